@@ -1,0 +1,27 @@
+"""Mistakes a user can mend: one clear sentence, no traceback, a non-zero exit."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+
+class UserError(Exception):
+    """What was needed, what was found, what to do: in one sentence."""
+
+
+def run_command(main: Callable[[], None]) -> None:
+    """Run a command-line entry point; a UserError or a full disk ends it with one sentence and status 1."""
+    try:
+        main()
+    except UserError as error:
+        sys.exit(f"Error: {error}")
+    except OSError as error:
+        import errno
+
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        sys.exit(
+            f"Error: the disk is full ({error.filename or 'no file named'}): free some space, or set `results` and "
+            "`work` in the configuration to another disk, and run the same command again; finished work is kept."
+        )

@@ -1,0 +1,85 @@
+"""What an artefact was made by and from, written beside it, so that every number can be followed back."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    "torch", "transformers", "trl", "openrlhf", "verl", "vllm", "lm-eval", "math-verify", "accelerate", "deepspeed",
+    "datasets", "pyarrow", "snakemake",
+)  # fmt: skip
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def sha256(path: Path) -> str:
+    """Hash of a file, or of a folder's files with their names (hidden files and this module's records left out)."""
+    digest = hashlib.sha256()
+    if path.is_file():
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+        return digest.hexdigest()
+    for file in sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(".")):
+        if not file.name.endswith("provenance.json"):
+            digest.update(f"{file.relative_to(path)}\0{sha256(file)}\n".encode())
+    return digest.hexdigest()
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        return subprocess.run(
+            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True, timeout=10
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _devices() -> list[str]:
+    try:
+        listing = subprocess.run(
+            ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+            capture_output=True, text=True, check=True, timeout=20,
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return [f"cpu ({platform.machine()})"]
+    return listing.strip().splitlines()
+
+
+def collect() -> dict[str, Any]:
+    """The facts that every artefact shares: code, environment, packages, device."""
+    stamp = Path(sys.prefix) / ".stamp"
+    dirty = _git("status", "--porcelain", "--untracked-files=no")
+    return {
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "git_commit": _git("rev-parse", "HEAD"),
+        "git_dirty": None if dirty is None else bool(dirty),
+        "environment": json.loads(stamp.read_text()) if stamp.is_file() else None,
+        "python": platform.python_version(),
+        "packages": _versions(),
+        "devices": _devices(),
+    }
+
+
+def write(artefact: Path, **facts: Any) -> Path:
+    """Write `<artefact>.provenance.json` (inside it, if it is a folder) with the shared facts and the given ones."""
+    record = artefact / "provenance.json" if artefact.is_dir() else artefact.with_name(f"{artefact.name}.provenance.json")
+    record.write_text(json.dumps({**collect(), **facts}, indent=2, default=str) + "\n", encoding="utf-8")
+    return record

@@ -1,0 +1,125 @@
+"""The tables that pass from one stage to the next, as Arrow schemas in Parquet files.
+
+problem → (train) → training log, (generate) → sample → (grade) → graded sample → (score) → score
+
+`run` is everywhere the same name, `<recipe>/<run>/seed-<n>`, which is also the run's folder under `results/<scale>/runs/`.
+Lengths are in tokens, times in seconds, rates and accuracies are fractions from 0 to 1.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contracts.errors import UserError
+
+MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
+
+PROBLEM = pa.schema(
+    [
+        ("problem_id", pa.string()),
+        ("task", pa.string()),  # math, arithmetic, countdown, …: which verifier judges it
+        ("messages", MESSAGES),  # the question alone; the recipe's or the protocol's prompt is put around it later
+        ("answer", pa.string()),
+        ("meta", pa.string()),  # JSON: level, subject, and what the verifier needs besides the answer
+    ]
+)
+
+TRAINING_LOG = pa.schema(
+    [
+        ("run", pa.string()),
+        ("stage", pa.int32()),
+        ("step", pa.int64()),
+        ("wall_time", pa.float64()),  # seconds since the stage first started, waiting between restarts left out
+        ("reward_mean", pa.float64()),
+        ("reward_std", pa.float64()),
+        ("accuracy", pa.float64()),
+        ("format_error_rate", pa.float64()),
+        ("wrong_answer_rate", pa.float64()),  # a well-formed completion with a wrong answer
+        ("response_length_mean", pa.float64()),
+        ("response_length_max", pa.float64()),
+        ("truncated_rate", pa.float64()),
+        ("kl", pa.float64()),
+        ("entropy", pa.float64()),
+        ("grad_norm", pa.float64()),
+        ("learning_rate", pa.float64()),
+        ("zero_signal_rate", pa.float64()),  # share of groups whose rewards are all equal
+        ("tokens_per_second", pa.float64()),
+    ]
+)
+
+SAMPLE = pa.schema(
+    [
+        ("run", pa.string()),
+        ("step", pa.int64()),
+        ("benchmark", pa.string()),
+        ("problem_id", pa.string()),
+        ("repeat", pa.int32()),  # 0 … k-1
+        ("seed", pa.int64()),  # the sampling seed of this completion alone; null if unknown
+        ("prompt", pa.string()),  # as the model saw it
+        ("completion", pa.string()),
+        ("finish_reason", pa.string()),  # stop, length, prompt_too_long; null if unknown (imported)
+        ("prompt_tokens", pa.int32()),
+        ("completion_tokens", pa.int32()),
+        ("gold", pa.string()),
+        ("protocol", pa.string()),
+    ]
+)
+
+GRADED = pa.schema(
+    [
+        *SAMPLE,
+        ("answer", pa.string()),  # what was extracted from the completion; null if nothing was
+        ("verdict", pa.string()),  # one of VERDICTS
+        ("grader", pa.string()),  # name and version
+    ]
+)
+
+VERDICTS = ("correct", "wrong", "no_answer", "truncated", "format_error", "ungradable")
+
+SCORE = pa.schema(
+    [
+        ("run", pa.string()),
+        ("step", pa.int64()),
+        ("benchmark", pa.string()),
+        ("protocol", pa.string()),
+        ("n_problems", pa.int32()),
+        ("k_repeats", pa.int32()),
+        ("avg_at_k", pa.float64()),
+        ("ci_low", pa.float64()),  # 95 % interval, clustered by problem
+        ("ci_high", pa.float64()),
+        ("pass_at_k", pa.float64()),
+        ("maj_at_k", pa.float64()),
+        ("avg_at_k_completed", pa.float64()),  # over completions that were not truncated; null if all were
+        ("truncated_rate", pa.float64()),
+        ("completion_tokens_mean", pa.float64()),
+        ("completion_tokens_max", pa.float64()),
+        *[(f"n_{verdict}", pa.int64()) for verdict in VERDICTS],
+    ]
+)
+
+
+def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:
+    """Write a table whole or not at all: into a neighbouring file, which is then renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        pq.write_table(table.select(schema.names).cast(schema), partial, compression="zstd")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read(path: Path, schema: pa.Schema) -> pa.Table:
+    """Read a table and check that it has the columns that its contract promises."""
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UserError(f"{path} should be a Parquet table but cannot be read ({error}); delete it to have it made again") from None
+    missing = [name for name in schema.names if name not in table.column_names]
+    if missing:
+        raise UserError(f"{path} lacks the columns {', '.join(missing)}; delete it to have it made again")
+    return table.select(schema.names).cast(schema)
