@@ -1,0 +1,123 @@
+"""A pool of killable workers that judges pairs of gold and answer."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import queue
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+CHUNK = 32  # pairs per message: an easy pair costs 0.3 ms, a message about 0.1 ms
+
+
+class Pair(NamedTuple):
+    """What a judge compares; `meta` is JSON or None, so that pairs can be compared and hashed."""
+
+    gold: str
+    answer: str
+    meta: str | None
+
+
+class Worker:
+    """One `eval.grading.worker` process and the pipes to it."""
+
+    def __init__(self) -> None:
+        """Start the process; it reports ready by answering."""
+        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "eval.grading.worker"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+
+    def judge(self, name: str, pairs: Sequence[Pair], deadline_s: float) -> list[str]:
+        """Verdicts of the pairs, in order. Raises OSError or ValueError if the worker itself died."""
+        request = json.dumps({"judge": name, "pairs": pairs, "deadline_s": deadline_s}).encode()
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(struct.pack("<Q", len(request)) + request)
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin and self._process.stdout
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            try:
+                pipe.close()
+            except OSError:
+                continue
+
+
+class Pool:
+    """Workers that live as long as this process; a worker that dies is replaced and its chunk judged again, once."""
+
+    def __init__(self) -> None:
+        """Start with no workers; they come with the first pairs."""
+        self._workers: list[Worker] = []
+        self._lock = threading.Lock()
+
+    def judge(self, name: str, pairs: Sequence[Pair], *, deadline_s: float, workers: int | None) -> list[str]:
+        """Verdicts of the pairs, in order: each pair has `deadline_s` seconds, past which it is ungradable."""
+        chunks = [range(start, min(start + CHUNK, len(pairs))) for start in range(0, len(pairs), CHUNK)]
+        todo: queue.SimpleQueue[range] = queue.SimpleQueue()
+        for chunk in chunks:
+            todo.put(chunk)
+        verdicts = ["ungradable"] * len(pairs)
+        failures: list[BaseException] = []
+
+        def serve(slot: int) -> None:
+            try:
+                while True:
+                    chunk = todo.get_nowait()
+                    verdicts[chunk.start : chunk.stop] = self._judge_chunk(
+                        slot, name, pairs[chunk.start : chunk.stop], deadline_s
+                    )
+            except queue.Empty:
+                return
+            except BaseException as failure:
+                failures.append(failure)
+
+        with self._lock:
+            count = max(1, min(workers or len(os.sched_getaffinity(0)), len(chunks)))
+            while len(self._workers) < count:
+                self._workers.append(Worker())
+            threads = [threading.Thread(target=serve, args=(slot,), daemon=True) for slot in range(count)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        if failures:
+            raise failures[0]
+        return verdicts
+
+    def _judge_chunk(self, slot: int, name: str, pairs: Sequence[Pair], deadline_s: float) -> list[str]:
+        try:
+            return self._workers[slot].judge(name, pairs, deadline_s)
+        except (OSError, ValueError):
+            self._workers[slot].close()
+            self._workers[slot] = Worker()
+        try:
+            return self._workers[slot].judge(name, pairs, deadline_s)
+        except (OSError, ValueError) as error:
+            raise RuntimeError("a grading worker ended twice on the same pairs; its own message is above") from error
+
+    def close(self) -> None:
+        """End all workers."""
+        with self._lock:
+            for worker in self._workers:
+                worker.close()
+            self._workers.clear()
+
+
+POOL = Pool()
+atexit.register(POOL.close)

@@ -1,0 +1,162 @@
+"""Score the graded samples of a run: `python -m eval.score --graded DIR --output scores.parquet`.
+
+Reads DIR/step-<n>/<benchmark>.parquet, checks that nothing is missing, and writes one row per step and benchmark.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from contracts import provenance, tables
+from contracts.errors import UserError, run_command
+from eval import statistics
+from recipes.tasks.math_answers import normalise
+
+
+def _some(names: Iterable[str]) -> str:
+    names = list(names)
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def check_complete(
+    graded: pd.DataFrame, where: str, problems: Iterable[str] | None = None, repeats: int | None = None
+) -> None:
+    """Requested = delivered = graded, or an error that names what is missing.
+
+    Args:
+        graded: one run, step and benchmark.
+        where: what to call it in the error.
+        problems: the problem_ids that were requested; by default those that are there.
+        repeats: completions requested per problem; by default as many as the highest repeat says.
+    """
+    if graded.empty:
+        raise UserError(f"{where} should hold graded samples but is empty; generate and grade it again")
+    mend = "run the generation again (it makes only what is missing), then the grading"
+    requested = list(problems) if problems is not None else sorted(graded["problem_id"].unique())
+    k = repeats or int(graded["repeat"].max()) + 1
+    if twice := graded.duplicated(["problem_id", "repeat"]).sum():
+        raise UserError(
+            f"{where} should hold every problem and repeat once, but {twice} are there twice; delete it and {mend}"
+        )
+    if unknown := sorted(set(graded["problem_id"]) - set(requested)):
+        raise UserError(
+            f"{where} holds {len(unknown)} problems that were not requested ({_some(unknown)}); delete it and {mend}"
+        )
+    delivered = set(zip(graded["problem_id"], graded["repeat"], strict=True))
+    missing = [
+        f"{problem} repeat {repeat}"
+        for problem in requested
+        for repeat in range(k)
+        if (problem, repeat) not in delivered
+    ]
+    if missing:
+        raise UserError(
+            f"{where} should hold {len(requested)} problems × {k} repeats but lacks {len(missing)} "
+            f"({_some(missing)}); {mend}"
+        )
+    if len(delivered) != len(requested) * k:
+        raise UserError(f"{where} should hold {k} repeats per problem but holds more; delete it and {mend}")
+    ungraded = graded.loc[~graded["verdict"].isin(tables.VERDICTS), "problem_id"]
+    if len(ungraded):
+        raise UserError(f"{where} holds {len(ungraded)} samples without a verdict ({_some(ungraded)}); grade it again")
+
+
+def score(graded: pd.DataFrame) -> dict[str, object]:
+    """The row of contracts.tables.SCORE for one run, step and benchmark, complete as `check_complete` says.
+
+    An ungradable completion earns nothing, so the score is a lower bound; n_ungradable says by how much it could rise.
+    """
+    graded = graded.sort_values(["problem_id", "repeat"])
+    n = graded["problem_id"].nunique()
+    k = len(graded) // n
+    right = graded["verdict"].eq("correct")
+    correct = right.to_numpy(dtype=bool).reshape(n, k)
+    answers = np.array([None if pd.isna(a) else normalise(a) for a in graded["answer"]], dtype=object).reshape(n, k)
+    known = graded["finish_reason"].notna()
+    cut = graded["finish_reason"].eq("length")
+    estimate = statistics.avg_at_k(correct)
+    verdicts = graded["verdict"].value_counts()
+    first = graded.iloc[0]
+    return {
+        **{name: first[name] for name in ("run", "step", "benchmark", "protocol")},
+        "n_problems": n,
+        "k_repeats": k,
+        "avg_at_k": estimate.value,
+        "ci_low": estimate.low,
+        "ci_high": estimate.high,
+        "pass_at_k": statistics.pass_at_k(correct),
+        "maj_at_k": statistics.maj_at_k(answers.tolist(), correct),
+        "avg_at_k_completed": float(right[~cut].mean()) if known.all() and not cut.all() else None,
+        "truncated_rate": float(cut.mean()) if known.all() else None,
+        "completion_tokens_mean": _or_none(graded["completion_tokens"].mean()),
+        "completion_tokens_max": _or_none(graded["completion_tokens"].max()),
+        **{f"n_{verdict}": int(verdicts.get(verdict, 0)) for verdict in tables.VERDICTS},
+    }
+
+
+def _or_none(value: float) -> float | None:
+    return None if pd.isna(value) else float(value)
+
+
+def read_graded(path: Path) -> pd.DataFrame:
+    """A table of graded samples as a data frame."""
+    return tables.read(path, tables.GRADED).to_pandas()
+
+
+def score_run(folder: Path, problems: Path | None = None) -> pa.Table:
+    """Scores of all steps and benchmarks of a run, ordered by benchmark and step.
+
+    Args:
+        folder: holds step-<n>/<benchmark>.parquet (GRADED).
+        problems: holds <benchmark>.parquet (PROBLEM), what was requested; else all steps are held to the same problems.
+    """
+    paths = sorted(folder.glob("step-*/*.parquet"))
+    if not paths:
+        raise UserError(
+            f"{folder} should hold step-<n>/<benchmark>.parquet but has none; grade the run's samples first"
+        )
+    requested: dict[str, list[str]] = {}
+    repeats: dict[str, int] = {}
+    frames = {path: read_graded(path) for path in paths}
+    for path, graded in frames.items():
+        name = path.stem
+        if problems is not None and name not in requested:
+            listed = tables.read(problems / path.name, tables.PROBLEM)
+            requested[name] = listed.column("problem_id").to_pylist()
+        elif problems is None:
+            requested[name] = sorted({*requested.get(name, []), *graded["problem_id"]})
+        if not graded.empty:
+            repeats[name] = max(repeats.get(name, 1), int(graded["repeat"].max()) + 1)
+    for path, graded in frames.items():
+        check_complete(graded, str(path), requested[path.stem], repeats.get(path.stem))
+    rows = sorted((score(graded) for graded in frames.values()), key=lambda row: (row["benchmark"], row["step"]))
+    return pa.Table.from_pylist(rows, schema=tables.SCORE)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--graded", type=Path, required=True, help="folder with step-<n>/<benchmark>.parquet")
+    parser.add_argument("--output", type=Path, required=True, help="the score table to write (Parquet)")
+    parser.add_argument(
+        "--problems", type=Path, help="folder with <benchmark>.parquet: the problems that were requested"
+    )
+    arguments = parser.parse_args()
+    scores = score_run(arguments.graded, arguments.problems)
+    tables.write(scores, tables.SCORE, arguments.output)
+    provenance.write(arguments.output, graded=sorted(str(p) for p in arguments.graded.glob("step-*/*.parquet")))
+    for row in scores.to_pylist():
+        print(
+            f"step {row['step']:>6} {row['benchmark']:<24} {100 * row['avg_at_k']:5.1f} % "
+            f"[{100 * row['ci_low']:.1f}, {100 * row['ci_high']:.1f}], n = {row['n_problems']} × {row['k_repeats']}"
+        )
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,106 @@
+"""Accuracy over problems and repeats, with intervals that count a problem, not a completion, as one observation.
+
+Arrays are `correct`, of shape (problems, repeats): whether each completion was right.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+Correct = npt.NDArray[np.bool_]
+
+
+class Estimate(NamedTuple):
+    """A value and its confidence interval, as fractions."""
+
+    value: float
+    low: float
+    high: float
+
+
+def avg_at_k(correct: Correct, confidence: float = 0.95) -> Estimate:
+    """Mean accuracy over all completions, with an interval clustered by problem.
+
+    The variance is that of the problems' mean accuracies over the number of problems (Miller 2024, "Adding Error Bars
+    to Evals", arXiv:2411.00640, section 2.2, for clusters of equal size). Because a symmetric interval fails near 0 and
+    1, and with 30 problems, it enters Wilson's score interval (Wilson 1927) through the effective sample size
+    p(1-p)/variance, with Student's t at n-1 degrees of freedom (Korn and Graubard 1998; Franco et al. 2019,
+    "Comparative study of confidence intervals for proportions in complex sample surveys"). With one problem it is
+    [0, 1]. Simulated coverage at 30-500 problems and 1-32 repeats: 93-97 % (tests/unit/test_statistics.py).
+    """
+    means = np.asarray(correct, dtype=float).mean(axis=1)
+    n, p = len(means), float(means.mean())
+    if n < 2:
+        return Estimate(p, 0.0, 1.0)
+    variance = float(means.var(ddof=1)) / n
+    size = p * (1 - p) / variance if variance > 0 and 0 < p < 1 else float(n)
+    quantile = float(stats.t.ppf((1 + confidence) / 2, n - 1))
+    weight = quantile**2 / size
+    center = (p + weight / 2) / (1 + weight)
+    half = quantile / (1 + weight) * float(np.sqrt(p * (1 - p) / size + weight / (4 * size)))
+    return Estimate(p, max(0.0, center - half), min(1.0, center + half))
+
+
+def pass_at_k(correct: Correct, k: int | None = None) -> float:
+    """Chance that one of k completions of a problem is right, averaged over problems.
+
+    The unbiased estimator 1 - C(n-c, k) / C(n, k) of Chen et al. 2021 (arXiv:2107.03374, equation 1) for n repeats of
+    which c are right; with k = n (the default) it is the share of problems solved at least once.
+    """
+    repeats = correct.shape[1]
+    k = repeats if k is None else k
+    if not 1 <= k <= repeats:
+        raise ValueError(f"pass@{k} needs from 1 to {repeats} completions per problem")
+    solved = np.asarray(correct).sum(axis=1)
+    # C(n-c, k) / C(n, k) = product over i in n-c+1 … n of (1 - k/i), which neither overflows nor cancels
+    missed = [
+        float(np.prod(1.0 - k / np.arange(repeats - c + 1, repeats + 1))) if repeats - c >= k else 0.0 for c in solved
+    ]
+    return float(1.0 - np.mean(missed))
+
+
+def maj_at_k(answers: Sequence[Sequence[str | None]], correct: Correct) -> float:
+    """Share of problems whose most frequent answer is right (majority vote, Wang et al. 2023, arXiv:2203.11171).
+
+    Args:
+        answers: per problem, the (normalised) answers of its repeats; None does not vote.
+        correct: which of them are right; right answers count as one answer however they are written.
+
+    Where several answers tie, the problem counts by the chance that a random choice among them is right.
+    """
+    credit = 0.0
+    for row, right in zip(answers, np.asarray(correct), strict=True):
+        votes = Counter(True if is_right else answer for answer, is_right in zip(row, right, strict=True))
+        votes.pop(None, None)
+        if votes:
+            most = max(votes.values())
+            credit += (votes.get(True, 0) == most) / sum(count == most for count in votes.values())
+    return credit / len(answers)
+
+
+def paired_difference(first: Correct, second: Correct, confidence: float = 0.95) -> Estimate:
+    """How much more accurate `second` is than `first` on the same problems, in the same order.
+
+    The mean over problems of the difference of their mean accuracies, with Student's t interval over problems (Miller
+    2024, arXiv:2411.00640, section 4.2; the numbers of repeats may differ). Repeats of one problem are not independent,
+    which the difference per problem takes into account. Where all differences are equal, two imagined problems with
+    differences of plus and minus one repeat keep the interval from being empty (as in Bonett and Price 2012, "Adjusted
+    Wald confidence interval for a difference of binomial proportions based on paired data").
+    """
+    if len(first) != len(second):
+        raise ValueError(f"paired comparison needs the same problems, got {len(first)} and {len(second)}")
+    differences = np.asarray(second, dtype=float).mean(axis=1) - np.asarray(first, dtype=float).mean(axis=1)
+    n, value = len(differences), float(differences.mean())
+    if n < 2:
+        return Estimate(value, -1.0, 1.0)
+    if np.ptp(differences) < 1e-12:
+        one = 1 / max(first.shape[1], second.shape[1])
+        differences = np.append(differences, [value + one, value - one])
+    half = float(stats.t.ppf((1 + confidence) / 2, n - 1) * differences.std(ddof=1) / np.sqrt(len(differences)))
+    return Estimate(value, max(-1.0, value - half), min(1.0, value + half))

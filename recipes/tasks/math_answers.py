@@ -1,0 +1,112 @@
+"""Mathematical answers: exact comparison after a light normalisation, then math-verify with guards.
+
+`judge` may hang or exhaust memory on a hostile answer: call it only where it can be killed (eval.grading.workers).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any
+
+LONGEST_ANSWER = (
+    4000  # characters; golds of the benchmarks have at most 300, and a longer "answer" is a degenerate text
+)
+_INVISIBLE = {"Cc", "Cf"}  # NUL bytes, right-to-left marks, zero-width spaces
+_SPACING = re.compile(r"\\left(?![a-zA-Z])|\\right(?![a-zA-Z])|\\[,;:! ]|\\q?quad(?![a-zA-Z])|~")
+_FRACTION = re.compile(r"\\[dt]frac(?![a-zA-Z])")
+_SHORT_FRACTION = re.compile(r"\\frac\s*(\d)\s*(\d)")
+_SPACE = re.compile(r"(?<![a-zA-Z0-9])\s+|\s+(?![a-zA-Z0-9])")
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:(?:,|\{,\})\d{3})+(?:\.\d+)?")
+_INTEGER = re.compile(r"([-+]?)0*(\d+)(?:\.0*)?")
+_ELLIPSIS = re.compile(r"\\[lcd]?dots|…|\.\.\.")
+
+
+def normalise(answer: str) -> str:
+    r"""One spelling for answers that differ only in writing.
+
+    Strips invisible characters, math delimiters around the whole, spacing commands, `\left` and `\right`, white space
+    that separates nothing, a full stop at the end; writes `\dfrac`, `\tfrac` and `\frac12` as `\frac{1}{2}`-style,
+    typographic minus signs as `-`, and integers without separators, leading zeros or a zero fraction.
+    """
+    text = "".join(c if unicodedata.category(c) not in _INVISIBLE else " " * c.isspace() for c in answer)
+    text = text.replace("−", "-").replace("–", "-").strip().rstrip(".").strip()
+    for opening, closing in (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")):
+        inner = text[len(opening) : -len(closing)]
+        if text.startswith(opening) and text.endswith(closing) and len(text) > 2 * len(opening) and "$" not in inner:
+            text = inner
+            break
+    text = _FRACTION.sub(r"\\frac", _SPACING.sub("", text))
+    text = _SPACE.sub("", _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", text))
+    if _THOUSANDS.fullmatch(text):
+        text = text.replace("{,}", "").replace(",", "")
+    if integer := _INTEGER.fullmatch(text):
+        sign = "-" if integer[1] == "-" and integer[2] != "0" else ""
+        text = sign + integer[2]
+    return text
+
+
+def compare_exactly(gold: str, answer: str) -> bool | None:
+    """True if the normalised answers are the same, False if both are integers and differ, None if it cannot tell."""
+    gold, answer = normalise(gold), normalise(answer)
+    if gold == answer:
+        return True
+    if (_INTEGER.fullmatch(gold) and _INTEGER.fullmatch(answer)) or len(answer) > max(LONGEST_ANSWER, 10 * len(gold)):
+        return False
+    return None
+
+
+def _bad_gold(gold: str, parsed: list[Any]) -> bool:
+    """Nothing could be read, or only a string that is clearly meant as mathematics and broken."""
+    if not parsed:
+        return True
+    only_text = all(isinstance(one, str) for one in parsed)
+    return only_text and (gold.count("{") != gold.count("}") or gold.count("$") % 2 == 1)
+
+
+def _differ_relatively(gold: Any, answer: Any, tolerance: float = 1e-4) -> bool:
+    """math-verify compares numbers absolutely, so that 2^-99 equals 2^-98: true if both are numbers and far apart."""
+    if not (getattr(gold, "is_number", False) and getattr(answer, "is_number", False)):
+        return False
+    size = max(abs(gold.evalf(15)), abs(answer.evalf(15)))
+    return bool(size != 0 and size < 1 and abs((gold - answer).evalf(15)) > tolerance * size)
+
+
+def _within(gold: Any, answer: Any, meta: dict[str, Any]) -> bool:
+    """Whether two numbers agree within the problem's own tolerance: absolute (`error`) or `relative_tolerance`."""
+    absolute, relative = meta.get("error"), meta.get("relative_tolerance")
+    if absolute is None and relative is None:
+        return False
+    try:
+        expected, found = float(gold), float(answer)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return abs(expected - found) <= max(float(absolute or 0), float(relative or 0) * abs(expected))
+
+
+def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
+    """Judge an answer with math-verify: `correct`, `wrong`, or `ungradable` if the gold answer cannot be read.
+
+    Guards on what math-verify 0.8.0 takes for equal: sequences abbreviated by an ellipsis are compared only exactly,
+    and small numbers also relatively. `meta` may hold `unit` (dropped from the answer), `error` (absolute tolerance)
+    and `relative_tolerance`. Time-outs inside math-verify are switched off: they use signals and do not stop sympy.
+    """
+    from math_verify import parse, verify
+
+    meta = meta or {}
+    if _ELLIPSIS.search(gold) or _ELLIPSIS.search(answer):
+        return "wrong"
+    unit = (meta.get("unit") or "").strip("$ ")
+    if unit and answer.endswith(unit):
+        answer = answer.removesuffix(unit)
+    golds = parse(f"\\boxed{{{gold.replace('$', '')}}}", parsing_timeout=None)
+    if _bad_gold(gold, golds):
+        return "ungradable"
+    answers = parse(f"\\boxed{{{answer.replace('$', '')}}}", parsing_timeout=None)
+    for expected in golds:
+        for found in answers:
+            if verify(expected, found, timeout_seconds=None) and not _differ_relatively(expected, found):
+                return "correct"
+            if not isinstance(expected, str) and not isinstance(found, str) and _within(expected, found, meta):
+                return "correct"
+    return "wrong"

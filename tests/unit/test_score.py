@@ -1,0 +1,94 @@
+"""Scores of a run from its graded samples, and refusal of what is incomplete."""
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from contracts import tables
+from contracts.errors import UserError
+from eval.score import check_complete, score, score_run
+
+
+def graded(step=0, verdicts=("correct", "wrong", "truncated", "correct"), **columns):
+    rows = []
+    for i, verdict in enumerate(verdicts):
+        row = dict.fromkeys(tables.GRADED.names)
+        row |= {"run": "openr1/demo/seed-0", "step": step, "benchmark": "amc23", "problem_id": f"p{i // 2}"}
+        row |= {
+            "repeat": i % 2,
+            "protocol": "report",
+            "verdict": verdict,
+            "grader": "strict",
+            "completion_tokens": 10 * i,
+        }
+        row |= {"answer": None if verdict == "truncated" else str(i), "gold": "7"}
+        row |= {"finish_reason": "length" if verdict == "truncated" else "stop"}
+        rows.append(row | {name: values[i] for name, values in columns.items()})
+    return pd.DataFrame(rows)
+
+
+def save(frame, path):
+    tables.write(pa.Table.from_pandas(frame, schema=tables.GRADED), tables.GRADED, path)
+
+
+def test_score_by_hand():
+    row = score(graded())
+    assert (row["n_problems"], row["k_repeats"], row["avg_at_k"]) == (2, 2, 0.5)
+    assert row["ci_low"] < 0.5 < row["ci_high"]
+    assert row["pass_at_k"] == 1.0
+    assert row["maj_at_k"] == 0.75  # a tie on the first problem, no vote against the right answer on the second
+    assert row["truncated_rate"] == 0.25
+    assert row["avg_at_k_completed"] == pytest.approx(2 / 3)
+    assert (row["completion_tokens_mean"], row["completion_tokens_max"]) == (15.0, 30.0)
+    assert [row[f"n_{v}"] for v in tables.VERDICTS] == [2, 1, 0, 1, 0, 0]
+
+
+def test_what_is_unknown_stays_null():
+    row = score(graded(finish_reason=[None] * 4, completion_tokens=[None] * 4))
+    assert row["truncated_rate"] is row["avg_at_k_completed"] is row["completion_tokens_mean"] is None
+
+
+def test_score_run_reads_all_steps(tmp_path):
+    for step in (0, 20):
+        save(graded(step), tmp_path / f"step-{step}" / "amc23.parquet")
+    scores = score_run(tmp_path)
+    assert scores.schema == tables.SCORE
+    assert scores.column("step").to_pylist() == [0, 20]
+
+
+def test_a_step_that_lacks_what_another_has_is_refused(tmp_path):
+    save(graded(0), tmp_path / "step-0" / "amc23.parquet")
+    save(graded(20).iloc[:2], tmp_path / "step-20" / "amc23.parquet")
+    with pytest.raises(
+        UserError, match=r"step-20/amc23.parquet should hold 2 problems × 2 repeats but lacks 2 \(p1 repeat 0"
+    ):
+        score_run(tmp_path)
+
+
+def test_problems_that_nobody_delivered_are_named(tmp_path):
+    save(graded(0), tmp_path / "graded" / "step-0" / "amc23.parquet")
+    rows = [dict.fromkeys(tables.PROBLEM.names) | {"problem_id": f"p{i}"} for i in range(3)]
+    tables.write(pa.Table.from_pylist(rows, schema=tables.PROBLEM), tables.PROBLEM, tmp_path / "problems/amc23.parquet")
+    with pytest.raises(UserError, match=r"lacks 2 .p2 repeat 0, p2 repeat 1"):
+        score_run(tmp_path / "graded", tmp_path / "problems")
+
+
+def test_incomplete_tables_are_refused():
+    frame = graded()
+    for broken, message in (
+        (frame.iloc[:0], "is empty"),
+        (frame.iloc[:3], "lacks 1 .p1 repeat 1"),
+        (pd.concat([frame, frame.iloc[:1]]), "1 are there twice"),
+        (frame.assign(verdict=["correct", None, "right", "wrong"]), "2 samples without a verdict"),
+    ):
+        with pytest.raises(UserError, match=message):
+            check_complete(broken, "x.parquet", ["p0", "p1"], 2)
+    with pytest.raises(UserError, match=r"1 problems that were not requested .p1"):
+        check_complete(frame, "x.parquet", ["p0"], 2)
+    with pytest.raises(UserError, match="holds more"):
+        check_complete(frame, "x.parquet", ["p0", "p1"], 1)
+
+
+def test_an_empty_folder_is_refused(tmp_path):
+    with pytest.raises(UserError, match="has none"):
+        score_run(tmp_path)
