@@ -1,0 +1,175 @@
+"""Run files: one published recipe with everything chosen, read, checked, and reduced to one scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+from contracts.errors import UserError
+
+ROOT = Path(__file__).resolve().parent.parent
+RECIPES = ROOT / "recipes"
+SCHEMAS = ROOT / "config" / "schemas"
+SCALES = ("demo", "full")
+STAGE_KEYS = ("dataset", "steps", "checkpoints", "batch", "rollout", "optimizer", "objective", "native")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One native training call; steps count within the stage, `first_step` is how many the stages before it took."""
+
+    number: int  # from 1
+    first_step: int
+    dataset: str
+    steps: int
+    checkpoints: tuple[int, ...]
+    batch: dict[str, Any]
+    rollout: dict[str, Any]
+    optimizer: dict[str, Any]
+    objective: dict[str, Any]
+    native: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run file at one scale."""
+
+    name: str  # <recipe>/<run>
+    file: Path
+    scale: str
+    title: str
+    framework: str
+    algorithm: str
+    prompt: str
+    reference: str | None
+    rewards: tuple[dict[str, Any], ...]
+    model: str
+    stages: tuple[Stage, ...]
+    hardware: dict[str, Any]
+    evaluation: dict[str, Any]
+
+    @property
+    def device(self) -> str:
+        """cuda if the run uses GPUs, else cpu: which environments it needs."""
+        return "cuda" if self.hardware["gpus"] else "cpu"
+
+    @property
+    def checkpoint_steps(self) -> list[int]:
+        """Steps of all checkpoints over all stages, the base model (0) first."""
+        return [0, *(stage.first_step + step for stage in self.stages for step in stage.checkpoints)]
+
+    def stage_of(self, step: int) -> Stage:
+        """The stage that makes the checkpoint of a step (> 0)."""
+        return next(s for s in self.stages if s.first_step < step <= s.first_step + s.steps)
+
+
+def run_names() -> list[str]:
+    """All runs, as <recipe>/<run>, in the order of their files."""
+    schema = ("title:", "framework:")
+    return [
+        f"{file.parent.name}/{file.stem}"
+        for file in sorted(RECIPES.glob("*/*.yaml"))
+        if all(word in file.read_text(encoding="utf-8") for word in schema)
+    ]
+
+
+def read_yaml(file: Path) -> dict[str, Any]:
+    """A YAML mapping; raises UserError with the line of a syntax error."""
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{_shown(file)} does not exist") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error)
+        raise UserError(f"{_shown(file)} is not valid YAML{where}: {problem}; mend it and run the command again") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{_shown(file)} is not UTF-8 text; save it as UTF-8 and run the command again") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{_shown(file)} should hold keys and values, but holds {type(content).__name__}")
+    return content
+
+
+def validate(content: Any, schema: str, file: Path) -> None:
+    """Check against config/schemas/<schema>.schema.yaml; raises UserError that names the file and the key."""
+    checker = jsonschema.Draft202012Validator(yaml.safe_load((SCHEMAS / f"{schema}.schema.yaml").read_text("utf-8")))
+    errors = sorted(checker.iter_errors(content), key=lambda error: [str(part) for part in error.absolute_path])
+    if errors:
+        raise UserError("; ".join(_explain(error, file) for error in errors[:5]))
+
+
+def load_run(name: str, scale: str) -> Run:
+    """Read and check recipes/<recipe>/<run>.yaml and take one scale of it.
+
+    Raises:
+        UserError: there is no such run or scale, or the file breaks the schema or contradicts itself.
+    """
+    file = RECIPES / f"{name}.yaml"
+    if name not in run_names():
+        if file.is_file():
+            validate(read_yaml(file), "run", file)
+        raise UserError(f"there is no run '{name}'; there are: {', '.join(run_names())}")
+    return parse_run(read_yaml(file), name, file, scale)
+
+
+def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run:
+    """A run from the content of its file; see load_run."""
+    validate(content, "run", file)
+    if scale not in SCALES:
+        raise UserError(f"scale should be one of {', '.join(SCALES)}, not '{scale}'")
+    values = content[scale]
+    stages: list[Stage] = []
+    for number, own in enumerate(values.get("stages", [{}]), start=1):
+        merged = {key: _merge(values.get(key, {}), own.get(key)) for key in STAGE_KEYS}
+        first = stages[-1].first_step + stages[-1].steps if stages else 0
+        merged["checkpoints"] = tuple(merged["checkpoints"])
+        stages.append(Stage(number=number, first_step=first, **merged))
+        _check_checkpoints(stages[-1], file, scale)
+    return Run(
+        name=name,
+        file=file,
+        scale=scale,
+        title=content["title"],
+        framework=content["framework"],
+        algorithm=content["algorithm"],
+        prompt=content["prompt"],
+        reference=content.get("reference"),
+        rewards=tuple(content["rewards"]),
+        model=values["model"],
+        stages=tuple(stages),
+        hardware=values["hardware"],
+        evaluation=values["evaluation"],
+    )
+
+
+def _merge(common: Any, own: Any) -> Any:
+    if own is None:
+        return common
+    return {**common, **own} if isinstance(common, dict) else own
+
+
+def _check_checkpoints(stage: Stage, file: Path, scale: str) -> None:
+    found = list(stage.checkpoints)
+    if found != sorted(found) or found[-1] != stage.steps:
+        raise UserError(
+            f"{_shown(file)}: {scale}.checkpoints should rise and end with the last step, {stage.steps}, but is {found}"
+        )
+
+
+def _shown(file: Path) -> str:
+    return str(file.relative_to(ROOT)) if file.is_relative_to(ROOT) else str(file)
+
+
+def _explain(error: jsonschema.ValidationError, file: Path) -> str:
+    where = ".".join(str(part) for part in error.absolute_path)
+    if error.validator == "additionalProperties":
+        known = error.schema.get("properties", {})
+        unknown = [key for key in error.instance if key not in known]
+        keys = ", ".join(f"{where}.{key}" if where else key for key in unknown)
+        return f"{_shown(file)}: unknown key {keys}; known here are {', '.join(known)}"
+    return f"{_shown(file)}: {where or 'the file'}: {error.message}"

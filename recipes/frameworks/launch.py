@@ -1,0 +1,157 @@
+"""Launching a native training command: its output into a log, progress in one line, and trouble seen as it starts."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from contracts.errors import UserError
+from recipes.frameworks.adapter import Command
+
+PROGRESS_SECONDS = 5.0
+QUIET_SECONDS = 1800.0  # without a line of output, the trainer is taken for hung
+LAST_LINES = 25
+
+
+def run(command: Command, *, log: Path, steps: int, name: str) -> None:
+    """Run the command to its end.
+
+    Args:
+        command: what an adapter prepared.
+        log: everything that it prints; appended to, so that a restart keeps the earlier part.
+        steps: policy updates of the stage, for the time left.
+        name: of the run, for the progress line.
+
+    Raises:
+        UserError: it ended with another status than 0, printed nothing for half an hour, or reported a loss or reward
+            that is not a number. The last lines of its output are printed before.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a", encoding="utf-8") as file, _servers(command, file):
+        process = _start(command, file)
+        ended_by_us: list[str] = []
+
+        def forward(number: int, _: object) -> None:  # so that a scheduler's signal reaches the trainer, not only us
+            _end(process)
+            raise SystemExit(128 + number)
+
+        previous = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
+        last_output = time.monotonic()
+        recent: deque[str] = deque(maxlen=LAST_LINES)
+        progress = _Progress(name, steps, command.resumed_from)
+        finished = threading.Event()
+
+        def watch() -> None:
+            while not finished.wait(10):
+                if time.monotonic() - last_output > QUIET_SECONDS:
+                    ended_by_us.append(f"printed nothing for {QUIET_SECONDS / 60:.0f} minutes and was ended")
+                    _end(process)
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                last_output = time.monotonic()
+                file.write(line)
+                file.flush()
+                recent.append(line)
+                metrics = command.progress(line)
+                if metrics is None:
+                    continue
+                broken = [key for key, value in metrics.items() if not math.isfinite(value)]
+                if broken and not ended_by_us:
+                    ended_by_us.append(f"reported {' and '.join(broken)} that is not a number at {progress.at()}")
+                    _end(process)
+                progress.step(metrics)
+            status = process.wait()
+        finally:
+            finished.set()
+            _end(process)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+    if ended_by_us or status != 0:
+        sys.stderr.write("".join(recent))
+        reason = ended_by_us[0] if ended_by_us else f"ended with status {status}"
+        raise UserError(f"training {name} {reason}; its output is in {log}, and the same command goes on from its last checkpoint")
+
+
+class _Progress:
+    def __init__(self, name: str, steps: int, first: int) -> None:
+        self.name, self.steps, self.first, self.done = name, steps, first, first
+        self.started, self.shown = time.monotonic(), 0.0
+
+    def at(self) -> str:
+        return f"step {self.done + 1}"
+
+    def step(self, metrics: dict[str, float]) -> None:
+        self.done += 1
+        now = time.monotonic()
+        if self.done == self.first + 1:
+            self.started = now  # the first step carries the start-up
+        if now - self.shown < PROGRESS_SECONDS and self.done < self.steps:
+            return
+        self.shown = now
+        rate = (now - self.started) / max(self.done - self.first - 1, 1)
+        left = rate * (self.steps - self.done)
+        shown = ", ".join(f"{key} {value:.3g}" for key, value in metrics.items() if key in ("reward", "length"))
+        print(f"{self.name}: step {self.done}/{self.steps}, {shown}, {rate:.1f} s per step, {left:.0f} s left", flush=True)
+
+
+def _start(command: Command, log: IO[str]) -> subprocess.Popen[str]:
+    log.write(f"$ {' '.join(command.arguments)}\n")
+    log.flush()
+    return subprocess.Popen(
+        command.arguments,
+        env={**os.environ, **command.environment, "PYTHONUNBUFFERED": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # so that the trainer's own children end with it
+    )
+
+
+def _end(process: subprocess.Popen[str], patience: float = 20.0) -> None:
+    """End a process and its children: politely, then not."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            break
+        try:
+            process.wait(patience)
+        except subprocess.TimeoutExpired:
+            continue
+    process.wait()
+
+
+@contextmanager
+def _servers(command: Command, log: IO[str]) -> Iterator[None]:
+    """The servers that a trainer talks to, for as long as it runs; their output goes into the same log."""
+    running: list[subprocess.Popen[str]] = []
+    try:
+        for server in command.servers:
+            running.append(_start(server, log))
+            threading.Thread(target=_copy, args=(running[-1], log), daemon=True).start()
+        yield
+    finally:
+        for process in running:
+            _end(process)
+
+
+def _copy(process: subprocess.Popen[str], log: IO[str]) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        log.write(f"[server] {line}")

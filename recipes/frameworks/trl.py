@@ -1,0 +1,394 @@
+"""TRL: its own `grpo` script, with every setting a flag that its own parser checks.
+
+Units. TRL's per-device batch counts completions, and one optimiser step sees
+
+    devices × per_device_train_batch_size × gradient_accumulation_steps   completions
+
+of `num_generations` per prompt. Run files state prompts per update and samples per prompt; what does not divide is
+refused. Which run-file key becomes which flag is in FLAGS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import math
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import yaml
+
+from contracts import tables
+from contracts.errors import UserError
+from contracts.run_file import RECIPES, Run, Stage
+from recipes.frameworks.adapter import Command, Paths
+
+FLAGS = {
+    "batch.samples_per_prompt": "num_generations",
+    "batch.samples_per_device": "per_device_train_batch_size",
+    "rollout.temperature": "temperature",
+    "rollout.top_p": "top_p",
+    "rollout.max_response_tokens": "max_completion_length",
+    "optimizer.learning_rate": "learning_rate",
+    "optimizer.schedule": "lr_scheduler_type",
+    "optimizer.weight_decay": "weight_decay",
+    "optimizer.max_grad_norm": "max_grad_norm",
+    "optimizer.adam_beta2": "adam_beta2",
+    "objective.kl_coefficient": "beta",
+    "objective.clip_ratio": "epsilon",
+    "objective.loss": "loss_type",
+    "objective.scale_rewards": "scale_rewards",
+    "objective.updates_per_batch": "num_iterations",
+}
+# Keys that are converted, or used elsewhere than in a flag of their own.
+CONVERTED = {
+    "batch.prompts_per_update": "gradient_accumulation_steps",
+    "optimizer.warmup_ratio": "warmup_steps",
+    "rollout.max_prompt_tokens": None,  # TRL does not cut prompts: longer ones are left out of the data and counted
+    "rollout.engine": "use_vllm, vllm_mode",
+    "rollout.gpus": None,
+}
+SERVER_PORT = 8077
+COLUMNS = ("prompt", "answer", "task", "meta")
+
+
+def _values(stage: Stage) -> dict[str, Any]:
+    groups = {"batch": stage.batch, "rollout": stage.rollout, "optimizer": stage.optimizer, "objective": stage.objective}
+    return {f"{group}.{key}": value for group, values in groups.items() for key, value in values.items()}
+
+
+def _devices(run: Run, stage: Stage) -> int:
+    """Processes that train: all GPUs but those that only generate; one on the CPU."""
+    serving = stage.rollout.get("gpus", 1) if stage.rollout.get("engine") == "vllm-server" else 0
+    devices = max(run.hardware["gpus"], 1) - serving
+    if devices < 1:
+        raise UserError(f"{run.file.name}: {run.scale}.rollout.gpus leaves none of {run.hardware['gpus']} GPUs to train on")
+    return devices
+
+
+def _accumulation(run: Run, stage: Stage) -> int:
+    """Gradient accumulation steps; raises UserError where the batch does not divide."""
+    try:
+        prompts, group = stage.batch["prompts_per_update"], stage.batch["samples_per_prompt"]
+        device_batch = stage.batch["samples_per_device"]
+    except KeyError as missing:
+        raise UserError(f"{run.file.name}: {run.scale}.batch.{missing.args[0]} is needed by TRL; add it") from None
+    at_once = device_batch * _devices(run, stage)
+    if (prompts * group) % at_once:
+        raise UserError(
+            f"{run.file.name}: {run.scale}.batch: {prompts} prompts × {group} samples = {prompts * group} completions per "
+            f"update do not divide into {_devices(run, stage)} devices × {device_batch} samples_per_device = {at_once}"
+        )
+    return prompts * group // at_once
+
+
+def _arguments(run: Run, stage: Stage, seed: int, data: Path, model: Path, output: Path) -> dict[str, tuple[Any, str]]:
+    """Every flag with its value and the key of the run file that it comes from."""
+    values, found = _values(stage), dict[str, tuple[Any, str]]()
+    for key, value in values.items():
+        if key in FLAGS:
+            found[FLAGS[key]] = (value, f"{run.scale}.{key}")
+        elif key not in CONVERTED:
+            raise UserError(f"{run.file.name}: {run.scale}.{key} has no meaning for TRL; take it out")
+
+    def put(flag: str, value: Any, key: str) -> None:
+        found[flag] = (value, f"{run.scale}.{key}" if key else "")
+
+    put("model_name_or_path", str(model), "model")
+    put("dataset_name", str(data), "dataset")
+    put("output_dir", str(output), "")
+    put("seed", seed, "")
+    put("max_steps", stage.steps, "steps")
+    put("save_steps", math.gcd(*stage.checkpoints), "checkpoints")
+    put("gradient_accumulation_steps", _accumulation(run, stage), "batch.prompts_per_update")
+    put("warmup_steps", round(values.get("optimizer.warmup_ratio", 0.0) * stage.steps), "optimizer.warmup_ratio")
+    put("reward_funcs", [reward["function"] for reward in run.rewards], "")
+    put("reward_weights", [reward["weight"] for reward in run.rewards], "")
+    put("logging_steps", 1, "")
+    put("report_to", "tensorboard", "")
+    put("disable_tqdm", True, "")
+    if run.device == "cpu":
+        put("use_cpu", True, "hardware.gpus")
+        put("bf16", False, "hardware.gpus")
+        put("gradient_checkpointing", False, "hardware.gpus")
+        put("dtype", "float32", "hardware.gpus")
+        put("dataloader_pin_memory", False, "hardware.gpus")
+    engine = values.get("rollout.engine", "transformers")
+    if engine != "transformers":
+        put("use_vllm", True, "rollout.engine")
+        put("vllm_mode", engine.removeprefix("vllm-").replace("colocated", "colocate"), "rollout.engine")
+    if engine == "vllm-server":
+        put("vllm_server_host", "127.0.0.1", "rollout.engine")
+        put("vllm_server_port", SERVER_PORT, "rollout.engine")
+    for flag, value in stage.native.items():
+        if flag in found:
+            raise UserError(f"{run.file.name}: {run.scale}.native.{flag} is set by {found[flag][1] or 'the adapter'} already")
+        put(flag, value, f"native.{flag}")
+    return found
+
+
+def _render(arguments: dict[str, tuple[Any, str]]) -> list[str]:
+    words: list[str] = []
+    for flag, (value, _) in arguments.items():
+        words.append(f"--{flag}")
+        if isinstance(value, list):
+            words.extend(str(item) for item in value)
+        else:
+            words.append(json.dumps(value) if isinstance(value, dict) else str(value))
+    return words
+
+
+def check(run: Run) -> None:
+    """Let TRL's parser, and accelerate's and the vLLM server's where they are used, read the rendered commands."""
+    from trl import GRPOConfig
+    from trl.scripts import grpo, vllm_serve
+
+    prompts = yaml.safe_load((RECIPES / "prompts.yaml").read_text(encoding="utf-8"))
+    if run.prompt not in prompts:
+        raise UserError(f"{run.file.name}: prompt '{run.prompt}' is not in recipes/prompts.yaml ({', '.join(prompts)})")
+    for stage in run.stages:
+        arguments = _arguments(run, stage, 0, Path("data"), Path("model"), Path("output"))
+        if run.device == "cuda" and not _has_gpu():
+            arguments["use_cpu"] = (True, "")  # else transformers refuses bf16 on a machine that only checks
+        # The check is one process; the batch arithmetic of TRL is that of the run's devices.
+        with patch.object(GRPOConfig, "world_size", _devices(run, stage)):
+            _parse(grpo.make_parser(), _render(arguments), {flag: key for flag, (_, key) in arguments.items()}, run)
+        if run.device == "cuda":
+            from accelerate.commands.launch import launch_command_parser
+
+            _parse(launch_command_parser(), [*_launcher(run, stage), "-m", "trl.scripts.grpo"], {}, run)
+        if stage.rollout.get("engine") == "vllm-server":
+            keys = {"gpu_memory_utilization": f"{run.scale}.native.vllm_gpu_memory_utilization"}
+            _parse(vllm_serve.make_parser(), _server(run, stage, Path("model")), keys, run)
+    _load_rewards(run)
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _parse(parser: argparse.ArgumentParser, words: list[str], keys: dict[str, str], run: Run) -> None:
+    """Parse with the framework's own parser; what it refuses becomes one sentence with the run file's key."""
+    known = set(parser._option_string_actions)
+    for flag in (word for word in words if word.startswith("--")):
+        if flag not in known:
+            key = keys.get(flag[2:]) or flag
+            close = _closest(flag[2:], known)
+            raise UserError(f"{run.file.name}: {key}: this release of TRL has no setting '{flag[2:]}'{close}")
+    parser.allow_abbrev = False
+    refused: list[str] = []
+
+    def refuse(message: str) -> None:
+        refused.append(message)
+        raise ValueError(message)
+
+    parser.error = refuse  # type: ignore[method-assign, assignment]
+    try:
+        if hasattr(parser, "parse_args_and_config"):
+            parser.parse_args_and_config(list(words), fail_with_unknown_args=True)
+        else:
+            parser.parse_args(words)
+    except (ValueError, TypeError, argparse.ArgumentError) as error:
+        message = str(error)
+        flag = re.search(r"--([a-z_0-9]+)|'?\b([a-z]+(?:_[a-z0-9]+)+)\b", message)
+        key = keys.get((flag[1] or flag[2]) if flag else "", "")
+        raise UserError(f"{run.file.name}: {key + ': ' if key else ''}TRL refuses it: {message}") from None
+
+
+def _closest(name: str, known: set[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, [flag[2:] for flag in known if flag.startswith("--")], n=1)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def _load_rewards(run: Run) -> None:
+    import importlib
+
+    for reward in run.rewards:
+        module, _, name = reward["function"].rpartition(".")
+        try:
+            getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            raise UserError(f"{run.file.name}: rewards: {reward['function']} cannot be loaded ({error})") from None
+
+
+def _launcher(run: Run, stage: Stage) -> list[str]:
+    """Accelerate's flags: one process per training GPU."""
+    sharding = run.hardware.get("sharding", "none")
+    words = ["--num_machines", str(run.hardware.get("nodes", 1)), "--num_processes", str(_devices(run, stage))]
+    words += ["--mixed_precision", "bf16" if stage.native.get("bf16") else "no", "--dynamo_backend", "no"]
+    if sharding != "none":
+        words += ["--use_deepspeed", "--zero_stage", sharding.removeprefix("zero")]
+        words += ["--gradient_accumulation_steps", str(_accumulation(run, stage))]
+        if sharding == "zero3":
+            words += ["--zero3_init_flag", "true", "--zero3_save_16bit_model", "true"]
+    elif _devices(run, stage) > 1:
+        words.append("--multi_gpu")
+    return words
+
+
+def _server(run: Run, stage: Stage, model: Path) -> list[str]:
+    """Flags of TRL's vLLM server on the GPUs that only generate."""
+    rollout = stage.rollout
+    longest = rollout["max_prompt_tokens"] + rollout["max_response_tokens"]
+    words = ["--model", str(model), "--host", "127.0.0.1", "--port", str(SERVER_PORT), "--max_model_len", str(longest)]
+    words += ["--data_parallel_size", str(rollout.get("gpus", 1)), "--seed", "0"][:2]
+    return [*words, "--gpu_memory_utilization", str(stage.native.get("vllm_gpu_memory_utilization", 0.9))]
+
+
+def write_data(run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
+    """The training set as TRL reads it: conversational prompts and the columns that the rewards want."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from transformers import AutoTokenizer
+
+    prompt = yaml.safe_load((RECIPES / "prompts.yaml").read_text(encoding="utf-8"))[run.prompt]
+    tokenizer = AutoTokenizer.from_pretrained(paths.model)
+    longest = stage.rollout.get("max_prompt_tokens")
+    system = [{"role": "system", "content": prompt["system"]}] if prompt["system"] else []
+    rows, left_out = [], 0
+    for problem in tables.read(paths.problems, tables.PROBLEM).to_pylist():
+        question = prompt["user"].replace("{question}", problem["messages"][-1]["content"])
+        messages = [*system, {"role": "user", "content": question}]
+        tokens = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)["input_ids"]
+        if longest and len(tokens) > longest:
+            left_out += 1
+            continue
+        rows.append({"prompt": messages} | {column: problem[column] for column in COLUMNS[1:]})
+    if left_out:
+        print(f"{left_out} of {left_out + len(rows)} prompts are longer than max_prompt_tokens ({longest}): left out")
+    if not rows:
+        raise UserError(f"no prompt of {paths.problems.name} has at most {longest} tokens; raise rollout.max_prompt_tokens")
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(rows), folder / "train.parquet")
+
+
+def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
+    """Write the data and return the native command, going on from the last whole checkpoint."""
+    data, native = paths.work / "data", paths.work / "native"
+    write_data(run, stage, paths, data)
+    words = _render(_arguments(run, stage, seed, data, paths.model, native))
+    resume = _last_whole_checkpoint(native)
+    if resume is not None:
+        words += ["--resume_from_checkpoint", str(resume)]
+    launch = [sys.executable]
+    environment = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    servers: list[Command] = []
+    if run.device == "cpu":
+        environment |= {"OMP_NUM_THREADS": str(run.hardware["cpus"]), "CUDA_VISIBLE_DEVICES": ""}
+    else:
+        gpus = (os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(run.hardware["gpus"])))).split(",")
+        training = _devices(run, stage)
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[:training])
+        launch += ["-m", "accelerate.commands.launch", *_launcher(run, stage)]
+        if stage.rollout.get("engine") == "vllm-server":
+            serve = [sys.executable, "-m", "trl.scripts.vllm_serve", *_server(run, stage, paths.model)]
+            servers.append(Command(serve, {"CUDA_VISIBLE_DEVICES": ",".join(gpus[training:])}))
+    return Command(
+        arguments=[*launch, "-m", "trl.scripts.grpo", *words],
+        environment=environment,
+        servers=servers,
+        progress=_step_metrics,
+        resumed_from=_step(resume) if resume else 0,
+    )
+
+
+def _step(checkpoint: Path) -> int:
+    return int(checkpoint.name.rpartition("-")[2])
+
+
+def _last_whole_checkpoint(native: Path) -> Path | None:
+    """The newest checkpoint that was written to its end; trainer_state.json is the last file that the trainer writes."""
+    whole = []
+    for folder in native.glob("checkpoint-*"):
+        if (folder / "trainer_state.json").is_file() and any(folder.glob("model*.safetensors")):
+            whole.append(folder)
+        else:
+            shutil.rmtree(folder)
+    return max(whole, key=_step, default=None)
+
+
+def _step_metrics(line: str) -> dict[str, float] | None:
+    """The metrics of one step from the line that transformers prints for it."""
+    if not (line.startswith("{") and "'reward'" in line):
+        return None
+    try:
+        printed = ast.literal_eval(line)
+    except (ValueError, SyntaxError):
+        return None
+    names = {
+        "reward": "reward", "loss": "loss", "completions/mean_length": "length", "grad_norm": "grad_norm",
+        "frac_reward_zero_std": "zero_signal",
+    }  # fmt: skip
+    return {name: float(printed[key]) for key, name in names.items() if key in printed}
+
+
+def read_log(paths: Paths, run_name: str, stage: Stage) -> list[dict[str, Any]]:
+    """The rows of the training log from TRL's TensorBoard events; after a resume, the later of two equal steps counts."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    steps: dict[int, dict[str, tuple[float, float]]] = {}
+    for file in sorted((paths.work / "native").rglob("events.out.tfevents.*")):
+        events = EventAccumulator(str(file), size_guidance={"scalars": 0}).Reload()
+        for tag in events.Tags()["scalars"]:
+            for event in events.Scalars(tag):
+                before = steps.setdefault(event.step, {}).get(tag)
+                if before is None or event.wall_time > before[0]:
+                    steps[event.step][tag] = (event.wall_time, event.value)
+    rows, elapsed, tokens_before = [], 0.0, 0.0
+    for step in sorted(steps):
+        logged = {tag.removeprefix("train/"): value for tag, (_, value) in steps[step].items()}
+        if "reward" not in logged:
+            continue
+        duration = logged.get("step_time", math.nan)
+        elapsed += duration
+        tokens = logged.get("num_tokens", math.nan)
+        kept = _mean(logged, "tags", "boxed")
+        rows.append(
+            {
+                "run": run_name,
+                "stage": stage.number,
+                "step": stage.first_step + step,
+                "wall_time": elapsed,
+                "reward_mean": logged["reward"],
+                "reward_std": logged.get("reward_std"),
+                "accuracy": _mean(logged, "accuracy"),
+                "format_error_rate": None if kept is None else 1 - kept,
+                "wrong_answer_rate": logged.get("wrong_answer"),
+                "response_length_mean": logged.get("completions/mean_length"),
+                "response_length_max": logged.get("completions/max_length"),
+                "truncated_rate": logged.get("completions/clipped_ratio"),
+                "kl": logged.get("kl"),
+                "entropy": logged.get("entropy"),
+                "grad_norm": logged.get("grad_norm"),
+                "learning_rate": logged.get("learning_rate"),
+                "zero_signal_rate": logged.get("frac_reward_zero_std"),
+                "tokens_per_second": (tokens - tokens_before) / duration if duration else None,
+            }
+        )
+        tokens_before = tokens
+    return rows
+
+
+def _mean(logged: dict[str, float], *rewards: str) -> float | None:
+    return next((logged[f"rewards/{r}/mean"] for r in rewards if f"rewards/{r}/mean" in logged), None)
+
+
+def export(run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:
+    """Take the Hugging Face files out of TRL's native checkpoint, without the optimiser's state."""
+    source = paths.work / "native" / f"checkpoint-{step}"
+    trainer_files = {"training_args.bin", "trainer_state.json", "optimizer.pt", "optimizer.bin", "scheduler.pt"}
+    if not source.is_dir() or not any(source.glob("model*.safetensors")):
+        raise UserError(f"{source} has no weights to export; delete the stage's training log to have it trained again")
+    for file in source.iterdir():
+        if file.is_file() and file.name not in trainer_files and not file.name.startswith(("rng_state", "zero_to")):
+            shutil.copy2(file, output / file.name)

@@ -1,0 +1,187 @@
+"""Arithmetic in expressions and in words: the generated task of the demo scale.
+
+Every problem is a chain of two to four operations in which multiplication goes first, so that reading from left to right
+gives another, wrong, number:
+
+    expression   What is 5+3*4-2?
+    words        Mia has 5 apples. She buys 3 bags with 4 apples each. She gives 2 apples away. How many apples …
+    answer       15          (left to right it would be 30)
+
+Levels 1, 2 and 3 have two, three and four operations. All numbers on the way, in either reading, are between 0 and 99.
+Training and held-out problems are disjoint by construction: the split hangs on a hash of the bare expression, which the
+two kinds of wording share.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import operator
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from contracts import provenance, tables
+from contracts.errors import UserError, run_command
+
+TASK = "arithmetic"
+KINDS = ("expressions", "words")
+LEVELS = (1, 2, 3)
+SPLITS = ("train", "test")
+LARGEST = 99
+HELD_OUT_SHARE = 0.2
+TRIES = 20_000
+OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+
+NAMES = (("Mia", "She"), ("Tom", "He"), ("Ana", "She"), ("Leo", "He"), ("Zoe", "She"), ("Sam", "He"))
+THINGS = (("apples", "bags"), ("books", "boxes"), ("cards", "packs"), ("coins", "jars"), ("eggs", "baskets"))
+
+
+@dataclass(frozen=True)
+class Expression:
+    """`numbers[0] operations[0] numbers[1] …`, all numbers from 1 to 9."""
+
+    numbers: tuple[int, ...]
+    operations: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """The expression as text, without spaces."""
+        return "".join(f"{n}{op}" for n, op in zip(self.numbers, (*self.operations, ""), strict=True))
+
+    def steps(self, multiplication_first: bool) -> list[tuple[int, str, int, int]] | None:
+        """The calculations (left, operation, right, result) in order; None if a result leaves 0 … 99."""
+        numbers, operations, done = list(self.numbers), list(self.operations), []
+        while operations:
+            at = operations.index("*") if multiplication_first and "*" in operations else 0
+            left, op, right = numbers[at], operations.pop(at), numbers[at + 1]
+            result = OPERATIONS[op](left, right)
+            if not 0 <= result <= LARGEST:
+                return None
+            numbers[at : at + 2] = [result]
+            done.append((left, op, right, result))
+        return done
+
+    @property
+    def answer(self) -> int:
+        """Its value."""
+        steps = self.steps(True)
+        assert steps is not None, f"{self} leaves 0 … {LARGEST} on the way"
+        return steps[-1][3]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A question with its answer; `expression` is what it asks for."""
+
+    problem_id: str
+    kind: str
+    level: int
+    question: str
+    expression: Expression
+    answer: int
+
+
+def split_of(expression: Expression) -> str:
+    """The split that an expression belongs to, whatever its wording."""
+    draw = int.from_bytes(hashlib.sha256(str(expression).encode()).digest()[:8], "big") / 2**64
+    return "test" if draw < HELD_OUT_SHARE else "train"
+
+
+def in_words(expression: Expression, rng: random.Random) -> str:
+    """A story for an expression whose every `*` stands between the second and the third number."""
+    (name, pronoun), (things, packs) = rng.choice(NAMES), rng.choice(THINGS)
+    first, packed, each, *rest = expression.numbers
+    gained = "buys" if expression.operations[0] == "+" else "gives away"
+    story = [f"{name} has {first} {things}.", f"{pronoun} {gained} {packed} {packs} with {each} {things} each."]
+    for number, op in zip(rest, expression.operations[2:], strict=True):
+        story.append(f"{pronoun} finds {number} {things}." if op == "+" else f"{pronoun} loses {number} {things}.")
+    return " ".join([*story, f"How many {things} are left?"])
+
+
+def _draw(kind: str, level: int, rng: random.Random) -> Expression:
+    numbers = tuple(rng.randint(1, 9) for _ in range(level + 2))
+    if kind == "words":
+        operations = (rng.choice("+-"), "*", *(rng.choice("+-") for _ in range(level - 1)))
+    else:
+        operations = tuple(rng.choice("+-*") for _ in range(level + 1))
+    return Expression(numbers, operations)
+
+
+def problems(kind: str, split: str, seed: int = 0) -> Iterator[Problem]:
+    """Distinct problems of one kind and split, levels in turn as long as they last; the same for the same seed.
+
+    Raises:
+        UserError: an unknown kind or split.
+    """
+    if kind not in KINDS or split not in SPLITS:
+        raise UserError(f"arithmetic has the kinds {KINDS} and the splits {SPLITS}, not '{kind}' and '{split}'")
+    rng = random.Random(f"{kind}/{split}/{seed}")
+    seen: set[Expression] = set()
+    levels = list(LEVELS)
+    while levels:
+        level = levels[len(seen) % len(levels)]
+        found = next((e for e in (_draw(kind, level, rng) for _ in range(TRIES)) if e not in seen and _fits(e, split)), None)
+        if found is None:  # the easy levels have few problems; the hard ones go on
+            levels.remove(level)
+            continue
+        seen.add(found)
+        question = in_words(found, rng) if kind == "words" else f"What is {found}?"
+        name = f"{kind}-{split}-{hashlib.sha256(question.encode()).hexdigest()[:12]}"
+        yield Problem(name, kind, level, question, found, found.answer)
+
+
+def _fits(expression: Expression, split: str) -> bool:
+    right, left_to_right = expression.steps(True), expression.steps(False)
+    in_range = right is not None and left_to_right is not None
+    return in_range and right[-1][3] != left_to_right[-1][3] and split_of(expression) == split
+
+
+def as_table(chosen: list[Problem]) -> pa.Table:
+    """The problem table of the contract."""
+    rows = [
+        {
+            "problem_id": p.problem_id,
+            "task": TASK,
+            "messages": [{"role": "user", "content": p.question}],
+            "answer": str(p.answer),
+            "meta": json.dumps({"kind": p.kind, "level": p.level, "expression": str(p.expression)}),
+        }
+        for p in chosen
+    ]
+    return pa.Table.from_pylist(rows, schema=tables.PROBLEM)
+
+
+def take(kinds: list[str], split: str, rows: int, seed: int) -> list[Problem]:
+    """`rows` problems, the kinds in turn."""
+    streams = [problems(kind, split, seed) for kind in kinds]
+    return [next(streams[i % len(streams)]) for i in range(rows)]
+
+
+def main() -> None:
+    """Write a problem table."""
+    parser = argparse.ArgumentParser(description="Generate arithmetic problems.")
+    parser.add_argument("--kind", action="append", required=True, choices=KINDS, help="may be given twice")
+    parser.add_argument("--split", required=True, choices=SPLITS)
+    parser.add_argument("--rows", required=True, type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", required=True, type=Path)
+    arguments = parser.parse_args()
+    chosen = take(arguments.kind, arguments.split, arguments.rows, arguments.seed)
+    tables.write(as_table(chosen), tables.PROBLEM, arguments.output)
+    provenance.write(
+        arguments.output,
+        generator=__spec__.name,
+        kinds=arguments.kind,
+        split=arguments.split,
+        rows=len(chosen),
+        seed=arguments.seed,
+        sha256=provenance.sha256(arguments.output),
+    )
+
+
+if __name__ == "__main__":
+    run_command(main)
