@@ -115,7 +115,8 @@ def report(facts: dict[str, Any], mirror: Path | None) -> str:
         lines.append(f"  {extra:,} rows repeat the question of an earlier one and are kept: {shown}")
     if facts["same_content_as_registered"] is False:
         lines.append(
-            "  its (question, answer) pairs differ from those of the registered files, by which they are named"
+            "  its (question, answer) pairs differ from those of the registered files: their hash is "
+            f"{facts['content_sha256']}, so compare scores with care"
         )
     if hint := facts["source"].get("hint"):
         lines.append(f"  {hint}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import http.client
 import io
 import json
 import os
@@ -71,7 +72,7 @@ def from_addresses(entry: Entry) -> tuple[Rows, dict[str, Any]]:
         try:
             with urllib.request.urlopen(file["url"], timeout=DOWNLOAD_WITHIN) as answer:
                 content = answer.read()
-        except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        except (urllib.error.URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise UserError(
                 f"cannot download {entry.name} from {file['url']} ({reason}): {_otherwise(entry)}"

@@ -23,6 +23,7 @@ from recipes.tasks import registry
 from recipes.tasks.loading import load, report
 from recipes.tasks.problems import Problem, content_digest, rows_digest
 from recipes.tasks.registry import Entry, find
+from tests.unit.small_hub import COMMIT, serve
 
 ROOT = Path(__file__).resolve().parents[2]
 MIRROR = ROOT.parent / "shared" / "data"
@@ -234,6 +235,21 @@ def test_a_mirror_that_is_no_folder(tmp_path: Path) -> None:
 def test_an_address_that_does_not_answer(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"cannot download small from http://127.0.0.1:9/set.jsonl .*--mirror"):
         load(entry(tmp_path, ROWS, files=[{"path": "set.jsonl", "url": "http://127.0.0.1:9/set.jsonl"}]), None)
+
+
+def test_a_download_is_checked_like_a_file_of_the_mirror(tmp_path: Path) -> None:
+    mine = entry(tmp_path, ROWS)
+    content = (tmp_path / "set.jsonl").read_bytes()
+    with serve("a/b", "set.jsonl", content) as (address, _):
+        file = {**mine.spec["files"][0], "url": f"{address}/datasets/a/b/resolve/{COMMIT}/set.jsonl"}
+        problems, facts = load(entry(tmp_path, ROWS, files=[file]), None)
+        assert len(problems) == 3 and facts["source"]["kind"] == "address"
+        with pytest.raises(
+            UserError, match=rf"{file['url']} should have sha256 {'0' * 64} .* but has {file['sha256']}"
+        ):
+            load(entry(tmp_path, ROWS, files=[{**file, "sha256": "0" * 64}]), None)
+        with pytest.raises(UserError, match=r"cannot download small from .*Not Found"):
+            load(entry(tmp_path, ROWS, files=[{**file, "url": f"{address}/nothing.jsonl"}]), None)
 
 
 SOURCE = {"task": "math", "rows": 3, "files": [{"path": "set.jsonl"}], "columns": {"question": "q", "answer": "a"}}
