@@ -1,0 +1,68 @@
+"""One problem of a training set or benchmark, the table of them, and the hash that says whether two sets are equal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from contracts.tables import PROBLEM
+
+
+class Problem(NamedTuple):
+    """A row of the PROBLEM table before it is written; `answer` is None where the source has no usable gold answer."""
+
+    problem_id: str
+    task: str
+    question: str
+    answer: str | None
+    meta: dict[str, Any]
+
+
+def index_id(index: int, question: str) -> str:
+    """Name of a problem whose source gives none: its place in the file and eight digits of its text's hash."""
+    return f"{index}-{hashlib.sha256(canonical(question).encode()).hexdigest()[:8]}"
+
+
+def canonical(text: str) -> str:
+    """The text with every run of white space as one space: what files of the same set differ in."""
+    return " ".join(text.split())
+
+
+def rows_digest(rows: Iterable[Sequence[object]]) -> str:
+    """Hash of rows whatever their order: sha256 over the sorted hex sha256 of each row's JSON list.
+
+    The same formula as the public digests of MATH's (problem, solution) pairs, so that those can be checked against.
+    """
+    digests = sorted(hashlib.sha256(json.dumps(list(row), default=str).encode()).hexdigest() for row in rows)
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def content_digest(problems: Iterable[Problem]) -> str:
+    """Hash over the (question, gold answer) pairs, white space normalised: equal for equal sets from hub and mirror."""
+    return rows_digest((canonical(p.question), p.answer or "") for p in problems)
+
+
+def repeated_questions(problems: Iterable[Problem]) -> list[list[str]]:
+    """Groups of problem ids that ask the same question, in the order of the file."""
+    groups: dict[str, list[str]] = {}
+    for problem in problems:
+        groups.setdefault(canonical(problem.question), []).append(problem.problem_id)
+    return [ids for ids in groups.values() if len(ids) > 1]
+
+
+def to_table(problems: Sequence[Problem]) -> pa.Table:
+    """The problems as a PROBLEM table; the question is the one user message."""
+    return pa.Table.from_pydict(
+        {
+            "problem_id": [p.problem_id for p in problems],
+            "task": [p.task for p in problems],
+            "messages": [[{"role": "user", "content": p.question}] for p in problems],
+            "answer": [p.answer for p in problems],
+            "meta": [json.dumps(p.meta, ensure_ascii=False, sort_keys=True) for p in problems],
+        },
+        schema=PROBLEM,
+    )
