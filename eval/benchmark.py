@@ -1,17 +1,9 @@
-"""Benchmarks as lm-eval tasks: eval/benchmarks/<name>.yaml over the problem table <data>/<name>.parquet.
-
-A plain lm-eval command line says where the problems are, and how to ask, with
-
-    --metadata '{"data": "results/demo/data/benchmarks", "protocol": "report"}'
-
-or with the environment variables CROSSZERO_BENCHMARK_DATA and CROSSZERO_PROTOCOL.
-"""
+"""The benchmarks: eval/benchmarks/<name>.yaml, each an lm-eval task over the problem table <data>/<name>.parquet."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +15,7 @@ from contracts.errors import UserError
 from eval import protocols
 
 if TYPE_CHECKING:
-    import datasets
-    from lm_eval.api.task import Task
+    from eval.benchmark_task import BenchmarkTask
 
 BENCHMARKS = Path(__file__).with_name("benchmarks")
 TASK_PREFIX = "crosszero_"  # so that our gsm8k is not taken for lm-eval's
@@ -84,28 +75,6 @@ def documents(table: pa.Table, protocol: protocols.Protocol, **judging: Any) -> 
     return found
 
 
-def load_documents(
-    benchmark: str,
-    data: str | None = None,
-    protocol: str | None = None,
-    overrides: Mapping[str, Any] | None = None,
-    grader: str | None = None,
-    **_: Any,
-) -> dict[str, datasets.Dataset]:
-    """lm-eval's `custom_dataset` of every benchmark; the arguments are the task's metadata."""
-    import datasets
-
-    data = data or os.environ.get("CROSSZERO_BENCHMARK_DATA")
-    if not data:
-        raise UserError(
-            "lm-eval has to be told where the problems of CrossZero's benchmarks are: "
-            """--metadata '{"data": "results/demo/data/benchmarks"}', or CROSSZERO_BENCHMARK_DATA in the environment"""
-        )
-    settings = protocols.load(protocol or os.environ.get("CROSSZERO_PROTOCOL", "report"), overrides)
-    rows = documents(problems(Path(data), benchmark), settings, grader=grader or "")
-    return {"test": datasets.Dataset.from_list(rows)}
-
-
 def task_hash(data: Path, benchmark: str) -> str:
     """Hash of a benchmark's definition and problems (not of the Parquet file, whose bytes depend on its writer)."""
     digest = hashlib.sha256()
@@ -116,13 +85,11 @@ def task_hash(data: Path, benchmark: str) -> str:
     return digest.hexdigest()
 
 
-def load_tasks(benchmarks: Iterable[str], metadata: Mapping[str, Any], repeats: Mapping[str, int]) -> dict[str, Task]:
-    """lm-eval tasks by benchmark name."""
+def load_tasks(benchmarks: Iterable[str], **metadata: Any) -> dict[str, BenchmarkTask]:
+    """lm-eval tasks by benchmark name; the metadata is described at eval.benchmark_task.BenchmarkTask."""
     from lm_eval.tasks import TaskManager
 
+    manager = TaskManager(include_path=str(BENCHMARKS), include_defaults=False, metadata=metadata)
     wanted = list(benchmarks)
-    manager = TaskManager(include_path=str(BENCHMARKS), include_defaults=False, metadata=dict(metadata))
-    loaded = manager.load([TASK_PREFIX + name for name in wanted])["tasks"]
-    for name in wanted:
-        loaded[TASK_PREFIX + name].set_config(key="repeats", value=repeats[name])
-    return {name: loaded[TASK_PREFIX + name] for name in wanted}
+    tasks = manager.load([TASK_PREFIX + name for name in wanted])["tasks"]
+    return {name: tasks[TASK_PREFIX + name] for name in wanted}

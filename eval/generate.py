@@ -137,7 +137,7 @@ def make_plan(arguments: argparse.Namespace, wanted: list[Target], overrides: di
         "overrides": overrides,
         "seed": arguments.seed,
         "data": str(arguments.data),
-        "repeats": {target.benchmark: target.repeats for target in wanted},
+        "benchmarks": sorted({target.benchmark for target in wanted}),
         "engine": {key: value for key, value in engine.items() if value is not None},
         "jobs": list(jobs.values()),
     }
@@ -250,8 +250,9 @@ def main() -> None:
         }
         for target in wanted:
             write(target, facts)
-        for target in wanted:
-            shutil.rmtree(target.folder, ignore_errors=True)
+        # Only now, when all tables are there: Snakemake deletes those of a job that fails, and the work must then do.
+        for step in {target.folder.parent for target in wanted}:
+            shutil.rmtree(step, ignore_errors=True)
     print(f"generate: {len(wanted)} tables in {time.monotonic() - started:.0f} s", file=sys.stderr)
 
 

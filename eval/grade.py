@@ -38,7 +38,7 @@ def grade_table(path: Path, data: Path, grader: str | None, fallback: str | None
         grader: by default eval.grading's.
         fallback: where to look for an answer that is not boxed, if not where the samples' protocol says.
     """
-    from lm_eval.evaluator import simple_evaluate
+    from lm_eval.evaluator import evaluate
 
     from eval.replay import Replay
 
@@ -53,19 +53,18 @@ def grade_table(path: Path, data: Path, grader: str | None, fallback: str | None
         raise UserError(f"the samples in {path} name no protocol, so say where answers are looked for with --fallback")
     overrides = {"fallback": fallback} if fallback else {}
     # Without a protocol only the fallback matters: the prompts were asked already.
-    metadata = {"data": str(data), "protocol": protocol or "report", "overrides": overrides, "grader": grader}
-    tasks = benchmark.load_tasks([name], metadata, {name: repeats})
+    settings = {"protocol": protocol or "report", "overrides": overrides, "repeats": repeats, "grader": grader}
+    tasks = benchmark.load_tasks([name], data=str(data), **settings)
     requested = {(doc["problem_id"], repeat) for doc in tasks[name].eval_docs for repeat in range(repeats)}
     if requested != set(rows):
         raise UserError(
             f"{path} should have {len(requested)} samples, {repeats} for each problem of {name}; "
             f"{len(requested - set(rows))} are missing and {len(set(rows) - requested)} are of other problems"
         )
-    results = simple_evaluate(
-        Replay(str(path.parent)), tasks=[tasks[name]], bootstrap_iters=0, log_samples=True, num_fewshot=0
-    )
+    # Not simple_evaluate, which would read lm-eval's own 13,000 task files for every table.
+    results = evaluate(Replay(str(path.parent)), {"tasks": {name: tasks[name]}}, bootstrap_iters=0)
     graded = []
-    for logged in results["samples"][benchmark.TASK_PREFIX + name]:
+    for logged in results["samples"][name]:
         for repeat, grade in enumerate(logged["filtered_resps"][0]):
             row = rows[logged["doc"]["problem_id"], repeat]
             gold = {"gold": row["gold"] if row["gold"] is not None else logged["doc"]["answer"]}

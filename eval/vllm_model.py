@@ -2,7 +2,7 @@
 
 On a plain lm-eval command line (see eval/lm_eval.py):
 
-    --model crosszero-vllm --model_args pretrained=PATH,device=cpu,protocol=report,work=FOLDER --apply_chat_template
+    --model crosszero-vllm --model_args pretrained=PATH,protocol=report,work=FOLDER --device cpu --apply_chat_template
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class CrossZeroVLLM(VLLM):
 
     Args:
         pretrained: folder of a checkpoint in Hugging Face format.
-        device: `cpu` or `cuda`.
+        device: `cpu`, or anything else for GPUs (which ones is for CUDA_VISIBLE_DEVICES to say).
         protocol: name of an evaluation protocol, or the protocol itself. It decides the decoding; the tasks' own
             generation_kwargs do not.
         seed: base seed, from which each completion's own seed is derived.
@@ -86,7 +86,7 @@ class CrossZeroVLLM(VLLM):
             raise UserError(
                 "crosszero-vllm is one process; data parallelism is `python -m eval.generate --data-parallel`"
             )
-        super().__init__(pretrained, **{"add_bos_token": None, **vllm_settings.engine(device), **more})
+        super().__init__(pretrained, **{"add_bos_token": None, **vllm_settings.engine("cpu" if device == "cpu" else "cuda"), **more})
 
     def generate(self, requests: list[Request], emit: Callable[[list[dict[str, Any]]], None]) -> None:
         """Make completions, giving them to `emit` as they finish (an empty list after a step in which none did).

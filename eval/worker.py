@@ -23,8 +23,7 @@ from contracts.errors import UserError, run_command
 from eval import benchmark, partial_samples, protocols, vllm_settings
 
 if TYPE_CHECKING:
-    from lm_eval.api.task import Task
-
+    from eval.benchmark_task import BenchmarkTask
     from eval.vllm_model import CrossZeroVLLM
 
 OUT_OF_MEMORY = 75  # exit status; the supervisor tries again with smaller batches
@@ -39,17 +38,9 @@ def die_with(parent: int) -> None:
         sys.exit("the process that planned this one is gone")
 
 
-class _Unhelpful(logging.Filter):
-    """Drops lm-eval's advice about metadata, which it logs as a warning for every task with a loader of its own."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return "Custom kwargs can be passed" not in record.getMessage()
-
-
 def quiet() -> None:
     """Keep the warnings of lm-eval and drop their chatter."""
     logging.getLogger("lm_eval").setLevel(logging.WARNING)
-    logging.getLogger("lm_eval.api.task").addFilter(_Unhelpful())
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -69,7 +60,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def build_requests(
-    tasks: dict[str, Task], model: CrossZeroVLLM, missing: dict[str, list[partial_samples.Key]]
+    tasks: dict[str, BenchmarkTask], model: CrossZeroVLLM, missing: dict[str, list[partial_samples.Key]]
 ) -> list[Any]:
     """The requests, through lm-eval's tasks, for the missing samples of this process."""
     from eval.vllm_model import requests_of
@@ -89,7 +80,7 @@ def build_requests(
 
 
 def serve(
-    job: dict[str, Any], plan: dict[str, Any], tasks: dict[str, Task], index: int, beat: Callable[[], None]
+    job: dict[str, Any], plan: dict[str, Any], tasks: dict[str, BenchmarkTask], index: int, beat: Callable[[], None]
 ) -> None:
     """Make this process's share of the missing samples of one checkpoint."""
     from eval.vllm_model import CrossZeroVLLM
@@ -147,8 +138,8 @@ def main() -> None:
             heartbeat.touch()
             last = time.monotonic()
 
-    metadata = {"data": plan["data"], "protocol": plan["protocol"], "overrides": plan["overrides"]}
-    tasks = benchmark.load_tasks(plan["repeats"], metadata, plan["repeats"])
+    settings = {key: plan[key] for key in ("data", "protocol", "overrides")}
+    tasks = benchmark.load_tasks(plan["benchmarks"], **settings)
     beat()
     for job in plan["jobs"]:
         try:
