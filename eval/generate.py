@@ -1,0 +1,260 @@
+"""Generate completions for all checkpoints of a run on benchmarks, under a protocol, with vLLM.
+
+    python -m eval.generate --run openr1/demo/seed-0 --checkpoint 0=models/base --checkpoint 100=checkpoints/step-100 \
+        --benchmark arithmetic_words --protocol demo --seed 0 --data results/demo/data/benchmarks \
+        --work work/demo/openr1 --output samples --device cpu
+
+writes samples/step-0/arithmetic_words.parquet and so on, with the provenance of each beside it. Killed and started
+again, with the same or another number of GPUs, it makes only what is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contracts import provenance, tables
+from contracts.errors import UserError, run_command
+from eval import benchmark, checkpoints, partial_samples, processes, protocols, vllm_settings
+
+
+@dataclass(frozen=True)
+class Target:
+    """The samples of one checkpoint on one benchmark: where they go, and everything that decides what they are."""
+
+    step: int
+    checkpoint: Path
+    benchmark: str
+    run: str
+    protocol: protocols.Protocol
+    problems: pa.Table
+    repeats: int
+    settings: dict[str, Any]
+    folder: Path  # of partial samples
+    output: Path
+
+    def expected(self) -> list[partial_samples.Key]:
+        """Every (problem_id, repeat) that has to be there."""
+        return partial_samples.expected(self.problems["problem_id"].to_pylist(), self.repeats)
+
+    def is_finished(self) -> bool:
+        """Whether the output is there already, made under the same settings and complete."""
+        record = self.output.with_name(f"{self.output.name}.provenance.json")
+        if not (self.output.is_file() and record.is_file()):
+            return False
+        made = json.loads(record.read_text())
+        same = (
+            made.get("settings_sha256") == partial_samples.settings_hash(self.settings)
+            and made.get("run") == self.run
+            and made.get("protocol", {}).get("name") == self.protocol.name
+        )
+        return same and pq.read_metadata(self.output).num_rows == len(self.expected())
+
+
+def parse_checkpoints(values: list[str]) -> dict[int, Path]:
+    """`STEP=FOLDER` arguments as a dictionary."""
+    found: dict[int, Path] = {}
+    for value in values:
+        step, equals, folder = value.partition("=")
+        if not (equals and step.isdigit() and folder):
+            raise UserError(f"--checkpoint needs STEP=FOLDER, such as 100=checkpoints/step-100, not '{value}'")
+        if int(step) in found:
+            raise UserError(f"--checkpoint was given twice for step {step}")
+        found[int(step)] = Path(folder)
+    return found
+
+
+def targets(arguments: argparse.Namespace, protocol: protocols.Protocol) -> list[Target]:
+    """All (checkpoint, benchmark) pairs, checked; raises UserError before anything expensive starts."""
+    benchmark.check_names(arguments.benchmark)
+    steps = parse_checkpoints(arguments.checkpoint)
+    for folder in steps.values():
+        checkpoints.check(folder, chat_template=protocol.chat_template)
+    tables_of = {name: benchmark.problems(arguments.data, name) for name in arguments.benchmark}
+    task_hashes = {name: benchmark.task_hash(arguments.data, name) for name in arguments.benchmark}
+    shared = {
+        "decoding": protocol.decoding(),
+        "prompt": protocols.prompt(protocol.prompt),
+        "seed": arguments.seed,
+        "device": arguments.device,
+        "engine": {**vllm_settings.engine(arguments.device), "max_model_len": arguments.max_model_len},
+        "versions": {name: importlib.metadata.version(name) for name in ("vllm", "lm-eval", "transformers")},
+    }
+    found = []
+    for step, folder in sorted(steps.items()):
+        model = provenance.sha256(folder)
+        for name in arguments.benchmark:
+            settings = {"model": model, "benchmark": name, "task": task_hashes[name], **shared}
+            found.append(
+                Target(
+                    step=step,
+                    checkpoint=folder,
+                    benchmark=name,
+                    run=arguments.run,
+                    protocol=protocol,
+                    problems=tables_of[name],
+                    repeats=protocol.repeats_of(name),
+                    settings=settings,
+                    folder=arguments.work / f"step-{step}" / f"{name}-{partial_samples.settings_hash(settings)[:16]}",
+                    output=arguments.output / f"step-{step}" / f"{name}.parquet",
+                )
+            )
+    return found
+
+
+def make_plan(arguments: argparse.Namespace, wanted: list[Target], overrides: dict[str, Any]) -> dict[str, Any]:
+    """What is still missing, for the generating processes to share."""
+    jobs: dict[int, dict[str, Any]] = {}
+    for target in wanted:
+        made = partial_samples.read(target.folder)
+        missing = [key for key in target.expected() if key not in made]
+        if missing:
+            job = jobs.setdefault(
+                target.step, {"step": target.step, "checkpoint": str(target.checkpoint), "missing": {}, "folders": {}}
+            )
+            job["missing"][target.benchmark] = missing
+            job["folders"][target.benchmark] = str(target.folder)
+    engine: dict[str, Any] = {"max_model_len": arguments.max_model_len, "max_num_seqs": arguments.max_num_seqs}
+    if arguments.device == "cuda":
+        engine["tensor_parallel_size"] = arguments.tensor_parallel
+    return {
+        "parent": os.getpid(),
+        "processes": arguments.data_parallel,
+        "gpus": arguments.gpus,
+        "device": arguments.device,
+        "protocol": arguments.protocol,
+        "overrides": overrides,
+        "seed": arguments.seed,
+        "data": str(arguments.data),
+        "benchmarks": sorted({target.benchmark for target in wanted}),
+        "engine": {key: value for key, value in engine.items() if value is not None},
+        "jobs": list(jobs.values()),
+    }
+
+
+def write(target: Target, facts: dict[str, Any]) -> None:
+    """Write the sample table and its provenance, after checking that what was requested is what there is."""
+    made, protocol = partial_samples.read(target.folder), target.protocol
+    keys = target.expected()
+    absent = [key for key in keys if key not in made]
+    if absent:
+        raise UserError(
+            f"{len(keys)} samples of step {target.step} on {target.benchmark} were requested and {len(absent)} are "
+            f"missing, the first is {absent[0]}: run the same command again"
+        )
+    samples = [made[key] for key in keys]
+    gold = dict(zip(target.problems["problem_id"].to_pylist(), target.problems["answer"].to_pylist(), strict=True))
+    rows = [
+        {
+            **{name: sample[name] for name in tables.SAMPLE.names if name in sample},
+            "run": target.run,
+            "step": target.step,
+            "benchmark": target.benchmark,
+            "gold": gold[sample["problem_id"]],
+            "protocol": protocol.name,
+        }
+        for sample in samples
+    ]
+    tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, target.output)
+    engine = json.loads((target.folder / "engine.json").read_text())
+    reasons = [sample["finish_reason"] for sample in samples]
+    longest = max((s["prompt_tokens"] for s in samples if s["finish_reason"] != "prompt_too_long"), default=0)
+    full_budget = longest + protocol.max_tokens <= engine["context_tokens"]
+    if not full_budget:
+        print(
+            f"warning: step {target.step} on {target.benchmark}: the context of {engine['context_tokens']} tokens "
+            f"leaves less than the protocol's {protocol.max_tokens} for some completions (longest prompt: {longest})",
+            file=sys.stderr,
+        )
+    provenance.write(
+        target.output,
+        run=target.run,
+        step=target.step,
+        benchmark=target.benchmark,
+        checkpoint=str(target.checkpoint),
+        model_sha256=target.settings["model"],
+        task_sha256=target.settings["task"],
+        protocol={
+            "name": protocol.name,
+            "source": protocol.source,
+            **protocol.decoding(),
+            "fallback": protocol.fallback,
+        },
+        prompt=dict(zip(("system", "user"), target.settings["prompt"], strict=True)),
+        repeats=target.repeats,
+        seed={"base": target.settings["seed"], "rule": "sha256 of (base, benchmark, problem_id, repeat), 31 bits"},
+        settings_sha256=partial_samples.settings_hash(target.settings),
+        requested=len(keys),
+        delivered=len(samples),
+        finish_reasons={reason: reasons.count(reason) for reason in sorted(set(reasons))},
+        completion_budget={"max_tokens": protocol.max_tokens, "fits_context": full_budget},
+        **engine,
+        **facts,
+    )
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", required=True, help="name of the run, <recipe>/<run>/seed-<n>")
+    parser.add_argument("--checkpoint", required=True, action="append", metavar="STEP=FOLDER")
+    parser.add_argument("--benchmark", required=True, action="extend", nargs="+")
+    parser.add_argument("--protocol", required=True, help="a name in eval/protocols.yaml")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a protocol's field")
+    parser.add_argument("--seed", type=int, default=0, help="base seed (default: 0)")
+    parser.add_argument("--data", required=True, type=Path, help="folder of the benchmarks' problem tables")
+    parser.add_argument("--work", required=True, type=Path, help="folder for unfinished work; survives a failed job")
+    parser.add_argument("--output", required=True, type=Path, help="folder for step-<n>/<benchmark>.parquet")
+    parser.add_argument("--device", choices=vllm_settings.DEVICES, default="cuda")
+    parser.add_argument("--data-parallel", type=int, default=1, metavar="N", help="processes, each with a model")
+    parser.add_argument("--tensor-parallel", type=int, default=1, metavar="N", help="GPUs for each model")
+    parser.add_argument("--max-model-len", type=int, metavar="TOKENS", help="context, if not the model's own")
+    parser.add_argument("--max-num-seqs", type=int, metavar="N", help="sequences at a time, if not vLLM's own choice")
+    parser.add_argument("--stall-seconds", type=float, default=1800, help="longest time without any progress")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Generate what is missing, then write the tables."""
+    arguments = parse_arguments()
+    overrides = protocols.parse_overrides(arguments.set)
+    protocol = protocols.load(arguments.protocol, overrides)
+    arguments.benchmark = list(dict.fromkeys(arguments.benchmark))
+    if min(arguments.data_parallel, arguments.tensor_parallel) < 1:
+        raise UserError("--data-parallel and --tensor-parallel have to be at least 1")
+    if arguments.device == "cpu" and arguments.tensor_parallel > 1:
+        raise UserError("--tensor-parallel is for GPUs; on a CPU use --data-parallel for several processes")
+    cuda = arguments.device == "cuda"
+    arguments.gpus = processes.devices(arguments.data_parallel, arguments.tensor_parallel) if cuda else []
+    started = time.monotonic()
+    with partial_samples.locked(arguments.work):
+        wanted = [target for target in targets(arguments, protocol) if not target.is_finished()]
+        line = processes.ProgressLine(sum(len(t.expected()) for t in wanted), [t.folder for t in wanted])
+        processes.run(lambda: make_plan(arguments, wanted, overrides), arguments.work, line, arguments.stall_seconds)
+        line.show(last=True)
+        facts = {
+            "overrides": overrides,
+            "data_parallel": arguments.data_parallel,
+            "tensor_parallel": arguments.tensor_parallel,
+        }
+        for target in wanted:
+            write(target, facts)
+        # Only now, when all tables are there: Snakemake deletes those of a job that fails, and the work must then do.
+        for step in {target.folder.parent for target in wanted}:
+            shutil.rmtree(step, ignore_errors=True)
+    print(f"generate: {len(wanted)} tables in {time.monotonic() - started:.0f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    run_command(main)

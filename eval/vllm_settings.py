@@ -1,0 +1,49 @@
+"""How vLLM is set up on a device: the environment, which has to be there before vLLM is imported, and the engine.
+
+What the CPU needs is here and nowhere else. Without a GPU vLLM runs in float32, in the process that uses it (its usual
+second process takes minutes to start on a busy machine), without compilation, and on one OpenMP thread: two threads on
+busy cores are many times slower than one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+DEVICES = ("cpu", "cuda")
+
+_QUIET = {
+    "VLLM_LOGGING_LEVEL": "WARNING",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "LMEVAL_LOG_LEVEL": "WARNING",
+    "TQDM_DISABLE": "1",
+    "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+_CPU = {
+    # Its warnings here are a dozen for each model, all about what is chosen below or not there without a GPU.
+    "VLLM_LOGGING_LEVEL": "ERROR",
+    "TORCH_CPP_LOG_LEVEL": "ERROR",
+    "PYTHONWARNINGS": "ignore::FutureWarning",
+    "CUDA_VISIBLE_DEVICES": "",
+    "OMP_NUM_THREADS": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+}
+
+
+def environment(device: str) -> dict[str, str]:
+    """Environment variables for a process that uses vLLM."""
+    # Checkpoints are folders: nothing is to be looked up on the hub while evaluating.
+    offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+    return {**_QUIET, **offline, **(_CPU if device == "cpu" else {})}
+
+
+def engine(device: str) -> dict[str, Any]:
+    """Arguments of vLLM's engine."""
+    if device == "cuda":
+        return {"dtype": "bfloat16", "use_tqdm_on_load": False}
+    # With a seed for each request, vLLM 0.31 cannot process a prompt in parts without a GPU: it sets its random number
+    # generator back after each part, and "CPU Generator does not use offset".
+    return {"dtype": "float32", "enforce_eager": True, "enable_chunked_prefill": False, "use_tqdm_on_load": False}
