@@ -38,7 +38,7 @@ def _curve(axes: Axes, run: Run, column: str, look: Look, scale: float = 1.0, ra
         return False
     positions, starts = on_one_axis(run.log)
     if raw:
-        axes.plot(positions, values, ".", color=look.colour, alpha=0.28, markersize=4, markeredgewidth=0)
+        axes.plot(positions, values, ".", color=look.colour, alpha=0.38, markersize=4, markeredgewidth=0)
     axes.plot(positions, running_mean(values, window(len(values))), color=look.colour, linestyle=look.dash)
     for start in starts:
         axes.axvline(start, color=FAINT, linewidth=0.8, linestyle=":")
@@ -92,7 +92,7 @@ def response_length(runs: Sequence[Run]) -> Figure:
         if not any(drawn):
             _not_reported(axes)
         axes.set(title=title, xlabel=STEP, ylabel="share of responses (%)" if share else "length (tokens)")
-        axes.set_ylim(0, max(10.0 if share else 1.0, 1.06 * axes.dataLim.ymax))
+        axes.set_ylim(0, max(10.0 if share else 1.0, 1.06 * axes.dataLim.ymax if any(drawn) else 0.0))
     _legend(figure, runs, look)
     return figure
 

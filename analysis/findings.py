@@ -29,7 +29,7 @@ def steps_text(steps: Sequence[int], most: int = 5) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g}\N{NO-BREAK SPACE}%"
+    return f"{100 * share:.1f}".removesuffix(".0") + "\N{NO-BREAK SPACE}%"
 
 
 def _training(run: Run) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ import jinja2
 from markupsafe import Markup
 
 from analysis import samples, settings, tables
-from analysis.display import visible
+from analysis.display import clipped, visible
 
 TEMPLATES = Path(__file__).with_name("templates")
 CAPTIONS = Path(__file__).with_name("captions")
@@ -49,7 +49,7 @@ def environment() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
-    made.filters |= {"percent": tables.percent, "points": tables.points}
+    made.filters |= {"percent": tables.percent, "points": tables.points, "clipped": clipped}
     made.globals |= {"MARKS": tables.MARKS, "choose_samples": samples.choose, "stages": settings.stages}
     return made
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +57,19 @@ class Run:
 
     def score(self, step: int, benchmark: str) -> pd.Series:
         """The row of the SCORE table for one checkpoint and benchmark."""
-        rows = self.scores[(self.scores["step"] == step) & (self.scores["benchmark"] == benchmark)]
-        return rows.iloc[0]
+        return self.scores.iloc[self._score_rows[step, benchmark][0]]
 
     def samples(self, step: int, benchmark: str) -> pd.DataFrame:
         """The graded completions of one checkpoint on one benchmark."""
-        return self.graded[(self.graded["step"] == step) & (self.graded["benchmark"] == benchmark)]
+        return self.graded.iloc[self._sample_rows[step, benchmark]]
+
+    @cached_property
+    def _score_rows(self) -> dict[Any, Any]:
+        return self.scores.groupby(["step", "benchmark"]).indices
+
+    @cached_property
+    def _sample_rows(self) -> dict[Any, Any]:
+        return self.graded.groupby(["step", "benchmark"]).indices
 
 
 def valid_text(table: pa.Table) -> pa.Table:
@@ -158,10 +166,9 @@ def _incomplete_cells(run: Run) -> list[str]:
                 holes.append(
                     f"{place} mixes protocols ({', '.join(sorted(map(str, protocols | {score['protocol']})))})"
                 )
-        if len(protocols := sorted(set(run.scores.loc[run.scores["benchmark"] == benchmark, "protocol"].map(str)))) > 1:
-            holes.append(
-                f"{benchmark} was asked under several protocols ({', '.join(protocols)}), which cannot be compared"
-            )
+        asked = sorted({str(run.score(step, benchmark)["protocol"]) for step in run.steps})
+        if len(asked) > 1:
+            holes.append(f"{benchmark} was asked under protocols that cannot be compared ({', '.join(asked)})")
     return holes
 
 

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from analysis.display import clipped
 from analysis.results import BASE, Run
 
-MOST_CHARACTERS = 3000  # of a completion
 KINDS: tuple[tuple[str, str, Callable[[bool, bool], bool]], ...] = (
     ("became right", "not right before training, right after", lambda before, after: after and not before),
     ("became wrong", "right before training, not right after", lambda before, after: before and not after),
@@ -22,7 +20,7 @@ KINDS: tuple[tuple[str, str, Callable[[bool, bool], bool]], ...] = (
 
 @dataclass(frozen=True)
 class Completion:
-    """One completion as shown; `length` is in tokens, or None if unknown."""
+    """One completion; `length` is in tokens, or None if unknown."""
 
     label: str
     text: str
@@ -53,11 +51,9 @@ def _text(value: object) -> str | None:
 
 
 def _completion(row: pd.Series, label: str) -> Completion:
-    length = row["completion_tokens"]
-    return Completion(
-        label, clipped(str(_text(row["completion"]) or ""), MOST_CHARACTERS), str(row["verdict"]), _text(row["answer"]),
-        _text(row["finish_reason"]), None if pd.isna(length) else int(length),
-    )  # fmt: skip
+    length = None if pd.isna(row["completion_tokens"]) else int(row["completion_tokens"])
+    text, answer, finish_reason = (_text(row[name]) for name in ("completion", "answer", "finish_reason"))
+    return Completion(label, text or "", str(row["verdict"]), answer, finish_reason, length)
 
 
 def _order(problem_id: str) -> str:
@@ -75,7 +71,7 @@ def choose(run: Run, benchmark: str) -> list[Pair]:
         sides.append(rows[rows["verdict"] != "ungradable"])
     before, after = sides
     shared = sorted(set(before.index) & set(after.index), key=_order)
-    right = {p: (before.at[p, "verdict"] == "correct", after.at[p, "verdict"] == "correct") for p in shared}
+    right = {p: (str(before.at[p, "verdict"]) == "correct", str(after.at[p, "verdict"]) == "correct") for p in shared}
     pairs = []
     for kind, meaning, belongs in KINDS:
         alike = [problem for problem in shared if belongs(*right[problem])]
@@ -86,7 +82,7 @@ def choose(run: Run, benchmark: str) -> list[Pair]:
             Pair(
                 benchmark,
                 alike[0],
-                clipped(str(_text(first["prompt"]) or ""), MOST_CHARACTERS),
+                _text(first["prompt"]) or "",
                 _text(first["gold"]),
                 kind,
                 meaning,

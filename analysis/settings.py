@@ -85,7 +85,7 @@ def _gather(name: str, records: list[dict[str, Any]]) -> Stage:
 
 def stages(run: Run) -> list[Stage]:
     """The stages that left a record, in the order of the line; records of no known stage come last."""
-    groups: dict[str, list[dict[str, Any]]] = {title: [] for _, title in STAGES} | {"other": []}
+    groups: dict[str, list[dict[str, Any]]] = {title: [] for title in [*(title for _, title in STAGES), "other"]}
     for path, record in run.provenance.items():
         title = next((title for start, title in STAGES if path.startswith(start)), "other")
         groups[title].append(record)
