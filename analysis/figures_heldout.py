@@ -14,6 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from analysis import patterns
 from analysis.comparison import Interval, accuracy, average_accuracy
+from analysis.reference import in_order
 from analysis.results import Run
 from analysis.style import Look, legend, looks, panels
 from contracts.tables import VERDICTS
@@ -56,25 +57,28 @@ def _shifts(runs: Sequence[Run]) -> dict[str, float]:
     return {run.name: reach * 0.012 * (i - (len(runs) - 1) / 2) for i, run in enumerate(runs)}
 
 
-def _grid(count: int, height: float, sharex: bool = True) -> tuple[Figure, list[Axes]]:
-    columns = 2 if count in (2, 4) else min(count, 3)
+def _grid(count: int, height: float, ylabel: str, sharex: bool = True) -> tuple[Figure, list[Axes]]:
+    """Panels for `count` things, as few empty places as rows of two to four leave; labels on the outer ones only."""
+    columns = next((n for n in (3, 4, 2) if count % n == 0), 4 if count > 6 else 3) if count > 3 else count
     figure, grid = panels(-(-count // columns), columns, height, sharex=sharex, sharey=True)
     for spare in grid[count:]:
         spare.set_visible(False)
     for position, axes in enumerate(grid[:count]):
         if sharex:
-            axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+            axes.xaxis.set_major_locator(MaxNLocator(nbins=6 if columns < 4 else 4, integer=True))
         if position + columns >= count:
-            axes.set_xlabel(CHECKPOINT)
+            axes.set_xlabel(CHECKPOINT if columns < 4 else "training step")
             axes.tick_params(labelbottom=True)
+        if position % columns == 0:
+            axes.set_ylabel(ylabel)
     return figure, grid[:count]
 
 
 def heldout_accuracy(runs: Sequence[Run]) -> Figure:
     """Held-out accuracy of each checkpoint with its 95 % interval: one panel a benchmark, and their average."""
-    benchmarks = sorted({benchmark for run in runs for benchmark in run.benchmarks})
+    benchmarks = in_order({benchmark for run in runs for benchmark in run.benchmarks})
     look, shifts = looks([run.name for run in runs]), _shifts(runs)
-    figure, grid = _grid(len(benchmarks) + (len(benchmarks) > 1), 2.6)
+    figure, grid = _grid(len(benchmarks) + (len(benchmarks) > 1), 2.6, "correct (%)")
     for axes, benchmark in zip(grid, benchmarks, strict=False):
         for run in runs:
             if benchmark in run.benchmarks:
@@ -86,8 +90,6 @@ def heldout_accuracy(runs: Sequence[Run]) -> Figure:
         for run in runs:
             values = [average_accuracy(run, step) for step in run.steps]
             _points(grid[-1], run.steps, values, look[run.name], shifts[run.name])
-    for axes in grid[:: 2 if len(grid) in (2, 4) else 3]:
-        axes.set_ylabel("correct (%)")
     grid[0].set_ylim(-3, 103)
     grid[0].set_yticks([0, 25, 50, 75, 100])
     _legend(figure, runs, look)
@@ -96,7 +98,7 @@ def heldout_accuracy(runs: Sequence[Run]) -> Figure:
 
 def outcomes(runs: Sequence[Run]) -> Figure:
     """What became of the completions of each checkpoint, over all benchmarks, as shares of all of them."""
-    figure, grid = _grid(len(runs), 2.5, sharex=False)
+    figure, grid = _grid(len(runs), 2.5, "share of completions (%)", sharex=False)
     used = [v for v in VERDICT_COLOURS if any(run.scores[f"n_{v}"].sum() for run in runs)]
     for axes, run in zip(grid, runs, strict=True):
         counts = run.scores.groupby("step")[[f"n_{v}" for v in VERDICTS]].sum().sort_index()
@@ -112,8 +114,6 @@ def outcomes(runs: Sequence[Run]) -> Figure:
         axes.set_title(run.name)
         axes.set_ylim(0, 100)
         axes.grid(False)
-    for axes in grid[:: 2 if len(grid) in (2, 4) else 3]:
-        axes.set_ylabel("share of completions (%)")
     handles = [Patch(facecolor=VERDICT_COLOURS[v], edgecolor="#6f6f6f", linewidth=0.5) for v in used]
     legend(figure, handles, [VERDICT_NAMES[v] for v in used], columns=len(used))
     return figure

@@ -14,6 +14,7 @@ from analysis.results import Run
 from analysis.style import FAINT, INK, Look, legend, looks, panels, running_mean, window
 
 STEP = "training step"
+MOST_MARKS = 300
 
 
 def on_one_axis(log: pd.DataFrame) -> tuple[pd.Series, list[float]]:
@@ -37,8 +38,11 @@ def _curve(axes: Axes, run: Run, column: str, look: Look, scale: float = 1.0, ra
     if values.isna().all():
         return False
     positions, starts = on_one_axis(run.log)
+    many = len(values) > MOST_MARKS  # then an image inside the SVG, which would else grow to megabytes
     if raw:
-        axes.plot(positions, values, ".", color=look.colour, alpha=0.38, markersize=4, markeredgewidth=0)
+        axes.plot(
+            positions, values, ".", color=look.colour, alpha=0.38, markersize=4, markeredgewidth=0, rasterized=many
+        )
     axes.plot(positions, running_mean(values, window(len(values))), color=look.colour, linestyle=look.dash)
     for start in starts:
         axes.axvline(start, color=FAINT, linewidth=0.8, linestyle=":")

@@ -10,6 +10,7 @@ import pandas as pd
 from analysis.results import BASE, Run
 
 TRUNCATION = 0.05  # a share of completions cut off above this is worth a warning
+MOST_PLACES = 4  # that a warning about truncation names
 
 
 @dataclass(frozen=True)
@@ -83,24 +84,22 @@ def _gaps(run: Run) -> list[tuple[str, str]]:
 
 def _evaluation(run: Run) -> list[tuple[str, str]]:
     found = []
-    for benchmark, rows in run.scores.sort_values("step").groupby("benchmark"):
-        cut = rows[rows["truncated_rate"] > TRUNCATION]
-        if len(cut):
-            where = ", ".join(
-                f"{_percent(rate)} at step {step}"
-                for step, rate in zip(cut["step"], cut["truncated_rate"], strict=True)
-            )
-            found.append(("truncation", f"completions on {benchmark} were cut off at the length limit: {where}"))
+    cut = run.scores[run.scores["truncated_rate"] > TRUNCATION].sort_values(["truncated_rate", "step"], ascending=False)
+    if len(cut):
+        worst = cut.head(MOST_PLACES)
+        places = zip(worst["truncated_rate"], worst["benchmark"], worst["step"], strict=True)
+        where = ", ".join(f"{_percent(rate)} on {benchmark} at step {step}" for rate, benchmark, step in places)
+        more = f" and less in {len(cut) - len(worst)} more of {len(run.scores)} scores" if len(cut) > len(worst) else ""
+        found.append(("truncation", f"held-out completions were cut off at the length limit: {where}{more}"))
+    for benchmark, rows in run.scores.groupby("benchmark"):
+        if rows["truncated_rate"].isna().any():
+            found.append(("truncation", f"how completions on {benchmark} ended is not known, so it cannot be told"))
         if bad := int(rows["n_ungradable"].sum()):
             found.append(
                 (
                     "grading",
-                    f"{bad} completions on {benchmark} could not be graded: those scores are lower bounds",
+                    f"completions on {benchmark} that could not be graded: {bad}; those scores are lower bounds",
                 )
-            )
-        if rows["truncated_rate"].isna().any():
-            found.append(
-                ("truncation", f"how completions on {benchmark} ended is not known, so truncation cannot be told")
             )
     if len(graders := sorted({str(name) for name in run.graded["grader"].unique()})) > 1:
         found.append(("grading", f"verdicts come from different graders: {', '.join(graders)}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analysis.results import BASE, Run
-from analysis.tables import AVERAGE, Row, percent, points
+from analysis.tables import AVERAGE, MARKS, Row, percent, points
 
 
 @dataclass(frozen=True)
@@ -52,5 +52,7 @@ def headline(run: Run, rows: list[Row]) -> Headline:
         for benchmark in run.benchmarks:
             own = last.cells[benchmark].difference
             assert own is not None
-            details.append(f"{benchmark} {points(own.value)} [{points(own.low)}, {points(own.high)}]: {own.change}")
+            details.append(
+                f"{MARKS[own.change]} {benchmark} {points(own.value)} [{points(own.low)}, {points(own.high)}]"
+            )
     return Headline(run.name, gap.change, sentence, details)

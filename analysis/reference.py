@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +11,12 @@ from contracts.errors import UserError
 
 PUBLISHED = Path(__file__).resolve().parent.parent / "results" / "reference" / "report_tables.csv"
 BENCHMARKS = ("gsm8k", "math500", "minerva_math", "olympiadbench", "aime24", "amc23")  # in the report's column order
+
+
+def in_order(benchmarks: Iterable[str]) -> list[str]:
+    """Benchmarks in the report's column order; those that it does not have come after, by name."""
+    place = {name: position for position, name in enumerate(BENCHMARKS)}
+    return sorted(benchmarks, key=lambda name: (place.get(name, len(place)), name))
 
 
 def source(path: Path = PUBLISHED) -> str:

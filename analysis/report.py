@@ -18,6 +18,7 @@ from markupsafe import Markup
 from analysis import figures_heldout, figures_training, page, patterns, samples, style, tables
 from analysis.findings import findings
 from analysis.headline import headline
+from analysis.reference import in_order
 from analysis.results import Run, load_run
 from contracts import provenance
 from contracts.errors import UserError, run_command
@@ -63,7 +64,7 @@ def report(runs: Sequence[Run], output: Path, title: str, scale: str) -> Path:
             "title": title,
             "scale": scale,
             "runs": runs,
-            "benchmarks": sorted({benchmark for run in runs for benchmark in run.benchmarks}),
+            "benchmarks": in_order({benchmark for run in runs for benchmark in run.benchmarks}),
             "checkpoints": sum(len(run.steps) for run in runs),
             "completions": sum(len(run.graded) for run in runs),
             "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),

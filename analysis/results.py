@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analysis.display import visible
+from analysis.reference import in_order
 from contracts import tables
 from contracts.errors import UserError
 
@@ -52,8 +53,8 @@ class Run:
 
     @property
     def benchmarks(self) -> list[str]:
-        """Names of the benchmarks, sorted."""
-        return sorted(self.scores["benchmark"].unique())
+        """Names of the benchmarks: those of the published tables in their order, then others by name."""
+        return in_order(self.scores["benchmark"].unique())
 
     def score(self, step: int, benchmark: str) -> pd.Series:
         """The row of the SCORE table for one checkpoint and benchmark."""

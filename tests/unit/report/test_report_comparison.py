@@ -115,5 +115,5 @@ def test_headline_over_two_benchmarks_names_both() -> None:
     result = headline(run, accuracy_rows(run))
     assert result.change == "rose"
     assert "rose by 25.0 points" in result.sentence
-    assert result.details[0].startswith("sums +50.0 [+26.0, +74.0]: rose")
-    assert result.details[1].startswith("words 0.0 [") and result.details[1].endswith("cannot tell")
+    assert result.details[0] == "▲ sums +50.0 [+26.0, +74.0]"
+    assert result.details[1].startswith("≈ words 0.0 [")

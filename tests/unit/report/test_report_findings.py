@@ -68,18 +68,18 @@ def test_training_trouble(run: Run, warning: str) -> None:
 
 def test_heldout_truncation_names_the_checkpoints() -> None:
     run = make_run([*FINE, *[graded_row(20, f"p{i}", 0, "truncated" if i == 0 else "wrong") for i in range(4)]])
-    assert texts(run) == ["truncation: completions on sums were cut off at the length limit: 25 % at step 20"]
+    assert texts(run) == ["truncation: held-out completions were cut off at the length limit: 25 % on sums at step 20"]
 
 
 def test_unknown_finish_reason_is_said_and_not_taken_for_complete() -> None:
     run = make_run([row | {"finish_reason": None} for row in FINE])
-    assert texts(run) == ["truncation: how completions on sums ended is not known, so truncation cannot be told"]
+    assert texts(run) == ["truncation: how completions on sums ended is not known, so it cannot be told"]
 
 
 def test_ungradable_and_mixed_graders() -> None:
     run = make_run([*FINE[:-1], graded_row(10, "p3", 0, "ungradable", grader="another")])
     assert texts(run) == [
-        "grading: 1 completions on sums could not be graded: those scores are lower bounds",
+        "grading: completions on sums that could not be graded: 1; those scores are lower bounds",
         "grading: verdicts come from different graders: another, g",
     ]
 

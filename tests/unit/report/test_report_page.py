@@ -157,12 +157,12 @@ def check_page(html: str) -> None:
     assert not [name for _, name, _ in outline.attributes if name.startswith("on")]
     for tag, name, value in outline.attributes:
         if name in {"src", "href", "xlink:href", "action", "data", "srcset"}:
-            assert value.startswith("#"), (tag, name, value)
+            assert value.startswith(("#", "data:image/png;base64,")), (tag, name, value)
     style = "".join(re.findall(r"<style.*?</style>", html, re.DOTALL))
     assert "@import" not in style and not re.search(r"url\((?!#)", html)
     ids = [value for _, name, value in outline.attributes if name == "id"]
     assert len(ids) == len(set(ids))
-    used = {value[1:] for _, name, value in outline.attributes if name in ("href", "xlink:href")}
+    used = {v[1:] for _, name, v in outline.attributes if name in ("href", "xlink:href") and v.startswith("#")}
     assert used | set(re.findall(r"url\(#([^)]+)\)", html)) <= set(ids)
     for svg in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
         ElementTree.fromstring(svg.replace("role=img", 'role="img"'))
