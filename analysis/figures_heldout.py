@@ -1,0 +1,147 @@
+"""Figures from graded samples and scores: accuracy, outcomes and patterns over checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from analysis import patterns
+from analysis.comparison import Interval, accuracy, average_accuracy
+from analysis.reference import in_order
+from analysis.results import Run
+from analysis.style import Look, legend, looks, panels
+from contracts.tables import VERDICTS
+
+CHECKPOINT = "checkpoint (training step)"
+# From right to not judged; the order of the stack. Light and dark alternate so that neighbours stay apart in grey.
+VERDICT_COLOURS = {
+    "correct": "#0072b2", "wrong": "#f0c9a8", "no_answer": "#b5651d", "format_error": "#e6e2d3", "truncated": "#5b5b5b",
+    "ungradable": "#ffffff",
+}  # fmt: skip
+VERDICT_NAMES = {
+    "correct": "correct", "wrong": "wrong", "no_answer": "no answer", "format_error": "format error",
+    "truncated": "truncated", "ungradable": "could not be graded",
+}  # fmt: skip
+
+
+def _points(axes: Axes, steps: Sequence[int], values: Sequence[Interval], look: Look, shift: float) -> None:
+    places = [step + shift for step in steps]
+    middle = [100 * value.value for value in values]
+    reach = [[100 * (v.value - v.low) for v in values], [100 * (v.high - v.value) for v in values]]
+    axes.errorbar(
+        places, middle, yerr=reach, color=look.colour, linestyle=look.dash, marker=look.marker, markersize=4.5,
+        markeredgecolor="white", markeredgewidth=0.6, elinewidth=1.1, capsize=2.2, capthick=1.1, linewidth=1.5,
+    )  # fmt: skip
+
+
+def _legend(figure: Figure, runs: Sequence[Run], look: dict[str, Look]) -> None:
+    handles = [
+        Line2D(
+            [], [], color=look[r.name].colour, linestyle=look[r.name].dash, marker=look[r.name].marker, markersize=4.5
+        )
+        for r in runs
+    ]
+    legend(figure, handles, [run.name for run in runs])
+
+
+def _shifts(runs: Sequence[Run]) -> dict[str, float]:
+    """Small sideways shifts, so that the intervals of several runs do not hide each other."""
+    reach = max(run.last for run in runs) or 1
+    return {run.name: reach * 0.012 * (i - (len(runs) - 1) / 2) for i, run in enumerate(runs)}
+
+
+def _grid(count: int, height: float, ylabel: str, sharex: bool = True) -> tuple[Figure, list[Axes]]:
+    """Panels for `count` things, as few empty places as rows of two to four leave; labels on the outer ones only."""
+    columns = next((n for n in (3, 4, 2) if count % n == 0), 4 if count > 6 else 3) if count > 3 else count
+    figure, grid = panels(-(-count // columns), columns, height, sharex=sharex, sharey=True)
+    for spare in grid[count:]:
+        spare.set_visible(False)
+    for position, axes in enumerate(grid[:count]):
+        if sharex:
+            axes.xaxis.set_major_locator(MaxNLocator(nbins=6 if columns < 4 else 4, integer=True))
+        if position + columns >= count:
+            axes.set_xlabel(CHECKPOINT if columns < 4 else "training step")
+            axes.tick_params(labelbottom=True)
+        if position % columns == 0:
+            axes.set_ylabel(ylabel)
+    return figure, grid[:count]
+
+
+def heldout_accuracy(runs: Sequence[Run]) -> Figure:
+    """Held-out accuracy of each checkpoint with its 95 % interval: one panel a benchmark, and their average."""
+    benchmarks = in_order({benchmark for run in runs for benchmark in run.benchmarks})
+    look, shifts = looks([run.name for run in runs]), _shifts(runs)
+    figure, grid = _grid(len(benchmarks) + (len(benchmarks) > 1), 2.6, "correct (%)")
+    for axes, benchmark in zip(grid, benchmarks, strict=False):
+        for run in runs:
+            if benchmark in run.benchmarks:
+                values = [accuracy(run, step, benchmark) for step in run.steps]
+                _points(axes, run.steps, values, look[run.name], shifts[run.name])
+        axes.set_title(benchmark)
+    if len(benchmarks) > 1:
+        grid[-1].set_title("average")
+        for run in runs:
+            values = [average_accuracy(run, step) for step in run.steps]
+            _points(grid[-1], run.steps, values, look[run.name], shifts[run.name])
+    grid[0].set_ylim(-3, 103)
+    grid[0].set_yticks([0, 25, 50, 75, 100])
+    _legend(figure, runs, look)
+    return figure
+
+
+def outcomes(runs: Sequence[Run]) -> Figure:
+    """What became of the completions of each checkpoint, over all benchmarks, as shares of all of them."""
+    figure, grid = _grid(len(runs), 2.5, "share of completions (%)", sharex=False)
+    used = [v for v in VERDICT_COLOURS if any(run.scores[f"n_{v}"].sum() for run in runs)]
+    for axes, run in zip(grid, runs, strict=True):
+        counts = run.scores.groupby("step")[[f"n_{v}" for v in VERDICTS]].sum().sort_index()
+        shares = 100 * counts.div(counts.sum(axis=1), axis=0)
+        below, places = pd.Series(0.0, index=shares.index), range(len(shares))
+        for verdict in used:
+            axes.bar(
+                places, shares[f"n_{verdict}"], bottom=below, width=0.74, color=VERDICT_COLOURS[verdict],
+                edgecolor="#6f6f6f", linewidth=0.5,
+            )  # fmt: skip
+            below = below + shares[f"n_{verdict}"]
+        axes.set_xticks(places, [str(step) for step in shares.index], rotation=90 if len(shares) > 10 else 0)
+        axes.set_title(run.name)
+        axes.set_ylim(0, 100)
+        axes.grid(False)
+    handles = [Patch(facecolor=VERDICT_COLOURS[v], edgecolor="#6f6f6f", linewidth=0.5) for v in used]
+    legend(figure, handles, [VERDICT_NAMES[v] for v in used], columns=len(used))
+    return figure
+
+
+def reasoning_patterns(runs: Sequence[Run], counts: pd.DataFrame, lists: Sequence[patterns.PatternList]) -> Figure:
+    """Matches per completion and share of completions with a match, for each keyword list, over all benchmarks."""
+    figure, grid = panels(len(lists), 2, 2.2)
+    look = looks([run.name for run in runs])
+    overall = counts[counts["benchmark"] == patterns.ALL]
+    for row, item in enumerate(lists):
+        many, share = grid[2 * row], grid[2 * row + 1]
+        for run in runs:
+            chosen = overall[(overall["run"] == run.name) & (overall["pattern"] == item.name)].sort_values("step")
+            how: dict[str, Any] = {
+                "color": look[run.name].colour,
+                "linestyle": look[run.name].dash,
+                "marker": look[run.name].marker,
+            }
+            for axes, values in ((many, chosen["per_completion"]), (share, 100 * chosen["share"])):
+                axes.plot(chosen["step"], values, markersize=4.5, markeredgecolor="white", markeredgewidth=0.6, **how)
+        title = item.title[0].upper() + item.title[1:]
+        many.set(title=f"{title}: how often", ylabel="matches per completion")
+        share.set(title=f"{title}: how widespread", ylabel="share of completions (%)")
+        many.set_ylim(0, max(1.12 * many.dataLim.ymax, 0.1))
+        share.set_ylim(-3, 103)
+    for axes in grid[-2:]:
+        axes.set_xlabel(CHECKPOINT)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    _legend(figure, runs, look)
+    return figure

@@ -1,0 +1,117 @@
+"""Figures from the training log: reward, response length, and rates over steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from analysis.results import Run
+from analysis.style import FAINT, INK, Look, legend, looks, panels, running_mean, window
+
+STEP = "training step"
+MOST_MARKS = 300
+
+
+def on_one_axis(log: pd.DataFrame) -> tuple[pd.Series, list[float]]:
+    """Positions of the log's rows on one axis, and where a later stage begins.
+
+    A stage that counts its steps from the start again is put after the stage before it.
+    """
+    positions, starts, last = log["step"].astype(float).copy(), [], 0.0
+    for number, (_, rows) in enumerate(log.groupby("stage", sort=True)):
+        shift = last if number and rows["step"].min() <= last else 0.0
+        positions.loc[rows.index] = rows["step"] + shift
+        if number:
+            starts.append(last)
+        last = float(positions.loc[rows.index].max())
+    return positions, starts
+
+
+def _curve(axes: Axes, run: Run, column: str, look: Look, scale: float = 1.0, raw: bool = True) -> bool:
+    """Each step as a faint point, and the running mean on top; returns whether the framework reported the column."""
+    values = run.log[column].replace([np.inf, -np.inf], np.nan) * scale
+    if values.isna().all():
+        return False
+    positions, starts = on_one_axis(run.log)
+    many = len(values) > MOST_MARKS  # then an image inside the SVG, which would else grow to megabytes
+    if raw:
+        axes.plot(
+            positions, values, ".", color=look.colour, alpha=0.38, markersize=4, markeredgewidth=0, rasterized=many
+        )
+    axes.plot(positions, running_mean(values, window(len(values))), color=look.colour, linestyle=look.dash)
+    for start in starts:
+        axes.axvline(start, color=FAINT, linewidth=0.8, linestyle=":")
+    return True
+
+
+def _not_reported(axes: Axes) -> None:
+    axes.text(0.5, 0.5, "not reported", transform=axes.transAxes, ha="center", va="center", color=FAINT, fontsize=9)
+
+
+def _legend(figure: Figure, runs: Sequence[Run], look: dict[str, Look]) -> None:
+    handles = [Line2D([], [], color=look[run.name].colour, linestyle=look[run.name].dash) for run in runs]
+    width = ", ".join(sorted({str(window(len(run.log))) for run in runs}))
+    handles += [
+        Line2D([], [], linestyle="none", marker=".", markersize=5, alpha=0.45, color=INK, markeredgewidth=0),
+        Line2D([], [], color=INK, linewidth=1.7),
+    ]
+    legend(figure, handles, [*(run.name for run in runs), "one step", f"running mean over {width} steps"])
+
+
+def _share(axes: Axes) -> None:
+    axes.set_ylim(-3, 103)
+    axes.set_yticks([0, 25, 50, 75, 100])
+
+
+def reward(runs: Sequence[Run]) -> Figure:
+    """Mean reward over steps, and the spread of rewards that gives the training its signal."""
+    figure, (mean, spread) = panels(1, 2, 2.5)
+    look = looks([run.name for run in runs])
+    for axes, column, title, label in (
+        (mean, "reward_mean", "Mean reward", "reward per completion"),
+        (spread, "reward_std", "Spread of rewards", "standard deviation"),
+    ):
+        drawn = [_curve(axes, run, column, look[run.name]) for run in runs]
+        if not any(drawn):
+            _not_reported(axes)
+        axes.set(title=title, xlabel=STEP, ylabel=label)
+    _legend(figure, runs, look)
+    return figure
+
+
+def response_length(runs: Sequence[Run]) -> Figure:
+    """Mean and longest response of each step, and the share that was cut off at the limit."""
+    figure, grid = panels(1, 3, 2.5)
+    look = looks([run.name for run in runs])
+    columns = ("response_length_mean", "response_length_max", "truncated_rate")
+    titles = ("Mean response", "Longest response", "Cut off at the limit")
+    for axes, column, title in zip(grid, columns, titles, strict=True):
+        share = column == "truncated_rate"
+        drawn = [_curve(axes, run, column, look[run.name], 100 if share else 1) for run in runs]
+        if not any(drawn):
+            _not_reported(axes)
+        axes.set(title=title, xlabel=STEP, ylabel="share of responses (%)" if share else "length (tokens)")
+        axes.set_ylim(0, max(10.0 if share else 1.0, 1.06 * axes.dataLim.ymax if any(drawn) else 0.0))
+    _legend(figure, runs, look)
+    return figure
+
+
+def rates(runs: Sequence[Run]) -> Figure:
+    """Right, wrong and badly formatted completions over steps; together they are all completions."""
+    figure, grid = panels(1, 3, 2.5, sharey=True)
+    look = looks([run.name for run in runs])
+    columns = ("accuracy", "wrong_answer_rate", "format_error_rate")
+    for axes, column, title in zip(grid, columns, ("Right", "Wrong answer", "Format error"), strict=True):
+        drawn = [_curve(axes, run, column, look[run.name], 100) for run in runs]
+        if not any(drawn):
+            _not_reported(axes)
+        axes.set(title=title, xlabel=STEP)
+        _share(axes)
+    grid[0].set_ylabel("share of completions (%)")
+    _legend(figure, runs, look)
+    return figure

@@ -1,0 +1,128 @@
+"""What a reader has to know before believing the numbers: trouble in training, truncation, gaps, mixed provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from analysis.results import BASE, Run
+
+TRUNCATION = 0.05  # a share of completions cut off above this is worth a warning
+MOST_PLACES = 4  # that a warning about truncation names
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One warning about one run, with its evidence."""
+
+    run: str
+    topic: str
+    text: str
+
+
+def steps_text(steps: Sequence[int], most: int = 5) -> str:
+    """Steps in words: all of them if few, else the first ones and how many there are."""
+    if len(steps) <= most:
+        return f"{'step' if len(steps) == 1 else 'steps'} {', '.join(map(str, steps))}"
+    return f"{len(steps)} steps (the first: {', '.join(map(str, steps[:most]))})"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}".removesuffix(".0") + "\N{NO-BREAK SPACE}%"
+
+
+def _training(run: Run) -> list[tuple[str, str]]:
+    log, found = run.log, []
+    for column, steps in run.not_finite.items():
+        found.append(("not a number", f"{column} is NaN or infinite at {steps_text(steps)} of the training log"))
+    reward = log["reward_mean"].dropna()
+    if reward.empty:
+        found.append(("no reward", "the training log reports no reward at all"))
+    elif len(reward) > 1 and reward.nunique() == 1:
+        evidence = f"the mean reward is {reward.iloc[0]:g} at every one of {len(reward)} steps"
+        found.append(("flat reward", f"{evidence}: nothing was learned from it"))
+    silent = log.loc[log["zero_signal_rate"] >= 1, "step"].tolist()
+    if silent:
+        evidence = f"in no group did the rewards differ at {steps_text(silent)} of {len(log)}"
+        found.append(("no signal", f"{evidence}: nothing could be learned there"))
+    cut = log[log["truncated_rate"] > TRUNCATION]
+    if len(cut):
+        most = cut["truncated_rate"].max()
+        where = int(cut.loc[cut["truncated_rate"] == most, "step"].iloc[0])
+        evidence = f"over {_percent(TRUNCATION)} of the completions were cut off at {steps_text(cut['step'].tolist())}"
+        found.append(
+            ("truncation in training", f"{evidence} of {len(log)}; the most, {_percent(most)}, at step {where}")
+        )
+    return found
+
+
+def _gaps(run: Run) -> list[tuple[str, str]]:
+    found = []
+    for stage, rows in run.log.groupby("stage"):
+        steps = rows["step"].tolist()
+        if repeated := sorted({s for s in steps if steps.count(s) > 1}) if len(set(steps)) < len(steps) else []:
+            found.append(("log", f"stage {stage} logs {steps_text(repeated)} more than once"))
+        distance = pd.Series(sorted(set(steps))).diff().dropna()
+        usual = distance.mode().min() if len(distance) else 1
+        if len(wide := distance[distance > usual]):
+            found.append(
+                ("log", f"stage {stage} has {len(wide)} gaps in its log, the widest of {int(wide.max())} steps")
+            )
+    if run.log["stage"].nunique() == 1 and run.log["step"].max() > run.last:
+        found.append(
+            (
+                "checkpoints",
+                f"training went on to step {int(run.log['step'].max())}, but the last evaluation is of step {run.last}",
+            )
+        )
+    if run.steps == [BASE]:
+        found.append(("checkpoints", "only the base model was evaluated: there is nothing to compare it with"))
+    return found
+
+
+def _evaluation(run: Run) -> list[tuple[str, str]]:
+    found = []
+    cut = run.scores[run.scores["truncated_rate"] > TRUNCATION].sort_values(["truncated_rate", "step"], ascending=False)
+    if len(cut):
+        worst = cut.head(MOST_PLACES)
+        places = zip(worst["truncated_rate"], worst["benchmark"], worst["step"], strict=True)
+        where = ", ".join(f"{_percent(rate)} on {benchmark} at step {step}" for rate, benchmark, step in places)
+        more = f" and less in {len(cut) - len(worst)} more of {len(run.scores)} scores" if len(cut) > len(worst) else ""
+        found.append(("truncation", f"held-out completions were cut off at the length limit: {where}{more}"))
+    for benchmark, rows in run.scores.groupby("benchmark"):
+        if rows["truncated_rate"].isna().any():
+            found.append(("truncation", f"how completions on {benchmark} ended is not known, so it cannot be told"))
+        if bad := int(rows["n_ungradable"].sum()):
+            found.append(
+                (
+                    "grading",
+                    f"completions on {benchmark} that could not be graded: {bad}; those scores are lower bounds",
+                )
+            )
+    if len(graders := sorted({str(name) for name in run.graded["grader"].unique()})) > 1:
+        found.append(("grading", f"verdicts come from different graders: {', '.join(graders)}"))
+    return found
+
+
+def _provenance(run: Run) -> list[tuple[str, str]]:
+    found = []
+    if not run.provenance:
+        return [("provenance", "no provenance record was found: what made these numbers is not known")]
+    if dirty := sum(bool(record.get("git_dirty")) for record in run.provenance.values()):
+        found.append(
+            ("provenance", f"{dirty} of {len(run.provenance)} records come from code with uncommitted changes")
+        )
+    if len(commits := sorted({str(r.get("git_commit"))[:10] for r in run.provenance.values()})) > 1:
+        found.append(("provenance", f"parts were made at different commits: {', '.join(commits)}"))
+    for wanted in ("training_log", "scores"):
+        if not any(name.startswith(wanted) for name in run.provenance):
+            found.append(("provenance", f"{wanted}.parquet has no provenance record"))
+    return found
+
+
+def findings(run: Run) -> list[Finding]:
+    """All warnings about a run, the gravest first."""
+    parts = [*_training(run), *_evaluation(run), *_gaps(run), *_provenance(run)]
+    return [Finding(run.name, topic, text) for topic, text in parts]

@@ -1,0 +1,71 @@
+"""The self-contained HTML page: one file, no network, no scripts, everything in it escaped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from analysis import samples, settings, tables
+from analysis.display import clipped, visible
+
+TEMPLATES = Path(__file__).with_name("templates")
+CAPTIONS = Path(__file__).with_name("captions")
+
+
+def inline_svg(svg: str, name: str, label: str) -> Markup:
+    """A figure's SVG for use inside a page: ids made unique by the figure's name, a label for screen readers.
+
+    Matplotlib numbers its ids from the start in each file, so that two figures in one page would share clip paths.
+    """
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', body)
+    body = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', body)
+    body = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", body)
+    opening, rest = body.split(">", 1)
+    opening = re.sub(r'\s(?:width|height|version)="[^"]*"', "", opening)
+    label = Markup.escape(visible(label))
+    return Markup(f'{opening.replace("<svg", "<svg role=img", 1)} aria-label="{label}">{rest}')
+
+
+def caption(name: str) -> str:
+    """What to look at in a figure; the same file serves Snakemake's own report."""
+    return " ".join((CAPTIONS / f"{name}.rst").read_text(encoding="utf-8").split())
+
+
+def _shown(value: Any) -> Any:
+    """Every text that the template writes passes here before it is escaped."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def environment() -> jinja2.Environment:
+    """Jinja with escaping on for everything, and an undefined name an error."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, finalize=_shown,
+    )  # fmt: skip
+    made.filters |= {"percent": tables.percent, "points": tables.points, "clipped": clipped}
+    made.globals |= {"MARKS": tables.MARKS, "choose_samples": samples.choose, "stages": settings.stages}
+    return made
+
+
+def render(context: Mapping[str, Any]) -> str:
+    """The page's HTML."""
+    css = Markup((TEMPLATES / "report.css").read_text(encoding="utf-8"))
+    return environment().get_template("report.html.j2").render(**context, css=css)
+
+
+def of_run(table: tables.Table, run: str) -> dict[str, Any]:
+    """One run's rows of a table, for the template: a row that opens a new group (by its first column) is marked."""
+    frame = table.shown[table.shown["run"] == run].drop(columns="run")
+    first = frame.iloc[:, 0].ne(frame.iloc[:, 0].shift())
+    rows = [
+        {"cells": list(row), "first": bool(opens) and position > 0}
+        for position, (row, opens) in enumerate(zip(frame.itertuples(index=False), first, strict=True))
+    ]
+    return {"columns": list(frame.columns), "rows": rows}

@@ -1,0 +1,113 @@
+"""Make the report of one or several runs from their stored results: tables, figures, and one self-contained page.
+
+    python -m analysis.report --results results/demo --run openr1/math-7b/seed-0 --output results/demo/report
+
+Nothing is generated or graded again, no GPU is needed, and a run with a hole in its results is refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+from markupsafe import Markup
+
+from analysis import figures_heldout, figures_training, page, patterns, samples, style, tables
+from analysis.findings import findings
+from analysis.headline import headline
+from analysis.reference import in_order
+from analysis.results import Run, load_run
+from contracts import provenance
+from contracts.errors import UserError, run_command
+
+
+def draw(
+    runs: Sequence[Run], counts: pd.DataFrame, lists: Sequence[patterns.PatternList], folder: Path
+) -> dict[str, Markup]:
+    """Draw all figures into a folder, as SVG and PNG; returns their SVG for the page, by name."""
+    style.set_style()
+    figures = {
+        "heldout_accuracy": figures_heldout.heldout_accuracy(runs),
+        "outcomes": figures_heldout.outcomes(runs),
+        "reward": figures_training.reward(runs),
+        "response_length": figures_training.response_length(runs),
+        "rates": figures_training.rates(runs),
+        "reasoning_patterns": figures_heldout.reasoning_patterns(runs, counts, lists),
+    }
+    return {
+        name: page.inline_svg(style.save(figure, folder, name), name, page.caption(name))
+        for name, figure in figures.items()
+    }
+
+
+def report(runs: Sequence[Run], output: Path, title: str, scale: str) -> Path:
+    """Write tables/, figures/ and index.html of some runs into a folder; returns the page's path."""
+    rows = {run.name: tables.accuracy_rows(run) for run in runs}
+    lists = patterns.load_lists()
+    counts = pd.concat([patterns.table(run, lists) for run in runs], ignore_index=True)
+    completed, verdicts = tables.completed_table(runs), tables.verdicts_table(runs)
+    pattern_counts = tables.patterns_table(counts, lists)
+    for table in (
+        tables.accuracy_table([row for name in rows for row in rows[name]]),
+        completed,
+        verdicts,
+        pattern_counts,
+    ):
+        tables.write(table, output / "tables")
+    names = ("heldout_accuracy", "outcomes", "reward", "response_length", "rates", "reasoning_patterns")
+    warnings = [(run.name, found) for run in runs if (found := findings(run))]
+    text = page.render(
+        {
+            "title": title,
+            "scale": scale,
+            "runs": runs,
+            "benchmarks": in_order({benchmark for run in runs for benchmark in run.benchmarks}),
+            "checkpoints": sum(len(run.steps) for run in runs),
+            "completions": sum(len(run.graded) for run in runs),
+            "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "made_with": provenance.collect(),
+            "headlines": [headline(run, rows[run.name]) for run in runs],
+            "findings": warnings,
+            "figures": draw(runs, counts, lists, output / "figures"),
+            "captions": {name: page.caption(name) for name in names},
+            "accuracy": list(rows.items()),
+            "by_run": [(run.name, page.of_run(completed, run.name), page.of_run(verdicts, run.name)) for run in runs],
+            "pattern_counts": [(run.name, page.of_run(pattern_counts, run.name)) for run in runs],
+            "pattern_lists": lists,
+            "pairs": [
+                (run.name, [pair for name in run.benchmarks for pair in samples.choose(run, name)]) for run in runs
+            ],
+        }
+    )
+    index = output / "index.html"
+    index.write_text(text, encoding="utf-8")
+    provenance.write(output, runs=[run.name for run in runs], scale=scale)
+    return index
+
+
+def main() -> None:
+    """Read the command line and make the report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, required=True, help="the results of one scale, such as results/demo")
+    parser.add_argument(
+        "--run", nargs="+", required=True, metavar="RECIPE/RUN/SEED", help="runs to report, in this order"
+    )
+    parser.add_argument(
+        "--benchmark", nargs="+", default=[], help="benchmarks that must be there (default: those found)"
+    )
+    parser.add_argument("--output", type=Path, required=True, help="folder for the page, tables and figures")
+    parser.add_argument("--title", default="CrossZero report", help="title of the page")
+    parser.add_argument("--scale", help="name of the scale, shown on the page (default: the results folder's name)")
+    arguments = parser.parse_args()
+    if len(set(arguments.run)) < len(arguments.run):
+        raise UserError("each run should be named once, but one is named twice; name it once")
+    runs = [load_run(arguments.results, name, arguments.benchmark) for name in arguments.run]
+    index = report(runs, arguments.output, arguments.title, arguments.scale or arguments.results.resolve().name)
+    print(f"report: {index}")
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,219 @@
+"""A run's results as they lie on disk, read whole: a run with a hole in it is refused, never filled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analysis.display import visible
+from analysis.reference import in_order
+from contracts import tables
+from contracts.errors import UserError
+
+SAMPLE_COLUMNS = [
+    "step", "benchmark", "problem_id", "repeat", "prompt", "completion", "finish_reason", "completion_tokens", "gold",
+    "answer", "verdict", "grader", "protocol",
+]  # fmt: skip
+BASE = 0  # the step of the model before any training
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything that the report says about one run comes from here.
+
+    `log` has one row per training step, `scores` one per checkpoint and benchmark, `graded` one per completion (the
+    columns SAMPLE_COLUMNS). `not_finite` names the steps at which a column of the log holds NaN or an infinity, which a
+    null (not reported) is not. `provenance` maps a record's path below the run's folder to its contents.
+    """
+
+    name: str
+    log: pd.DataFrame
+    not_finite: dict[str, list[int]]
+    scores: pd.DataFrame
+    graded: pd.DataFrame
+    provenance: dict[str, dict[str, Any]]
+
+    @property
+    def steps(self) -> list[int]:
+        """Evaluated checkpoints in order, the base model (0) first."""
+        return sorted(int(step) for step in self.scores["step"].unique())
+
+    @property
+    def last(self) -> int:
+        """The last evaluated checkpoint."""
+        return self.steps[-1]
+
+    @property
+    def benchmarks(self) -> list[str]:
+        """Names of the benchmarks: those of the published tables in their order, then others by name."""
+        return in_order(self.scores["benchmark"].unique())
+
+    def score(self, step: int, benchmark: str) -> pd.Series:
+        """The row of the SCORE table for one checkpoint and benchmark."""
+        return self.scores.iloc[self._score_rows[step, benchmark][0]]
+
+    def samples(self, step: int, benchmark: str) -> pd.DataFrame:
+        """The graded completions of one checkpoint on one benchmark."""
+        return self.graded.iloc[self._sample_rows[step, benchmark]]
+
+    @cached_property
+    def _score_rows(self) -> dict[Any, Any]:
+        return self.scores.groupby(["step", "benchmark"]).indices
+
+    @cached_property
+    def _sample_rows(self) -> dict[Any, Any]:
+        return self.graded.groupby(["step", "benchmark"]).indices
+
+
+def valid_text(table: pa.Table) -> pa.Table:
+    """Replace what is not UTF-8 in the text columns (a broken tokenizer can write it) by visible \\x escapes."""
+    try:
+        table.validate(full=True)
+        return table
+    except pa.ArrowInvalid:
+        pass
+    for position, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            raw = table.column(position).cast(pa.binary()).to_pylist()
+            text = [None if value is None else value.decode("utf-8", "backslashreplace") for value in raw]
+            table = table.set_column(position, field, pa.array(text, pa.string()))
+    return table
+
+
+def _read_log(path: Path) -> tuple[pd.DataFrame, dict[str, list[int]]]:
+    table = tables.read(path, tables.TRAINING_LOG)
+    not_finite = {}
+    for field in table.schema:
+        if pa.types.is_floating(field.type):
+            bad = pc.fill_null(pc.invert(pc.is_finite(table[field.name])), False)
+            if steps := table.filter(bad)["step"].to_pylist():
+                not_finite[field.name] = steps
+    return table.to_pandas().sort_values(["stage", "step"], ignore_index=True), not_finite
+
+
+def _step_folders(folder: Path) -> dict[int, Path]:
+    found = {}
+    for child in folder.glob("step-*"):
+        number = child.name.removeprefix("step-")
+        if child.is_dir() and number.isdecimal():
+            found[int(number)] = child
+    return found
+
+
+def _read_provenance(folder: Path) -> dict[str, dict[str, Any]]:
+    records = {}
+    for pattern in ("*provenance.json", "checkpoints/*/provenance.json", "samples/**/*provenance.json",
+                    "graded/**/*provenance.json"):  # fmt: skip
+        for path in sorted(folder.glob(pattern)):
+            try:
+                records[str(path.relative_to(folder))] = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise UserError(
+                    f"{path} should be JSON but is not ({error}); delete its artefact to have it made again"
+                ) from None
+    return records
+
+
+def _listed(items: Sequence[str], most: int = 6) -> str:
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return "; ".join(items[:most]) + more
+
+
+def _missing_cells(scores: pd.DataFrame, graded: pd.DataFrame, steps: set[int], benchmarks: set[str]) -> list[str]:
+    """Every checkpoint needs a score and samples on every benchmark."""
+    scored = set(zip(scores["step"], scores["benchmark"], strict=True))
+    sampled = set(graded.groupby(["step", "benchmark"]).groups)
+    holes = []
+    for step in sorted(steps):
+        for benchmark in sorted(benchmarks):
+            if (step, benchmark) not in sampled:
+                holes.append(f"step {step} on {benchmark} has no graded samples")
+            elif (step, benchmark) not in scored:
+                holes.append(f"step {step} on {benchmark} has no score")
+    return holes
+
+
+def _incomplete_cells(run: Run) -> list[str]:
+    """Every problem of the base model's samples is there k times at every checkpoint, and the scores count the same."""
+    holes = []
+    for benchmark in run.benchmarks:
+        expected = set(run.samples(BASE, benchmark)["problem_id"])
+        for step in run.steps:
+            place, samples, score = (
+                f"step {step} on {benchmark}",
+                run.samples(step, benchmark),
+                run.score(step, benchmark),
+            )
+            n, k = int(score["n_problems"]), int(score["k_repeats"])
+            if absent := sorted(expected - set(samples["problem_id"])):
+                holes.append(f"{place} lacks {len(absent)} of {len(expected)} problems, such as {absent[0]}")
+            elif extra := sorted(set(samples["problem_id"]) - expected):
+                holes.append(f"{place} has {len(extra)} problems that the base model was not asked, such as {extra[0]}")
+            elif samples.duplicated(["problem_id", "repeat"]).any() or len(samples) != n * k or len(expected) != n:
+                holes.append(
+                    f"{place} has {len(samples)} samples of {len(expected)} problems where its score counts {n} × {k}"
+                )
+            elif any((samples["verdict"] == v).sum() != score[f"n_{v}"] for v in tables.VERDICTS):
+                holes.append(f"{place} has verdicts that its score does not count: it was made from other samples")
+            elif (protocols := set(samples["protocol"])) != {score["protocol"]} or len(protocols) != 1:
+                holes.append(
+                    f"{place} mixes protocols ({', '.join(sorted(map(str, protocols | {score['protocol']})))})"
+                )
+        asked = sorted({str(run.score(step, benchmark)["protocol"]) for step in run.steps})
+        if len(asked) > 1:
+            holes.append(f"{benchmark} was asked under protocols that cannot be compared ({', '.join(asked)})")
+    return holes
+
+
+def load_run(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Run:
+    """Read one run; `benchmarks` are those that must be there (default: those that any checkpoint has).
+
+    Raises UserError, naming what is missing, if there is no such run, no base model, or any hole in the grid of
+    checkpoints, benchmarks, problems and repeats.
+    """
+    folder = results / "runs" / name
+    if not folder.is_dir():
+        known = sorted(str(p.parent.relative_to(results / "runs")) for p in results.glob("runs/*/*/*/scores.parquet"))
+        raise UserError(f"there is no run {name} under {results / 'runs'}; there are: {', '.join(known) or 'none'}")
+    log_path, scores_path = folder / "training_log.parquet", folder / "scores.parquet"
+    if absent := [path.name for path in (log_path, scores_path) if not path.is_file()]:
+        raise UserError(f"the run {name} lacks {' and '.join(absent)} in {folder}; train and evaluate it first")
+    log, not_finite = _read_log(log_path)
+    scores = valid_text(tables.read(scores_path, tables.SCORE)).to_pandas()
+    graded_folders = _step_folders(folder / "graded")
+    files = [path for step in sorted(graded_folders) for path in sorted(graded_folders[step].glob("*.parquet"))]
+    if not files:
+        raise UserError(f"the run {name} has no graded samples in {folder / 'graded'}; evaluate it first")
+    parts = [valid_text(tables.read(path, tables.GRADED)).select(["run", *SAMPLE_COLUMNS]) for path in files]
+    graded = pa.concat_tables(parts).to_pandas()
+    if strangers := sorted({str(n) for part in (log, scores, graded) for n in part["run"].unique()} - {name}):
+        raise UserError(f"the tables in {folder} name another run ({_listed(strangers)}); they should all name {name}")
+    steps = set(scores["step"]) | set(graded_folders) | set(_step_folders(folder / "checkpoints"))
+    wanted = set(benchmarks) or set(scores["benchmark"]) | set(graded["benchmark"])
+    if strange := [str(n) for n in (name, *sorted(wanted)) if n != visible(n)]:
+        raise UserError(f"names of runs and benchmarks should be readable, but {visible(strange[0])} is not; rename it")
+    holes = [] if BASE in steps else ["step 0, the base model, was not evaluated"]
+    if scores.duplicated(["step", "benchmark"]).any():
+        holes.append("scores.parquet scores a checkpoint twice on the same benchmark")
+    if log.empty:
+        holes.append("training_log.parquet has no rows")
+    holes += _missing_cells(scores, graded, steps, wanted)
+    if not holes:
+        inside = scores["benchmark"].isin(wanted)
+        scores, graded = scores[inside], graded[graded["benchmark"].isin(wanted)]
+        records = _read_provenance(folder)
+        run = Run(name, log, not_finite, scores.reset_index(drop=True), graded.reset_index(drop=True), records)
+        holes = _incomplete_cells(run)
+    if holes:
+        raise UserError(
+            f"the run {name} has a hole and is not reported: {_listed(holes)}; evaluate what is missing first"
+        )
+    return run

@@ -1,0 +1,92 @@
+"""What a run was made with: its provenance records, gathered by stage of the line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.results import Run
+
+STAGES = (
+    ("training_log", "training"), ("checkpoints", "checkpoints"), ("samples", "generation"), ("graded", "grading"),
+    ("scores", "scoring"),
+)  # fmt: skip
+SHARED = {"made_at", "git_commit", "git_dirty", "environment", "python", "packages", "devices"}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage's records: what they share with every artefact, the package versions, and the stage's own settings."""
+
+    name: str
+    records: int
+    commit: str
+    dirty: str
+    lock: str
+    python: str
+    devices: str
+    made_at: str
+    packages: dict[str, str]
+    settings: dict[str, str]
+
+
+def _flat(value: Any, name: str = "") -> Iterable[tuple[str, str]]:
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, list):
+        yield name, ", ".join(str(item) for item in value) if value else "none"
+    else:
+        yield name, "none" if value is None else str(value)
+
+
+def _one(values: Iterable[str]) -> str:
+    """The value if all records agree, else what they say, or how many things."""
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) == 1:
+        return distinct[0]
+    return " / ".join(distinct) if len(distinct) <= 3 else f"{len(distinct)} different values, such as {distinct[0]}"
+
+
+def _dirty(record: dict[str, Any]) -> str:
+    return {True: "yes", False: "no"}.get(record.get("git_dirty"), "unknown")  # type: ignore[arg-type]
+
+
+def _lock(record: dict[str, Any]) -> str:
+    environment = record.get("environment")
+    if not isinstance(environment, dict):
+        return "unknown"
+    return f"{environment.get('environment')}/{environment.get('lock')} {str(environment.get('sha256'))[:12]}"
+
+
+def _gather(name: str, records: list[dict[str, Any]]) -> Stage:
+    own: dict[str, list[str]] = {}
+    packages: dict[str, list[str]] = {}
+    for record in records:
+        for key, value in _flat({k: v for k, v in record.items() if k not in SHARED}):
+            own.setdefault(key, []).append(value)
+        for package, version in (record.get("packages") or {}).items():
+            packages.setdefault(package, []).append(str(version))
+    times = sorted(str(record.get("made_at", "unknown")) for record in records)
+    return Stage(
+        name=name,
+        records=len(records),
+        commit=_one(str(record.get("git_commit") or "unknown")[:12] for record in records),
+        dirty=_one(map(_dirty, records)),
+        lock=_one(map(_lock, records)),
+        python=_one(str(record.get("python", "unknown")) for record in records),
+        devices=_one(", ".join(map(str, record.get("devices") or ["unknown"])) for record in records),
+        made_at=times[0] if times[0] == times[-1] else f"{times[0]} … {times[-1]}",
+        packages={package: _one(versions) for package, versions in sorted(packages.items())},
+        settings={key: _one(values) for key, values in own.items()},
+    )
+
+
+def stages(run: Run) -> list[Stage]:
+    """The stages that left a record, in the order of the line; records of no known stage come last."""
+    groups: dict[str, list[dict[str, Any]]] = {title: [] for title in [*(title for _, title in STAGES), "other"]}
+    for path, record in run.provenance.items():
+        title = next((title for start, title in STAGES if path.startswith(start)), "other")
+        groups[title].append(record)
+    return [_gather(title, records) for title, records in groups.items() if records]

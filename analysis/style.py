@@ -1,0 +1,100 @@
+"""One quiet style for all figures: safe for colour-blind readers, readable in print, the same bytes each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import seaborn as sns
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+INK, FAINT = "#2b2b2b", "#8a8a8a"
+WIDTH = 7.4  # inches, the width of the text on an A4 or letter page
+# Okabe and Ito's colours, the darker ones first: they stay apart in grey and for colour-blind readers.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.4, 1.2)), (0, (5, 1.4, 1.2, 1.4)))
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one run is drawn, the same in every figure; colour is never the only thing that tells runs apart."""
+
+    colour: str
+    marker: str
+    dash: Any
+
+
+def looks(names: Sequence[str]) -> dict[str, Look]:
+    """A look for each run, in the order given."""
+    return {
+        name: Look(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)])
+        for i, name in enumerate(names)
+    }
+
+
+def set_style() -> None:
+    """Set the common style; names of runs are shown as they are, never read as mathematics."""
+    sns.set_theme(
+        context="paper", style="ticks", font_scale=1.0,
+        rc={
+            "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
+            "text.parse_math": False, "text.color": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK,
+            "axes.edgecolor": "#b5b5b5", "axes.linewidth": 0.8, "axes.spines.top": False, "axes.spines.right": False,
+            "axes.grid": True, "grid.color": "#ececec", "grid.linewidth": 0.7, "axes.axisbelow": True,
+            "axes.titlesize": 9.5, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.labelsize": 9,
+            "xtick.labelsize": 8, "ytick.labelsize": 8, "xtick.major.size": 3, "ytick.major.size": 0,
+            "legend.fontsize": 8.5, "legend.frameon": False, "lines.linewidth": 1.7, "lines.solid_capstyle": "round",
+            "figure.constrained_layout.use": True, "figure.constrained_layout.h_pad": 0.06,
+            "figure.constrained_layout.w_pad": 0.06, "savefig.dpi": 200, "svg.fonttype": "none",
+            "svg.hashsalt": "crosszero",
+        },
+    )  # fmt: skip
+
+
+def panels(
+    rows: int, columns: int, height: float, sharex: bool = True, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """A grid of axes, row by row, whose rows are `height` inches high."""
+    figure, grid = plt.subplots(
+        rows, columns, figsize=(WIDTH, height * rows + 0.35), squeeze=False, sharex=sharex, sharey=sharey
+    )
+    return figure, list(grid.ravel())
+
+
+def legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str], columns: int | None = None) -> None:
+    """One legend for the whole figure, above it; long names get a line each."""
+    widest = max((len(label) for label in labels), default=0)
+    if columns is None:
+        in_one_line = sum(len(label) + 9 for label in labels) <= 118
+        columns = len(labels) if in_one_line else max(1, int(118 / (widest + 9)))
+    figure.legend(handles, labels, loc="outside upper left", ncols=columns, handlelength=2.6, columnspacing=1.8)
+
+
+def window(length: int) -> int:
+    """Steps that the running mean spans: odd, about a tenth of the log, at least 3."""
+    return max(3, length // 10 // 2 * 2 + 1)
+
+
+def running_mean(values: pd.Series, width: int) -> pd.Series:
+    """Centred mean over `width` rows, over fewer at the ends; a gap wider than half of it stays a gap."""
+    return values.rolling(width, center=True, min_periods=width // 2 + 1).mean()
+
+
+def save(figure: Figure, folder: Path, name: str) -> str:
+    """Write `<name>.svg` and `<name>.png` and close the figure; returns the SVG's text."""
+    folder.mkdir(parents=True, exist_ok=True)
+    figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None})
+    figure.savefig(folder / f"{name}.png", metadata={"Software": None})
+    plt.close(figure)
+    return (folder / f"{name}.svg").read_text(encoding="utf-8")

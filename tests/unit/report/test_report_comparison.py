@@ -1,0 +1,119 @@
+"""Differences and headlines on tables small enough to compute by hand."""
+
+import pytest
+from conftest import graded_row, make_run
+
+from analysis import comparison
+from analysis.comparison import Interval, mean_of
+from analysis.headline import headline
+from analysis.tables import accuracy_rows
+
+# Four problems, two repeats. Accuracy per problem: base 0, 0, 1/2, 1/2; after 1, 1/2, 1, 1/2.
+BASE = {"a": "ww", "b": "ww", "c": "cw", "d": "wc"}
+AFTER = {"a": "cc", "b": "cw", "c": "cc", "d": "cw"}
+VERDICTS = {"c": "correct", "w": "wrong", "n": "no_answer", "t": "truncated", "u": "ungradable"}
+
+
+def rows(step: int, outcome: dict[str, str], **more: object) -> list[dict[str, object]]:
+    return [
+        graded_row(step, problem, repeat, VERDICTS[letter], **more)
+        for problem, letters in outcome.items()
+        for repeat, letter in enumerate(letters)
+    ]
+
+
+def test_paired_difference_by_hand() -> None:
+    run = make_run(rows(0, BASE) + rows(10, AFTER))
+    gap = comparison.difference(run, 10, "sums")
+    # differences 1, 1/2, 1/2, 0: mean 1/2, variance 1/6, standard error 1/sqrt(24) = 0.2041, t(3, .975) = 3.1824
+    assert gap.value == pytest.approx(0.5)
+    assert gap.low == pytest.approx(0.5 - 3.182446 * 0.204124, abs=1e-5)
+    assert gap.high == pytest.approx(min(1.0, 0.5 + 3.182446 * 0.204124), abs=1e-5)
+    assert gap.change == "cannot tell"
+
+
+def test_order_of_rows_does_not_matter() -> None:
+    forwards = make_run(rows(0, BASE) + rows(10, AFTER))
+    backwards = make_run(rows(0, BASE) + rows(10, AFTER)[::-1])
+    assert comparison.difference(forwards, 10, "sums") == comparison.difference(backwards, 10, "sums")
+
+
+def test_the_difference_is_that_of_the_scores_even_with_ungradable_completions() -> None:
+    run = make_run(rows(0, BASE | {"b": "uw"}) + rows(10, AFTER | {"d": "uc"}))
+    scores = comparison.accuracy(run, 10, "sums").value - comparison.accuracy(run, 0, "sums").value
+    assert comparison.difference(run, 10, "sums").value == pytest.approx(scores)
+
+
+def test_average_adds_intervals_in_quadrature_on_each_side() -> None:
+    mean = mean_of([Interval(0.5, 0.2, 0.6), Interval(0.9, 0.5, 0.9)])
+    # below: sqrt(.3² + .4²) / 2 = .25; above: sqrt(.1² + 0²) / 2 = .05
+    assert (mean.value, mean.low, mean.high) == pytest.approx((0.7, 0.45, 0.75))
+
+
+def test_average_of_one_is_that_one() -> None:
+    only = Interval(0.4, 0.3, 0.55)
+    mean = mean_of([only])
+    assert (mean.value, mean.low, mean.high) == pytest.approx((only.value, only.low, only.high))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "change"),
+    [(0.01, 0.2, "rose"), (-0.2, -0.01, "fell"), (-0.1, 0.2, "cannot tell"), (0.0, 0.2, "cannot tell")],
+)
+def test_change(low: float, high: float, change: str) -> None:
+    assert Interval((low + high) / 2, low, high).change == change
+
+
+def many(letters: str, count: int = 20) -> dict[str, str]:
+    return {f"p{i}": letters[i % len(letters)] * 2 for i in range(count)}
+
+
+def sentence(before: dict[str, str], after: dict[str, str]) -> tuple[str, str]:
+    run = make_run(rows(0, before) + rows(10, after))
+    result = headline(run, accuracy_rows(run))
+    return result.change, result.sentence.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_headline_rose() -> None:
+    # 20 problems; the difference is 1 for half of them and 0 for the rest: .5 ± 2.093 × sqrt(5/19 / 20) = .5 ± .2401
+    assert sentence(many("w"), many("cw")) == (
+        "rose",
+        "Held-out accuracy rose by 50.0 points (95 % interval 26.0 to 74.0), from 0.0 % for the base model to 50.0 % "
+        "at step 10, on sums.",
+    )
+
+
+def test_headline_fell() -> None:
+    assert sentence(many("cw"), many("w")) == (
+        "fell",
+        "Held-out accuracy fell by 50.0 points (95 % interval 26.0 to 74.0), from 50.0 % for the base model to 0.0 % "
+        "at step 10, on sums.",
+    )
+
+
+def test_headline_cannot_tell() -> None:
+    # one problem of 20 won: .05 ± 2.093 × .05
+    change, text = sentence(many("w"), many("w") | {"p0": "cc"})
+    assert change == "cannot tell"
+    assert text.startswith(
+        "Whether held-out accuracy changed cannot be told: the difference is +5.0 points (95 % interval −5.5 to +15.5)"
+    )
+
+
+def test_headline_of_a_run_with_only_its_base_model() -> None:
+    run = make_run(rows(0, BASE))
+    result = headline(run, accuracy_rows(run))
+    assert result.change == "nothing to compare"
+    assert result.sentence.startswith("Only the base model was evaluated: 25.0")
+
+
+def test_headline_over_two_benchmarks_names_both() -> None:
+    other = {"benchmark": "words"}
+    run = make_run(
+        rows(0, many("w")) + rows(10, many("cw")) + rows(0, many("cw"), **other) + rows(10, many("cw"), **other)
+    )
+    result = headline(run, accuracy_rows(run))
+    assert result.change == "rose"
+    assert "rose by 25.0 points" in result.sentence
+    assert result.details[0] == "▲ sums +50.0 [+26.0, +74.0]"
+    assert result.details[1].startswith("≈ words 0.0 [")

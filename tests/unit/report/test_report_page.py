@@ -1,0 +1,206 @@
+"""The page: whole, self-contained, and indifferent to what completions hold."""
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from conftest import NAMES
+from eval.score import score_run
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from analysis import page, samples
+from analysis.display import clipped, visible
+from analysis.report import report
+from analysis.results import load_run
+from contracts import tables
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</pre></div></article></main><script src=//evil.example/x.js></script>",
+    "<img src=x onerror=alert(1)>",
+    "<svg onload=alert(1)><style>*{display:none}</style>",
+    "{{ 7 * 7 }} {% include '/etc/passwd' %} {# gone #}",
+    "<!-- --><![CDATA[ ]]> <?php ?> &lt;b&gt; &#x202e; &amp;",
+    "\x00\x01\x08\x0b\x0c\x1b[31mred\x7f\x85",
+    "\u202eright to left\u2066 \u200bnothing\ufeff \u2028line\u2029",
+    "\\x \\u0000 \\N{BELL} $\\frac{1}{2}$ `code` *bold* | cell | [link](javascript:alert(1))",
+    "e" + "\u0301" * 500,
+    "x" * 200_000,
+    "\n" * 5_000 + "end",
+    "javascript:alert(1)\" onmouseover=\"alert(1)' style='x",
+    "\ue000\U000e0041\ufffe\uffff\U0010ffff",
+    "",
+]
+
+
+class Outline(HTMLParser):
+    """The elements and attribute names of a page in order, and the texts inside chosen elements."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, tuple[str, ...]]] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.text: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, tuple(name for name, _ in attrs if name != "open")))
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment in the page: {data[:80]}")
+
+    def handle_pi(self, data: str) -> None:
+        raise AssertionError(f"a processing instruction in the page: {data[:80]}")
+
+
+PAIR = page.environment().from_string("{% from 'parts.html.j2' import sample_pair %}{{ sample_pair(pair) }}")
+
+
+def pair_html(completion: str, answer: str | None, problem: str, prompt: str) -> str:
+    side = samples.Completion("base model", completion, "wrong", answer, "stop", 10)
+    pair = samples.Pair("sums", problem, prompt, answer, "kind", "meaning", 1, 2, side, side)
+    return PAIR.render(pair=pair)
+
+
+PLAIN = Outline(pair_html("plain", "2", "problem", "prompt")).elements
+anything = st.text(st.characters(exclude_categories=[]))  # lone surrogates too
+
+
+@given(anything, anything, anything)
+@example("<script>", "</code><script>", "\ud800")
+@example("\r\n\r", '" onload="', "</pre>")
+def test_nothing_in_a_sample_changes_the_page(completion: str, answer: str, prompt: str) -> None:
+    html = pair_html(completion, answer, "problem", prompt)
+    outline = Outline(html)
+    assert outline.elements == PLAIN
+    html.encode("utf-8")
+    shown = "".join(outline.text)
+    assert visible(clipped(completion, 3000)) in shown
+    assert visible(clipped(answer, 300)) in shown
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_samples_everywhere_in_a_sample(text: str) -> None:
+    html = pair_html(text, text, text, text)
+    assert Outline(html).elements == PLAIN
+    assert len(html) < 60_000
+    for character in html:
+        assert character in "\n\t" or character.isprintable() or character.isspace()
+
+
+@given(anything)
+def test_visible_text_is_printable_and_loses_nothing_plain(text: str) -> None:
+    shown = visible(text)
+    shown.encode("utf-8")
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]", shown)
+    assert visible(shown) == shown
+    plain = [c for c in text if " " <= c <= "~"]
+    assert [c for c in shown if c in set(plain)][: len(plain)] == plain or "⟨U+" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\rb", "a␍b"),
+        ("\x1b[1m", "␛[1m"),
+        ("a\u202eb", "a⟨U+202E⟩b"),
+        ("\ud83d", "⟨U+D83D⟩"),
+        ("né 数\n\t", "né 数\n\t"),
+    ],
+)
+def test_visible(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_clipping_keeps_beginning_and_end_and_says_how_much_is_gone() -> None:
+    assert clipped("abcdef", 6) == "abcdef"
+    assert clipped("a" * 50 + "b" * 50, 10) == "aaaaa\n[… 90 characters left out …]\nbbbbb"
+
+
+@pytest.fixture
+def hostile_results(results: Path) -> Path:
+    """Every text column of every graded sample holds something hostile; verdicts stay."""
+    for name in NAMES:
+        folder = results / "runs" / name
+        for path in sorted(folder.glob("graded/*/*.parquet")):
+            rows = tables.read(path, tables.GRADED).to_pylist()
+            for i, row in enumerate(rows):
+                text = HOSTILE[i % len(HOSTILE)]
+                row |= {"completion": text, "prompt": text, "gold": text[:1000], "answer": text[:1000]}
+                row |= {
+                    "problem_id": f"{row['problem_id']} <script>alert({row['problem_id']})</script>",
+                    "grader": text[:50],
+                }
+            tables.write(pa.Table.from_pylist(rows, tables.GRADED), tables.GRADED, path)
+            path.with_name(f"{path.name}.provenance.json").write_text(
+                json.dumps({"<b>key": ["</dd><script>", {"x": 1}]})
+            )
+        tables.write(score_run(folder / "graded"), tables.SCORE, folder / "scores.parquet")
+    return results
+
+
+def check_page(html: str) -> None:
+    """One file that runs nothing and asks the network for nothing."""
+    outline = Outline(html.removeprefix("<!doctype html>"))
+    names = {tag for tag, _ in outline.elements}
+    assert not names & {"script", "iframe", "object", "embed", "link", "img", "base", "form", "foreignobject"}
+    assert not [name for _, name, _ in outline.attributes if name.startswith("on")]
+    for tag, name, value in outline.attributes:
+        if name in {"src", "href", "xlink:href", "action", "data", "srcset"}:
+            assert value.startswith(("#", "data:image/png;base64,")), (tag, name, value)
+    style = "".join(re.findall(r"<style.*?</style>", html, re.DOTALL))
+    assert "@import" not in style and not re.search(r"url\((?!#)", html)
+    ids = [value for _, name, value in outline.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    used = {v[1:] for _, name, v in outline.attributes if name in ("href", "xlink:href") and v.startswith("#")}
+    assert used | set(re.findall(r"url\(#([^)]+)\)", html)) <= set(ids)
+    for svg in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
+        ElementTree.fromstring(svg.replace("role=img", 'role="img"'))
+
+
+@pytest.mark.slow
+def test_report_of_hostile_results(hostile_results: Path, tmp_path: Path) -> None:
+    runs = [load_run(hostile_results, name) for name in NAMES]
+    html = report(runs, tmp_path / "report", '<script>alert("title")</script>', "demo").read_text(encoding="utf-8")
+    check_page(html)
+    assert "verdicts come from different graders" in html
+
+
+@pytest.mark.slow
+def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
+    runs = [load_run(results, name) for name in NAMES]
+    output = tmp_path / "report"
+    html = report(runs, output, "Two runs", "demo").read_text(encoding="utf-8")
+    check_page(html)
+    assert html.count('class="headline"') == 2
+    assert html.count("<figure>") == html.count("<svg role=img") == 6
+    assert "These are demo-scale numbers" in html
+    assert all(f"<b>Figure {number}.</b>" in html for number in range(1, 7))
+    figures = {path.name for path in (output / "figures").iterdir()}
+    assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 12
+    made = {path.name for path in (output / "tables").iterdir()}
+    assert made == {
+        f"{t}.{s}" for t in ("accuracy", "completed", "verdicts", "patterns") for s in ("csv", "md", "html")
+    }
+    assert json.loads((output / "provenance.json").read_text())["runs"] == NAMES
+
+
+@pytest.mark.slow
+def test_full_scale_has_no_demo_note_and_the_same_results_give_the_same_figures(results: Path, tmp_path: Path) -> None:
+    run = load_run(results, NAMES[0])
+    first, second = tmp_path / "first", tmp_path / "second"
+    html = report([run], first, "One run", "full").read_text(encoding="utf-8")
+    assert "demo-scale" not in html and "scale: <b>full</b>" in html
+    report([run], second, "One run", "full")
+    for name in ("figures/reward.svg", "figures/outcomes.svg", "figures/reward.png", "tables/accuracy.csv"):
+        assert (first / name).read_bytes() == (second / name).read_bytes()

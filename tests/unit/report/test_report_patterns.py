@@ -1,0 +1,105 @@
+"""Keyword counts against texts counted by hand."""
+
+import re
+
+import pandas as pd
+import pytest
+from conftest import graded_row, make_run
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis import patterns
+from contracts.errors import UserError
+
+LISTS = {item.name: item for item in patterns.load_lists()}
+
+
+def found(name: str, text: str) -> int:
+    return int(patterns.count(pd.Series([text]), LISTS[name].regex)[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "matches"),
+    [
+        ("Step 1: add. Step2: multiply. step 3", 3),
+        ("In two steps; footstep 1; steps 4", 0),
+        ("1. add\n2. multiply\n  3. done", 3),
+        ("- 1. add\n**2.** multiply\n10. last", 3),
+        ("pi is 3.14\n1.5 apples\n2.5\n100. too many", 0),
+        ("1. 3 + 4 = 7\n2. 7 * 2 = 14", 2),
+        ("The sum is 12. Then we stop. It is 7.", 0),
+        ("1.\n2.", 0),
+        ("First, add. Second, multiply. Next, subtract. Finally, box it.", 4),
+        ("the first number, a second, next to it, finally", 0),
+        ("Nextdoor Firstly Finally.", 1),
+        ("Step 1. First, add\n1. First", 4),
+        ("", 0),
+    ],
+)
+def test_step_by_step(text: str, matches: int) -> None:
+    assert found("step_by_step", text) == matches
+
+
+@pytest.mark.parametrize(
+    ("text", "matches"),
+    [
+        ("Let me rethink. I recheck it.", 2),
+        ("Let's try again.", 1),  # not also "try again"
+        ("let’s   try\nagain, then try again", 2),
+        ("Let's correct it and verify the steps again", 1),
+        ("re-evaluate, re - evaluate, reevaluate, Re evaluate", 4),
+        ("re-check and recheck and check again", 3),
+        ("too high, too low, close but no; close, but", 4),
+        ("try another approach; try different numbers; let's think again", 3),
+        ("retry again, entry again, rechecked, rethinking, pretty high, checks again", 0),
+        ("Wait, I made a mistake", 0),  # quoted in the report's text, but not in its list
+        ("", 0),
+    ],
+)
+def test_reflection(text: str, matches: int) -> None:
+    assert found("reflection", text) == matches
+
+
+def test_every_keyword_of_the_report_is_found_by_its_own_list() -> None:
+    assert [found("reflection", entry.keyword) for entry in LISTS["reflection"].entries] == [1] * 13
+    printed = {keyword.strip() for keyword in LISTS["reflection"].listed.split(",")}
+    assert printed == {entry.keyword for entry in LISTS["reflection"].entries}
+
+
+@given(st.text())
+def test_any_text_is_counted(text: str) -> None:
+    clean = text.encode("utf-8", "replace").decode()
+    for name in LISTS:
+        assert 0 <= found(name, clean) <= len(clean)
+
+
+@given(st.lists(st.sampled_from(["too high", "recheck", "try again", "let's try again", "hello", "First"]), max_size=8))
+def test_separate_keywords_add_up(words: list[str]) -> None:
+    reflective = sum(word not in ("hello", "First") for word in words)
+    assert found("reflection", " | ".join(words)) == reflective
+
+
+def test_long_hostile_text_takes_no_time() -> None:
+    assert found("reflection", "re " * 500_000 + "let's " * 200_000) == 0
+
+
+def test_table_by_hand() -> None:
+    texts = {("a", 0): "First, Next", ("a", 1): "none", ("b", 0): "too high, too low, recheck", ("b", 1): "Finally"}
+    run = make_run([graded_row(0, p, r, "wrong", completion=t) for (p, r), t in texts.items()])
+    table = patterns.table(run, list(LISTS.values())).set_index(["benchmark", "pattern"])
+    steps = table.loc[("sums", "step_by_step")]
+    assert (steps["completions"], steps["matches"], steps["per_completion"], steps["share"]) == (4, 3, 0.75, 0.5)
+    assert steps["per_1000_tokens"] == pytest.approx(1000 * 3 / 40)
+    reflection = table.loc[(patterns.ALL, "reflection")]
+    assert (reflection["matches"], reflection["share"]) == (3, 0.25)
+
+
+def test_a_missing_completion_counts_nothing() -> None:
+    assert patterns.count(pd.Series([None, "Next"]), LISTS["step_by_step"].regex).tolist() == [0, 1]
+
+
+def test_expression_that_is_none(tmp_path) -> None:
+    path = tmp_path / "patterns.yaml"
+    path.write_text("mine: {title: mine, listed: x, entries: [{keyword: broken, regex: '(x'}]}")
+    with pytest.raises(UserError, match=re.escape("that of mine: broken is none")):
+        patterns.load_lists(path)

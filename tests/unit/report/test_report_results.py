@@ -1,0 +1,139 @@
+"""A run with a hole is refused, and the refusal says where the hole is."""
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import NAMES
+
+from analysis.results import load_run
+from contracts import tables
+from contracts.errors import UserError
+
+CELL = "graded/step-20/arithmetic_words.parquet"
+
+
+@pytest.fixture
+def folder(results: Path) -> Path:
+    return results / "runs" / NAMES[0]
+
+
+def refusal(results: Path, *benchmarks: str) -> str:
+    with pytest.raises(UserError) as error:
+        load_run(results, NAMES[0], benchmarks)
+    return str(error.value)
+
+
+def test_a_complete_run_loads(results: Path) -> None:
+    run = load_run(results, NAMES[0])
+    assert run.steps == [0, 20, 40]
+    assert run.benchmarks == ["arithmetic_expressions", "arithmetic_words"]
+    assert len(run.graded) == 3 * 2 * 6 * 2
+    assert len(run.log) == 40
+    assert {path.split("/")[0].split(".")[0] for path in run.provenance} == {"training_log", "graded", "scores"}
+
+
+def test_unknown_run_names_the_known_ones(results: Path) -> None:
+    with pytest.raises(UserError, match=r"there is no run openr1/nope/seed-0 .*openr1/math-7b/seed-0"):
+        load_run(results, "openr1/nope/seed-0")
+
+
+@pytest.mark.parametrize("name", ["training_log.parquet", "scores.parquet"])
+def test_missing_table(results: Path, folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    assert f"lacks {name}" in refusal(results)
+
+
+def test_missing_benchmark_at_one_checkpoint(results: Path, folder: Path) -> None:
+    (folder / CELL).unlink()
+    assert "step 20 on arithmetic_words has no graded samples" in refusal(results)
+
+
+def test_benchmark_that_was_asked_for_but_never_run(results: Path) -> None:
+    assert "step 0 on aime24 has no graded samples" in refusal(results, "arithmetic_words", "aime24")
+
+
+def test_only_the_benchmarks_asked_for(results: Path, folder: Path) -> None:
+    (folder / CELL).unlink()
+    assert load_run(results, NAMES[0], ["arithmetic_expressions"]).benchmarks == ["arithmetic_expressions"]
+
+
+def test_checkpoint_that_was_never_evaluated(results: Path, folder: Path) -> None:
+    (folder / "checkpoints/step-30").mkdir(parents=True)
+    assert "step 30 on arithmetic_expressions has no graded samples" in refusal(results)
+
+
+def test_base_model_not_evaluated(results: Path, folder: Path, rewrite) -> None:
+    shutil.rmtree(folder / "graded/step-0")
+    rewrite(folder / "scores.parquet", tables.SCORE, lambda scores: scores[scores["step"] > 0])
+    assert "step 0, the base model, was not evaluated" in refusal(results)
+
+
+def test_samples_without_a_score(results: Path, folder: Path, rewrite) -> None:
+    rewrite(folder / "scores.parquet", tables.SCORE, lambda scores: scores.iloc[1:])
+    assert "has no score" in refusal(results)
+
+
+def test_missing_problem(results: Path, folder: Path, rewrite) -> None:
+    rewrite(folder / CELL, tables.GRADED, lambda rows: rows[rows["problem_id"] != "arithmetic_words-0003"])
+    assert "step 20 on arithmetic_words lacks 1 of 6 problems, such as arithmetic_words-0003" in refusal(results)
+
+
+def test_missing_repeat(results: Path, folder: Path, rewrite) -> None:
+    rewrite(folder / CELL, tables.GRADED, lambda rows: rows.iloc[:-1])
+    assert "has 11 samples of 6 problems where its score counts 6 × 2" in refusal(results)
+
+
+def test_sample_that_is_there_twice_instead_of_another(results: Path, folder: Path, rewrite) -> None:
+    rewrite(folder / CELL, tables.GRADED, lambda rows: rows.iloc[[0, 0, *range(2, len(rows))]])
+    assert "step 20 on arithmetic_words has 12 samples" in refusal(results)
+
+
+def test_scores_of_other_samples(results: Path, folder: Path, rewrite) -> None:
+    def flip(rows):
+        rows.loc[0, "verdict"] = "wrong" if rows.loc[0, "verdict"] == "correct" else "correct"
+        return rows
+
+    rewrite(folder / CELL, tables.GRADED, flip)
+    assert "has verdicts that its score does not count" in refusal(results)
+
+
+def test_two_protocols(results: Path, folder: Path, rewrite) -> None:
+    rewrite(folder / CELL, tables.GRADED, lambda rows: rows.assign(protocol="greedy"))
+    assert "mixes protocols (demo, greedy)" in refusal(results)
+
+
+def test_tables_of_another_run(results: Path, folder: Path) -> None:
+    shutil.copy(results / "runs" / NAMES[1] / "training_log.parquet", folder)
+    assert f"name another run ({NAMES[1]})" in refusal(results)
+
+
+def test_truncated_file(results: Path, folder: Path) -> None:
+    path = folder / CELL
+    path.write_bytes(path.read_bytes()[:-100])
+    assert f"{path} should be a Parquet table but cannot be read" in refusal(results)
+
+
+def test_many_holes_are_counted(results: Path, folder: Path) -> None:
+    for step in range(50, 60):
+        (folder / f"checkpoints/step-{step}").mkdir(parents=True)
+    assert "and 14 more" in refusal(results)
+
+
+def test_text_that_is_not_utf8_is_shown_as_escapes(results: Path, folder: Path) -> None:
+    table = pq.read_table(folder / CELL)
+    raw = [b"caf\xe9", *(text.encode() for text in table["completion"].to_pylist()[1:])]
+    broken = pa.Array.from_buffers(pa.string(), len(raw), pa.array(raw, pa.binary()).buffers())
+    position = table.schema.get_field_index("completion")
+    pq.write_table(table.set_column(position, table.schema.field(position), broken), folder / CELL)
+    assert load_run(results, NAMES[0]).samples(20, "arithmetic_words")["completion"].iloc[0] == "caf\\xe9"
+
+
+def test_nan_in_the_log_is_told_from_what_is_not_reported(results: Path, folder: Path) -> None:
+    path = folder / "training_log.parquet"
+    rows = tables.read(path, tables.TRAINING_LOG).to_pylist()
+    rows[4]["reward_mean"], rows[7]["grad_norm"] = float("nan"), float("inf")
+    tables.write(pa.Table.from_pylist(rows, tables.TRAINING_LOG), tables.TRAINING_LOG, path)
+    assert load_run(results, NAMES[0]).not_finite == {"reward_mean": [5], "grad_norm": [8]}
