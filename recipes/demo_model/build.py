@@ -1,20 +1,17 @@
 """Build the demo scale's base model: tokenizer, random weights, and supervised training with TRL's SFTTrainer.
 
-    python -m recipes.demo_model.build --seed 0 --output FOLDER
+    python -m recipes.models demo --output FOLDER
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import shutil
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from contracts import provenance
-from contracts.errors import run_command
 from recipes.demo_model import tokenizer as demo_tokenizer
 from recipes.demo_model.traces import Mixture, examples
 
@@ -22,18 +19,22 @@ SETTINGS = Path(__file__).with_name("demo_model.yaml")
 PROMPTS = Path(__file__).parent.parent / "prompts.yaml"
 
 
-def build(settings: dict[str, Any], seed: int, output: Path, work: Path) -> None:
-    """Train the model that `settings` (demo_model.yaml) describe and write it in Hugging Face format to `output`."""
+def build(output: Path) -> None:
+    """Train the model that demo_model.yaml describes and write it in Hugging Face format to `output`."""
+    import datasets
     import torch
     from datasets import Dataset
     from transformers import Qwen2Config, Qwen2ForCausalLM
     from trl import SFTConfig, SFTTrainer
 
+    datasets.disable_progress_bars()
+    settings = yaml.safe_load(SETTINGS.read_text(encoding="utf-8"))
+    seed = settings["seed"]
     library = yaml.safe_load(PROMPTS.read_text(encoding="utf-8"))
     prompts = [library[name] for name in settings["prompts"]]
     training = settings["training"]
     stream = examples(prompts, Mixture(**settings["mixture"]), seed)
-    rows = list(itertools.islice(stream, training["steps"] * training["batch"]))
+    rows: list[Any] = list(itertools.islice(stream, training["steps"] * training["batch"]))
 
     texts = [f"{row['prompt'][-1]['content']} {row['completion'][0]['content']}" for row in rows[:5000]]
     tokenizer = demo_tokenizer.build(texts, prompts, settings["vocabulary"])
@@ -53,14 +54,14 @@ def build(settings: dict[str, Any], seed: int, output: Path, work: Path) -> None
     )
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
-    print(f"demo model: {sum(p.numel() for p in model.parameters()) / 1e6:.1f} M parameters, {len(tokenizer)} tokens")
+    print(f"demo model: {sum(p.numel() for p in model.parameters()) / 1e6:.1f} M parameters, {len(tokenizer)} tokens, {training['steps']} steps", flush=True)
 
     trainer = SFTTrainer(
         model=model,
         processing_class=tokenizer,
         train_dataset=Dataset.from_list(rows),
         args=SFTConfig(
-            output_dir=str(work),
+            output_dir=str(output),
             use_cpu=not torch.cuda.is_available(),
             bf16=False,
             gradient_checkpointing=False,
@@ -83,24 +84,8 @@ def build(settings: dict[str, Any], seed: int, output: Path, work: Path) -> None
     )
     trainer.train()
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
-    work.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(work)
-    tokenizer.save_pretrained(work)
-    demo_tokenizer.check_reload(work, texts[:200])
-    provenance.write(work, settings=settings, seed=seed, final_loss=losses[-1], sha256=provenance.sha256(work))
-    shutil.rmtree(output, ignore_errors=True)
-    shutil.move(work, output)
-
-
-def main() -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser(description="Build the demo scale's base model.")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, required=True)
-    arguments = parser.parse_args()
-    settings = yaml.safe_load(SETTINGS.read_text(encoding="utf-8"))
-    build(settings, arguments.seed, arguments.output, arguments.output.with_name(f".{arguments.output.name}.partial"))
-
-
-if __name__ == "__main__":
-    run_command(main)
+    output.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(output)
+    tokenizer.save_pretrained(output)
+    demo_tokenizer.check_reload(output, texts[:200])
+    provenance.write(output, settings=settings, final_loss=losses[-1], sha256=provenance.sha256(output))

@@ -77,14 +77,14 @@ def examples(prompts: list[dict[str, str | None]], mixture: Mixture, seed: int) 
         seed: of the problems and of every choice.
     """
     rng = random.Random(seed)
-    pools = [arithmetic.take([kind], "train", POOL, seed) for kind in arithmetic.KINDS]
+    pools = [arithmetic.generate(POOL, [kind], "train", seed) for kind in arithmetic.KINDS]
     while True:
         for prompt in prompts:
             problem = rng.choice(rng.choice(pools))
             system = prompt["system"]
             messages = [{"role": "system", "content": system}] if system else []
             question = (prompt["user"] or "").format(question=problem.question)
-            text = completion(problem.expression, "<think>" in (system or ""), mixture, rng)
+            text = completion(arithmetic.expression_of(problem), "<think>" in (system or ""), mixture, rng)
             yield {
                 "prompt": [*messages, {"role": "user", "content": question}],
                 "completion": [{"role": "assistant", "content": text}],

@@ -14,19 +14,14 @@ two kinds of wording share.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
 import operator
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-import pyarrow as pa
-
-from contracts import provenance, tables
-from contracts.errors import UserError, run_command
+from contracts.errors import UserError
+from recipes.tasks.problems import Problem
 
 TASK = "arithmetic"
 KINDS = ("expressions", "words")
@@ -71,18 +66,6 @@ class Expression:
         steps = self.steps(True)
         assert steps is not None, f"{self} leaves 0 … {LARGEST} on the way"
         return steps[-1][3]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A question with its answer; `expression` is what it asks for."""
-
-    problem_id: str
-    kind: str
-    level: int
-    question: str
-    expression: Expression
-    answer: int
 
 
 def split_of(expression: Expression) -> str:
@@ -131,7 +114,8 @@ def problems(kind: str, split: str, seed: int = 0) -> Iterator[Problem]:
         seen.add(found)
         question = in_words(found, rng) if kind == "words" else f"What is {found}?"
         name = f"{kind}-{split}-{hashlib.sha256(question.encode()).hexdigest()[:12]}"
-        yield Problem(name, kind, level, question, found, found.answer)
+        meta = {"kind": kind, "level": level, "expression": str(found)}
+        yield Problem(name, TASK, question, str(found.answer), meta)
 
 
 def _fits(expression: Expression, split: str) -> bool:
@@ -140,48 +124,20 @@ def _fits(expression: Expression, split: str) -> bool:
     return in_range and right[-1][3] != left_to_right[-1][3] and split_of(expression) == split
 
 
-def as_table(chosen: list[Problem]) -> pa.Table:
-    """The problem table of the contract."""
-    rows = [
-        {
-            "problem_id": p.problem_id,
-            "task": TASK,
-            "messages": [{"role": "user", "content": p.question}],
-            "answer": str(p.answer),
-            "meta": json.dumps({"kind": p.kind, "level": p.level, "expression": str(p.expression)}),
-        }
-        for p in chosen
-    ]
-    return pa.Table.from_pylist(rows, schema=tables.PROBLEM)
+def generate(rows: int, kinds: list[str], split: str, seed: int) -> list[Problem]:
+    """`rows` problems, the kinds in turn.
 
-
-def take(kinds: list[str], split: str, rows: int, seed: int) -> list[Problem]:
-    """`rows` problems, the kinds in turn."""
+    Raises:
+        UserError: an unknown kind or split, or more rows than there are problems.
+    """
     streams = [problems(kind, split, seed) for kind in kinds]
-    return [next(streams[i % len(streams)]) for i in range(rows)]
+    chosen = [problem for i in range(rows) if (problem := next(streams[i % len(streams)], None))]
+    if len(chosen) < rows:
+        raise UserError(f"arithmetic has fewer than {rows} problems in {', '.join(kinds)} ({split}); ask for fewer rows")
+    return chosen
 
 
-def main() -> None:
-    """Write a problem table."""
-    parser = argparse.ArgumentParser(description="Generate arithmetic problems.")
-    parser.add_argument("--kind", action="append", required=True, choices=KINDS, help="may be given twice")
-    parser.add_argument("--split", required=True, choices=SPLITS)
-    parser.add_argument("--rows", required=True, type=int)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", required=True, type=Path)
-    arguments = parser.parse_args()
-    chosen = take(arguments.kind, arguments.split, arguments.rows, arguments.seed)
-    tables.write(as_table(chosen), tables.PROBLEM, arguments.output)
-    provenance.write(
-        arguments.output,
-        generator=__spec__.name,
-        kinds=arguments.kind,
-        split=arguments.split,
-        rows=len(chosen),
-        seed=arguments.seed,
-        sha256=provenance.sha256(arguments.output),
-    )
-
-
-if __name__ == "__main__":
-    run_command(main)
+def expression_of(problem: Problem) -> Expression:
+    """The bare expression behind a problem."""
+    text = problem.meta["expression"]
+    return Expression(tuple(int(c) for c in text[::2]), tuple(text[1::2]))

@@ -28,6 +28,8 @@ def load(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, An
         UserError: the source is out of reach, cannot be read, or does not hold what the registry says.
     """
     spec = entry.spec
+    if "generate" in spec:
+        return _generate(entry)
     if mirror is not None:
         rows, source = sources.from_mirror(entry, mirror)
     elif "hub" in spec:
@@ -61,7 +63,31 @@ def load(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, An
     return graded, facts
 
 
+def _generate(entry: Entry) -> tuple[list[Problem], dict[str, Any]]:
+    """Problems of a task that makes its own: `generate` names the module and the arguments of its `generate`."""
+    module, arguments = entry.spec["generate"]["module"], dict(entry.spec["generate"])
+    del arguments["module"]
+    try:
+        problems = importlib.import_module(module).generate(rows=entry.spec["rows"], **arguments)
+    except (ImportError, AttributeError, TypeError) as error:
+        raise UserError(f"{entry.where}, {entry.name}: {module} cannot generate it: {error}") from None
+    facts = {
+        "dataset": entry.name,
+        "registry": entry.where,
+        "source": {"kind": "generated", **entry.spec["generate"]},
+        "rows": len(problems),
+        "problems": len(problems),
+        "content_sha256": content_digest(problems),
+        "same_content_as_registered": None,
+        "without_gold_answer": [],
+        "repeated_questions": [],
+    }
+    return problems, facts
+
+
 def _read_from(source: dict[str, Any], mirror: Path | None) -> str:
+    if source["kind"] == "generated":
+        return str(source["module"])
     if source["kind"] == "hub":
         return f"{source['path']} ({source['split']}) at {source['revision']}"
     return " + ".join(str(mirror / file["file"]) if mirror else file["url"] for file in source["files"])

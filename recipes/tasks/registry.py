@@ -20,7 +20,7 @@ DATASETS = ROOT / "recipes" / "tasks" / "datasets.yaml"
 BENCHMARKS = ROOT / "eval" / "benchmarks"
 
 _KEYS = {
-    "entry": {"task", "rows", "convert", "columns", "content_sha256", "raw_sha256", "hub", "files"},
+    "entry": {"task", "rows", "convert", "columns", "content_sha256", "raw_sha256", "hub", "files", "generate"},
     "hub": {"path", "name", "split", "revision", "columns", "convert", "content_sha256"},
     "raw_sha256": {"columns", "sha256"},
     "file": {"path", "url", "sha256", "bytes"},
@@ -85,8 +85,8 @@ def _check(entry: Entry) -> None:
     for key in ("task", "rows"):
         if key not in spec:
             raise UserError(f"{entry.where}, {entry.name}: the key `{key}` is missing")
-    if "hub" not in spec and not spec.get("files"):
-        raise UserError(f"{entry.where}, {entry.name}: neither `hub` nor `files` says where the rows come from")
+    if not any(spec.get(key) for key in ("hub", "files", "generate")):
+        raise UserError(f"{entry.where}, {entry.name}: none of `hub`, `files`, `generate` says where the rows come from")
     if "hub" in spec:
         _known_keys(entry, "hub.", spec["hub"], "hub")
     _known_keys(entry, "raw_sha256.", spec.get("raw_sha256") or {}, "raw_sha256")

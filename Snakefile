@@ -1,0 +1,64 @@
+# CrossZero: recipe → data → train → export → generate → grade → score → report.
+#
+#   snakemake help                          what can be asked for
+#   snakemake reproduce_all                 everything, at demo scale, on this machine
+#   snakemake --profile slurm reproduce_all everything, at full scale, on a cluster
+
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+configfile: "config/config.yaml"
+
+
+include: "workflows/runs.smk"
+include: "workflows/environments.smk"
+include: "workflows/data.smk"
+include: "workflows/train.smk"
+include: "workflows/evaluate.smk"
+include: "workflows/report.smk"
+
+
+localrules:
+    help,
+    reproduce_all,
+    evaluate,
+    report,
+    check_recipes,
+
+
+rule reproduce_all:
+    default_target: True
+    input:
+        f"{R}/report/all/index.html",
+
+
+for recipe in RECIPES:
+
+    rule:
+        name:
+            f"reproduce_{recipe}"
+        localrule: True
+        input:
+            f"{R}/report/{recipe}/index.html",
+
+
+rule report:
+    input:
+        f"{R}/report/all/index.html",
+
+
+rule evaluate:
+    input:
+        [f"{R}/runs/{run_id}/scores.parquet" for run_id in RUN_IDS],
+
+
+rule check_recipes:
+    input:
+        [f"{WORK}/checked/{framework}.txt" for framework in FRAMEWORKS],
+
+
+rule help:
+    run:
+        print(HELP)

@@ -1,0 +1,42 @@
+# One Python environment per framework and device, from its lock; its folder carries the lock's hash.
+
+
+localrules:
+    environment,
+
+
+rule environment:
+    input:
+        ancient("envs/{env}/{device}.lock"),
+    output:
+        ".envs/{env}-{device}-{hash}/.stamp",
+    log:
+        "logs/environments/{env}-{device}-{hash}.log",
+    wildcard_constraints:
+        env="[a-z]+",
+        device="cpu|cuda",
+        hash="[0-9a-f]{12}",
+    params:
+        base=BASE,
+    shell:
+        "{params.base} envs/build.py {wildcards.env} --device {wildcards.device} > {log} 2>&1"
+
+
+rule checked:
+    input:
+        lambda wildcards: stamp(wildcards.framework, "cpu"),
+        [str(run.file) for run in RUNS.values()],
+        "config/schemas/run.schema.yaml",
+        "recipes/prompts.yaml",
+    output:
+        f"{WORK}/checked/{{framework}}.txt",
+    log:
+        f"logs/{config['scale']}/check/{{framework}}.log",
+    params:
+        python=lambda wildcards: python(wildcards.framework, "cpu"),
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    shell:
+        "{params.python} -m recipes.frameworks check --framework {wildcards.framework} --output {output}"
+        " > {log} 2>&1"
