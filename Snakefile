@@ -9,6 +9,10 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
+# All that a rule needs from outside is Python 3.11: packages come from the locks in envs/.
+container: "docker://python:3.11-bookworm"
+
+
 configfile: "config/config.yaml"
 
 
@@ -39,9 +43,9 @@ for recipe in RECIPES:
     rule:
         name:
             f"reproduce_{recipe}"
-        localrule: True
         input:
             f"{R}/report/{recipe}/index.html",
+        localrule: True
 
 
 rule report:
@@ -60,5 +64,5 @@ rule check_recipes:
 
 
 rule help:
-    run:
-        print(HELP)
+    message:
+        HELP

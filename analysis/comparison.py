@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from eval import statistics
 
 from analysis.results import BASE, Run
+from eval import statistics
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ def sha256(path: Path) -> str:
             while block := file.read(1 << 20):
                 digest.update(block)
         return digest.hexdigest()
-    for file in sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(".")):
-        if not file.name.endswith("provenance.json"):
-            digest.update(f"{file.relative_to(path)}\0{sha256(file)}\n".encode())
+    for member in sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(".")):
+        if not member.name.endswith("provenance.json"):
+            digest.update(f"{member.relative_to(path)}\0{sha256(member)}\n".encode())
     return digest.hexdigest()
 
 
@@ -80,6 +80,8 @@ def collect() -> dict[str, Any]:
 
 def write(artefact: Path, **facts: Any) -> Path:
     """Write `<artefact>.provenance.json` (inside it, if it is a folder) with the shared facts and the given ones."""
-    record = artefact / "provenance.json" if artefact.is_dir() else artefact.with_name(f"{artefact.name}.provenance.json")
+    record = (
+        artefact / "provenance.json" if artefact.is_dir() else artefact.with_name(f"{artefact.name}.provenance.json")
+    )
     record.write_text(json.dumps({**collect(), **facts}, indent=2, default=str) + "\n", encoding="utf-8")
     return record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 import yaml
@@ -87,7 +87,9 @@ def read_yaml(file: Path) -> dict[str, Any]:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error)
-        raise UserError(f"{_shown(file)} is not valid YAML{where}: {problem}; mend it and run the command again") from None
+        raise UserError(
+            f"{_shown(file)} is not valid YAML{where}: {problem}; mend it and run the command again"
+        ) from None
     except UnicodeDecodeError:
         raise UserError(f"{_shown(file)} is not UTF-8 text; save it as UTF-8 and run the command again") from None
     if not isinstance(content, dict):
@@ -168,8 +170,8 @@ def _shown(file: Path) -> str:
 def _explain(error: jsonschema.ValidationError, file: Path) -> str:
     where = ".".join(str(part) for part in error.absolute_path)
     if error.validator == "additionalProperties":
-        known = error.schema.get("properties", {})
-        unknown = [key for key in error.instance if key not in known]
+        known = cast(dict[str, Any], error.schema).get("properties", {})
+        unknown = [key for key in cast(dict[str, Any], error.instance) if key not in known]
         keys = ", ".join(f"{where}.{key}" if where else key for key in unknown)
         return f"{_shown(file)}: unknown key {keys}; known here are {', '.join(known)}"
     return f"{_shown(file)}: {where or 'the file'}: {error.message}"

@@ -2,7 +2,7 @@
 
 problem → (train) → training log, (generate) → sample → (grade) → graded sample → (score) → score
 
-`run` is everywhere the same name, `<recipe>/<run>/seed-<n>`, which is also the run's folder under `results/<scale>/runs/`.
+`run` is everywhere the same name, `<recipe>/<run>/seed-<n>`, which is also its folder under `results/<scale>/runs/`.
 Lengths are in tokens, times in seconds, rates and accuracies are fractions from 0 to 1.
 """
 
@@ -118,7 +118,9 @@ def read(path: Path, schema: pa.Schema) -> pa.Table:
     try:
         table = pq.read_table(path)
     except (pa.ArrowInvalid, OSError) as error:
-        raise UserError(f"{path} should be a Parquet table but cannot be read ({error}); delete it to have it made again") from None
+        raise UserError(
+            f"{path} should be a Parquet table but cannot be read ({error}); delete it to have it made again"
+        ) from None
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
         raise UserError(f"{path} lacks the columns {', '.join(missing)}; delete it to have it made again")

@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 UV = "uv==0.13.8"
@@ -50,7 +51,8 @@ def python(name: str, device: str = "cpu") -> Path:
     return folder(name, device) / "bin" / "python"
 
 
-def run(command: list[str | Path]) -> None:
+def run(command: Sequence[str | Path]) -> None:
+    """Run a step of the build; raises BuildError with what to do when it fails."""
     try:
         # Bytecode is compiled at build time whatever the caller's shell says: importing vLLM takes three times as long
         # without it.
@@ -111,10 +113,8 @@ def build(name: str, device: str) -> Path:
         shutil.rmtree(env, ignore_errors=True)
         run([installer, "venv", "--quiet", "--seed", "--python", sys.executable, env])
     source = cpu_torch_source() if device == "cpu" and "torch==" in lock.read_text() else []
-    run(
-        [installer, "pip", "sync", "--quiet", "--compile-bytecode", "--python", env / "bin" / "python"]
-        + [*source, "--", lock]
-    )
+    into = ["--quiet", "--compile-bytecode", "--python", str(env / "bin" / "python")]
+    run([installer, "pip", "sync", *into, *source, "--", lock])
     write_vllm_alias(env)
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()
     stamp.write_text(json.dumps({"environment": name, "device": device, "lock": lock.name, "sha256": digest}) + "\n")
@@ -123,6 +123,7 @@ def build(name: str, device: str) -> Path:
 
 
 def main() -> None:
+    """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", metavar="ENVIRONMENT", help="base, trl, eval, …")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="default: cpu")
@@ -133,7 +134,7 @@ def main() -> None:
             raise BuildError(f"Python 3.11 is needed, this is {sys.version.split()[0]}: run it with python3.11")
         for name in arguments.names:
             if arguments.where:
-                print(python(name, arguments.device))
+                print(python(name, arguments.device).relative_to(TARGET.parent))
             else:
                 build(name, arguments.device)
     except BuildError as error:

@@ -1,6 +1,6 @@
 """Put a base model, by its name in recipes/models.yaml, into a folder: built here, or downloaded at its revision.
 
-    python -m recipes.models demo --output FOLDER
+python -m recipes.models demo --output FOLDER
 """
 
 from __future__ import annotations

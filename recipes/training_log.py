@@ -1,6 +1,6 @@
 """Join the training logs of a run's stages into one, steps counted over all stages.
 
-    python -m recipes.training_log STAGE_LOG … --output training_log.parquet
+python -m recipes.training_log STAGE_LOG … --output training_log.parquet
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ def join(logs: list[pa.Table]) -> pa.Table:
     joined = pa.concat_tables(logs)
     steps = joined["step"].to_pylist()
     if steps != list(range(1, len(steps) + 1)):
-        raise UserError(f"the stages should have the steps 1 to {len(steps)} once each, found {steps[0]} to {steps[-1]}")
+        raise UserError(
+            f"the stages should have the steps 1 to {len(steps)} once each, found {steps[0]} to {steps[-1]}"
+        )
     return joined
 
 
@@ -29,7 +31,9 @@ def main() -> None:
     parser.add_argument("logs", nargs="+", type=Path, help="one for each stage, in order")
     parser.add_argument("--output", required=True, type=Path)
     arguments = parser.parse_args()
-    tables.write(join([tables.read(log, tables.TRAINING_LOG) for log in arguments.logs]), tables.TRAINING_LOG, arguments.output)
+    tables.write(
+        join([tables.read(log, tables.TRAINING_LOG) for log in arguments.logs]), tables.TRAINING_LOG, arguments.output
+    )
     provenance.write(arguments.output, stages=[str(log) for log in arguments.logs])
 
 

@@ -11,57 +11,71 @@ MIRROR = f"--mirror {config['data_mirror']}" if config["data_mirror"] else ""
 
 rule problems:
     output:
-        f"{R}/data/{{kind}}/{{dataset}}.parquet",
-        f"{R}/data/{{kind}}/{{dataset}}.parquet.provenance.json",
+        table=f"{R}/data/{{kind}}/{{dataset}}.parquet",
+        record=f"{R}/data/{{kind}}/{{dataset}}.parquet.provenance.json",
     log:
         f"logs/{config['scale']}/data/{{kind}}/{{dataset}}.log",
-    params:
-        mirror=MIRROR,
-        base=BASE,
     wildcard_constraints:
         kind="train|benchmarks",
         dataset="[a-z0-9_]+",
+    params:
+        mirror=MIRROR,
+        base=BASE,
     shell:
-        "{params.base} -m recipes.tasks.loading {wildcards.dataset} --output {output[0]} {params.mirror}"
+        "{params.base} -m recipes.tasks.loading {wildcards.dataset} --output {output.table} {params.mirror}"
         " > {log} 2>&1"
 
 
 rule overlap:
     input:
-        train=sorted({f"{R}/data/train/{s.dataset}.parquet" for run in RUNS.values() for s in run.stages}),
+        train=sorted(
+            {
+                f"{R}/data/train/{s.dataset}.parquet"
+                for run in RUNS.values()
+                for s in run.stages
+            }
+        ),
         benchmarks=sorted(
-            {f"{R}/data/benchmarks/{name}.parquet" for run in RUNS.values() for name in run.evaluation["benchmarks"]}
+            {
+                f"{R}/data/benchmarks/{name}.parquet"
+                for run in RUNS.values()
+                for name in run.evaluation["benchmarks"]
+            }
         ),
     output:
-        f"{R}/data/overlap.csv",
-        f"{R}/data/overlap.md",
-        f"{R}/data/overlap.pairs.csv",
+        table=f"{R}/data/overlap.csv",
+        page=f"{R}/data/overlap.md",
+        pairs=f"{R}/data/overlap.pairs.csv",
     log:
         f"logs/{config['scale']}/data/overlap.log",
-    params:
-        base=BASE,
     resources:
         mem_mb=4000,
         runtime=30,
+    params:
+        base=BASE,
     shell:
         "{params.base} -m recipes.tasks.overlap --train {input.train} --benchmark {input.benchmarks}"
-        " --output {output[0]} > {log} 2>&1"
+        " --output {output.table} > {log} 2>&1"
 
 
 rule base_model:
     input:
-        lambda wildcards: stamp("trl", "cpu") if "build" in MODELS[wildcards.model] else [],
+        lambda wildcards: (
+            stamp("trl", "cpu") if "build" in MODELS[wildcards.model] else []
+        ),
     output:
         directory(f"{R}/models/{{model}}"),
     log:
         f"logs/{config['scale']}/models/{{model}}.log",
-    params:
-        python=lambda wildcards: python("trl", "cpu") if "build" in MODELS[wildcards.model] else BASE,
-        spec=lambda wildcards: json.dumps(MODELS[wildcards.model]),
     threads: lambda wildcards: 2 if "build" in MODELS[wildcards.model] else 1
     resources:
         mem_mb=4000,
         runtime=240,
+    params:
+        python=lambda wildcards: (
+            python("trl", "cpu") if "build" in MODELS[wildcards.model] else BASE
+        ),
+        spec=lambda wildcards: json.dumps(MODELS[wildcards.model]),
     shell:
         "OMP_NUM_THREADS={threads} OMP_WAIT_POLICY=passive {params.python} -m recipes.models {wildcards.model}"
         " --output {output} 2>&1 | tee {log}"

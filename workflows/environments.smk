@@ -32,11 +32,11 @@ rule checked:
         f"{WORK}/checked/{{framework}}.txt",
     log:
         f"logs/{config['scale']}/check/{{framework}}.log",
-    params:
-        python=lambda wildcards: python(wildcards.framework, "cpu"),
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        python=lambda wildcards: python(wildcards.framework, "cpu"),
     shell:
         "{params.python} -m recipes.frameworks check --framework {wildcards.framework} --output {output}"
         " > {log} 2>&1"

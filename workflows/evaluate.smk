@@ -2,26 +2,6 @@
 # a run, because importing vLLM costs more than a small evaluation; finished samples stay in the work folder.
 
 
-def checkpoints_of(wildcards):
-    run = run_of(wildcards)
-    return [f"{R}/runs/{run.name}/seed-{wildcards.seed}/checkpoints/step-{step}" for step in run.checkpoint_steps]
-
-
-def benchmark_tables(wildcards):
-    return [f"{R}/data/benchmarks/{name}.parquet" for name in run_of(wildcards).evaluation["benchmarks"]]
-
-
-def generation_gpus(run):
-    return run.evaluation.get("gpus", min(run.hardware["gpus"], 8))
-
-
-def overrides(wildcards):
-    return " ".join(
-        f"--set {key}={json.dumps(value) if not isinstance(value, str) else value}"
-        for key, value in run_of(wildcards).evaluation.get("override", {}).items()
-    )
-
-
 rule generate:
     input:
         lambda wildcards: stamp("eval", run_of(wildcards).device),
@@ -31,22 +11,25 @@ rule generate:
         directory(f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/samples"),
     log:
         f"logs/{config['scale']}/generate/{{recipe}}/{{run}}/seed-{{seed}}.log",
-    params:
-        python=lambda wildcards: python("eval", run_of(wildcards).device),
-        work=lambda wildcards: f"{WORK}/runs/{run_of(wildcards).name}/seed-{wildcards.seed}/samples",
-        checkpoints=lambda wildcards, input: " ".join(
-            f"--checkpoint {path.rpartition('-')[2]}={path}" for path in input.checkpoints
-        ),
-        benchmarks=lambda wildcards: " ".join(run_of(wildcards).evaluation["benchmarks"]),
-        protocol=lambda wildcards: run_of(wildcards).evaluation["protocol"],
-        overrides=overrides,
-        device=lambda wildcards: run_of(wildcards).device,
-        processes=lambda wildcards: max(generation_gpus(run_of(wildcards)), 1),
     threads: 1
     resources:
         gpu=lambda wildcards: generation_gpus(run_of(wildcards)),
         mem_mb=lambda wildcards: 64000 if run_of(wildcards).hardware["gpus"] else 4000,
         runtime=lambda wildcards: int(run_of(wildcards).evaluation.get("hours", 4) * 60),
+    params:
+        python=lambda wildcards: python("eval", run_of(wildcards).device),
+        work=lambda wildcards: f"{WORK}/runs/{run_of(wildcards).name}/seed-{wildcards.seed}/samples",
+        checkpoints=lambda wildcards, input: " ".join(
+            f"--checkpoint {path.rpartition('-')[2]}={path}"
+            for path in input.checkpoints
+        ),
+        benchmarks=lambda wildcards: " ".join(
+            run_of(wildcards).evaluation["benchmarks"]
+        ),
+        protocol=lambda wildcards: run_of(wildcards).evaluation["protocol"],
+        overrides=overrides,
+        device=lambda wildcards: run_of(wildcards).device,
+        processes=lambda wildcards: max(generation_gpus(run_of(wildcards)), 1),
     shell:
         "{params.python} -m eval.generate --run {wildcards.recipe}/{wildcards.run}/seed-{wildcards.seed}"
         " {params.checkpoints} --benchmark {params.benchmarks} --protocol {params.protocol} {params.overrides}"
@@ -64,12 +47,12 @@ rule grade:
         directory(f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/graded"),
     log:
         f"logs/{config['scale']}/grade/{{recipe}}/{{run}}/seed-{{seed}}.log",
-    params:
-        python=lambda wildcards: python("eval", run_of(wildcards).device),
     threads: 1
     resources:
         mem_mb=4000,
         runtime=60,
+    params:
+        python=lambda wildcards: python("eval", run_of(wildcards).device),
     shell:
         "{params.python} -m eval.grade --samples {input.samples}"
         f" --data {R}/data/benchmarks"
@@ -84,11 +67,11 @@ rule score:
         f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/scores.parquet",
     log:
         f"logs/{config['scale']}/score/{{recipe}}/{{run}}/seed-{{seed}}.log",
-    params:
-        base=BASE,
     resources:
         mem_mb=2000,
         runtime=30,
+    params:
+        base=BASE,
     shell:
         "{params.base} -m eval.score --graded {input.graded}"
         f" --problems {R}/data/benchmarks"

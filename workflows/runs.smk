@@ -1,5 +1,6 @@
-# Which runs are asked for, and what the rules need to know of them.
+# Which runs are asked for, and what the rules ask about them.
 
+import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -36,8 +37,14 @@ def selected_runs():
         if asked == "all":
             chosen = known
         else:
-            chosen = [name for name in known if name in asked or name.split("/")[0] in asked]
-            unknown = [word for word in asked if not any(word in (name, name.split("/")[0]) for name in known)]
+            chosen = [
+                name for name in known if name in asked or name.split("/")[0] in asked
+            ]
+            unknown = [
+                word
+                for word in asked
+                if not any(word in (name, name.split("/")[0]) for name in known)
+            ]
             if unknown:
                 recipes = sorted({name.split("/")[0] for name in known})
                 raise UserError(
@@ -85,7 +92,74 @@ def stamp(name, device):
 
 
 def python(name, device):
-    return str((build.folder(name, device) / "bin" / "python").relative_to(build.TARGET.parent))
+    return str(
+        (build.folder(name, device) / "bin" / "python").relative_to(build.TARGET.parent)
+    )
 
 
 BASE = python("base", "cpu")
+
+
+def native_work(run, stage, seed):
+    """Folder of a stage's native files: another setting means another folder, so that nothing resumes from it."""
+    settings = [
+        asdict(stage),
+        run.rewards,
+        run.prompt,
+        run.model,
+        run.framework,
+        run.hardware["gpus"],
+    ]
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[
+        :8
+    ]
+    return f"{WORK}/runs/{run.name}/seed-{seed}/stage-{stage.number}-{digest}"
+
+
+def stage_work(wildcards):
+    return native_work(run_of(wildcards), stage_of(wildcards), wildcards.seed)
+
+
+def checkpoint_work(wildcards):
+    """The native files that a checkpoint is taken from; the base model (step 0) needs none, any stage's will do."""
+    run = run_of(wildcards)
+    return native_work(run, run.stage_of(max(int(wildcards.step), 1)), wildcards.seed)
+
+
+def stage_start(wildcards):
+    """The checkpoint that a stage starts from: the last one of the stage before it, or the base model."""
+    return f"{R}/runs/{run_of(wildcards).name}/seed-{wildcards.seed}/checkpoints/step-{stage_of(wildcards).first_step}"
+
+
+def checkpoint_source(wildcards):
+    """What a checkpoint is exported from: the base model, or the stage that made it."""
+    run = run_of(wildcards)
+    if int(wildcards.step) == 0:
+        return f"{R}/models/{run.model}"
+    return f"{R}/runs/{run.name}/seed-{wildcards.seed}/stage-{run.stage_of(int(wildcards.step)).number}/training_log.parquet"
+
+
+def checkpoints_of(wildcards):
+    run = run_of(wildcards)
+    return [
+        f"{R}/runs/{run.name}/seed-{wildcards.seed}/checkpoints/step-{step}"
+        for step in run.checkpoint_steps
+    ]
+
+
+def benchmark_tables(wildcards):
+    return [
+        f"{R}/data/benchmarks/{name}.parquet"
+        for name in run_of(wildcards).evaluation["benchmarks"]
+    ]
+
+
+def generation_gpus(run):
+    return run.evaluation.get("gpus", min(run.hardware["gpus"], 8))
+
+
+def overrides(wildcards):
+    return " ".join(
+        f"--set {key}={json.dumps(value) if not isinstance(value, str) else value}"
+        for key, value in run_of(wildcards).evaluation.get("override", {}).items()
+    )

@@ -1,6 +1,6 @@
 """Build the demo scale's base model: tokenizer, random weights, and supervised training with TRL's SFTTrainer.
 
-    python -m recipes.models demo --output FOLDER
+python -m recipes.models demo --output FOLDER
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def build(output: Path) -> None:
     )
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
-    print(f"demo model: {sum(p.numel() for p in model.parameters()) / 1e6:.1f} M parameters, {len(tokenizer)} tokens, {training['steps']} steps", flush=True)
+    size = sum(p.numel() for p in model.parameters()) / 1e6
+    print(f"demo model: {size:.1f} M parameters, {len(tokenizer)} tokens, {training['steps']} steps", flush=True)
 
     trainer = SFTTrainer(
         model=model,

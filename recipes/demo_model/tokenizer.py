@@ -68,4 +68,6 @@ def check_reload(folder: Path, texts: Iterable[str]) -> None:
     for text in texts:
         again = loaded.decode(loaded(text).input_ids)
         if again != text:
-            raise RuntimeError(f"the tokenizer in {folder} changes a text when loaded again: {text!r} becomes {again!r}")
+            raise RuntimeError(
+                f"the tokenizer in {folder} changes a text when loaded again: {text!r} becomes {again!r}"
+            )

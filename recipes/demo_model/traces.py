@@ -1,10 +1,10 @@
 """The traces that the demo model is pre-trained on: a mixture of habits, of which reinforcement can prefer one.
 
 A trace solves one arithmetic problem in one of three habits: left to right (wrong by construction of the task), the
-right order, or left to right first and then, after a look back, the right order. It rewrites what is left to calculate, a
-line for each step, plainly or with the words First, Next, Finally, slips now and then, and keeps to the format that its prompt asks for only part of the time.
-The shares are in demo_model.yaml. So the base model knows everything that a good answer needs and does it rarely: that
-is where reinforcement learning starts from.
+right order, or left to right first and then, after a look back, the right order. It rewrites what is left to calculate,
+a line for each step, plainly or with the words First, Next, Finally; it slips now and then, and it keeps to the format
+that its prompt asks for only part of the time. The shares are in demo_model.yaml. So the base model knows everything
+that a good answer needs and does it rarely: that is where reinforcement learning starts from.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ class Mixture:
     slip: float  # of the steps, a wrong result
 
 
-def _rewrite(expression: arithmetic.Expression, multiplication_first: bool, slip: float, rng: random.Random) -> list[str]:
+def _rewrite(
+    expression: arithmetic.Expression, multiplication_first: bool, slip: float, rng: random.Random
+) -> list[str]:
     """What is left to calculate after each step, from the whole expression to the answer."""
     numbers, operations = list(expression.numbers), list(expression.operations)
     lines = [str(expression)]

@@ -1,8 +1,8 @@
 """Check, train and export runs, whatever their framework; called by the workflow with the framework's own Python.
 
-    python -m recipes.frameworks check --framework trl
-    python -m recipes.frameworks train --run openr1/qwen2.5-math-7b --scale demo --seed 0 --stage 1 …
-    python -m recipes.frameworks export --run openr1/qwen2.5-math-7b --scale demo --step 20 …
+python -m recipes.frameworks check --framework trl
+python -m recipes.frameworks train --run openr1/qwen2.5-math-7b --scale demo --seed 0 --stage 1 …
+python -m recipes.frameworks export --run openr1/qwen2.5-math-7b --scale demo --step 20 …
 """
 
 from __future__ import annotations
@@ -82,7 +82,11 @@ def check_model(folder: Path) -> None:
     """Raise UserError unless the folder holds a model and a tokenizer."""
     missing = [
         what
-        for what, pattern in {"weights": "*.safetensors", "config.json": "config.json", "a tokenizer": "tokenizer*"}.items()
+        for what, pattern in {
+            "weights": "*.safetensors",
+            "config.json": "config.json",
+            "a tokenizer": "tokenizer*",
+        }.items()
         if not any(folder.glob(pattern))
     ]
     if missing:
@@ -92,10 +96,14 @@ def check_model(folder: Path) -> None:
 def check_log(rows: list[dict[str, Any]], run: Run, steps: int) -> None:
     """Raise UserError where a training that ended well did not go well."""
     if len(rows) != steps:
-        raise UserError(f"{run.name} should have logged {steps} steps, but logged {len(rows)}; delete its work folder to start again")
+        raise UserError(
+            f"{run.name} should have logged {steps} steps, found {len(rows)}; delete its work folder to start again"
+        )
     bad = [row["step"] for row in rows if row["reward_mean"] != row["reward_mean"]]
     if bad:
-        raise UserError(f"{run.name}: the reward is not a number at step {bad[0]}; every reward function gave none there")
+        raise UserError(
+            f"{run.name}: the reward is not a number at step {bad[0]}; every reward function gave none there"
+        )
     silent = [row["step"] for row in rows if row["zero_signal_rate"] == 1.0]
     if len(silent) == steps:
         raise UserError(
@@ -103,10 +111,10 @@ def check_log(rows: list[dict[str, Any]], run: Run, steps: int) -> None:
             "a base model that is sometimes right and sometimes wrong is needed"
         )
     if len(silent) > steps / 2:
-        print(f"WARNING: {run.name}: no group had a signal in {len(silent)} of {steps} steps, the first is step {silent[0]}")
+        print(f"WARNING: {run.name}: no group had a signal in {len(silent)} of {steps} steps, from step {silent[0]} on")
     truncated = [row["truncated_rate"] for row in rows if row["truncated_rate"] is not None]
     if truncated and sum(truncated) / len(truncated) > 0.5:
-        print(f"WARNING: {run.name}: {sum(truncated) / len(truncated):.0%} of the completions were cut at the length limit")
+        print(f"WARNING: {run.name}: {sum(truncated) / len(truncated):.0%} of the completions were cut at the limit")
 
 
 def export(arguments: argparse.Namespace) -> None:

@@ -36,7 +36,9 @@ class Command:
     arguments: list[str]
     environment: dict[str, str] = field(default_factory=dict)
     servers: list[Command] = field(default_factory=list)  # started before it and ended after it
-    progress: Callable[[str], dict[str, float] | None] = lambda line: None  # metrics of a step from a line of its output
+    progress: Callable[[str], dict[str, float] | None] = lambda line: (
+        None
+    )  # metrics of a step from a line of its output
     resumed_from: int = 0  # step of the native checkpoint that it goes on from
 
 
@@ -58,5 +60,5 @@ class Adapter(Protocol):
 
 def load(framework: str) -> Adapter:
     """The adapter module of a framework."""
-    module: Adapter = importlib.import_module(f"recipes.frameworks.{framework}")  # type: ignore[assignment]
+    module: Adapter = importlib.import_module(f"recipes.frameworks.{framework}")
     return module

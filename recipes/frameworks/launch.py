@@ -83,7 +83,9 @@ def run(command: Command, *, log: Path, steps: int, name: str) -> None:
     if ended_by_us or status != 0:
         sys.stderr.write("".join(recent))
         reason = ended_by_us[0] if ended_by_us else f"ended with status {status}"
-        raise UserError(f"training {name} {reason}; its output is in {log}, and the same command goes on from its last checkpoint")
+        raise UserError(
+            f"training {name} {reason}; its output is in {log}, and the same command goes on from its last checkpoint"
+        )
 
 
 class _Progress:
@@ -105,7 +107,9 @@ class _Progress:
         rate = (now - self.started) / max(self.done - self.first - 1, 1)
         left = rate * (self.steps - self.done)
         shown = ", ".join(f"{key} {value:.3g}" for key, value in metrics.items() if key in ("reward", "length"))
-        print(f"{self.name}: step {self.done}/{self.steps}, {shown}, {rate:.1f} s per step, {left:.0f} s left", flush=True)
+        print(
+            f"{self.name}: step {self.done}/{self.steps}, {shown}, {rate:.1f} s per step, {left:.0f} s left", flush=True
+        )
 
 
 def _start(command: Command, log: IO[str]) -> subprocess.Popen[str]:

@@ -59,7 +59,12 @@ COLUMNS = ("prompt", "answer", "task", "meta")
 
 
 def _values(stage: Stage) -> dict[str, Any]:
-    groups = {"batch": stage.batch, "rollout": stage.rollout, "optimizer": stage.optimizer, "objective": stage.objective}
+    groups = {
+        "batch": stage.batch,
+        "rollout": stage.rollout,
+        "optimizer": stage.optimizer,
+        "objective": stage.objective,
+    }
     return {f"{group}.{key}": value for group, values in groups.items() for key, value in values.items()}
 
 
@@ -68,7 +73,9 @@ def _devices(run: Run, stage: Stage) -> int:
     serving = stage.rollout.get("gpus", 1) if stage.rollout.get("engine") == "vllm-server" else 0
     devices = max(run.hardware["gpus"], 1) - serving
     if devices < 1:
-        raise UserError(f"{run.file.name}: {run.scale}.rollout.gpus leaves none of {run.hardware['gpus']} GPUs to train on")
+        raise UserError(
+            f"{run.file.name}: {run.scale}.rollout.gpus leaves none of {run.hardware['gpus']} GPUs to train on"
+        )
     return devices
 
 
@@ -82,8 +89,9 @@ def _accumulation(run: Run, stage: Stage) -> int:
     at_once = device_batch * _devices(run, stage)
     if (prompts * group) % at_once:
         raise UserError(
-            f"{run.file.name}: {run.scale}.batch: {prompts} prompts × {group} samples = {prompts * group} completions per "
-            f"update do not divide into {_devices(run, stage)} devices × {device_batch} samples_per_device = {at_once}"
+            f"{run.file.name}: {run.scale}.batch.prompts_per_update: {prompts} prompts × {group} samples = "
+            f"{prompts * group} completions do not divide into {_devices(run, stage)} devices × {device_batch} "
+            f"samples_per_device = {at_once}"
         )
     return prompts * group // at_once
 
@@ -128,7 +136,9 @@ def _arguments(run: Run, stage: Stage, seed: int, data: Path, model: Path, outpu
         put("vllm_server_port", SERVER_PORT, "rollout.engine")
     for flag, value in stage.native.items():
         if flag in found:
-            raise UserError(f"{run.file.name}: {run.scale}.native.{flag} is set by {found[flag][1] or 'the adapter'} already")
+            raise UserError(
+                f"{run.file.name}: {run.scale}.native.{flag} is set by {found[flag][1] or 'the adapter'} already"
+            )
         put(flag, value, f"native.{flag}")
     return found
 
@@ -198,8 +208,8 @@ def _parse(parser: argparse.ArgumentParser, words: list[str], keys: dict[str, st
             parser.parse_args(words)
     except (ValueError, TypeError, argparse.ArgumentError) as error:
         message = str(error)
-        flag = re.search(r"--([a-z_0-9]+)|'?\b([a-z]+(?:_[a-z0-9]+)+)\b", message)
-        key = keys.get((flag[1] or flag[2]) if flag else "", "")
+        named = re.search(r"--([a-z_0-9]+)|\b([a-z]+(?:_[a-z0-9]+)+)\b", message)
+        key = keys.get((named[1] or named[2]) if named else "", "")
         raise UserError(f"{run.file.name}: {key + ': ' if key else ''}TRL refuses it: {message}") from None
 
 
@@ -267,7 +277,9 @@ def write_data(run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
     if left_out:
         print(f"{left_out} of {left_out + len(rows)} prompts are longer than max_prompt_tokens ({longest}): left out")
     if not rows:
-        raise UserError(f"no prompt of {paths.problems.name} has at most {longest} tokens; raise rollout.max_prompt_tokens")
+        raise UserError(
+            f"no prompt of {paths.problems.name} has at most {longest} tokens; raise rollout.max_prompt_tokens"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(rows), folder / "train.parquet")
 
@@ -307,7 +319,7 @@ def _step(checkpoint: Path) -> int:
 
 
 def _last_whole_checkpoint(native: Path) -> Path | None:
-    """The newest checkpoint that was written to its end; trainer_state.json is the last file that the trainer writes."""
+    """The newest checkpoint that was written to its end; the trainer writes trainer_state.json last."""
     whole = []
     for folder in native.glob("checkpoint-*"):
         if (folder / "trainer_state.json").is_file() and any(folder.glob("model*.safetensors")):
@@ -333,7 +345,7 @@ def _step_metrics(line: str) -> dict[str, float] | None:
 
 
 def read_log(paths: Paths, run_name: str, stage: Stage) -> list[dict[str, Any]]:
-    """The rows of the training log from TRL's TensorBoard events; after a resume, the later of two equal steps counts."""
+    """The rows of the training log from TRL's TensorBoard events; where a resume repeats a step, the later counts."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     steps: dict[int, dict[str, tuple[float, float]]] = {}

@@ -1,7 +1,8 @@
 r"""OpenR1's rewards, as functions that TRL's GRPOTrainer loads.
 
-Each takes the completions of a batch (conversational: a list of messages per completion) and the columns of the training
-set, and returns one number per completion. The format patterns and values are those of the seed report, section 2.3.1.
+Each takes the completions of a batch (conversational: a list of messages per completion) and the columns of the
+training set, and returns one number per completion. The format patterns and values are those of the seed report,
+section 2.3.1.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ def accuracy(
 ) -> list[float | None]:
     """1 for a right answer in the last box, else 0; None, which TRL leaves out, where the gold answer is unusable.
 
-    Right or wrong is the evaluation's own judgement (math-verify in killable workers, an exact comparison before it), so
-    that training and evaluation mean the same by "right". The share of completions that give a wrong answer, as opposed
-    to none, goes into TRL's log as `wrong_answer`.
+    Right or wrong is the evaluation's own judgement (math-verify in killable workers, an exact comparison before it),
+    so that training and evaluation mean the same by "right". The share of completions that give a wrong answer, as
+    opposed to none, goes into TRL's log as `wrong_answer`.
     """
     items = [
         Item(task=t, gold=gold, completion=text, finish_reason=None, meta=m, extraction="none")

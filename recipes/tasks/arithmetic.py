@@ -1,7 +1,7 @@
 """Arithmetic in expressions and in words: the generated task of the demo scale.
 
-Every problem is a chain of two to four operations in which multiplication goes first, so that reading from left to right
-gives another, wrong, number:
+Every problem is a chain of two to four operations in which multiplication goes first, so that reading from left to
+right gives another, wrong, number:
 
     expression   What is 5+3*4-2?
     words        Mia has 5 apples. She buys 3 bags with 4 apples each. She gives 2 apples away. How many apples …
@@ -107,7 +107,9 @@ def problems(kind: str, split: str, seed: int = 0) -> Iterator[Problem]:
     levels = list(LEVELS)
     while levels:
         level = levels[len(seen) % len(levels)]
-        found = next((e for e in (_draw(kind, level, rng) for _ in range(TRIES)) if e not in seen and _fits(e, split)), None)
+        found = next(
+            (e for e in (_draw(kind, level, rng) for _ in range(TRIES)) if e not in seen and _fits(e, split)), None
+        )
         if found is None:  # the easy levels have few problems; the hard ones go on
             levels.remove(level)
             continue
@@ -120,8 +122,9 @@ def problems(kind: str, split: str, seed: int = 0) -> Iterator[Problem]:
 
 def _fits(expression: Expression, split: str) -> bool:
     right, left_to_right = expression.steps(True), expression.steps(False)
-    in_range = right is not None and left_to_right is not None
-    return in_range and right[-1][3] != left_to_right[-1][3] and split_of(expression) == split
+    if right is None or left_to_right is None or right[-1][3] == left_to_right[-1][3]:
+        return False
+    return split_of(expression) == split
 
 
 def generate(rows: int, kinds: list[str], split: str, seed: int) -> list[Problem]:
@@ -133,7 +136,9 @@ def generate(rows: int, kinds: list[str], split: str, seed: int) -> list[Problem
     streams = [problems(kind, split, seed) for kind in kinds]
     chosen = [problem for i in range(rows) if (problem := next(streams[i % len(streams)], None))]
     if len(chosen) < rows:
-        raise UserError(f"arithmetic has fewer than {rows} problems in {', '.join(kinds)} ({split}); ask for fewer rows")
+        raise UserError(
+            f"arithmetic has fewer than {rows} problems in {', '.join(kinds)} ({split}); ask for fewer rows"
+        )
     return chosen
 
 

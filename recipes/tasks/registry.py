@@ -86,7 +86,9 @@ def _check(entry: Entry) -> None:
         if key not in spec:
             raise UserError(f"{entry.where}, {entry.name}: the key `{key}` is missing")
     if not any(spec.get(key) for key in ("hub", "files", "generate")):
-        raise UserError(f"{entry.where}, {entry.name}: none of `hub`, `files`, `generate` says where the rows come from")
+        raise UserError(
+            f"{entry.where}, {entry.name}: none of `hub`, `files`, `generate` says where the rows come from"
+        )
     if "hub" in spec:
         _known_keys(entry, "hub.", spec["hub"], "hub")
     _known_keys(entry, "raw_sha256.", spec.get("raw_sha256") or {}, "raw_sha256")

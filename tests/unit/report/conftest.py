@@ -4,11 +4,11 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 import pytest
-from eval.score import score
 from synthetic_results import RUNS, write_run
 
 from analysis.results import Run
 from contracts import tables
+from eval.score import score
 
 NAMES = list(RUNS)
 

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
-from eval import score
 
 from contracts import provenance, tables
+from eval import score
 
 RUNS = {"openr1/math-7b/seed-0": 0.66, "openr1/math-7b/seed-1": 0.24}  # and the accuracy that each tends to
 BENCHMARKS = ("arithmetic_expressions", "arithmetic_words")

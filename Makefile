@@ -1,0 +1,38 @@
+# make            what there is
+# make demo       set everything up and reproduce all recipes at demo scale: about 20 minutes on 2 cores
+# make test       set everything up and run all checks and tests
+# make lint       formatting, types, and Snakemake's own lint; part of make test
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BASE = $(shell $(PYTHON) envs/build.py base --where)
+RUN = PATH="$(CURDIR)/$(dir $(BASE)):$$PATH"
+
+.PHONY: help base demo test lint bench locks
+
+help:
+	@grep '^# make' Makefile | cut -c3-
+
+base:
+	@$(PYTHON) envs/build.py base
+
+demo: base
+	@$(RUN) snakemake --quiet rules -- reproduce_all
+	@echo "report: $(CURDIR)/results/demo/report/all/index.html"
+
+test: lint
+	@$(PYTHON) envs/build.py trl eval
+	@$(RUN) python -m pytest $(PYTEST)
+
+lint: base
+	@$(RUN) ruff format --check .
+	@$(RUN) ruff check .
+	@$(RUN) mypy
+	@$(RUN) snakefmt --check --quiet Snakefile workflows
+	@$(RUN) snakemake --lint
+
+bench: base
+	@$(PYTHON) envs/build.py trl eval
+	@$(RUN) python -m pytest tests/performance --benchmark-only
+
+locks: base
+	@$(PYTHON) envs/lock.py

@@ -1,0 +1,48 @@
+"""Resolve every environment's requirements into its pinned lock, for the CPU and for CUDA.
+
+    python envs/lock.py            # all of them
+    python envs/lock.py trl        # one
+
+Run it after editing a requirements file, and commit the locks: they hold names and versions alone, no addresses.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from build import ENVS, BuildError, cpu_torch_source, run, uv
+
+PLATFORM = "x86_64-manylinux_2_28"  # of the clusters that the CUDA locks are for
+
+
+def lock(name: str, device: str) -> None:
+    """Write envs/<name>/<device>.lock from <device>.in, or from requirements.in where both devices are alike."""
+    folder = ENVS / name
+    source = folder / f"{device}.in"
+    if not source.is_file():
+        source = folder / "requirements.in"
+    words = [uv(), "pip", "compile", "--quiet", "--python-version", "3.11", "--no-header", "--no-annotate"]
+    overrides = folder / f"{device}.overrides"
+    if overrides.is_file():
+        words += ["--override", overrides]
+    words += ["--python-platform", PLATFORM]
+    if device == "cpu" and "+cpu" in source.read_text(encoding="utf-8"):
+        words += cpu_torch_source()
+    output = folder / f"{device}.lock"
+    run([*words, source, "-o", output])
+    print(f"{output.relative_to(ENVS.parent)}: {len(output.read_text().splitlines())} packages")
+
+
+def main() -> None:
+    """Lock the named environments, or all."""
+    names = sys.argv[1:] or sorted(folder.name for folder in ENVS.iterdir() if (folder / "requirements.in").is_file())
+    try:
+        for name in names:
+            for device in ("cpu", "cuda") if (ENVS / name / "cuda.in").is_file() else ("cpu",):
+                lock(name, device)
+    except BuildError as error:
+        sys.exit(f"envs/lock.py: {error}")
+
+
+if __name__ == "__main__":
+    main()
