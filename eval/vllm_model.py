@@ -86,7 +86,9 @@ class CrossZeroVLLM(VLLM):
             raise UserError(
                 "crosszero-vllm is one process; data parallelism is `python -m eval.generate --data-parallel`"
             )
-        super().__init__(pretrained, **{"add_bos_token": None, **vllm_settings.engine("cpu" if device == "cpu" else "cuda"), **more})
+        super().__init__(
+            pretrained, **{"add_bos_token": None, **vllm_settings.engine("cpu" if device == "cpu" else "cuda"), **more}
+        )
 
     def generate(self, requests: list[Request], emit: Callable[[list[dict[str, Any]]], None]) -> None:
         """Make completions, giving them to `emit` as they finish (an empty list after a step in which none did).
