@@ -32,6 +32,7 @@ def main() -> None:
     model = Qwen2ForCausalLM(
         Qwen2Config(
             vocab_size=len(tokenizer), hidden_size=64, intermediate_size=128, max_position_embeddings=512,
+            initializer_range=0.3,  # far from uniform, so that models with different seeds write different things
             num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=2, tie_word_embeddings=True,
             pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id, bos_token_id=None,
         )

@@ -1,0 +1,252 @@
+"""Generation with the real vLLM and lm-eval, on a tiny model with random weights."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from contracts import tables
+from envs.build import python
+from eval import partial_samples
+
+ROOT = Path(__file__).parents[2]
+PYTHON = python("eval")
+BENCHMARKS = ("arithmetic_expressions", "arithmetic_words")
+CONTEXT = 512
+pytestmark = [
+    pytest.mark.contract,
+    pytest.mark.slow,
+    pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
+]
+
+
+def environment():
+    paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
+
+
+def problem(number, question):
+    message = {"role": "user", "content": question}
+    return {"problem_id": f"p{number}", "task": "arithmetic", "messages": [message], "answer": "4", "meta": "{}"}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("generate")
+    for seed in (0, 1):
+        command = [PYTHON, ROOT / "tests/contract/make_tiny_model.py", folder / f"model-{seed}", str(seed)]
+        subprocess.run(command, check=True, capture_output=True)
+    for name in BENCHMARKS:
+        rows = [problem(n, f"What is {n}+{n * 7 % 13}?") for n in range(40)]
+        if name == "arithmetic_words":
+            rows += [problem(40, "x" * 600), problem(41, "x" * 350)]
+        tables.write(pa.Table.from_pylist(rows, tables.PROBLEM), tables.PROBLEM, folder / "data" / f"{name}.parquet")
+    return folder
+
+
+def command(place, work, output, *more, checkpoints=(0,), benchmarks=BENCHMARKS):
+    chosen = [word for step in checkpoints for word in ("--checkpoint", f"{step}={place / f'model-{step}'}")]
+    return [
+        PYTHON, "-m", "eval.generate", "--run", "test/tiny/seed-0", *chosen, "--benchmark", *benchmarks,
+        "--protocol", "demo", "--set", "repeats=3", "--data", place / "data", "--work", work, "--output", output,
+        "--device", "cpu", *more,
+    ]  # fmt: skip
+
+
+def start(words, **options):
+    return subprocess.Popen(words, cwd=ROOT, env=environment(), stderr=subprocess.PIPE, text=True, **options)
+
+
+def keys_of(path):
+    return Counter((row["problem_id"], row["repeat"]) for row in pq.read_table(path).to_pylist())
+
+
+def children(pid):
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def wait_for(condition, process, seconds=120):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < until, "nothing happened"
+        time.sleep(0.05)
+
+
+def test_two_checkpoints_and_two_benchmarks_in_one_process(place, tmp_path):
+    words = command(place, tmp_path / "work", tmp_path / "out", "--set", "max_tokens=150", checkpoints=(0, 1))
+    process = start(words)
+    _, said = process.communicate()
+    assert process.returncode == 0, said
+    assert "492/492 samples" in said
+    for step in (0, 1):
+        for name in BENCHMARKS:
+            path = tmp_path / "out" / f"step-{step}" / f"{name}.parquet"
+            rows = tables.read(path, tables.SAMPLE).to_pylist()
+            problems = 42 if name == "arithmetic_words" else 40
+            assert keys_of(path) == Counter((f"p{n}", r) for n in range(problems) for r in range(3))
+            for row in rows:
+                assert row["seed"] == partial_samples.seed_of(0, name, row["problem_id"], row["repeat"])
+                assert (row["run"], row["step"], row["protocol"]) == ("test/tiny/seed-0", step, "demo")
+                assert row["gold"] == "4"
+                assert row["prompt"].startswith("<|im_start|>system\nPlease reason step by step")
+                assert row["prompt"].endswith("<|im_start|>assistant\n")
+                assert row["finish_reason"] in ("stop", "length", "prompt_too_long")
+                assert "<|im_end|>" not in row["completion"]
+            record = json.loads(path.with_name(f"{path.name}.provenance.json").read_text())
+            assert record["requested"] == record["delivered"] == len(rows)
+            assert record["finish_reasons"] == dict(Counter(row["finish_reason"] for row in rows))
+            assert len({record[key] for key in ("model_sha256", "task_sha256", "chat_template_sha256")}) == 3
+    words_rows = {
+        (row["problem_id"], row["repeat"]): row
+        for row in pq.read_table(tmp_path / "out/step-0/arithmetic_words.parquet").to_pylist()
+    }
+    too_long = words_rows["p40", 0]
+    assert (too_long["finish_reason"], too_long["completion"]) == ("prompt_too_long", "")
+    assert (too_long["completion_tokens"], too_long["prompt_tokens"] > CONTEXT) == (0, True)
+    tight = [row for (name, _), row in words_rows.items() if name == "p41"]
+    assert all(row["prompt_tokens"] + row["completion_tokens"] <= CONTEXT for row in tight)
+    assert any(row["finish_reason"] == "length" and row["completion_tokens"] < 150 for row in tight)
+    assert "leaves less than the protocol's 150" in said
+    different = [
+        (a["completion"], b["completion"])
+        for a, b in zip(
+            pq.read_table(tmp_path / "out/step-0/arithmetic_expressions.parquet").to_pylist(),
+            pq.read_table(tmp_path / "out/step-1/arithmetic_expressions.parquet").to_pylist(),
+            strict=True,
+        )
+    ]
+    same = sum(first == second for first, second in different)
+    assert same < 0.2 * len(different), "step 1 must not be answered by step 0's weights"
+
+    again = subprocess.run(words, cwd=ROOT, env=environment(), capture_output=True, text=True, check=True)
+    assert "0 tables" in again.stderr, "what is finished under the same settings is not made again"
+
+    replayed = subprocess.run(
+        [PYTHON, "-c", REPLAY, tmp_path / "out" / "step-0", place / "data"],
+        cwd=ROOT, env=environment(), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    stored = pq.read_table(tmp_path / "out/step-0/arithmetic_words.parquet").to_pylist()
+    wanted = [[row["completion"], row["finish_reason"]] for row in stored]
+    assert json.loads(replayed.stdout.splitlines()[-1]) == wanted
+
+
+REPLAY = """
+import json, sys
+from eval import benchmark
+from eval.replay import Replay
+task = benchmark.load_tasks(["arithmetic_words"], data=sys.argv[2], protocol="demo", repeats=3)["arithmetic_words"]
+task.build_all_requests()
+requests = [request for request in task.instances for _ in range(request.repeats)]
+print(json.dumps([[str(c), c.finish_reason] for c in Replay(sys.argv[1]).generate_until(requests)]))
+"""
+
+
+def made_so_far(work):
+    return partial_samples.Progress((work / "step-0").glob("*")).count()
+
+
+def test_killed_three_times_and_restarted_with_another_number_of_processes(place, tmp_path):
+    work, output = tmp_path / "work", tmp_path / "out"
+    total, made = 40 * 3, {}
+    for processes, share in ((2, 0.1), (1, 0.4), (2, 0.7)):
+        words = command(
+            place, work, output, "--data-parallel", str(processes), "--max-num-seqs", "4",
+            "--set", "max_tokens=300", benchmarks=BENCHMARKS[:1],
+        )  # fmt: skip
+        process = start(words)
+        wait_for(lambda least=share * total: made_so_far(work) > least, process)
+        workers = children(process.pid)
+        assert len(workers) == processes
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        wait_for_end(workers)
+        (folder,) = (work / "step-0").glob("*")
+        kept = partial_samples.read(folder)
+        assert made.items() <= kept.items(), "what was made is kept"
+        assert len(kept) < total, "killed too late to show anything"
+        made = kept
+        with max(folder.glob("*.jsonl")).open("a") as torn:
+            torn.write('{"problem_id": "p1", "repe')
+    process = start(command(
+        place, work, output, "--data-parallel", "1", "--set", "max_tokens=300", benchmarks=BENCHMARKS[:1],
+    ))  # fmt: skip
+    _, said = process.communicate()
+    assert process.returncode == 0, said
+    path = output / "step-0" / "arithmetic_expressions.parquet"
+    assert keys_of(path) == Counter((f"p{n}", r) for n in range(40) for r in range(3))
+    final = {(row["problem_id"], row["repeat"]): row["completion"] for row in pq.read_table(path).to_pylist()}
+    assert all(final[key] == sample["completion"] for key, sample in made.items()), "no sample was made twice"
+    assert not list((work).glob("step-*")), "finished work is cleared away"
+
+
+def wait_for_end(pids):
+    until = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() and "\nState:\tZ" not in status(pid) for pid in pids):
+        assert time.monotonic() < until, "generating processes outlived the one that was killed"
+        time.sleep(0.05)
+
+
+def status(pid):
+    try:
+        return Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return "\nState:\tZ"
+
+
+def test_a_killed_worker_is_tried_again_with_smaller_batches(place, tmp_path):
+    words = command(
+        place, tmp_path / "work", tmp_path / "out", "--max-num-seqs", "16", "--set", "max_tokens=300",
+        benchmarks=BENCHMARKS[:1],
+    )  # fmt: skip
+    process = start(words)
+    wait_for(lambda: made_so_far(tmp_path / "work") > 5, process)
+    (worker,) = children(process.pid)
+    os.kill(worker, signal.SIGKILL)
+    _, said = process.communicate()
+    assert process.returncode == 0, said
+    assert "again, 8 at a time" in said
+    assert len(keys_of(tmp_path / "out/step-0/arithmetic_expressions.parquet")) == 120
+
+
+def test_an_engine_that_cannot_start_is_an_error_and_not_a_stall(place, tmp_path):
+    shutil.copytree(place / "model-0", tmp_path / "model-0")
+    shutil.copytree(place / "data", tmp_path / "data")
+    config = json.loads((tmp_path / "model-0/config.json").read_text())
+    (tmp_path / "model-0/config.json").write_text(json.dumps({**config, "hidden_size": 96}))
+    started = time.monotonic()
+    done = subprocess.run(
+        command(tmp_path, tmp_path / "work", tmp_path / "out"),
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("Error: a generating process ended with status 1")
+    assert time.monotonic() - started < 100
+
+
+def test_mistakes_are_answered_before_vllm_is_imported(place, tmp_path):
+    (place / "model-9").mkdir(exist_ok=True)
+    started = time.monotonic()
+    for words, said in (
+        (command(place, tmp_path, tmp_path, checkpoints=(9,)), "no config.json"),
+        (command(place, tmp_path, tmp_path, benchmarks=["arithmetics"]), "there is no benchmark 'arithmetics'"),
+        (command(place, tmp_path, tmp_path, "--set", "top_k=3"), "has no field 'top_k'"),
+        (command(place, tmp_path, tmp_path, benchmarks=["gsm8k"]), "gsm8k.parquet, which is not there"),
+        (command(place, tmp_path, tmp_path, "--tensor-parallel", "2"), "--data-parallel"),
+    ):
+        done = subprocess.run(words, cwd=ROOT, env=environment(), capture_output=True, text=True)
+        assert done.returncode == 1
+        assert said in done.stderr
+        assert len(done.stderr.splitlines()) == 1, "one sentence and no traceback"
+    assert time.monotonic() - started < 60

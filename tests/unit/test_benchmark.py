@@ -1,0 +1,94 @@
+import pyarrow as pa
+import pytest
+
+from contracts import tables
+from contracts.errors import UserError
+from eval import benchmark, processes, protocols
+from eval.completion import Completion
+
+
+def table(*questions, ids=None):
+    rows = [
+        {
+            "problem_id": ids[number] if ids else str(number),
+            "task": "math",
+            "messages": [{"role": "user", "content": question}],
+            "answer": "4",
+            "meta": "{}",
+        }
+        for number, question in enumerate(questions)
+    ]
+    return pa.Table.from_pylist(rows, tables.PROBLEM)
+
+
+def test_all_benchmarks_are_there():
+    real = {"gsm8k", "math500", "aime24", "amc23", "minerva_math", "olympiadbench", "aime25"}
+    generated = {"countdown", "knights_knaves", "arithmetic_expressions", "arithmetic_words"}
+    assert real | generated <= set(benchmark.names())
+
+
+def test_each_file_is_the_task_of_its_name():
+    for name in benchmark.names():
+        lines = (benchmark.BENCHMARKS / f"{name}.yaml").read_text().splitlines()
+        assert f"task: {benchmark.TASK_PREFIX}{name}" in lines
+        assert "include: _base_yaml" in lines
+
+
+def test_an_unknown_benchmark_is_answered_with_the_known_ones():
+    with pytest.raises(UserError, match="math500"):
+        benchmark.check_names(["math501"])
+
+
+def test_questions_are_put_into_the_prompt_as_they_are():
+    question = r"Let $\{x\}$ be {question} and {{system}} {% if %} \boxed{}"
+    (document,) = benchmark.documents(table(question), protocols.load("open-r1"))
+    assert document["user"].endswith("\n\n" + question)
+    (document,) = benchmark.documents(table(question), protocols.load("report"))
+    assert document["user"] == question
+    assert document["system"] == protocols.prompt("boxed")[0]
+
+
+def test_without_a_chat_template_system_and_user_are_two_paragraphs():
+    (document,) = benchmark.documents(table("2+2?"), protocols.load("report", {"chat_template": False}))
+    assert document["system"] == ""
+    assert document["user"] == protocols.prompt("boxed")[0] + "\n\n2+2?"
+
+
+def test_a_problem_has_one_user_message():
+    messages = [{"role": "system", "content": "a"}, {"role": "user", "content": "b"}]
+    with pytest.raises(UserError, match="system, user"):
+        benchmark.question({"problem_id": "1", "messages": messages})
+
+
+def test_problems_are_checked(tmp_path):
+    with pytest.raises(UserError, match="not there"):
+        benchmark.problems(tmp_path, "gsm8k")
+    tables.write(table("a", "b", ids=["x", "x"]), tables.PROBLEM, tmp_path / "gsm8k.parquet")
+    with pytest.raises(UserError, match="each problem once"):
+        benchmark.problems(tmp_path, "gsm8k")
+    tables.write(table(), tables.PROBLEM, tmp_path / "gsm8k.parquet")
+    with pytest.raises(UserError, match="0 rows"):
+        benchmark.problems(tmp_path, "gsm8k")
+
+
+def test_the_task_hash_follows_the_problems(tmp_path):
+    path = tmp_path / "gsm8k.parquet"
+    tables.write(table("a"), tables.PROBLEM, path)
+    first = benchmark.task_hash(tmp_path, "gsm8k")
+    assert benchmark.task_hash(tmp_path, "gsm8k") == first
+    tables.write(table("b"), tables.PROBLEM, path)
+    assert benchmark.task_hash(tmp_path, "gsm8k") != first
+
+
+def test_completions_are_strings_that_know_how_they_ended():
+    completion = Completion("abc", "length")
+    assert completion == "abc"
+    assert completion.finish_reason == "length"
+
+
+def test_gpus_are_shared_out(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6,7")
+    assert processes.devices(2, 2) == ["4,5", "6,7"]
+    assert processes.devices(1, 1) == ["4"]
+    with pytest.raises(UserError, match="8 GPUs"):
+        processes.devices(4, 2)

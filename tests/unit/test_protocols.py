@@ -1,0 +1,74 @@
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts.errors import UserError
+from eval import protocols
+
+NAMES = list(yaml.safe_load(protocols.PROTOCOLS.read_text()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_protocol_is_valid_and_names_its_source(name):
+    protocol = protocols.load(name)
+    assert protocol.source
+    system, user = protocols.prompt(protocol.prompt)
+    assert user.count("{question}") == 1
+    assert system is None or "{question}" not in system
+
+
+def test_published_values():
+    report, open_r1, sober = (protocols.load(name) for name in ("report", "open-r1", "sober"))
+    assert (report.temperature, report.max_tokens, report.repeats_of("math500")) == (0, 3000, 1)
+    assert (open_r1.temperature, open_r1.top_p, open_r1.max_tokens) == (0.6, 0.95, 32768)
+    assert (open_r1.repeats_of("aime24"), open_r1.repeats_of("math500"), open_r1.repeats_of("gsm8k")) == (64, 4, 1)
+    assert (sober.temperature, sober.top_p, sober.max_tokens) == (0.8, 0.9, 32768)
+    assert protocols.load("qwen-math").fallback == "last-number"
+
+
+def test_overrides_replace_fields_and_nothing_else():
+    overrides = protocols.parse_overrides(["temperature=0.5", "repeats={default: 2, aime24: 8}", "stop=['</answer>']"])
+    changed, plain = protocols.load("report", overrides), protocols.load("report")
+    assert (changed.temperature, changed.repeats_of("aime24"), changed.repeats_of("x")) == (0.5, 8, 2)
+    assert changed.stop == ("</answer>",)
+    assert (changed.max_tokens, changed.prompt) == (plain.max_tokens, plain.prompt)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("reprot", [], "report"),
+        ("report", ["temprature=1"], "temperature"),
+        ("report", ["prompt=boxd"], "boxed"),
+        ("report", ["temperature=hot"], "a number"),
+        ("report", ["repeats=0"], "at least 1"),
+        ("report", ["repeats={aime24: 4}"], "default"),
+        ("report", ["repeats=true"], "at least 1"),
+        ("report", ["max_tokens=1.5"], "whole number"),
+        ("report", ["chat_template=maybe"], "true or false"),
+        ("report", ["stop=x"], "list"),
+        ("report", ["temperature"], "key=value"),
+        ("report", ["stop=[unclosed"], "YAML"),
+    ],
+)
+def test_mistakes_are_explained(name, settings, said):
+    with pytest.raises(UserError, match=said):
+        protocols.load(name, protocols.parse_overrides(settings))
+
+
+@given(st.dictionaries(st.sampled_from(list(protocols._FIELDS)), st.one_of(st.none(), st.integers(), st.text())))
+def test_any_override_is_taken_or_refused_with_a_sentence(overrides):
+    try:
+        protocol = protocols.load("demo", overrides)
+    except UserError:
+        return
+    for key, value in overrides.items():
+        assert getattr(protocol, key) == value
+
+
+def test_decoding_holds_what_decides_a_completion():
+    demo = protocols.load("demo")
+    assert demo.decoding() == protocols.load("demo", {"repeats": 9, "fallback": "last-number"}).decoding()
+    for key, value in {"temperature": 0.1, "top_p": 0.5, "max_tokens": 9, "stop": ["x"], "prompt": "plain"}.items():
+        assert protocols.load("demo", {key: value}).decoding() != demo.decoding()
