@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from conftest import NAMES
 from eval.score import score_run
 from hypothesis import example, given
 from hypothesis import strategies as st
+from synthetic_results import NAMES
 
 from analysis import page, samples
 from analysis.display import clipped, visible

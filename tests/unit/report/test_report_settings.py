@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from conftest import graded_row, make_run
+from report_runs import graded_row, make_run
 
 from analysis.settings import stages
 

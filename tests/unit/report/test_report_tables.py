@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import graded_row, make_run
 from hypothesis import given
 from hypothesis import strategies as st
+from report_runs import graded_row, make_run
 
 from analysis import reference, tables
 from contracts.errors import UserError
