@@ -125,7 +125,7 @@ def _provenance(run: Run) -> list[tuple[str, str]]:
         found.append(
             ("provenance", f"{dirty} of {len(run.provenance)} records come from code with uncommitted changes")
         )
-    if len(commits := sorted({str(r.get("git_commit"))[:10] for r in run.provenance.values()})) > 1:
+    if len(commits := sorted({str(r.get("git_commit"))[:12] for r in run.provenance.values()})) > 1:
         found.append(("provenance", f"parts were made at different commits: {', '.join(commits)}"))
     for wanted in ("training_log", "scores"):
         if not any(name.startswith(wanted) for name in run.provenance):

@@ -100,7 +100,7 @@ def test_dirty_and_different_commits() -> None:
     }
     assert texts(replace(make_run(FINE), provenance=records)) == [
         "provenance: 1 of 2 records come from code with uncommitted changes",
-        "provenance: parts were made at different commits: aaaaaaaaaa, bbbbbbbbbb",
+        "provenance: parts were made at different commits: aaaaaaaaaaaa, bbbbbbbbbbbb",
     ]
 
 

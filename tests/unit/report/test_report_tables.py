@@ -26,6 +26,7 @@ def test_completed_and_truncated_are_scored_apart() -> None:
     shown = tables.completed_table([make_run(GRADED)]).shown
     assert shown["all completions (%)"].tolist() == ["25.0", "50.0"]
     assert shown["completed only (%)"].tolist() == ["33.3", "100.0"]
+    assert shown["completed"].tolist() == ["3", "2"]
     assert shown["truncated (%)"].tolist() == ["25.0", "50.0"]
     assert shown["problems × repeats"].tolist() == ["4 × 1", "4 × 1"]
 
