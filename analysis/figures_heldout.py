@@ -138,7 +138,8 @@ def reasoning_patterns(runs: Sequence[Run], counts: pd.DataFrame, lists: Sequenc
         title = item.title[0].upper() + item.title[1:]
         many.set(title=f"{title}: how often", ylabel="matches per completion")
         share.set(title=f"{title}: how widespread", ylabel="share of completions (%)")
-        many.set_ylim(0, max(1.12 * many.dataLim.ymax, 0.1))
+        top = max(1.12 * many.dataLim.ymax, 0.1)
+        many.set_ylim(-0.03 * top, top)
         share.set_ylim(-3, 103)
     for axes in grid[-2:]:
         axes.set_xlabel(CHECKPOINT)

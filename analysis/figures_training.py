@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from analysis.results import Run
 from analysis.style import FAINT, INK, Look, legend, looks, panels, running_mean, window
@@ -44,6 +45,7 @@ def _curve(axes: Axes, run: Run, column: str, look: Look, scale: float = 1.0, ra
             positions, values, ".", color=look.colour, alpha=0.38, markersize=4, markeredgewidth=0, rasterized=many
         )
     axes.plot(positions, running_mean(values, window(len(values))), color=look.colour, linestyle=look.dash)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     for start in starts:
         axes.axvline(start, color=FAINT, linewidth=0.8, linestyle=":")
     return True
@@ -60,7 +62,7 @@ def _legend(figure: Figure, runs: Sequence[Run], look: dict[str, Look]) -> None:
         Line2D([], [], linestyle="none", marker=".", markersize=5, alpha=0.45, color=INK, markeredgewidth=0),
         Line2D([], [], color=INK, linewidth=1.7),
     ]
-    legend(figure, handles, [*(run.name for run in runs), "one step", f"running mean over {width} steps"])
+    legend(figure, handles, [*(run.name for run in runs), "one step", f"mean over {width} steps"])
 
 
 def _share(axes: Axes) -> None:

@@ -10,6 +10,11 @@ import pandas as pd
 from analysis.results import BASE, Run
 
 TRUNCATION = 0.05  # a share of completions cut off above this is worth a warning
+# Columns of the log without which trouble cannot be seen.
+NEEDED = (
+    "reward_mean", "reward_std", "accuracy", "format_error_rate", "wrong_answer_rate", "response_length_mean",
+    "response_length_max", "truncated_rate", "zero_signal_rate",
+)  # fmt: skip
 MOST_PLACES = 4  # that a warning about truncation names
 
 
@@ -43,7 +48,7 @@ def _training(run: Run) -> list[tuple[str, str]]:
     elif len(reward) > 1 and reward.nunique() == 1:
         evidence = f"the mean reward is {reward.iloc[0]:g} at every one of {len(reward)} steps"
         found.append(("flat reward", f"{evidence}: nothing was learned from it"))
-    silent = log.loc[log["zero_signal_rate"] >= 1, "step"].tolist()
+    silent = log.loc[(log["zero_signal_rate"] >= 1) | (log["reward_std"] == 0), "step"].tolist()
     if silent:
         evidence = f"in no group did the rewards differ at {steps_text(silent)} of {len(log)}"
         found.append(("no signal", f"{evidence}: nothing could be learned there"))
@@ -60,6 +65,12 @@ def _training(run: Run) -> list[tuple[str, str]]:
 
 def _gaps(run: Run) -> list[tuple[str, str]]:
     found = []
+    if absent := [column for column in NEEDED if run.log[column].isna().all()]:
+        found.append(("log", f"the training log does not report {', '.join(absent)}: trouble there would not be seen"))
+    for column in NEEDED:
+        unknown = run.log.loc[run.log[column].isna(), "step"].tolist()
+        if 0 < len(unknown) < len(run.log) and column not in run.not_finite:
+            found.append(("log", f"the training log lacks {column} at {steps_text(unknown)} of {len(run.log)}"))
     for stage, rows in run.log.groupby("stage"):
         steps = rows["step"].tolist()
         if repeated := sorted({s for s in steps if steps.count(s) > 1}) if len(set(steps)) < len(steps) else []:
@@ -114,7 +125,7 @@ def _provenance(run: Run) -> list[tuple[str, str]]:
         found.append(
             ("provenance", f"{dirty} of {len(run.provenance)} records come from code with uncommitted changes")
         )
-    if len(commits := sorted({str(r.get("git_commit"))[:10] for r in run.provenance.values()})) > 1:
+    if len(commits := sorted({str(r.get("git_commit"))[:12] for r in run.provenance.values()})) > 1:
         found.append(("provenance", f"parts were made at different commits: {', '.join(commits)}"))
     for wanted in ("training_log", "scores"):
         if not any(name.startswith(wanted) for name in run.provenance):

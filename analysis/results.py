@@ -110,15 +110,13 @@ def _step_folders(folder: Path) -> dict[int, Path]:
 
 def _read_provenance(folder: Path) -> dict[str, dict[str, Any]]:
     records = {}
-    for pattern in ("*provenance.json", "checkpoints/*/provenance.json", "samples/**/*provenance.json",
-                    "graded/**/*provenance.json"):  # fmt: skip
-        for path in sorted(folder.glob(pattern)):
-            try:
-                records[str(path.relative_to(folder))] = json.loads(path.read_text(encoding="utf-8"))
-            except ValueError as error:
-                raise UserError(
-                    f"{path} should be JSON but is not ({error}); delete its artefact to have it made again"
-                ) from None
+    for path in sorted(folder.rglob("*provenance.json")):
+        try:
+            records[str(path.relative_to(folder))] = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise UserError(
+                f"{path} should be JSON but is not ({error}); delete its artefact to have it remade"
+            ) from None
     return records
 
 

@@ -68,7 +68,7 @@ def _gather(name: str, records: list[dict[str, Any]]) -> Stage:
             own.setdefault(key, []).append(value)
         for package, version in (record.get("packages") or {}).items():
             packages.setdefault(package, []).append(str(version))
-    times = sorted(str(record.get("made_at", "unknown")) for record in records)
+    times = sorted(str(record.get("made_at", "unknown"))[:16].replace("T", " ") for record in records)
     return Stage(
         name=name,
         records=len(records),

@@ -76,8 +76,9 @@ def legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str], col
     """One legend for the whole figure, above it; long names get a line each."""
     widest = max((len(label) for label in labels), default=0)
     if columns is None:
-        in_one_line = sum(len(label) + 9 for label in labels) <= 118
-        columns = len(labels) if in_one_line else max(1, int(118 / (widest + 9)))
+        in_one_line = sum(len(label) + 9 for label in labels) <= 110
+        most = len(labels) if in_one_line else max(1, int(110 / (widest + 9)))
+        columns = -(-len(labels) // -(-len(labels) // most))
     figure.legend(handles, labels, loc="outside upper left", ncols=columns, handlelength=2.6, columnspacing=1.8)
 
 

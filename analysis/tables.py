@@ -125,21 +125,26 @@ def _tokens(digits: int) -> Callable[[float], str]:
 
 
 def completed_table(runs: Sequence[Run]) -> Table:
-    """Accuracy over all completions and over those that ended by themselves, pass@k, maj@k, truncation and lengths."""
+    """Accuracy over all completions and over those that ended by themselves, pass@k, maj@k, truncation and lengths.
+
+    `completed` is how many ended by themselves: an accuracy over few of them means little.
+    """
     data = _scores(
         runs,
         ["n_problems", "k_repeats", "avg_at_k", "avg_at_k_completed", "truncated_rate", "pass_at_k", "maj_at_k",
          "completion_tokens_mean", "completion_tokens_max"],
     )  # fmt: skip
+    completed = (1 - data["truncated_rate"]) * data["n_problems"] * data["k_repeats"]
     shown = {
         "problems × repeats": [f"{n} × {k}" for n, k in zip(data["n_problems"], data["k_repeats"], strict=True)],
         "all completions (%)": data["avg_at_k"].map(percent),
+        "completed": completed.map(lambda count: "–" if math.isnan(count) else f"{count:,.0f}"),
         "completed only (%)": data["avg_at_k_completed"].map(percent),
         "truncated (%)": data["truncated_rate"].map(percent),
         "pass@k (%)": data["pass_at_k"].map(percent),
         "maj@k (%)": data["maj_at_k"].map(percent),
-        "mean length (tokens)": data["completion_tokens_mean"].map(_tokens(1)),
-        "longest (tokens)": data["completion_tokens_max"].map(_tokens(0)),
+        "mean tokens": data["completion_tokens_mean"].map(_tokens(1)),
+        "most tokens": data["completion_tokens_max"].map(_tokens(0)),
     }
     return Table("completed", data, pd.DataFrame(_names(data) | shown))
 

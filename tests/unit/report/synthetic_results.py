@@ -20,6 +20,7 @@ from contracts import provenance, tables
 from eval import score
 
 RUNS = {"openr1/math-7b/seed-0": 0.66, "openr1/math-7b/seed-1": 0.24}  # and the accuracy that each tends to
+NAMES = list(RUNS)
 BENCHMARKS = ("arithmetic_expressions", "arithmetic_words")
 STEPS = (0, 25, 50, 100)
 LIMIT = 160  # tokens

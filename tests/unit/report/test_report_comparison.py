@@ -1,7 +1,7 @@
 """Differences and headlines on tables small enough to compute by hand."""
 
 import pytest
-from conftest import graded_row, make_run
+from report_runs import graded_row, make_run
 
 from analysis import comparison
 from analysis.comparison import Interval, mean_of

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import graded_row, log_row, make_run
+from report_runs import graded_row, log_row, make_run
 
 from analysis import figures_heldout, figures_training, patterns, style
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from conftest import graded_row, log_row, make_run
+from report_runs import graded_row, log_row, make_run
 
 from analysis.findings import findings, steps_text
 from analysis.results import Run
@@ -33,6 +33,15 @@ def test_nothing_to_warn_of() -> None:
             "flat reward: the mean reward is 0.5 at every one of 10 steps: nothing was learned from it",
         ),
         (with_log(reward_mean=[None] * 10), "no reward: the training log reports no reward at all"),
+        (
+            with_log(reward_std=[0.0, *[0.5] * 9]),
+            "no signal: in no group did the rewards differ at step 1 of 10: nothing could be learned there",
+        ),
+        (
+            with_log(zero_signal_rate=[None] * 10, truncated_rate=[None] * 10),
+            "log: the training log does not report truncated_rate, zero_signal_rate: trouble there would not be seen",
+        ),
+        (with_log(accuracy=[None, None, *[0.5] * 8]), "log: the training log lacks accuracy at steps 1, 2 of 10"),
         (
             with_log(zero_signal_rate=[0.2, 1.0, 1.0, *[0.9] * 7]),
             "no signal: in no group did the rewards differ at steps 2, 3 of 10: nothing could be learned there",
@@ -91,7 +100,7 @@ def test_dirty_and_different_commits() -> None:
     }
     assert texts(replace(make_run(FINE), provenance=records)) == [
         "provenance: 1 of 2 records come from code with uncommitted changes",
-        "provenance: parts were made at different commits: aaaaaaaaaa, bbbbbbbbbb",
+        "provenance: parts were made at different commits: aaaaaaaaaaaa, bbbbbbbbbbbb",
     ]
 
 

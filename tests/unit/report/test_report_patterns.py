@@ -4,9 +4,9 @@ import re
 
 import pandas as pd
 import pytest
-from conftest import graded_row, make_run
 from hypothesis import given
 from hypothesis import strategies as st
+from report_runs import graded_row, make_run
 
 from analysis import patterns
 from contracts.errors import UserError

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import NAMES
+from synthetic_results import NAMES
 
 from analysis.results import load_run
 from contracts import tables

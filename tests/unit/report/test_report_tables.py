@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import graded_row, make_run
 from hypothesis import given
 from hypothesis import strategies as st
+from report_runs import graded_row, make_run
 
 from analysis import reference, tables
 from contracts.errors import UserError
@@ -26,6 +26,7 @@ def test_completed_and_truncated_are_scored_apart() -> None:
     shown = tables.completed_table([make_run(GRADED)]).shown
     assert shown["all completions (%)"].tolist() == ["25.0", "50.0"]
     assert shown["completed only (%)"].tolist() == ["33.3", "100.0"]
+    assert shown["completed"].tolist() == ["3", "2"]
     assert shown["truncated (%)"].tolist() == ["25.0", "50.0"]
     assert shown["problems × repeats"].tolist() == ["4 × 1", "4 × 1"]
 

@@ -1,0 +1,45 @@
+"""The command as the workflow calls it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from synthetic_results import NAMES
+
+ROOT = Path(__file__).resolve().parents[3]
+pytestmark = pytest.mark.slow
+
+
+def command(results: Path, output: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    words = ["--results", results, "--run", *NAMES, "--output", output, *more]
+    return subprocess.run(
+        [sys.executable, "-m", "analysis.report", *map(str, words)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_report_is_made_and_its_path_printed(results: Path, tmp_path: Path) -> None:
+    done = command(results, tmp_path / "out", "--title", "A <title> & more", "--scale", "full")
+    assert (done.returncode, done.stdout) == (0, f"report: {tmp_path / 'out' / 'index.html'}\n"), done.stderr
+    html = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "<h1>A &lt;title&gt; &amp; more</h1>" in html and "scale: <b>full</b>" in html
+
+
+def test_a_hole_ends_it_with_one_sentence_and_leaves_no_report(results: Path, tmp_path: Path) -> None:
+    (results / "runs" / NAMES[1] / "graded/step-40/arithmetic_words.parquet").unlink()
+    done = command(results, tmp_path / "out")
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"Error: the run {NAMES[1]} has a hole and is not reported: step 40 on arithmetic_words has no graded samples; "
+        "evaluate what is missing first\n"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_named_twice(results: Path, tmp_path: Path) -> None:
+    done = command(results, tmp_path / "out", "--run", NAMES[0], NAMES[0])
+    assert done.returncode == 1 and done.stderr.startswith("Error: each run should be named once")

@@ -1,0 +1,83 @@
+"""Run files: what is accepted, what is refused, and that a refusal names the file and the key."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.errors import UserError
+from contracts.run_file import RECIPES, SCALES, load_run, parse_run, read_yaml, run_names
+
+NAME = "openr1/qwen2.5-math-7b"
+FILE = RECIPES / f"{NAME}.yaml"
+
+
+@pytest.fixture
+def content() -> dict[str, Any]:
+    return copy.deepcopy(read_yaml(FILE))
+
+
+@pytest.mark.parametrize("name", run_names())
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_run_loads_at_both_scales(name: str, scale: str) -> None:
+    run = load_run(name, scale)
+    assert run.checkpoint_steps[0] == 0
+    assert run.checkpoint_steps[-1] == sum(stage.steps for stage in run.stages)
+    assert run.device == ("cuda" if scale == "full" else "cpu")
+
+
+def test_the_published_values_are_there() -> None:
+    stage = load_run(NAME, "full").stages[0]
+    assert (stage.optimizer["learning_rate"], stage.batch["samples_per_prompt"]) == (3e-6, 7)
+    assert (stage.rollout["max_prompt_tokens"], stage.rollout["max_response_tokens"]) == (512, 1024)
+    assert stage.dataset == "math_lighteval"
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda c: c["full"]["optimizer"].update(learning_rat=1), "full.optimizer.learning_rat"),
+        (lambda c: c["full"]["optimizer"].update(learning_rate="fast"), "full.optimizer.learning_rate"),
+        (lambda c: c["demo"].update(steps=0), "demo.steps"),
+        (lambda c: c["demo"].pop("evaluation"), "evaluation"),
+        (lambda c: c.update(framework="jax"), "framework"),
+        (lambda c: c["demo"].update(checkpoints=[40, 20]), "demo.checkpoints"),
+        (lambda c: c["demo"].update(checkpoints=[20, 40]), "demo.checkpoints"),
+    ],
+)
+def test_a_mistake_is_refused_with_file_and_key(content: dict[str, Any], change: Any, named: str) -> None:
+    change(content)
+    with pytest.raises(UserError) as refused:
+        parse_run(content, NAME, FILE, "demo")
+    assert "qwen2.5-math-7b.yaml" in str(refused.value) and named in str(refused.value)
+
+
+def test_stages_inherit_what_they_do_not_change(content: dict[str, Any]) -> None:
+    content["demo"]["stages"] = [{}, {"steps": 10, "checkpoints": [10], "rollout": {"temperature": 1.2}}]
+    run = parse_run(content, NAME, FILE, "demo")
+    first, second = run.stages
+    assert second.first_step == first.steps
+    assert second.rollout == {**first.rollout, "temperature": 1.2}
+    assert run.checkpoint_steps == [0, *first.checkpoints, first.steps + 10]
+    assert run.stage_of(first.steps) is first and run.stage_of(first.steps + 1) is second
+
+
+def test_unknown_runs_are_answered_with_the_known_ones() -> None:
+    with pytest.raises(UserError, match=r"no run 'openr1/gpt'.*openr1/qwen2\.5-math-7b"):
+        load_run("openr1/gpt", "demo")
+
+
+def test_broken_yaml_is_located(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text("title: a\nfull: {model: [}\n")
+    with pytest.raises(UserError, match=r"run\.yaml is not valid YAML in line 2"):
+        read_yaml(file)
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UserError, match=r"run\.yaml"):
+        read_yaml(file)
+    file.write_text("- a\n- b\n")
+    with pytest.raises(UserError, match="holds list"):
+        read_yaml(file)
