@@ -54,6 +54,7 @@ CONVERTED = {
     "rollout.engine": "use_vllm, vllm_mode",
     "rollout.gpus": None,
 }
+LOSSES = ("grpo", "dapo", "dr_grpo", "bnpo", "cispo", "sapo", "luspo", "vespo")  # GRPOTrainer looks only while training
 SERVER_PORT = 8077
 COLUMNS = ("prompt", "answer", "task", "meta")
 
@@ -104,6 +105,10 @@ def _arguments(run: Run, stage: Stage, seed: int, data: Path, model: Path, outpu
             found[FLAGS[key]] = (value, f"{run.scale}.{key}")
         elif key not in CONVERTED:
             raise UserError(f"{run.file.name}: {run.scale}.{key} has no meaning for TRL; take it out")
+
+    loss = values.get("objective.loss", LOSSES[0])
+    if loss not in LOSSES:
+        raise UserError(f"{run.file.name}: {run.scale}.objective.loss: TRL has {', '.join(LOSSES)}, not '{loss}'")
 
     def put(flag: str, value: Any, key: str) -> None:
         found[flag] = (value, f"{run.scale}.{key}" if key else "")

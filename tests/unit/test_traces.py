@@ -21,7 +21,14 @@ LEFT_TO_RIGHT = Mixture(right_order=0.0, look_back=0.0, in_words=0.5, format_kep
 def verdicts(mixture: Mixture, tags: bool, seed: int) -> set[str]:
     rng = random.Random(seed)
     items = [
-        Item("arithmetic", p.answer or "", completion(arithmetic.expression_of(p), tags, mixture, rng), None, None, "none")
+        Item(
+            "arithmetic",
+            p.answer or "",
+            completion(arithmetic.expression_of(p), tags, mixture, rng),
+            None,
+            None,
+            "none",
+        )
         for p in PROBLEMS
     ]
     return {result.verdict for result in grade(items, workers=1)}

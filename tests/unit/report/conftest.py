@@ -7,7 +7,6 @@ import pytest
 from synthetic_results import RUNS, write_run
 
 from contracts import tables
-from eval.score import score
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 import pyarrow as pa
-from eval.score import score
 
 from analysis.results import Run
 from contracts import tables
+from eval.score import score
 
 
 def graded_row(step: int, problem: str, repeat: int, verdict: str, **more: object) -> dict[str, object]:

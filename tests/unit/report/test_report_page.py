@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from eval.score import score_run
 from hypothesis import example, given
 from hypothesis import strategies as st
 from synthetic_results import NAMES
@@ -18,6 +17,7 @@ from analysis.display import clipped, visible
 from analysis.report import report
 from analysis.results import load_run
 from contracts import tables
+from eval.score import score_run
 
 HOSTILE = [
     "<script>alert(1)</script>",
