@@ -83,10 +83,10 @@ def build(output: Path) -> None:
             dataloader_pin_memory=False,
         ),
     )
-    trainer.train()
-    losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    result = trainer.train()
     output.mkdir(parents=True, exist_ok=True)
+    print(f"demo model: trained in {result.metrics['train_runtime']:.0f} s, mean loss {result.training_loss:.2f}")
     model.save_pretrained(output)
     tokenizer.save_pretrained(output)
     demo_tokenizer.check_reload(output, texts[:200])
-    provenance.write(output, settings=settings, final_loss=losses[-1], sha256=provenance.sha256(output))
+    provenance.write(output, settings=settings, mean_loss=result.training_loss, sha256=provenance.sha256(output))

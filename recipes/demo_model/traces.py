@@ -10,11 +10,14 @@ that a good answer needs and does it rarely: that is where reinforcement learnin
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from recipes.tasks import arithmetic
+from recipes.tasks.problems import Problem
 
+POOL = 20_000  # problems that traces are told of
 LOOK_BACK = "Wait, check again: multiplication goes first."
 
 
@@ -71,7 +74,7 @@ def completion(expression: arithmetic.Expression, tags: bool, mixture: Mixture, 
 
 
 def examples(prompts: list[dict[str, str | None]], mixture: Mixture, seed: int) -> Iterator[dict[str, object]]:
-    """Conversational prompt-completion examples (TRL's format) without end, prompts and kinds of problem in turn.
+    """Conversational prompt-completion examples (TRL's format) without end: prompts in turn, kinds and levels alike often.
 
     Args:
         prompts: entries of recipes/prompts.yaml; one whose system message names the tag <think> asks for tags.
@@ -79,10 +82,13 @@ def examples(prompts: list[dict[str, str | None]], mixture: Mixture, seed: int) 
         seed: of the problems and of every choice.
     """
     rng = random.Random(seed)
-    pools = [arithmetic.generate(POOL, [kind], "train", seed) for kind in arithmetic.KINDS]
+    pools: dict[tuple[str, int], list[Problem]] = defaultdict(list)
+    for problem in arithmetic.generate(POOL, list(arithmetic.KINDS), "train", seed):
+        pools[problem.meta["kind"], problem.meta["level"]].append(problem)
+    kinds_and_levels = list(pools)
     while True:
         for prompt in prompts:
-            problem = rng.choice(rng.choice(pools))
+            problem = rng.choice(pools[rng.choice(kinds_and_levels)])
             system = prompt["system"]
             messages = [{"role": "system", "content": system}] if system else []
             question = (prompt["user"] or "").format(question=problem.question)
@@ -93,4 +99,3 @@ def examples(prompts: list[dict[str, str | None]], mixture: Mixture, seed: int) 
             }
 
 
-POOL = 20_000  # problems of each kind that traces are told of

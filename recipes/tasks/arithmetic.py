@@ -7,7 +7,7 @@ right gives another, wrong, number:
     words        Mia has 5 apples. She buys 3 bags with 4 apples each. She gives 2 apples away. How many apples …
     answer       15          (left to right it would be 30)
 
-Levels 1, 2 and 3 have two, three and four operations. All numbers on the way, in either reading, are between 0 and 99.
+Levels 1, 2 and 3 have two, three and four operations. All numbers on the way, in either reading, are between 0 and 30.
 Training and held-out problems are disjoint by construction: the split hangs on a hash of the bare expression, which the
 two kinds of wording share.
 """
@@ -27,7 +27,7 @@ TASK = "arithmetic"
 KINDS = ("expressions", "words")
 LEVELS = (1, 2, 3)
 SPLITS = ("train", "test")
-LARGEST = 99
+LARGEST = 30
 HELD_OUT_SHARE = 0.2
 TRIES = 20_000
 OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
@@ -48,7 +48,7 @@ class Expression:
         return "".join(f"{n}{op}" for n, op in zip(self.numbers, (*self.operations, ""), strict=True))
 
     def steps(self, multiplication_first: bool) -> list[tuple[int, str, int, int]] | None:
-        """The calculations (left, operation, right, result) in order; None if a result leaves 0 … 99."""
+        """The calculations (left, operation, right, result) in order; None if a result leaves 0 … 30."""
         numbers, operations, done = list(self.numbers), list(self.operations), []
         while operations:
             at = operations.index("*") if multiplication_first and "*" in operations else 0

@@ -1,0 +1,77 @@
+"""The project in miniature: a copy with fewer steps, in which the real workflow runs in two minutes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from contracts.run_file import ROOT
+
+RUN = "openr1/qwen2.5-1.5b-instruct"
+STEPS, CHECKPOINTS = 6, [3, 6]
+PARTS = ("Snakefile", "analysis", "config", "contracts", "envs", "eval", "profiles", "recipes", "workflows")
+
+
+def _edit(file: Path, **changes: Any) -> None:
+    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    for key, value in changes.items():
+        at = content
+        *path, last = key.split("__")
+        for word in path:
+            at = at[word]
+        at[last] = value
+    file.write_text(yaml.safe_dump(content), encoding="utf-8")
+
+
+def copy(folder: Path) -> Path:
+    """A copy of the project with one short run and a base model that is hardly trained; environments are shared."""
+    for part in PARTS:
+        source = ROOT / part
+        if source.is_dir():
+            shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / part)
+    (folder / ".envs").symlink_to(ROOT / ".envs")
+    for file in (folder / "recipes" / "openr1").glob("*.yaml"):
+        if file.stem != RUN.split("/")[1]:
+            file.unlink()
+    _edit(folder / "recipes" / "demo_model" / "demo_model.yaml", training__steps=30, training__warmup_steps=5)
+    _edit(
+        folder / "recipes" / f"{RUN}.yaml",
+        demo__steps=STEPS,
+        demo__checkpoints=CHECKPOINTS,
+        demo__batch={"prompts_per_update": 4, "samples_per_prompt": 8, "samples_per_device": 32},
+        demo__rollout__max_response_tokens=24,
+        demo__evaluation__override={"prompt": "r1-tags", "max_tokens": 24, "repeats": 2},
+    )
+    datasets = folder / "recipes" / "tasks" / "datasets.yaml"
+    datasets.write_text(datasets.read_text(encoding="utf-8").replace("rows: 4000", "rows: 200"), encoding="utf-8")
+    for file in (folder / "eval" / "benchmarks").glob("arithmetic_*.yaml"):
+        file.write_text(file.read_text(encoding="utf-8").replace("rows: 150", "rows: 12"), encoding="utf-8")
+    return folder
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+    """`snakemake` with these words in the copy, in a process group of its own."""
+    return subprocess.Popen(
+        ["snakemake", *words],
+        cwd=folder,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def snakemake(folder: Path, *words: str) -> tuple[int, str]:
+    """Exit status and output of `snakemake` with these words in the copy."""
+    process = start(folder, *words)
+    output, _ = process.communicate(timeout=1200)
+    return process.returncode, output
