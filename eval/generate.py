@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import json
-import os
 import shutil
 import sys
 import time
@@ -129,7 +128,6 @@ def make_plan(arguments: argparse.Namespace, wanted: list[Target], overrides: di
     if arguments.device == "cuda":
         engine["tensor_parallel_size"] = arguments.tensor_parallel
     return {
-        "parent": os.getpid(),
         "processes": arguments.data_parallel,
         "gpus": arguments.gpus,
         "device": arguments.device,

@@ -49,11 +49,15 @@ def grade_table(path: Path, data: Path, grader: str | None, fallback: str | None
     repeats = max(repeat for _, repeat in rows) + 1
     if len(rows) != len(samples):
         raise UserError(f"{path} has {len(samples)} rows for {len(rows)} samples: each should be there once")
-    if protocol is None and fallback is None:
-        raise UserError(f"the samples in {path} name no protocol, so say where answers are looked for with --fallback")
+    if protocol not in protocols.names():
+        if fallback is None:
+            raise UserError(
+                f"the samples in {path} were made under '{protocol}', which is no protocol of eval/protocols.yaml: say "
+                f"with --fallback where an answer without a box is looked for ({', '.join(protocols.FALLBACKS)})"
+            )
+        protocol = "report"  # only the fallback matters here: the prompts were asked already
     overrides = {"fallback": fallback} if fallback else {}
-    # Without a protocol only the fallback matters: the prompts were asked already.
-    settings = {"protocol": protocol or "report", "overrides": overrides, "repeats": repeats, "grader": grader}
+    settings = {"protocol": protocol, "overrides": overrides, "repeats": repeats, "grader": grader}
     tasks = benchmark.load_tasks([name], data=str(data), **settings)
     requested = {(doc["problem_id"], repeat) for doc in tasks[name].eval_docs for repeat in range(repeats)}
     if requested != set(rows):

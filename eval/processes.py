@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -81,29 +83,41 @@ def _start(plan: dict[str, Any], plan_file: Path, index: int) -> subprocess.Pope
     settings["PYTHONPATH"] = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
     heartbeat = plan_file.with_name(f"heartbeat-{index}")
     heartbeat.touch()
-    return subprocess.Popen([sys.executable, "-m", "eval.worker", str(plan_file), str(index)], env=settings)
+    # Its own process group, and a pipe from us that it watches: see eval.worker.end_with_supervisor.
+    words = [sys.executable, "-m", "eval.worker", str(plan_file), str(index)]
+    return subprocess.Popen(words, env=settings, stdin=subprocess.PIPE, start_new_session=True)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and what it started: a dead one may have left vLLM's engine process behind, holding its GPU."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _watch(plan: dict[str, Any], plan_file: Path, line: ProgressLine, stall_seconds: float) -> list[int]:
     """Run the processes to their end; returns their exit statuses. One that makes no progress is killed."""
     running = {index: _start(plan, plan_file, index) for index in range(plan["processes"])}
+    statuses: dict[int, int] = {}
     try:
-        while any(process.poll() is None for process in running.values()):
+        while running:
             time.sleep(SECONDS_BETWEEN_LOOKS)
             line.show()
-            for index, process in running.items():
+            for index, process in list(running.items()):
+                if process.poll() is not None:
+                    _end(running.pop(index))
+                    statuses[index] = process.returncode
+                    continue
                 quiet_for = time.time() - plan_file.with_name(f"heartbeat-{index}").stat().st_mtime
-                if process.poll() is None and quiet_for > stall_seconds:
+                if quiet_for > stall_seconds:
                     raise UserError(
                         f"generating process {index} did nothing for {stall_seconds:.0f} s and was ended; what it made "
                         "is kept. If the model only needs longer to load, raise --stall-seconds"
                     )
     finally:
         for process in running.values():
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-    return [process.returncode for process in running.values()]
+            _end(process)
+    return list(statuses.values())
 
 
 def run(make_plan: Callable[[], dict[str, Any]], work: Path, line: ProgressLine, stall_seconds: float) -> None:

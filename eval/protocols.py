@@ -13,6 +13,7 @@ import yaml
 from contracts.errors import UserError
 
 PROTOCOLS = Path(__file__).with_name("protocols.yaml")
+FALLBACKS = ("none", "last-number", "answer-line", "answer-tag")  # as in eval/grading/extraction.py
 PROMPTS = Path(__file__).parent.parent / "recipes" / "prompts.yaml"
 
 
@@ -45,6 +46,11 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
+def names() -> list[str]:
+    """The protocols that there are."""
+    return list(_read(PROTOCOLS))
+
+
 def prompt(name: str) -> tuple[str | None, str]:
     """The system message (or None) and the user message, with `{question}` in it, of a prompt by name."""
     prompts = _read(PROMPTS)
@@ -73,7 +79,7 @@ _FIELDS: dict[str, tuple[str, Any]] = {
         lambda v: _count(v) or (isinstance(v, dict) and "default" in v and all(_count(n) for n in v.values())),
     ),
     "stop": ("a list of non-empty strings", lambda v: isinstance(v, list) and all(isinstance(s, str) and s for s in v)),
-    "fallback": ("the name of an extraction rule", lambda v: isinstance(v, str)),
+    "fallback": (f"one of {', '.join(FALLBACKS)}", lambda v: v in FALLBACKS),
 }
 
 

@@ -6,7 +6,6 @@ For each checkpoint the engine is built anew: that takes seconds, and nothing of
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import hashlib
 import json
@@ -14,6 +13,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,12 +30,18 @@ OUT_OF_MEMORY = 75  # exit status; the supervisor tries again with smaller batch
 SECONDS_BETWEEN_HEARTBEATS = 2.0
 
 
-def die_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent ends, so that a killed job leaves no process on a GPU."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL)
-    if os.getppid() != parent:
-        sys.exit("the process that planned this one is gone")
+def end_with_supervisor() -> None:
+    """End this process and the ones that vLLM started in it when the supervisor ends, however it ends.
+
+    The supervisor holds the other end of this process's standard input, and has made it the leader of a process group.
+    vLLM's engine process would otherwise stay behind and keep its GPU.
+    """
+
+    def wait() -> None:
+        os.read(0, 1)
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def quiet() -> None:
@@ -123,7 +129,7 @@ def main() -> None:
     """Serve the plan: `python -m eval.worker PLAN INDEX`."""
     plan_file, index = Path(sys.argv[1]), int(sys.argv[2])
     plan = json.loads(plan_file.read_text())
-    die_with(plan["parent"])
+    end_with_supervisor()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     for name, value in vllm_settings.environment(plan["device"]).items():
         if os.environ.get(name) != value:

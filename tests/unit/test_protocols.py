@@ -48,6 +48,7 @@ def test_overrides_replace_fields_and_nothing_else():
         ("report", ["max_tokens=1.5"], "whole number"),
         ("report", ["chat_template=maybe"], "true or false"),
         ("report", ["stop=x"], "list"),
+        ("report", ["fallback=last_number"], "last-number"),
         ("report", ["temperature"], "key=value"),
         ("report", ["stop=[unclosed"], "YAML"),
     ],
@@ -65,6 +66,11 @@ def test_any_override_is_taken_or_refused_with_a_sentence(overrides):
         return
     for key, value in overrides.items():
         assert getattr(protocol, key) == value
+
+
+def test_fallbacks_are_those_of_the_grader():
+    extraction = pytest.importorskip("eval.grading.extraction")
+    assert set(protocols.FALLBACKS) == set(extraction.FALLBACKS)
 
 
 def test_decoding_holds_what_decides_a_completion():

@@ -1,0 +1,127 @@
+"""Grading stored samples through lm-eval and the replay model, by our command and by lm-eval's own."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from contracts import tables
+from envs.build import python
+
+ROOT = Path(__file__).parents[2]
+PYTHON = python("eval")
+pytestmark = [
+    pytest.mark.contract,
+    pytest.mark.slow,
+    pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
+]
+# completion, how it ended, verdict, verdict when a last number counts too
+CASES = [
+    (r"2+2 is \boxed{4}", "stop", "correct", "correct"),
+    (r"2+2 is \boxed{5}", "stop", "wrong", "wrong"),
+    (r"<think>\boxed{4}</think> It is 4.", "stop", "no_answer", "correct"),
+    (r"So \boxed{4} and then 1 + 1 =", "length", "correct", "correct"),
+    ("Let me see: 2 + 2 = 4", "length", "truncated", "truncated"),
+    ("", "prompt_too_long", "no_answer", "no_answer"),
+]
+
+
+def run(*words):
+    paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    settings = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HF_HUB_OFFLINE": "1"}
+    return subprocess.run([PYTHON, "-m", *words], cwd=ROOT, env=settings, capture_output=True, text=True)
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Two problems with three samples each, in two checkpoints."""
+    message = {"role": "user", "content": "2+2?"}
+    problems = [
+        {"problem_id": name, "task": "arithmetic", "messages": [message], "answer": "4", "meta": "{}"} for name in "ab"
+    ]
+    tables.write(
+        pa.Table.from_pylist(problems, tables.PROBLEM), tables.PROBLEM, tmp_path / "data/arithmetic_words.parquet"
+    )
+    for step in (0, 7):
+        rows = [
+            {
+                "run": "r", "step": step, "benchmark": "arithmetic_words", "problem_id": "ab"[n // 3], "repeat": n % 3,
+                "completion": completion, "finish_reason": reason, "protocol": "demo",
+            }
+            for n, (completion, reason, *_) in enumerate(CASES)
+        ]  # fmt: skip
+        path = tmp_path / "samples" / f"step-{step}" / "arithmetic_words.parquet"
+        tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, path)
+    return tmp_path
+
+
+def grade(place, output, *more):
+    return run(
+        "eval.grade", "--samples", place / "samples", "--data", place / "data", "--output", place / output, *more
+    )
+
+
+def verdicts(path):
+    return [row["verdict"] for row in tables.read(path, tables.GRADED).to_pylist()]
+
+
+def test_the_same_samples_under_two_rules(place):
+    done = grade(place, "graded")
+    assert done.returncode == 0, done.stderr
+    again = grade(place, "again", "--fallback", "last-number")
+    assert again.returncode == 0, again.stderr
+    for step in (0, 7):
+        path = place / "graded" / f"step-{step}" / "arithmetic_words.parquet"
+        graded = tables.read(path, tables.GRADED).to_pylist()
+        assert [(row["completion"], row["verdict"]) for row in graded] == [(c, v) for c, _, v, _ in CASES]
+        assert {row["gold"] for row in graded} == {"4"}
+        assert {row["step"] for row in graded} == {step}
+        assert verdicts(place / "again" / f"step-{step}" / "arithmetic_words.parquet") == [v for *_, v in CASES]
+        record = json.loads(path.with_name(f"{path.name}.provenance.json").read_text())
+        assert record["delivered"] == record["graded"] == 6
+        assert record["verdicts"]["correct"] == 2
+
+
+def test_a_plain_lm_eval_command_line(place):
+    done = run(
+        "eval.lm_eval", "run", "--model", "crosszero-replay", "--tasks", "crosszero_arithmetic_words",
+        "--model_args", f"samples={place}/samples/step-7,data={place}/data,protocol=demo,repeats=3",
+        "--output_path", place / "results", "--log_samples",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (results,) = (place / "results").rglob("results_*.json")
+    metrics = json.loads(results.read_text())["results"]["crosszero_arithmetic_words"]
+    assert metrics["accuracy,judged"] == pytest.approx(2 / 6)
+    assert metrics["truncated,judged"] == pytest.approx(1 / 6)
+
+
+def test_a_hole_in_the_samples_is_refused(place):
+    path = place / "samples/step-7/arithmetic_words.parquet"
+    pq.write_table(pq.read_table(path).slice(1), path)
+    done = grade(place, "graded")
+    assert done.returncode == 1
+    assert "1 are missing" in done.stderr
+    assert not (place / "graded/step-7").exists()
+    done = run(
+        "eval.lm_eval", "run", "--model", "crosszero-replay", "--tasks", "crosszero_arithmetic_words",
+        "--model_args", f"samples={place}/samples/step-7,data={place}/data,protocol=demo,repeats=3",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "has no sample 0 of problem a" in done.stderr
+
+
+def test_samples_of_an_unknown_protocol_need_a_rule(place):
+    for step in (0, 7):
+        path = place / f"samples/step-{step}/arithmetic_words.parquet"
+        rows = [{**row, "protocol": None} for row in pq.read_table(path).to_pylist()]
+        tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, path)
+    done = grade(place, "graded")
+    assert done.returncode == 1
+    assert "--fallback" in done.stderr
+    done = grade(place, "graded", "--fallback", "none")
+    assert done.returncode == 0, done.stderr
+    assert verdicts(place / "graded/step-0/arithmetic_words.parquet") == [v for _, _, v, _ in CASES]
