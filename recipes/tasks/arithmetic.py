@@ -28,6 +28,7 @@ KINDS = ("expressions", "words")
 LEVELS = (1, 2, 3)
 SPLITS = ("train", "test")
 LARGEST = 30
+LARGEST_OPERAND = 6
 HELD_OUT_SHARE = 0.2
 TRIES = 20_000
 OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
@@ -38,7 +39,7 @@ THINGS = (("apples", "bags"), ("books", "boxes"), ("cards", "packs"), ("coins", 
 
 @dataclass(frozen=True)
 class Expression:
-    """`numbers[0] operations[0] numbers[1] …`, all numbers from 1 to 9."""
+    """`numbers[0] operations[0] numbers[1] …`, all numbers from 1 to 6."""
 
     numbers: tuple[int, ...]
     operations: tuple[str, ...]
@@ -86,7 +87,7 @@ def in_words(expression: Expression, rng: random.Random) -> str:
 
 
 def _draw(kind: str, level: int, rng: random.Random) -> Expression:
-    numbers = tuple(rng.randint(1, 9) for _ in range(level + 2))
+    numbers = tuple(rng.randint(1, LARGEST_OPERAND) for _ in range(level + 2))
     if kind == "words":
         operations = (rng.choice("+-"), "*", *(rng.choice("+-") for _ in range(level - 1)))
     else:

@@ -13,7 +13,7 @@ import yaml
 
 from contracts.run_file import ROOT
 
-RUN = "openr1/qwen2.5-1.5b-instruct"
+RUN = "openr1/qwen2.5-math-7b"
 STEPS, CHECKPOINTS = 6, [3, 6]
 PARTS = ("Snakefile", "analysis", "config", "contracts", "envs", "eval", "profiles", "recipes", "workflows")
 
@@ -41,14 +41,14 @@ def copy(folder: Path) -> Path:
     for file in (folder / "recipes" / "openr1").glob("*.yaml"):
         if file.stem != RUN.split("/")[1]:
             file.unlink()
-    _edit(folder / "recipes" / "demo_model" / "demo_model.yaml", training__steps=30, training__warmup_steps=5)
+    _edit(folder / "recipes" / "demo_model" / "demo_model.yaml", training__steps=150, training__warmup_steps=10)
     _edit(
         folder / "recipes" / f"{RUN}.yaml",
         demo__steps=STEPS,
         demo__checkpoints=CHECKPOINTS,
         demo__batch={"prompts_per_update": 4, "samples_per_prompt": 8, "samples_per_device": 32},
-        demo__rollout__max_response_tokens=24,
-        demo__evaluation__override={"prompt": "r1-tags", "max_tokens": 24, "repeats": 2},
+        demo__rollout__max_response_tokens=40,
+        demo__evaluation__override={"prompt": "boxed", "max_tokens": 40, "repeats": 2},
     )
     datasets = folder / "recipes" / "tasks" / "datasets.yaml"
     datasets.write_text(datasets.read_text(encoding="utf-8").replace("rows: 4000", "rows: 200"), encoding="utf-8")

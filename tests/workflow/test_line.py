@@ -1,0 +1,124 @@
+"""The whole line for real, in miniature: from nothing to a report, killed on the way, and nothing done twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from contracts import tables
+from envs.build import folder as environment
+from tests.workflow import miniature
+
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+RUN_FOLDER = Path("results/demo/runs") / miniature.RUN / "seed-0"
+BENCHMARKS, PROBLEMS, REPEATS = ("arithmetic_expressions", "arithmetic_words"), 12, 2
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    for name in ("trl", "eval"):
+        if not (environment(name, "cpu") / ".stamp").is_file():
+            pytest.skip(f"environment {name} is not built; make test builds it")
+    yield miniature.copy(tmp_path_factory.mktemp("project"))
+
+
+def children(pid: int) -> list[int]:
+    """All descendants of a process."""
+    found, todo = [], [pid]
+    while todo:
+        parent = todo.pop()
+        try:
+            below = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        except OSError:
+            continue
+        found += map(int, below)
+        todo += map(int, below)
+    return found
+
+
+def kill_when(project: Path, target: str, ready: str, pattern: str) -> None:
+    """Start the workflow, wait until `pattern` below the work folder holds `ready`, and kill everything at once."""
+    process = miniature.start(project, target)
+    deadline = time.monotonic() + 600
+    try:
+        while not any(ready in file.read_text(errors="replace") for file in (project / "work").glob(pattern)):
+            assert process.poll() is None, (process.stdout.read() if process.stdout else "", "ended before it was killed")
+            assert time.monotonic() < deadline, f"{ready!r} never came"
+            time.sleep(0.05)
+    finally:
+        for pid in [*children(process.pid), process.pid]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        process.wait()
+
+
+def test_killed_in_training_and_in_generation_it_finishes_and_repeats_nothing(project: Path) -> None:
+    target = "results/demo/report/all/index.html"
+    first_checkpoint = f"demo/runs/{miniature.RUN}/seed-0/stage-1-*/train.log"
+    kill_when(project, target, "'completions/mean_length'", first_checkpoint)
+    kill_when(project, target, "problem_id", "demo/runs/**/samples/**/*.jsonl")
+    trained_at = (project / RUN_FOLDER / "stage-1/training_log.parquet").stat().st_mtime_ns
+    model_at = (project / "results/demo/models/demo/model.safetensors").stat().st_mtime_ns
+
+    status, output = miniature.snakemake(project, "reproduce_all")
+    assert status == 0, output
+    assert "rule train:" not in output and "rule base_model:" not in output, output
+    assert (project / RUN_FOLDER / "stage-1/training_log.parquet").stat().st_mtime_ns == trained_at
+    assert (project / "results/demo/models/demo/model.safetensors").stat().st_mtime_ns == model_at
+
+
+def test_the_training_log_has_every_step_once(project: Path) -> None:
+    log = tables.read(project / RUN_FOLDER / "training_log.parquet", tables.TRAINING_LOG).to_pydict()
+    assert log["step"] == list(range(1, miniature.STEPS + 1))
+    assert all(0 < seconds for seconds in log["wall_time"]) and log["wall_time"] == sorted(log["wall_time"])
+    assert set(log["run"]) == {f"{miniature.RUN}/seed-0"}
+    for column in ("reward_mean", "accuracy", "response_length_mean", "entropy", "grad_norm", "tokens_per_second"):
+        assert all(value == value and value is not None for value in log[column]), column
+
+
+def test_every_checkpoint_has_every_sample_once_and_is_graded_and_scored(project: Path) -> None:
+    scores = tables.read(project / RUN_FOLDER / "scores.parquet", tables.SCORE).to_pylist()
+    assert {(s["step"], s["benchmark"]) for s in scores} == {
+        (step, name) for step in (0, *miniature.CHECKPOINTS) for name in BENCHMARKS
+    }
+    for score in scores:
+        assert (score["n_problems"], score["k_repeats"]) == (PROBLEMS, REPEATS)
+        graded = pq.read_table(
+            project / RUN_FOLDER / f"graded/step-{score['step']}/{score['benchmark']}.parquet"
+        ).to_pylist()
+        assert len({(row["problem_id"], row["repeat"]) for row in graded}) == len(graded) == PROBLEMS * REPEATS
+        assert len({row["seed"] for row in graded}) == PROBLEMS * REPEATS
+        assert sum(row["verdict"] == "correct" for row in graded) == score["n_correct"]
+
+
+def test_a_score_can_be_followed_back_to_its_checkpoint(project: Path) -> None:
+    step = miniature.CHECKPOINTS[-1]
+    samples = json.loads(
+        (project / RUN_FOLDER / f"samples/step-{step}/{BENCHMARKS[0]}.parquet.provenance.json").read_text()
+    )
+    checkpoint = json.loads((project / RUN_FOLDER / f"checkpoints/step-{step}/provenance.json").read_text())
+    assert checkpoint["sha256"] in json.dumps(samples)
+    training = json.loads((project / RUN_FOLDER / "stage-1/training_log.parquet.provenance.json").read_text())
+    assert training["run_file"]["framework"] == "trl" and training["environment"]["environment"] == "trl"
+
+
+def test_the_report_is_there_and_asked_again_there_is_nothing_to_do(project: Path) -> None:
+    page = (project / "results/demo/report/all/index.html").read_text(encoding="utf-8")
+    assert miniature.RUN in page and "Held-out accuracy" in page
+    status, output = miniature.snakemake(project, "reproduce_all")
+    assert status == 0 and "Nothing to be done" in output, output
+
+
+def test_another_seed_is_another_run(project: Path) -> None:
+    status, output = miniature.snakemake(project, "-n", "evaluate", "--config", "seeds=[0,1]")
+    assert status == 0, output
+    assert "seed-1/scores.parquet" in output and "rule train:" in output and "seed-0/scores.parquet\n" not in output
