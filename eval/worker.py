@@ -108,7 +108,9 @@ def serve(
     writers = {name: partial_samples.Writer(Path(job["folders"][name])) for name in missing}
     facts = {
         "context_tokens": model.max_length,
-        "chat_template_sha256": hashlib.sha256((model.hf_chat_template or "").encode()).hexdigest(),
+        "chat_template_sha256": hashlib.sha256((model.hf_chat_template or "").encode()).hexdigest()
+        if model.protocol.chat_template
+        else None,
         "vllm_engine": {k: v for k, v in model.model_args.items() if k not in ("model", "seed") and v is not None},
     }
 
