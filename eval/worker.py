@@ -47,6 +47,8 @@ def end_with_supervisor() -> None:
 def quiet() -> None:
     """Keep the warnings of lm-eval and drop their chatter."""
     logging.getLogger("lm_eval").setLevel(logging.WARNING)
+    # Warns, before vLLM's own level holds, that Triton has no CPU backend.
+    logging.getLogger("vllm.triton_utils").setLevel(logging.ERROR)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
