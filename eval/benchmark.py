@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import yaml
 
 from contracts import tables
 from contracts.errors import UserError
@@ -27,10 +28,20 @@ def names() -> list[str]:
 
 
 def check_names(wanted: Iterable[str]) -> None:
-    """Raise UserError for a benchmark that there is not."""
+    """Raise UserError for a benchmark that there is not, or whose file lm-eval would pass over in silence."""
     for name in wanted:
         if name not in names():
             raise UserError(f"there is no benchmark '{name}' in eval/benchmarks; there are: {', '.join(names())}")
+        file = BENCHMARKS / f"{name}.yaml"
+        try:
+            content = yaml.load(
+                file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader
+            )  # which takes any !tag as text
+        except yaml.YAMLError as error:
+            raise UserError(f"{file} should be YAML and is not: {' '.join(str(error).split())}") from None
+        for key, value in {"include": "_base_yaml", "task": TASK_PREFIX + name}.items():
+            if not isinstance(content, dict) or content.get(key) != value:
+                raise UserError(f"{file} should say `{key}: {value}`, like the files beside it")
 
 
 def problems(data: Path, benchmark: str) -> pa.Table:

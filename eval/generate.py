@@ -11,6 +11,7 @@ again, with the same or another number of GPUs, it makes only what is missing.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.metadata
 import json
 import shutil
@@ -47,18 +48,30 @@ class Target:
         """Every (problem_id, repeat) that has to be there."""
         return partial_samples.expected(self.problems["problem_id"].to_pylist(), self.repeats)
 
+    def identity(self) -> dict[str, Any]:
+        """What tells these samples from others, for the provenance."""
+        protocol = self.protocol
+        return {
+            "run": self.run,
+            "step": self.step,
+            "benchmark": self.benchmark,
+            "protocol": {
+                **{"name": protocol.name, "source": protocol.source, "fallback": protocol.fallback},
+                **protocol.decoding(),
+            },
+            "repeats": self.repeats,
+            "settings_sha256": partial_samples.settings_hash(self.settings),
+        }
+
     def is_finished(self) -> bool:
         """Whether the output is there already, made under the same settings and complete."""
         record = self.output.with_name(f"{self.output.name}.provenance.json")
         if not (self.output.is_file() and record.is_file()):
             return False
-        made = json.loads(record.read_text())
-        same = (
-            made.get("settings_sha256") == partial_samples.settings_hash(self.settings)
-            and made.get("run") == self.run
-            and made.get("protocol", {}).get("name") == self.protocol.name
-        )
-        return same and pq.read_metadata(self.output).num_rows == len(self.expected())
+        made, wanted = json.loads(record.read_text()), json.loads(json.dumps(self.identity()))
+        if any(made.get(key) != value for key, value in wanted.items()):
+            return False
+        return pq.read_metadata(self.output).num_rows == len(self.expected())
 
 
 def parse_checkpoints(values: list[str]) -> dict[int, Path]:
@@ -177,22 +190,12 @@ def write(target: Target, facts: dict[str, Any]) -> None:
         )
     provenance.write(
         target.output,
-        run=target.run,
-        step=target.step,
-        benchmark=target.benchmark,
+        **target.identity(),
         checkpoint=str(target.checkpoint),
         model_sha256=target.settings["model"],
         task_sha256=target.settings["task"],
-        protocol={
-            "name": protocol.name,
-            "source": protocol.source,
-            **protocol.decoding(),
-            "fallback": protocol.fallback,
-        },
         prompt=dict(zip(("system", "user"), target.settings["prompt"], strict=True)),
-        repeats=target.repeats,
         seed={"base": target.settings["seed"], "rule": "sha256 of (base, benchmark, problem_id, repeat), 31 bits"},
-        settings_sha256=partial_samples.settings_hash(target.settings),
         requested=len(keys),
         delivered=len(samples),
         finish_reasons={reason: reasons.count(reason) for reason in sorted(set(reasons))},
@@ -249,8 +252,10 @@ def main() -> None:
         for target in wanted:
             write(target, facts)
         # Only now, when all tables are there: Snakemake deletes those of a job that fails, and the work must then do.
-        for step in {target.folder.parent for target in wanted}:
-            shutil.rmtree(step, ignore_errors=True)
+        for target in wanted:
+            shutil.rmtree(target.folder, ignore_errors=True)
+            with contextlib.suppress(OSError):  # not empty: samples of another protocol
+                target.folder.parent.rmdir()
     print(f"generate: {len(wanted)} tables in {time.monotonic() - started:.0f} s", file=sys.stderr)
 
 

@@ -146,6 +146,8 @@ def run(make_plan: Callable[[], dict[str, Any]], work: Path, line: ProgressLine,
                 "were made are kept for the next try"
             )
         if not any(statuses):
+            for file in (plan_file, *work.glob("heartbeat-*")):
+                file.unlink()
             return
         # A negative status is a signal: the kernel's SIGKILL is how a process ends that took too much memory.
         size = plan["engine"].get("max_num_seqs") or FIRST_BATCH

@@ -97,9 +97,7 @@ class CrossZeroVLLM(VLLM):
         `prompt_too_long`. One that leaves less room than the protocol's max_tokens gets what room there is.
         """
         tokens = self._tokens_of({request.prompt for request in requests})
-        vocabulary = self.tokenizer.get_vocab()
-        stop_token_ids = [vocabulary[text] for text in self.protocol.stop if text in vocabulary]
-        stop = [text for text in self.protocol.stop if text not in vocabulary]
+        stop, stop_token_ids = self._stops()
         fit, samplings, unfit = [], [], []
         for request in requests:
             prompt = tokens[request.prompt]
@@ -170,6 +168,13 @@ class CrossZeroVLLM(VLLM):
         del self.model
         gc.collect()
         cleanup_dist_env_and_memory()
+
+    def _stops(self) -> tuple[list[str], list[int]]:
+        """The protocol's stops as texts and as tokens; a token that the model has no output for cannot come."""
+        vocabulary, outputs = self.tokenizer.get_vocab(), self.model.llm_engine.model_config.get_vocab_size()
+        tokens = {text: vocabulary[text] for text in self.protocol.stop if text in vocabulary}
+        texts = [text for text in self.protocol.stop if text not in tokens]
+        return texts, [token for token in tokens.values() if token < outputs]
 
     def _tokens_of(self, prompts: set[str]) -> dict[str, list[int]]:
         texts = sorted(prompts)

@@ -47,6 +47,8 @@ def end_with_supervisor() -> None:
 def quiet() -> None:
     """Keep the warnings of lm-eval and drop their chatter."""
     logging.getLogger("lm_eval").setLevel(logging.WARNING)
+    # Warns, before vLLM's own level holds, that Triton has no CPU backend.
+    logging.getLogger("vllm.triton_utils").setLevel(logging.ERROR)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -108,7 +110,9 @@ def serve(
     writers = {name: partial_samples.Writer(Path(job["folders"][name])) for name in missing}
     facts = {
         "context_tokens": model.max_length,
-        "chat_template_sha256": hashlib.sha256((model.hf_chat_template or "").encode()).hexdigest(),
+        "chat_template_sha256": hashlib.sha256((model.hf_chat_template or "").encode()).hexdigest()
+        if model.protocol.chat_template
+        else None,
         "vllm_engine": {k: v for k, v in model.model_args.items() if k not in ("model", "seed") and v is not None},
     }
 

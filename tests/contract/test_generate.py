@@ -204,8 +204,8 @@ def status(pid):
 
 def test_a_killed_worker_is_tried_again_with_smaller_batches(place, tmp_path):
     words = command(
-        place, tmp_path / "work", tmp_path / "out", "--max-num-seqs", "16", "--set", "max_tokens=300",
-        benchmarks=BENCHMARKS[:1],
+        place, tmp_path / "work", tmp_path / "out", "--max-num-seqs", "16", "--protocol", "report",
+        "--set", "chat_template=false", "--set", "max_tokens=300", benchmarks=BENCHMARKS[:1],
     )  # fmt: skip
     process = start(words)
     wait_for(lambda: made_so_far(tmp_path / "work") > 5, process)
@@ -214,7 +214,11 @@ def test_a_killed_worker_is_tried_again_with_smaller_batches(place, tmp_path):
     _, said = process.communicate()
     assert process.returncode == 0, said
     assert "again, 8 at a time" in said
-    assert len(keys_of(tmp_path / "out/step-0/arithmetic_expressions.parquet")) == 120
+    rows = pq.read_table(tmp_path / "out/step-0/arithmetic_expressions.parquet").to_pylist()
+    assert len(rows) == 120
+    assert rows[0]["prompt"].endswith("within \\boxed{}.\n\nWhat is 0+0?"), "without the chat template"
+    assert len({row["completion"] for row in rows if row["problem_id"] == "p3"}) == 1, "greedy"
+    assert [path.name for path in (tmp_path / "work").iterdir()] == [".lock"], "finished work is cleared away"
 
 
 def test_an_engine_that_cannot_start_is_an_error_and_not_a_stall(place, tmp_path):

@@ -27,11 +27,24 @@ def test_all_benchmarks_are_there():
     assert real | generated <= set(benchmark.names())
 
 
-def test_each_file_is_the_task_of_its_name():
-    for name in benchmark.names():
-        lines = (benchmark.BENCHMARKS / f"{name}.yaml").read_text().splitlines()
-        assert f"task: {benchmark.TASK_PREFIX}{name}" in lines
-        assert "include: _base_yaml" in lines
+def test_all_files_are_in_order():
+    benchmark.check_names(benchmark.names())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("task: crosszero_mine", "include: _base_yaml"),
+        ("include: _base_yaml\ntask: mine", "task: crosszero_mine"),
+        ("include: [", "YAML"),
+        ("just text", "include"),
+    ],
+)
+def test_a_file_that_lm_eval_would_pass_over(tmp_path, monkeypatch, text, said):
+    (tmp_path / "mine.yaml").write_text(text)
+    monkeypatch.setattr(benchmark, "BENCHMARKS", tmp_path)
+    with pytest.raises(UserError, match=said):
+        benchmark.check_names(["mine"])
 
 
 def test_an_unknown_benchmark_is_answered_with_the_known_ones():
