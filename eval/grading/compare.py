@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from contracts import tables
-from contracts.errors import run_command
+from contracts.errors import UserError, run_command
 from eval.grading.grade import GRADERS, Grade, Item, grade
+from eval.importers.formats import json_lines
 
 CLASSES = (
     ("bad gold", "the gold answer cannot be read"),
     ("time-out", "no verdict within the deadline"),
     ("last number", "nothing is boxed; the last number was taken for the answer"),
+    ("scientific notation", "`1e-5`, which is read as 1·e - 5 if not looked for"),
     ("matrix", "a matrix or column vector, whose cells one grader does not compare"),
     ("text or unit", "words or a unit in one of the two, which one grader drops"),
     ("percent or factor 100", "one is a hundred times the other"),
@@ -65,8 +67,12 @@ def classify(gold: str, grades: Mapping[str, Grade]) -> str:
     if expected and found:
         if any(abs(found / expected - factor) < 1e-3 * factor for factor in (100, 0.01)):
             return "percent or factor 100"
+        if re.fullmatch(r"[-+]?[\d.]+[eE][-+]?\d+", gold.strip()):
+            return "scientific notation"
         if abs(found / expected - 1) < 1e-3:
             return "rounding"
+    if re.fullmatch(r"[-+]?[\d.]+[eE][-+]?\d+", gold.strip()):
+        return "scientific notation"
     if "matrix" in gold + answer:
         return "matrix"
     if any(re.search(r"\\(text|mathrm|mbox)|\\circ|[a-z]{4}", re.sub(r"\\[a-z]+", "", text)) or "\\text" in text
@@ -78,13 +84,18 @@ def classify(gold: str, grades: Mapping[str, Grade]) -> str:
 
 
 def compare(
-    benchmark: str, rows: Sequence[Mapping[str, Any]], *, deadline_s: float = 5.0
+    benchmark: str,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    recorded: Sequence[bool] | None = None,
+    deadline_s: float = 5.0,
 ) -> tuple[dict[str, float], list[Disagreement], dict[str, list[Grade]]]:
     """Score per grader (percent correct), the disagreements on being right, and all grades.
 
     Args:
         benchmark: named in the disagreements.
         rows: with problem_id, completion, gold, and if known finish_reason, task, meta.
+        recorded: what another grader said of the same completions.
         deadline_s: seconds for one pair.
     """
     items = [
@@ -101,8 +112,11 @@ def compare(
         ours = {name: results[index] for name, results in grades.items()}
         # `strict` differs whenever an answer is written otherwise: that is its band, not a disagreement to look at
         judged = {ours[name].verdict == "correct" for name in ("math-verify", "qwen-rules")}
+        verdicts = {name: result.verdict for name, result in ours.items()}
+        if recorded is not None:
+            judged.add(recorded[index])
+            verdicts["recorded"] = "correct" if recorded[index] else "wrong"
         if len(judged) > 1:
-            verdicts = {name: result.verdict for name, result in ours.items()}
             answer = next((result.answer for result in ours.values() if result.answer is not None), "")
             kind = classify(row["gold"], ours)
             found.append(Disagreement(benchmark, str(row["problem_id"]), row["gold"], answer, verdicts, kind))
@@ -127,14 +141,18 @@ def markdown(rows: Sequence[tuple[str, int, Mapping[str, float], float | None]],
     kinds = Counter(one.kind for one in found)
     lines += [
         "",
-        f"math-verify and qwen-rules disagree on {len(found)} completions:",
+        f"math-verify, qwen-rules (and what was recorded) disagree on {len(found)} completions:",
         "",
         "| class | meaning | number |",
     ]
     lines += ["|---|---|---|", *(f"| {kind} | {text} | {kinds[kind]} |" for kind, text in CLASSES if kinds[kind])]
-    lines += ["", "| benchmark | problem | gold | answer | math-verify | qwen-rules | class |", "|---" * 7 + "|"]
+    lines += [
+        "",
+        "| benchmark | problem | gold | answer | math-verify | qwen-rules | recorded | class |",
+        "|---" * 8 + "|",
+    ]
     for one in found:
-        verdicts = f"{one.verdicts['math-verify']} | {one.verdicts['qwen-rules']}"
+        verdicts = " | ".join(one.verdicts.get(name, "") for name in ("math-verify", "qwen-rules", "recorded"))
         answers = f"{_cell(one.gold)} | {_cell(one.answer)}"
         lines.append(f"| {one.benchmark} | {one.problem_id} | {answers} | {verdicts} | {one.kind} |")
     return "\n".join(lines) + "\n"
@@ -147,14 +165,24 @@ def main() -> None:
         "--samples", type=Path, nargs="+", required=True, help="sample tables (eval.importers makes them)"
     )
     parser.add_argument("--published", default="{}", help='JSON, the scores published of them: {"gsm8k": 84.8}')
+    parser.add_argument(
+        "--recorded", type=Path, nargs="+", help="the harness's own files (qwen-math), in the same order: its verdicts"
+    )
     parser.add_argument("--output", type=Path, required=True, help="the report to write (Markdown)")
     arguments = parser.parse_args()
     published = json.loads(arguments.published)
     rows, found = [], []
-    for path in arguments.samples:
+    if arguments.recorded and len(arguments.recorded) != len(arguments.samples):
+        raise UserError(f"--recorded should name {len(arguments.samples)} files, one for each of --samples")
+    for index, path in enumerate(arguments.samples):
         samples = tables.read(path, tables.SAMPLE).to_pylist()
         benchmark = samples[0]["benchmark"]
-        scores, disagreements, _ = compare(benchmark, samples)
+        recorded = None
+        if arguments.recorded:
+            recorded = [bool(score) for row in json_lines(arguments.recorded[index]) for score in row["score"]]
+            if len(recorded) != len(samples):
+                raise UserError(f"{arguments.recorded[index]} should hold {len(samples)} scores, not {len(recorded)}")
+        scores, disagreements, _ = compare(benchmark, samples, recorded=recorded)
         rows.append((benchmark, len(samples), scores, published.get(benchmark)))
         found += disagreements
     arguments.output.parent.mkdir(parents=True, exist_ok=True)

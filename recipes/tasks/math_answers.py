@@ -18,6 +18,7 @@ _INVISIBLE = {"Cc", "Cf"}  # NUL bytes, right-to-left marks, zero-width spaces
 _SPACING = re.compile(r"\\left(?![a-zA-Z])|\\right(?![a-zA-Z])|(?<!\\)\\[,;:! ]|\\q?quad(?![a-zA-Z])|~")
 _FRACTION = re.compile(r"\\[dt]frac(?![a-zA-Z])")
 _SHORT_FRACTION = re.compile(r"\\frac\s*(\d)\s*(\d)")
+_ONE_TOKEN = re.compile(r"([_^])\{(\w)\}")
 _SPACE = re.compile(r"(?<![a-zA-Z0-9])\s+|\s+(?![a-zA-Z0-9])")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:(?:,|\{,\})\d{3})+(?:\.\d+)?")
 _INTEGER = re.compile(r"([-+]?)0*(\d+)(?:\.0*)?")
@@ -31,7 +32,7 @@ def normalise(answer: str) -> str:
     Strips invisible characters, math delimiters around the whole, spacing commands, `\left` and `\right`, white space
     that separates nothing, a full stop at the end; writes `\dfrac`, `\tfrac` and `\frac12` as `\frac{1}{2}`-style,
     typographic minus signs as `-`, `1e-5` as a power of ten, and integers without separators, leading
-    zeros or a zero fraction.
+    zeros or a zero fraction; drops the braces of a subscript or exponent of one character.
     """
     text = "".join(c if unicodedata.category(c) not in _INVISIBLE else " " * c.isspace() for c in answer)
     text = text.replace("−", "-").replace("–", "-").strip().rstrip(".").strip()
@@ -42,6 +43,7 @@ def normalise(answer: str) -> str:
             break
     text = _FRACTION.sub(r"\\frac", _SPACING.sub("", text))
     text = _SPACE.sub("", _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", text))
+    text = _ONE_TOKEN.sub(r"\1\2", text)
     if _THOUSANDS.fullmatch(text):
         text = text.replace("{,}", "").replace(",", "")
     if scientific := _SCIENTIFIC.fullmatch(text):

@@ -119,31 +119,10 @@ def test_closed_forms_evaluate_what_was_built(pair):
     assert found is None or abs(Fraction(found[0]) - value) <= Fraction(1, 10**20) * max(1, abs(value))
 
 
-PIECES = [
-    "\\boxed{",
-    "\\boxed",
-    "{",
-    "}",
-    "\\{",
-    "\\frac",
-    "\\sqrt",
-    "^",
-    "9",
-    "1,000",
-    ".",
-    "-",
-    "</think>",
-    "<think>",
-    "<answer>",
-    "</answer>",
-    "Answer:",
-    "####",
-    "$",
-    "\\",
-    "x",
-    "\\text{",
-    "…",
-] + ["\n", " ", "\x00", "\u202e", "\ud800"]
+WORDS = (
+    r"\boxed{ \boxed { } \{ \frac \sqrt ^ 9 1,000 . - </think> <think> <answer> </answer> Answer: #### $ \ x \text{ …"
+)
+PIECES = [*WORDS.split(" "), "\n", " ", "\x00", "\u202e", "\ud800"]
 LATEX = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 
 
