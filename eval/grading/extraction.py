@@ -100,7 +100,7 @@ def _answer_line(text: str) -> Extraction:
     line = None
     for match in _ANSWER_LINE.finditer(text):
         line = (match[1] or match[2]).strip(" *\t\r") or line
-    return Extraction(line.removesuffix(".") if line else None)
+    return Extraction((line.removesuffix(".").strip() or None) if line else None)
 
 
 FALLBACKS: dict[str, Callable[[str], Extraction]] = {

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from eval.grading import qwen_rules
 from recipes.tasks import math_answers
 
-JUDGES: dict[str, Callable[[str, str, dict[str, Any] | None], str]] = {"math-verify": math_answers.judge}
+JUDGES: dict[str, Callable[[str, str, dict[str, Any] | None], str]] = {
+    "math-verify": math_answers.judge,
+    "qwen-rules": qwen_rules.judge,
+}
 
 
 def warm_up() -> None:

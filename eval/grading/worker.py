@@ -1,9 +1,9 @@
 """A worker that judges pairs in a forked child, which it kills when one pair passes its deadline.
 
-Run by eval.grading.workers as `python -m eval.grading.worker`: JSON requests on standard input, each after its
-length (8 bytes, little endian), and one JSON reply per line on standard output. The judges are imported once, here; a
-child that was killed is replaced by another fork in milliseconds. The child has bounded memory, cannot write files, and
-dies with its parent.
+Run by eval.grading.workers as `python -m eval.grading.worker`: JSON requests on standard input, each after its length
+(8 bytes, little endian), and one JSON reply per line on standard output. The judges are imported once, here; a child
+that was killed is replaced by another fork in milliseconds. The child has bounded memory, cannot write files, and dies
+with its parent.
 """
 
 from __future__ import annotations

@@ -150,8 +150,8 @@ def test_mistakes_are_named():
 def test_tolerances_and_units():
     assert verdict("1.6", "\\boxed{1.57}") == "wrong"
     assert verdict("1.6", "\\boxed{1.57}", meta={"relative_tolerance": 0.05}) == "correct"
-    assert verdict("22.6", "\\boxed{22.55}", meta=json.dumps({"error": "1e-1"})) == "correct"
-    assert verdict("22.6", "\\boxed{22.8}", meta={"error": "1e-1"}) == "wrong"
+    assert verdict("22.6", "\\boxed{22.55}", meta=json.dumps({"tolerance": 0.1})) == "correct"
+    assert verdict("22.6", "\\boxed{22.8}", meta={"tolerance": 0.1}) == "wrong"
     assert verdict("90", "\\boxed{90^{\\circ}}", meta={"unit": "^{\\circ}"}) == "correct"
 
 

@@ -1,0 +1,152 @@
+"""Countdown, Knights and Knaves, and closed forms: by hand and by fuzzing; nothing that a model writes is run."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts import tables
+from eval.grading import Item, grade
+from eval.grading.extraction import FALLBACKS, extract
+from recipes.tasks import closed_forms, countdown, knights_knaves, math_answers
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("98 - (44 + 19 - 44)", "wrong"),  # 44 twice, 35 not at all
+        ("44 + 19 + 35", "correct"),
+        ("(44+19)+35", "correct"),
+        ("35 × 44 ÷ 19", "wrong"),
+        ("44 + 19 + 35 = 98", "format_error"),
+        ("44 + 54", "wrong"),
+        ("44 / (19 - 19) + 35", "wrong"),
+        ("44 ** 19", "format_error"),
+        ("__import__('os').system('true')", "format_error"),
+        ("(" * 200 + "44" + ")" * 200, "format_error"),
+        ("-" * 290 + "98", "wrong"),
+        ("9" * 13, "format_error"),
+        ("", "format_error"),
+    ],
+)
+def test_countdown(expression, expected):
+    assert countdown.verify(expression, [44, 19, 35], 98) == expected
+
+
+@st.composite
+def expressions(draw, depth=3):
+    """An expression and its exact value, built together."""
+    if depth == 0 or draw(st.booleans()):
+        number = draw(st.integers(0, 99))
+        return str(number), Fraction(number)
+    (left, a), (right, b) = draw(expressions(depth - 1)), draw(expressions(depth - 1))
+    operator = draw(st.sampled_from("+-*/" if b else "+-*"))
+    value = {"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else None}[operator]
+    return f"({left}) {operator} ({right})", value
+
+
+@settings(max_examples=1000)
+@given(expressions())
+def test_countdown_evaluates_what_was_built(pair):
+    text, value = pair
+    if len(text) <= countdown.LONGEST:
+        assert countdown.evaluate(text)[0] == value
+
+
+@settings(max_examples=3000)
+@given(st.text(alphabet="0123456789+-*/() ^=.e_'×", max_size=60))
+def test_countdown_takes_any_text(text):
+    assert countdown.verify(text, [1, 2, 3], 6) in ("correct", "wrong", "format_error")
+
+
+def test_knights_and_knaves():
+    names, knights = ["Zoey", "Noah"], [True, False]
+    judge = lambda text: knights_knaves.verify(text, names, knights)  # noqa: E731
+    assert judge("(1) Zoey is a knight\n(2) Noah is a knave") == "correct"
+    assert judge("noah is a KNAVE and ZOEY is a knight.") == "correct"
+    assert judge("(1) Zoey is a knave\n(2) Noah is a knave") == "wrong"
+    assert judge("(1) Zoey is a knight") == "format_error"
+    assert judge("Zoey is a knight, Noah is a knave, Noah is a knight") == "format_error"
+    assert judge("Zoey is a knight, Noah is a knave, Ella is a knave") == "format_error"
+    assert judge("Zoey is a knight " * 1000) == "format_error"
+
+
+def test_tagged_tasks_through_grade():
+    meta = {"nums": [1, 2, 3]}
+    cases = {
+        "<think>1+2</think><answer>1 + 2 + 3</answer>": "correct",
+        "<answer>1 + 2 + 3</answer></think> hm <answer>3 - 2 + 1</answer>": "wrong",
+        "<answer>1 + 2 + 3": "format_error",
+        "the answer is 1 + 2 + 3": "format_error",
+    }
+    results = grade([Item("countdown", "6", text, "stop", meta) for text in cases])
+    assert [result.verdict for result in results] == list(cases.values())
+    assert grade([Item("countdown", "6", "<answer>1 +", "length", meta)])[0].verdict == "truncated"
+    assert grade([Item("countdown", "six", "<answer>1 + 2</answer>", "stop", meta)])[0].verdict == "ungradable"
+    people = {"names": ["Zoey"], "knights": [True]}
+    item = Item("knights_knaves", "", "<answer>(1) Zoey is a knight</answer>", "stop", people)
+    assert grade([item])[0].verdict == "correct"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("\\frac{1+\\sqrt{5}}{2}", (1 + math.sqrt(5)) / 2),
+        ("-2^2", -4),
+        ("2\\sqrt{3}", 2 * math.sqrt(3)),
+        ("\\sqrt[3]{8}", 2),
+        ("2\\pi/3", 2 * math.pi / 3),
+        ("10^{18}+1-10^{18}", 1),
+        ("3\\cdot10^{-2}", 0.03),
+    ],
+)
+def test_closed_forms(text, value):
+    assert float(closed_forms.values(text)[0]) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["1\\frac{1}{2}", "2^{1000}", "1/0", "(-8)^{1/3}", "x", "9^9^9", "", "1 2", "{" * 300])
+def test_what_is_no_closed_form(text):
+    assert closed_forms.values(text) is None
+
+
+@settings(max_examples=500)
+@given(expressions())
+def test_closed_forms_evaluate_what_was_built(pair):
+    text, value = pair
+    found = closed_forms.values(text.replace(" ", ""))
+    assert found is None or abs(Fraction(found[0]) - value) <= Fraction(1, 10**20) * max(1, abs(value))
+
+
+WORDS = (
+    r"\boxed{ \boxed { } \{ \frac \sqrt ^ 9 1,000 . - </think> <think> <answer> </answer> Answer: #### $ \ x \text{ …"
+)
+PIECES = [*WORDS.split(" "), "\n", " ", "\x00", "\u202e", "\ud800"]
+LATEX = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
+
+
+@settings(max_examples=3000, deadline=500)
+@given(LATEX, st.sampled_from(sorted(FALLBACKS)), st.booleans())
+def test_extraction_takes_any_text(text, fallback, several):
+    found = extract(text, fallback, several=several)
+    assert found.answer is None or found.answer.strip()
+    if found.answer is not None:
+        math_answers.compare_exactly(found.answer, "7")
+        assert math_answers.compare_exactly(found.answer, found.answer) is True
+
+
+@settings(max_examples=2000, deadline=500)
+@given(LATEX, st.text(alphabet="0123456789abcxyz+-*/^_ ", min_size=1, max_size=20).filter(str.strip), LATEX)
+def test_the_last_complete_box_is_found(before, answer, after):
+    after = after.replace("}", "").replace("\\boxed", "").replace("</think>", "").rstrip("\\")
+    before = before.rstrip("\\")
+    assert extract(f"{before} \\boxed{{{answer}}} {after}").answer == answer.strip()
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(LATEX, LATEX), min_size=20, max_size=20))
+def test_grading_takes_any_text(pairs):
+    results = grade([Item("math", gold, f"\\boxed{{{text}}}", "stop") for gold, text in pairs], deadline_s=2.0)
+    assert all(result.verdict in tables.VERDICTS for result in results)
