@@ -74,7 +74,7 @@ def completion(expression: arithmetic.Expression, tags: bool, mixture: Mixture, 
 
 
 def examples(prompts: list[dict[str, str | None]], mixture: Mixture, seed: int) -> Iterator[dict[str, object]]:
-    """Conversational prompt-completion examples (TRL's format) without end: prompts in turn, kinds and levels alike often.
+    """Conversational prompt-completion examples (TRL's format) without end; kinds and levels alike often.
 
     Args:
         prompts: entries of recipes/prompts.yaml; one whose system message names the tag <think> asks for tags.
@@ -97,5 +97,3 @@ def examples(prompts: list[dict[str, str | None]], mixture: Mixture, seed: int) 
                 "prompt": [*messages, {"role": "user", "content": question}],
                 "completion": [{"role": "assistant", "content": text}],
             }
-
-

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import ROOT
-from envs.build import folder as environment
 from envs.build import python
 from tests.workflow import miniature
 
@@ -90,11 +89,10 @@ def test_no_network(project: Path) -> None:
 def test_a_checkpoint_without_weights(project: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     problems = "results/demo/data/train/arithmetic.parquet"
+    words = ["--run", miniature.RUN, "--scale", "demo", "--seed", "0", "--problems", problems, "--model", tmp_path]
+    words += ["--work", tmp_path / "work", "--output", tmp_path / "log.parquet"]
     done = subprocess.run(
-        [
-            python("base"), "-m", "recipes.frameworks", "train", "--run", miniature.RUN, "--scale", "demo", "--seed", "0",
-            "--problems", problems, "--model", tmp_path, "--work", tmp_path / "work", "--output", tmp_path / "log.parquet",
-        ],
+        [python("base"), "-m", "recipes.frameworks", "train", *words],
         cwd=project, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode != 0

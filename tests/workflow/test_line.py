@@ -49,7 +49,10 @@ def kill_when(project: Path, target: str, ready: str, pattern: str) -> None:
     deadline = time.monotonic() + 600
     try:
         while not any(ready in file.read_text(errors="replace") for file in (project / "work").glob(pattern)):
-            assert process.poll() is None, (process.stdout.read() if process.stdout else "", "ended before it was killed")
+            assert process.poll() is None, (
+                process.stdout.read() if process.stdout else "",
+                "ended before it was killed",
+            )
             assert time.monotonic() < deadline, f"{ready!r} never came"
             time.sleep(0.05)
     finally:
@@ -63,9 +66,10 @@ def kill_when(project: Path, target: str, ready: str, pattern: str) -> None:
 
 def test_killed_in_training_and_in_generation_it_finishes_and_repeats_nothing(project: Path) -> None:
     target = "results/demo/report/all/index.html"
-    first_checkpoint = f"demo/runs/{miniature.RUN}/seed-0/stage-1-*/train.log"
-    kill_when(project, target, "'completions/mean_length'", first_checkpoint)
-    kill_when(project, target, "problem_id", "demo/runs/**/samples/**/*.jsonl")
+    stage = f"demo/runs/{miniature.RUN}/seed-0/stage-1-*"
+    kill_when(project, target, "global_step", f"{stage}/native/checkpoint-3/trainer_state.json")
+    kill_when(project, target, "problem_id", f"demo/runs/{miniature.RUN}/seed-0/samples/**/*.jsonl")
+    assert "going on from step 3" in (project / f"logs/demo/train/{miniature.RUN}/seed-0/stage-1.log").read_text()
     trained_at = (project / RUN_FOLDER / "stage-1/training_log.parquet").stat().st_mtime_ns
     model_at = (project / "results/demo/models/demo/model.safetensors").stat().st_mtime_ns
 
@@ -79,7 +83,7 @@ def test_killed_in_training_and_in_generation_it_finishes_and_repeats_nothing(pr
 def test_the_training_log_has_every_step_once(project: Path) -> None:
     log = tables.read(project / RUN_FOLDER / "training_log.parquet", tables.TRAINING_LOG).to_pydict()
     assert log["step"] == list(range(1, miniature.STEPS + 1))
-    assert all(0 < seconds for seconds in log["wall_time"]) and log["wall_time"] == sorted(log["wall_time"])
+    assert all(seconds > 0 for seconds in log["wall_time"]) and log["wall_time"] == sorted(log["wall_time"])
     assert set(log["run"]) == {f"{miniature.RUN}/seed-0"}
     for column in ("reward_mean", "accuracy", "response_length_mean", "entropy", "grad_norm", "tokens_per_second"):
         assert all(value == value and value is not None for value in log[column]), column
