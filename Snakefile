@@ -27,6 +27,7 @@ include: "workflows/report.smk"
 localrules:
     help,
     reproduce_all,
+    grade,
     evaluate,
     report,
     check_recipes,
@@ -51,6 +52,11 @@ for recipe in RECIPES:
 rule report:
     input:
         f"{R}/report/all/index.html",
+
+
+rule grade:
+    input:
+        [f"{R}/runs/{run_id}/graded" for run_id in RUN_IDS],
 
 
 rule evaluate:

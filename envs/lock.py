@@ -38,7 +38,7 @@ def main() -> None:
     names = sys.argv[1:] or sorted(folder.name for folder in ENVS.iterdir() if (folder / "requirements.in").is_file())
     try:
         for name in names:
-            for device in ("cpu", "cuda") if (ENVS / name / "cuda.in").is_file() else ("cpu",):
+            for device in ("cpu", "cuda"):
                 lock(name, device)
     except BuildError as error:
         sys.exit(f"envs/lock.py: {error}")

@@ -2,7 +2,7 @@
 # a run, because importing vLLM costs more than a small evaluation; finished samples stay in the work folder.
 
 
-rule generate:
+rule generate_samples:
     input:
         lambda wildcards: stamp("eval", run_of(wildcards).device),
         checkpoints=checkpoints_of,
@@ -38,7 +38,7 @@ rule generate:
         " 2>&1 | tee -a {log}"
 
 
-rule grade:
+rule grade_samples:
     input:
         lambda wildcards: stamp("eval", run_of(wildcards).device),
         samples=f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/samples",
@@ -59,7 +59,7 @@ rule grade:
         " --output {output} > {log} 2>&1"
 
 
-rule score:
+rule score_run:
     input:
         graded=f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/graded",
         problems=benchmark_tables,

@@ -17,6 +17,7 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
 
   snakemake reproduce_all        train, evaluate and report every run of the configuration
   snakemake reproduce_<recipe>   the same for one recipe, such as reproduce_openr1
+  snakemake grade                the verdict on every stored sample; no GPU
   snakemake evaluate             the scores of every checkpoint, without the report
   snakemake report               tables, figures and page from what is there, making what is missing
   snakemake check_recipes        let each framework's own parser read every run at both scales; no GPU

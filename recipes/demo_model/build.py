@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,33 @@ def in_batches_of_similar_length(rows: list[Any], batch: int, seed: int, window:
     return ordered
 
 
+def progress_callback() -> Any:
+    """A trainer callback that prints step, loss and time left in one line."""
+    from transformers import TrainerCallback
+
+    class Progress(TrainerCallback):
+        def __init__(self) -> None:
+            self.started = time.monotonic()
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
+            if logs and "loss" in logs:
+                left = (time.monotonic() - self.started) / state.global_step * (state.max_steps - state.global_step)
+                loss = float(logs["loss"])
+                print(
+                    f"demo model: step {state.global_step}/{state.max_steps}, loss {loss:.2f}, {left:.0f} s left",
+                    flush=True,
+                )
+
+    return Progress()
+
+
 def build(output: Path) -> None:
     """Train the model that demo_model.yaml describes and write it in Hugging Face format to `output`."""
     import datasets
     import torch
     from datasets import Dataset
     from transformers import Qwen2Config, Qwen2ForCausalLM
+    from transformers.trainer_callback import PrinterCallback
     from trl import SFTConfig, SFTTrainer
 
     datasets.disable_progress_bars()
@@ -92,7 +114,7 @@ def build(output: Path) -> None:
             warmup_steps=training["warmup_steps"],
             adam_beta2=0.98,
             train_sampling_strategy="sequential",
-            logging_steps=50,
+            logging_steps=100,
             disable_tqdm=True,
             save_strategy="no",
             report_to="none",
@@ -100,6 +122,8 @@ def build(output: Path) -> None:
             dataloader_pin_memory=False,
         ),
     )
+    trainer.remove_callback(PrinterCallback)
+    trainer.add_callback(progress_callback())
     result = trainer.train()
     output.mkdir(parents=True, exist_ok=True)
     print(f"demo model: trained in {result.metrics['train_runtime']:.0f} s, mean loss {result.training_loss:.2f}")

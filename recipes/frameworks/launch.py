@@ -20,6 +20,7 @@ from recipes.frameworks.adapter import Command
 
 PROGRESS_SECONDS = 5.0
 QUIET_SECONDS = 1800.0  # without a line of output, the trainer is taken for hung
+WATCH_SECONDS = 10.0
 LAST_LINES = 25
 
 
@@ -52,7 +53,7 @@ def run(command: Command, *, log: Path, steps: int, name: str) -> None:
         finished = threading.Event()
 
         def watch() -> None:
-            while not finished.wait(10):
+            while not finished.wait(WATCH_SECONDS):
                 if time.monotonic() - last_output > QUIET_SECONDS:
                     ended_by_us.append(f"printed nothing for {QUIET_SECONDS / 60:.0f} minutes and was ended")
                     _end(process)

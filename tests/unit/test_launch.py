@@ -1,0 +1,114 @@
+"""Launching a trainer: here small real processes that behave as trainers do when something goes wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from contracts.errors import UserError
+from contracts.run_file import ROOT
+from recipes.frameworks import launch
+from recipes.frameworks.__main__ import check_log
+from recipes.frameworks.adapter import Command
+from recipes.frameworks.trl import _step_metrics
+
+pytestmark = pytest.mark.slow
+
+
+def trainer(script: str) -> Command:
+    return Command([sys.executable, "-c", script], progress=_step_metrics)
+
+
+def test_progress_is_one_line_a_step_and_the_output_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = "print({'loss': '0.1', 'reward': '0.5', 'completions/mean_length': '31'}); print('saved')"
+    launch.run(trainer(script), log=tmp_path / "train.log", steps=1, name="r/x")
+    assert "r/x: step 1/1, reward 0.5, length 31" in capsys.readouterr().out
+    assert "saved" in (tmp_path / "train.log").read_text()
+
+
+@pytest.mark.parametrize("key", ["loss", "reward"])
+def test_a_loss_or_reward_that_is_not_a_number_ends_the_run(tmp_path: Path, key: str) -> None:
+    values = {"loss": "0.1", "reward": "0.5", key: "nan"}
+    script = f"import time; print({values!r}, flush=True); time.sleep(600)"
+    started = time.monotonic()
+    with pytest.raises(UserError, match=rf"reported {key} that is not a number at step 1"):
+        launch.run(trainer(script), log=tmp_path / "train.log", steps=5, name="r/x")
+    assert time.monotonic() - started < 60
+
+
+def test_another_status_than_zero_is_an_error_with_the_last_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UserError, match=r"ended with status 3.*same command goes on"):
+        launch.run(trainer("print('CUDA out of memory'); raise SystemExit(3)"), log=tmp_path / "l", steps=1, name="r")
+    assert "CUDA out of memory" in capsys.readouterr().err
+
+
+def test_a_trainer_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "QUIET_SECONDS", 1.0)
+    monkeypatch.setattr(launch, "WATCH_SECONDS", 0.2)
+    with pytest.raises(UserError, match="printed nothing"):
+        launch.run(trainer("import time; time.sleep(600)"), log=tmp_path / "l", steps=1, name="r")
+
+
+def test_a_servers_life_ends_with_the_trainer(tmp_path: Path) -> None:
+    server = Command([sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)"])
+    command = Command([sys.executable, "-c", "import time; time.sleep(1)"], servers=[server])
+    launch.run(command, log=tmp_path / "l", steps=1, name="r")
+    pid = int(
+        next(line for line in (tmp_path / "l").read_text().splitlines() if line.startswith("[server]")).split()[1]
+    )
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_sigterm_reaches_the_trainer_and_its_children(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from recipes.frameworks import launch;"
+        "from recipes.frameworks.adapter import Command;"
+        "inner = 'import os, time; print(os.getpid(), flush=True); time.sleep(600)';"
+        f"launch.run(Command([sys.executable, '-c', inner]), log=Path({str(tmp_path / 'l')!r}), steps=1, name='r')"
+    )
+    outer = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
+    deadline = time.monotonic() + 30
+    while not (lines := [x for x in _read(tmp_path / "l").splitlines() if x.isdigit()]):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    outer.send_signal(signal.SIGTERM)
+    assert outer.wait(30) == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(lines[0]), 0)
+
+
+def _read(file: Path) -> str:
+    return file.read_text() if file.is_file() else ""
+
+
+def test_a_training_without_any_signal_is_an_error_and_a_weak_one_a_warning(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from contracts.run_file import load_run
+
+    run = load_run("openr1/qwen2.5-math-7b", "demo")
+
+    def rows(zero_signal: list[float], reward: float = 0.5) -> list[dict[str, float | None]]:
+        return [
+            {"step": i, "reward_mean": reward, "zero_signal_rate": rate, "truncated_rate": 0.9}
+            for i, rate in enumerate(zero_signal, start=1)
+        ]
+
+    check_log(rows([1.0, 1.0, 0.5, 1.0]), run, 4)
+    said = capsys.readouterr().out
+    assert "no group had a signal in 3 of 4 steps" in said and "90% of the completions were cut" in said
+    with pytest.raises(UserError, match="nothing was learned"):
+        check_log(rows([1.0] * 4), run, 4)
+    with pytest.raises(UserError, match="not a number at step 1"):
+        check_log(rows([0.5] * 4, float("nan")), run, 4)
+    with pytest.raises(UserError, match="logged 5 steps, found 4"):
+        check_log(rows([0.5] * 4), run, 5)
