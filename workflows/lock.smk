@@ -1,0 +1,16 @@
+# One run at a time in a work folder, by a kernel lock that ends with its process: unlike lock files, which the default
+# profile turns off, it does not stand in the way of starting again what was killed.
+
+import fcntl
+
+
+onstart:
+    if workflow.is_main_process:
+        Path(WORK).mkdir(parents=True, exist_ok=True)
+        lock_file = open(f"{WORK}/.lock", "w")
+        try:
+            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WorkflowError(
+                f"another snakemake is at work in {WORK}: wait for it, or set `work` and `results` to other folders"
+            )
