@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contracts import provenance, tables
+from contracts import jobs, provenance, tables
 from contracts.errors import UserError, run_command
 from eval import benchmark, checkpoints, partial_samples, processes, protocols, vllm_settings
 
@@ -239,7 +239,8 @@ def main() -> None:
     cuda = arguments.device == "cuda"
     arguments.gpus = processes.devices(arguments.data_parallel, arguments.tensor_parallel) if cuda else []
     started = time.monotonic()
-    with partial_samples.locked(arguments.work):
+    jobs.end_with_workflow()
+    with jobs.sole_user(arguments.work, "generating"):
         wanted = [target for target in targets(arguments, protocol) if not target.is_finished()]
         line = processes.ProgressLine(sum(len(t.expected()) for t in wanted), [t.folder for t in wanted])
         processes.run(lambda: make_plan(arguments, wanted, overrides), arguments.work, line, arguments.stall_seconds)

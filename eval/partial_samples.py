@@ -7,14 +7,12 @@ that was killed may leave a torn last line, which is dropped.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import logging
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -94,20 +92,6 @@ def read(folder: Path) -> dict[Key, dict[str, Any]]:
         for sample in _lines(file):
             samples[(sample["problem_id"], sample["repeat"])] = sample
     return samples
-
-
-@contextmanager
-def locked(work: Path) -> Iterator[None]:
-    """Keep a second process from generating into the same work folder."""
-    work.mkdir(parents=True, exist_ok=True)
-    with (work / ".lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(
-                f"another process is generating into {work}: wait for it, end it, or give this one another --work"
-            ) from None
-        yield
 
 
 class Progress:

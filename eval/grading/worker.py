@@ -9,7 +9,6 @@ with its parent.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import resource
@@ -19,11 +18,11 @@ import struct
 import sys
 from typing import Any, BinaryIO
 
+from contracts.jobs import die_with_parent
 from eval.grading.judges import JUDGES, warm_up
 
 MEMORY = 3 << 30  # bytes of address space for one child; sympy and math-verify need about 0.3 GiB
 CODES = {b"c": "correct", b"w": "wrong", b"u": "ungradable"}
-_PR_SET_PDEATHSIG = 1
 LENGTH = struct.Struct("<Q")
 
 
@@ -34,7 +33,7 @@ def _limit_child() -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(limit, (value, value))
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from contracts import provenance, tables
+from contracts import jobs, provenance, tables
 from contracts.errors import UserError, run_command
 from contracts.run_file import SCALES, Run, load_run, read_yaml, run_names
 from recipes.frameworks import adapter, launch
@@ -56,12 +56,13 @@ def train(arguments: argparse.Namespace) -> None:
     check_model(arguments.model)
     native = adapter.load(run.framework)
     paths = Paths(problems=arguments.problems, model=arguments.model, work=arguments.work)
-    paths.work.mkdir(parents=True, exist_ok=True)
-    command = native.prepare(run, stage, arguments.seed, paths)
-    if command.resumed_from:
-        print(f"{run.name}: going on from step {command.resumed_from}", flush=True)
-    if command.resumed_from < stage.steps:
-        launch.run(command, log=paths.work / "train.log", steps=stage.steps, name=run.name)
+    jobs.end_with_workflow()
+    with jobs.sole_user(paths.work, "training"):
+        command = native.prepare(run, stage, arguments.seed, paths)
+        if command.resumed_from:
+            print(f"{run.name}: going on from step {command.resumed_from}", flush=True)
+        if command.resumed_from < stage.steps:
+            launch.run(command, log=paths.work / "train.log", steps=stage.steps, name=run.name)
     rows = native.read_log(paths, run_id(run, arguments.seed), stage)
     check_log(rows, run, stage.steps)
     tables.write(pa.Table.from_pylist(rows, schema=tables.TRAINING_LOG), tables.TRAINING_LOG, arguments.output)

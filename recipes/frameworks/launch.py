@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from contracts.errors import UserError
+from contracts.jobs import die_with_parent
 from recipes.frameworks.adapter import Command
 
 PROGRESS_SECONDS = 5.0
@@ -125,6 +126,7 @@ def _start(command: Command, log: IO[str]) -> subprocess.Popen[str]:
         text=True,
         errors="replace",
         start_new_session=True,  # so that the trainer's own children end with it
+        preexec_fn=die_with_parent,
     )
 
 

@@ -102,14 +102,6 @@ def test_seeds_of_a_benchmark_do_not_repeat():
     assert len(seeds) == 30 * 64
 
 
-def test_a_work_folder_is_for_one_process_at_a_time(tmp_path):
-    second = partial_samples.locked(tmp_path)
-    with partial_samples.locked(tmp_path), pytest.raises(UserError, match="another process"):
-        second.__enter__()
-    with partial_samples.locked(tmp_path):
-        pass
-
-
 def test_settings_hash_does_not_depend_on_order():
     assert partial_samples.settings_hash({"a": 1, "b": 2}) == partial_samples.settings_hash({"b": 2, "a": 1})
     assert partial_samples.settings_hash({"a": 1}) != partial_samples.settings_hash({"a": 2})
