@@ -67,7 +67,7 @@ rule base_model:
         directory(f"{R}/models/{{model}}"),
     log:
         f"logs/{config['scale']}/models/{{model}}.log",
-    threads: lambda wildcards: 2 if "build" in MODELS[wildcards.model] else 1
+    threads: 1
     resources:
         mem_mb=4000,
         runtime=240,
