@@ -90,8 +90,9 @@ def heldout_accuracy(runs: Sequence[Run]) -> Figure:
         for run in runs:
             values = [average_accuracy(run, step) for step in run.steps]
             _points(grid[-1], run.steps, values, look[run.name], shifts[run.name])
-    grid[0].set_ylim(-3, 103)
-    grid[0].set_yticks([0, 25, 50, 75, 100])
+    # From zero, so that heights compare, and as high as the tallest interval, so that small scores can be told apart.
+    top = min(100.0, max(axes.dataLim.ymax for axes in grid) * 1.08)
+    grid[0].set_ylim(-0.03 * top, max(top, 10.0) + 0.03 * top)
     _legend(figure, runs, look)
     return figure
 
@@ -111,7 +112,7 @@ def outcomes(runs: Sequence[Run]) -> Figure:
             )  # fmt: skip
             below = below + shares[f"n_{verdict}"]
         axes.set_xticks(places, [str(step) for step in shares.index], rotation=90 if len(shares) > 10 else 0)
-        axes.set_title(run.name)
+        axes.set_title(run.name.replace("/", "\n"))
         axes.set_ylim(0, 100)
         axes.grid(False)
     handles = [Patch(facecolor=VERDICT_COLOURS[v], edgecolor="#6f6f6f", linewidth=0.5) for v in used]

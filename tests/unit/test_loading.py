@@ -273,7 +273,7 @@ def test_a_user_adds_a_benchmark_with_one_file(tmp_path: Path) -> None:
         ({"row": 3}, r"mine\.yaml, mine: unknown key `row`"),
         ({"hub": {"pth": "a/b"}}, r"unknown key `hub\.pth`"),
         ({"columns": {"form": "boxd", "question": "q"}}, r"columns\.form is 'boxd', known are"),
-        ({"files": []}, "neither `hub` nor `files`"),
+        ({"files": []}, "none of `hub`, `files`, `generate`"),
         ({"rows": None}, r"the key `rows` is missing"),
     ],
 )
