@@ -164,9 +164,6 @@ def check(run: Run) -> None:
     from trl import GRPOConfig
     from trl.scripts import grpo, vllm_serve
 
-    prompts = yaml.safe_load((RECIPES / "prompts.yaml").read_text(encoding="utf-8"))
-    if run.prompt not in prompts:
-        raise UserError(f"{run.file.name}: prompt '{run.prompt}' is not in recipes/prompts.yaml ({', '.join(prompts)})")
     for stage in run.stages:
         arguments = _arguments(run, stage, 0, Path("data"), Path("model"), Path("output"))
         if run.device == "cuda" and not _has_gpu():
