@@ -48,6 +48,7 @@ CONVERTED = {
 }
 LOSSES = ("grpo", "dapo", "dr_grpo", "bnpo", "cispo", "sapo", "luspo", "vespo")  # GRPOTrainer looks only while training
 SERVER_PORT = 8077
+SERVER_START_SECONDS = 1200  # loading a large model from a cold disk and compiling takes more than TRL's 240
 
 
 def _values(stage: Stage) -> dict[str, Any]:
@@ -130,6 +131,7 @@ def arguments(run: Run, stage: Stage, seed: int, data: Path, model: Path, output
     if engine == "vllm-server":
         put("vllm_server_host", "127.0.0.1", "rollout.engine")
         put("vllm_server_port", SERVER_PORT, "rollout.engine")
+        put("vllm_server_timeout", SERVER_START_SECONDS, "rollout.engine")
     for flag, value in stage.native.items():
         if flag in found:
             raise UserError(

@@ -57,6 +57,14 @@ def test_a_trainer_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytes
         launch.run(trainer("import time; time.sleep(600)"), log=tmp_path / "l", steps=1, name="r")
 
 
+def test_a_trainer_does_not_wait_for_a_server_that_has_died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "WATCH_SECONDS", 0.2)
+    server = Command([sys.executable, "-c", "raise SystemExit(7)"])
+    waiting = Command([sys.executable, "-c", "import time; time.sleep(600)"], servers=[server])
+    with pytest.raises(UserError, match="lost a server that it needs, which ended with status 7"):
+        launch.run(waiting, log=tmp_path / "l", steps=1, name="r")
+
+
 def test_a_servers_life_ends_with_the_trainer(tmp_path: Path) -> None:
     server = Command([sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)"])
     command = Command([sys.executable, "-c", "import time; time.sleep(1)"], servers=[server])
