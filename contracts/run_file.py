@@ -9,6 +9,7 @@ from typing import Any, cast
 import jsonschema
 import yaml
 
+from contracts import names
 from contracts.errors import UserError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -132,7 +133,7 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
         merged["checkpoints"] = tuple(merged["checkpoints"])
         stages.append(Stage(number=number, first_step=first, **merged))
         _check_checkpoints(stages[-1], file, scale)
-    return Run(
+    run = Run(
         name=name,
         file=file,
         scale=scale,
@@ -147,6 +148,8 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
         hardware=values["hardware"],
         evaluation=values["evaluation"],
     )
+    names.check(run)
+    return run
 
 
 def _merge(common: Any, own: Any) -> Any:
@@ -174,4 +177,7 @@ def _explain(error: jsonschema.ValidationError, file: Path) -> str:
         unknown = [key for key in cast(dict[str, Any], error.instance) if key not in known]
         keys = ", ".join(f"{where}.{key}" if where else key for key in unknown)
         return f"{_shown(file)}: unknown key {keys}; known here are {', '.join(known)}"
+    if error.validator == "anyOf":
+        wanted = cast(dict[str, Any], error.schema).get("description", "something else")
+        return f"{_shown(file)}: {where} should be {wanted}, not {error.instance!r}"
     return f"{_shown(file)}: {where or 'the file'}: {error.message}"

@@ -8,6 +8,7 @@ python -m recipes.frameworks export --run openr1/qwen2.5-math-7b --scale demo --
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,12 @@ def train(arguments: argparse.Namespace) -> None:
     native = adapter.load(run.framework)
     paths = Paths(problems=arguments.problems, model=arguments.model, work=arguments.work)
     jobs.end_with_workflow()
+    inputs = {
+        "problems_sha256": provenance.sha256(arguments.problems),
+        "model_sha256": provenance.sha256(arguments.model),
+    }
     with jobs.sole_user(paths.work, "training"):
+        start_anew_if_changed(paths.work, inputs)
         command = native.prepare(run, stage, arguments.seed, paths)
         if command.resumed_from:
             print(f"{run.name}: going on from step {command.resumed_from}", flush=True)
@@ -74,9 +80,22 @@ def train(arguments: argparse.Namespace) -> None:
         stage=stage.number,
         seed=arguments.seed,
         command=command.arguments,
-        problems_sha256=provenance.sha256(arguments.problems),
-        model_sha256=provenance.sha256(arguments.model),
+        **inputs,
     )
+
+
+def start_anew_if_changed(work: Path, inputs: dict[str, str]) -> None:
+    """Remove native files that were made from other inputs: going on from them would pass them off as made from these.
+
+    The log stays. The record is written after the removal, so that a kill between the two only repeats the removal.
+    """
+    record, content = work / "inputs.json", json.dumps(inputs, indent=2)
+    if record.is_file() and record.read_text() == content:
+        return
+    for folder in (path for path in work.iterdir() if path.is_dir()):
+        print(f"{folder} was made from other data or another model: starting anew", flush=True)
+        shutil.rmtree(folder)
+    record.write_text(content)
 
 
 def check_model(folder: Path) -> None:

@@ -35,11 +35,11 @@ def run(command: Command, *, log: Path, steps: int, name: str) -> None:
         name: of the run, for the progress line.
 
     Raises:
-        UserError: it ended with another status than 0, printed nothing for half an hour, or reported a loss or reward
-            that is not a number. The last lines of its output are printed before.
+        UserError: it ended with another status than 0, printed nothing for half an hour, lost a server, or reported a
+            loss or reward that is not a number. The last lines of its output are printed before.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a", encoding="utf-8") as file, _servers(command, file):
+    with log.open("a", encoding="utf-8") as file, _servers(command, file) as servers:
         process = _start(command, file)
         ended_by_us: list[str] = []
 
@@ -55,6 +55,12 @@ def run(command: Command, *, log: Path, steps: int, name: str) -> None:
 
         def watch() -> None:
             while not finished.wait(WATCH_SECONDS):
+                lost = [server.returncode for server in servers if server.poll() is not None]
+                if (
+                    lost and process.poll() is None and not ended_by_us
+                ):  # a trainer would wait for it, up to its own long limit
+                    ended_by_us.append(f"lost a server that it needs, which ended with status {lost[0]},")
+                    _end(process)
                 if time.monotonic() - last_output > QUIET_SECONDS:
                     ended_by_us.append(f"printed nothing for {QUIET_SECONDS / 60:.0f} minutes and was ended")
                     _end(process)
@@ -145,14 +151,14 @@ def _end(process: subprocess.Popen[str], patience: float = 20.0) -> None:
 
 
 @contextmanager
-def _servers(command: Command, log: IO[str]) -> Iterator[None]:
+def _servers(command: Command, log: IO[str]) -> Iterator[list[subprocess.Popen[str]]]:
     """The servers that a trainer talks to, for as long as it runs; their output goes into the same log."""
     running: list[subprocess.Popen[str]] = []
     try:
         for server in command.servers:
             running.append(_start(server, log))
             threading.Thread(target=_copy, args=(running[-1], log), daemon=True).start()
-        yield
+        yield running
     finally:
         for process in running:
             _end(process)

@@ -14,7 +14,7 @@ import pytest
 from contracts.errors import UserError
 from contracts.run_file import ROOT
 from recipes.frameworks import launch
-from recipes.frameworks.__main__ import check_log
+from recipes.frameworks.__main__ import check_log, start_anew_if_changed
 from recipes.frameworks.adapter import Command
 from recipes.frameworks.trl import _step_metrics
 
@@ -55,6 +55,14 @@ def test_a_trainer_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(launch, "WATCH_SECONDS", 0.2)
     with pytest.raises(UserError, match="printed nothing"):
         launch.run(trainer("import time; time.sleep(600)"), log=tmp_path / "l", steps=1, name="r")
+
+
+def test_a_trainer_does_not_wait_for_a_server_that_has_died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "WATCH_SECONDS", 0.2)
+    server = Command([sys.executable, "-c", "raise SystemExit(7)"])
+    waiting = Command([sys.executable, "-c", "import time; time.sleep(600)"], servers=[server])
+    with pytest.raises(UserError, match="lost a server that it needs, which ended with status 7"):
+        launch.run(waiting, log=tmp_path / "l", steps=1, name="r")
 
 
 def test_a_servers_life_ends_with_the_trainer(tmp_path: Path) -> None:
@@ -112,3 +120,16 @@ def test_a_training_without_any_signal_is_an_error_and_a_weak_one_a_warning(
         check_log(rows([0.5] * 4, float("nan")), run, 4)
     with pytest.raises(UserError, match="logged 5 steps, found 4"):
         check_log(rows([0.5] * 4), run, 5)
+
+
+def test_native_files_are_gone_on_from_only_if_their_inputs_are_the_same(tmp_path: Path) -> None:
+    def checkpoint() -> Path:
+        (tmp_path / "native" / "checkpoint-20").mkdir(parents=True, exist_ok=True)
+        return tmp_path / "native" / "checkpoint-20"
+
+    start_anew_if_changed(tmp_path, {"problems_sha256": "a", "model_sha256": "b"})
+    kept = checkpoint()
+    start_anew_if_changed(tmp_path, {"problems_sha256": "a", "model_sha256": "b"})
+    assert kept.is_dir()
+    start_anew_if_changed(tmp_path, {"problems_sha256": "a", "model_sha256": "c"})
+    assert not kept.exists()

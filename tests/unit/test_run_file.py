@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contracts.errors import UserError
-from contracts.run_file import RECIPES, SCALES, load_run, parse_run, read_yaml, run_names
+from contracts.run_file import RECIPES, SCALES, load_run, parse_run, read_yaml, run_names, validate
 
 NAME = "openr1/qwen2.5-math-7b"
 FILE = RECIPES / f"{NAME}.yaml"
@@ -46,6 +46,15 @@ def test_the_published_values_are_there() -> None:
         (lambda c: c.update(framework="jax"), "framework"),
         (lambda c: c["demo"].update(checkpoints=[40, 20]), "demo.checkpoints"),
         (lambda c: c["demo"].update(checkpoints=[20, 40]), "demo.checkpoints"),
+        (lambda c: c.update(prompt="boxd"), "prompt: 'boxd'"),
+        (lambda c: c["demo"].update(model="dmo"), "demo.model: 'dmo'"),
+        (lambda c: c["demo"].update(dataset="math"), "demo.dataset: 'math'"),
+        (lambda c: c["demo"].update(stages=[{"dataset": "math"}]), "demo.dataset: 'math'"),
+        (lambda c: c["demo"]["evaluation"].update(benchmarks=["gsm"]), "demo.evaluation.benchmarks: 'gsm'"),
+        (lambda c: c["demo"]["evaluation"].update(protocol="rapport"), "demo.evaluation.protocol: 'rapport'"),
+        (lambda c: c["demo"]["evaluation"].update(override={"top_k": 1}), "demo.evaluation.override"),
+        (lambda c: c["demo"]["evaluation"].update(override={"prompt": "boxd"}), "demo.evaluation.override"),
+        (lambda c: c["demo"]["evaluation"].update(override={"temperature": "hot"}), "'temperature'"),
     ],
 )
 def test_a_mistake_is_refused_with_file_and_key(content: dict[str, Any], change: Any, named: str) -> None:
@@ -81,3 +90,9 @@ def test_broken_yaml_is_located(tmp_path: Path) -> None:
     file.write_text("- a\n- b\n")
     with pytest.raises(UserError, match="holds list"):
         read_yaml(file)
+
+
+def test_one_recipe_that_is_no_list_is_answered_with_how_to_write_it() -> None:
+    config = {"scale": "demo", "reproduce": "openr1", "seeds": [0], "results": "r", "work": "w", "data_mirror": None}
+    with pytest.raises(UserError, match=r"reproduce should be all, or a list .*\[openr1\].*not 'openr1'"):
+        validate(config, "config", RECIPES.parent / "config" / "config.yaml")
