@@ -112,8 +112,9 @@ class _Progress:
         if now - self.shown < PROGRESS_SECONDS and self.done < self.steps:
             return
         self.shown = now
-        rate = (now - self.started) / max(self.done - self.first - 1, 1)
-        left = rate * (self.steps - self.done)
+        timed = self.done - self.first - 1
+        rate = (now - self.started) / timed if timed else float("nan")
+        pace = f", {rate:.1f} s per step, {rate * (self.steps - self.done):.0f} s left" if timed else ""
         shown = ", ".join(f"{key} {value:.3g}" for key, value in metrics.items() if key in ("reward", "length"))
         print(
             f"{self.name}: step {self.done}/{self.steps}, {shown}, {rate:.1f} s per step, {left:.0f} s left", flush=True
