@@ -63,6 +63,7 @@ FRAMEWORKS = sorted({run.framework for run in RUNS.values()})
 RUN_IDS = [f"{name}/seed-{seed}" for name in RUNS for seed in config["seeds"]]
 R = f"{config['results']}/{config['scale']}"
 WORK = f"{config['work']}/{config['scale']}"
+PROMPTS = yaml.safe_load(Path("recipes/prompts.yaml").read_text(encoding="utf-8"))
 MODELS = yaml.safe_load(Path("recipes/models.yaml").read_text(encoding="utf-8"))
 
 
@@ -106,7 +107,7 @@ def native_work(run, stage, seed):
     settings = [
         asdict(stage),
         run.rewards,
-        run.prompt,
+        PROMPTS[run.prompt],
         run.model,
         run.framework,
         run.hardware["gpus"],

@@ -116,9 +116,7 @@ class _Progress:
         rate = (now - self.started) / timed if timed else float("nan")
         pace = f", {rate:.1f} s per step, {rate * (self.steps - self.done):.0f} s left" if timed else ""
         shown = ", ".join(f"{key} {value:.3g}" for key, value in metrics.items() if key in ("reward", "length"))
-        print(
-            f"{self.name}: step {self.done}/{self.steps}, {shown}, {rate:.1f} s per step, {left:.0f} s left", flush=True
-        )
+        print(f"{self.name}: step {self.done}/{self.steps}, {shown}{pace}", flush=True)
 
 
 def _start(command: Command, log: IO[str]) -> subprocess.Popen[str]:

@@ -67,6 +67,11 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         environment |= {"OMP_NUM_THREADS": str(run.hardware["cpus"]), "CUDA_VISIBLE_DEVICES": ""}
     else:
         gpus = (os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(run.hardware["gpus"])))).split(",")
+        if len(gpus) < run.hardware["gpus"]:
+            raise UserError(
+                f"{run.name} needs {run.hardware['gpus']} GPUs, but CUDA_VISIBLE_DEVICES names {len(gpus)} "
+                f"({','.join(gpus)}); ask for more, or set full.hardware.gpus and the batch in {run.file.name}"
+            )
         training = devices(run, stage)
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[:training])
         launch += ["-m", "accelerate.commands.launch", *launcher(run, stage)]
@@ -166,7 +171,14 @@ def _mean(logged: dict[str, float], *rewards: str) -> float | None:
 def export(run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:
     """Take the Hugging Face files out of TRL's native checkpoint, without the optimiser's state."""
     source = paths.work / "native" / f"checkpoint-{step}"
-    trainer_files = {"training_args.bin", "trainer_state.json", "optimizer.pt", "optimizer.bin", "scheduler.pt"}
+    trainer_files = {
+        "training_args.bin",
+        "trainer_state.json",
+        "optimizer.pt",
+        "optimizer.bin",
+        "scheduler.pt",
+        "latest",
+    }
     if not source.is_dir() or not any(source.glob("model*.safetensors")):
         raise UserError(f"{source} has no weights to export; delete the stage's training log to have it trained again")
     for file in source.iterdir():
