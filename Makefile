@@ -27,7 +27,7 @@ lint: base
 	@$(RUN) ruff format --check .
 	@$(RUN) ruff check .
 	@$(RUN) mypy
-	@$(RUN) snakefmt --check --quiet Snakefile workflows
+	@$(RUN) snakefmt --check Snakefile workflows
 	@$(RUN) snakemake --lint
 
 bench: base
