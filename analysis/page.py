@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import pandas as pd
 from markupsafe import Markup
 
 from analysis import samples, settings, tables
@@ -61,8 +62,12 @@ def render(context: Mapping[str, Any]) -> str:
 
 
 def of_run(table: tables.Table, run: str) -> dict[str, Any]:
-    """One run's rows of a table, for the template: a row that opens a new group (by its first column) is marked."""
-    frame = table.shown[table.shown["run"] == run].drop(columns="run")
+    """One run's rows of a table, for the template."""
+    return plain(table.shown[table.shown["run"] == run].drop(columns="run"))
+
+
+def plain(frame: pd.DataFrame) -> dict[str, Any]:
+    """A table of texts, for the template: a row that opens a new group (by its first column) is marked."""
     first = frame.iloc[:, 0].ne(frame.iloc[:, 0].shift())
     rows = [
         {"cells": list(row), "first": bool(opens) and position > 0}

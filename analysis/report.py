@@ -43,14 +43,24 @@ def draw(
     }
 
 
-def report(runs: Sequence[Run], output: Path, title: str, scale: str) -> Path:
-    """Write tables/, figures/ and index.html of some runs into a folder; returns the page's path."""
+def report(runs: Sequence[Run], output: Path, title: str, scale: str, overlap: Path | None = None) -> Path:
+    """Write tables/, figures/ and index.html of some runs into a folder; returns the page's path.
+
+    Args:
+        runs: what load_run read.
+        output: the folder.
+        title: of the page.
+        scale: demo or full; shown.
+        overlap: the table of recipes.tasks.overlap (CSV), if there is one.
+    """
     rows = {run.name: tables.accuracy_rows(run) for run in runs}
     lists = patterns.load_lists()
     counts = pd.concat([patterns.table(run, lists) for run in runs], ignore_index=True)
     completed, verdicts = tables.completed_table(runs), tables.verdicts_table(runs)
     pattern_counts = tables.patterns_table(counts, lists)
+    shared = tables.overlap_table(overlap) if overlap else None
     for table in (
+        *([shared] if shared else []),
         tables.accuracy_table([row for name in rows for row in rows[name]]),
         completed,
         verdicts,
@@ -77,6 +87,7 @@ def report(runs: Sequence[Run], output: Path, title: str, scale: str) -> Path:
             "by_run": [(run.name, page.of_run(completed, run.name), page.of_run(verdicts, run.name)) for run in runs],
             "pattern_counts": [(run.name, page.of_run(pattern_counts, run.name)) for run in runs],
             "pattern_lists": lists,
+            "overlap": page.plain(shared.shown) if shared else None,
             "pairs": [
                 (run.name, [pair for name in run.benchmarks for pair in samples.choose(run, name)]) for run in runs
             ],
@@ -105,7 +116,9 @@ def main() -> None:
     if len(set(arguments.run)) < len(arguments.run):
         raise UserError("each run should be named once, but one is named twice; name it once")
     runs = [load_run(arguments.results, name, arguments.benchmark) for name in arguments.run]
-    index = report(runs, arguments.output, arguments.title, arguments.scale or arguments.results.resolve().name)
+    overlap = arguments.results / "data" / "overlap.csv"
+    scale = arguments.scale or arguments.results.resolve().name
+    index = report(runs, arguments.output, arguments.title, scale, overlap if overlap.is_file() else None)
     print(f"report: {index}")
 
 

@@ -174,6 +174,24 @@ def patterns_table(counts: pd.DataFrame, lists: Sequence[patterns.PatternList]) 
     return Table("patterns", counts, shown)
 
 
+def overlap_table(file: Path) -> Table:
+    """How many problems of each benchmark occur in each training set, from recipes.tasks.overlap's table."""
+    data = pd.read_csv(file)
+
+    def of_all(column: str) -> list[str]:
+        return [f"{n} ({percent(share)} %)" for n, share in zip(data[column], data[f"{column}_share"], strict=True)]
+
+    shown = {
+        "training set": data["train"],
+        "benchmark": data["benchmark"],
+        "problems": data["problems"].map("{:,}".format),
+        "word for word": of_all("exact"),
+        "half of its 13-word windows": of_all("gram13_half"),
+        "half of its 8-word windows": of_all("gram8_half"),
+    }
+    return Table("overlap", data, pd.DataFrame(shown))
+
+
 def markdown(frame: pd.DataFrame) -> str:
     """A Markdown table; a bar or a line break in a cell is escaped."""
 

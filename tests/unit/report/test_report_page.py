@@ -205,3 +205,14 @@ def test_full_scale_has_no_demo_note_and_the_same_results_give_the_same_figures(
     report([run], second, "One run", "full")
     for name in ("figures/reward.svg", "figures/outcomes.svg", "figures/reward.png", "tables/accuracy.csv"):
         assert (first / name).read_bytes() == (second / name).read_bytes()
+
+
+def test_overlap_of_training_data_is_on_the_page_and_escaped(tmp_path: Path, results: Path) -> None:
+    overlap = tmp_path / "overlap.csv"
+    header = "train,benchmark,problems,exact,exact_share,gram13_half,gram13_half_share,gram8_half,gram8_half_share"
+    overlap.write_text(f"{header}\n<b>train</b>,math500,500,3,0.006,20,0.04,50,0.1\n")
+    runs = [load_run(results, NAMES[0])]
+    page = report(runs, tmp_path / "out", "t", "demo", overlap).read_text(encoding="utf-8")
+    assert "3 (0.6 %)" in page and "20 (4.0 %)" in page and "50 (10.0 %)" in page
+    assert "<b>train</b>" not in page
+    assert "math500" in (tmp_path / "out" / "tables" / "overlap.md").read_text()
