@@ -37,6 +37,8 @@ localrules:
 rule reproduce_all:
     default_target: True
     input:
+        # Scores stand here too: a run that was never trained is missing, even where a report of other runs is there.
+        [f"{R}/runs/{run_id}/scores.parquet" for run_id in RUN_IDS],
         f"{R}/report/all/index.html",
 
 
@@ -46,12 +48,14 @@ for recipe in RECIPES:
         name:
             f"reproduce_{recipe}"
         input:
+            [f"{R}/runs/{run_id}/scores.parquet" for run_id in ids_of(recipe)],
             f"{R}/report/{recipe}/index.html",
         localrule: True
 
 
 rule report:
     input:
+        [f"{R}/runs/{run_id}/scores.parquet" for run_id in RUN_IDS],
         f"{R}/report/all/index.html",
 
 

@@ -32,8 +32,12 @@ On a cluster: snakemake --profile slurm reproduce_all
 
 def selected_runs():
     """The configured runs at the configured scale, by name; a WorkflowError says what is wrong with them."""
-    if isinstance(config.get("seeds"), list):  # Snakemake reads lists on the command line as lists of words
-        config["seeds"] = [int(seed) if str(seed).isdecimal() else seed for seed in config["seeds"]]
+    if isinstance(
+        config.get("seeds"), list
+    ):  # Snakemake reads lists on the command line as lists of words
+        config["seeds"] = [
+            int(seed) if str(seed).isdecimal() else seed for seed in config["seeds"]
+        ]
     try:
         validate(config, "config", ROOT / "config" / "config.yaml")
         known, asked = run_names(), config["reproduce"]

@@ -4,7 +4,6 @@
 rule train:
     input:
         lambda wildcards: stamp(run_of(wildcards).framework, run_of(wildcards).device),
-        ancient(lambda wildcards: f"{WORK}/checked/{run_of(wildcards).framework}.txt"),
         problems=lambda wildcards: f"{R}/data/train/{stage_of(wildcards).dataset}.parquet",
         model=stage_start,
     output:

@@ -56,6 +56,7 @@ def train(arguments: argparse.Namespace) -> None:
     stage = run.stages[arguments.stage - 1]
     check_model(arguments.model)
     native = adapter.load(run.framework)
+    native.check(run)  # seconds; before data are written, memory is taken, or a GPU is touched
     paths = Paths(problems=arguments.problems, model=arguments.model, work=arguments.work)
     jobs.end_with_workflow()
     inputs = {

@@ -122,7 +122,20 @@ def test_the_report_is_there_and_asked_again_there_is_nothing_to_do(project: Pat
     assert status == 0 and "Nothing to be done" in output, output
 
 
-def test_another_seed_is_another_run(project: Path) -> None:
-    status, output = miniature.snakemake(project, "-n", "evaluate", "--config", "seeds=[0,1]")
+def test_another_seed_is_another_run_even_where_a_report_is_there(project: Path) -> None:
+    (project / "recipes" / f"{miniature.RUN}.yaml").touch()
+    status, output = miniature.snakemake(project, "-n", "reproduce_all", "--config", "seeds=[1]")
     assert status == 0, output
-    assert "seed-1/scores.parquet" in output and "rule train:" in output and "seed-0/scores.parquet\n" not in output
+    assert "seed-1/scores.parquet" in output and "rule train:" in output
+
+
+def test_another_learning_rate_trains_again_and_another_comment_does_not(project: Path) -> None:
+    file = project / "recipes" / f"{miniature.RUN}.yaml"
+    before = file.read_text()
+    file.write_text(f"# a comment\n{before}")
+    status, output = miniature.snakemake(project, "-n", "reproduce_all")
+    assert status == 0 and "rule train:" not in output, output
+    file.write_text(before.replace("learning_rate: 0.0004", "learning_rate: 0.0005"))
+    assert file.read_text() != before
+    status, output = miniature.snakemake(project, "-n", "reproduce_all")
+    assert status == 0 and "rule train:" in output, output
