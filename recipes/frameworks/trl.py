@@ -10,38 +10,33 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from contracts import tables
 from contracts.errors import UserError
-from contracts.run_file import RECIPES, Run, Stage
+from contracts.run_file import Run, Stage
+from recipes import prompts, rewards
 from recipes.frameworks.adapter import Command, Paths
 from recipes.frameworks.trl_command import arguments, check, devices, launcher, render, server
 
 __all__ = ["check", "export", "prepare", "read_log"]
 
-COLUMNS = ("prompt", "answer", "task", "meta")
-
 
 def write_data(run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
-    """The training set as TRL reads it: conversational prompts and the columns that the rewards want."""
+    """The training set as TRL reads it: prompts as text, and the columns that the rewards want."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from transformers import AutoTokenizer
 
-    prompt = yaml.safe_load((RECIPES / "prompts.yaml").read_text(encoding="utf-8"))[run.prompt]
+    prompt = prompts.load(run.prompt)
     tokenizer = AutoTokenizer.from_pretrained(paths.model)
     longest = stage.rollout.get("max_prompt_tokens")
-    system = [{"role": "system", "content": prompt["system"]}] if prompt["system"] else []
     rows, left_out = [], 0
     for problem in tables.read(paths.problems, tables.PROBLEM).to_pylist():
-        question = prompt["user"].replace("{question}", problem["messages"][-1]["content"])
-        messages = [*system, {"role": "user", "content": question}]
-        tokens = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)["input_ids"]
-        if longest and len(tokens) > longest:
+        text = prompt.render(problem["messages"][-1]["content"], tokenizer)
+        if longest and len(tokenizer(text)["input_ids"]) > longest:
             left_out += 1
             continue
-        rows.append({"prompt": messages} | {column: problem[column] for column in COLUMNS[1:]})
+        row = {"prompt": text, "prefill": prompt.assistant}
+        rows.append(row | {column: problem[column] for column in rewards.Problem._fields})
     if left_out:
         print(f"{left_out} of {left_out + len(rows)} prompts are longer than max_prompt_tokens ({longest}): left out")
     if not rows:
@@ -61,7 +56,7 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
     if resume is not None:
         words += ["--resume_from_checkpoint", str(resume)]
     launch = [sys.executable]
-    environment = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", **rewards.environment(run.rewards)}
     servers: list[Command] = []
     if run.device == "cpu":
         environment |= {"OMP_NUM_THREADS": str(run.hardware["cpus"]), "CUDA_VISIBLE_DEVICES": ""}
@@ -137,7 +132,6 @@ def read_log(paths: Paths, run_name: str, stage: Stage) -> list[dict[str, Any]]:
         duration = logged.get("step_time", math.nan)
         elapsed += duration
         tokens = logged.get("num_tokens", math.nan)
-        kept = _mean(logged, "tags", "boxed")
         rows.append(
             {
                 "run": run_name,
@@ -146,9 +140,9 @@ def read_log(paths: Paths, run_name: str, stage: Stage) -> list[dict[str, Any]]:
                 "wall_time": elapsed,
                 "reward_mean": logged["reward"],
                 "reward_std": logged.get("reward_std"),
-                "accuracy": _mean(logged, "accuracy"),
-                "format_error_rate": None if kept is None else 1 - kept,
-                "wrong_answer_rate": logged.get("wrong_answer"),
+                "accuracy": logged.get("accuracy"),
+                "format_error_rate": logged.get("format_error_rate"),
+                "wrong_answer_rate": logged.get("wrong_answer_rate"),
                 "response_length_mean": logged.get("completions/mean_length"),
                 "response_length_max": logged.get("completions/max_length"),
                 "truncated_rate": logged.get("completions/clipped_ratio"),
@@ -162,10 +156,6 @@ def read_log(paths: Paths, run_name: str, stage: Stage) -> list[dict[str, Any]]:
         )
         tokens_before = tokens
     return rows
-
-
-def _mean(logged: dict[str, float], *rewards: str) -> float | None:
-    return next((logged[f"rewards/{r}/mean"] for r in rewards if f"rewards/{r}/mean" in logged), None)
 
 
 def export(run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:

@@ -20,6 +20,7 @@ from unittest.mock import patch
 
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
+from recipes import rewards
 
 FLAGS = {
     "batch.samples_per_prompt": "num_generations",
@@ -113,8 +114,7 @@ def arguments(run: Run, stage: Stage, seed: int, data: Path, model: Path, output
     put("save_steps", math.gcd(*stage.checkpoints), "checkpoints")
     put("gradient_accumulation_steps", _accumulation(run, stage), "batch.prompts_per_update")
     put("warmup_steps", round(values.get("optimizer.warmup_ratio", 0.0) * stage.steps), "optimizer.warmup_ratio")
-    put("reward_funcs", [reward["function"] for reward in run.rewards], "")
-    put("reward_weights", [reward["weight"] for reward in run.rewards], "")
+    put("reward_funcs", ["recipes.frameworks.trl_reward.reward"], "")
     put("logging_steps", 1, "")
     put("report_to", "tensorboard", "")
     put("disable_tqdm", True, "")
@@ -241,11 +241,8 @@ def _closest(name: str, known: set[str]) -> str:
 
 
 def _load_rewards(run: Run) -> None:
-    import importlib
-
     for reward in run.rewards:
-        module, _, name = reward["function"].rpartition(".")
         try:
-            getattr(importlib.import_module(module), name)
+            rewards.load([reward])
         except (ImportError, AttributeError) as error:
             raise UserError(f"{run.file.name}: rewards: {reward['function']} cannot be loaded ({error})") from None

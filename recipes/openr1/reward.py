@@ -1,57 +1,38 @@
-r"""OpenR1's rewards, as functions that TRL's GRPOTrainer loads.
-
-Each takes the completions of a batch (conversational: a list of messages per completion) and the columns of the
-training set, and returns one number per completion. The format patterns and values are those of the seed report,
-section 2.3.1.
-"""
+r"""OpenR1's rewards. The format patterns and values are those of the seed report, section 2.3.1."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from eval.grading import Item, grade
 from eval.grading.extraction import last_boxed
+from recipes.rewards import Problem, Reward
 
 TAGS = re.compile(r"^<think>.*?</think>\s*<answer>.*?</answer>$", re.DOTALL | re.MULTILINE)
 
-Completion = Sequence[dict[str, str]]
 
-
-def _texts(completions: Sequence[Completion]) -> list[str]:
-    return [completion[-1]["content"] for completion in completions]
-
-
-def accuracy(
-    completions: Sequence[Completion],
-    answer: Sequence[str],
-    task: Sequence[str],
-    meta: Sequence[str],
-    log_metric: Callable[[str, float], None] | None = None,
-    **_: Any,
-) -> list[float | None]:
-    """1 for a right answer in the last box, else 0; None, which TRL leaves out, where the gold answer is unusable.
+def accuracy(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """1 for a right answer in the last box, else 0; None where the gold answer is unusable.
 
     Right or wrong is the evaluation's own judgement (math-verify in killable workers, an exact comparison before it),
-    so that training and evaluation mean the same by "right". The share of completions that give a wrong answer, as
-    opposed to none, goes into TRL's log as `wrong_answer`.
+    so that training and evaluation mean the same by "right".
     """
     items = [
-        Item(task=t, gold=gold, completion=text, finish_reason=None, meta=m, extraction="none")
-        for t, gold, text, m in zip(task, answer, _texts(completions), meta, strict=True)
+        Item(p.task, p.answer, completion, finish_reason=None, meta=p.meta, extraction="none")
+        for p, completion in zip(problems, completions, strict=True)
     ]
     verdicts = [result.verdict for result in grade(items, workers=1)]
-    if log_metric is not None:
-        log_metric("wrong_answer", sum(verdict == "wrong" for verdict in verdicts) / len(verdicts))
-    return [None if verdict == "ungradable" else float(verdict == "correct") for verdict in verdicts]
+    return [Reward(None if v == "ungradable" else float(v == "correct"), v) for v in verdicts]
 
 
-def tags(completions: Sequence[Completion], **_: Any) -> list[float]:
+def tags(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """1 if the whole completion is `<think>…</think><answer>…</answer>`, else 0."""
-    return [float(TAGS.match(text) is not None) for text in _texts(completions)]
+    kept = [TAGS.match(text) is not None for text in completions]
+    return [Reward(float(ok), format_error=not ok) for ok in kept]
 
 
-def boxed(completions: Sequence[Completion], **_: Any) -> list[float]:
+def boxed(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     r"""1 if the completion holds a complete `\boxed{}`, else 0."""
-    return [float(last_boxed(text) is not None) for text in _texts(completions)]
+    kept = [last_boxed(text) is not None for text in completions]
+    return [Reward(float(ok), format_error=not ok) for ok in kept]

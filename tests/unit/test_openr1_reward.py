@@ -6,17 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recipes import rewards
 from recipes.openr1 import reward
+from recipes.rewards import Problem, Reward
+
+PROBLEM = Problem("math", "4", "{}")
 
 
-def said(*texts: str) -> list[list[dict[str, str]]]:
-    return [[{"role": "assistant", "content": text}] for text in texts]
-
-
-def accuracy(*pairs: tuple[str, str], **more: object) -> list[float | None]:
+def accuracy(*pairs: tuple[str, str]) -> list[float | None]:
     texts, golds = zip(*pairs, strict=True)
-    n = len(pairs)
-    return reward.accuracy(said(*texts), answer=golds, task=["math"] * n, meta=["{}"] * n, **more)
+    return [given.value for given in reward.accuracy(texts, [Problem("math", gold, "{}") for gold in golds])]
 
 
 def test_accuracy_judges_the_last_box_as_mathematics() -> None:
@@ -33,10 +32,22 @@ def test_an_unusable_gold_answer_gives_no_reward_rather_than_a_wrong_one() -> No
     assert accuracy((r"\boxed{4}", "")) == [None]
 
 
-def test_wrong_answers_are_logged_apart_from_missing_ones() -> None:
-    logged: dict[str, float] = {}
-    accuracy((r"\boxed{4}", "4"), (r"\boxed{5}", "4"), ("none", "4"), ("", "4"), log_metric=logged.__setitem__)
-    assert logged == {"wrong_answer": 0.25}
+def test_the_sum_keeps_the_verdict_and_the_broken_form_apart() -> None:
+    loaded = rewards.load(
+        [
+            {"function": "recipes.openr1.reward.accuracy", "weight": 2.0},
+            {"function": "recipes.openr1.reward.boxed", "weight": 0.5},
+        ]
+    )
+    texts, golds = [r"\boxed{4}", r"\boxed{5}", "none", r"\boxed{4}"], ["4", "4", "4", ""]
+    given = rewards.total(loaded, texts, [Problem("math", gold, "{}") for gold in golds])
+    assert given == [
+        Reward(2.5, "correct", False),
+        Reward(0.5, "wrong", False),
+        Reward(0.0, "no_answer", True),
+        Reward(0.5, "ungradable", False),
+    ]
+    assert rewards.rates(given) == {"accuracy": 0.25, "wrong_answer_rate": 0.25, "format_error_rate": 0.25}
 
 
 @pytest.mark.parametrize(
@@ -52,15 +63,16 @@ def test_wrong_answers_are_logged_apart_from_missing_ones() -> None:
     ],
 )
 def test_tags_must_hold_the_whole_completion(text: str, expected: float) -> None:
-    assert reward.tags(said(text)) == [expected]
+    assert reward.tags([text], [PROBLEM]) == [Reward(expected, format_error=not expected)]
 
 
 def test_a_box_counts_only_when_it_closes() -> None:
-    assert reward.boxed(said(r"\boxed{4}", r"\boxed{4", "4", r"\boxed{\frac{1}{2}}")) == [1.0, 0.0, 0.0, 1.0]
+    texts = [r"\boxed{4}", r"\boxed{4", "4", r"\boxed{\frac{1}{2}}"]
+    assert [given.value for given in reward.boxed(texts, [PROBLEM] * 4)] == [1.0, 0.0, 0.0, 1.0]
 
 
 @given(st.text(max_size=300))
 def test_hostile_text_gets_a_number_and_never_an_exception(text: str) -> None:
-    assert reward.tags(said(text))[0] in (0.0, 1.0)
-    assert reward.boxed(said(text))[0] in (0.0, 1.0)
+    assert reward.tags([text], [PROBLEM])[0].value in (0.0, 1.0)
+    assert reward.boxed([text], [PROBLEM])[0].value in (0.0, 1.0)
     assert accuracy((text, "4"))[0] in (0.0, 1.0)

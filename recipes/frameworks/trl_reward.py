@@ -1,0 +1,29 @@
+"""The rewards of a run as the one function that TRL's GRPOTrainer calls (`--reward_funcs`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from recipes import rewards
+
+loaded = cache(rewards.of_this_process)
+
+
+def reward(
+    completions: Sequence[str],
+    task: Sequence[str],
+    answer: Sequence[str],
+    meta: Sequence[str],
+    prefill: Sequence[str],
+    log_metric: Callable[[str, float], None] | None = None,
+    **_: Any,
+) -> list[float | None]:
+    """One number per completion; accuracy and error rates go into TRL's log."""
+    turns = [begun + completion for begun, completion in zip(prefill, completions, strict=True)]
+    given = rewards.total(loaded(), turns, [rewards.Problem(*row) for row in zip(task, answer, meta, strict=True)])
+    if log_metric is not None:
+        for name, value in rewards.rates(given).items():
+            log_metric(name, value)
+    return [one.value for one in given]

@@ -1,0 +1,58 @@
+"""Prompts by name (recipes/prompts.yaml), put around a question: one text for training and for evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from contracts.errors import UserError
+
+FILE = Path(__file__).with_suffix(".yaml")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One prompt; the fields are described at the head of recipes/prompts.yaml."""
+
+    name: str
+    source: str
+    user: str
+    system: str | None = None
+    assistant: str = ""
+    raw: bool = False
+
+    def messages(self, question: str) -> list[dict[str, str]]:
+        """The messages before the assistant's turn."""
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        return [*system, {"role": "user", "content": self.user.replace("{question}", question)}]
+
+    def render(self, question: str, tokenizer: Any) -> str:
+        """The text that the model continues; it ends with `assistant`, the part of its turn that is given.
+
+        The tokenizer's own encoding of it gives the prompt's tokens: a beginning-of-text token that it adds by itself
+        is left out where the chat template writes one too.
+        """
+        if self.raw:
+            return self.messages(question)[-1]["content"] + self.assistant
+        text = tokenizer.apply_chat_template(self.messages(question), tokenize=False, add_generation_prompt=True)
+        if tokenizer.bos_token and tokenizer("")["input_ids"][:1] == [tokenizer.bos_token_id]:
+            text = text.removeprefix(tokenizer.bos_token)
+        return text + self.assistant
+
+
+@cache
+def library() -> dict[str, Prompt]:
+    """All prompts by name."""
+    entries = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return {name: Prompt(name=name, **entry) for name, entry in entries.items()}
+
+
+def load(name: str) -> Prompt:
+    """The prompt of this name; raises UserError with those that there are."""
+    if name not in library():
+        raise UserError(f"there is no prompt '{name}' in recipes/prompts.yaml; there are: {', '.join(library())}")
+    return library()[name]

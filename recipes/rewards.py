@@ -1,0 +1,96 @@
+"""Rewards: functions of a completion and its problem, the same whatever framework trains with them.
+
+A run file names each with a weight. A reward takes the completions of a batch (the assistant's whole turn as text,
+with whatever the prompt already held of it in front) and their problems, and returns a Reward for each:
+
+    def reward(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]
+
+Adapters hand their framework one function, the weighted sum (`total`), in the framework's own convention.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from contracts.tables import VERDICTS
+
+VARIABLE = "CROSSZERO_REWARDS"  # environment variable that tells a training process the rewards of its run
+
+
+class Problem(NamedTuple):
+    """What a reward may know of a problem: columns of contracts.tables.PROBLEM."""
+
+    task: str
+    answer: str
+    meta: str  # JSON
+
+
+class Reward(NamedTuple):
+    """What a completion is given."""
+
+    value: float | None  # None leaves the completion out, where the problem's answer is unusable
+    verdict: str | None = None  # one of VERDICTS, if this reward judges the answer
+    format_error: bool = False  # the form that the prompt asks for is broken
+
+
+Function = Callable[[Sequence[str], Sequence[Problem]], list[Reward]]
+Weighted = list[tuple[Function, float]]
+
+
+def load(rewards: Iterable[Mapping[str, Any]]) -> Weighted:
+    """The functions and weights of a run file's `rewards`; raises ImportError or AttributeError for an unknown one."""
+    found = []
+    for reward in rewards:
+        module, _, name = reward["function"].rpartition(".")
+        found.append((getattr(importlib.import_module(module), name), float(reward["weight"])))
+    return found
+
+
+def environment(rewards: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The environment of a training process, from which `of_this_process` loads the same rewards."""
+    return {VARIABLE: json.dumps(list(rewards))}
+
+
+def of_this_process() -> Weighted:
+    """The rewards that `environment` put there."""
+    return load(json.loads(os.environ[VARIABLE]))
+
+
+def total(rewards: Weighted, completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """The weighted sum for each completion, with the first verdict that a reward gives.
+
+    A reward of None counts as nothing; where all are None, so is the sum.
+    """
+    columns = []
+    for function, _ in rewards:
+        column = function(completions, problems)
+        if len(column) != len(completions):
+            raise ValueError(f"{function.__name__} gave {len(column)} rewards for {len(completions)} completions")
+        columns.append(column)
+    found = []
+    for given in zip(*columns, strict=True):
+        values = [
+            weight * reward.value
+            for reward, (_, weight) in zip(given, rewards, strict=True)
+            if reward.value is not None
+        ]
+        verdict = next((reward.verdict for reward in given if reward.verdict), None)
+        if verdict not in (None, *VERDICTS):
+            raise ValueError(f"'{verdict}' is no verdict; there are: {', '.join(VERDICTS)}")
+        found.append(Reward(sum(values) if values else None, verdict, any(reward.format_error for reward in given)))
+    return found
+
+
+def rates(given: Sequence[Reward]) -> dict[str, float]:
+    """Columns of contracts.tables.TRAINING_LOG from the rewards of one step: accuracy and error rates."""
+    count = max(len(given), 1)
+    malformed = ("format_error", "no_answer")
+    return {
+        "accuracy": sum(reward.verdict == "correct" for reward in given) / count,
+        "wrong_answer_rate": sum(reward.verdict == "wrong" for reward in given) / count,
+        "format_error_rate": sum(reward.format_error or reward.verdict in malformed for reward in given) / count,
+    }
