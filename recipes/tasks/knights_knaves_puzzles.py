@@ -1,0 +1,158 @@
+"""Knights and Knaves puzzles: what each person says, who can be what, and the puzzle in words and back.
+
+The words are those of K-and-K (Xie et al., arXiv:2410.23123), which Logic-RL trains on. `read` understands every
+question that `write` makes and every one of Logic-RL's files; `solutions` finds all consistent answers by trying them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+# fmt: off
+NAMES = (
+    "Emma", "Liam", "Olivia", "Noah", "Ava", "Ethan", "Sophia", "Mason", "Isabella", "William", "Mia", "James",
+    "Charlotte", "Benjamin", "Amelia", "Lucas", "Harper", "Henry", "Evelyn", "Alexander", "Abigail", "Michael",
+    "Emily", "Daniel", "Elizabeth", "Jacob", "Sofia", "Logan", "Avery", "Jackson", "Ella", "Sebastian", "Scarlett",
+    "Jack", "Grace", "Aiden", "Chloe", "Owen", "Victoria", "Samuel", "Riley", "Matthew", "Aria", "Joseph", "Lily",
+    "Luke", "Aurora", "David", "Zoey", "Oliver", "Penelope",
+)
+# fmt: on
+FORMS = {  # of a statement: how it is said of one or two claims
+    "is": "{0}",
+    "not": "{0}",  # the claim itself is worded with "not"
+    "and": "{0} and {1}",
+    "or": "{0} or {1}",
+    "if": "If {0} then {1}",
+    "iff": "{0} if and only if {1}",
+}
+SAYINGS = (
+    "{name} said that {content}.",
+    "{name} told you that {content}.",
+    '{name} said, "{content}."',
+    '{name} stated, "{content}".',
+    'According to {name}, "{content}".',
+    'In {name}\'s words: "{content}".',
+    '{name} remarked, "{content}".',
+    '"{content}," {name} declared.',
+    '{name} was heard saying, "{content}".',
+    "{name} expressed that {content}.",
+    '"{content}" - {name}.',
+    'As {name} put it, "{content}".',
+    '{name} asserted: "{content}".',
+    '"{content}," {name} mentioned.',
+    '{name} commented, "{content}".',
+    'In a statement by {name}: "{content}".',
+    '{name} noted, "{content}".',
+    '"{content}," {name} claimed.',
+)
+SHORT_SAYING = "{name}: {content}."
+OPENING = (
+    "A very special island is inhabited only by knights and knaves. Knights always tell the truth, and knaves always "
+    "lie. You meet {people} inhabitants: {names}."
+)
+CLOSING = "So who is a knight and who is a knave?"
+WORDINGS = ("full", "short")
+
+
+class Claim(NamedTuple):
+    """That the person of this index is a knight, or is a knave."""
+
+    person: int
+    knight: bool
+
+
+class Statement(NamedTuple):
+    """What one person says: a form in FORMS over one claim (`is`, `not`) or two."""
+
+    form: str
+    claims: tuple[Claim, ...]
+
+    def holds(self, knights: Sequence[bool]) -> bool:
+        """Whether it is true if these people are knights."""
+        true = [knights[person] == knight for person, knight in self.claims]
+        if self.form == "is":
+            return true[0]
+        if self.form == "not":
+            return not true[0]
+        if self.form == "and":
+            return true[0] and true[1]
+        if self.form == "or":
+            return true[0] or true[1]
+        return not true[0] or true[1] if self.form == "if" else true[0] == true[1]
+
+
+def solutions(statements: Sequence[Statement]) -> list[tuple[bool, ...]]:
+    """Every assignment (is each a knight?) in which knights, and only they, say what is true."""
+    return [
+        knights
+        for knights in itertools.product((True, False), repeat=len(statements))
+        if all(statement.holds(knights) == knight for statement, knight in zip(statements, knights, strict=True))
+    ]
+
+
+def content(statement: Statement, names: Sequence[str]) -> str:
+    """A statement in words, without its speaker."""
+    negation = "not " if statement.form == "not" else ""
+    claims = [f"{names[p]} is {negation}a {'knight' if knight else 'knave'}" for p, knight in statement.claims]
+    return FORMS[statement.form].format(*claims)
+
+
+def write(statements: Sequence[Statement], names: Sequence[str], wording: str, rng: random.Random) -> str:
+    """The puzzle as a question: `full` like K-and-K's, each saying drawn; `short` with the statements alone."""
+    if wording == "short":
+        return " ".join(
+            SHORT_SAYING.format(name=name, content=content(statement, names))
+            for name, statement in zip(names, statements, strict=True)
+        )
+    sayings = [
+        rng.choice(SAYINGS).format(name=name, content=content(statement, names))
+        for name, statement in zip(names, statements, strict=True)
+    ]
+    people = ", ".join(names[:-1]) + f", and {names[-1]}"
+    return " ".join([OPENING.format(people=len(names), names=people), *sayings, CLOSING])
+
+
+_CLAIM = r"[A-Z][a-z]+ is (?:not )?a kn(?:ight|ave)"
+_CONTENT = rf"(?P<content>(?:If {_CLAIM} then {_CLAIM}|{_CLAIM}(?: (?:and|or|if and only if) {_CLAIM})?))"
+_ONE_CLAIM = re.compile(r"([A-Z][a-z]+) is (not )?a (knight|knave)")
+
+
+def _pattern(saying: str) -> re.Pattern[str]:
+    return re.compile(re.escape(saying).replace(r"\{content\}", _CONTENT).replace(r"\{name\}", "(?P<name>[A-Z][a-z]+)"))
+
+
+_PATTERNS = [_pattern(saying) for saying in (*SAYINGS, SHORT_SAYING)]
+
+
+def read(question: str) -> tuple[list[str], list[Statement]]:
+    """Names and statements of a question in either wording, in the order of the speakers; ValueError if it is none."""
+    body = question
+    if "inhabitants: " in question:
+        body = question.split("inhabitants: ", 1)[1].split(". ", 1)[1].removesuffix(CLOSING)
+    said: list[tuple[str, str]] = []
+    body, at = body.strip(), 0
+    while at < len(body):
+        match = next((found for pattern in _PATTERNS if (found := pattern.match(body, at))), None)
+        if match is None:
+            raise ValueError(f"no statement of a puzzle: {body[at : at + 80]}")
+        said.append((match["name"], match["content"]))
+        at = match.end() + (body[match.end() : match.end() + 1] == " ")
+    names = [name for name, _ in said]
+    return names, [_statement(text, names) for _, text in said]
+
+
+def _statement(text: str, names: list[str]) -> Statement:
+    claims = _ONE_CLAIM.findall(text)
+    found = tuple(Claim(names.index(name), role == "knight") for name, _, role in claims)
+    if len(found) == 1:
+        return Statement("not" if claims[0][1] else "is", found)
+    form = next(
+        form
+        for form, words in (("if", "If "), ("iff", " if and only if "), ("and", " and "), ("or", " or "))
+        if words in text
+    )
+    return Statement(form, found)
