@@ -95,7 +95,7 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
             "OMP_NUM_THREADS": "1",
             "VLLM_CPU_KVCACHE_SPACE": "1",
             "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-            "CUDA_VISIBLE_DEVICES": "",
+            "CUDA_VISIBLE_DEVICES": "0",  # Ray compares it with the GPU that it has in name
         }
     else:
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(adapter.gpus(run))

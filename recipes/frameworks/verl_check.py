@@ -74,11 +74,11 @@ def _compose(found: Overrides) -> None:
     validate_config(config=config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))
     if not callable(get_custom_reward_fn(config)):
         raise ValueError("reward.custom_reward_function is not a function")
-    _check_registered(config)
+    _check_what_verl_finds_late(config)
 
 
-def _check_registered(config: Any) -> None:
-    """Names that verl looks up only when it trains."""
+def _check_what_verl_finds_late(config: Any) -> None:
+    """Names that verl looks up, and a number that it divides by, only when it trains."""
     from verl.trainer.ppo.core_algos import ADV_ESTIMATOR_REGISTRY, POLICY_LOSS_REGISTRY
 
     for key, value, known in (
@@ -88,6 +88,10 @@ def _check_registered(config: Any) -> None:
     ):  # fmt: skip
         if value not in known:
             raise ValueError(f"{key}: there is no '{value}'; there are {', '.join(sorted(known))}")
+    devices = config.trainer.n_gpus_per_node * config.trainer.nnodes
+    parallel = config.actor_rollout_ref.rollout.tensor_model_parallel_size
+    if devices % parallel:
+        raise ValueError(f"actor_rollout_ref.rollout.tensor_model_parallel_size: {parallel} does not divide {devices}")
 
 
 def _check_native(run: Run, native: dict[str, Any]) -> None:

@@ -121,8 +121,9 @@ def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: 
             put(key, value, "hardware.gpus")
     else:
         put("trainer.device", "cuda", "hardware.gpus")
-        found.setdefault(f"{ROLLOUT}.tensor_model_parallel_size", (1, ""))
     may_change = {f"{ROLLOUT}.tensor_model_parallel_size"}
+    for key in may_change:
+        put(key, 1)  # a model of this size fits into one device
     for key, value in stage.native.items():
         name = key.lstrip("+")
         if name not in may_change and (name in found or f"+{name}" in found):
