@@ -4,7 +4,7 @@ The expression is parsed, never evaluated as code:
 
     sum     = product (("+" | "-") product)*
     product = atom (("*" | "/") atom)*
-    atom    = integer | "(" sum ")" | "-" atom
+    atom    = integer | "(" sum ")" | ("+" | "-") atom
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fractions import Fraction
 
 TOLERANCE = Fraction(1, 10**5)  # TinyZero's; with exact arithmetic only for targets that are not integers
 LONGEST = 300  # characters: six numbers need about 40
-_TOKEN = re.compile(r"\s*(\d{1,12}|[-+*/()])")
+_TOKEN = re.compile(r"\s*((?:[1-9]\d{0,11}|0)(?!\d)|[-+*/()])")  # no leading zeros, as in Python
 
 
 class Unparsable(ValueError):
@@ -64,6 +64,8 @@ class _Reader:
         token = self.take()
         if token == "-":
             return -self.atom()
+        if token == "+":
+            return self.atom()
         if token == "(":
             value = self.sum()
             if self.take() != ")":
