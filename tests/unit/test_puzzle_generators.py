@@ -49,7 +49,7 @@ def test_every_countdown_target_is_reachable(seed, split, sizes, largest, wordin
     for problem in countdown_problems.generate(3, split, seed, sizes, largest, (5, 50), wording):
         nums, target = problem.meta["nums"], int(problem.answer)
         expression = countdown_problems.solve(nums, target)
-        assert countdown.verify(expression, nums, problem.answer) == "correct"
+        assert countdown.verify(expression, nums, int(problem.answer)) == "correct"
         assert len(nums) in sizes and max(nums) <= largest and 5 <= target <= 50
         assert countdown_problems.split_of(nums[::-1], target) == split
         assert str(target) in problem.question and str(nums)[1:-1] in problem.question
