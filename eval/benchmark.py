@@ -66,24 +66,16 @@ def question(problem: Mapping[str, Any]) -> str:
 
 
 def documents(table: pa.Table, protocol: protocols.Protocol, **judging: Any) -> list[dict[str, Any]]:
-    """Problems as lm-eval documents: with the protocol's messages, and with what the judge has to know."""
-    system, user = protocols.prompt(protocol.prompt)
-    found = []
-    for problem in table.to_pylist():
-        text = user.replace("{question}", question(problem))
-        if system is not None and not protocol.chat_template:
-            # Without a chat template lm-eval joins the two messages with nothing in between.
-            text = f"{system}\n\n{text}"
-        found.append(
-            {
-                **{key: problem[key] for key in ("problem_id", "task", "answer", "meta")},
-                "system": (protocol.chat_template and system) or "",
-                "user": text,
-                "fallback": protocol.fallback,
-                **judging,
-            }
-        )
-    return found
+    """Problems as lm-eval documents: the question, and what the judge has to know."""
+    return [
+        {
+            **{key: problem[key] for key in ("problem_id", "task", "answer", "meta")},
+            "question": question(problem),
+            "fallback": protocol.fallback,
+            **judging,
+        }
+        for problem in table.to_pylist()
+    ]
 
 
 def task_hash(data: Path, benchmark: str) -> str:

@@ -11,7 +11,7 @@ CROSSZERO_BENCHMARK_DATA and CROSSZERO_PROTOCOL.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from lm_eval.api.task import ConfigurableTask
 
 from contracts.errors import UserError
 from eval import benchmark, protocols
+from recipes import prompts
 
 
 class BenchmarkTask(ConfigurableTask):
@@ -44,10 +45,40 @@ class BenchmarkTask(ConfigurableTask):
         protocol = protocols.load(
             settings.get("protocol") or os.environ.get("CROSSZERO_PROTOCOL", "report"), settings.get("overrides")
         )
+        self._protocol = protocol
         problems = benchmark.problems(Path(data), name)
         self._rows = benchmark.documents(problems, protocol, grader=settings.get("grader") or "")
         repeats = int(settings.get("repeats") or protocol.repeats_of(name))
         super().__init__(config={**{k: v for k, v in config.items() if k != "class"}, "repeats": repeats})
+
+    def fewshot_context(
+        self,
+        doc: Mapping[str, Any],
+        num_fewshot: int = 0,
+        system_instruction: str | None = None,
+        apply_chat_template: bool = False,
+        fewshot_as_multiturn: bool = False,
+        chat_template: Callable[..., str] | None = None,
+        gen_prefix: str | None = None,
+    ) -> str:
+        """lm-eval's hook for the text that is asked: the very text that training asks (recipes.prompts).
+
+        Raises:
+            UserError: few-shot examples or a system instruction, which would make it another prompt, or a model behind
+                an interface that takes messages, which gives the chat template no tokenizer.
+        """
+        if num_fewshot or system_instruction:
+            raise UserError(
+                "CrossZero's benchmarks are asked as the protocol says: leave out --num_fewshot and "
+                "--system_instruction, or add a prompt to recipes/prompts.yaml"
+            )
+        prompt = prompts.load(self._protocol.prompt)
+        if prompt.raw or not (apply_chat_template and self._protocol.chat_template):
+            return prompt.render(doc["question"], None)
+        tokenizer = getattr(getattr(chat_template, "__self__", None), "tokenizer", None)
+        if not hasattr(tokenizer, "apply_chat_template"):
+            raise UserError("CrossZero's benchmarks need a model whose tokenizer is here, or `chat_template=false`")
+        return prompt.render(doc["question"], tokenizer)
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **_: Any) -> None:
         """lm-eval's hook for loading data: ours is loaded."""

@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from contracts import jobs, provenance, tables
 from contracts.errors import UserError, run_command
 from eval import benchmark, checkpoints, partial_samples, processes, protocols, vllm_settings
+from recipes import prompts
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,12 @@ def targets(arguments: argparse.Namespace, protocol: protocols.Protocol) -> list
     benchmark.check_names(arguments.benchmark)
     steps = parse_checkpoints(arguments.checkpoint)
     for folder in steps.values():
-        checkpoints.check(folder, chat_template=protocol.chat_template)
+        checkpoints.check(folder, chat_template=protocol.needs_chat_template())
     tables_of = {name: benchmark.problems(arguments.data, name) for name in arguments.benchmark}
     task_hashes = {name: benchmark.task_hash(arguments.data, name) for name in arguments.benchmark}
     shared = {
         "decoding": protocol.decoding(),
-        "prompt": protocols.prompt(protocol.prompt),
+        "prompt": prompts.load(protocol.prompt).words(),
         "seed": arguments.seed,
         "device": arguments.device,
         "engine": {**vllm_settings.engine(arguments.device), "max_model_len": arguments.max_model_len},
@@ -194,7 +195,7 @@ def write(target: Target, facts: dict[str, Any]) -> None:
         checkpoint=str(target.checkpoint),
         model_sha256=target.settings["model"],
         task_sha256=target.settings["task"],
-        prompt=dict(zip(("system", "user"), target.settings["prompt"], strict=True)),
+        prompt=target.settings["prompt"],
         seed={"base": target.settings["seed"], "rule": "sha256 of (base, benchmark, problem_id, repeat), 31 bits"},
         requested=len(keys),
         delivered=len(samples),

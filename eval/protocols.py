@@ -11,10 +11,10 @@ from typing import Any
 import yaml
 
 from contracts.errors import UserError
+from recipes import prompts
 
 PROTOCOLS = Path(__file__).with_name("protocols.yaml")
 FALLBACKS = ("none", "last-number", "answer-line", "answer-tag")  # as in eval/grading/extraction.py
-PROMPTS = Path(__file__).parent.parent / "recipes" / "prompts.yaml"
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,10 @@ class Protocol:
         """Samples per problem of this benchmark."""
         return self.repeats if isinstance(self.repeats, int) else self.repeats.get(benchmark, self.repeats["default"])
 
+    def needs_chat_template(self) -> bool:
+        """Whether the model's tokenizer has to have one: raw prompts are asked without."""
+        return self.chat_template and not prompts.load(self.prompt).raw
+
     def decoding(self) -> dict[str, Any]:
         """What decides a completion; the name, the source and how answers are read do not."""
         fields = dataclasses.asdict(self)
@@ -49,14 +53,6 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
 def names() -> list[str]:
     """The protocols that there are."""
     return list(_read(PROTOCOLS))
-
-
-def prompt(name: str) -> tuple[str | None, str]:
-    """The system message (or None) and the user message, with `{question}` in it, of a prompt by name."""
-    prompts = _read(PROMPTS)
-    if name not in prompts:
-        raise UserError(f"there is no prompt '{name}' in {PROMPTS.name}; there are: {', '.join(prompts)}")
-    return prompts[name]["system"], prompts[name]["user"]
 
 
 def _number(value: Any, low: float, high: float) -> bool:
@@ -97,7 +93,7 @@ def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:
         needed, holds = _FIELDS[key]
         if not holds(value):
             raise UserError(f"'{key}' of evaluation protocol '{name}' has to be {needed}, not {value!r}")
-    prompt(fields["prompt"])
+    prompts.load(fields["prompt"])
     return Protocol(name=name, **{**fields, "stop": tuple(fields["stop"])})
 
 

@@ -25,6 +25,7 @@ from contracts.errors import UserError
 from eval import partial_samples, protocols, vllm_settings
 from eval.benchmark import TASK_PREFIX
 from eval.completion import Completion
+from recipes import prompts
 
 PROMPT_TOO_LONG = "prompt_too_long"
 
@@ -187,7 +188,7 @@ class CrossZeroVLLM(VLLM):
         settings = {
             "model": str(Path(self.model_args["model"]).resolve()),
             "decoding": json.loads(json.dumps(self.protocol.decoding())),
-            "prompt": protocols.prompt(self.protocol.prompt),
+            "prompt": prompts.load(self.protocol.prompt).words(),
             "seed": self.base_seed,
             "engine": {key: self.model_args.get(key) for key in ("dtype", "max_model_len")},
         }

@@ -111,7 +111,7 @@ def serve(
     facts = {
         "context_tokens": model.max_length,
         "chat_template_sha256": hashlib.sha256((model.hf_chat_template or "").encode()).hexdigest()
-        if model.protocol.chat_template
+        if model.protocol.needs_chat_template()
         else None,
         "vllm_engine": {k: v for k, v in model.model_args.items() if k not in ("model", "seed") and v is not None},
     }

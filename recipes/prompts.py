@@ -25,19 +25,24 @@ class Prompt:
     assistant: str = ""
     raw: bool = False
 
+    def words(self) -> dict[str, Any]:
+        """What decides the text; the name and the source do not."""
+        return {"system": self.system, "user": self.user, "assistant": self.assistant, "raw": self.raw}
+
     def messages(self, question: str) -> list[dict[str, str]]:
         """The messages before the assistant's turn."""
         system = [{"role": "system", "content": self.system}] if self.system else []
         return [*system, {"role": "user", "content": self.user.replace("{question}", question)}]
 
-    def render(self, question: str, tokenizer: Any) -> str:
+    def render(self, question: str, tokenizer: Any | None) -> str:
         """The text that the model continues; it ends with `assistant`, the part of its turn that is given.
 
         The tokenizer's own encoding of it gives the prompt's tokens: a beginning-of-text token that it adds by itself
-        is left out where the chat template writes one too.
+        is left out where the chat template writes one too. Without a tokenizer there is no chat template: the messages
+        are paragraphs.
         """
-        if self.raw:
-            return self.messages(question)[-1]["content"] + self.assistant
+        if self.raw or tokenizer is None:
+            return "\n\n".join(message["content"] for message in self.messages(question)) + self.assistant
         text = tokenizer.apply_chat_template(self.messages(question), tokenize=False, add_generation_prompt=True)
         if tokenizer.bos_token and tokenizer("")["input_ids"][:1] == [tokenizer.bos_token_id]:
             text = text.removeprefix(tokenizer.bos_token)

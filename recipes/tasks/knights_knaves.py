@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 LONGEST = 5000  # characters: eight people need about 250
-_CLAIM = re.compile(r"([^\W\d_]{1,40})\s{1,5}is\s{1,5}an?\s{1,5}(knight|knave)(?![a-z])", re.I)
 
 
-def identities(text: str) -> dict[str, bool] | None:
-    """Lower-case name → whether a knight; None if nobody is named or somebody is called both."""
-    found: dict[str, bool] = {}
-    for claim in _CLAIM.finditer(text[:LONGEST]):
-        name, knight = claim[1].lower(), claim[2].lower() == "knight"
-        if found.setdefault(name, knight) != knight:
-            return None
-    return found or None
+@cache
+def _claim(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{re.escape(name)}\b\s+is\s+a\s+\b(knight|knave)\b", re.IGNORECASE)
+
+
+def identities(text: str, names: Sequence[str]) -> list[bool] | None:
+    """Whether each of these people is called a knight; None if the text does not say it of each of them once.
+
+    Logic-RL's rule: "knight" and "knave" occur as often as there are people, in whatever words, and of everybody it
+    says "is a knight" or "is a knave". So a second claim about somebody, or one about somebody else, is not readable.
+    """
+    lower = text.lower()
+    if len(text) > LONGEST or lower.count("knight") + lower.count("knave") != len(names):
+        return None
+    claims = [_claim(name).search(text) for name in names]
+    return [claim[1].lower() == "knight" for claim in claims if claim] if all(claims) else None
 
 
 def verify(answer: str, names: Sequence[str], knights: Sequence[bool]) -> str:
-    """Judge an answer against the identities of all people.
+    """Judge an answer against the identities of all people: `correct`, `wrong`, or `format_error` if not readable.
 
-    `correct` if everybody is named and right; `wrong` if everybody is named and somebody is not; `format_error` if
-    somebody is missing or called both (Logic-RL's "unparsable"), if others are named, or if the text is too long.
+    Raises ValueError where there are not as many identities as names.
     """
-    claimed = identities(answer) if len(answer) <= LONGEST else None
-    expected = {name.lower(): bool(knight) for name, knight in zip(names, knights, strict=True)}
-    if claimed is None or claimed.keys() != expected.keys():
+    if len(names) != len(knights) or not names:
+        raise ValueError(f"{len(names)} names and {len(knights)} identities: there should be one for each name")
+    claimed = identities(answer, names)
+    if claimed is None:
         return "format_error"
-    return "correct" if claimed == expected else "wrong"
+    return "correct" if claimed == [bool(knight) for knight in knights] else "wrong"

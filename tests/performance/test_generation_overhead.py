@@ -22,6 +22,7 @@ PYTHON = python("eval")
 BENCHMARKS = ("gsm8k", "math500", "minerva_math", "olympiadbench", "aime24", "amc23")
 MOST = 450  # problems of each benchmark
 MAX_TOKENS = 1024
+REPEATS = 6  # of the same greedy completion, so that there is work for minutes
 CONTEXT = 8192
 pytestmark = [
     pytest.mark.slow,
@@ -62,7 +63,7 @@ def place(tmp_path_factory):
 def test_harness(benchmark, place):
     words = [
         PYTHON, "-m", "eval.generate", "--run", "test/tiny/seed-0", "--checkpoint", f"0={place / 'model'}",
-        "--benchmark", *BENCHMARKS, "--protocol", "report", "--set", f"max_tokens={MAX_TOKENS}",
+        "--benchmark", *BENCHMARKS, "--protocol", "report", "--set", f"max_tokens={MAX_TOKENS}", "--set", f"repeats={REPEATS}",
         "--data", place / "data", "--work", place / "work", "--output", place / "out", "--device", "cpu",
         "--max-model-len", str(CONTEXT),
     ]  # fmt: skip

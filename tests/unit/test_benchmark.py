@@ -5,6 +5,7 @@ from contracts import tables
 from contracts.errors import UserError
 from eval import benchmark, processes, protocols
 from eval.completion import Completion
+from recipes import prompts
 
 
 def table(*questions, ids=None):
@@ -55,16 +56,18 @@ def test_an_unknown_benchmark_is_answered_with_the_known_ones():
 def test_questions_are_put_into_the_prompt_as_they_are():
     question = r"Let $\{x\}$ be {question} and {{system}} {% if %} \boxed{}"
     (document,) = benchmark.documents(table(question), protocols.load("open-r1"))
-    assert document["user"].endswith("\n\n" + question)
-    (document,) = benchmark.documents(table(question), protocols.load("report"))
-    assert document["user"] == question
-    assert document["system"] == protocols.prompt("boxed")[0]
+    assert document["question"] == question
+    assert prompts.load("lighteval-boxed").render(document["question"], None).endswith("\n\n" + question)
 
 
 def test_without_a_chat_template_system_and_user_are_two_paragraphs():
-    (document,) = benchmark.documents(table("2+2?"), protocols.load("report", {"chat_template": False}))
-    assert document["system"] == ""
-    assert document["user"] == protocols.prompt("boxed")[0] + "\n\n2+2?"
+    boxed = prompts.load("boxed")
+    assert boxed.render("2+2?", None) == f"{boxed.system}\n\n2+2?"
+
+
+def test_raw_prompts_need_no_chat_template():
+    assert protocols.load("report").needs_chat_template()
+    assert not protocols.load("report", {"prompt": "tinyzero-base"}).needs_chat_template()
 
 
 def test_a_problem_has_one_user_message():

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from contracts.errors import UserError
 from eval import protocols
+from recipes import prompts
 
 NAMES = list(yaml.safe_load(protocols.PROTOCOLS.read_text()))
 
@@ -13,9 +14,7 @@ NAMES = list(yaml.safe_load(protocols.PROTOCOLS.read_text()))
 def test_every_protocol_is_valid_and_names_its_source(name):
     protocol = protocols.load(name)
     assert protocol.source
-    system, user = protocols.prompt(protocol.prompt)
-    assert user.count("{question}") == 1
-    assert system is None or "{question}" not in system
+    assert protocol.needs_chat_template() == (protocol.chat_template and not prompts.load(protocol.prompt).raw)
 
 
 def test_published_values():

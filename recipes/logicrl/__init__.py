@@ -1,0 +1,1 @@
+"""Logic-RL: GRPO on Knights and Knaves through verl, in three stages."""

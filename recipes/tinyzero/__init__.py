@@ -1,0 +1,1 @@
+"""TinyZero: PPO and GRPO on Countdown through verl."""

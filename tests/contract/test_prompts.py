@@ -1,0 +1,123 @@
+"""Training and evaluation ask the same text, and it is the published one; with lm-eval, vLLM and a real tokenizer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from contracts import tables
+from contracts.run_file import ROOT
+from envs.build import python
+from recipes import prompts
+from recipes.tasks import loading, registry
+
+PYTHON = python("eval")
+MIRROR = ROOT.parent / "shared" / "data"
+QUESTION = "What is {question} + 2?\n\nSay {{ it }} as \\boxed{}, <|im_end|> \u00e9 \u202e."
+PUBLISHED = {
+    "countdown_train": "tinyzero-base",
+    "knights_knaves_3ppl_train": "logicrl-instruct",
+    "knights_knaves_5ppl_train": "logicrl-instruct",
+}
+pytestmark = [
+    pytest.mark.contract,
+    pytest.mark.slow,
+    pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
+]
+
+# In the evaluation's environment: what lm-eval asks of a model with this tokenizer, and what the adapter trains with.
+ASKED = """
+import json, os, sys
+from pathlib import Path
+from types import SimpleNamespace
+import pyarrow.parquet as pq
+from eval import benchmark, vllm_settings
+os.environ.update(vllm_settings.environment("cpu"))
+from eval.vllm_model import CrossZeroVLLM
+from recipes import prompts
+from recipes.frameworks import trl
+model, data = Path(sys.argv[1]), Path(sys.argv[2])
+lm = CrossZeroVLLM(str(model), device="cpu", protocol="demo")
+found = {}
+for name in prompts.library():
+    overrides = {"prompt": name, "chat_template": True}
+    task = benchmark.load_tasks(["arithmetic_words"], data=str(data), protocol="demo", overrides=overrides)
+    task = task["arithmetic_words"]
+    task.build_all_requests(
+        apply_chat_template=True, chat_template=lm.apply_chat_template, tokenizer_name=lm.tokenizer_name,
+        fewshot_as_multiturn=True,
+    )
+    asked = task.instances[0].args[0]
+    folder = data / name
+    paths = SimpleNamespace(model=model, problems=data / "arithmetic_words.parquet")
+    trl.write_data(SimpleNamespace(prompt=name), SimpleNamespace(rollout={}), paths, folder)
+    trained = pq.read_table(folder / "train.parquet")["prompt"][0].as_py()
+    found[name] = [trained, lm.tokenizer(trained)["input_ids"], asked, lm.tok_encode(asked)]
+print(json.dumps(found))
+"""
+
+# Renders lines of [prompt, question] with the tokenizer's chat template, which is Qwen's without its default message.
+RENDERED = """
+import json, sys
+from transformers import AutoTokenizer
+from recipes import prompts
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
+for line in sys.stdin:
+    name, question = json.loads(line)
+    print(json.dumps(prompts.load(name).render(question, tokenizer)))
+"""
+
+
+def run(script: str, *arguments: Path, lines: str = "") -> str:
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [PYTHON, "-c", script, *arguments], input=lines, capture_output=True, text=True, cwd=ROOT, env=environment,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    subprocess.run([PYTHON, ROOT / "tests/contract/make_tiny_model.py", folder], check=True, capture_output=True)
+    return folder
+
+
+def test_training_and_evaluation_ask_the_same_text(model: Path, tmp_path: Path) -> None:
+    row = {
+        "problem_id": "p0", "task": "arithmetic", "messages": [{"role": "user", "content": QUESTION}], "answer": "4",
+        "meta": "{}",
+    }  # fmt: skip
+    tables.write(pa.Table.from_pylist([row], tables.PROBLEM), tables.PROBLEM, tmp_path / "arithmetic_words.parquet")
+    found = json.loads(run(ASKED, model, tmp_path).splitlines()[-1])
+    assert set(found) == set(prompts.library())
+    for name, (trained, trained_tokens, asked, asked_tokens) in found.items():
+        assert asked == trained, name
+        assert asked_tokens == trained_tokens, name
+        assert QUESTION in asked and asked.endswith(prompts.load(name).assistant), name
+        assert ("<|im_start|>" in asked) != prompts.load(name).raw, name
+
+
+@pytest.mark.skipif(not MIRROR.is_dir(), reason="the published training files are not in ../shared/data")
+@pytest.mark.parametrize(("dataset", "prompt"), PUBLISHED.items())
+def test_prompts_are_the_published_ones(model: Path, dataset: str, prompt: str) -> None:
+    entry = registry.find(dataset)
+    published = pq.read_table(MIRROR / entry.spec["files"][0]["path"], columns=["prompt"])["prompt"].to_pylist()
+    problems, _ = loading.load(entry, MIRROR)
+    lines = "\n".join(json.dumps([prompt, problem.question]) for problem in problems)
+    rendered = [json.loads(line) for line in run(RENDERED, model, lines=lines).splitlines()]
+    assert rendered == [messages[0]["content"] for messages in published]
+
+
+def test_every_prompt_names_its_source_and_asks_the_question_once() -> None:
+    for name, entry in yaml.safe_load(prompts.FILE.read_text(encoding="utf-8")).items():
+        assert entry["source"], name
+        assert entry["user"].count("{question}") == 1, name
