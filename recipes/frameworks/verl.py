@@ -21,6 +21,7 @@ from contracts.run_file import ROOT, Run, Stage
 from recipes import prompts, rewards
 from recipes.frameworks import adapter
 from recipes.frameworks.adapter import Command, Paths
+from recipes.frameworks.cpu import verl_processes
 from recipes.frameworks.verl_check import check
 from recipes.frameworks.verl_command import overrides, render
 from recipes.frameworks.verl_reward import FAILED
@@ -87,22 +88,17 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         "VLLM_NO_USAGE_STATS": "1",
         "DO_NOT_TRACK": "1",
     }
+    servers = []
     if run.device == "cpu":
-        environment |= {
-            "VERL_USE_EXTERNAL_MODULES": "recipes.frameworks.cpu.verl_platform",
-            "VERL_PLATFORM": "cpu",
-            "VERL_ENGINE_DEVICE": "cuda",  # which of its engine classes; they do not depend on it otherwise
-            "OMP_NUM_THREADS": "1",
-            "VLLM_CPU_KVCACHE_SPACE": "1",
-            "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-            "CUDA_VISIBLE_DEVICES": "0",  # Ray compares it with the GPU that it has in name
-        }
+        environment |= verl_processes.ENVIRONMENT
+        servers.append(verl_processes.server(scratch, environment))
     else:
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(adapter.gpus(run))
     words = render(overrides(run, stage, seed, paths, scratch))
     return Command(
         arguments=[sys.executable, "-m", "verl.trainer.main_ppo", *words],
         environment=environment,
+        servers=servers,
         progress=_step_metrics,
         resumed_from=resumed_from,
         scratch=scratch,

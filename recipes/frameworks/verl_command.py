@@ -117,6 +117,7 @@ def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: 
     _put_converted(run, stage, values, put)
     _put_surroundings(run, stage, seed, paths, scratch, put)
     if run.device == "cpu":
+        put("ray_kwargs.ray_init.runtime_env.py_executable", str(scratch / "python"))
         for key, value in {**CPU, **(CPU_REFERENCE if reference else {}), **(CPU_CRITIC if ppo else {})}.items():
             put(key, value, "hardware.gpus")
     else:
