@@ -73,7 +73,6 @@ CPU: dict[str, Any] = {
     f"{ROLLOUT}.free_cache_engine": False,
     f"+{ROLLOUT}.enable_sleep_mode": False,
     f"{ROLLOUT}.max_num_batched_tokens": 8192,
-    f"+{ROLLOUT}.engine_kwargs.vllm.distributed_executor_backend": "uni",
     f"{ROLLOUT}.agent.num_workers": 1,
     f"{ROLLOUT}.checkpoint_engine.update_weights_bucket_megabytes": 64,
     "reward.num_workers": 1,
