@@ -126,7 +126,7 @@ PIECES = [*WORDS.split(" "), "\n", " ", "\x00", "\u202e", "\ud800"]
 LATEX = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 
 
-@settings(max_examples=3000, deadline=500)
+@settings(max_examples=3000)
 @given(LATEX, st.sampled_from(sorted(FALLBACKS)), st.booleans())
 def test_extraction_takes_any_text(text, fallback, several):
     found = extract(text, fallback, several=several)
@@ -136,7 +136,7 @@ def test_extraction_takes_any_text(text, fallback, several):
         assert math_answers.compare_exactly(found.answer, found.answer) is True
 
 
-@settings(max_examples=2000, deadline=500)
+@settings(max_examples=2000)
 @given(LATEX, st.text(alphabet="0123456789abcxyz+-*/^_ ", min_size=1, max_size=20).filter(str.strip), LATEX)
 def test_the_last_complete_box_is_found(before, answer, after):
     after = after.replace("}", "").replace("\\boxed", "").replace("</think>", "").rstrip("\\")
