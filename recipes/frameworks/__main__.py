@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -122,11 +123,11 @@ def check_log(rows: list[dict[str, Any]], run: Run, steps: int) -> None:
         raise UserError(
             f"{run.name} should have logged {steps} steps, found {len(rows)}; delete its work folder to start again"
         )
-    bad = [row["step"] for row in rows if row["reward_mean"] != row["reward_mean"]]
-    if bad:
-        raise UserError(
-            f"{run.name}: the reward is not a number at step {bad[0]}; every reward function gave none there"
-        )
+    for column in ("reward_mean", "reward_std", "response_length_mean", "kl", "entropy", "grad_norm"):
+        bad = [row["step"] for row in rows if row.get(column) is not None and math.isnan(row[column])]
+        if bad:
+            reason = "; every reward function gave none there" if column == "reward_mean" else ""
+            raise UserError(f"{run.name}: {column} is not a number at step {bad[0]}{reason}")
     silent = [row["step"] for row in rows if row["zero_signal_rate"] == 1.0]
     if len(silent) == steps:
         raise UserError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import shutil
 import statistics
@@ -151,7 +152,8 @@ def _logged(native: Path) -> dict[int, dict[str, float]]:
                 entry = json.loads(line)
             except json.JSONDecodeError:  # cut off when the trainer was killed, and repeated after it
                 continue
-            steps[int(entry["step"])] = entry["data"]
+            found = {key: math.nan if value is None else value for key, value in entry["data"].items()}
+            steps[int(entry["step"])] = found  # JSON has no NaN: verl writes null
     return steps
 
 
