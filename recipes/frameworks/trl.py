@@ -125,10 +125,10 @@ def read_log(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[s
     rows, elapsed, tokens_before = [], 0.0, 0.0
     for step in sorted(steps):
         logged = {tag.removeprefix("train/"): value for tag, (_, value) in steps[step].items()}
+        duration = logged.get("step_time", math.nan)
+        elapsed += logged.get("step_time", 0.0)
         if "reward" not in logged:
             continue
-        duration = logged.get("step_time", math.nan)
-        elapsed += duration
         tokens = logged.get("num_tokens", math.nan)
         rows.append(
             {

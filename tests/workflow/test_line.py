@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,6 +79,13 @@ def test_killed_in_training_and_in_generation_it_finishes_and_repeats_nothing(pr
     assert "rule train:" not in output and "rule base_model:" not in output, output
     assert (project / RUN_FOLDER / "stage-1/training_log.parquet").stat().st_mtime_ns == trained_at
     assert (project / "results/demo/models/demo/model.safetensors").stat().st_mtime_ns == model_at
+
+
+def test_completions_of_every_step_are_kept_with_their_verdicts(project: Path) -> None:
+    rows = tables.read(project / RUN_FOLDER / "stage-1/rollouts.parquet", tables.ROLLOUT).to_pylist()
+    kept = Counter(row["step"] for row in rows)
+    assert sorted(kept) == list(range(1, miniature.STEPS + 1)) and max(kept.values()) <= tables.ROLLOUTS_PER_STEP
+    assert all(row["problem_id"] and row["prompt"] and row["verdict"] in tables.VERDICTS for row in rows)
 
 
 def test_the_training_log_has_every_step_once(project: Path) -> None:
