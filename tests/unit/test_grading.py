@@ -8,7 +8,7 @@ import pytest
 
 from contracts import tables
 from contracts.errors import UserError
-from eval.grading import Item, grade
+from eval.grading import Item, grade, workers
 from eval.grading.workers import POOL, Pair
 
 
@@ -109,6 +109,29 @@ def test_a_worker_that_is_killed_from_outside_is_replaced():
     assert POOL.judge("math-verify", [Pair("x+1", "1+x", None)], deadline_s=5.0, workers=1) == ["correct"]
 
 
+def test_many_hanging_pairs_get_a_short_deadline(monkeypatch, capsys):
+    monkeypatch.setattr(workers, "PATIENCE_S", 2.0)
+    monkeypatch.setattr(workers, "SECONDS_BETWEEN_LINES", 1.0)
+    given = []
+    real = workers.Worker.judge
+    monkeypatch.setattr(
+        workers.Worker,
+        "judge",
+        lambda self, name, pairs, deadline: given.append(deadline) or real(self, name, pairs, deadline),
+    )
+    pairs = [Pair("9", f"9^{{9^{{9^{{{n}}}}}}}", None) for n in range(20, 60)]
+    assert POOL.judge("math-verify", pairs, deadline_s=1.0, workers=2) == ["ungradable"] * 40
+    assert given[0] == 1.0 and given[-1] == workers.SHORT_DEADLINE_S
+    said = capsys.readouterr().err
+    assert "from here each has 0.5 s" in said
+    assert "/40 pairs judged, " in said
+
+
+def test_a_worker_that_runs_out_of_memory_is_replaced():
+    pairs = [Pair("1", "\\binom{10^{9}}{5 \\cdot 10^{8}}", None), Pair("x+1", "1+x", None)]
+    assert POOL.judge("math-verify", pairs, deadline_s=5.0, workers=1)[1] == "correct"
+
+
 HOSTILE = [
     "9^{9^{9^{9}}}",
     "9**9**9**9",
@@ -130,14 +153,45 @@ HOSTILE = [
 ]
 
 
+HOSTILE += [
+    "\\boxed{" * 10_000 + "57" + "}" * 10_000,
+    "{" * 10_000 + "57" + "}" * 10_000,
+    "\\left(" * 500 + "1" + "\\right)" * 500,
+    "٥٧",  # Arabic digits
+    "５７０",  # full-width
+    "\\begin{pmatrix}" * 200,
+    "\\begin{pmatrix}" + "1 & " * 800 + "\\end{pmatrix}",
+    "\\{" + ", ".join(map(str, range(900))) + "\\}",
+    "[" * 400 + "1,2" + ")" * 400,
+    "(1,2) \\cup " * 300 + "(3,4)",
+    "\\frac{" * 150 + "1" + "}{x}" * 150,
+    "x^{" * 300 + "2" + "}" * 300,
+    "(x+1)^{10^{6}} - (x+2)^{10^{6}}",
+    "\\prod_{i=1}^{10^{9}} (x-i)",
+    "10^{10^{10}}!",
+    "\\binom{10^{12}}{5\\cdot 10^{11}}",
+    "0." + "0" * 3000 + "1",
+    "1e999999999",
+    "1/0",
+    "\\infty - \\infty",
+    "\\def\\x{\\x\\x}\\x",
+    "\\newcommand{\\a}{\\a\\a}\\a",
+    "\\input{/etc/passwd}",
+    "\\u0000\\ufeff",
+    "eval(open('{target}','w'))",
+    "\\lambda x: __import__('os').mkdir('{target}')",
+]
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("grader", ["math-verify", "qwen-rules"])
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_answers_end_within_the_deadline_and_run_nothing(text, tmp_path):
+def test_hostile_answers_end_within_the_deadline_and_run_nothing(text, grader, tmp_path):
     target = tmp_path / "made"
     answer = text.replace("{target}", str(target))
     for completion in (f"\\boxed{{{answer}}}", answer, f"<answer>{answer}</answer>", "\\boxed{" + answer):
         started = time.monotonic()
-        [result] = grade([Item("math", "57", completion, extraction="answer-tag")], deadline_s=2.0)
+        [result] = grade([Item("math", "58", completion, extraction="answer-tag")], deadline_s=2.0, grader=grader)
         assert time.monotonic() - started < 2.0 + 2.0
         assert result.verdict in tables.VERDICTS and result.verdict != "correct"
     assert not target.exists()
