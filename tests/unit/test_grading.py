@@ -203,6 +203,7 @@ def test_marks_that_nobody_sees_do_not_make_an_answer_wrong():
 
 
 def test_long_completions_take_linear_time():
+    verdict("x", "\\boxed{y+1}")  # starts the workers
     for text in (
         "\\boxed{" * 40_000,
         "{" * 300_000,
@@ -210,6 +211,14 @@ def test_long_completions_take_linear_time():
         "<answer>" * 40_000,
         "1," * 150_000,
         "Answer:\n" * 40_000,
+        "\n" * 200_000,
+        "* # > \n" * 40_000,
+        "Answer:" + " \t" * 100_000,
+        "\\boxed" + " " * 200_000,
+        "\\boxed{1} and " * 20_000,
+        "A: " * 60_000,
+        "٣" * 200_000,
+        "\u202e" * 200_000,
     ):
         for fallback in ("none", "last-number", "answer-tag", "answer-line"):
             started = time.monotonic()
