@@ -15,7 +15,7 @@ from recipes.tasks.latex_symbols import has_symbols, readable
 LONGEST_ANSWER = (
     4000  # characters; golds of the benchmarks have at most 300, and a longer "answer" is a degenerate text
 )
-POINTS = (0.31, 1.27, -0.73, -1.9)  # at which expressions are compared
+POINTS = (0.31, -0.73, 1.27, -1.9)  # at which expressions are compared
 _INVISIBLE = {"Cc", "Cf"}  # NUL bytes, right-to-left marks, zero-width spaces
 _SPACING = re.compile(r"\\left(?![a-zA-Z])|\\right(?![a-zA-Z])|(?<!\\)\\[,;:! ]|\\q?quad(?![a-zA-Z])|~")
 _FRACTION = re.compile(r"\\[dt]frac(?![a-zA-Z])")
@@ -109,11 +109,11 @@ def _differ_relatively(gold: Any, answer: Any, tolerance: float = 1e-4) -> bool:
 
 
 def _equal_at_points(gold: Any, answer: Any) -> bool | None:
-    """Whether two expressions are equal, as their values at four points show; None where those do not tell.
+    """Whether two expressions are equal, as their values at two of four points show; None where those do not tell.
 
     Spares the seconds in which sympy fails to simplify the difference of unequal expressions to zero, and finds the
     equal ones that it cannot prove, such as -ln x and ln(1/x). Points at which either has no real value say nothing;
-    expressions equal at all the others (to nine digits, at two points or more) are equal. Plain numbers and percentages
+    expressions equal at two others (to nine digits) and different at none are equal. Plain numbers and percentages
     are left to math-verify, which rounds them, and so are single symbols, which may be words.
     """
     import sympy
@@ -136,6 +136,8 @@ def _equal_at_points(gold: Any, answer: Any) -> bool | None:
         difference, size = abs(expected - found), max(abs(expected), abs(found), 1e-9)
         same += bool(difference <= 1e-9 * size)
         far += bool(difference > 1e-6 * size)
+        if max(same, far) == 2:
+            break
     if far and not same:
         return False
     return True if same >= 2 and not far else None
