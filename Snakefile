@@ -61,7 +61,7 @@ rule report:
 
 rule grade:
     input:
-        [f"{R}/runs/{run_id}/graded" for run_id in RUN_IDS],
+        [f"{R}/runs/{run_id}/{GRADED}" for run_id in RUN_IDS],
 
 
 rule evaluate:

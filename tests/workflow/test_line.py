@@ -112,6 +112,42 @@ def test_every_checkpoint_has_every_sample_once_and_is_graded_and_scored(project
         assert sum(row["verdict"] == "correct" for row in graded) == score["n_correct"]
 
 
+def test_the_protocol_is_recorded_with_every_score(project: Path) -> None:
+    record = json.loads((project / RUN_FOLDER / "scores.parquet.provenance.json").read_text())
+    assert len(record["scored"]) == len(BENCHMARKS) * (1 + len(miniature.CHECKPOINTS))
+    for scored in record["scored"]:
+        asked = scored["samples"]
+        expected = {
+            "prompt": "boxed",
+            "chat_template": True,
+            "temperature": 1.0,
+            "top_p": 1.0,
+            "max_tokens": 40,
+            "stop": [],
+        }
+        assert expected.items() <= asked["protocol"].items()
+        assert "boxed" in json.dumps(asked["prompt"]) and len(asked["chat_template_sha256"]) == 64
+        assert asked["repeats"] == REPEATS and asked["seed"]["base"] == 0
+        assert scored["grader"].startswith("math-verify") and scored["fallback"] == "none"
+
+
+def test_graded_again_by_another_grader_beside_the_first(project: Path) -> None:
+    first = project / RUN_FOLDER / "graded/step-0" / f"{BENCHMARKS[0]}.parquet"
+    before = first.read_bytes()
+    status, output = miniature.snakemake(project, "grade", "--config", "grader=strict", "extraction=last-number")
+    assert status == 0 and "rule generate_samples:" not in output, output
+    folder = project / RUN_FOLDER / "regraded/strict+last-number"
+    again = folder / "graded/step-0" / first.name
+    record = json.loads(again.with_name(f"{again.name}.provenance.json").read_text())
+    assert (record["grader"], record["fallback"]) == ("strict", "last-number")
+    kept = ("problem_id", "repeat", "seed", "completion")
+    assert pq.read_table(again).select(kept) == pq.read_table(first).select(kept)
+    assert len(pq.read_table(folder / "scores.parquet")) == len(BENCHMARKS) * (1 + len(miniature.CHECKPOINTS))
+    assert first.read_bytes() == before
+    status, output = miniature.snakemake(project, "grade")
+    assert status == 0 and "Nothing to be done" in output, output
+
+
 def test_a_score_can_be_followed_back_to_its_checkpoint(project: Path) -> None:
     step = miniature.CHECKPOINTS[-1]
     samples = json.loads(
