@@ -40,6 +40,8 @@ def _percent(share: float) -> str:
 
 def _training(run: Run) -> list[tuple[str, str]]:
     log, found = run.log, []
+    if not run.trained:
+        return [("imported", "these generations were made elsewhere: there is no training log, and no checkpoint")]
     for column, steps in run.not_finite.items():
         found.append(("not a number", f"{column} is NaN or infinite at {steps_text(steps)} of the training log"))
     reward = log["reward_mean"].dropna()
@@ -64,7 +66,9 @@ def _training(run: Run) -> list[tuple[str, str]]:
 
 
 def _gaps(run: Run) -> list[tuple[str, str]]:
-    found = []
+    found: list[tuple[str, str]] = []
+    if not run.trained:
+        return found
     if absent := [column for column in NEEDED if run.log[column].isna().all()]:
         found.append(("log", f"the training log does not report {', '.join(absent)}: trouble there would not be seen"))
     for column in NEEDED:
@@ -127,7 +131,7 @@ def _provenance(run: Run) -> list[tuple[str, str]]:
         )
     if len(commits := sorted({str(r.get("git_commit"))[:12] for r in run.provenance.values()})) > 1:
         found.append(("provenance", f"parts were made at different commits: {', '.join(commits)}"))
-    for wanted in ("training_log", "scores"):
+    for wanted in ("training_log", "scores") if run.trained else ("scores",):
         if not any(name.startswith(wanted) for name in run.provenance):
             found.append(("provenance", f"{wanted}.parquet has no provenance record"))
     return found

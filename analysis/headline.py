@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from analysis.accuracy import AVERAGE, MARKS, Row, overall
 from analysis.results import BASE, Run
-from analysis.tables import AVERAGE, MARKS, Row, percent, points
+from analysis.written import percent, points
 
 
 @dataclass(frozen=True)
@@ -26,17 +27,23 @@ def _share(value: float) -> str:
     return f"{percent(value)}\N{NO-BREAK SPACE}%"
 
 
+def _place(row: Row) -> str:
+    return f"at {row.label}" if row.step != BASE else f"for the {row.label}"
+
+
 def headline(run: Run, rows: list[Row]) -> Headline:
     """Did held-out accuracy change from the base model to the last checkpoint, by how much, and how sure is that."""
     last = rows[-1]
-    name = AVERAGE if AVERAGE in last.cells else run.benchmarks[0]
+    name = overall(last.cells)
     over = f"the mean of {len(run.benchmarks)} benchmarks" if name == AVERAGE else name
     before, cell = rows[0].cells[name].accuracy, last.cells[name]
-    if last.step == BASE or cell.difference is None:
-        sentence = f"Only the base model was evaluated: {_share(before.value)} on {over}."
+    if cell.difference is None:
+        interval = f"95\N{NO-BREAK SPACE}% interval {percent(before.low)} to {percent(before.high)}"
+        what = f"Only the {last.label} was evaluated" if run.trained else "These generations were made elsewhere"
+        sentence = f"{what}: {_share(before.value)} on {over} ({interval})."
         return Headline(run.name, "nothing to compare", sentence, [])
     gap = cell.difference
-    accuracies = f"from {_share(before.value)} for the base model to {_share(cell.accuracy.value)} at step {last.step}"
+    accuracies = f"from {_share(before.value)} {_place(rows[0])} to {_share(cell.accuracy.value)} {_place(last)}"
     path, confidence = f"{accuracies}, on {over}", "95\N{NO-BREAK SPACE}% interval"
     if gap.change in ("rose", "fell"):
         near, far = sorted((abs(gap.low), abs(gap.high)))

@@ -11,7 +11,8 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from analysis import samples, settings, tables
+from analysis import samples, settings, written
+from analysis.accuracy import MARKS, STEPS
 from analysis.display import clipped, visible
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -50,8 +51,8 @@ def environment() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
-    made.filters |= {"percent": tables.percent, "points": tables.points, "clipped": clipped}
-    made.globals |= {"MARKS": tables.MARKS, "choose_samples": samples.choose, "stages": settings.stages}
+    made.filters |= {"percent": written.percent, "points": written.points, "clipped": clipped}
+    made.globals |= {"MARKS": MARKS, "STEPS": STEPS, "choose_samples": samples.choose, "stages": settings.stages}
     return made
 
 
@@ -61,7 +62,7 @@ def render(context: Mapping[str, Any]) -> str:
     return environment().get_template("report.html.j2").render(**context, css=css)
 
 
-def of_run(table: tables.Table, run: str) -> dict[str, Any]:
+def of_run(table: written.Table, run: str) -> dict[str, Any]:
     """One run's rows of a table, for the template."""
     return plain(table.shown[table.shown["run"] == run].drop(columns="run"))
 

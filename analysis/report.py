@@ -15,11 +15,22 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
-from analysis import figures_heldout, figures_training, page, patterns, samples, style, tables
+from analysis import (
+    across_runs,
+    figures_heldout,
+    figures_training,
+    page,
+    patterns,
+    reference,
+    samples,
+    style,
+    tables,
+    written,
+)  # fmt: skip
+from analysis.accuracy import run_rows
 from analysis.findings import findings
 from analysis.headline import headline
-from analysis.reference import in_order
-from analysis.results import Run, load_run
+from analysis.results import Run, in_order, load_run
 from contracts import provenance
 from contracts.errors import UserError, run_command
 
@@ -53,20 +64,21 @@ def report(runs: Sequence[Run], output: Path, title: str, scale: str, overlap: P
         scale: demo or full; shown.
         overlap: the table of recipes.tasks.overlap (CSV), if there is one.
     """
-    rows = {run.name: tables.accuracy_rows(run) for run in runs}
+    rows = {run.name: run_rows(run) for run in runs}
+    facts = {run.name: across_runs.about(run, scale) for run in runs}
     lists = patterns.load_lists()
     counts = pd.concat([patterns.table(run, lists) for run in runs], ignore_index=True)
     completed, verdicts = tables.completed_table(runs), tables.verdicts_table(runs)
-    pattern_counts = tables.patterns_table(counts, lists)
+    pattern_counts = tables.patterns_table(runs, counts, lists)
+    every_row = [row for name in rows for row in rows[name]]
     shared = tables.overlap_table(overlap) if overlap else None
-    for table in (
-        *([shared] if shared else []),
-        tables.accuracy_table([row for name in rows for row in rows[name]]),
-        completed,
-        verdicts,
-        pattern_counts,
-    ):
-        tables.write(table, output / "tables")
+    side_by_side, pairs = across_runs.runs_table(runs, rows, facts), across_runs.pairs_table(runs)
+    beside = across_runs.beside_published(runs, facts)
+    made = [tables.accuracy_table(every_row), tables.differences_table(every_row), completed, verdicts, pattern_counts]
+    printed = {name: reference.rows(name) for name in reference.table_names()}
+    made += [tables.accuracy_table(printed[name], f"published-{name}") for name in printed]
+    for table in [*made, side_by_side, *(extra for extra in (pairs, beside, shared) if extra)]:
+        written.write(table, output / "tables")
     names = ("heldout_accuracy", "outcomes", "reward", "response_length", "rates", "reasoning_patterns")
     warnings = [(run.name, found) for run in runs if (found := findings(run))]
     text = page.render(
@@ -84,6 +96,12 @@ def report(runs: Sequence[Run], output: Path, title: str, scale: str, overlap: P
             "figures": draw(runs, counts, lists, output / "figures"),
             "captions": {name: page.caption(name) for name in names},
             "accuracy": list(rows.items()),
+            "side_by_side": page.plain(side_by_side.shown),
+            "run_pairs": page.plain(pairs.shown) if pairs else None,
+            "beside_published": page.plain(beside.shown) if beside else None,
+            "published": list(printed.items()),
+            "published_shows": reference.what_it_shows(printed),
+            "published_source": reference.source(),
             "by_run": [(run.name, page.of_run(completed, run.name), page.of_run(verdicts, run.name)) for run in runs],
             "pattern_counts": [(run.name, page.of_run(pattern_counts, run.name)) for run in runs],
             "pattern_lists": lists,

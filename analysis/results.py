@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,15 +14,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analysis.display import visible
-from analysis.reference import in_order
 from contracts import tables
 from contracts.errors import UserError
+from eval.statistics import Correct
 
 SAMPLE_COLUMNS = [
     "step", "benchmark", "problem_id", "repeat", "prompt", "completion", "finish_reason", "completion_tokens", "gold",
     "answer", "verdict", "grader", "protocol",
 ]  # fmt: skip
+IMPORTED = "imported:"  # how the protocol of samples begins that another harness made
 BASE = 0  # the step of the model before any training
+
+BENCHMARKS = ("gsm8k", "math500", "minerva_math", "olympiadbench", "aime24", "amc23")  # the published column order
+
+
+def in_order(benchmarks: Iterable[str]) -> list[str]:
+    """Benchmarks in the published column order; those that the published tables lack come after, by name."""
+    place = {name: position for position, name in enumerate(BENCHMARKS)}
+    return sorted(benchmarks, key=lambda name: (place.get(name, len(place)), name))
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,17 @@ class Run:
         return sorted(int(step) for step in self.scores["step"].unique())
 
     @property
+    def trained(self) -> bool:
+        """Whether these are checkpoints of a training run; else they are generations made elsewhere."""
+        return not self.log.empty
+
+    def label(self, step: int) -> str:
+        """What a checkpoint is called."""
+        if step == BASE:
+            return "base model" if self.trained else "as imported"
+        return f"step {step}"
+
+    @property
     def last(self) -> int:
         """The last evaluated checkpoint."""
         return self.steps[-1]
@@ -63,6 +83,25 @@ class Run:
     def samples(self, step: int, benchmark: str) -> pd.DataFrame:
         """The graded completions of one checkpoint on one benchmark."""
         return self.graded.iloc[self._sample_rows[step, benchmark]]
+
+    def problems(self, benchmark: str) -> list[str]:
+        """The problems of a benchmark, in the order in which `correct` has them."""
+        return self._correct[self.steps[0], benchmark][0]
+
+    def correct(self, step: int, benchmark: str) -> Correct:
+        """Whether each completion was right, of shape (problems, repeats); what could not be graded was not."""
+        return self._correct[step, benchmark][1]
+
+    @cached_property
+    def _correct(self) -> dict[tuple[int, str], tuple[list[str], Correct]]:
+        found = {}
+        for cell in self._sample_rows:
+            chosen = self.graded.iloc[self._sample_rows[cell]]
+            ordered = chosen[["problem_id", "repeat", "verdict"]].sort_values(["problem_id", "repeat"])
+            names = list(dict.fromkeys(ordered["problem_id"].astype(str)))
+            right = ordered["verdict"].eq("correct").to_numpy(dtype=bool)
+            found[int(cell[0]), str(cell[1])] = (names, right.reshape(len(names), -1))
+        return found
 
     @cached_property
     def _score_rows(self) -> dict[Any, Any]:
@@ -143,7 +182,7 @@ def _incomplete_cells(run: Run) -> list[str]:
     """Every problem of the base model's samples is there k times at every checkpoint, and the scores count the same."""
     holes = []
     for benchmark in run.benchmarks:
-        expected = set(run.samples(BASE, benchmark)["problem_id"])
+        expected = set(run.samples(run.steps[0], benchmark)["problem_id"])
         for step in run.steps:
             place, samples, score = (
                 f"step {step} on {benchmark}",
@@ -182,10 +221,13 @@ def load_run(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Run:
         known = sorted(str(p.parent.relative_to(results / "runs")) for p in results.glob("runs/*/*/*/scores.parquet"))
         raise UserError(f"there is no run {name} under {results / 'runs'}; there are: {', '.join(known) or 'none'}")
     log_path, scores_path = folder / "training_log.parquet", folder / "scores.parquet"
-    if absent := [path.name for path in (log_path, scores_path) if not path.is_file()]:
-        raise UserError(f"the run {name} lacks {' and '.join(absent)} in {folder}; train and evaluate it first")
-    log, not_finite = _read_log(log_path)
+    if not scores_path.is_file():
+        raise UserError(f"the run {name} lacks {scores_path.name} in {folder}; train and evaluate it first")
     scores = valid_text(tables.read(scores_path, tables.SCORE)).to_pandas()
+    imported = scores["protocol"].str.startswith(IMPORTED).all()  # made elsewhere: there is no log to be had
+    if not (imported or log_path.is_file()):
+        raise UserError(f"the run {name} lacks {log_path.name} in {folder}; train and evaluate it first")
+    log, not_finite = _read_log(log_path) if log_path.is_file() else (tables.TRAINING_LOG.empty_table().to_pandas(), {})
     graded_folders = _step_folders(folder / "graded")
     files = [path for step in sorted(graded_folders) for path in sorted(graded_folders[step].glob("*.parquet"))]
     if not files:
@@ -198,10 +240,10 @@ def load_run(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Run:
     wanted = set(benchmarks) or set(scores["benchmark"]) | set(graded["benchmark"])
     if strange := [str(n) for n in (name, *sorted(wanted)) if n != visible(n)]:
         raise UserError(f"names of runs and benchmarks should be readable, but {visible(strange[0])} is not; rename it")
-    holes = [] if BASE in steps else ["step 0, the base model, was not evaluated"]
+    holes = [] if BASE in steps or imported else ["step 0, the base model, was not evaluated"]
     if scores.duplicated(["step", "benchmark"]).any():
         holes.append("scores.parquet scores a checkpoint twice on the same benchmark")
-    if log.empty:
+    if log.empty and not imported:
         holes.append("training_log.parquet has no rows")
     holes += _missing_cells(scores, graded, steps, wanted)
     if not holes:

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from synthetic_results import NAMES
 
-from analysis import page, samples
+from analysis import page, reference, samples
 from analysis.display import clipped, visible
 from analysis.report import report
 from analysis.results import load_run
@@ -190,9 +190,9 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     figures = {path.name for path in (output / "figures").iterdir()}
     assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 12
     made = {path.name for path in (output / "tables").iterdir()}
-    assert made == {
-        f"{t}.{s}" for t in ("accuracy", "completed", "verdicts", "patterns") for s in ("csv", "md", "html")
-    }
+    names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "pairs"}
+    names |= {f"published-{name}" for name in reference.table_names()}
+    assert made == {f"{name}.{form}" for name in names for form in ("csv", "md", "tex", "html")}
     assert json.loads((output / "provenance.json").read_text())["runs"] == NAMES
 
 
