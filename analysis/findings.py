@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from analysis.results import BASE, Run
+from recipes import collapse
 
 TRUNCATION = 0.05  # a share of completions cut off above this is worth a warning
 # Columns of the log without which trouble cannot be seen.
@@ -54,6 +56,11 @@ def _training(run: Run) -> list[tuple[str, str]]:
     if silent:
         evidence = f"in no group did the rewards differ at {steps_text(silent)} of {len(log)}"
         found.append(("no signal", f"{evidence}: nothing could be learned there"))
+    for _, stage in log.groupby("stage"):
+        rows = stage.drop(columns="run").replace([np.inf, -np.inf], np.nan).to_dict("records")
+        for sign in collapse.signs([{str(key): None if pd.isna(v) else v for key, v in row.items()} for row in rows]):
+            if sign.grave:
+                found.append(("collapse", f"{sign.kind} at step {sign.step}: {sign.evidence}"))
     cut = log[log["truncated_rate"] > TRUNCATION]
     if len(cut):
         most = cut["truncated_rate"].max()

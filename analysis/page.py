@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -51,7 +52,7 @@ def environment() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
-    made.filters |= {"percent": written.percent, "points": written.points, "clipped": clipped}
+    made.filters |= {"percent": written.percent, "points": written.points, "clipped": clipped, "visible": visible}
     made.globals |= {"MARKS": MARKS, "STEPS": STEPS, "choose_samples": samples.choose, "stages": settings.stages}
     return made
 
@@ -59,7 +60,7 @@ def environment() -> jinja2.Environment:
 def render(context: Mapping[str, Any]) -> str:
     """The page's HTML."""
     css = Markup((TEMPLATES / "report.css").read_text(encoding="utf-8"))
-    return environment().get_template("report.html.j2").render(**context, css=css)
+    return environment().get_template("report.html.j2").render(**context, css=css, number=itertools.count(1).__next__)
 
 
 def of_run(table: written.Table, run: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from dataclasses import field as default
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,9 @@ class Run:
     """Everything that the report says about one run comes from here.
 
     `log` has one row per training step, `scores` one per checkpoint and benchmark, `graded` one per completion (the
-    columns SAMPLE_COLUMNS). `not_finite` names the steps at which a column of the log holds NaN or an infinity, which a
-    null (not reported) is not. `provenance` maps a record's path below the run's folder to its contents.
+    columns SAMPLE_COLUMNS), `rollouts` some of the completions of each training step. `not_finite` names the
+    steps at which a column of the log holds NaN or an infinity, which a null (not reported) is not. `provenance` maps
+    a record's path below the run's folder to its contents.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Run:
     scores: pd.DataFrame
     graded: pd.DataFrame
     provenance: dict[str, dict[str, Any]]
+    rollouts: pd.DataFrame = default(default_factory=lambda: tables.ROLLOUT.empty_table().to_pandas())
 
     @property
     def steps(self) -> list[int]:
@@ -136,6 +139,14 @@ def _read_log(path: Path) -> tuple[pd.DataFrame, dict[str, list[int]]]:
             if steps := table.filter(bad)["step"].to_pylist():
                 not_finite[field.name] = steps
     return table.to_pandas().sort_values(["stage", "step"], ignore_index=True), not_finite
+
+
+def _read_rollouts(folder: Path) -> pd.DataFrame:
+    columns = ["stage", "step", "completion", "reward", "verdict", "completion_tokens"]
+    files = sorted(folder.glob("stage-*/rollouts.parquet"))
+    parts = [valid_text(tables.read(file, tables.ROLLOUT)).select(columns) for file in files]
+    whole = pa.concat_tables(parts) if parts else tables.ROLLOUT.empty_table().select(columns)
+    return whole.to_pandas()
 
 
 def _step_folders(folder: Path) -> dict[int, Path]:
@@ -250,7 +261,10 @@ def load_run(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Run:
         inside = scores["benchmark"].isin(wanted)
         scores, graded = scores[inside], graded[graded["benchmark"].isin(wanted)]
         records = _read_provenance(folder)
-        run = Run(name, log, not_finite, scores.reset_index(drop=True), graded.reset_index(drop=True), records)
+        run = Run(
+            name, log, not_finite, scores.reset_index(drop=True), graded.reset_index(drop=True), records,
+            _read_rollouts(folder),
+        )  # fmt: skip
         holes = _incomplete_cells(run)
     if holes:
         raise UserError(
