@@ -124,7 +124,9 @@ def write(runs: Sequence[Run], lists: Sequence[PatternList], title: str, folder:
         "length": [_none_is(value, -1) for value in samples["completion_tokens"]],
         "answer": [None if answer is None else clipped(answer, 200) for answer in _texts(samples["answer"])],
     }
-    keywords = [_in_javascript(entry.regex) for item in lists if item.name == "reflection" for entry in item.entries]
+    keywords = [
+        _in_javascript(entry.regex) for item in lists if item.name.startswith("reflection") for entry in item.entries
+    ]
     (folder / "samples-index.js").write_text(
         f"const INDEX = {json.dumps(index)};\nconst KEYWORDS = {json.dumps(keywords)};\n", encoding="ascii"
     )

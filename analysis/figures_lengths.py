@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -18,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from analysis import patterns
 from analysis.figures_training import STEP, not_reported
 from analysis.results import Run
-from analysis.style import INK, legend, looks, panels, running_mean, window
+from analysis.style import INK, Look, legend, looks, panels, running_mean, window
 from contracts.tables import VERDICTS
 
 BANDS = ((0.1, 0.9, 0.18), (0.25, 0.75, 0.32))  # quantiles from, to, and how dark
@@ -40,17 +41,18 @@ def split(completions: pd.Series, tokens: pd.Series) -> pd.DataFrame:
     return pd.DataFrame({"thinking": share * count, "answer": (1 - share) * count}, index=completions.index)
 
 
-def _over_steps(axes: Axes, steps: pd.Series, values: pd.DataFrame, colour: str, smooth: bool) -> bool:
+def _over_steps(axes: Axes, steps: pd.Series, values: pd.DataFrame, look: Look, smooth: bool) -> bool:
     means = values.assign(step=steps.to_numpy()).dropna().groupby("step").mean()
     if means.empty:
         return False
     for column, dash in (("thinking", "-"), ("answer", (0, (1.4, 1.2)))):
         if smooth:
-            axes.plot(means.index, means[column], ".", color=colour, alpha=0.35, markersize=3, markeredgewidth=0)
+            axes.plot(means.index, means[column], ".", color=look.colour, alpha=0.35, markersize=3, markeredgewidth=0)
             drawn = running_mean(means[column], window(len(means)))
-            axes.plot(means.index, drawn, color=colour, linestyle=dash)
+            marks: dict[str, Any] = {"marker": look.marker, "markevery": max(1, len(means) // 6), "markersize": 4}
+            axes.plot(means.index, drawn, color=look.colour, linestyle=dash, **marks)
         else:
-            axes.plot(means.index, means[column], color=colour, linestyle=dash, marker="o", markersize=4)
+            axes.plot(means.index, means[column], color=look.colour, linestyle=dash, marker=look.marker, markersize=4)
     return True
 
 
@@ -63,14 +65,14 @@ def thinking(runs: Sequence[Run]) -> Figure:
         for run in runs:
             rows = run.rollouts if of_training else run.graded
             parts = split(rows["completion"], rows["completion_tokens"])
-            drawn.append(_over_steps(axes, rows["step"], parts, look[run.name].colour, of_training))
+            drawn.append(_over_steps(axes, rows["step"], parts, look[run.name], of_training))
         if any(drawn):
             axes.set_ylim(0, max(1.0, 1.06 * axes.dataLim.ymax))
         else:
             not_reported(axes, "no completion has a thinking part")
         axes.set(title=title, xlabel=STEP if of_training else "checkpoint (training step)", ylabel="length (tokens)")
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    handles = [Line2D([], [], color=look[run.name].colour) for run in runs]
+    handles = [Line2D([], [], color=look[run.name].colour, marker=look[run.name].marker, markersize=4) for run in runs]
     handles += [Line2D([], [], color=INK), Line2D([], [], color=INK, linestyle=(0, (1.4, 1.2)))]
     legend(figure, handles, [*(run.name for run in runs), "thinking", "answer"])
     return figure
@@ -128,7 +130,7 @@ def finished(runs: Sequence[Run]) -> Figure:
         whole = counts.sum(axis=1)
         shares = {
             "Right": counts["n_correct"] / whole,
-            "Unfinished (cut off at the limit)": counts["n_truncated"] / whole,
+            "Unfinished": counts["n_truncated"] / whole,
             "Finished and not right": (whole - counts["n_correct"] - counts["n_truncated"]) / whole,
         }
         for axes, (title, values) in zip(grid, shares.items(), strict=True):

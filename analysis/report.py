@@ -43,6 +43,8 @@ def draw(
 ) -> dict[str, Markup]:
     """Draw the figures that there are results for into a folder, as SVG and PNG; returns their SVG, by name."""
     style.set_style()
+    found = set(counts.loc[counts["matches"] > 0, "pattern"]) | {item.name for item in lists if item.always}
+    lists = [item for item in lists if item.name in found]
     trained = [run for run in runs if run.trained]
     figures = {
         "heldout_accuracy": figures_heldout.heldout_accuracy(runs),
