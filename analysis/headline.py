@@ -83,7 +83,8 @@ def summary(
     problems = {name: len(run.problems(name)) for run in runs for name in run.benchmarks}
     what = f"{len(runs)} run{'s' if len(runs) > 1 else ''} of {_listed(run.name.split('/')[0] for run in runs)}"
     first = (
-        f"{what}{through} at {scale} scale: {checkpoints} checkpoints gave {completions:,} graded completions on "
+        f"{what}{through} at {scale} scale: {checkpoints} checkpoint{'' if checkpoints == 1 else 's'} gave "
+        f"{completions:,} graded completions on "
         f"{sum(problems.values()):,} problems of {_listed(problems)}."
     )
     last = {name: own[-1].cells[overall(own[-1].cells)] for name, own in rows.items()}
