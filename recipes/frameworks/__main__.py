@@ -70,7 +70,14 @@ def train(arguments: argparse.Namespace) -> None:
         if command.resumed_from:
             print(f"{run.name}: going on from step {command.resumed_from}", flush=True)
         if command.resumed_from < stage.steps:
-            launch.run(command, log=paths.work / "train.log", steps=stage.steps, name=run.name)
+            launch.run(
+                command,
+                log=paths.work / "train.log",
+                steps=stage.steps,
+                name=run.name,
+                cap=stage.rollout.get("max_response_tokens"),
+                stop_on_collapse=arguments.stop_on_collapse == "True",
+            )
     rows = native.read_log(run, stage, paths, run_id(run, arguments.seed))
     check_log(rows, run, stage.steps)
     rollouts = native.read_rollouts(run, stage, paths, run_id(run, arguments.seed))
@@ -187,6 +194,9 @@ def main() -> None:
         if name == "train":
             verb.add_argument("--stage", type=int, default=1)
             verb.add_argument("--problems", type=Path, required=True, help="problem table of the training set")
+            verb.add_argument(
+                "--stop-on-collapse", choices=["True", "False"], default="False", help="or only warn of it"
+            )
             verb.add_argument("--rollouts", type=Path, required=True, help="table of completions that were trained on")
         else:
             verb.add_argument("--step", type=int, required=True)

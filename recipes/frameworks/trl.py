@@ -102,7 +102,8 @@ def _step_metrics(line: str) -> dict[str, float] | None:
         return None
     names = {
         "reward": "reward", "loss": "loss", "completions/mean_length": "length", "grad_norm": "grad_norm",
-        "frac_reward_zero_std": "zero_signal",
+        "frac_reward_zero_std": "zero_signal", "completions/clipped_ratio": "truncated", "kl": "kl",
+        "entropy": "entropy", "accuracy": "accuracy", "format_error_rate": "format_error",
     }  # fmt: skip
     return {name: float(printed[key]) for key, name in names.items() if key in printed}
 

@@ -135,6 +135,7 @@ def _step_metrics(line: str) -> dict[str, float] | None:
     names = {
         "critic/score/mean": "reward", "actor/loss": "loss", "critic/vf_loss": "critic_loss",
         "response_length/mean": "length", "actor/grad_norm": "grad_norm", "critic/grad_norm": "critic_grad_norm",
+        "actor/kl_loss": "kl", "actor/reward_kl_penalty": "kl", "actor/entropy": "entropy",
     }  # fmt: skip
     return {
         name: float(printed[key].removeprefix("np.float64(").rstrip(")"))

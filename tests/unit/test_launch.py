@@ -32,6 +32,30 @@ def test_progress_is_one_line_a_step_and_the_output_is_kept(tmp_path: Path, caps
     assert "saved" in (tmp_path / "train.log").read_text()
 
 
+COLLAPSING = """
+import time
+for step in range(30):
+    cut = str(float(step > 15))
+    print({'reward': '0.5', 'completions/mean_length': '31', 'completions/clipped_ratio': cut}, flush=True)
+time.sleep(600 * STOPPED)
+"""
+
+
+def test_a_collapse_is_warned_of_as_it_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    launch.run(trainer(COLLAPSING.replace("STOPPED", "0")), log=tmp_path / "l", steps=30, name="r/x")
+    warnings = [line for line in capsys.readouterr().out.splitlines() if "WARNING" in line]
+    assert warnings == [
+        "WARNING: r/x: length at the cap at step 19: 60% of the completions are cut off at the limit, after 0% at best"
+        "; the mean response has 31 tokens"
+    ]
+
+
+def test_a_collapse_ends_the_run_where_that_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"is collapsing .length at the cap at step 19: .* and was ended"):
+        command = trainer(COLLAPSING.replace("STOPPED", "1"))
+        launch.run(command, log=tmp_path / "l", steps=30, name="r/x", stop_on_collapse=True)
+
+
 @pytest.mark.parametrize("key", ["loss", "reward"])
 def test_a_loss_or_reward_that_is_not_a_number_ends_the_run(tmp_path: Path, key: str) -> None:
     values = {"loss": "0.1", "reward": "0.5", key: "nan"}

@@ -94,7 +94,15 @@ def test_broken_yaml_is_located(tmp_path: Path) -> None:
 
 
 def test_one_recipe_that_is_no_list_is_answered_with_how_to_write_it() -> None:
-    config = {"scale": "demo", "reproduce": "openr1", "seeds": [0], "results": "r", "work": "w", "data_mirror": None}
+    config = {
+        "scale": "demo",
+        "reproduce": "openr1",
+        "seeds": [0],
+        "results": "r",
+        "work": "w",
+        "data_mirror": None,
+        "stop_on_collapse": False,
+    }
     with pytest.raises(UserError, match=r"reproduce should be all, or a list .*\[openr1\].*not 'openr1'"):
         validate(config, "config", RECIPES.parent / "config" / "config.yaml")
 
