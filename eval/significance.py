@@ -109,7 +109,9 @@ def student_power(n: int, deviation: float, difference: float, alpha: float) -> 
     if deviation <= 0:
         return float(difference != 0)
     edge, shift = stats.t.ppf(1 - alpha / 2, n - 1), abs(difference) / (deviation / math.sqrt(n))
-    return float(stats.nct.sf(edge, n - 1, shift) + stats.nct.cdf(-edge, n - 1, shift))
+    tails = [stats.nct.sf(edge, n - 1, shift), stats.nct.cdf(-edge, n - 1, shift)]
+    # scipy gives NaN far out, where the upper tail is 1 and the lower 0
+    return float(np.nan_to_num(tails[0], nan=float(shift > edge)) + np.nan_to_num(tails[1], nan=0.0))
 
 
 def smallest_detectable(differences: Floats, repeats: int, alpha: float = ALPHA, power: float = POWER) -> float | None:

@@ -56,7 +56,8 @@ class Published:
 def _rows(file: Path) -> list[dict[str, Any]]:
     """Rows of a CSV below its head of comment lines; not read_csv's `comment`, which would cut links at their #."""
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
-    return pd.read_csv(io.StringIO("".join(x for x in lines if not x.startswith("#")))).to_dict("records")
+    rows = pd.read_csv(io.StringIO("".join(x for x in lines if not x.startswith("#"))))
+    return [{str(key): value for key, value in row.items()} for row in rows.to_dict("records")]
 
 
 def load(folder: Path = REFERENCE) -> dict[str, Published]:

@@ -1,4 +1,4 @@
-"""The comparison itself: per benchmark and over all, scores, difference, p-value, what could have been seen, verdict."""
+"""The comparison: per benchmark and over all, scores, difference, p-value, what could have been seen, verdict."""
 
 from __future__ import annotations
 

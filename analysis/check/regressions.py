@@ -77,7 +77,16 @@ def compare(pairs: Mapping[str, tuple[pd.DataFrame, pd.DataFrame]], alpha: float
             p_values.append(significance.student(gaps))
             means = [float(value.astype(float).mean()) for value in values]
             found.append(
-                Change(benchmark, name, unit, *means, Interval(mean, mean - half, mean + half), 1.0, "cannot tell")
+                Change(
+                    benchmark,
+                    name,
+                    unit,
+                    means[0],
+                    means[1],
+                    Interval(mean, mean - half, mean + half),
+                    1.0,
+                    "cannot tell",
+                )
             )
     changed = []
     for change, p in zip(found, significance.holm(p_values), strict=True):
