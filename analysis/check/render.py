@@ -91,10 +91,14 @@ def change_frame(changes: tuple[Change, ...]) -> pd.DataFrame:
         share = change.unit == "share"
 
         def form(value: float, share: bool = share) -> str:
-            return f"{tables.percent(value)} %" if share else f"{value:,.0f}"
+            return f"{tables.percent(value)} %" if share else f"{value:,.1f}"
 
         gap = change.difference
-        between = _interval(gap, points=True) if share else f"{gap.value:+,.0f} [{gap.low:+,.0f}, {gap.high:+,.0f}]"
+        between = (
+            _interval(gap, points=True)
+            if share
+            else f"{gap.value:+,.1f} [{gap.low:+,.1f}, {gap.high:+,.1f}]".replace("-", "−")
+        )
         rows.append(
             {
                 "benchmark": change.benchmark,
@@ -121,7 +125,8 @@ def notes(result: Result) -> list[str]:
     if tests:
         said.append(
             f"test: {'; '.join(tests)}; {'paired and clustered by problem, ' if result.paired else ''}two-sided; "
-            f"better or worse where Holm's p is at most {result.alpha:g} over all lines; intervals are 95 % each, not adjusted"
+            f"better or worse where Holm's p is at most {result.alpha:g} over all lines; "
+            "intervals are 95 % each, not adjusted"
         )
         said.append("detectable: the true difference, in points, that this test would have found with 80 % power")
     if result.margin:
