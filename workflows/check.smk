@@ -24,6 +24,10 @@ def side(key):
         raise WorkflowError(str(error)) from None
 
 
+# A mistyped name is told at once, not when the rules are put together.
+SIDES = {key: side(key) for key in ("checkpoint", "baseline") if config.get(key)}
+
+
 def check_run():
     """The run whose protocol, benchmarks and device are taken."""
     for key in ("baseline", "checkpoint"):
