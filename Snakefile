@@ -24,6 +24,7 @@ include: "workflows/data.smk"
 include: "workflows/train.smk"
 include: "workflows/evaluate.smk"
 include: "workflows/report.smk"
+include: "workflows/sides.smk"
 include: "workflows/check.smk"
 
 

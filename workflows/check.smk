@@ -2,82 +2,11 @@
 # first of the configuration) is evaluated, then both are compared. Snakemake itself ends with 0 or 1 and no other status;
 # which of better, worse, cannot tell and not comparable it is stands in check.json (python -m analysis.check show).
 
-from analysis.check import request
-
 
 localrules:
     check,
     check_model,
     compare,
-
-
-def side(key):
-    """The side that the configuration names, or an error that says what it should be."""
-    word = config.get(key)
-    if not word:
-        raise WorkflowError(
-            f"snakemake check needs --config checkpoint=… baseline=…, and has no {key}"
-        )
-    try:
-        return request.resolve(str(word), key, list(RUNS))
-    except UserError as error:
-        raise WorkflowError(str(error)) from None
-
-
-# A mistyped name is told at once, not when the rules are put together.
-SIDES = {key: side(key) for key in ("checkpoint", "baseline") if config.get(key)}
-
-
-def check_run():
-    """The run whose protocol, benchmarks and device are taken."""
-    for key in ("baseline", "checkpoint"):
-        if wanted := request.STORED.fullmatch(str(config.get(key))):
-            return RUNS[wanted["run"]]
-    return next(iter(RUNS.values()))
-
-
-def check_benchmarks(_=None):
-    return config.get("benchmarks") or check_run().evaluation["benchmarks"]
-
-
-def check_settings():
-    """Everything that decides the samples of a checked model, so that other settings mean other folders."""
-    run = check_run()
-    settings = [run.evaluation, check_benchmarks(), run.device]
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
-
-
-def model_folder(wildcards):
-    wanted = next(
-        s for s in (side("checkpoint"), side("baseline")) if s.slug == wildcards.model
-    )
-    return (
-        wanted.name
-        if wanted.kind == "folder"
-        else f"{R}/check/models/{wildcards.model}"
-    )
-
-
-def graded_of(key):
-    """The folder or file of a side's graded samples; the published name of one that has none."""
-    wanted = side(key)
-    if wanted.is_model:
-        return f"{R}/check/samples/{wanted.slug}-{check_settings()}/graded"
-    if wanted.kind == "stored":
-        match = request.STORED.fullmatch(wanted.name)
-        return f"{R}/runs/{match['run']}/seed-{match['seed']}/graded"
-    return wanted.name
-
-
-def compared_side(key):
-    """What the comparison is given: one step of a stored run's folder."""
-    wanted = side(key)
-    step = (
-        f"/step-{wanted.name.rpartition('-')[2]}"
-        if wanted.kind == "stored"
-        else ("/step-0" if wanted.is_model else "")
-    )
-    return graded_of(key) + step
 
 
 rule check_model:
@@ -187,7 +116,10 @@ rule compare:
 rule check:
     input:
         lambda wildcards: f"{R}/check/{side('checkpoint').slug}-against-{side('baseline').slug}",
+    log:
+        f"logs/{config['scale']}/check/verdict.log",
     params:
         base=BASE,
     shell:
-        "{params.base} -m analysis.check show {input}/check.json"
+        # The status of `show` fails the rule where the checkpoint is worse or could not be compared.
+        "{params.base} -m analysis.check show {input}/check.json 2>&1 | tee {log}"

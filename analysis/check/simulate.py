@@ -1,6 +1,6 @@
 """Does the gate keep its promises? Simulated pairs of checkpoints with known true differences, as a page of tables.
 
-    python -m analysis.check.simulate --output docs/check_simulation.md      about 10 minutes on one core
+    python -m analysis.check.simulate --output docs/check_simulation.md      about 4 minutes on one core
 
 Each problem has a chance p of being solved, drawn from Beta(1/2, 1/2): half of the variance of a sample is between
 problems. A better checkpoint solves it with p + 2d(1 - p), on average d more. Two nulls: the same p, and p changed
@@ -121,7 +121,7 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--times", type=int, default=2000)
+    parser.add_argument("--times", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     arguments.output.write_text(page(arguments.times, arguments.seed), encoding="utf-8")

@@ -15,7 +15,18 @@ from contracts.run_file import ROOT
 
 RUN = "openr1/qwen2.5-math-7b"
 STEPS, CHECKPOINTS = 6, [3, 6]
-PARTS = ("Snakefile", "analysis", "config", "contracts", "envs", "eval", "profiles", "recipes", "workflows")
+PARTS = (
+    "results/reference",
+    "Snakefile",
+    "analysis",
+    "config",
+    "contracts",
+    "envs",
+    "eval",
+    "profiles",
+    "recipes",
+    "workflows",
+)
 
 
 def _edit(file: Path, **changes: Any) -> None:
