@@ -128,6 +128,11 @@ def _decide(lines: Sequence[Line], alpha: float) -> list[Line]:
     return decided
 
 
+def _beyond_interval(line: Line) -> bool:
+    gap = line.difference
+    return line.benchmark == ALL and gap is not None and gap.low <= 0 <= gap.high and line.verdict != "cannot tell"
+
+
 def overall_verdict(lines: Sequence[Line]) -> str:
     """Worse if any line is; else not comparable if any is; else better if any is."""
     verdicts = {line.verdict for line in lines}
@@ -175,7 +180,12 @@ def paired(
     if len(able) > 1:
         lines.append(_overall([line for line in lines if line.difference], parts, alpha / family, margin))
     lines = _decide(lines, alpha)
-    notes = [note for name in able for note in sides.unknown(checkpoint, baseline, name)]
+    notes = sides.unknown(checkpoint, baseline, able)
+    if any(_beyond_interval(line) for line in lines):
+        notes.append(
+            f"{ALL}: the interval also allows for changes on benchmarks where none was seen, which the test does not; "
+            "so it may hold 0 where the test finds a difference"
+        )
     if accepted:
         notes.append(f"differences in {', '.join(accepted)} were accepted, and may be what the scores differ by")
     if able and all(np.all(part == 0) for part in parts):

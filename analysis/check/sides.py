@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,12 +126,13 @@ def _fields(one: Any, two: Any) -> str:
     return ": " + ", ".join(f"{key} {one.get(key)} and {two.get(key)}" for key in keys)
 
 
-def unknown(checkpoint: Side, baseline: Side, benchmark: str) -> list[str]:
-    """What could not be checked, because a side does not know it."""
-    found = []
-    for side in (checkpoint, baseline):
-        missing = [] if side.tables[benchmark]["prompt"].notna().all() else ["prompts"]
-        missing += [] if "task_sha256" in side.records[benchmark] else ["hash of the data"]
-        if missing:
-            found.append(f"{benchmark}: {' and '.join(missing)} of {side.name} not recorded, so not compared")
-    return found
+def unknown(checkpoint: Side, baseline: Side, benchmarks: Iterable[str]) -> list[str]:
+    """What could not be checked because a side does not know it, and on which benchmarks."""
+    found: dict[str, list[str]] = {}
+    for benchmark in benchmarks:
+        for side in (checkpoint, baseline):
+            if side.tables[benchmark]["prompt"].isna().any():
+                found.setdefault(f"prompts of {side.name}", []).append(benchmark)
+            if "task_sha256" not in side.records[benchmark]:
+                found.setdefault(f"hash of the data of {side.name}", []).append(benchmark)
+    return [f"not recorded, so not compared: {what} on {', '.join(names)}" for what, names in found.items()]
