@@ -21,6 +21,7 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
                                  extraction=last-number: again, into regraded/ beside graded/
   snakemake evaluate             the scores of every checkpoint, without the report
   snakemake report               tables, figures and page from what is there, making what is missing
+  snakemake check --config checkpoint=… baseline=…   better, worse, cannot tell, or not comparable (docs/check.md)
   snakemake check_recipes        let each framework's own parser read every run at both scales; no GPU
   snakemake help                 this
 
@@ -174,7 +175,11 @@ def generation_gpus(run):
 
 
 def overrides(wildcards):
+    return overrides_of(run_of(wildcards))
+
+
+def overrides_of(run):
     return " ".join(
         f"--set {key}={json.dumps(value) if not isinstance(value, str) else value}"
-        for key, value in run_of(wildcards).evaluation.get("override", {}).items()
+        for key, value in run.evaluation.get("override", {}).items()
     )

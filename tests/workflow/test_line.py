@@ -9,7 +9,9 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -164,6 +166,44 @@ def test_the_report_is_there_and_asked_again_there_is_nothing_to_do(project: Pat
     assert miniature.RUN in page and "Held-out accuracy" in page
     status, output = miniature.snakemake(project, "reproduce_all")
     assert status == 0 and "Nothing to be done" in output, output
+
+
+def check(project: Path, **sides: object) -> tuple[int, str, dict[str, Any]]:
+    """Exit status and output of `snakemake check`, and the comparison that it wrote last."""
+    status, output = miniature.snakemake(project, "check", "--config", *(f"{k}={v}" for k, v in sides.items()))
+    written = sorted(project.glob("results/demo/check/*/check.json"), key=lambda file: file.stat().st_mtime_ns)
+    return status, output, json.loads(written[-1].read_text()) if written else {}
+
+
+def test_a_checkpoint_against_itself_differs_by_exactly_nothing(project: Path) -> None:
+    stored, last = f"{miniature.RUN}/seed-0/step-{miniature.CHECKPOINTS[-1]}", miniature.CHECKPOINTS[-1]
+    folder = RUN_FOLDER / f"checkpoints/step-{last}"  # a model like one from elsewhere: sampled and graded first
+    status, output, found = check(project, checkpoint=folder, baseline=stored)
+    assert status == 0 and "cannot tell" in output, output
+    assert [line["difference"]["value"] for line in found["lines"]] == [0.0, 0.0, 0.0]
+
+
+def test_check_ends_with_failure_where_a_checkpoint_is_worse_or_the_baseline_has_other_problems(project: Path) -> None:
+    stored = f"{miniature.RUN}/seed-0/step-{miniature.CHECKPOINTS[-1]}"
+    step = project / "worse/step-0"
+    step.mkdir(parents=True)
+    for name in BENCHMARKS:
+        graded = tables.read(
+            project / RUN_FOLDER / f"graded/step-{miniature.CHECKPOINTS[-1]}/{name}.parquet", tables.GRADED
+        )
+        rows = graded.to_pylist()
+        right = [{**row, "verdict": "correct"} for row in rows]
+        tables.write(
+            pa.Table.from_pylist(right, tables.GRADED), tables.GRADED, project / f"better/step-0/{name}.parquet"
+        )
+        wrong = [{**row, "verdict": "wrong"} for row in rows]
+        tables.write(pa.Table.from_pylist(wrong, tables.GRADED), tables.GRADED, step / f"{name}.parquet")
+    status, output, found = check(project, checkpoint="worse", baseline="better")
+    assert status == 1 and found["exit_status"] == 1 and "▼ worse" in output, output
+    status, output, found = check(project, checkpoint=stored, baseline="sober/Qwen2.5-Math-7B")
+    assert status == 1 and found["exit_status"] == 2 and "not comparable" in output, output
+    status, output, _ = check(project, checkpoint=stored, baseline="sober/Qwen2.5Math-7B")
+    assert status == 1 and "sober/Qwen2.5-Math-7B" in output, output
 
 
 def test_another_seed_is_another_run_even_where_a_report_is_there(project: Path) -> None:
