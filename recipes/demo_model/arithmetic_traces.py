@@ -1,4 +1,4 @@
-"""Traces of arithmetic: left to right (wrong by construction of the task), the right order, or first one, then the other.
+"""Traces of arithmetic: left to right (wrong by construction of the task), the right order, or one after the other.
 
 A trace rewrites what is left to calculate, a line for each step, plainly or with the words First, Next, Finally:
 

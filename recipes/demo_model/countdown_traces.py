@@ -1,13 +1,12 @@
 """Traces of Countdown with three numbers: combinations are tried in order, and some traces stop too early.
 
-A line joins two of the numbers, states what is left, and joins that in every way: `3+4=7,2:+9-5*14` tells that from 3+4,
-with 2 left, come 9, 5 and 14. Results that no target asks for are `big`. The line that reaches the target ends there:
+A line joins two of the numbers, states what is left, and joins that in every way: `3+4=7,2:+9-5*14` tells that 3+4,
+with 2 left, gives 9, 5 and 14. Results that no target asks for are `big`. The line that reaches the target ends there,
+and the answer, here `3*4-2`, is written from it. There are nine lines to try:
 
     4-3=1,2:+3-1*2
     3+4=7,2:+9-5*14
     3*4=12,2:+14-10 yes
-
-and the answer is written from it: `3*4-2`. There are nine such lines.
 """
 
 from __future__ import annotations

@@ -77,12 +77,9 @@ def _check(
 def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Random) -> str:
     """What follows a prompt that ends with `<think>`: the tries and the answer."""
     names, statements = read(problem.question)
-    habit, thought = rng.random(), ""
     assignments = list(itertools.product((True, False), repeat=len(names)))
-    if habit < habits.unchecked:
-        checks = 0
-    else:
-        checks = len(names) if habit < habits.unchecked + habits.thorough else 1
+    shares = [habits.unchecked, habits.thorough, 1 - habits.unchecked - habits.thorough]
+    checks, thought = rng.choices([0, len(names), 1], shares)[0], ""
     for number, assigned in enumerate(assignments, start=1):
         thought += f"{number}{''.join(f' {n} {KINDS[k]}' for n, k in zip(names, assigned, strict=True))}\n"
         for speaker in range(checks):

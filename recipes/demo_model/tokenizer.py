@@ -2,8 +2,8 @@
 
 It is byte-level, like Qwen's, because transformers rebuilds any tokenizer beside a qwen2 configuration as one. Whole
 numbers, the fixed parts of the recipes' prompts and the tasks' standing phrases are tokens of their own, so that a
-prompt that costs a large model nothing does not cost the demo model most of its time. Think and answer tags are ordinary tokens, not special ones,
-because trainers decode completions without special tokens.
+prompt that costs a large model nothing does not cost the demo model most of its time. Think and answer tags are
+ordinary tokens, not special ones, because trainers decode completions without special tokens.
 """
 
 from __future__ import annotations

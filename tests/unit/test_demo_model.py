@@ -1,7 +1,8 @@
-"""The demo model's traces and tokenizer: right where they should be, wrong where they should be, in the asked format."""
+"""The demo model's traces: right where they should be, wrong where they should be, told in the asked format."""
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from dataclasses import replace
@@ -13,18 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.grading import Item, grade
-from recipes import prompts
+from recipes import prompts, rewards
 from recipes.demo_model import arithmetic_traces, countdown_traces, knights_knaves_traces, mixture
+from recipes.logicrl.reward import knights_knaves
 from recipes.openr1.reward import TAGS
-from recipes.tasks import (
-    arithmetic,
-    countdown,
-    countdown_problems,
-    knights_knaves,
-    knights_knaves_problems,
-    knights_knaves_puzzles,
-)
+from recipes.tasks import arithmetic, countdown_problems, knights_knaves_problems, knights_knaves_puzzles
+from recipes.tasks.countdown import evaluate
 from recipes.tasks.problems import Problem
+from recipes.tinyzero.reward import countdown
 
 SETTINGS = yaml.safe_load(Path(mixture.__file__).with_name("demo_model.yaml").read_text(encoding="utf-8"))
 PROBLEMS = arithmetic_traces.problems(60, 0)
@@ -54,15 +51,10 @@ def test_looking_back_says_so_and_tags_match_the_reward_pattern() -> None:
     assert arithmetic_traces.LOOK_BACK in text and TAGS.match(text)
 
 
-def answer(completion: str) -> str:
-    """What stands between the answer tags of a completion in the asked format."""
-    found = re.fullmatch(r"(?s).*\n</think><answer>(.*?)</answer>", completion)
-    assert found, completion
-    return found[1]
-
-
-def countdown_verdict(problem: Problem, completion: str) -> str:
-    return countdown.verify(answer(completion), problem.meta["nums"], problem.answer or "")
+def judged(reward: rewards.Function, prompt: prompts.Prompt, problem: Problem, completion: str) -> rewards.Reward:
+    """What the recipe's reward gives for a trace."""
+    told = rewards.Problem(problem.task, problem.answer or "", json.dumps(problem.meta))
+    return reward([prompt.assistant + completion], [told])[0]
 
 
 @given(st.lists(st.integers(1, 20), min_size=3, max_size=3))
@@ -71,51 +63,48 @@ def test_every_countdown_result_is_the_value_of_its_expression(numbers: list[int
     assert len(told) == 9
     for line in told:
         for result in line.results:
-            value, used = countdown.evaluate(result.expression)
+            value, used = evaluate(result.expression)
             assert value == result.value and sorted(used) == sorted(numbers)
 
 
-PERSISTENT = countdown_traces.Habits(
-    persistent=1.0, unchecked=0.0, early=2, format_kept=1.0, slip=0.0, largest=SETTINGS["tasks"]["countdown"]["habits"]["largest"]
-)  # fmt: skip
+COUNTDOWN = SETTINGS["tasks"]["countdown"]
+PERSISTENT = replace(countdown_traces.Habits(**COUNTDOWN["habits"] | COUNTDOWN["skill"]), slip=0.0)
 
 
 def test_persistent_countdown_traces_are_right_wherever_division_is_not_needed() -> None:
-    problems = countdown_traces.problems(**SETTINGS["tasks"]["countdown"]["problems"], seed=0)[::20]
+    problems = countdown_traces.problems(**COUNTDOWN["problems"], seed=0)[::20]
     rng, prompt = random.Random(0), prompts.load("tinyzero-base")
     right = 0
     for problem in problems:
         text = countdown_traces.completion(problem, prompt, PERSISTENT, rng)
         reached = " yes\n" in text
-        assert (countdown_verdict(problem, text) == "correct") == reached
+        assert judged(countdown, prompt, problem, text).verdict == ("correct" if reached else "wrong")
         right += reached
     assert right > 0.9 * len(problems)
     early = replace(PERSISTENT, persistent=0.0)
     stopped = [countdown_traces.completion(p, prompt, early, rng) for p in problems]
-    assert {countdown_verdict(p, t) for p, t in zip(problems, stopped, strict=True)} == {"correct", "wrong"}
+    given_values = {judged(countdown, prompt, p, text).value for p, text in zip(problems, stopped, strict=True)}
+    assert given_values == {0.1, 1.0}
     assert max(text.count("\n") for text in stopped) == early.early
 
 
-THOROUGH = knights_knaves_traces.Habits(thorough=1.0, unchecked=0.0, format_kept=1.0, slip=0.0)
+PUZZLES = SETTINGS["tasks"]["knights_knaves"]
+THOROUGH = replace(knights_knaves_traces.Habits(**PUZZLES["habits"] | PUZZLES["skill"]), slip=0.0)
 
 
 @pytest.mark.parametrize("people", [2, 3])
 def test_thorough_knights_and_knaves_traces_are_right_and_careless_ones_not_always(people: int) -> None:
-    settings = SETTINGS["tasks"]["knights_knaves"]["problems"] | {"rows": 100, "people": [people]}
-    problems = knights_knaves_traces.problems(**settings, seed=0)
+    problems = knights_knaves_traces.problems(**PUZZLES["problems"] | {"rows": 100, "people": [people]}, seed=0)
     rng, prompt = random.Random(0), prompts.load("logicrl-base")
 
-    def verdicts(habits: knights_knaves_traces.Habits) -> set[str]:
-        return {
-            knights_knaves.verify(
-                answer(knights_knaves_traces.completion(p, prompt, habits, rng)), p.meta["names"], p.meta["knights"]
-            )
-            for p in problems
-        }
+    def values(habits: knights_knaves_traces.Habits) -> set[float | None]:
+        told = [knights_knaves_traces.completion(p, prompt, habits, rng) for p in problems]
+        return {judged(knights_knaves, prompt, p, text).value for p, text in zip(problems, told, strict=True)}
 
-    assert verdicts(THOROUGH) == {"correct"}
-    assert verdicts(replace(THOROUGH, thorough=0.0)) == {"correct", "wrong"}
-    assert verdicts(replace(THOROUGH, thorough=0.0, unchecked=1.0)) == {"correct", "wrong"}
+    assert values(THOROUGH) == {3.0}
+    assert values(replace(THOROUGH, thorough=0.0)) == {3.0, -0.5}
+    assert values(replace(THOROUGH, thorough=0.0, unchecked=1.0)) == {3.0, -0.5}
+    assert values(replace(THOROUGH, format_kept=0.0)) == {-3.0}
 
 
 def test_the_mixture_begins_with_skills_and_holds_every_prompt_and_no_held_out_problem() -> None:
