@@ -1,12 +1,13 @@
 """Traces of Countdown with three numbers: combinations are tried in order, and some traces stop too early.
 
-A line joins two of the numbers, states what is left, and joins that in every way: `3+4=7,2:+9-5*14` tells that 3+4,
-with 2 left, gives 9, 5 and 14. Results that no target asks for are `big`. The line that reaches the target ends there,
-and the answer, here `3*4-2`, is written from it. There are nine lines to try:
+A line joins two of the numbers, states what is left and what is asked for, and joins what is left in every way:
+`3+4=7,2;10?+9-5*14` tells that 3+4, with 2 left and 10 asked for, gives 9, 5 and 14. Results that no target asks for
+are `big`. The line that reaches the target ends there, and the answer, here `3*4-2`, is written from it. There are
+nine lines to try:
 
-    4-3=1,2:+3-1*2
-    3+4=7,2:+9-5*14
-    3*4=12,2:+14-10 yes
+    4-3=1,2;10?+3-1*2
+    3+4=7,2;10?+9-5*14
+    3*4=12,2;10?+14-10 yes
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def lines(numbers: Sequence[int]) -> Iterator[Line]:
 
 def _told(line: Line, target: int, largest: int, slip: float, rng: random.Random) -> tuple[str, Result, bool]:
     """The line up to the target if it is among its results, the last result told, and whether it is the target."""
-    text = f"{line.first},{line.left}:"
+    text = f"{line.first},{line.left};{target}?"
     for result in line.results:
         value = result.value
         if rng.random() < slip:
