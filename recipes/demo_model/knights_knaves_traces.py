@@ -31,6 +31,7 @@ class Habits:
     """Shares from 0 to 1; what is left of the traces checks only the first statement."""
 
     thorough: float  # check all statements
+    two: float  # check the first two statements, which is enough for two people
     unchecked: float  # take the first assignment
     format_kept: float
     slip: float  # of the claims, judged wrongly
@@ -41,9 +42,9 @@ def problems(rows: int, seed: int, **arguments: Any) -> list[Problem]:
     return knights_knaves_problems.generate(rows, "train", seed, **arguments)
 
 
-def strata(problem: Problem) -> int:
-    """What traces are told of alike often: every number of people."""
-    return int(problem.meta["people"])
+def strata(_: Problem) -> str:
+    """Problems are as often in traces as `people` names their number."""
+    return ""
 
 
 def phrases(problems: Mapping[str, Any]) -> list[str]:
@@ -78,8 +79,8 @@ def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Ran
     """What follows a prompt that ends with `<think>`: the tries and the answer."""
     names, statements = read(problem.question)
     assignments = list(itertools.product((True, False), repeat=len(names)))
-    shares = [habits.unchecked, habits.thorough, 1 - habits.unchecked - habits.thorough]
-    checks, thought = rng.choices([0, len(names), 1], shares)[0], ""
+    shares = [habits.thorough, habits.two, habits.unchecked, 1 - habits.thorough - habits.two - habits.unchecked]
+    checks, thought = rng.choices([len(names), 2, 0, 1], shares)[0], ""
     for number, assigned in enumerate(assignments, start=1):
         thought += f"{number}{''.join(f' {n} {KINDS[k]}' for n, k in zip(names, assigned, strict=True))}\n"
         for speaker in range(checks):

@@ -102,8 +102,10 @@ def test_thorough_knights_and_knaves_traces_are_right_and_careless_ones_not_alwa
         return {judged(knights_knaves, prompt, p, text).value for p, text in zip(problems, told, strict=True)}
 
     assert values(THOROUGH) == {3.0}
-    assert values(replace(THOROUGH, thorough=0.0)) == {3.0, -0.5}
-    assert values(replace(THOROUGH, thorough=0.0, unchecked=1.0)) == {3.0, -0.5}
+    careless = replace(THOROUGH, thorough=0.0)
+    assert values(careless) == {3.0, -0.5}
+    assert values(replace(careless, two=1.0)) == ({3.0} if people == 2 else {3.0, -0.5})
+    assert values(replace(careless, unchecked=1.0)) == {3.0, -0.5}
     assert values(replace(THOROUGH, format_kept=0.0)) == {-3.0}
 
 
