@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from eval.grading import Item, grade
 from recipes import prompts, rewards
 from recipes.demo_model import arithmetic_traces, countdown_traces, knights_knaves_traces, mixture
+from recipes.demo_model.training import Example, in_batches_of_similar_length
 from recipes.logicrl.reward import knights_knaves
 from recipes.openr1.reward import TAGS
 from recipes.tasks import arithmetic, countdown_problems, knights_knaves_problems, knights_knaves_puzzles
@@ -125,3 +126,14 @@ def test_the_mixture_begins_with_skills_and_holds_every_prompt_and_no_held_out_p
             assert countdown_problems.split_of(numbers, target) == "train"
         if row.prompt.name.startswith("logicrl"):
             assert knights_knaves_problems.split_of(knights_knaves_puzzles.read(row.question)[1]) == "train"
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=200), st.integers(1, 9), st.integers(0, 9))
+def test_batches_of_similar_length_hold_every_example_once_and_near_its_place(
+    lengths: list[int], batch: int, seed: int
+) -> None:
+    examples = [Example([place], [0] * length) for place, length in enumerate(lengths)]
+    batches = in_batches_of_similar_length(examples, batch, seed, window=4)
+    assert sorted(example for rows in batches for example in rows) == sorted(examples)
+    for number, rows in enumerate(batches):
+        assert {example.prompt[0] // (4 * batch) for example in rows} == {number // 4}
