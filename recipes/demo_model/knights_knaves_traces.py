@@ -1,13 +1,14 @@
 """Traces of Knights and Knaves: assignments are tried in order, and some traces check too little.
 
-A try states everybody's identity and checks one statement after another, claim by claim; it ends at the first that does
-not fit. Tries are numbered: the first has knights only, and the last person changes fastest.
+A try states everybody's identity and checks one statement after another: its words, whether each claim holds, and
+whether that fits the speaker. It ends at the first that does not. Tries are numbered: the first has knights only, and
+the last person changes fastest.
 
     1 Emma knight Liam knight
-    Emma knight: Liam is a knave no fails
+    Emma: Liam is a knave. no Emma knight fails
     2 Emma knight Liam knave
-    Emma knight: Liam is a knave yes fits
-    Liam knave: Emma is a knave no and Liam is a knave yes fits
+    Emma: Liam is a knave. yes Emma knight fits
+    Liam: Emma is a knave and Liam is a knave. no yes Liam knave fits
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 from recipes.prompts import Prompt
 from recipes.tasks import knights_knaves_problems
-from recipes.tasks.knights_knaves_puzzles import NAMES, Claim, Statement, read
+from recipes.tasks.knights_knaves_puzzles import NAMES, Claim, Statement, content, read
 from recipes.tasks.problems import Problem
 
 KINDS = {True: "knight", False: "knave"}
@@ -53,7 +54,7 @@ def phrases(problems: Mapping[str, Any]) -> list[str]:
     for name in NAMES[: problems["names"]]:
         found.append(f"{name}:")
         for kind in KINDS.values():
-            found += [f" {name} is a {kind}", f" {name} is not a {kind}", f" {name} {kind}", f"{name} {kind}:"]
+            found += [f" {name} is a {kind}", f" {name} is not a {kind}", f" {name} {kind}"]
     return found
 
 
@@ -61,18 +62,17 @@ def _check(
     speaker: int, statement: Statement, names: Sequence[str], assigned: Sequence[bool], slip: float, rng: random.Random
 ) -> tuple[str, bool]:
     """The line that checks one statement, and whether it fits."""
-    told, judged = [], []
+    judged = []
     for person, knight in statement.claims:
         holds = (assigned[person] == knight) != (statement.form == "not")
         judged.append(holds != (rng.random() < slip))
-        negation = "not " if statement.form == "not" else ""
-        told.append(f"{names[person]} is {negation}a {KINDS[knight]} {'yes' if judged[-1] else 'no'}")
-    # The statement's own form decides over the claims as judged: person 0 a knight, and so on.
+    # The statement's own form decides over the claims as judged: the first is true, and so on.
     form = "is" if statement.form == "not" else statement.form
     over_judged = Statement(form, tuple(Claim(place, True) for place in range(len(judged))))
     fits = over_judged.holds(judged) == assigned[speaker]
-    joined = f" {statement.form} ".join(told)
-    return f"{names[speaker]} {KINDS[assigned[speaker]]}: {joined} {'fits' if fits else 'fails'}\n", fits
+    said = f"{names[speaker]}: {content(statement, names)}."
+    truths = "".join(" yes" if truth else " no" for truth in judged)
+    return f"{said}{truths} {names[speaker]} {KINDS[assigned[speaker]]} {'fits' if fits else 'fails'}\n", fits
 
 
 def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Random) -> str:

@@ -71,8 +71,6 @@ def train(model: Any, examples: Sequence[Example], padding: int, settings: dict[
         torch.optim.AdamW(others, lr=settings["learning_rate"], betas=(0.9, 0.98), weight_decay=0.0),
     ]
     batches = in_batches_of_similar_length(examples, settings["batch"], seed)
-    # Every token counts the same: a mean over each batch would make the short traces' habits the usual ones.
-    usual = sum(len(example.completion) for example in examples) / len(batches)
 
     def scale(step: int) -> float:  # linear warm-up, cosine decay
         return min((step + 1) / settings["warmup_steps"], 1) * (1 + math.cos(math.pi * step / len(batches))) / 2
@@ -84,8 +82,9 @@ def train(model: Any, examples: Sequence[Example], padding: int, settings: dict[
         # Padding stands on the right: causal attention keeps it from every token that counts.
         hidden = model.model(input_ids=tokens).last_hidden_state[:, :-1]
         kept = learned[:, 1:]
-        loss = functional.cross_entropy(model.lm_head(hidden[kept]), tokens[:, 1:][kept], reduction="sum") / usual
+        loss = functional.cross_entropy(model.lm_head(hidden[kept]), tokens[:, 1:][kept])
         loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer, schedule in zip(optimizers, schedules, strict=True):
             optimizer.step()
             schedule.step()
