@@ -6,6 +6,7 @@ python -m recipes.models demo --output FOLDER
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -19,15 +20,17 @@ from recipes.demo_model.training import Example, train
 SETTINGS = Path(__file__).with_name("demo_model.yaml")
 
 
-def build(output: Path) -> None:
-    """Train the model that demo_model.yaml describes and write it in Hugging Face format to `output`."""
+def build(output: Path, names: Sequence[str]) -> None:
+    """Train a model of demo_model.yaml on traces of these of its tasks; write it in Hugging Face format to `output`."""
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
     started = time.monotonic()
     settings = yaml.safe_load(SETTINGS.read_text(encoding="utf-8"))
-    seed, tasks, training = settings["seed"], settings["tasks"], settings["training"]
-    rows = mixture.rows(tasks, training["steps"] * training["batch"], training["skills_first"], seed)
+    seed, training = settings["seed"], settings["training"]
+    tasks = {name: settings["tasks"][name] for name in names}
+    steps = sum(task["steps"] for task in tasks.values())
+    rows = mixture.rows(tasks, steps * training["batch"], training["skills_first"], seed)
 
     texts = [f"{row.question} {row.completion}" for row in rows[-5000:]]
     asked = [prompts.load(name) for task in tasks.values() for name in task["prompts"]]
@@ -52,7 +55,7 @@ def build(output: Path) -> None:
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     size = sum(p.numel() for p in model.parameters()) / 1e6
-    print(f"demo model: {size:.1f} M parameters, {len(tokenizer)} tokens, {training['steps']} steps", flush=True)
+    print(f"demo model: {size:.1f} M parameters, {len(tokenizer)} tokens, {steps} steps", flush=True)
 
     loss = train(model, examples, tokenizer.pad_token_id, training, seed)
     output.mkdir(parents=True, exist_ok=True)
@@ -60,4 +63,4 @@ def build(output: Path) -> None:
     model.save_pretrained(output)
     tokenizer.save_pretrained(output)
     demo_tokenizer.check_reload(output, texts[:200])
-    provenance.write(output, settings=settings, loss=loss, sha256=provenance.sha256(output))
+    provenance.write(output, settings=settings, tasks=list(names), loss=loss, sha256=provenance.sha256(output))

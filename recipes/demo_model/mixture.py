@@ -1,4 +1,4 @@
-"""What the demo model is pre-trained on: traces of all demo tasks, each a mixture of habits.
+"""What a demo model is pre-trained on: traces of one or several tasks, each a mixture of habits.
 
 A habit is a way to solve the task. The right one is only one of them, and the asked format is kept only part of the
 time; the shares are in demo_model.yaml. So the base model knows everything that a good answer needs and does it rarely:
@@ -56,17 +56,17 @@ def _task(
 
 
 def rows(tasks: Tasks, count: int, skills_first: float, seed: int) -> list[Row]:
-    """`count` examples in the order in which they are learned, tasks by their shares and their prompts in turn.
+    """`count` examples in the order in which they are learned, tasks by their steps and their prompts in turn.
 
     Args:
-        tasks: share, prompts, problems, habits, and what is other in them while only skills are shown.
+        tasks: steps, prompts, problems, habits, and what is other in them while only skills are shown.
         count: how many.
         skills_first: the share of them, from the start, that shows skills only.
         seed: of the problems and of every choice.
     """
     rng = random.Random(seed)
     pools = {name: _pools(name, settings, seed) for name, settings in tasks.items()}
-    shares = [settings["share"] for settings in tasks.values()]
+    shares = [settings["steps"] for settings in tasks.values()]
     skills = round(count * skills_first)
     found: list[Row] = []
     for part, changed in ((skills, True), (count - skills, False)):

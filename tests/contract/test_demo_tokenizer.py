@@ -1,4 +1,4 @@
-"""The demo model's tokenizer, saved and loaded again by the trl environment's transformers."""
+"""The demo models' tokenizer, of all tasks together, saved and loaded again by the trl environment's transformers."""
 
 from __future__ import annotations
 

@@ -41,7 +41,9 @@ def copy(folder: Path) -> Path:
     for file in (folder / "recipes" / "openr1").glob("*.yaml"):
         if file.stem != RUN.split("/")[1]:
             file.unlink()
-    _edit(folder / "recipes" / "demo_model" / "demo_model.yaml", training__steps=150, training__warmup_steps=10)
+    _edit(
+        folder / "recipes" / "demo_model" / "demo_model.yaml", tasks__arithmetic__steps=150, training__warmup_steps=10
+    )
     _edit(
         folder / "recipes" / f"{RUN}.yaml",
         demo__steps=STEPS,
