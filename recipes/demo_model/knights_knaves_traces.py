@@ -5,10 +5,10 @@ whether that fits the speaker. It ends at the first that does not. Tries are num
 the last person changes fastest.
 
     1 Emma knight Liam knight
-    Emma: Liam is a knave. no Emma knight fails
+    Emma: Liam is a knave. Liam is a knave no Emma knight fails
     2 Emma knight Liam knave
-    Emma: Liam is a knave. yes Emma knight fits
-    Liam: Emma is a knave and Liam is a knave. no yes Liam knave fits
+    Emma: Liam is a knave. Liam is a knave yes Emma knight fits
+    Liam: Emma is a knave and Liam is a knave. Emma is a knave no Liam is a knave yes Liam knave fits
 """
 
 from __future__ import annotations
@@ -62,17 +62,19 @@ def _check(
     speaker: int, statement: Statement, names: Sequence[str], assigned: Sequence[bool], slip: float, rng: random.Random
 ) -> tuple[str, bool]:
     """The line that checks one statement, and whether it fits."""
-    judged = []
+    judged, told = [], ""
     for person, knight in statement.claims:
         holds = (assigned[person] == knight) != (statement.form == "not")
         judged.append(holds != (rng.random() < slip))
+        form = "not" if statement.form == "not" else "is"
+        claim = content(Statement(form, (Claim(person, knight),)), names)
+        told += f" {claim} {'yes' if judged[-1] else 'no'}"
     # The statement's own form decides over the claims as judged: the first is true, and so on.
     form = "is" if statement.form == "not" else statement.form
     over_judged = Statement(form, tuple(Claim(place, True) for place in range(len(judged))))
     fits = over_judged.holds(judged) == assigned[speaker]
     said = f"{names[speaker]}: {content(statement, names)}."
-    truths = "".join(" yes" if truth else " no" for truth in judged)
-    return f"{said}{truths} {names[speaker]} {KINDS[assigned[speaker]]} {'fits' if fits else 'fails'}\n", fits
+    return f"{said}{told} {names[speaker]} {KINDS[assigned[speaker]]} {'fits' if fits else 'fails'}\n", fits
 
 
 def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Random) -> str:
