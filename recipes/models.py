@@ -63,7 +63,7 @@ def main() -> None:
         download(entry["hub"], entry["revision"], partial)
     else:
         shutil.rmtree(partial, ignore_errors=True)
-        importlib.import_module(entry["build"]).build(partial)
+        importlib.import_module(entry["build"]).build(partial, entry["tasks"])
     shutil.rmtree(arguments.output, ignore_errors=True)
     shutil.rmtree(partial / ".cache", ignore_errors=True)
     partial.rename(arguments.output)

@@ -14,7 +14,7 @@ from analysis.check import regressions, sides
 from analysis.check.baselines import Published
 from analysis.check.sides import Side
 from analysis.comparison import Interval, mean_of
-from analysis.reference import in_order
+from analysis.results import in_order
 from contracts.errors import UserError
 from eval import significance, statistics
 

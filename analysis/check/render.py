@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
-from analysis import page, tables
+from analysis import page, tables, written
 from analysis.check.compare import Line, Result
 from analysis.check.regressions import Change
 from analysis.check.sides import Side, correct
@@ -44,7 +44,7 @@ class Flip:
 def _interval(value: Interval | None, points: bool = False) -> str:
     if value is None:
         return "–"
-    form = tables.points if points else tables.percent
+    form = written.points if points else written.percent
     return f"{form(value.value)} [{form(value.low)}, {form(value.high)}]"
 
 
@@ -91,7 +91,7 @@ def change_frame(changes: tuple[Change, ...]) -> pd.DataFrame:
         share = change.unit == "share"
 
         def form(value: float, share: bool = share) -> str:
-            return f"{tables.percent(value)} %" if share else f"{value:,.1f}"
+            return f"{written.percent(value)} %" if share else f"{value:,.1f}"
 
         gap = change.difference
         between = (
@@ -152,9 +152,9 @@ def terminal(result: Result) -> str:
 
 def markdown(result: Result) -> str:
     """The comparison for a pull request."""
-    parts = [f"### {visible(headline(result))}", "", tables.markdown(score_frame(result))]
+    parts = [f"### {visible(headline(result))}", "", written.markdown(score_frame(result))]
     if result.regressions:
-        parts += ["Besides the score:", "", tables.markdown(change_frame(result.regressions))]
+        parts += ["Besides the score:", "", written.markdown(change_frame(result.regressions))]
     return "\n".join([*parts, *(f"- {visible(note)}" for note in notes(result))]) + "\n"
 
 

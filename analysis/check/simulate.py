@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from analysis.tables import markdown
+from analysis.written import markdown
 from contracts.errors import run_command
 from eval import significance
 
