@@ -27,7 +27,8 @@ rule train:
         f" --scale {config['scale']}"
         " --seed {wildcards.seed} --stage {wildcards.stage} --problems {input.problems} --model {input.model}"
         " --work {params.work} --output {output.log_table} --rollouts {output.rollouts}"
-        " --stop-on-collapse {config[stop_on_collapse]} 2>&1 | tee -a {log}"
+        f" --stop-on-collapse {config['stop_on_collapse']}"
+        " 2>&1 | tee -a {log}"
 
 
 rule export:
