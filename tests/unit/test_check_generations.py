@@ -27,7 +27,7 @@ def judged(samples):
 @pytest.fixture(scope="module")
 def original():
     files = sorted(GENERATIONS.glob("*.jsonl"))
-    frames = [import_samples("qwen-math", [path], path.stem, "qwen").to_pandas() for path in files]
+    frames = [import_samples("qwen-math", [path], path.stem, "qwen")[0].to_pandas() for path in files]
     return {
         frame["benchmark"].iloc[0]: judged(frame).sort_values(["problem_id", "repeat"], ignore_index=True)
         for frame in frames

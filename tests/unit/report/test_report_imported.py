@@ -27,7 +27,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = tmp_path_factory.mktemp("results") / "full"
     folder = results / "runs" / RUN
     for name in ("amc23", "aime24"):
-        samples = import_samples("qwen-math", [GENERATIONS / f"{name}.jsonl"], name, RUN).to_pylist()
+        samples = import_samples("qwen-math", [GENERATIONS / f"{name}.jsonl"], name, RUN)[0].to_pylist()
         verdicts = grade([Item("math", row["gold"], row["completion"]) for row in samples])
         rows = [
             row | {"answer": given.answer, "verdict": given.verdict, "grader": given.grader}
