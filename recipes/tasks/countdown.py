@@ -10,13 +10,16 @@ The expression is parsed, never evaluated as code:
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
 TOLERANCE = Fraction(1, 10**5)  # TinyZero's; with exact arithmetic only for targets that are not integers
 LONGEST = 300  # characters: six numbers need about 40
-_TOKEN = re.compile(r"\s*((?:[1-9]\d{0,11}|0)(?!\d)|[-+*/()])")  # no leading zeros, as in Python
+_TOKEN = re.compile(r"[1-9]\d{0,11}(?!\d)|0(?!\d)|[-+*/()]")  # no leading zeros, as in Python
+_TOKENS = re.compile(rf"(?:\s*(?:{_TOKEN.pattern}))+\s*")
+_SIGNS = str.maketrans("×÷−", "*/-")
+
+Value = int | Fraction  # whole wherever it can be, which is many times faster
 
 
 class Unparsable(ValueError):
@@ -24,72 +27,70 @@ class Unparsable(ValueError):
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
-        text = text.strip().replace("×", "*").replace("÷", "/").replace("−", "-")
-        if len(text) > LONGEST or not text.isascii():
+    def __init__(self, expression: str) -> None:
+        text = expression.strip().translate(_SIGNS)
+        if len(text) > LONGEST or not text.isascii() or not _TOKENS.fullmatch(text):
             raise Unparsable
-        self.tokens: list[str] = []
-        position = 0
-        while position < len(text):
-            match = _TOKEN.match(text, position)
-            if not match:
-                raise Unparsable
-            self.tokens.append(match[1])
-            position = match.end()
-        self.tokens.append("")
+        self.tokens = [*_TOKEN.findall(text), ""]
         self.at = 0
-        self.numbers: list[int] = []
 
-    @property
-    def next(self) -> str:
-        return self.tokens[self.at]
-
-    def take(self) -> str:
-        self.at += 1
-        return self.tokens[self.at - 1]
-
-    def sum(self) -> Fraction:
+    def sum(self) -> Value:
         value = self.product()
-        while self.next in ("+", "-"):
-            value = value + self.product() if self.take() == "+" else value - self.product()
+        while (sign := self.tokens[self.at]) in ("+", "-"):
+            self.at += 1
+            value = value + self.product() if sign == "+" else value - self.product()
         return value
 
-    def product(self) -> Fraction:
+    def product(self) -> Value:
         value = self.atom()
-        while self.next in ("*", "/"):
-            value = value * self.atom() if self.take() == "*" else value / self.atom()
+        while (sign := self.tokens[self.at]) in ("*", "/"):
+            self.at += 1
+            right = self.atom()
+            if sign == "*":
+                value = value * right
+            else:
+                quotient, remainder = divmod(value, right)
+                value = Fraction(value) / right if remainder else int(quotient)
         return value
 
-    def atom(self) -> Fraction:
-        token = self.take()
-        if token == "-":
-            return -self.atom()
-        if token == "+":
-            return self.atom()
+    def atom(self) -> Value:
+        token = self.tokens[self.at]
+        self.at += 1
+        if token.isdigit():
+            return int(token)
         if token == "(":
             value = self.sum()
-            if self.take() != ")":
+            if self.tokens[self.at] != ")":
                 raise Unparsable
+            self.at += 1
             return value
-        if not token.isdigit():
-            raise Unparsable
-        self.numbers.append(int(token))
-        return Fraction(int(token))
+        if token in ("+", "-"):
+            return self.atom() if token == "+" else -self.atom()
+        raise Unparsable
 
 
-def evaluate(expression: str) -> tuple[Fraction | None, list[int]]:
+def evaluate(expression: str) -> tuple[Value | None, list[int]]:
     """Value (None where it divides by zero) and numbers of an expression. Raises Unparsable."""
     reader = _Reader(expression)
+    numbers = [int(token) for token in reader.tokens if token.isdigit()]
     try:
         value = reader.sum()
     except ZeroDivisionError:
-        return None, [int(token) for token in reader.tokens if token.isdigit()]
-    if reader.next:
+        return None, numbers
+    if reader.at != len(reader.tokens) - 1:
         raise Unparsable
-    return value, reader.numbers
+    return value, numbers
 
 
-def verify(expression: str, numbers: Sequence[int], target: Fraction | int | str) -> str:
+def number(text: str) -> Value:
+    """A target as the problem tables have it; ValueError if it is none."""
+    try:
+        return int(text)
+    except ValueError:
+        return Fraction(text)
+
+
+def verify(expression: str, numbers: Sequence[int], target: Value) -> str:
     """Judge an expression.
 
     `correct`; `wrong` if a number is missing, used twice or not given, or if the value is not the target;
@@ -99,6 +100,6 @@ def verify(expression: str, numbers: Sequence[int], target: Fraction | int | str
         value, used = evaluate(expression)
     except Unparsable:
         return "format_error"
-    if value is None or Counter(used) != Counter(int(number) for number in numbers):
+    if value is None or sorted(used) != sorted(numbers):
         return "wrong"
-    return "correct" if abs(value - Fraction(target)) < TOLERANCE else "wrong"
+    return "correct" if value == target or -TOLERANCE < value - target < TOLERANCE else "wrong"

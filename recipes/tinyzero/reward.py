@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from fractions import Fraction
 
 from recipes.rewards import Problem, Reward
-from recipes.tasks.countdown import verify
+from recipes.tasks.countdown import number, verify
 
 RIGHT, WELL_FORMED, NONE = 1.0, 0.1, 0.0
 OPENING, CLOSING = "<answer>", "</answer>"
@@ -32,7 +31,7 @@ def countdown(completions: Sequence[str], problems: Sequence[Problem]) -> list[R
 
 def _reward(completion: str, problem: Problem) -> Reward:
     try:
-        numbers, target = [int(n) for n in json.loads(problem.meta)["nums"]], Fraction(problem.answer)
+        numbers, target = [int(n) for n in json.loads(problem.meta)["nums"]], number(problem.answer)
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         return Reward(None, "ungradable")
     expression = _last_answer(completion.rpartition("\n")[2])
