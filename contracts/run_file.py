@@ -120,8 +120,27 @@ def load_run(name: str, scale: str) -> Run:
     return parse_run(read_yaml(file), name, file, scale)
 
 
+def inherit(content: dict[str, Any], file: Path) -> dict[str, Any]:
+    """The content of a run file with what it takes over from the run that it `extends`.
+
+    Settings under `native` have a meaning in one framework alone, so another framework does not take them over; what is
+    stated in common words (batch, rollout, optimizer, objective) means the same in both.
+    """
+    if "extends" not in content:
+        return content
+    base = read_yaml(file.with_name(f"{content['extends']}.yaml"))
+    if "extends" in base:
+        raise UserError(f"{_shown(file)}: extends: '{content['extends']}' extends another run itself; name that one")
+    if base.get("framework") != content.get("framework", base.get("framework")):
+        scales = [base[scale] for scale in SCALES if isinstance(base.get(scale), dict)]
+        for values in [*scales, *(stage for scale in scales for stage in scale.get("stages", []))]:
+            values.pop("native", None)
+    return _deep_merge(base, content)
+
+
 def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run:
     """A run from the content of its file; see load_run."""
+    content = inherit(content, file)
     validate(content, "run", file)
     if scale not in SCALES:
         raise UserError(f"scale should be one of {', '.join(SCALES)}, not '{scale}'")
@@ -156,6 +175,14 @@ def _merge(common: Any, own: Any) -> Any:
     if own is None:
         return common
     return {**common, **own} if isinstance(common, dict) else own
+
+
+def _deep_merge(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in own.items():
+        both = isinstance(value, dict) and isinstance(base.get(key), dict)
+        merged[key] = _deep_merge(base[key], value) if both else value
+    return merged
 
 
 def _check_checkpoints(stage: Stage, file: Path, scale: str) -> None:

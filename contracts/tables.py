@@ -51,6 +51,22 @@ TRAINING_LOG = pa.schema(
     ]
 )
 
+ROLLOUT = pa.schema(  # completions that were trained on; not all of a step, see ROLLOUTS_PER_STEP
+    [
+        ("run", pa.string()),
+        ("stage", pa.int32()),
+        ("step", pa.int64()),
+        ("problem_id", pa.string()),  # null where the framework does not tell
+        ("prompt", pa.string()),  # as the model saw it
+        ("completion", pa.string()),  # what the model added; the prompt may hold the beginning of its turn
+        ("reward", pa.float64()),
+        ("verdict", pa.string()),  # one of VERDICTS; null where no reward judges the answer
+        ("completion_tokens", pa.int32()),  # null where the framework does not tell
+    ]
+)
+
+ROLLOUTS_PER_STEP = 64  # whole groups, in the order of their problems
+
 SAMPLE = pa.schema(
     [
         ("run", pa.string()),

@@ -8,6 +8,7 @@ rule train:
         model=stage_start,
     output:
         log_table=f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/stage-{{stage}}/training_log.parquet",
+        rollouts=f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/stage-{{stage}}/rollouts.parquet",
     log:
         f"logs/{config['scale']}/train/{{recipe}}/{{run}}/seed-{{seed}}/stage-{{stage}}.log",
     threads: lambda wildcards: run_of(wildcards).hardware["cpus"]
@@ -25,7 +26,7 @@ rule train:
         "{params.python} -m recipes.frameworks train --run {wildcards.recipe}/{wildcards.run}"
         f" --scale {config['scale']}"
         " --seed {wildcards.seed} --stage {wildcards.stage} --problems {input.problems} --model {input.model}"
-        " --work {params.work} --output {output.log_table} 2>&1 | tee -a {log}"
+        " --work {params.work} --output {output.log_table} --rollouts {output.rollouts} 2>&1 | tee -a {log}"
 
 
 rule export:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from contracts import jobs, provenance, tables
 from contracts.errors import UserError, run_command
-from contracts.run_file import SCALES, Run, load_run, read_yaml, run_names
+from contracts.run_file import SCALES, Run, inherit, load_run, read_yaml, run_names
 from recipes.frameworks import adapter, launch
 from recipes.frameworks.adapter import Paths
 
@@ -51,7 +51,7 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def train(arguments: argparse.Namespace) -> None:
-    """Train one stage to its end and write its training log."""
+    """Train one stage to its end and write its training log and its rollouts."""
     run = load_run(arguments.run, arguments.scale)
     stage = run.stages[arguments.stage - 1]
     check_model(arguments.model)
@@ -70,13 +70,15 @@ def train(arguments: argparse.Namespace) -> None:
             print(f"{run.name}: going on from step {command.resumed_from}", flush=True)
         if command.resumed_from < stage.steps:
             launch.run(command, log=paths.work / "train.log", steps=stage.steps, name=run.name)
-    rows = native.read_log(paths, run_id(run, arguments.seed), stage)
+    rows = native.read_log(run, stage, paths, run_id(run, arguments.seed))
     check_log(rows, run, stage.steps)
+    rollouts = native.read_rollouts(run, stage, paths, run_id(run, arguments.seed))
+    tables.write(pa.Table.from_pylist(rollouts, schema=tables.ROLLOUT), tables.ROLLOUT, arguments.rollouts)
     tables.write(pa.Table.from_pylist(rows, schema=tables.TRAINING_LOG), tables.TRAINING_LOG, arguments.output)
     provenance.write(
         arguments.output,
         run=run_id(run, arguments.seed),
-        run_file=read_yaml(run.file),
+        run_file=inherit(read_yaml(run.file), run.file),
         scale=run.scale,
         stage=stage.number,
         seed=arguments.seed,
@@ -184,6 +186,7 @@ def main() -> None:
         if name == "train":
             verb.add_argument("--stage", type=int, default=1)
             verb.add_argument("--problems", type=Path, required=True, help="problem table of the training set")
+            verb.add_argument("--rollouts", type=Path, required=True, help="table of completions that were trained on")
         else:
             verb.add_argument("--step", type=int, required=True)
     arguments = parser.parse_args()

@@ -5,18 +5,21 @@ the command is the framework's own, and what it writes (checkpoints, logs) is on
 
     check(run)                                   the real parser accepts the rendered command, or UserError
     prepare(run, stage, seed, paths)             writes the training data in the framework's format; returns a Command
-    read_log(paths, run_name, stage)             the training log of the contract, as rows
+    read_log(run, stage, paths, run_name)        the training log of the contract, as rows
+    read_rollouts(run, stage, paths, run_name)   completions that were trained on, some of each step, as rows
     export(run, stage, step, paths, output)      one native checkpoint as a Hugging Face folder
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 
 
@@ -36,10 +39,11 @@ class Command:
     arguments: list[str]
     environment: dict[str, str] = field(default_factory=dict)
     servers: list[Command] = field(default_factory=list)  # started before it and ended after it
-    progress: Callable[[str], dict[str, float] | None] = lambda line: (
-        None
-    )  # metrics of a step from a line of its output
+    # metrics of a step from a line of its output; raises UserError where the line tells of a failure that the trainer
+    # itself goes on from
+    progress: Callable[[str], dict[str, float] | None] = lambda line: None
     resumed_from: int = 0  # step of the native checkpoint that it goes on from
+    scratch: Path | None = None  # folder that it makes outside the work folder, removed when it ends
 
 
 class Adapter(Protocol):
@@ -51,11 +55,52 @@ class Adapter(Protocol):
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         """Write the native training data and return the command that trains, going on from the last checkpoint."""
 
-    def read_log(self, paths: Paths, run_name: str, stage: Stage) -> list[dict[str, Any]]:
+    def read_log(self, run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[str, Any]]:
         """Rows of contracts.tables.TRAINING_LOG, one per step."""
+
+    def read_rollouts(self, run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[str, Any]]:
+        """Rows of contracts.tables.ROLLOUT, up to ROLLOUTS_PER_STEP of each step."""
 
     def export(self, run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:
         """Write the native checkpoint of a step (of the stage) to `output` in Hugging Face format."""
+
+
+def values(stage: Stage) -> dict[str, Any]:
+    """What a stage sets in common words, such as `batch.samples_per_prompt`."""
+    groups = {
+        "batch": stage.batch,
+        "rollout": stage.rollout,
+        "optimizer": stage.optimizer,
+        "objective": stage.objective,
+    }
+    return {f"{group}.{key}": value for group, found in groups.items() for key, value in found.items()}
+
+
+def updates_per_step(run: Run, stage: Stage) -> int:
+    """Optimiser steps of one pass over the completions of a step; raises UserError where the batch does not divide."""
+    if "prompts_per_update" not in stage.batch or "samples_per_prompt" not in stage.batch:
+        missing = "samples_per_prompt" if "prompts_per_update" in stage.batch else "prompts_per_update"
+        raise UserError(f"{run.file.name}: {run.scale}.batch.{missing} is needed; add it")
+    update = stage.batch["prompts_per_update"]
+    step = stage.batch.get("prompts_per_step", update)
+    if step % update:
+        raise UserError(
+            f"{run.file.name}: {run.scale}.batch.prompts_per_step: {step} prompts do not divide into updates of "
+            f"{update} (prompts_per_update)"
+        )
+    return int(step // update)
+
+
+def gpus(run: Run) -> list[str]:
+    """The GPUs of this job, as CUDA_VISIBLE_DEVICES names them; raises UserError where the run needs more of a node."""
+    needed = run.hardware["gpus"] // run.hardware.get("nodes", 1)
+    found = (os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(needed)))).split(",")
+    if len(found) < needed:
+        raise UserError(
+            f"{run.name} needs {needed} GPUs, but CUDA_VISIBLE_DEVICES names {len(found)} "
+            f"({','.join(found)}); ask for more, or set full.hardware.gpus and the batch in {run.file.name}"
+        )
+    return found
 
 
 def load(framework: str) -> Adapter:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import threading
@@ -16,11 +18,13 @@ from pathlib import Path
 from typing import IO
 
 from contracts.errors import UserError
-from contracts.jobs import die_with_parent
+from contracts.jobs import adopting_orphans, children, die_with_parent, end_orphans
 from recipes.frameworks.adapter import Command
 
 PROGRESS_SECONDS = 5.0
 QUIET_SECONDS = 1800.0  # without a line of output, the trainer is taken for hung
+STEP_SECONDS = 600.0  # without a further step for this long, and for STEP_MEDIANS times the median step, too
+STEP_MEDIANS = 20
 WATCH_SECONDS = 10.0
 LAST_LINES = 25
 
@@ -35,20 +39,29 @@ def run(command: Command, *, log: Path, steps: int, name: str) -> None:
         name: of the run, for the progress line.
 
     Raises:
-        UserError: it ended with another status than 0, printed nothing for half an hour, lost a server, or reported a
-            loss or reward that is not a number. The last lines of its output are printed before.
+        UserError: it ended with another status than 0, printed nothing for half an hour, made no step for much longer
+            than steps take, lost a server, told of a failure, or reported a loss or reward that is not a number. The
+            last lines of its output are printed before.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a", encoding="utf-8") as file, _servers(command, file) as servers:
+    ours = children()
+    # Processes that a trainer detaches from itself, as Ray does, end with it too.
+    with adopting_orphans(), log.open("a", encoding="utf-8") as file, _servers(command, file) as servers:
         process = _start(command, file)
+        ours |= {process.pid, *(server.pid for server in servers)}
         ended_by_us: list[str] = []
+
+        def end(reason: str) -> None:
+            if not ended_by_us:
+                ended_by_us.append(reason)
+                _end(process)
 
         def forward(number: int, _: object) -> None:  # so that a scheduler's signal reaches the trainer, not only us
             _end(process)
+            end_orphans(ours)
             raise SystemExit(128 + number)
 
         previous = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
-        last_output = time.monotonic()
         recent: deque[str] = deque(maxlen=LAST_LINES)
         progress = _Progress(name, steps, command.resumed_from)
         finished = threading.Event()
@@ -56,36 +69,38 @@ def run(command: Command, *, log: Path, steps: int, name: str) -> None:
         def watch() -> None:
             while not finished.wait(WATCH_SECONDS):
                 lost = [server.returncode for server in servers if server.poll() is not None]
-                if (
-                    lost and process.poll() is None and not ended_by_us
-                ):  # a trainer would wait for it, up to its own long limit
-                    ended_by_us.append(f"lost a server that it needs, which ended with status {lost[0]},")
-                    _end(process)
-                if time.monotonic() - last_output > QUIET_SECONDS:
-                    ended_by_us.append(f"printed nothing for {QUIET_SECONDS / 60:.0f} minutes and was ended")
-                    _end(process)
+                if lost and process.poll() is None:  # a trainer would wait for it, up to its own long limit
+                    end(f"lost a server that it needs, which ended with status {lost[0]},")
+                if hung := progress.hung():
+                    end(f"{hung} and was ended")
+                if process.poll() is not None:  # what it left behind may hold its output open
+                    end_orphans(ours)
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         try:
             assert process.stdout is not None
             for line in process.stdout:
-                last_output = time.monotonic()
+                progress.heard()
                 file.write(line)
                 file.flush()
                 recent.append(line)
-                metrics = command.progress(line)
+                try:
+                    metrics = command.progress(line)
+                except UserError as failure:
+                    end(str(failure))
+                    continue
                 if metrics is None:
                     continue
                 broken = [key for key, value in metrics.items() if not math.isfinite(value)]
-                if broken and not ended_by_us:
-                    ended_by_us.append(f"reported {' and '.join(broken)} that is not a number at {progress.at()}")
-                    _end(process)
+                if broken:
+                    end(f"reported {' and '.join(broken)} that is not a number at {progress.at()}")
                 progress.step(metrics)
             status = process.wait()
         finally:
             finished.set()
             _end(process)
+            end_orphans(ours)
             for number, handler in previous.items():
                 signal.signal(number, handler)
     if ended_by_us or status != 0:
@@ -94,19 +109,40 @@ def run(command: Command, *, log: Path, steps: int, name: str) -> None:
         raise UserError(
             f"training {name} {reason}; its output is in {log}, and the same command goes on from its last checkpoint"
         )
+    if command.scratch:
+        shutil.rmtree(command.scratch, ignore_errors=True)
 
 
 class _Progress:
     def __init__(self, name: str, steps: int, first: int) -> None:
         self.name, self.steps, self.first, self.done = name, steps, first, first
         self.started, self.shown = time.monotonic(), 0.0
+        self.last_output = self.last_step = self.started
+        self.durations: list[float] = []
 
     def at(self) -> str:
         return f"step {self.done + 1}"
 
+    def heard(self) -> None:
+        self.last_output = time.monotonic()
+
+    def hung(self) -> str:
+        """What says that the trainer is hung, if anything does."""
+        now = time.monotonic()
+        if now - self.last_output > QUIET_SECONDS:
+            return f"printed nothing for {QUIET_SECONDS / 60:.0f} minutes"
+        if self.durations:  # it prints, or waits, but makes no steps: so does a failed exchange of weights
+            start_up, *rest = self.durations  # the first step carries the start-up
+            patience = max(STEP_SECONDS, STEP_MEDIANS * statistics.median(rest) if rest else 2 * start_up)
+            if now - self.last_step > patience:
+                return f"made no step for {patience / 60:.0f} minutes after {self.done} steps"
+        return ""
+
     def step(self, metrics: dict[str, float]) -> None:
         self.done += 1
         now = time.monotonic()
+        self.durations.append(now - self.last_step)
+        self.last_step = now
         if self.done == self.first + 1:
             self.started = now  # the first step carries the start-up
         if now - self.shown < PROGRESS_SECONDS and self.done < self.steps:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -14,10 +13,11 @@ from contracts import tables
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from recipes import prompts, rewards
+from recipes.frameworks import adapter
 from recipes.frameworks.adapter import Command, Paths
-from recipes.frameworks.trl_command import arguments, check, devices, launcher, render, server
+from recipes.frameworks.trl_command import arguments, check, devices, launcher, native_steps, render, server
 
-__all__ = ["check", "export", "prepare", "read_log"]
+__all__ = ["check", "export", "prepare", "read_log", "read_rollouts"]
 
 
 def write_data(run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
@@ -35,7 +35,7 @@ def write_data(run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
         if longest and len(tokenizer(text)["input_ids"]) > longest:
             left_out += 1
             continue
-        row = {"prompt": text, "prefill": prompt.assistant}
+        row = {"prompt": text, "prefill": prompt.assistant, "problem_id": problem["problem_id"]}
         rows.append(row | {column: problem[column] for column in rewards.Problem._fields})
     if left_out:
         print(f"{left_out} of {left_out + len(rows)} prompts are longer than max_prompt_tokens ({longest}): left out")
@@ -61,12 +61,7 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
     if run.device == "cpu":
         environment |= {"OMP_NUM_THREADS": str(run.hardware["cpus"]), "CUDA_VISIBLE_DEVICES": ""}
     else:
-        gpus = (os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(run.hardware["gpus"])))).split(",")
-        if len(gpus) < run.hardware["gpus"]:
-            raise UserError(
-                f"{run.name} needs {run.hardware['gpus']} GPUs, but CUDA_VISIBLE_DEVICES names {len(gpus)} "
-                f"({','.join(gpus)}); ask for more, or set full.hardware.gpus and the batch in {run.file.name}"
-            )
+        gpus = adapter.gpus(run)
         training = devices(run, stage)
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[:training])
         launch += ["-m", "accelerate.commands.launch", *launcher(run, stage)]
@@ -78,7 +73,7 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         environment=environment,
         servers=servers,
         progress=_step_metrics,
-        resumed_from=_step(resume) if resume else 0,
+        resumed_from=_step(resume) // native_steps(run, stage) if resume else 0,
     )
 
 
@@ -112,8 +107,11 @@ def _step_metrics(line: str) -> dict[str, float] | None:
     return {name: float(printed[key]) for key, name in names.items() if key in printed}
 
 
-def read_log(paths: Paths, run_name: str, stage: Stage) -> list[dict[str, Any]]:
-    """The rows of the training log from TRL's TensorBoard events; where a resume repeats a step, the later counts."""
+def read_log(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[str, Any]]:
+    """The rows of the training log from TRL's TensorBoard events; where a resume repeats a step, the later counts.
+
+    Where a step makes several updates, TRL reports on its completions with the first of them.
+    """
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     steps: dict[int, dict[str, tuple[float, float]]] = {}
@@ -136,7 +134,7 @@ def read_log(paths: Paths, run_name: str, stage: Stage) -> list[dict[str, Any]]:
             {
                 "run": run_name,
                 "stage": stage.number,
-                "step": stage.first_step + step,
+                "step": stage.first_step + 1 + (step - 1) // native_steps(run, stage),
                 "wall_time": elapsed,
                 "reward_mean": logged["reward"],
                 "reward_std": logged.get("reward_std"),
@@ -158,9 +156,35 @@ def read_log(paths: Paths, run_name: str, stage: Stage) -> list[dict[str, Any]]:
     return rows
 
 
+def read_rollouts(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[str, Any]]:
+    """Completions of each step from the tables that TRL writes beside its checkpoints (`--log_completions`)."""
+    import pyarrow.parquet as pq
+
+    rows = []
+    for step in range(1, stage.steps + 1):
+        native_step = 1 + (step - 1) * native_steps(run, stage)
+        written = pq.read_table(paths.work / "native" / "completions" / f"completions_{native_step:05d}.parquet")
+        of_step = [
+            {
+                "run": run_name,
+                "stage": stage.number,
+                "step": stage.first_step + step,
+                "problem_id": row["problem_id"],
+                "prompt": row["prompt"],
+                "completion": row["completion"],
+                "reward": row["reward"],
+                "verdict": row["verdict"],
+                "completion_tokens": None,
+            }
+            for row in written.to_pylist()
+        ]
+        rows += sorted(of_step, key=lambda row: row["problem_id"])[: tables.ROLLOUTS_PER_STEP]
+    return rows
+
+
 def export(run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:
     """Take the Hugging Face files out of TRL's native checkpoint, without the optimiser's state."""
-    source = paths.work / "native" / f"checkpoint-{step}"
+    source = paths.work / "native" / f"checkpoint-{step * native_steps(run, stage)}"
     trainer_files = {
         "training_args.bin",
         "trainer_state.json",

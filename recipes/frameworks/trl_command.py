@@ -5,7 +5,8 @@ Units. TRL's per-device batch counts completions, and one optimiser step sees
     devices × per_device_train_batch_size × gradient_accumulation_steps   completions
 
 of `num_generations` per prompt. Run files state prompts per update and samples per prompt; what does not divide is
-refused. Which run-file key becomes which flag is in FLAGS.
+refused. TRL counts optimiser steps, run files count steps that sample: one of them is several of TRL's where its
+completions make several updates (`native_steps`). Which run-file key becomes which flag is in FLAGS.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from unittest.mock import patch
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from recipes import rewards
+from recipes.frameworks import adapter
+from recipes.frameworks.adapter import updates_per_step
 
 FLAGS = {
     "batch.samples_per_prompt": "num_generations",
@@ -42,24 +45,17 @@ FLAGS = {
 # Keys that are converted, or used elsewhere than in a flag of their own.
 CONVERTED = {
     "batch.prompts_per_update": "gradient_accumulation_steps",
+    "batch.prompts_per_step": "steps_per_generation",
     "optimizer.warmup_ratio": "warmup_steps",
     "rollout.max_prompt_tokens": None,  # TRL does not cut prompts: longer ones are left out of the data and counted
     "rollout.engine": "use_vllm, vllm_mode",
     "rollout.gpus": None,
+    "objective.kl_in": None,  # TRL's GRPO has it in the loss, estimated by k3
+    "objective.kl_estimator": None,
 }
 LOSSES = ("grpo", "dapo", "dr_grpo", "bnpo", "cispo", "sapo", "luspo", "vespo")  # GRPOTrainer looks only while training
 SERVER_PORT = 8077
 SERVER_START_SECONDS = 1200  # loading a large model from a cold disk and compiling takes more than TRL's 240
-
-
-def _values(stage: Stage) -> dict[str, Any]:
-    groups = {
-        "batch": stage.batch,
-        "rollout": stage.rollout,
-        "optimizer": stage.optimizer,
-        "objective": stage.objective,
-    }
-    return {f"{group}.{key}": value for group, values in groups.items() for key, value in values.items()}
 
 
 def devices(run: Run, stage: Stage) -> int:
@@ -75,11 +71,11 @@ def devices(run: Run, stage: Stage) -> int:
 
 def _accumulation(run: Run, stage: Stage) -> int:
     """Gradient accumulation steps; raises UserError where the batch does not divide."""
-    try:
-        prompts, group = stage.batch["prompts_per_update"], stage.batch["samples_per_prompt"]
-        device_batch = stage.batch["samples_per_device"]
-    except KeyError as missing:
-        raise UserError(f"{run.file.name}: {run.scale}.batch.{missing.args[0]} is needed by TRL; add it") from None
+    updates_per_step(run, stage)
+    prompts, group = stage.batch["prompts_per_update"], stage.batch["samples_per_prompt"]
+    if "samples_per_device" not in stage.batch:
+        raise UserError(f"{run.file.name}: {run.scale}.batch.samples_per_device is needed by TRL; add it")
+    device_batch = stage.batch["samples_per_device"]
     at_once = device_batch * devices(run, stage)
     if (prompts * group) % at_once:
         raise UserError(
@@ -90,14 +86,30 @@ def _accumulation(run: Run, stage: Stage) -> int:
     return prompts * group // at_once
 
 
+def native_steps(run: Run, stage: Stage) -> int:
+    """TRL's steps (of the optimiser) in one step of the run file, which samples once."""
+    return updates_per_step(run, stage) * int(stage.objective.get("updates_per_batch", 1))
+
+
+def _refuse(run: Run, set_here: dict[str, Any]) -> None:
+    """Raise UserError for what TRL's GRPO does not have."""
+    if run.algorithm != "grpo":
+        raise UserError(f"{run.file.name}: algorithm: TRL trains grpo here, not {run.algorithm}")
+    for key in set_here:
+        if key not in FLAGS and key not in CONVERTED:
+            raise UserError(f"{run.file.name}: {run.scale}.{key} has no meaning for TRL; take it out")
+    for key, only in (("objective.kl_in", "loss"), ("objective.kl_estimator", "k3")):
+        if set_here.get(key, only) != only:
+            raise UserError(f"{run.file.name}: {run.scale}.{key}: TRL's GRPO has {only}, not {set_here[key]}")
+
+
 def arguments(run: Run, stage: Stage, seed: int, data: Path, model: Path, output: Path) -> dict[str, tuple[Any, str]]:
     """Every flag with its value and the key of the run file that it comes from."""
-    values, found = _values(stage), dict[str, tuple[Any, str]]()
+    values, found = adapter.values(stage), dict[str, tuple[Any, str]]()
+    _refuse(run, values)
     for key, value in values.items():
         if key in FLAGS:
             found[FLAGS[key]] = (value, f"{run.scale}.{key}")
-        elif key not in CONVERTED:
-            raise UserError(f"{run.file.name}: {run.scale}.{key} has no meaning for TRL; take it out")
 
     loss = values.get("objective.loss", LOSSES[0])
     if loss not in LOSSES:
@@ -110,14 +122,20 @@ def arguments(run: Run, stage: Stage, seed: int, data: Path, model: Path, output
     put("dataset_name", str(data), "dataset")
     put("output_dir", str(output), "")
     put("seed", seed, "")
-    put("max_steps", stage.steps, "steps")
-    put("save_steps", math.gcd(*stage.checkpoints), "checkpoints")
-    put("gradient_accumulation_steps", _accumulation(run, stage), "batch.prompts_per_update")
-    put("warmup_steps", round(values.get("optimizer.warmup_ratio", 0.0) * stage.steps), "optimizer.warmup_ratio")
+    steps, accumulation = native_steps(run, stage), _accumulation(run, stage)
+    put("max_steps", stage.steps * steps, "steps")
+    put("save_steps", math.gcd(*stage.checkpoints) * steps, "checkpoints")
+    put("gradient_accumulation_steps", accumulation, "batch.prompts_per_update")
+    put("steps_per_generation", accumulation * updates_per_step(run, stage), "batch.prompts_per_step")
+    put(
+        "warmup_steps", round(values.get("optimizer.warmup_ratio", 0.0) * stage.steps) * steps, "optimizer.warmup_ratio"
+    )
     put("reward_funcs", ["recipes.frameworks.trl_reward.reward"], "")
     put("logging_steps", 1, "")
     put("report_to", "tensorboard", "")
     put("disable_tqdm", True, "")
+    put("log_completions", True, "")
+    put("num_completions_to_print", 0, "")
     if run.device == "cpu":
         put("use_cpu", True, "hardware.gpus")
         put("bf16", False, "hardware.gpus")

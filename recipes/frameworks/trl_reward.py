@@ -17,13 +17,18 @@ def reward(
     answer: Sequence[str],
     meta: Sequence[str],
     prefill: Sequence[str],
+    problem_id: Sequence[str],
     log_metric: Callable[[str, float], None] | None = None,
+    log_extra: Callable[[str, list[Any]], None] | None = None,
     **_: Any,
 ) -> list[float | None]:
-    """One number per completion; accuracy and error rates go into TRL's log."""
+    """One number per completion; accuracy and error rates go into TRL's log, verdicts into its tables."""
     turns = [begun + completion for begun, completion in zip(prefill, completions, strict=True)]
     given = rewards.total(loaded(), turns, [rewards.Problem(*row) for row in zip(task, answer, meta, strict=True)])
     if log_metric is not None:
         for name, value in rewards.rates(given).items():
             log_metric(name, value)
+    if log_extra is not None:  # columns of the tables of completions that TRL writes
+        log_extra("problem_id", list(problem_id))
+        log_extra("verdict", [one.verdict for one in given])
     return [one.value for one in given]

@@ -90,7 +90,7 @@ def test_a_checkpoint_without_weights(project: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     problems = "results/demo/data/train/arithmetic.parquet"
     words = ["--run", miniature.RUN, "--scale", "demo", "--seed", "0", "--problems", problems, "--model", tmp_path]
-    words += ["--work", tmp_path / "work", "--output", tmp_path / "log.parquet"]
+    words += ["--work", tmp_path / "work", "--output", tmp_path / "log.parquet", "--rollouts", tmp_path / "r.parquet"]
     done = subprocess.run(
         [python("base"), "-m", "recipes.frameworks", "train", *words],
         cwd=project, capture_output=True, text=True, check=False,

@@ -1,1 +1,1 @@
-"""What lets the released frameworks train without a GPU: loaded only there, out of their trees, pinned to a release."""
+"""What lets a framework run without a GPU: out of tree, loaded only there, and bound to one release of it."""

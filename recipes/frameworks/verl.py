@@ -1,0 +1,263 @@
+"""The adapter of verl: it runs verl's own `main_ppo`, reads its log and takes its checkpoints."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from contracts import tables
+from contracts.errors import UserError
+from contracts.run_file import ROOT, Run, Stage
+from recipes import prompts, rewards
+from recipes.frameworks import adapter
+from recipes.frameworks.adapter import Command, Paths
+from recipes.frameworks.verl_check import check
+from recipes.frameworks.verl_command import overrides, render
+from recipes.frameworks.verl_reward import FAILED
+
+__all__ = ["check", "export", "prepare", "read_log", "read_rollouts"]
+
+PROBLEM_COLUMNS = ("problem_id", *rewards.Problem._fields)
+
+
+def write_data(run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
+    """The training set as verl reads it: each prompt as one message of rendered text, the problem as ground truth."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from transformers import AutoTokenizer
+
+    prompt = prompts.load(run.prompt)
+    tokenizer = AutoTokenizer.from_pretrained(paths.model)
+    beginning = tokenizer("")["input_ids"]  # such as a beginning-of-text token, which verl's own encoding leaves out
+    longest = stage.rollout["max_prompt_tokens"]
+    rows: list[dict[str, Any]] = []
+    left_out = 0
+    for problem in tables.read(paths.problems, tables.PROBLEM).to_pylist():
+        text = prompt.render(problem["messages"][-1]["content"], tokenizer)
+        if len(tokenizer(text)["input_ids"]) > longest:
+            left_out += 1
+            continue
+        truth = {column: problem[column] for column in PROBLEM_COLUMNS} | {"prefill": prompt.assistant}
+        rows.append(
+            {
+                "data_source": problem["task"],
+                "prompt": [{"role": "user", "content": tokenizer.decode(beginning) + text}],
+                "reward_model": {"style": "rule", "ground_truth": json.dumps(truth)},
+                "extra_info": {"index": len(rows)},
+            }
+        )
+    if left_out:
+        print(f"{left_out} of {left_out + len(rows)} prompts are longer than max_prompt_tokens ({longest}): left out")
+    needed = stage.batch["prompts_per_update"] * adapter.updates_per_step(run, stage)
+    if len(rows) < needed:
+        raise UserError(
+            f"{paths.problems.name} has {len(rows)} prompts of at most {longest} tokens, a step needs {needed}; "
+            "raise rollout.max_prompt_tokens, or take fewer prompts a step"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(rows), folder / "train.parquet")
+
+
+def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
+    """Write the data and return the native command; verl itself goes on from its last whole checkpoint."""
+    native, scratch = paths.work / "native", _scratch(paths.work)
+    write_data(run, stage, paths, paths.work / "data")
+    resumed_from = _last_whole_checkpoint(native / "checkpoints")
+    (native / "log").mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(scratch, ignore_errors=True)
+    environment = {
+        **rewards.environment(run.rewards),
+        "PYTHONPATH": str(ROOT),
+        "VERL_FILE_LOGGER_PATH": str((native / "log" / f"from-{resumed_from:06d}.jsonl").absolute()),
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_COLOR_PREFIX": "0",
+        "RAY_DEDUP_LOGS": "0",
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+    }
+    if run.device == "cpu":
+        environment |= {
+            "VERL_USE_EXTERNAL_MODULES": "recipes.frameworks.cpu.verl_platform",
+            "VERL_PLATFORM": "cpu",
+            "VERL_ENGINE_DEVICE": "cuda",  # which of its engine classes; they do not depend on it otherwise
+            "OMP_NUM_THREADS": "1",
+            "VLLM_CPU_KVCACHE_SPACE": "1",
+            "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+            "CUDA_VISIBLE_DEVICES": "0",  # Ray compares it with the GPU that it has in name
+        }
+    else:
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(adapter.gpus(run))
+    words = render(overrides(run, stage, seed, paths, scratch))
+    return Command(
+        arguments=[sys.executable, "-m", "verl.trainer.main_ppo", *words],
+        environment=environment,
+        progress=_step_metrics,
+        resumed_from=resumed_from,
+        scratch=scratch,
+    )
+
+
+def _scratch(work: Path) -> Path:
+    """Ray's folder, one for each work folder; short, because its sockets' paths may have 107 bytes."""
+    digest = hashlib.sha256(str(work.absolute()).encode()).hexdigest()[:10]
+    found = Path(tempfile.gettempdir()) / f"cz-{digest}"
+    return found if len(str(found)) <= 40 else Path("/tmp") / found.name
+
+
+def _last_whole_checkpoint(folder: Path) -> int:
+    """The step that verl goes on from, 0 for none; it names a checkpoint in this file when it is written to its end."""
+    named = folder / "latest_checkpointed_iteration.txt"
+    last = int(named.read_text()) if named.is_file() and named.read_text().strip() else 0
+    for found in folder.glob("global_step_*"):
+        if int(found.name.rpartition("_")[2]) > last:
+            shutil.rmtree(found)
+    return last
+
+
+def _step_metrics(line: str) -> dict[str, float] | None:
+    """The metrics of a step from the line that verl prints for it; raises UserError where it drops a completion."""
+    if FAILED in line or "Error in _run_prompt" in line:
+        message = line[line.index(FAILED) :].strip() if FAILED in line else "failed to sample or to reward a prompt"
+        raise UserError(f"was ended: {message}")
+    found = re.search(r"\bstep:\d+ - (.+)", line)
+    if found is None:
+        return None
+    printed = dict(part.rpartition(":")[::2] for part in found[1].split(" - "))
+    names = {
+        "critic/score/mean": "reward", "actor/loss": "loss", "critic/vf_loss": "critic_loss",
+        "response_length/mean": "length", "actor/grad_norm": "grad_norm", "critic/grad_norm": "critic_grad_norm",
+    }  # fmt: skip
+    return {
+        name: float(printed[key].removeprefix("np.float64(").rstrip(")"))
+        for key, name in names.items()
+        if key in printed
+    }
+
+
+def _logged(native: Path) -> dict[int, dict[str, float]]:
+    """What verl's file logger wrote of each step; where a resume repeats a step, the later counts."""
+    steps = {}
+    for file in sorted((native / "log").glob("from-*.jsonl")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            try:
+                entry = json.loads(line)
+            except json.JSONDecodeError:  # cut off when the trainer was killed, and repeated after it
+                continue
+            steps[int(entry["step"])] = entry["data"]
+    return steps
+
+
+def _dumped(native: Path, step: int) -> list[dict[str, Any]]:
+    """Completions of a step as verl dumped them, with the verdicts of the run's rewards (which verl does not keep)."""
+    file = native / "rollouts" / f"{step}.jsonl"
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [row | {"problem": json.loads(row["gts"]), "group": row["uid"].split("_")[0]} for row in rows]
+
+
+def _judged(run: Run, rows: list[dict[str, Any]]) -> list[rewards.Reward]:
+    turns = [row["problem"]["prefill"] + row["output"] for row in rows]
+    asked = [rewards.Problem(*(row["problem"][column] for column in rewards.Problem._fields)) for row in rows]
+    return rewards.total(rewards.load(run.rewards), turns, asked)
+
+
+def _groups(rows: list[dict[str, Any]]) -> Iterator[list[float]]:
+    for _, members in groupby(sorted(rows, key=lambda row: row["group"]), key=lambda row: row["group"]):
+        yield [row["score"] for row in members]
+
+
+def read_log(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[str, Any]]:
+    """The rows of the training log from verl's file logger, and from its dumps of completions what that leaves out."""
+    native, rows, elapsed = paths.work / "native", [], 0.0
+    limit, group = stage.rollout["max_response_tokens"], stage.batch["samples_per_prompt"]
+    for step, logged in sorted(_logged(native).items()):
+        duration = logged["timing_s/step"]
+        elapsed += duration
+        dumped = _dumped(native, step)
+        groups = list(_groups(dumped)) if group > 1 else [[row["score"] for row in dumped]]
+        # verl's clip ratio counts completions as long as the longest one, also where that was not cut.
+        cut = logged["response_length/max"] >= limit
+        rows.append(
+            {
+                "run": run_name,
+                "stage": stage.number,
+                "step": stage.first_step + step,
+                "wall_time": elapsed,
+                "reward_mean": logged["critic/score/mean"],
+                "reward_std": statistics.fmean(statistics.stdev(scores) for scores in groups),
+                **rewards.rates(_judged(run, dumped)),
+                "response_length_mean": logged["response_length/mean"],
+                "response_length_max": logged["response_length/max"],
+                "truncated_rate": logged["response_length/clip_ratio"] if cut else 0.0,
+                "kl": logged.get("actor/kl_loss", logged.get("actor/reward_kl_penalty")),
+                "entropy": logged.get("actor/entropy"),
+                "grad_norm": logged.get("actor/grad_norm"),
+                "learning_rate": logged.get("actor/lr"),
+                "zero_signal_rate": sum(len(set(scores)) == 1 for scores in groups) / len(groups)
+                if group > 1
+                else None,
+                "tokens_per_second": logged["perf/total_num_tokens"] / duration,
+            }
+        )
+    return rows
+
+
+def read_rollouts(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[str, Any]]:
+    """Completions of each step from verl's dumps (`trainer.rollout_data_dir`)."""
+    import pyarrow.parquet as pq
+
+    asked = {}
+    for row in pq.read_table(paths.work / "data" / "train.parquet").to_pylist():
+        asked[json.loads(row["reward_model"]["ground_truth"])["problem_id"]] = row["prompt"][0]["content"]
+    rows = []
+    for step in range(1, stage.steps + 1):
+        dumped = _dumped(paths.work / "native", step)
+        kept = sorted(dumped, key=lambda row: (row["problem"]["problem_id"], row["uid"]))[: tables.ROLLOUTS_PER_STEP]
+        for row, given in zip(kept, _judged(run, kept), strict=True):
+            rows.append(
+                {
+                    "run": run_name,
+                    "stage": stage.number,
+                    "step": stage.first_step + step,
+                    "problem_id": row["problem"]["problem_id"],
+                    "prompt": asked[row["problem"]["problem_id"]],
+                    "completion": row["output"],
+                    "reward": row["score"],
+                    "verdict": given.verdict,
+                    "completion_tokens": None,
+                }
+            )
+    return rows
+
+
+def export(run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:
+    """The weights of a checkpoint, beside the base model's configuration, tokenizer and chat template.
+
+    Shards are merged by `verl.model_merger`, which writes bfloat16; where verl wrote whole weights too, as it is told
+    to on the CPU, these are taken in the precision that they were trained in.
+    """
+    actor = paths.work / "native" / "checkpoints" / f"global_step_{step}" / "actor"
+    if not any(actor.glob("model_world_size_*.pt")):
+        raise UserError(f"{actor} has no weights to export; delete the stage's training log to have it trained again")
+    with tempfile.TemporaryDirectory(dir=output.parent) as merged:
+        whole = actor / "huggingface"
+        if not any(whole.glob("*.safetensors")):
+            words = ["merge", "--backend", "fsdp", "--local_dir", str(actor), "--target_dir", merged]
+            subprocess.run([sys.executable, "-m", "verl.model_merger", *words], check=True)
+            whole = Path(merged)
+        for file in whole.glob("*.safetensors*"):
+            shutil.copy2(file, output / file.name)
+    for file in paths.model.iterdir():
+        if file.is_file() and "safetensors" not in file.name and file.name != "provenance.json":
+            shutil.copy2(file, output / file.name)
