@@ -302,7 +302,7 @@ def test_every_entry_is_well_formed_and_every_commit_full() -> None:
         *(path.stem for path in registry.BENCHMARKS.glob("*.yaml")),
     ]
     hubs = [find(name).spec["hub"] for name in names if "source" in name or "hub" in find(name).spec]
-    assert len(hubs) == 9
+    assert len(hubs) == 11
     assert all(len(hub["revision"]) == 40 and int(hub["revision"], 16) for hub in hubs)
 
 

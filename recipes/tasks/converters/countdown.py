@@ -1,24 +1,18 @@
-"""Countdown: reach a target with given numbers. TinyZero's files, https://github.com/Jiayi-Pan/TinyZero.
+"""Countdown: reach a target with given numbers. Rows of Countdown-Tasks-3to4, alone or in TinyZero's files.
 
-The question is the file's own sentence, cut out of its prompt, without the recipe's instructions around it.
+The question is TinyZero's (https://github.com/Jiayi-Pan/TinyZero), without the recipe's instructions around it.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from recipes.tasks.countdown_problems import question
 from recipes.tasks.problems import Problem, index_id
 
 
 def convert(row: dict[str, Any], index: int, task: str, columns: dict[str, Any]) -> Problem:
-    """One row as a problem whose answer is the target and whose `meta.nums` are the numbers.
-
-    KeyError if a column or the sentence is missing.
-    """
-    prompt = str(row["prompt"][0]["content"])
-    _, found, rest = prompt.partition("User:")
-    question, ends, _ = rest.partition("Show your work")
-    if not found or not ends:
-        raise KeyError("prompt with `User: … Show your work`")
-    nums = [int(number) for number in row["nums"]]
-    return Problem(index_id(index, question), task, question.strip(), str(int(row["target"])), {"nums": nums})
+    """One row as a problem whose answer is the target and whose `meta.nums` are the numbers; KeyError without them."""
+    nums, target = [int(number) for number in row["nums"]], int(row["target"])
+    text = question(nums, target)
+    return Problem(index_id(index, text), task, text, str(target), {"nums": nums})
