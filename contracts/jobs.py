@@ -14,13 +14,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from contracts.errors import UserError
 
 WATCH_SECONDS = 1.0
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PATIENCE_SECONDS = 30.0
 
 
@@ -72,33 +72,6 @@ def die_with_parent() -> None:
     """For a child between fork and exec: have the kernel kill it when its parent ends, however that ends (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-@contextmanager
-def adopting_orphans() -> Iterator[None]:
-    """Be the parent of descendants that lose theirs, as Ray's processes do when its driver is killed (Linux)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-    try:
-        yield
-    finally:
-        if sys.platform == "linux":
-            ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 0)
-
-
-def children() -> set[int]:
-    """Processes whose parent is this one."""
-    return {int(entry.name) for entry in Path("/proc").glob("[0-9]*") if _parent(int(entry.name)) == os.getpid()}
-
-
-def end_orphans(spared: set[int]) -> None:
-    """Kill every child of this process that is not spared, then what these leave behind, until nothing is left."""
-    while orphans := children() - spared:
-        for pid in orphans:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-            with suppress(ChildProcessError):
-                os.waitpid(pid, 0)
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from contracts import guard
 from contracts.errors import UserError
-from contracts.jobs import adopting_orphans, children, die_with_parent, end_orphans
 from recipes.frameworks.adapter import Command
 
 PROGRESS_SECONDS = 5.0
@@ -44,11 +44,8 @@ def run(command: Command, *, log: Path, steps: int, name: str) -> None:
             last lines of its output are printed before.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    ours = children()
-    # Processes that a trainer detaches from itself, as Ray does, end with it too.
-    with adopting_orphans(), log.open("a", encoding="utf-8") as file, _servers(command, file) as servers:
+    with log.open("a", encoding="utf-8") as file, _servers(command, file) as servers:
         process = _start(command, file)
-        ours |= {process.pid, *(server.pid for server in servers)}
         ended_by_us: list[str] = []
 
         def end(reason: str) -> None:
@@ -58,7 +55,6 @@ def run(command: Command, *, log: Path, steps: int, name: str) -> None:
 
         def forward(number: int, _: object) -> None:  # so that a scheduler's signal reaches the trainer, not only us
             _end(process)
-            end_orphans(ours)
             raise SystemExit(128 + number)
 
         previous = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
@@ -73,8 +69,6 @@ def run(command: Command, *, log: Path, steps: int, name: str) -> None:
                     end(f"lost a server that it needs, which ended with status {lost[0]},")
                 if hung := progress.hung():
                     end(f"{hung} and was ended")
-                if process.poll() is not None:  # what it left behind may hold its output open
-                    end_orphans(ours)
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
@@ -100,7 +94,6 @@ def run(command: Command, *, log: Path, steps: int, name: str) -> None:
         finally:
             finished.set()
             _end(process)
-            end_orphans(ours)
             for number, handler in previous.items():
                 signal.signal(number, handler)
     if ended_by_us or status != 0:
@@ -159,15 +152,14 @@ def _start(command: Command, log: IO[str]) -> subprocess.Popen[str]:
     log.write(f"$ {' '.join(command.arguments)}\n")
     log.flush()
     return subprocess.Popen(
-        command.arguments,
+        [sys.executable, guard.__file__, *command.arguments],
         env={**os.environ, **command.environment, "PYTHONUNBUFFERED": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        start_new_session=True,  # so that the trainer's own children end with it
-        preexec_fn=die_with_parent,
+        start_new_session=True,  # so that a signal reaches the trainer's own children, too
     )
 
 

@@ -1,0 +1,136 @@
+"""The adapter against the real configuration of the pinned verl, in verl's own environment."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from contracts.run_file import RECIPES, ROOT, inherit, read_yaml, run_names
+from envs.build import lock_file, python
+from tests.contract.verl_project import DEMO
+
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
+
+SCRIPT = """
+import sys, yaml
+from pathlib import Path
+from contracts.errors import UserError
+from contracts.run_file import parse_run
+from recipes.frameworks import verl
+for line in sys.stdin:
+    file = Path(line.strip())
+    for scale in ("demo", "full"):
+        try:
+            verl.check(parse_run(yaml.safe_load(file.read_text()), "test/" + file.stem, file, scale))
+            print(file.stem, scale, "accepted")
+        except UserError as error:
+            print(file.stem, scale, "refused:", error)
+"""
+FULL: dict[str, Any] = {
+    **DEMO,
+    "model": "qwen2.5-math-7b",
+    "batch": {"prompts_per_step": 256, "prompts_per_update": 64, "samples_per_prompt": 8, "samples_per_device": 16},
+    "hardware": {"gpus": 8, "sharding": "zero3", "cpus": 64, "memory_gb": 512, "hours": 24},
+    "native": {"actor_rollout_ref.rollout.gpu_memory_utilization": 0.6},
+}
+PPO: dict[str, Any] = {
+    "title": "ppo",
+    "framework": "verl",
+    "algorithm": "ppo",
+    "prompt": "boxed",
+    "rewards": [{"function": "recipes.openr1.reward.boxed", "weight": 1.0}],
+    "demo": DEMO,
+    "full": FULL,
+}
+GRPO: dict[str, Any] = copy.deepcopy(PPO) | {"title": "grpo", "algorithm": "grpo"}
+for scale in ("demo", "full"):
+    GRPO[scale]["optimizer"] = {"learning_rate": 1e-6, "schedule": "cosine", "warmup_ratio": 0.1}
+    GRPO[scale]["objective"] = {"kl_coefficient": 0.001, "clip_ratio": 0.2, "loss": "grpo", "scale_rewards": "group"}
+
+
+def answers(files: list[Path]) -> dict[tuple[str, str], str]:
+    """What the adapter says of each file at each scale; one process, because importing verl takes seconds."""
+    done = subprocess.run(
+        [python("verl"), "-c", SCRIPT], input="\n".join(map(str, files)), capture_output=True, text=True, cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for line in done.stdout.splitlines():
+        name, scale, answer = line.split(" ", 2)
+        found[name, scale] = answer
+    return found
+
+
+def changed(folder: Path, name: str, base: dict[str, Any], *path_and_value: Any) -> Path:
+    """A run file with one value set, the key given as a path."""
+    content = copy.deepcopy(base)
+    *path, key, value = path_and_value
+    at = content
+    for word in path:
+        at = at.setdefault(word, {})
+    at[key] = value
+    file = folder / f"{name}.yaml"
+    file.write_text(yaml.safe_dump(content))
+    return file
+
+
+MISTAKES: dict[str, tuple[Any, ...]] = {
+    # name: base, path, value, scale that is refused, words of the answer
+    "misspelt": (PPO, ("full", "native", "actor_rollout_ref.rollout.gpu_memory_utilisation"), 0.6, "full",
+                 "native.actor_rollout_ref.rollout.gpu_memory_utilisation"),
+    "misspelt_typed": (PPO, ("full", "native", "+actor_rollout_ref.actor.cliprange"), 0.1, "full",
+                       "native.+actor_rollout_ref.actor.cliprange"),
+    "added_trainer_key": (PPO, ("full", "native", "+trainer.sav_freq"), 5, "full", "native.+trainer.sav_freq"),
+    "added_data_key": (PPO, ("demo", "native", "+data.max_prompt_tokens"), 5, "demo", "native.+data.max_prompt_tokens"),
+    "added_ray_key": (PPO, ("full", "native", "+ray_kwargs.ray_init.nmu_cpus"), 5, "full", "ray_init.nmu_cpus"),
+    "estimator": (PPO, ("full", "native", "algorithm.adv_estimator"), "gea", "full", "algorithm already"),
+    "policy_loss": (PPO, ("full", "native", "actor_rollout_ref.actor.policy_loss.loss_mode"), "vanila", "full",
+                    "there is no 'vanila'"),
+    "legacy_reward": (PPO, ("demo", "native", "custom_reward_function.path"), "r.py", "demo", "ignores it"),
+    "legacy_manager": (PPO, ("full", "native", "reward_model.reward_manager"), "naive", "full", "ignores it"),
+    "indivisible": (PPO, ("demo", "batch", "prompts_per_update"), 3, "demo", "batch.prompts_per_step: 8 prompts"),
+    "indivisible_full": (PPO, ("full", "batch", "samples_per_device"), 48, "full", "batch.prompts_per_update"),
+    "parallel": (PPO, ("full", "native", "actor_rollout_ref.rollout.tensor_model_parallel_size"), 3, "full",
+                 "tensor_model_parallel_size"),
+    "set_twice": (PPO, ("full", "native", "actor_rollout_ref.actor.optim.lr"), 1.0, "full", "optimizer.learning_rate"),
+    "schedule": (PPO, ("full", "optimizer", "schedule"), "zigzag", "full", "optimizer.schedule"),
+    "loss": (PPO, ("demo", "objective", "loss"), "best", "demo", "objective.loss"),
+    "critic_without_ppo": (GRPO, ("demo", "optimizer", "critic_learning_rate"), 1e-5, "demo", "critic_learning_rate"),
+    "lambda_without_ppo": (GRPO, ("full", "objective", "gae_lambda"), 0.9, "full", "objective.gae_lambda"),
+    "scaled_by_batch": (GRPO, ("full", "objective", "scale_rewards"), "batch", "full", "objective.scale_rewards"),
+    "engine": (GRPO, ("demo", "rollout", "engine"), "transformers", "demo", "rollout.engine"),
+    "no_lengths": (GRPO, ("demo", "rollout"), {"temperature": 1.0}, "demo", "rollout.max_prompt_tokens"),
+    "no_such_reward": (GRPO, ("rewards",), [{"function": "recipes.openr1.reward.kindness", "weight": 1.0}], "full",
+                       "kindness"),
+}  # fmt: skip
+
+
+def test_verl_refuses_what_it_should_and_accepts_every_run(tmp_path: Path) -> None:
+    files = [changed(tmp_path, name, base, *path, value) for name, (base, path, value, *_) in MISTAKES.items()]
+    files += [changed(tmp_path, base["title"], base, "prompt", "boxed") for base in (PPO, GRPO)]
+    runs = [RECIPES / f"{name}.yaml" for name in run_names()]
+    runs = [file for file in runs if inherit(read_yaml(file), file)["framework"] == "verl"]
+    said = answers([*runs, *files])
+
+    for name in [*(run.stem for run in runs), "ppo", "grpo"]:
+        assert said[name, "demo"] == said[name, "full"] == "accepted"
+    for name, (*_, scale, words) in MISTAKES.items():
+        answer = said[name, scale]
+        assert answer.startswith("refused:") and f"{name}.yaml" in answer and words in answer, (name, answer)
+    # A mistake at one scale does not spoil the other.
+    assert said["misspelt", "demo"] == said["indivisible", "full"] == "accepted"
+
+
+@pytest.mark.parametrize("package", ["verl", "math-verify", "ray", "tensordict", "transferqueue"])
+def test_cpu_and_cuda_locks_pin_the_same_release(package: str) -> None:
+    pins = {
+        device: [line for line in lock_file("verl", device).read_text().splitlines() if line.startswith(f"{package}==")]
+        for device in ("cpu", "cuda")
+    }
+    assert pins["cpu"] == pins["cuda"] != []

@@ -1,0 +1,134 @@
+"""A short PPO training through the real verl: killed on the way and gone on, its weights in step with its engine's."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from contracts import tables
+from envs.build import python
+from tests.contract import verl_project
+from tests.contract.verl_project import STEPS, WORK
+
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return verl_project.make(tmp_path_factory.mktemp("verl"))
+
+
+@pytest.fixture(scope="module")
+def killed(project: Path) -> list[str]:
+    """Kills the training without warning after its third step; returns what it left running half a minute later."""
+    training = verl_project.train(project)
+    log = project / WORK / "train.log"
+    while " step:3 - " not in (log.read_text() if log.is_file() else ""):
+        assert training.poll() is None, training.communicate()[0]
+        time.sleep(0.1)
+    training.kill()
+    training.communicate()
+    deadline = time.monotonic() + 30
+    while (left := verl_project.processes(project)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return left
+
+
+@pytest.fixture(scope="module")
+def output(project: Path, killed: list[str]) -> str:
+    """What the same command prints when it is given again; it trains to the end."""
+    training = verl_project.train(project)
+    printed, _ = training.communicate(timeout=600)
+    assert training.returncode == 0, printed
+    return printed
+
+
+def logged(project: Path) -> dict[int, dict[str, float]]:
+    steps = {}
+    for file in sorted((project / WORK / "native" / "log").iterdir()):
+        steps.update({entry["step"]: entry["data"] for entry in map(json.loads, file.read_text().splitlines())})
+    return steps
+
+
+def test_no_process_outlives_a_killed_training(killed: list[str]) -> None:
+    assert killed == []
+
+
+def test_it_goes_on_from_its_last_whole_checkpoint(project: Path, output: str) -> None:
+    assert "going on from step 2" in output
+    assert {file.name for file in (project / WORK / "native" / "log").iterdir()} == {
+        "from-000000.jsonl",
+        "from-000002.jsonl",
+    }
+    assert verl_project.processes(project) == []
+
+
+def test_the_engine_has_the_trainers_weights_after_every_update(project: Path, output: str) -> None:
+    steps = logged(project)
+    assert sorted(steps) == list(range(1, STEPS + 1))
+    for step, metrics in steps.items():
+        # Probabilities of the sampled tokens, by vLLM and by the trainer: with weights of a step before they differ by
+        # 0.05 and more.
+        assert metrics["training/rollout_probs_diff_max"] < 2e-4, step
+        assert metrics["critic/grad_norm"] > 0
+        assert metrics.get("actor/grad_norm", 0) > 0 or step == 1  # the critic's warm-up
+
+
+def test_the_training_log_and_the_rollouts(project: Path, output: str) -> None:
+    log = tables.read(project / "log.parquet", tables.TRAINING_LOG).to_pylist()
+    assert [row["step"] for row in log] == list(range(1, STEPS + 1))
+    for row in log:
+        assert 0 <= row["reward_mean"] <= 1 and row["wrong_answer_rate"] == 1.0 and row["accuracy"] == 0.0
+        assert row["response_length_max"] <= 24 and 0 <= row["truncated_rate"] <= 1 and row["kl"] is not None
+    rollouts = tables.read(project / "rollouts.parquet", tables.ROLLOUT).to_pylist()
+    assert len(rollouts) == STEPS * 16
+    problems = {row["problem_id"] for row in pq.read_table(project / "problems.parquet").to_pylist()}
+    for row in rollouts:
+        assert row["problem_id"] in problems and row["verdict"] == "wrong" and row["prompt"].endswith("assistant\n")
+    mean = sum(row["reward"] for row in rollouts[:16]) / 16
+    assert mean == pytest.approx(log[0]["reward_mean"], abs=1e-6)
+
+
+COMPARE = """
+import sys, torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+base, trained = (AutoModelForCausalLM.from_pretrained(folder, dtype=None) for folder in sys.argv[1:3])
+templates = [AutoTokenizer.from_pretrained(folder).chat_template for folder in sys.argv[1:3]]
+assert templates[0] == templates[1]
+native = torch.load(sys.argv[3], weights_only=False)["model.norm.weight"].full_tensor()
+exported = trained.state_dict()["model.norm.weight"]
+assert exported.dtype == torch.float32 and torch.equal(exported, native)
+print(float((exported - base.state_dict()["model.norm.weight"]).abs().max()))
+"""
+
+
+def test_the_exported_checkpoint_has_the_trained_weights_and_the_base_models_tokenizer(
+    project: Path, output: str
+) -> None:
+    subprocess.run(
+        verl_project.command(project, "export", "--step", str(STEPS), "--output", "exported"), cwd=project, check=True
+    )
+    native = f"{WORK}/native/checkpoints/global_step_{STEPS}/actor/model_world_size_1_rank_0.pt"
+    done = subprocess.run(
+        [python("verl"), "-c", COMPARE, "model", "exported", native], cwd=project, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.split()[-1]) > 0
+
+
+def test_a_reward_that_fails_ends_the_training(project: Path, output: str) -> None:
+    rows = pq.read_table(project / "problems.parquet").to_pylist()
+    broken = pa.Table.from_pylist([row | {"meta": '{"FAIL": 1}'} for row in rows], schema=tables.PROBLEM)
+    pq.write_table(broken, project / "broken.parquet")
+    training = verl_project.train(project, "broken.parquet")
+    printed, _ = training.communicate(timeout=600)
+    assert training.returncode == 1
+    assert "a reward function failed: RuntimeError: the reward is broken" in printed.splitlines()[-1]
+    assert verl_project.processes(project) == []

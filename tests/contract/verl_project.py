@@ -1,0 +1,95 @@
+"""A copy of the project with one tiny run through verl, trained for real with the commands that the workflow gives."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from contracts.run_file import ROOT, read_yaml
+from envs.build import python
+
+PARTS = ("config", "contracts", "envs", "eval", "recipes")
+RUN, WORK, STEPS = "tiny/ppo", "work", 6
+REWARD = '''
+"""A reward that any model can raise: the share of printable characters."""
+from recipes.rewards import Reward
+
+
+def printable(completions, problems):
+    if any("FAIL" in problem.meta for problem in problems):
+        raise RuntimeError("the reward is broken")
+    return [Reward(sum(c.isascii() for c in text) / max(len(text), 1), "wrong") for text in completions]
+'''
+DEMO: dict[str, Any] = {
+    "model": "demo",
+    "dataset": "arithmetic",
+    "steps": STEPS,
+    "checkpoints": [2, STEPS],
+    "batch": {"prompts_per_step": 8, "prompts_per_update": 4, "samples_per_prompt": 2, "samples_per_device": 8},
+    "rollout": {"temperature": 1.0, "max_prompt_tokens": 400, "max_response_tokens": 24},
+    "optimizer": {"learning_rate": 1e-3, "critic_learning_rate": 1e-3, "max_grad_norm": 1.0, "critic_warmup_steps": 1},
+    "objective": {"kl_coefficient": 0.01, "kl_in": "reward", "clip_ratio": 0.2, "gamma": 1.0, "gae_lambda": 0.95},
+    "hardware": {"gpus": 0, "cpus": 1, "memory_gb": 8, "hours": 1},
+    "evaluation": {"protocol": "demo", "benchmarks": ["arithmetic_expressions"]},
+}
+
+
+def make(folder: Path) -> Path:
+    """The copy, with a model of random weights and 32 problems."""
+    for part in PARTS:
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / ".envs").symlink_to(ROOT / ".envs")
+    recipe = folder / "recipes" / "tiny"
+    recipe.mkdir()
+    (recipe / "__init__.py").touch()
+    (recipe / "reward.py").write_text(REWARD)
+    content = {
+        "title": "tiny",
+        "framework": "verl",
+        "algorithm": "ppo",
+        "prompt": "boxed",
+        "rewards": [{"function": "recipes.tiny.reward.printable", "weight": 1.0}],
+        "full": DEMO,
+        "demo": DEMO,
+    }
+    (recipe / "ppo.yaml").write_text(yaml.safe_dump(content))
+    datasets = read_yaml(folder / "recipes" / "tasks" / "datasets.yaml")
+    datasets["arithmetic"]["rows"] = 32
+    (folder / "recipes" / "tasks" / "datasets.yaml").write_text(yaml.safe_dump(datasets))
+    make_model = ROOT / "tests" / "contract" / "make_tiny_model.py"
+    subprocess.run([python("verl"), make_model, folder / "model"], check=True, capture_output=True)
+    loading = [python("base"), "-m", "recipes.tasks.loading", "arithmetic", "--output", "problems.parquet"]
+    subprocess.run(loading, cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def command(folder: Path, verb: str, *words: str | Path) -> list[str | Path]:
+    """`recipes.frameworks` for the run."""
+    common = ["--run", RUN, "--scale", "demo", "--seed", "0", "--model", "model", "--work", WORK]
+    return [python("verl"), "-m", "recipes.frameworks", verb, *common, *words]
+
+
+def train(folder: Path, problems: str = "problems.parquet") -> subprocess.Popen[str]:
+    """Start training; its output is to be read."""
+    words = ("--problems", problems, "--output", "log.parquet", "--rollouts", "rollouts.parquet")
+    return subprocess.Popen(
+        command(folder, "train", *words), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def processes(folder: Path) -> list[str]:
+    """Commands of living processes that were started with an environment that names this copy."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            environment, words = (entry / "environ").read_bytes(), (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(entry.name) != os.getpid() and str(folder).encode() in environment and words:
+            found.append(words.replace(b"\0", b" ").decode(errors="replace")[:100])
+    return found
