@@ -85,6 +85,8 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         "VLLM_NO_USAGE_STATS": "1",
         "DO_NOT_TRACK": "1",
     }
+    if run.hardware.get("nodes", 1) == 1:
+        environment["RAY_ADDRESS"] = ""  # never somebody else's Ray
     if run.device == "cpu":
         environment |= {
             "PYTHONPATH": _python_path(ROOT, CPU_START),

@@ -1,4 +1,4 @@
-r"""SimpleRL's reward: train/openrlhf/trainer/ppo_utils/experience_maker.py at 2702a87, with the evaluation's grader.
+r"""SimpleRL's rewards: train/openrlhf/trainer/ppo_utils/experience_maker.py at 2702a87, with the evaluation's grader.
 
 The published code judges with Qwen's `math_equal` and, without a box, takes the last number; then a missing box
 overrides what it found. Ours looks for the answer in the box alone, which comes to the same.
@@ -21,12 +21,21 @@ def boxed_answer(completions: Sequence[str], problems: Sequence[Problem]) -> lis
     The value is None where the gold answer is unusable. A box without an answer to judge (an empty or open one) counts
     as a box.
     """
+    verdicts = _verdicts(completions, problems)
+    return [_reward(text, verdict) for text, verdict in zip(completions, verdicts, strict=True)]
+
+
+def right(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """SimpleRL-Zoo's: 1 for a right answer in the last box, else 0; None where the gold answer is unusable."""
+    return [Reward(None if v == "ungradable" else float(v == "correct"), v) for v in _verdicts(completions, problems)]
+
+
+def _verdicts(completions: Sequence[str], problems: Sequence[Problem]) -> list[str]:
     items = [
         Item(p.task, p.answer, completion, finish_reason=None, meta=p.meta, extraction="none")
         for p, completion in zip(problems, completions, strict=True)
     ]
-    verdicts = [result.verdict for result in grade(items, workers=1)]
-    return [_reward(text, verdict) for text, verdict in zip(completions, verdicts, strict=True)]
+    return [result.verdict for result in grade(items, workers=1)]
 
 
 def _reward(completion: str, verdict: str) -> Reward:
