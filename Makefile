@@ -20,7 +20,7 @@ demo: base
 	@echo "report: $(CURDIR)/results/demo/report/all/index.html"
 
 test: lint
-	@$(PYTHON) envs/build.py trl eval
+	@$(PYTHON) envs/build.py trl verl eval
 	@$(RUN) python -m pytest $(PYTEST)
 
 lint: base

@@ -1,6 +1,7 @@
 # CrossZero: recipe → data → train → export → generate → grade → score → report.
 #
 #   snakemake help                          what can be asked for
+#   snakemake check --config checkpoint=… baseline=…   is it better?
 #   snakemake reproduce_all                 everything, at demo scale, on this machine
 #   snakemake --profile slurm reproduce_all everything, at full scale, on a cluster
 
@@ -23,6 +24,8 @@ include: "workflows/data.smk"
 include: "workflows/train.smk"
 include: "workflows/evaluate.smk"
 include: "workflows/report.smk"
+include: "workflows/sides.smk"
+include: "workflows/check.smk"
 
 
 localrules:
@@ -61,7 +64,7 @@ rule report:
 
 rule grade:
     input:
-        [f"{R}/runs/{run_id}/graded" for run_id in RUN_IDS],
+        [f"{R}/runs/{run_id}/{GRADED}" for run_id in RUN_IDS],
 
 
 rule evaluate:

@@ -1,4 +1,4 @@
-"""Checkpoints against the base model, on the same problems: what rose, what fell, what cannot be told."""
+"""Checkpoints against each other on the same problems: what rose, what fell, what cannot be told."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
-
-from analysis.results import BASE, Run
+from analysis.results import Run
 from eval import statistics
 
 
@@ -54,21 +50,25 @@ def average_accuracy(run: Run, step: int) -> Interval:
     return mean_of([accuracy(run, step, benchmark) for benchmark in run.benchmarks])
 
 
-def _correct(samples: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Whether each completion was right, of shape (problems, repeats), problems in the order of their ids.
+def difference(run: Run, step: int, benchmark: str, before: int | None = None) -> Interval:
+    """Accuracy of a checkpoint less that of an earlier one (default: the run's first), paired by problem."""
+    earlier = run.correct(run.steps[0] if before is None else before, benchmark)
+    return Interval(*statistics.paired_difference(earlier, run.correct(step, benchmark)))
 
-    What could not be graded earns nothing, as in the scores.
+
+def between_runs(first: Run, second: Run, benchmarks: Sequence[str]) -> Interval | None:
+    """Average accuracy of the second run's last checkpoint less the first's, paired by problem.
+
+    None where the two did not answer the same problems under the same protocol, so that a difference means nothing.
     """
-    ordered = samples.sort_values(["problem_id", "repeat"])
-    return ordered["verdict"].eq("correct").to_numpy(dtype=bool).reshape(ordered["problem_id"].nunique(), -1)
-
-
-def difference(run: Run, step: int, benchmark: str) -> Interval:
-    """Accuracy of a checkpoint less the base model's, paired by problem."""
-    base, checkpoint = run.samples(BASE, benchmark), run.samples(step, benchmark)
-    return Interval(*statistics.paired_difference(_correct(base), _correct(checkpoint)))
-
-
-def average_difference(run: Run, step: int) -> Interval:
-    """The unweighted mean over the benchmarks of the paired differences to the base model."""
-    return mean_of([difference(run, step, benchmark) for benchmark in run.benchmarks])
+    gaps = []
+    for name in benchmarks:
+        if name not in first.benchmarks or name not in second.benchmarks:
+            return None
+        if first.score(first.last, name)["protocol"] != second.score(second.last, name)["protocol"]:
+            return None
+        if first.problems(name) != second.problems(name):
+            return None
+        pair = first.correct(first.last, name), second.correct(second.last, name)
+        gaps.append(Interval(*statistics.paired_difference(*pair)))
+    return mean_of(gaps)

@@ -14,8 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from analysis import patterns
 from analysis.comparison import Interval, accuracy, average_accuracy
-from analysis.reference import in_order
-from analysis.results import Run
+from analysis.results import Run, in_order
 from analysis.style import Look, legend, looks, panels
 from contracts.tables import VERDICTS
 

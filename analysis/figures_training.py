@@ -51,8 +51,9 @@ def _curve(axes: Axes, run: Run, column: str, look: Look, scale: float = 1.0, ra
     return True
 
 
-def _not_reported(axes: Axes) -> None:
-    axes.text(0.5, 0.5, "not reported", transform=axes.transAxes, ha="center", va="center", color=FAINT, fontsize=9)
+def not_reported(axes: Axes, why: str = "not reported") -> None:
+    """Say in an empty panel why it is empty."""
+    axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=FAINT, fontsize=9)
 
 
 def _legend(figure: Figure, runs: Sequence[Run], look: dict[str, Look]) -> None:
@@ -80,7 +81,7 @@ def reward(runs: Sequence[Run]) -> Figure:
     ):
         drawn = [_curve(axes, run, column, look[run.name]) for run in runs]
         if not any(drawn):
-            _not_reported(axes)
+            not_reported(axes)
         axes.set(title=title, xlabel=STEP, ylabel=label)
     _legend(figure, runs, look)
     return figure
@@ -96,7 +97,7 @@ def response_length(runs: Sequence[Run]) -> Figure:
         share = column == "truncated_rate"
         drawn = [_curve(axes, run, column, look[run.name], 100 if share else 1) for run in runs]
         if not any(drawn):
-            _not_reported(axes)
+            not_reported(axes)
         axes.set(title=title, xlabel=STEP, ylabel="share of responses (%)" if share else "length (tokens)")
         axes.set_ylim(0, max(10.0 if share else 1.0, 1.06 * axes.dataLim.ymax if any(drawn) else 0.0))
     _legend(figure, runs, look)
@@ -111,7 +112,7 @@ def rates(runs: Sequence[Run]) -> Figure:
     for axes, column, title in zip(grid, columns, ("Right", "Wrong answer", "Format error"), strict=True):
         drawn = [_curve(axes, run, column, look[run.name], 100) for run in runs]
         if not any(drawn):
-            _not_reported(axes)
+            not_reported(axes)
         axes.set(title=title, xlabel=STEP)
         _share(axes)
     grid[0].set_ylabel("share of completions (%)")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from analysis.results import BASE, Run
+from recipes import collapse
 
 TRUNCATION = 0.05  # a share of completions cut off above this is worth a warning
 # Columns of the log without which trouble cannot be seen.
@@ -40,6 +42,8 @@ def _percent(share: float) -> str:
 
 def _training(run: Run) -> list[tuple[str, str]]:
     log, found = run.log, []
+    if not run.trained:
+        return [("imported", "these generations were made elsewhere: there is no training log, and no checkpoint")]
     for column, steps in run.not_finite.items():
         found.append(("not a number", f"{column} is NaN or infinite at {steps_text(steps)} of the training log"))
     reward = log["reward_mean"].dropna()
@@ -52,6 +56,11 @@ def _training(run: Run) -> list[tuple[str, str]]:
     if silent:
         evidence = f"in no group did the rewards differ at {steps_text(silent)} of {len(log)}"
         found.append(("no signal", f"{evidence}: nothing could be learned there"))
+    for _, stage in log.groupby("stage"):
+        rows = stage.drop(columns="run").replace([np.inf, -np.inf], np.nan).to_dict("records")
+        for sign in collapse.signs([{str(key): None if pd.isna(v) else v for key, v in row.items()} for row in rows]):
+            if sign.grave:
+                found.append(("collapse", f"{sign.kind} at step {sign.step}: {sign.evidence}"))
     cut = log[log["truncated_rate"] > TRUNCATION]
     if len(cut):
         most = cut["truncated_rate"].max()
@@ -64,7 +73,9 @@ def _training(run: Run) -> list[tuple[str, str]]:
 
 
 def _gaps(run: Run) -> list[tuple[str, str]]:
-    found = []
+    found: list[tuple[str, str]] = []
+    if not run.trained:
+        return found
     if absent := [column for column in NEEDED if run.log[column].isna().all()]:
         found.append(("log", f"the training log does not report {', '.join(absent)}: trouble there would not be seen"))
     for column in NEEDED:
@@ -127,7 +138,7 @@ def _provenance(run: Run) -> list[tuple[str, str]]:
         )
     if len(commits := sorted({str(r.get("git_commit"))[:12] for r in run.provenance.values()})) > 1:
         found.append(("provenance", f"parts were made at different commits: {', '.join(commits)}"))
-    for wanted in ("training_log", "scores"):
+    for wanted in ("training_log", "scores") if run.trained else ("scores",):
         if not any(name.startswith(wanted) for name in run.provenance):
             found.append(("provenance", f"{wanted}.parquet has no provenance record"))
     return found

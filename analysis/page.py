@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,8 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from analysis import samples, settings, tables
+from analysis import samples, settings, written
+from analysis.accuracy import MARKS, STEPS
 from analysis.display import clipped, visible
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -50,18 +52,18 @@ def environment() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, finalize=_shown,
     )  # fmt: skip
-    made.filters |= {"percent": tables.percent, "points": tables.points, "clipped": clipped}
-    made.globals |= {"MARKS": tables.MARKS, "choose_samples": samples.choose, "stages": settings.stages}
+    made.filters |= {"percent": written.percent, "points": written.points, "clipped": clipped, "visible": visible}
+    made.globals |= {"MARKS": MARKS, "STEPS": STEPS, "choose_samples": samples.choose, "stages": settings.stages}
     return made
 
 
 def render(context: Mapping[str, Any]) -> str:
     """The page's HTML."""
     css = Markup((TEMPLATES / "report.css").read_text(encoding="utf-8"))
-    return environment().get_template("report.html.j2").render(**context, css=css)
+    return environment().get_template("report.html.j2").render(**context, css=css, number=itertools.count(1).__next__)
 
 
-def of_run(table: tables.Table, run: str) -> dict[str, Any]:
+def of_run(table: written.Table, run: str) -> dict[str, Any]:
     """One run's rows of a table, for the template."""
     return plain(table.shown[table.shown["run"] == run].drop(columns="run"))
 

@@ -40,6 +40,11 @@ class PatternList:
     entries: tuple[Entry, ...]
 
     @property
+    def always(self) -> bool:
+        """Whether figures show it even where nothing was found: the report's own lists, which are English."""
+        return not self.name.endswith("_zh")
+
+    @property
     def regex(self) -> str:
         """All entries as alternatives; earlier ones win where two start at the same place."""
         return "|".join(f"(?:{entry.regex})" for entry in self.entries)

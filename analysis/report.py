@@ -15,11 +15,25 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
-from analysis import figures_heldout, figures_training, page, patterns, samples, style, tables
+from analysis import (
+    across_runs,
+    bad_cases,
+    browser,
+    figures_heldout,
+    figures_lengths,
+    figures_training,
+    page,
+    patterns,
+    reference,
+    samples,
+    style,
+    tables,
+    written,
+)
+from analysis.accuracy import run_rows
 from analysis.findings import findings
-from analysis.headline import headline
-from analysis.reference import in_order
-from analysis.results import Run, load_run
+from analysis.headline import headline, summary
+from analysis.results import Run, in_order, load_run
 from contracts import provenance
 from contracts.errors import UserError, run_command
 
@@ -27,16 +41,26 @@ from contracts.errors import UserError, run_command
 def draw(
     runs: Sequence[Run], counts: pd.DataFrame, lists: Sequence[patterns.PatternList], folder: Path
 ) -> dict[str, Markup]:
-    """Draw all figures into a folder, as SVG and PNG; returns their SVG for the page, by name."""
+    """Draw the figures that there are results for into a folder, as SVG and PNG; returns their SVG, by name."""
     style.set_style()
+    found = set(counts.loc[counts["matches"] > 0, "pattern"]) | {item.name for item in lists if item.always}
+    lists = [item for item in lists if item.name in found]
+    trained = [run for run in runs if run.trained]
     figures = {
         "heldout_accuracy": figures_heldout.heldout_accuracy(runs),
         "outcomes": figures_heldout.outcomes(runs),
-        "reward": figures_training.reward(runs),
-        "response_length": figures_training.response_length(runs),
-        "rates": figures_training.rates(runs),
+        "finished": figures_lengths.finished(runs),
+        "length_distribution": figures_lengths.length_distribution(runs),
+        "thinking": figures_lengths.thinking(runs),
         "reasoning_patterns": figures_heldout.reasoning_patterns(runs, counts, lists),
     }
+    if trained:
+        figures |= {
+            "reward": figures_training.reward(trained),
+            "response_length": figures_training.response_length(trained),
+            "rates": figures_training.rates(trained),
+            "training_patterns": figures_lengths.training_patterns(trained, lists),
+        }
     return {
         name: page.inline_svg(style.save(figure, folder, name), name, page.caption(name))
         for name, figure in figures.items()
@@ -53,21 +77,31 @@ def report(runs: Sequence[Run], output: Path, title: str, scale: str, overlap: P
         scale: demo or full; shown.
         overlap: the table of recipes.tasks.overlap (CSV), if there is one.
     """
-    rows = {run.name: tables.accuracy_rows(run) for run in runs}
+    rows = {run.name: run_rows(run) for run in runs}
+    facts = {run.name: across_runs.about(run, scale) for run in runs}
     lists = patterns.load_lists()
     counts = pd.concat([patterns.table(run, lists) for run in runs], ignore_index=True)
     completed, verdicts = tables.completed_table(runs), tables.verdicts_table(runs)
-    pattern_counts = tables.patterns_table(counts, lists)
+    pattern_counts = tables.patterns_table(runs, counts, lists)
+    every_row = [row for name in rows for row in rows[name]]
     shared = tables.overlap_table(overlap) if overlap else None
-    for table in (
-        *([shared] if shared else []),
-        tables.accuracy_table([row for name in rows for row in rows[name]]),
+    side_by_side, pairs = across_runs.runs_table(runs, rows, facts), across_runs.pairs_table(runs)
+    beside = across_runs.beside_published(runs, facts)
+    bad_of = {run.name: bad_cases.count(run) for run in runs}
+    bad = bad_cases.table(runs, pd.concat([counts for counts, _ in bad_of.values()], ignore_index=True))
+    browser.write(runs, lists, title, output / "samples")
+    made = [
+        bad,
+        tables.accuracy_table(every_row),
+        tables.differences_table(every_row),
         completed,
         verdicts,
         pattern_counts,
-    ):
-        tables.write(table, output / "tables")
-    names = ("heldout_accuracy", "outcomes", "reward", "response_length", "rates", "reasoning_patterns")
+    ]
+    printed = {name: reference.rows(name) for name in reference.table_names()}
+    made += [tables.accuracy_table(printed[name], f"published-{name}") for name in printed]
+    for table in [*made, side_by_side, *(extra for extra in (pairs, beside, shared) if extra)]:
+        written.write(table, output / "tables")
     warnings = [(run.name, found) for run in runs if (found := findings(run))]
     text = page.render(
         {
@@ -79,11 +113,20 @@ def report(runs: Sequence[Run], output: Path, title: str, scale: str, overlap: P
             "completions": sum(len(run.graded) for run in runs),
             "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "made_with": provenance.collect(),
+            "summary": summary(runs, rows, facts, sum(len(found) for _, found in warnings), scale),
             "headlines": [headline(run, rows[run.name]) for run in runs],
             "findings": warnings,
             "figures": draw(runs, counts, lists, output / "figures"),
-            "captions": {name: page.caption(name) for name in names},
+            "captions": {file.stem: page.caption(file.stem) for file in page.CAPTIONS.glob("*.rst")},
+            "bad_cases": [(run.name, page.of_run(bad, run.name), bad_of[run.name][1]) for run in runs],
+            "bad_kinds": bad_cases.KINDS,
             "accuracy": list(rows.items()),
+            "side_by_side": page.plain(side_by_side.shown),
+            "run_pairs": page.plain(pairs.shown) if pairs else None,
+            "beside_published": page.plain(beside.shown) if beside else None,
+            "published": list(printed.items()),
+            "published_shows": reference.what_it_shows(printed),
+            "published_source": reference.source(),
             "by_run": [(run.name, page.of_run(completed, run.name), page.of_run(verdicts, run.name)) for run in runs],
             "pattern_counts": [(run.name, page.of_run(pattern_counts, run.name)) for run in runs],
             "pattern_lists": lists,

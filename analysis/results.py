@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from dataclasses import field as default
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analysis.display import visible
-from analysis.reference import in_order
 from contracts import tables
 from contracts.errors import UserError
+from eval.statistics import Correct
 
 SAMPLE_COLUMNS = [
     "step", "benchmark", "problem_id", "repeat", "prompt", "completion", "finish_reason", "completion_tokens", "gold",
     "answer", "verdict", "grader", "protocol",
 ]  # fmt: skip
+IMPORTED = "imported:"  # how the protocol of samples begins that another harness made
 BASE = 0  # the step of the model before any training
+
+BENCHMARKS = ("gsm8k", "math500", "minerva_math", "olympiadbench", "aime24", "amc23")  # the published column order
+
+
+def in_order(benchmarks: Iterable[str]) -> list[str]:
+    """Benchmarks in the published column order; those that the published tables lack come after, by name."""
+    place = {name: position for position, name in enumerate(BENCHMARKS)}
+    return sorted(benchmarks, key=lambda name: (place.get(name, len(place)), name))
 
 
 @dataclass(frozen=True)
@@ -30,8 +40,9 @@ class Run:
     """Everything that the report says about one run comes from here.
 
     `log` has one row per training step, `scores` one per checkpoint and benchmark, `graded` one per completion (the
-    columns SAMPLE_COLUMNS). `not_finite` names the steps at which a column of the log holds NaN or an infinity, which a
-    null (not reported) is not. `provenance` maps a record's path below the run's folder to its contents.
+    columns SAMPLE_COLUMNS), `rollouts` some of the completions of each training step. `not_finite` names the
+    steps at which a column of the log holds NaN or an infinity, which a null (not reported) is not. `provenance` maps
+    a record's path below the run's folder to its contents.
     """
 
     name: str
@@ -40,11 +51,23 @@ class Run:
     scores: pd.DataFrame
     graded: pd.DataFrame
     provenance: dict[str, dict[str, Any]]
+    rollouts: pd.DataFrame = default(default_factory=lambda: tables.ROLLOUT.empty_table().to_pandas())
 
     @property
     def steps(self) -> list[int]:
         """Evaluated checkpoints in order, the base model (0) first."""
         return sorted(int(step) for step in self.scores["step"].unique())
+
+    @property
+    def trained(self) -> bool:
+        """Whether these are checkpoints of a training run; else they are generations made elsewhere."""
+        return not self.log.empty
+
+    def label(self, step: int) -> str:
+        """What a checkpoint is called."""
+        if step == BASE:
+            return "base model" if self.trained else "as imported"
+        return f"step {step}"
 
     @property
     def last(self) -> int:
@@ -63,6 +86,25 @@ class Run:
     def samples(self, step: int, benchmark: str) -> pd.DataFrame:
         """The graded completions of one checkpoint on one benchmark."""
         return self.graded.iloc[self._sample_rows[step, benchmark]]
+
+    def problems(self, benchmark: str) -> list[str]:
+        """The problems of a benchmark, in the order in which `correct` has them."""
+        return self._correct[self.steps[0], benchmark][0]
+
+    def correct(self, step: int, benchmark: str) -> Correct:
+        """Whether each completion was right, of shape (problems, repeats); what could not be graded was not."""
+        return self._correct[step, benchmark][1]
+
+    @cached_property
+    def _correct(self) -> dict[tuple[int, str], tuple[list[str], Correct]]:
+        found = {}
+        for cell in self._sample_rows:
+            chosen = self.graded.iloc[self._sample_rows[cell]]
+            ordered = chosen[["problem_id", "repeat", "verdict"]].sort_values(["problem_id", "repeat"])
+            names = list(dict.fromkeys(ordered["problem_id"].astype(str)))
+            right = ordered["verdict"].eq("correct").to_numpy(dtype=bool)
+            found[int(cell[0]), str(cell[1])] = (names, right.reshape(len(names), -1))
+        return found
 
     @cached_property
     def _score_rows(self) -> dict[Any, Any]:
@@ -97,6 +139,14 @@ def _read_log(path: Path) -> tuple[pd.DataFrame, dict[str, list[int]]]:
             if steps := table.filter(bad)["step"].to_pylist():
                 not_finite[field.name] = steps
     return table.to_pandas().sort_values(["stage", "step"], ignore_index=True), not_finite
+
+
+def _read_rollouts(folder: Path) -> pd.DataFrame:
+    columns = ["stage", "step", "completion", "reward", "verdict", "completion_tokens"]
+    files = sorted(folder.glob("stage-*/rollouts.parquet"))
+    parts = [valid_text(tables.read(file, tables.ROLLOUT)).select(columns) for file in files]
+    whole = pa.concat_tables(parts) if parts else tables.ROLLOUT.empty_table().select(columns)
+    return whole.to_pandas()
 
 
 def _step_folders(folder: Path) -> dict[int, Path]:
@@ -143,7 +193,7 @@ def _incomplete_cells(run: Run) -> list[str]:
     """Every problem of the base model's samples is there k times at every checkpoint, and the scores count the same."""
     holes = []
     for benchmark in run.benchmarks:
-        expected = set(run.samples(BASE, benchmark)["problem_id"])
+        expected = set(run.samples(run.steps[0], benchmark)["problem_id"])
         for step in run.steps:
             place, samples, score = (
                 f"step {step} on {benchmark}",
@@ -182,10 +232,13 @@ def load_run(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Run:
         known = sorted(str(p.parent.relative_to(results / "runs")) for p in results.glob("runs/*/*/*/scores.parquet"))
         raise UserError(f"there is no run {name} under {results / 'runs'}; there are: {', '.join(known) or 'none'}")
     log_path, scores_path = folder / "training_log.parquet", folder / "scores.parquet"
-    if absent := [path.name for path in (log_path, scores_path) if not path.is_file()]:
-        raise UserError(f"the run {name} lacks {' and '.join(absent)} in {folder}; train and evaluate it first")
-    log, not_finite = _read_log(log_path)
+    if not scores_path.is_file():
+        raise UserError(f"the run {name} lacks {scores_path.name} in {folder}; train and evaluate it first")
     scores = valid_text(tables.read(scores_path, tables.SCORE)).to_pandas()
+    imported = scores["protocol"].str.startswith(IMPORTED).all()  # made elsewhere: there is no log to be had
+    if not (imported or log_path.is_file()):
+        raise UserError(f"the run {name} lacks {log_path.name} in {folder}; train and evaluate it first")
+    log, not_finite = _read_log(log_path) if log_path.is_file() else (tables.TRAINING_LOG.empty_table().to_pandas(), {})
     graded_folders = _step_folders(folder / "graded")
     files = [path for step in sorted(graded_folders) for path in sorted(graded_folders[step].glob("*.parquet"))]
     if not files:
@@ -198,17 +251,20 @@ def load_run(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Run:
     wanted = set(benchmarks) or set(scores["benchmark"]) | set(graded["benchmark"])
     if strange := [str(n) for n in (name, *sorted(wanted)) if n != visible(n)]:
         raise UserError(f"names of runs and benchmarks should be readable, but {visible(strange[0])} is not; rename it")
-    holes = [] if BASE in steps else ["step 0, the base model, was not evaluated"]
+    holes = [] if BASE in steps or imported else ["step 0, the base model, was not evaluated"]
     if scores.duplicated(["step", "benchmark"]).any():
         holes.append("scores.parquet scores a checkpoint twice on the same benchmark")
-    if log.empty:
+    if log.empty and not imported:
         holes.append("training_log.parquet has no rows")
     holes += _missing_cells(scores, graded, steps, wanted)
     if not holes:
         inside = scores["benchmark"].isin(wanted)
         scores, graded = scores[inside], graded[graded["benchmark"].isin(wanted)]
         records = _read_provenance(folder)
-        run = Run(name, log, not_finite, scores.reset_index(drop=True), graded.reset_index(drop=True), records)
+        run = Run(
+            name, log, not_finite, scores.reset_index(drop=True), graded.reset_index(drop=True), records,
+            _read_rollouts(folder),
+        )  # fmt: skip
         holes = _incomplete_cells(run)
     if holes:
         raise UserError(

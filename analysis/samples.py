@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from analysis.results import BASE, Run
+from analysis.results import Run
 
 KINDS: tuple[tuple[str, str, Callable[[bool, bool], bool]], ...] = (
     ("became right", "not right before training, right after", lambda before, after: after and not before),
@@ -66,7 +66,7 @@ def choose(run: Run, benchmark: str) -> list[Pair]:
     Only repeat 0 (the first there is) is looked at, and completions that could not be graded are left out.
     """
     sides = []
-    for step in (BASE, run.last):
+    for step in (run.steps[0], run.last):
         rows = run.samples(step, benchmark).sort_values("repeat").drop_duplicates("problem_id").set_index("problem_id")
         sides.append(rows[rows["verdict"] != "ungradable"])
     before, after = sides
@@ -88,8 +88,8 @@ def choose(run: Run, benchmark: str) -> list[Pair]:
                 meaning,
                 len(alike),
                 len(shared),
-                _completion(first, "base model"),
-                _completion(last, f"step {run.last}"),
+                _completion(first, run.label(run.steps[0])),
+                _completion(last, run.label(run.last)),
             )
         )
     return pairs

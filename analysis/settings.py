@@ -31,10 +31,11 @@ class Stage:
     settings: dict[str, str]
 
 
-def _flat(value: Any, name: str = "") -> Iterable[tuple[str, str]]:
+def flat(value: Any, name: str = "") -> Iterable[tuple[str, str]]:
+    """A record's settings as pairs of a dotted name and a text."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from _flat(inner, f"{name}.{key}" if name else str(key))
+            yield from flat(inner, f"{name}.{key}" if name else str(key))
     elif isinstance(value, list):
         yield name, ", ".join(str(item) for item in value) if value else "none"
     else:
@@ -64,7 +65,7 @@ def _gather(name: str, records: list[dict[str, Any]]) -> Stage:
     own: dict[str, list[str]] = {}
     packages: dict[str, list[str]] = {}
     for record in records:
-        for key, value in _flat({k: v for k, v in record.items() if k not in SHARED}):
+        for key, value in flat({k: v for k, v in record.items() if k not in SHARED}):
             own.setdefault(key, []).append(value)
         for package, version in (record.get("packages") or {}).items():
             packages.setdefault(package, []).append(str(version))

@@ -1,113 +1,67 @@
-"""The report's tables as data frames, and their three written forms: Markdown, CSV and HTML.
+"""The report's tables as data frames.
 
-The CSV holds plain numbers (fractions, not percent), one column per number; Markdown and HTML are for reading.
+Their data holds plain numbers (fractions, not percent), one column per number; what is shown is for reading.
 """
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from analysis import comparison, patterns
+from analysis import patterns
+from analysis.accuracy import MARKS, Row
 from analysis.comparison import Interval
-from analysis.results import BASE, Run
+from analysis.results import Run
+from analysis.written import Table, percent, points
 from contracts.tables import VERDICTS
 
-AVERAGE = "average"
-MARKS = {"rose": "▲", "fell": "▼", "cannot tell": "≈"}
 
-
-@dataclass(frozen=True)
-class Cell:
-    """An accuracy and, but for the base model, its paired difference to the base model's."""
-
-    accuracy: Interval
-    difference: Interval | None
-
-
-@dataclass(frozen=True)
-class Row:
-    """One checkpoint of one run: a cell for each benchmark, and for their average if there are several."""
-
-    run: str
-    step: int
-    cells: dict[str, Cell]
-
-    @property
-    def label(self) -> str:
-        """What the row is called."""
-        return "base model" if self.step == BASE else f"step {self.step}"
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table in its two readings: `data` for machines, `shown` for people (text, same number of rows)."""
-
-    name: str
-    data: pd.DataFrame
-    shown: pd.DataFrame
-
-
-def percent(value: float, digits: int = 1) -> str:
-    """A fraction in percent, or a dash if there is none."""
-    return "–" if math.isnan(value) else f"{100 * value:.{digits}f}"
-
-
-def points(value: float) -> str:
-    """A difference of fractions in percentage points, with its sign (a minus, not a hyphen; no sign on zero)."""
-    text = f"{100 * value:+.1f}"
-    return "0.0" if float(text) == 0 else text.replace("-", "−")
-
-
-def accuracy_rows(run: Run) -> list[Row]:
-    """One row per checkpoint of a run."""
-    rows = []
-    for step in run.steps:
-        cells = {}
-        for name in run.benchmarks:
-            gap = None if step == BASE else comparison.difference(run, step, name)
-            cells[name] = Cell(comparison.accuracy(run, step, name), gap)
-        if len(run.benchmarks) > 1:
-            gap = None if step == BASE else comparison.average_difference(run, step)
-            cells[AVERAGE] = Cell(comparison.average_accuracy(run, step), gap)
-        rows.append(Row(run.name, step, cells))
-    return rows
-
-
-def _interval_text(interval: Interval, form: Callable[[float], str]) -> str:
+def interval_text(interval: Interval, form: Callable[[float], str]) -> str:
+    """A value and its interval in words."""
     return f"{form(interval.value)} [{form(interval.low)}, {form(interval.high)}]"
 
 
-def accuracy_table(rows: Sequence[Row]) -> Table:
-    """Accuracy with its interval, and the paired difference to the base model with its own."""
+def accuracy_table(rows: Sequence[Row], name: str = "accuracy") -> Table:
+    """One row per checkpoint: accuracy with its interval, and marks where it changed beyond noise."""
     data, shown = [], []
     for row in rows:
-        numbers: dict[str, object] = {"run": row.run, "step": row.step}
+        numbers: dict[str, object] = {"run": row.run, "step": row.step, "checkpoint": row.label}
         words = {"run": row.run, "checkpoint": row.label}
-        for name, cell in row.cells.items():
-            parts = {"": cell.accuracy} | ({"_difference": cell.difference} if cell.difference else {})
+        for column, cell in row.cells.items():
+            parts = {"": cell.accuracy, "_difference": cell.difference, "_from_above": cell.from_above}
             for suffix, part in parts.items():
-                numbers |= {
-                    name + suffix: part.value,
-                    f"{name}{suffix}_low": part.low,
-                    f"{name}{suffix}_high": part.high,
-                }
-            words[f"{name} (%)"] = _interval_text(cell.accuracy, percent)
-            words[f"{name}: difference to base (points)"] = (
-                f"{_interval_text(cell.difference, points)} {MARKS[cell.difference.change]}" if cell.difference else "–"
-            )
+                if part:
+                    numbers |= {
+                        column + suffix: part.value,
+                        f"{column}{suffix}_low": part.low,
+                        f"{column}{suffix}_high": part.high,
+                    }
+            words[f"{column} (%)"] = f"{interval_text(cell.accuracy, percent)} {cell.marks}".strip()
         data.append(numbers)
         shown.append(words)
-    return Table("accuracy", pd.DataFrame(data), pd.DataFrame(shown).fillna("–"))
+    bold = tuple(position for position, row in enumerate(rows) if row.best)
+    return Table(name, pd.DataFrame(data), pd.DataFrame(shown).fillna("–"), bold)
 
 
-def _label(step: int) -> str:
-    return "base model" if step == BASE else f"step {step}"
+def differences_table(rows: Sequence[Row]) -> Table:
+    """How much each checkpoint differs from the base model, with its interval."""
+    kept = [row for row in rows if any(cell.difference for cell in row.cells.values())]
+    shown, data = [], []
+    for row in kept:
+        words = {"run": row.run, "checkpoint": row.label}
+        numbers: dict[str, object] = {"run": row.run, "step": row.step}
+        for column, cell in row.cells.items():
+            gap = cell.difference
+            if gap is not None:
+                words[f"{column} (points)"] = f"{interval_text(gap, points)} {MARKS[gap.change]}"
+                numbers |= {column: gap.value, f"{column}_low": gap.low, f"{column}_high": gap.high}
+        data.append(numbers)
+        shown.append(words)
+    columns = ["run", "checkpoint"]
+    return Table("differences", pd.DataFrame(data), pd.DataFrame(shown, columns=None if shown else columns).fillna("–"))
 
 
 def _scores(runs: Sequence[Run], columns: Sequence[str]) -> pd.DataFrame:
@@ -116,8 +70,13 @@ def _scores(runs: Sequence[Run], columns: Sequence[str]) -> pd.DataFrame:
     return pd.concat([run.scores.sort_values(keys)[[*keys, *columns]] for run in runs], ignore_index=True)
 
 
-def _names(data: pd.DataFrame) -> dict[str, object]:
-    return {"run": data["run"], "benchmark": data["benchmark"], "checkpoint": [_label(step) for step in data["step"]]}
+def _labels(runs: Sequence[Run], data: pd.DataFrame) -> list[str]:
+    by_name = {run.name: run for run in runs}
+    return [by_name[name].label(step) for name, step in zip(data["run"], data["step"], strict=True)]
+
+
+def _names(runs: Sequence[Run], data: pd.DataFrame) -> dict[str, object]:
+    return {"run": data["run"], "benchmark": data["benchmark"], "checkpoint": _labels(runs, data)}
 
 
 def _tokens(digits: int) -> Callable[[float], str]:
@@ -146,7 +105,7 @@ def completed_table(runs: Sequence[Run]) -> Table:
         "mean tokens": data["completion_tokens_mean"].map(_tokens(1)),
         "most tokens": data["completion_tokens_max"].map(_tokens(0)),
     }
-    return Table("completed", data, pd.DataFrame(_names(data) | shown))
+    return Table("completed", data, pd.DataFrame(_names(runs, data) | shown))
 
 
 def verdicts_table(runs: Sequence[Run]) -> Table:
@@ -154,10 +113,10 @@ def verdicts_table(runs: Sequence[Run]) -> Table:
     data = _scores(runs, [f"n_{verdict}" for verdict in VERDICTS])
     shown = {verdict.replace("_", " "): data[f"n_{verdict}"].map("{:,}".format) for verdict in VERDICTS}
     shown["all"] = data[[f"n_{verdict}" for verdict in VERDICTS]].sum(axis=1).map("{:,}".format)
-    return Table("verdicts", data, pd.DataFrame(_names(data) | shown))
+    return Table("verdicts", data, pd.DataFrame(_names(runs, data) | shown))
 
 
-def patterns_table(counts: pd.DataFrame, lists: Sequence[patterns.PatternList]) -> Table:
+def patterns_table(runs: Sequence[Run], counts: pd.DataFrame, lists: Sequence[patterns.PatternList]) -> Table:
     """Keyword counts per checkpoint and benchmark."""
     titles = {item.name: item.title for item in lists}
     shown = pd.DataFrame(
@@ -165,7 +124,7 @@ def patterns_table(counts: pd.DataFrame, lists: Sequence[patterns.PatternList]) 
             "run": counts["run"],
             "keywords": counts["pattern"].map(titles),
             "benchmark": counts["benchmark"],
-            "checkpoint": [_label(step) for step in counts["step"]],
+            "checkpoint": _labels(runs, counts),
             "per completion": counts["per_completion"].map("{:.2f}".format),
             "completions with any (%)": counts["share"].map(percent),
             "per 1,000 tokens": counts["per_1000_tokens"].map(lambda x: "–" if math.isnan(x) else f"{x:.2f}"),
@@ -190,34 +149,3 @@ def overlap_table(file: Path) -> Table:
         "half of its 8-word windows": of_all("gram8_half"),
     }
     return Table("overlap", data, pd.DataFrame(shown))
-
-
-def markdown(frame: pd.DataFrame) -> str:
-    """A Markdown table; a bar or a line break in a cell is escaped."""
-
-    def line(cells: Sequence[object]) -> str:
-        return "| " + " | ".join(" ".join(str(cell).replace("|", "\\|").split()) for cell in cells) + " |\n"
-
-    rule = "| " + " | ".join("---" for _ in frame.columns) + " |\n"
-    return line(list(frame.columns)) + rule + "".join(line(row) for row in frame.itertuples(index=False))
-
-
-def html_table(frame: pd.DataFrame) -> str:
-    """A plain HTML table, everything in it escaped."""
-    head = "".join(f"<th scope=col>{html.escape(str(name))}</th>" for name in frame.columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>\n"
-        for row in frame.itertuples(index=False)
-    )
-    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
-
-
-def write(table: Table, folder: Path) -> None:
-    """Write `<name>.csv`, `<name>.md` and `<name>.html`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    table.data.to_csv(folder / f"{table.name}.csv", index=False, float_format="%.6g", errors="backslashreplace")
-    for suffix, text in (
-        (".md", markdown(table.shown)),
-        (".html", f"<!doctype html>\n<meta charset=utf-8>\n{html_table(table.shown)}"),
-    ):
-        (folder / f"{table.name}{suffix}").write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -124,7 +124,7 @@ def inherit(content: dict[str, Any], file: Path) -> dict[str, Any]:
     """The content of a run file with what it takes over from the run that it `extends`.
 
     Settings under `native` have a meaning in one framework alone, so another framework does not take them over; what is
-    stated in common words (batch, rollout, optimizer, objective) means the same in both.
+    stated in common words (batch, rollout, optimizer, objective) means the same in both. A null takes a key out.
     """
     if "extends" not in content:
         return content
@@ -182,7 +182,7 @@ def _deep_merge(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     for key, value in own.items():
         both = isinstance(value, dict) and isinstance(base.get(key), dict)
         merged[key] = _deep_merge(base[key], value) if both else value
-    return merged
+    return {key: value for key, value in merged.items() if value is not None}
 
 
 def _check_checkpoints(stage: Stage, file: Path, scale: str) -> None:

@@ -8,6 +8,7 @@ reads samples/step-<n>/<benchmark>.parquet and writes graded/step-<n>/<benchmark
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
@@ -20,6 +21,11 @@ import pyarrow as pa
 from contracts import provenance, tables
 from contracts.errors import UserError, run_command
 from eval import benchmark, protocols
+
+ASKED = (
+    "protocol", "prompt", "chat_template_sha256", "repeats", "overrides", "seed", "completion_budget", "checkpoint",
+    "model_sha256",
+)  # fmt: skip
 
 
 def _only(table: pa.Table, column: str, path: Path) -> Any:
@@ -71,11 +77,17 @@ def grade_table(path: Path, data: Path, grader: str | None, fallback: str | None
     for logged in results["samples"][name]:
         for repeat, grade in enumerate(logged["filtered_resps"][0]):
             row = rows[logged["doc"]["problem_id"], repeat]
-            gold = {"gold": row["gold"] if row["gold"] is not None else logged["doc"]["answer"]}
-            graded.append({**row, **gold, **grade})
+            graded.append({**row, "gold": logged["doc"]["answer"], **grade})
     if len(graded) != len(rows):
         raise UserError(f"{path}: {len(rows)} samples were given and {len(graded)} were graded")
     return pa.Table.from_pylist(graded, tables.GRADED)
+
+
+def asked(path: Path) -> dict[str, Any]:
+    """How the samples of a table were asked for, from their provenance; empty where there is none (imported ones)."""
+    file = path.with_name(f"{path.name}.provenance.json")
+    record = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return {key: record[key] for key in ASKED if key in record}
 
 
 def main() -> None:
@@ -103,6 +115,7 @@ def main() -> None:
         fallback = arguments.fallback or protocols.load(_only(graded, "protocol", path)).fallback
         provenance.write(
             output,
+            samples=asked(path),
             samples_sha256=provenance.sha256(path),
             task_sha256=benchmark.task_hash(arguments.data, path.stem),
             grader=_only(graded, "grader", output),

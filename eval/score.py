@@ -6,8 +6,10 @@ Reads DIR/step-<n>/<benchmark>.parquet, checks that nothing is missing, and writ
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -139,6 +141,16 @@ def score_run(folder: Path, problems: Path | None = None) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=tables.SCORE)
 
 
+def judged(path: Path) -> dict[str, Any]:
+    """How the completions behind a score were asked for and judged, from the provenance of the graded table."""
+    file = path.with_name(f"{path.name}.provenance.json")
+    record = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    known = {
+        key: record[key] for key in ("samples", "samples_sha256", "task_sha256", "grader", "fallback") if key in record
+    }
+    return {"graded": str(path), **known}
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -150,7 +162,9 @@ def main() -> None:
     arguments = parser.parse_args()
     scores = score_run(arguments.graded, arguments.problems)
     tables.write(scores, tables.SCORE, arguments.output)
-    provenance.write(arguments.output, graded=sorted(str(p) for p in arguments.graded.glob("step-*/*.parquet")))
+    provenance.write(
+        arguments.output, scored=[judged(path) for path in sorted(arguments.graded.glob("step-*/*.parquet"))]
+    )
     for row in scores.to_pylist():
         print(
             f"step {row['step']:>6} {row['benchmark']:<24} {100 * row['avg_at_k']:5.1f} % "

@@ -104,3 +104,16 @@ def paired_difference(first: Correct, second: Correct, confidence: float = 0.95)
         differences = np.append(differences, [value + one, value - one])
     half = float(stats.t.ppf((1 + confidence) / 2, n - 1) * differences.std(ddof=1) / np.sqrt(len(differences)))
     return Estimate(value, max(-1.0, value - half), min(1.0, value + half))
+
+
+def independent_difference(first: Estimate, second: Estimate) -> Estimate:
+    """How much larger `second` is than `first` where only their own intervals are known: no pairing, so wider.
+
+    The distances to the interval's ends are added in quadrature (MOVER: Zou and Donner 2008, Statistics in Medicine
+    27:1693, eq. 3; with Wilson's intervals it is Newcombe's hybrid score interval, 1998, Statistics in Medicine 17:873,
+    method 10), so that what is asymmetric near 0 and 1 stays so.
+    """
+    value = second.value - first.value
+    below = float(np.hypot(second.value - second.low, first.high - first.value))
+    above = float(np.hypot(second.high - second.value, first.value - first.low))
+    return Estimate(value, max(-1.0, value - below), min(1.0, value + above))

@@ -19,7 +19,9 @@ REGISTRY = RECIPES / "models.yaml"
 
 
 def find(name: str) -> dict[str, Any]:
-    """The entry of a model; raises UserError with the names that exist."""
+    """The entry of a model, or of a hub id (with a slash); raises UserError with the names that exist."""
+    if "/" in name:
+        return {"hub": name, "revision": "main"}
     known = read_yaml(REGISTRY)
     if name not in known:
         raise UserError(f"recipes/models.yaml has no model '{name}'; it has {', '.join(known)}")
@@ -50,7 +52,7 @@ def download(repository: str, revision: str, output: Path) -> None:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", help="a name in recipes/models.yaml")
+    parser.add_argument("name", help="a name in recipes/models.yaml, or a hub id")
     parser.add_argument("--output", required=True, type=Path)
     arguments = parser.parse_args()
     entry = find(arguments.name)
@@ -61,7 +63,7 @@ def main() -> None:
         download(entry["hub"], entry["revision"], partial)
     else:
         shutil.rmtree(partial, ignore_errors=True)
-        importlib.import_module(entry["build"]).build(partial)
+        importlib.import_module(entry["build"]).build(partial, entry["tasks"])
     shutil.rmtree(arguments.output, ignore_errors=True)
     shutil.rmtree(partial / ".cache", ignore_errors=True)
     partial.rename(arguments.output)

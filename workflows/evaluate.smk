@@ -76,3 +76,42 @@ rule score_run:
         "{params.base} -m eval.score --graded {input.graded}"
         f" --problems {R}/data/benchmarks"
         " --output {output} > {log} 2>&1"
+
+
+# Grading again, with another grader or another place for answers without a box: never over the verdicts that reports use.
+rule regrade_samples:
+    input:
+        lambda wildcards: stamp("eval", run_of(wildcards).device),
+        samples=f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/samples",
+        problems=benchmark_tables,
+    output:
+        directory(
+            f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/regraded/{{grader}}+{{extraction}}/graded"
+        ),
+    log:
+        f"logs/{config['scale']}/grade/{{recipe}}/{{run}}/seed-{{seed}}.{{grader}}+{{extraction}}.log",
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        python=lambda wildcards: python("eval", run_of(wildcards).device),
+        fallback=lambda wildcards: (
+            ""
+            if wildcards.extraction == "protocol"
+            else f"--fallback {wildcards.extraction}"
+        ),
+    shell:
+        "{params.python} -m eval.grade --samples {input.samples}"
+        f" --data {R}/data/benchmarks"
+        " --grader {wildcards.grader} {params.fallback} --output {output} > {log} 2>&1"
+
+
+use rule score_run as score_regraded with:
+    input:
+        graded=f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/regraded/{{grader}}+{{extraction}}/graded",
+        problems=benchmark_tables,
+    output:
+        f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/regraded/{{grader}}+{{extraction}}/scores.parquet",
+    log:
+        f"logs/{config['scale']}/score/{{recipe}}/{{run}}/seed-{{seed}}.{{grader}}+{{extraction}}.log",

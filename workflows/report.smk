@@ -12,9 +12,25 @@ rule report_page:
         ],
         overlap=f"{R}/data/overlap.csv",
     output:
-        f"{R}/report/{{which}}/index.html",
+        report(
+            f"{R}/report/{{which}}/index.html",
+            category="Report",
+            labels={"part": "page", "of": "{which}"},
+        ),
         directory(f"{R}/report/{{which}}/tables"),
-        directory(f"{R}/report/{{which}}/figures"),
+        report(
+            directory(f"{R}/report/{{which}}/figures"),
+            patterns=["{name}.svg"],
+            caption="../analysis/captions/figures.rst",
+            category="Figures",
+            labels={"figure": "{name}", "of": "{which}"},
+        ),
+        report(
+            directory(f"{R}/report/{{which}}/samples"),
+            htmlindex="index.html",
+            category="Report",
+            labels={"part": "all completions", "of": "{which}"},
+        ),
     log:
         f"logs/{config['scale']}/report/{{which}}.log",
     wildcard_constraints:

@@ -17,9 +17,11 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
 
   snakemake reproduce_all        train, evaluate and report every run of the configuration
   snakemake reproduce_<recipe>   the same for one recipe, such as reproduce_openr1
-  snakemake grade                the verdict on every stored sample; no GPU
+  snakemake grade                the verdict on every stored sample; no GPU. With --config grader=strict or
+                                 extraction=last-number: again, into regraded/ beside graded/
   snakemake evaluate             the scores of every checkpoint, without the report
   snakemake report               tables, figures and page from what is there, making what is missing
+  snakemake check --config checkpoint=… baseline=…   better, worse, cannot tell, or not comparable (docs/check.md)
   snakemake check_recipes        let each framework's own parser read every run at both scales; no GPU
   snakemake help                 this
 
@@ -69,6 +71,10 @@ FRAMEWORKS = sorted({run.framework for run in RUNS.values()})
 RUN_IDS = [f"{name}/seed-{seed}" for name in RUNS for seed in config["seeds"]]
 R = f"{config['results']}/{config['scale']}"
 WORK = f"{config['work']}/{config['scale']}"
+# What `snakemake grade` makes: the verdicts that reports use, or those of another grader beside them.
+GRADED = "graded"
+if config["grader"] or config["extraction"]:
+    GRADED = f"regraded/{config['grader'] or 'math-verify'}+{config['extraction'] or 'protocol'}/scores.parquet"
 PROMPTS = yaml.safe_load(Path("recipes/prompts.yaml").read_text(encoding="utf-8"))
 MODELS = yaml.safe_load(Path("recipes/models.yaml").read_text(encoding="utf-8"))
 
@@ -79,6 +85,8 @@ wildcard_constraints:
     seed=r"\d+",
     stage=r"\d+",
     step=r"\d+",
+    grader=r"[a-z-]+",
+    extraction=r"[a-z-]+",
 
 
 def run_of(wildcards):
@@ -167,7 +175,11 @@ def generation_gpus(run):
 
 
 def overrides(wildcards):
+    return overrides_of(run_of(wildcards))
+
+
+def overrides_of(run):
     return " ".join(
         f"--set {key}={json.dumps(value) if not isinstance(value, str) else value}"
-        for key, value in run_of(wildcards).evaluation.get("override", {}).items()
+        for key, value in run.evaluation.get("override", {}).items()
     )

@@ -26,7 +26,9 @@ rule train:
         "{params.python} -m recipes.frameworks train --run {wildcards.recipe}/{wildcards.run}"
         f" --scale {config['scale']}"
         " --seed {wildcards.seed} --stage {wildcards.stage} --problems {input.problems} --model {input.model}"
-        " --work {params.work} --output {output.log_table} --rollouts {output.rollouts} 2>&1 | tee -a {log}"
+        " --work {params.work} --output {output.log_table} --rollouts {output.rollouts}"
+        f" --stop-on-collapse {config['stop_on_collapse']}"
+        " 2>&1 | tee -a {log}"
 
 
 rule export:

@@ -1,12 +1,12 @@
 """How far the score depends on the grader: `python -m eval.grading.compare --samples FILE… --output REPORT.md`.
 
-Grades the same samples with every grader, and lists what they disagree about with a class for each disagreement.
+Grades the same samples with every grader, beside the verdicts that came with imported ones, and lists what they
+disagree about: with a class for each disagreement and, with --reference, who is right by a person's review.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,147 +15,138 @@ from typing import Any, NamedTuple
 
 from contracts import tables
 from contracts.errors import UserError, run_command
+from eval import benchmark
+from eval.grading.disagreements import CLASSES, Disagreement, Reference, classify, read_reference
 from eval.grading.grade import GRADERS, Grade, Item, grade
-from eval.importers.formats import json_lines
+from eval.importers.__main__ import read_verdicts
 
-CLASSES = (
-    ("bad gold", "the gold answer cannot be read"),
-    ("time-out", "no verdict within the deadline"),
-    ("last number", "nothing is boxed; the last number was taken for the answer"),
-    ("scientific notation", "`1e-5`, which is read as 1·e - 5 if not looked for"),
-    ("matrix", "a matrix or column vector, whose cells one grader does not compare"),
-    ("text or unit", "words or a unit in one of the two, which one grader drops"),
-    ("percent or factor 100", "one is a hundred times the other"),
-    ("rounding", "the same number to 1e-4"),
-    ("equation", "an equation, of which one grader compares a side"),
-    ("several answers", "tuples, sets, intervals, lists: order or brackets"),
-    ("writing", "the same expression in another form"),
-)
+SIDES = ("math-verify", "qwen-rules", "recorded")  # whose verdicts are compared; `strict` is for the band alone
 
 
-class Disagreement(NamedTuple):
-    """A completion on which graders differ."""
+class Comparison(NamedTuple):
+    """One benchmark: completions, percent correct per grader, and the disagreements."""
 
     benchmark: str
-    problem_id: str
-    gold: str
-    answer: str
-    verdicts: dict[str, str]
-    kind: str
-
-
-def _number(text: str) -> float | None:
-    text = re.sub(r"\\times10\^\{?(-?\d+)\}?", r"e\1", re.sub(r"\s|\\[%$!,]|[%$]", "", text)).replace(",", "")
-    fraction = re.fullmatch(r"(-?)\\d?frac\{(-?\d+)\}\{(\d+)\}", text)
-    try:
-        return (-1 if fraction[1] else 1) * int(fraction[2]) / int(fraction[3]) if fraction else float(text)
-    except (ValueError, ZeroDivisionError, OverflowError):
-        return None
-
-
-def classify(gold: str, grades: Mapping[str, Grade]) -> str:
-    """The class of a disagreement, one of CLASSES, tried in their order."""
-    answers = {name: result.answer for name, result in grades.items()}
-    answer = next((text for text in answers.values() if text is not None), "")
-    if grades["math-verify"].verdict == "ungradable":
-        return "time-out" if gold.strip() and gold.count("{") == gold.count("}") else "bad gold"
-    if len(set(answers.values())) > 1:
-        return "last number"
-    if "%" in gold + answer:
-        return "percent or factor 100"
-    expected, found = _number(gold), _number(answer)
-    if expected and found:
-        if any(abs(found / expected - factor) < 1e-3 * factor for factor in (100, 0.01)):
-            return "percent or factor 100"
-        if re.fullmatch(r"[-+]?[\d.]+[eE][-+]?\d+", gold.strip()):
-            return "scientific notation"
-        if abs(found / expected - 1) < 1e-3:
-            return "rounding"
-    if re.fullmatch(r"[-+]?[\d.]+[eE][-+]?\d+", gold.strip()):
-        return "scientific notation"
-    if "matrix" in gold + answer:
-        return "matrix"
-    if any(re.search(r"\\(text|mathrm|mbox)|\\circ|[a-z]{4}", re.sub(r"\\[a-z]+", "", text)) or "\\text" in text
-           or "\\circ" in text or "\\mathrm" in text for text in (gold, answer)):  # fmt: skip
-        return "text or unit"
-    if "=" in gold or "=" in answer:
-        return "equation"
-    return "several answers" if "," in gold or "," in answer or "cup" in gold else "writing"
+    completions: int
+    scores: dict[str, float]
+    found: list[Disagreement]
+    grades: dict[str, list[Grade]]
 
 
 def compare(
-    benchmark: str,
+    name: str,
     rows: Sequence[Mapping[str, Any]],
     *,
-    recorded: Sequence[bool] | None = None,
+    recorded: Mapping[tuple[str, int], bool] | None = None,
+    reference: Reference | None = None,
+    fallback: str = "none",
     deadline_s: float = 5.0,
-) -> tuple[dict[str, float], list[Disagreement], dict[str, list[Grade]]]:
-    """Score per grader (percent correct), the disagreements on being right, and all grades.
+) -> Comparison:
+    """Grade with every grader, and find where math-verify, qwen-rules and what was recorded differ on being right.
 
     Args:
-        benchmark: named in the disagreements.
-        rows: with problem_id, completion, gold, and if known finish_reason, task, meta.
-        recorded: what another grader said of the same completions.
+        name: the benchmark.
+        rows: with problem_id, repeat, completion, gold, and if known finish_reason, task, meta.
+        recorded: what another harness said of these completions, by problem and repeat.
+        reference: has the reviewed disagreements.
+        fallback: where math-verify and strict look for an answer without a box.
         deadline_s: seconds for one pair.
     """
     items = [
-        Item(row.get("task") or "math", row["gold"], row["completion"] or "", row.get("finish_reason"), row.get("meta"))
+        Item(row.get("task") or "math", row["gold"], row["completion"] or "", row.get("finish_reason"), row.get("meta"),
+             fallback)
         for row in rows
-    ]
-    grades = {name: grade(items, grader=name, deadline_s=deadline_s) for name in GRADERS}
+    ]  # fmt: skip
+    grades = {grader: grade(items, grader=grader, deadline_s=deadline_s) for grader in GRADERS}
     scores = {
-        name: 100 * sum(result.verdict == "correct" for result in results) / len(items)
-        for name, results in grades.items()
+        grader: 100 * sum(result.verdict == "correct" for result in results) / len(items)
+        for grader, results in grades.items()
     }
     found = []
     for index, row in enumerate(rows):
-        ours = {name: results[index] for name, results in grades.items()}
-        # `strict` differs whenever an answer is written otherwise: that is its band, not a disagreement to look at
-        judged = {ours[name].verdict == "correct" for name in ("math-verify", "qwen-rules")}
-        verdicts = {name: result.verdict for name, result in ours.items()}
-        if recorded is not None:
-            judged.add(recorded[index])
-            verdicts["recorded"] = "correct" if recorded[index] else "wrong"
-        if len(judged) > 1:
+        ours = {grader: results[index] for grader, results in grades.items()}
+        verdicts = {grader: result.verdict for grader, result in ours.items()}
+        if recorded and (row["problem_id"], row["repeat"]) in recorded:
+            verdicts["recorded"] = "correct" if recorded[row["problem_id"], row["repeat"]] else "wrong"
+        if len({verdicts[side] == "correct" for side in SIDES if side in verdicts}) > 1:
             answer = next((result.answer for result in ours.values() if result.answer is not None), "")
-            kind = classify(row["gold"], ours)
-            found.append(Disagreement(benchmark, str(row["problem_id"]), row["gold"], answer, verdicts, kind))
-    return scores, found, grades
+            known = reference.reviewed.get((name, row["problem_id"])) if reference else None
+            kind, truth = known or (classify(row["gold"], ours), None)
+            found.append(Disagreement(name, row["problem_id"], row["gold"], answer, verdicts, kind, truth))
+    return Comparison(name, len(items), scores, found, grades)
 
 
 def _cell(text: str) -> str:
     return "`" + re.sub(r"[|`\s]+", " ", text[:70]) + "`"
 
 
-def markdown(rows: Sequence[tuple[str, int, Mapping[str, float], float | None]], found: Sequence[Disagreement]) -> str:
-    """The scores (benchmark, completions, score per grader, published score) and disagreements as Markdown."""
-    lines = [
-        "| benchmark | completions | " + " | ".join(GRADERS) + " | band | published |",
-        "|---" * (len(GRADERS) + 4) + "|",
-    ]
-    for benchmark, count, scores, published in rows:
-        cells = [f"{scores[name]:.1f}" for name in GRADERS]
-        band = f"{min(scores.values()):.1f}–{max(scores.values()):.1f}"
-        shown = "" if published is None else f"{published:.1f}"
-        lines.append(f"| {benchmark} | {count} | {' | '.join(cells)} | {band} | {shown} |")
-    kinds = Counter(one.kind for one in found)
-    lines += [
-        "",
-        f"math-verify, qwen-rules (and what was recorded) disagree on {len(found)} completions:",
-        "",
-        "| class | meaning | number |",
-    ]
-    lines += ["|---|---|---|", *(f"| {kind} | {text} | {kinds[kind]} |" for kind, text in CLASSES if kinds[kind])]
-    lines += [
-        "",
-        "| benchmark | problem | gold | answer | math-verify | qwen-rules | recorded | class |",
-        "|---" * 8 + "|",
-    ]
-    for one in found:
-        verdicts = " | ".join(one.verdicts.get(name, "") for name in ("math-verify", "qwen-rules", "recorded"))
-        answers = f"{_cell(one.gold)} | {_cell(one.answer)}"
-        lines.append(f"| {one.benchmark} | {one.problem_id} | {answers} | {verdicts} | {one.kind} |")
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """Lines of a Markdown table."""
+    lines = [" | ".join(map(str, row)) for row in (header, *rows)]
+    return [f"| {lines[0]} |", "|---" * len(header) + "|", *(f"| {line} |" for line in lines[1:])]
+
+
+def class_table(found: Sequence[Disagreement]) -> list[str]:
+    """Per class how many disagreements there are and, of the reviewed, how often each side is right."""
+    sides = [side for side in SIDES if any(side in one.verdicts for one in found)]
+    rows = []
+    for kind, meaning in [*CLASSES.items(), ("all", "")]:
+        ours = [one for one in found if kind in (one.kind, "all")]
+        reviewed = [one for one in ours if one.truth]
+        if ours:
+            right = Counter(s for one in reviewed for s in sides if _right(one.verdicts.get(s)) == _right(one.truth))
+            rows.append([kind, meaning, len(ours), len(reviewed), *(right[side] for side in sides)])
+    return table(["class", "meaning", "number", "reviewed", *(f"{side} right" for side in sides)], rows)
+
+
+def _right(verdict: str | None) -> bool | None:
+    return None if verdict is None else verdict == "correct"
+
+
+def markdown(compared: Sequence[Comparison], reference: Reference | None = None) -> str:
+    """The scores, the classes of disagreements, and the disagreements, as Markdown."""
+    published = reference.published if reference else {}
+    rows = []
+    for one in compared:
+        low, high = min(one.scores.values()), max(one.scores.values())
+        shown = f"{published[one.benchmark]:.1f}" if one.benchmark in published else ""
+        scores = [f"{one.scores[grader]:.1f}" for grader in GRADERS]
+        rows.append([one.benchmark, one.completions, *scores, f"{low:.1f}–{high:.1f}", shown])
+    found = [disagreement for one in compared for disagreement in one.found]
+    lines = table(["benchmark", "completions", *GRADERS, "band", "published"], rows)
+    lines += ["", f"math-verify, qwen-rules, and what was recorded disagree on {len(found)} completions:", ""]
+    lines += [*class_table(found), ""]
+    lines += table(
+        ["benchmark", "problem", "gold", "answer", *SIDES, "class", "truth"],
+        [
+            [one.benchmark, one.problem_id, _cell(one.gold), _cell(one.answer),
+             *(one.verdicts.get(side, "") for side in SIDES), one.kind, one.truth or "not reviewed"]
+            for one in found
+        ],
+    )  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def read_rows(path: Path, data: Path | None) -> tuple[str, list[dict[str, Any]]]:
+    """The benchmark and the samples of a table, with task, meta and gold of the benchmark's problems if given."""
+    samples = tables.read(path, tables.SAMPLE).to_pylist()
+    names = {row["benchmark"] for row in samples}
+    if len(names) != 1:
+        raise UserError(f"{path} should hold samples of one benchmark, and holds: {', '.join(names) or 'none'}")
+    (name,) = names
+    if data is None:
+        return name, samples
+    problems = {problem["problem_id"]: problem for problem in benchmark.problems(data, name).to_pylist()}
+    if lost := [row["problem_id"] for row in samples if row["problem_id"] not in problems]:
+        raise UserError(
+            f"{len(lost)} samples in {path} are of problems that {data / name}.parquet does not have, such as "
+            f"{lost[0]}: import them with --problems, or leave out --data and judge by the golds that came with them"
+        )
+    return name, [
+        {**row, "gold": problem["answer"], "task": problem["task"], "meta": problem["meta"]}
+        for row in samples
+        for problem in [problems[row["problem_id"]]]
+    ]
 
 
 def main() -> None:
@@ -164,30 +155,23 @@ def main() -> None:
     parser.add_argument(
         "--samples", type=Path, nargs="+", required=True, help="sample tables (eval.importers makes them)"
     )
-    parser.add_argument("--published", default="{}", help='JSON, the scores published of them: {"gsm8k": 84.8}')
-    parser.add_argument(
-        "--recorded", type=Path, nargs="+", help="the harness's own files (qwen-math), in the same order: its verdicts"
-    )
+    parser.add_argument("--data", type=Path, help="folder of the benchmarks' problem tables: units, tolerances, golds")
+    parser.add_argument("--reference", type=Path, help="YAML with published scores and reviewed disagreements")
+    parser.add_argument("--fallback", default="none", help="where to look for an answer without a box")
     parser.add_argument("--output", type=Path, required=True, help="the report to write (Markdown)")
     arguments = parser.parse_args()
-    published = json.loads(arguments.published)
-    rows, found = [], []
-    if arguments.recorded and len(arguments.recorded) != len(arguments.samples):
-        raise UserError(f"--recorded should name {len(arguments.samples)} files, one for each of --samples")
-    for index, path in enumerate(arguments.samples):
-        samples = tables.read(path, tables.SAMPLE).to_pylist()
-        benchmark = samples[0]["benchmark"]
-        recorded = None
-        if arguments.recorded:
-            recorded = [bool(score) for row in json_lines(arguments.recorded[index]) for score in row["score"]]
-            if len(recorded) != len(samples):
-                raise UserError(f"{arguments.recorded[index]} should hold {len(samples)} scores, not {len(recorded)}")
-        scores, disagreements, _ = compare(benchmark, samples, recorded=recorded)
-        rows.append((benchmark, len(samples), scores, published.get(benchmark)))
-        found += disagreements
+    reference = read_reference(arguments.reference) if arguments.reference else None
+    compared = []
+    for path in arguments.samples:
+        name, rows = read_rows(path, arguments.data)
+        compared.append(
+            compare(name, rows, recorded=read_verdicts(path), reference=reference, fallback=arguments.fallback)
+        )
+    report = markdown(compared, reference)
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.write_text(markdown(rows, found), encoding="utf-8")
-    print(f"{len(found)} disagreements on {sum(row[1] for row in rows)} completions, in {arguments.output}")
+    arguments.output.write_text(report, encoding="utf-8")
+    scores, _, classes, *_ = report.split("\n\n")
+    print(f"{scores}\n\n{classes}\n\nevery disagreement is in {arguments.output}")
 
 
 if __name__ == "__main__":

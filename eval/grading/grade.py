@@ -75,7 +75,7 @@ def _grade_math(item: Item, meta: dict[str, Any], grader: str) -> tuple[str | No
     if grader == "strict":
         return found.answer, _right(math_answers.normalise(item.gold) == math_answers.normalise(found.answer))
     same = math_answers.compare_exactly(item.gold, found.answer)
-    if same is None or (not same and (grader == "qwen-rules" or meta.keys() & TOLERANCES)):
+    if same is None or (not same and (grader == "qwen-rules" or any(meta.get(key) is not None for key in TOLERANCES))):
         return found.answer, None
     return found.answer, _right(same)
 

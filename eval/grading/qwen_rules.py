@@ -1,9 +1,9 @@
 r"""A rule-based grader with the semantics of Qwen2.5-Math's harness, written anew: to see what its rules change.
 
 Boxed answer, else the last number. Numbers are equal within a relative tolerance of 1e-4, and an answer may be
-a hundred times the gold or a hundredth of it (percentages). Text commands and units count for nothing. Tuples, sets,
-intervals and matrices are compared element by element, equations side by side, everything else by sympy. Runs only in
-killable workers.
+a hundred times the gold or a hundredth of it (percentages). A text at the end is a unit and counts for nothing, nor do
+"and", `x=` and `x \in` before the answer. Tuples, sets, intervals and matrices are compared element by element,
+equations side by side, everything else by sympy. Runs only in killable workers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from typing import Any
 from recipes.tasks.math_answers import normalise
 
 RELATIVE_TOLERANCE = 1e-4
-_TEXT = re.compile(r"\\(?:text|mbox|mathrm|textbf|mathbf)\s*\{([^{}]*)\}")
+_LAST_TEXT = re.compile(r"(?<=.)\\(?:text|mathrm)\s*\{[^{}]*\}(?:\^\{?\d\}?)?$")
+_TEXT = re.compile(r"\\(?:text|textbf|mathbf|mathrm)\s*\{([^{}]*)\}")
+_BOX = re.compile(r"\\mbox\s*\{[^{}]*\}")
+_BEFORE = re.compile(r"^\s*(?:[a-zA-Z]{1,2}\s*=|[xyz]\s*\\in\b)")
+_SHORT_ROOT = re.compile(r"\\sqrt\s*(\d)")
 _MATRIX = re.compile(r"\\(?:begin|end)\{[a-z]?matrix\}")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?")
 _UNIT = re.compile(
@@ -26,7 +30,9 @@ _UNIT = re.compile(
 def _clean(text: str) -> str:
     text = text.replace("\\%", "").replace("%", "").replace("\\$", "").replace("$", "")
     text = text.replace("^{\\circ}", "").replace("^\\circ", "").replace("\\circ", "")
-    text = _TEXT.sub(lambda match: match[1] if re.fullmatch(r"\s*\(?[A-E]\)?\s*", match[1]) else "", text)
+    text = _BOX.sub("", _TEXT.sub(r"\1", _LAST_TEXT.sub("", text.strip())))
+    text = _BEFORE.sub("", re.sub(r"\band\b", "", text))
+    text = _SHORT_ROOT.sub(r"\\sqrt{\1}", re.sub(r"\\frac\s*(\d)\s*\{", r"\\frac{\1}{", text))
     return _UNIT.sub("", normalise(text))
 
 

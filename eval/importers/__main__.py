@@ -1,12 +1,16 @@
 """Import generations made elsewhere.
 
 python -m eval.importers --format qwen-math|lm-eval|lighteval|jsonl --input FILE… --benchmark NAME --run NAME
-    --output FILE [--map completion=FIELD,gold=FIELD,…]
+    --output FILE [--problems TABLE [--match question|id|order]] [--map completion=FIELD,gold=FIELD,…]
+
+With --problems, the benchmark's problem table, the samples get our ids and our gold answers. What the file itself had,
+its ids, golds and verdicts, goes into OUTPUT.source.jsonl.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +19,8 @@ import pyarrow as pa
 
 from contracts import provenance, tables
 from contracts.errors import UserError, run_command
-from eval.importers.formats import FORMATS, jsonl
+from eval.importers.formats import FORMATS, Row, json_lines, jsonl
+from eval.importers.matching import WAYS, match
 
 
 def parse_mapping(text: str) -> dict[str, str]:
@@ -29,6 +34,36 @@ def parse_mapping(text: str) -> dict[str, str]:
     return mapping
 
 
+def read_rows(layout: str, paths: Sequence[Path], mapping: dict[str, str] | None = None) -> list[Row]:
+    """The rows of some files (see eval.importers.formats), with what they say of themselves kept as `source_…`."""
+    rows = [row for path in paths for row in (jsonl(path, mapping or {}) if mapping else FORMATS[layout](path))]
+    if not rows:
+        raise UserError(
+            f"{', '.join(map(str, paths))} should hold generations but hold none; check --format and --input"
+        )
+    return [{**row, "source_id": row["problem_id"], "source_gold": row["gold"]} for row in rows]
+
+
+def to_samples(rows: Sequence[Row], layout: str, benchmark: str, run: str, step: int) -> pa.Table:
+    """Rows as a table of contracts.tables.SAMPLE; what a layout does not say stays null."""
+    whole = [
+        {**row, "run": run, "step": step, "benchmark": benchmark, "protocol": f"imported:{layout}"} for row in rows
+    ]
+    try:
+        return pa.Table.from_pylist(whole, schema=tables.SAMPLE)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise UserError(f"the generations hold values of the wrong type ({error}); check --format and --map") from None
+
+
+def number_repeats(rows: Sequence[Row]) -> None:
+    """Let no two rows be the same sample: several files may be several repeats of the same problems."""
+    seen: set[tuple[str, int]] = set()
+    for row in rows:
+        while (row["problem_id"], row["repeat"]) in seen:
+            row["repeat"] += 1
+        seen.add((row["problem_id"], row["repeat"]))
+
+
 def import_samples(
     layout: str,
     paths: Sequence[Path],
@@ -37,25 +72,31 @@ def import_samples(
     *,
     step: int = 0,
     mapping: dict[str, str] | None = None,
-) -> pa.Table:
-    """The samples of some files as a table of contracts.tables.SAMPLE; what a layout does not say stays null."""
-    rows = []
-    for path in paths:
-        for row in jsonl(path, mapping or {}) if layout == "jsonl" else FORMATS[layout](path):
-            rows.append({"run": run, "step": step, "benchmark": benchmark, "protocol": f"imported:{layout}", **row})
-    if not rows:
-        raise UserError(
-            f"{', '.join(map(str, paths))} should hold generations but hold none; check --format and --input"
-        )
-    seen: set[tuple[str, int]] = set()
-    for row in rows:  # several files may be several repeats of the same problems
-        while (row["problem_id"], row["repeat"]) in seen:
-            row["repeat"] += 1
-        seen.add((row["problem_id"], row["repeat"]))
-    try:
-        return pa.Table.from_pylist(rows, schema=tables.SAMPLE)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise UserError(f"{paths[0]} holds values of the wrong type ({error}); check --format and --map") from None
+    problems: pa.Table | None = None,
+    by: str = "question",
+) -> tuple[pa.Table, list[Row]]:
+    """The samples of some files, and what the files themselves say of each: its id, gold, and verdict (right or not).
+
+    With `problems`, the benchmark's, the samples have their ids and golds; see eval.importers.matching for `by`.
+    """
+    rows = read_rows(layout, paths, mapping)
+    if problems is not None:
+        rows = match(rows, problems, by)
+    number_repeats(rows)
+    kept = ("problem_id", "repeat", "source_id", "source_gold", "right")
+    return to_samples(rows, layout, benchmark, run, step), [{key: row.get(key) for key in kept} for row in rows]
+
+
+def source_file(samples: Path) -> Path:
+    """Where the other harness's ids, golds and verdicts of a sample table are."""
+    return samples.with_name(f"{samples.name}.source.jsonl")
+
+
+def read_verdicts(samples: Path) -> dict[tuple[str, int], bool]:
+    """What the other harness said of the samples of a table, by problem and repeat; empty if nothing is known."""
+    file = source_file(samples)
+    rows = json_lines(file) if file.is_file() else iter(())
+    return {(row["problem_id"], row["repeat"]): row["right"] for row in rows if row["right"] is not None}
 
 
 def main() -> None:
@@ -66,21 +107,37 @@ def main() -> None:
     parser.add_argument("--benchmark", required=True)
     parser.add_argument("--run", required=True, help="a name for where the generations come from")
     parser.add_argument("--step", type=int, default=0, help="training step of the checkpoint that made them")
+    parser.add_argument("--problems", type=Path, help="the benchmark's problem table: take its ids and gold answers")
+    parser.add_argument("--match", choices=WAYS, default="question", help="how problems are found (default: question)")
     parser.add_argument("--map", default="", help="for jsonl: completion=FIELD,gold=FIELD,…")
     parser.add_argument("--output", type=Path, required=True, help="the sample table to write (Parquet)")
     arguments = parser.parse_args()
     mapping = parse_mapping(arguments.map) if arguments.format == "jsonl" else None
-    table = import_samples(
-        arguments.format, arguments.input, arguments.benchmark, arguments.run, step=arguments.step, mapping=mapping
+    problems = tables.read(arguments.problems, tables.PROBLEM) if arguments.problems else None
+    table, source = import_samples(
+        arguments.format,
+        arguments.input,
+        arguments.benchmark,
+        arguments.run,
+        step=arguments.step,
+        mapping=mapping,
+        problems=problems,
+        by=arguments.match,
     )
     tables.write(table, tables.SAMPLE, arguments.output)
+    source_file(arguments.output).write_text("".join(json.dumps(row) + "\n" for row in source), encoding="utf-8")
     provenance.write(
         arguments.output,
         imported={str(path): provenance.sha256(path) for path in arguments.input},
         layout=arguments.format,
+        matched_by=arguments.match if arguments.problems else None,
+        problems_sha256=provenance.sha256(arguments.problems) if arguments.problems else None,
     )
     unknown = [name for name in table.column_names if table.column(name).null_count == len(table)]
     print(f"{len(table)} samples written to {arguments.output}")
+    if problems is not None:
+        other = sum(row["source_gold"] != gold for row, gold in zip(source, table["gold"].to_pylist(), strict=True))
+        print(f"All matched by {arguments.match}; where golds are written otherwise ({other}), the benchmark's counts")
     if unknown:
         print(f"Not known from this layout, left null: {', '.join(unknown)}", file=sys.stderr)
 

@@ -1,7 +1,12 @@
-"""Readers of other harnesses' files: each yields one dictionary per completion, with the columns that it knows."""
+"""Readers of other harnesses' files: each yields one dictionary per completion, with the columns that it knows.
+
+Besides columns of contracts.tables.SAMPLE a row may hold `question` (the question, or a text that holds it) and `right`
+(what the other harness said of the completion).
+"""
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -48,9 +53,16 @@ def qwen_math(path: Path) -> Iterator[Row]:
     """
     for row in json_lines(path):
         _need(row, path, "idx", "gt", "code")
+        scores = row.get("score") or []
         for repeat, completion in enumerate(row["code"]):
-            gold = row["gt"] or row.get("answer") or ""
-            yield {"problem_id": str(row["idx"]), "repeat": repeat, "completion": completion, "gold": str(gold)}
+            yield {
+                "problem_id": str(row["idx"]),
+                "repeat": repeat,
+                "completion": completion,
+                "gold": str(row["gt"] or row.get("answer") or ""),
+                "question": row.get("question"),
+                "right": bool(scores[repeat]) if repeat < len(scores) else None,
+            }
 
 
 def lm_eval(path: Path) -> Iterator[Row]:
@@ -71,6 +83,8 @@ def lm_eval(path: Path) -> Iterator[Row]:
         else:
             prompt = arguments[0][0] if arguments else None
         responses = row["resps"][0] if row["resps"] and isinstance(row["resps"][0], list) else row["resps"]
+        asked = next((row["doc"][name] for name in ("question", "problem") if name in row.get("doc", {})), prompt)
+        right = row.get("exact_match") if len(responses) == 1 else None  # of several it is a mean, or the first's
         for repeat, completion in enumerate(responses):
             yield {
                 "problem_id": str(row["doc_id"]),
@@ -78,39 +92,67 @@ def lm_eval(path: Path) -> Iterator[Row]:
                 "completion": completion,
                 "gold": str(row["target"]),
                 "prompt": prompt if isinstance(prompt, str) else None,
+                "question": asked if isinstance(asked, str) else None,
+                "right": None if right is None else bool(right),
             }
 
 
+def _value(value: Any) -> Any:
+    """A cell that lighteval may have written as text, as it does where a column mixes types."""
+    if not isinstance(value, str) or value[:1] not in ("[", "{"):
+        return value
+    try:
+        return ast.literal_eval(value)  # literals only: it runs nothing
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return value
+
+
+def _listed(value: Any) -> list[Any]:
+    value = _value(value)
+    return value if isinstance(value, list) else [value]
+
+
+def _lighteval_row(row: Row, path: Path) -> tuple[Row, list[Any], list[Any]]:
+    """What all completions of a row share, the completions, and their tokens."""
+    if "model_response" in row:
+        _need(row, path, "doc")
+        doc, response = _value(row["doc"]), _value(row["model_response"])
+        choices = doc.get("choices") or [""]
+        golds = [str(choices[index]) for index in _listed(doc.get("gold_index") or 0)]
+        shared = {"problem_id": doc.get("id"), "prompt": response.get("input") or doc.get("query")}
+        shared["question"] = doc.get("original_query") or doc.get("query")
+        completions, tokens = response.get("text") or [], response.get("output_tokens") or []
+    else:
+        _need(row, path, "gold", "predictions")
+        golds = [str(gold) for gold in _listed(row["gold"])]
+        shared = {"problem_id": row.get("example_id"), "prompt": row.get("full_prompt")}
+        shared["question"] = row.get("example") or row.get("full_prompt")
+        completions, tokens = _listed(row["predictions"]), _listed(row.get("cont_tokens") or [])
+    prompt = shared["prompt"]
+    shared["prompt"] = prompt if isinstance(prompt, str) else None
+    return {**shared, "gold": golds[0]}, completions, tokens
+
+
 def lighteval(path: Path) -> Iterator[Row]:
-    """lighteval's details: in the older layout `full_prompt`, `gold`, `predictions`; in the newer `doc`."""
+    """lighteval's details (https://huggingface.co/docs/lighteval/saving-and-reading-results).
+
+    Columns `doc`, `model_response`, `metric`; in older releases `full_prompt`, `gold`, `predictions`, `cont_tokens`.
+    Where there are several golds the first is taken.
+    """
     try:
         rows = pq.read_table(path).to_pylist()
     except (pa.ArrowInvalid, OSError) as error:
         raise UserError(f"{path} should be a Parquet table of lighteval details but cannot be read ({error})") from None
     for index, row in enumerate(rows):
-        if "model_response" in row:
-            _need(row, path, "doc")
-            doc, response = row["doc"], row["model_response"]
-            choices, gold_index = doc.get("choices") or [""], doc.get("gold_index") or 0
-            gold = choices[gold_index[0] if isinstance(gold_index, list) else gold_index]
-            prompt, completions = doc.get("query"), response.get("text") or []
-            lengths = [len(tokens) for tokens in response.get("output_tokens") or []]
-            problem = doc.get("id")
-        else:
-            _need(row, path, "gold", "predictions")
-            gold, prompt, completions = row["gold"], row.get("full_prompt"), row["predictions"]
-            if isinstance(completions, str):
-                completions = json.loads(completions)
-            gold = gold[0] if isinstance(gold, list) and gold else gold
-            lengths, problem = [], row.get("example_id")
+        shared, completions, tokens = _lighteval_row(row, path)
+        named = shared["problem_id"] not in (None, "")
         for repeat, completion in enumerate(completions):
             yield {
-                "problem_id": str(index if problem in (None, "") else problem),
+                **shared,
+                "problem_id": str(shared["problem_id"] if named else index),
                 "repeat": repeat,
                 "completion": completion,
-                "gold": str(gold),
-                "prompt": prompt,
-                "completion_tokens": lengths[repeat] if repeat < len(lengths) else None,
+                "completion_tokens": len(tokens[repeat]) if repeat < len(tokens) and tokens[repeat] else None,
             }
 
 

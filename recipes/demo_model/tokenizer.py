@@ -1,9 +1,9 @@
 """The demo model's tokenizer: byte-level BPE over the task's words, with a chat template.
 
 It is byte-level, like Qwen's, because transformers rebuilds any tokenizer beside a qwen2 configuration as one. Whole
-numbers and the recipes' system prompts are tokens of their own, so that a prompt that costs a large model nothing does
-not cost the demo model most of its time. Think and answer tags are ordinary tokens, not special ones,
-because trainers decode completions without special tokens.
+numbers, the fixed parts of the recipes' prompts and the tasks' standing phrases are tokens of their own, so that a
+prompt that costs a large model nothing does not cost the demo model most of its time. Think and answer tags are
+ordinary tokens, not special ones, because trainers decode completions without special tokens.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from pathlib import Path
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
+from recipes.prompts import Prompt
+
 PAD, END = "<|pad|>", "<|end|>"
 ROLES = ["<|system|>", "<|user|>", "<|assistant|>"]
 CHAT_TEMPLATE = (
@@ -25,13 +27,23 @@ TAGS = ["<think>", "</think>", "<answer>", "</answer>", "\\boxed{"]
 LARGEST_NUMBER = 99
 
 
-def build(texts: Iterable[str], prompts: Iterable[dict[str, str | None]], vocabulary: int) -> PreTrainedTokenizerFast:
-    """Train the tokenizer on the task's texts.
+def fixed_parts(prompt: Prompt) -> list[str]:
+    """The texts that a prompt puts around every question; tags stay tokens of their own where a text ends with one."""
+    before, _, after = prompt.user.partition("{question}")
+    begun = re.sub(r"<\w+>$", "", prompt.assistant)
+    return [part for part in (prompt.system, before, after, begun) if part and part.strip()]
+
+
+def build(
+    texts: Iterable[str], prompts: Iterable[Prompt], phrases: Iterable[str], vocabulary: int
+) -> PreTrainedTokenizerFast:
+    """Train the tokenizer on the tasks' texts.
 
     Args:
         texts: what the merges are learned from.
-        prompts: entries of recipes/prompts.yaml.
-        vocabulary: its size before numbers and instructions are added, 300 or more.
+        prompts: those whose fixed parts become tokens.
+        phrases: further texts that become one token each.
+        vocabulary: its size before numbers, phrases and the prompts' parts are added, 300 or more.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -46,8 +58,8 @@ def build(texts: Iterable[str], prompts: Iterable[dict[str, str | None]], vocabu
         tokenizer_object=tokenizer, pad_token=PAD, eos_token=END, padding_side="left", model_max_length=512
     )
     fast.add_special_tokens({"additional_special_tokens": ROLES})
-    instructions = [prompt["system"] for prompt in prompts if prompt["system"]]
-    fast.add_tokens([*TAGS, *(str(n) for n in range(10, LARGEST_NUMBER + 1)), *instructions])
+    parts = [part for prompt in prompts for part in fixed_parts(prompt)]
+    fast.add_tokens([*TAGS, *(str(n) for n in range(10, LARGEST_NUMBER + 1)), *phrases, *parts])
     fast.chat_template = CHAT_TEMPLATE
     return fast
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,14 @@ def train(arguments: argparse.Namespace) -> None:
         if command.resumed_from:
             print(f"{run.name}: going on from step {command.resumed_from}", flush=True)
         if command.resumed_from < stage.steps:
-            launch.run(command, log=paths.work / "train.log", steps=stage.steps, name=run.name)
+            launch.run(
+                command,
+                log=paths.work / "train.log",
+                steps=stage.steps,
+                name=run.name,
+                cap=stage.rollout.get("max_response_tokens"),
+                stop_on_collapse=arguments.stop_on_collapse == "True",
+            )
     rows = native.read_log(run, stage, paths, run_id(run, arguments.seed))
     check_log(rows, run, stage.steps)
     rollouts = native.read_rollouts(run, stage, paths, run_id(run, arguments.seed))
@@ -122,11 +130,11 @@ def check_log(rows: list[dict[str, Any]], run: Run, steps: int) -> None:
         raise UserError(
             f"{run.name} should have logged {steps} steps, found {len(rows)}; delete its work folder to start again"
         )
-    bad = [row["step"] for row in rows if row["reward_mean"] != row["reward_mean"]]
-    if bad:
-        raise UserError(
-            f"{run.name}: the reward is not a number at step {bad[0]}; every reward function gave none there"
-        )
+    for column in ("reward_mean", "reward_std", "response_length_mean", "kl", "entropy", "grad_norm"):
+        bad = [row["step"] for row in rows if row.get(column) is not None and math.isnan(row[column])]
+        if bad:
+            reason = "; every reward function gave none there" if column == "reward_mean" else ""
+            raise UserError(f"{run.name}: {column} is not a number at step {bad[0]}{reason}")
     silent = [row["step"] for row in rows if row["zero_signal_rate"] == 1.0]
     if len(silent) == steps:
         raise UserError(
@@ -186,6 +194,9 @@ def main() -> None:
         if name == "train":
             verb.add_argument("--stage", type=int, default=1)
             verb.add_argument("--problems", type=Path, required=True, help="problem table of the training set")
+            verb.add_argument(
+                "--stop-on-collapse", choices=["True", "False"], default="False", help="or only warn of it"
+            )
             verb.add_argument("--rollouts", type=Path, required=True, help="table of completions that were trained on")
         else:
             verb.add_argument("--step", type=int, required=True)

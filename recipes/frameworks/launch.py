@@ -19,6 +19,7 @@ from typing import IO
 
 from contracts import guard
 from contracts.errors import UserError
+from recipes import collapse
 from recipes.frameworks.adapter import Command
 
 PROGRESS_SECONDS = 5.0
@@ -27,9 +28,15 @@ STEP_SECONDS = 600.0  # without a further step for this long, and for STEP_MEDIA
 STEP_MEDIANS = 20
 WATCH_SECONDS = 10.0
 LAST_LINES = 25
+LOGGED_AS = {
+    "length": "response_length_mean", "truncated": "truncated_rate", "kl": "kl", "entropy": "entropy",
+    "zero_signal": "zero_signal_rate", "accuracy": "accuracy", "format_error": "format_error_rate",
+}  # fmt: skip
 
 
-def run(command: Command, *, log: Path, steps: int, name: str) -> None:
+def run(
+    command: Command, *, log: Path, steps: int, name: str, cap: float | None = None, stop_on_collapse: bool = False
+) -> None:
     """Run the command to its end.
 
     Args:
@@ -37,6 +44,8 @@ def run(command: Command, *, log: Path, steps: int, name: str) -> None:
         log: everything that it prints; appended to, so that a restart keeps the earlier part.
         steps: policy updates of the stage, for the time left.
         name: of the run, for the progress line.
+        cap: the response limit in tokens, to see length run to it.
+        stop_on_collapse: end the training at a grave sign of collapse, instead of warning of it alone.
 
     Raises:
         UserError: it ended with another status than 0, printed nothing for half an hour, made no step for much longer
@@ -60,6 +69,7 @@ def run(command: Command, *, log: Path, steps: int, name: str) -> None:
         previous = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
         recent: deque[str] = deque(maxlen=LAST_LINES)
         progress = _Progress(name, steps, command.resumed_from)
+        trouble = collapse.Watch(cap)
         finished = threading.Event()
 
         def watch() -> None:
@@ -90,6 +100,10 @@ def run(command: Command, *, log: Path, steps: int, name: str) -> None:
                 if broken:
                     end(f"reported {' and '.join(broken)} that is not a number at {progress.at()}")
                 progress.step(metrics)
+                for sign in trouble.add({"step": progress.done, **_as_logged(metrics)}):
+                    print(f"WARNING: {name}: {sign.kind} at step {sign.step}: {sign.evidence}", flush=True)
+                    if stop_on_collapse and sign.grave:
+                        end(f"is collapsing ({sign.kind} at step {sign.step}: {sign.evidence}) and was ended")
             status = process.wait()
         finally:
             finished.set()
@@ -104,6 +118,11 @@ def run(command: Command, *, log: Path, steps: int, name: str) -> None:
         )
     if command.scratch:
         shutil.rmtree(command.scratch, ignore_errors=True)
+
+
+def _as_logged(metrics: dict[str, float]) -> dict[str, float]:
+    """A step's metrics under the names of the training log's columns."""
+    return {LOGGED_AS[name]: value for name, value in metrics.items() if name in LOGGED_AS}
 
 
 class _Progress:

@@ -102,7 +102,8 @@ def _step_metrics(line: str) -> dict[str, float] | None:
         return None
     names = {
         "reward": "reward", "loss": "loss", "completions/mean_length": "length", "grad_norm": "grad_norm",
-        "frac_reward_zero_std": "zero_signal",
+        "frac_reward_zero_std": "zero_signal", "completions/clipped_ratio": "truncated", "kl": "kl",
+        "entropy": "entropy", "accuracy": "accuracy", "format_error_rate": "format_error",
     }  # fmt: skip
     return {name: float(printed[key]) for key, name in names.items() if key in printed}
 
@@ -125,10 +126,10 @@ def read_log(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[s
     rows, elapsed, tokens_before = [], 0.0, 0.0
     for step in sorted(steps):
         logged = {tag.removeprefix("train/"): value for tag, (_, value) in steps[step].items()}
+        duration = logged.get("step_time", math.nan)
+        elapsed += logged.get("step_time", 0.0)
         if "reward" not in logged:
             continue
-        duration = logged.get("step_time", math.nan)
-        elapsed += duration
         tokens = logged.get("num_tokens", math.nan)
         rows.append(
             {

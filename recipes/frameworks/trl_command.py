@@ -38,6 +38,7 @@ FLAGS = {
     "optimizer.adam_beta2": "adam_beta2",
     "objective.kl_coefficient": "beta",
     "objective.clip_ratio": "epsilon",
+    "objective.entropy_coefficient": "entropy_coef",
     "objective.loss": "loss_type",
     "objective.scale_rewards": "scale_rewards",
     "objective.updates_per_batch": "num_iterations",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import shutil
 import statistics
@@ -21,6 +22,7 @@ from contracts.run_file import ROOT, Run, Stage
 from recipes import prompts, rewards
 from recipes.frameworks import adapter
 from recipes.frameworks.adapter import Command, Paths
+from recipes.frameworks.cpu import verl_processes
 from recipes.frameworks.verl_check import check
 from recipes.frameworks.verl_command import overrides, render
 from recipes.frameworks.verl_reward import FAILED
@@ -87,22 +89,17 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         "VLLM_NO_USAGE_STATS": "1",
         "DO_NOT_TRACK": "1",
     }
+    servers = []
     if run.device == "cpu":
-        environment |= {
-            "VERL_USE_EXTERNAL_MODULES": "recipes.frameworks.cpu.verl_platform",
-            "VERL_PLATFORM": "cpu",
-            "VERL_ENGINE_DEVICE": "cuda",  # which of its engine classes; they do not depend on it otherwise
-            "OMP_NUM_THREADS": "1",
-            "VLLM_CPU_KVCACHE_SPACE": "1",
-            "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-            "CUDA_VISIBLE_DEVICES": "0",  # Ray compares it with the GPU that it has in name
-        }
+        environment |= verl_processes.ENVIRONMENT
+        servers.append(verl_processes.server(scratch, environment))
     else:
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(adapter.gpus(run))
     words = render(overrides(run, stage, seed, paths, scratch))
     return Command(
         arguments=[sys.executable, "-m", "verl.trainer.main_ppo", *words],
         environment=environment,
+        servers=servers,
         progress=_step_metrics,
         resumed_from=resumed_from,
         scratch=scratch,
@@ -138,6 +135,7 @@ def _step_metrics(line: str) -> dict[str, float] | None:
     names = {
         "critic/score/mean": "reward", "actor/loss": "loss", "critic/vf_loss": "critic_loss",
         "response_length/mean": "length", "actor/grad_norm": "grad_norm", "critic/grad_norm": "critic_grad_norm",
+        "actor/kl_loss": "kl", "actor/reward_kl_penalty": "kl", "actor/entropy": "entropy",
     }  # fmt: skip
     return {
         name: float(printed[key].removeprefix("np.float64(").rstrip(")"))
@@ -155,7 +153,8 @@ def _logged(native: Path) -> dict[int, dict[str, float]]:
                 entry = json.loads(line)
             except json.JSONDecodeError:  # cut off when the trainer was killed, and repeated after it
                 continue
-            steps[int(entry["step"])] = entry["data"]
+            found = {key: math.nan if value is None else value for key, value in entry["data"].items()}
+            steps[int(entry["step"])] = found  # JSON has no NaN: verl writes null
     return steps
 
 

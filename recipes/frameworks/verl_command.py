@@ -73,7 +73,6 @@ CPU: dict[str, Any] = {
     f"{ROLLOUT}.free_cache_engine": False,
     f"+{ROLLOUT}.enable_sleep_mode": False,
     f"{ROLLOUT}.max_num_batched_tokens": 8192,
-    f"+{ROLLOUT}.engine_kwargs.vllm.distributed_executor_backend": "uni",
     f"{ROLLOUT}.agent.num_workers": 1,
     f"{ROLLOUT}.checkpoint_engine.update_weights_bucket_megabytes": 64,
     "reward.num_workers": 1,
@@ -117,6 +116,7 @@ def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: 
     _put_converted(run, stage, values, put)
     _put_surroundings(run, stage, seed, paths, scratch, put)
     if run.device == "cpu":
+        put("ray_kwargs.ray_init.runtime_env.py_executable", str(scratch / "python"))
         for key, value in {**CPU, **(CPU_REFERENCE if reference else {}), **(CPU_CRITIC if ppo else {})}.items():
             put(key, value, "hardware.gpus")
     else:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from contracts.errors import UserError
 from recipes.tasks.problems import Problem
@@ -138,6 +139,11 @@ def _draw(
         numbers = [rng.randint(1, largest) for _ in range(size)]
         if split_of(numbers, target) != split or (tuple(sorted(numbers)), target) in seen:
             continue
-        if solve(numbers, target) is not None:
+        if _solvable(tuple(sorted(numbers)), target):
             return numbers
     return None
+
+
+@lru_cache(maxsize=2**16)  # of small numbers there are few, and they are drawn again and again
+def _solvable(numbers: tuple[int, ...], target: int) -> bool:
+    return solve(numbers, target) is not None

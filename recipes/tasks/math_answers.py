@@ -10,10 +10,12 @@ import unicodedata
 from typing import Any
 
 from recipes.tasks import closed_forms
+from recipes.tasks.latex_symbols import has_symbols, readable
 
 LONGEST_ANSWER = (
     4000  # characters; golds of the benchmarks have at most 300, and a longer "answer" is a degenerate text
 )
+POINTS = (0.31, -0.73, 1.27, -1.9)  # at which expressions are compared
 _INVISIBLE = {"Cc", "Cf"}  # NUL bytes, right-to-left marks, zero-width spaces
 _SPACING = re.compile(r"\\left(?![a-zA-Z])|\\right(?![a-zA-Z])|(?<!\\)\\[,;:! ]|\\q?quad(?![a-zA-Z])|~")
 _FRACTION = re.compile(r"\\[dt]frac(?![a-zA-Z])")
@@ -23,6 +25,9 @@ _SPACE = re.compile(r"(?<![a-zA-Z0-9])\s+|\s+(?![a-zA-Z0-9])")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:(?:,|\{,\})\d{3})+(?:\.\d+)?")
 _INTEGER = re.compile(r"([-+]?)0*(\d+)(?:\.0*)?")
 _SCIENTIFIC = re.compile(r"([-+]?\d{1,30}(?:\.\d{1,30})?)[eE]([-+]?\d{1,2})")
+_CURRENCY = re.compile(r"(?<=^)([-+]?)\\\$(?=[\d.])")
+_BASED = re.compile(r"(\d[\dA-F]*)(?:_\{?(\d{1,2})\}?)?")
+_PERCENT = re.compile(r"\\?%$")
 _ELLIPSIS = re.compile(r"\\[lcd]?dots|…|\.\.\.")
 
 
@@ -30,9 +35,9 @@ def normalise(answer: str) -> str:
     r"""One spelling for answers that differ only in writing.
 
     Strips invisible characters, math delimiters around the whole, spacing commands, `\left` and `\right`, white space
-    that separates nothing, a full stop at the end; writes `\dfrac`, `\tfrac` and `\frac12` as `\frac{1}{2}`-style,
-    typographic minus signs as `-`, `1e-5` as a power of ten, and integers without separators, leading
-    zeros or a zero fraction; drops the braces of a subscript or exponent of one character.
+    that separates nothing, a full stop at the end, a dollar sign before an amount; writes `\dfrac`, `\tfrac` and
+    `\frac12` as `\frac{1}{2}`, typographic minus signs as `-`, `1e-5` as a power of ten, and integers without
+    separators, leading zeros or a zero fraction; drops the braces of a subscript or exponent of one character.
     """
     text = "".join(c if unicodedata.category(c) not in _INVISIBLE else " " * c.isspace() for c in answer)
     text = text.replace("−", "-").replace("–", "-").strip().rstrip(".").strip()
@@ -44,6 +49,7 @@ def normalise(answer: str) -> str:
     text = _FRACTION.sub(r"\\frac", _SPACING.sub("", text))
     text = _SPACE.sub("", _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", text))
     text = _ONE_TOKEN.sub(r"\1\2", text)
+    text = _CURRENCY.sub(r"\1", text)
     if _THOUSANDS.fullmatch(text):
         text = text.replace("{,}", "").replace(",", "")
     if scientific := _SCIENTIFIC.fullmatch(text):
@@ -59,13 +65,31 @@ def compare_exactly(gold: str, answer: str) -> bool | None:
 
     True if the normalised answers are the same or closed forms of the same value; False if they are closed forms (or
     lists of them) further apart than the six decimals to which math-verify rounds, or if the answer is too long.
+    A base (`17_8`) that one of the two leaves out is the other's. So is a percent sign: what is asked for in percent is
+    `10` or `10%`.
     """
     gold, answer = normalise(gold), normalise(answer)
     if gold == answer:
         return True
     if (_INTEGER.fullmatch(gold) and _INTEGER.fullmatch(answer)) or len(answer) > max(LONGEST_ANSWER, 10 * len(gold)):
         return False
-    return closed_forms.compare(gold, answer)
+    same = _compare_bases(gold, answer)
+    if same is not None:
+        return same
+    same = closed_forms.compare(gold, answer)
+    if same is not True and bool(_PERCENT.search(gold)) != bool(_PERCENT.search(answer)):
+        without = closed_forms.compare(_PERCENT.sub("", gold), _PERCENT.sub("", answer))
+        return True if without else same
+    return same
+
+
+def _compare_bases(gold: str, answer: str) -> bool | None:
+    """Compare two whole numbers of which one or both have a base as subscript; None for anything else."""
+    numbers = [_BASED.fullmatch(text) for text in (gold, answer)]
+    if not all(numbers) or not any(number and number[2] for number in numbers):
+        return None
+    ours, theirs = ((number[1].lstrip("0"), number[2]) for number in numbers if number)
+    return ours[0] == theirs[0] and (ours[1] == theirs[1] or not ours[1] or not theirs[1])
 
 
 def _bad_gold(gold: str, parsed: list[Any]) -> bool:
@@ -84,23 +108,24 @@ def _differ_relatively(gold: Any, answer: Any, tolerance: float = 1e-4) -> bool:
     return bool(size != 0 and size < 1 and abs((gold - answer).evalf(15)) > tolerance * size)
 
 
-def _differ_at_points(gold: Any, answer: Any) -> bool:
-    """True if two expressions are clearly unequal, as their values at two points show.
+def _equal_at_points(gold: Any, answer: Any) -> bool | None:
+    """Whether two expressions are equal, as their values at two of four points show; None where those do not tell.
 
-    Spares the seconds in which sympy fails to simplify the difference of unequal expressions to zero. Points at which
-    either has no real value say nothing. Plain numbers and percentages are left to math-verify, which rounds them, and
-    so are single symbols, which may be words.
+    Spares the seconds in which sympy fails to simplify the difference of unequal expressions to zero, and finds the
+    equal ones that it cannot prove, such as -ln x and ln(1/x). Points at which either has no real value say nothing;
+    expressions equal at two others (to nine digits) and different at none are equal. Plain numbers and percentages
+    are left to math-verify, which rounds them, and so are single symbols, which may be words.
     """
     import sympy
 
     expressions = (gold, answer)
     if not all(isinstance(one, sympy.Expr) and not one.is_Number and not one.is_Symbol for one in expressions):
-        return False
+        return None
     symbols = sorted(gold.free_symbols | answer.free_symbols, key=str)
     if not symbols and any(one.has(sympy.Float) or isinstance(one, sympy.Mul) for one in expressions):
-        return False
-    compared = 0
-    for start in (0.31, 1.27):
+        return None
+    same, far = 0, 0
+    for start in POINTS if symbols else POINTS[:1]:
         point = {symbol: start + 0.173 * i / len(symbols) for i, symbol in enumerate(symbols)}
         try:
             expected, found = (one.evalf(15, subs=point) for one in expressions)
@@ -108,10 +133,14 @@ def _differ_at_points(gold: Any, answer: Any) -> bool:
             continue
         if not (expected.is_Float and found.is_Float):
             continue
-        if abs(expected - found) <= 1e-6 * max(abs(expected), abs(found), 1e-9):
-            return False
-        compared += 1
-    return compared > 0
+        difference, size = abs(expected - found), max(abs(expected), abs(found), 1e-9)
+        same += bool(difference <= 1e-9 * size)
+        far += bool(difference > 1e-6 * size)
+        if max(same, far) == 2:
+            break
+    if far and not same:
+        return False
+    return True if same >= 2 and not far else None
 
 
 def _within(gold: Any, answer: Any, meta: dict[str, Any]) -> bool:
@@ -148,16 +177,20 @@ def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
     if unit and answer.endswith(unit):
         answer = answer.removesuffix(unit)
     gold, answer = (normalise(text) if _SCIENTIFIC.fullmatch(text.strip("$ ")) else text for text in (gold, answer))
-    golds = parse(f"\\boxed{{{gold.replace('$', '')}}}", parsing_timeout=None)
-    if _bad_gold(gold, golds):
+    source, symbols = gold.replace("\\$", ""), has_symbols(gold)
+    gold, answer = readable(gold, symbols), readable(answer, symbols)
+    golds = parse(f"\\boxed{{{gold}}}", parsing_timeout=None)
+    if _bad_gold(source, golds):
         return "ungradable"
-    answers = parse(f"\\boxed{{{answer.replace('$', '')}}}", parsing_timeout=None)
+    answers = parse(f"\\boxed{{{answer}}}", parsing_timeout=None)
     for expected in golds:
         for found in answers:
             if not isinstance(expected, str) and not isinstance(found, str):
                 if _within(expected, found, meta):
                     return "correct"
-                if _differ_at_points(expected, found):
+                if (equal := _equal_at_points(expected, found)) is not None:
+                    if equal:
+                        return "correct"
                     continue
             if verify(expected, found, timeout_seconds=None) and not _differ_relatively(expected, found):
                 return "correct"

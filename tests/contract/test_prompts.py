@@ -31,17 +31,19 @@ pytestmark = [
     pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
 ]
 
-# In the evaluation's environment: what lm-eval asks of a model with this tokenizer, and what the adapter trains with.
+# In the evaluation's environment: what lm-eval asks of a model with this tokenizer, and what the adapters train with.
 ASKED = """
 import json, os, sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 import pyarrow.parquet as pq
 from eval import benchmark, vllm_settings
 os.environ.update(vllm_settings.environment("cpu"))
 from eval.vllm_model import CrossZeroVLLM
+from contracts.run_file import load_run
 from recipes import prompts
-from recipes.frameworks import trl
+from recipes.frameworks import trl, verl
 model, data = Path(sys.argv[1]), Path(sys.argv[2])
 lm = CrossZeroVLLM(str(model), device="cpu", protocol="demo")
 found = {}
@@ -56,9 +58,15 @@ for name in prompts.library():
     asked = task.instances[0].args[0]
     folder = data / name
     paths = SimpleNamespace(model=model, problems=data / "arithmetic_words.parquet")
-    trl.write_data(SimpleNamespace(prompt=name), SimpleNamespace(rollout={}), paths, folder)
-    trained = pq.read_table(folder / "train.parquet")["prompt"][0].as_py()
-    found[name] = [trained, lm.tokenizer(trained)["input_ids"], asked, lm.tok_encode(asked)]
+    run = replace(load_run("tinyzero/grpo-3b", "demo"), prompt=name)
+    stage = replace(
+        run.stages[0], rollout={"max_prompt_tokens": 10_000}, batch={"prompts_per_update": 1, "samples_per_prompt": 1}
+    )
+    trl.write_data(run, stage, paths, folder / "trl")
+    verl.write_data(run, stage, paths, folder / "verl")
+    trained = pq.read_table(folder / "trl" / "train.parquet")["prompt"][0].as_py()
+    (message,) = pq.read_table(folder / "verl" / "train.parquet")["prompt"][0].as_py()
+    found[name] = [[trained, message["content"]], lm.tokenizer(trained)["input_ids"], asked, lm.tok_encode(asked)]
 print(json.dumps(found))
 """
 
@@ -100,7 +108,7 @@ def test_training_and_evaluation_ask_the_same_text(model: Path, tmp_path: Path) 
     found = json.loads(run(ASKED, model, tmp_path).splitlines()[-1])
     assert set(found) == set(prompts.library())
     for name, (trained, trained_tokens, asked, asked_tokens) in found.items():
-        assert asked == trained, name
+        assert trained == [asked] * 2, name
         assert asked_tokens == trained_tokens, name
         assert QUESTION in asked and asked.endswith(prompts.load(name).assistant), name
         as_it_is = prompts.load(name).user.replace("{question}", QUESTION) + prompts.load(name).assistant

@@ -1,4 +1,4 @@
-"""Wall time of the harness beside a bare `LLM.generate` on the same prompts: processes started, samples written, all in.
+"""Wall time of the harness beside a bare `LLM.generate` on the same prompts, from start of process to samples written.
 
 Run with `pytest tests/performance/test_generation_overhead.py --benchmark-only`. Needs the data mirror and the eval
 environment; takes about ten minutes on one core. Prompts are those of the six real benchmarks, the model is tiny.
@@ -63,7 +63,8 @@ def place(tmp_path_factory):
 def test_harness(benchmark, place):
     words = [
         PYTHON, "-m", "eval.generate", "--run", "test/tiny/seed-0", "--checkpoint", f"0={place / 'model'}",
-        "--benchmark", *BENCHMARKS, "--protocol", "report", "--set", f"max_tokens={MAX_TOKENS}", "--set", f"repeats={REPEATS}",
+        "--benchmark", *BENCHMARKS, "--protocol", "report",
+        "--set", f"max_tokens={MAX_TOKENS}", "--set", f"repeats={REPEATS}",
         "--data", place / "data", "--work", place / "work", "--output", place / "out", "--device", "cpu",
         "--max-model-len", str(CONTEXT),
     ]  # fmt: skip

@@ -1,4 +1,5 @@
-"""Graded answers per second: ours, math-verify in a loop, and one subprocess per answer, on the same real generations.
+"""Graded answers per second: ours, math-verify in a loop, and one subprocess per answer, on the same real generations;
+and the memory of grading them, and of 100,000 made ones.
 
 Run with `pytest tests/performance --benchmark-only`. Needs the data mirror; one round takes about a minute.
 """
@@ -13,7 +14,8 @@ import pytest
 from eval.grading import Item, grade
 from eval.grading.workers import POOL
 
-GENERATIONS = Path(__file__).parents[2] / "../shared/data/generations/qwen2.5-math-1.5b-instruct"
+ROOT = Path(__file__).parents[2]
+GENERATIONS = ROOT / "../shared/data/generations/qwen2.5-math-1.5b-instruct"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not GENERATIONS.is_dir(), reason="needs the data mirror at ../shared/data"),
@@ -65,3 +67,41 @@ def test_one_subprocess_per_answer(benchmark, items):
 
     benchmark.pedantic(loop, rounds=1)
     rate(benchmark, len(items[::EVERY]))
+
+
+PEAK = """
+import json, resource, sys
+from pathlib import Path
+from eval.grading import Item, grade
+from eval.grading.workers import POOL
+if sys.argv[1] == "real":
+    rows = [json.loads(line) for path in sorted(Path(sys.argv[2]).glob("*.jsonl")) for line in path.open()]
+    items = [Item("math", row["gt"], row["code"][0]) for row in rows]
+else:  # 2,000 different pairs that sympy has to look at, each fifty times, after 2,000 characters of thinking
+    thinking = "Let me see. " * 170
+    items = [
+        Item("math", f"x^2+{n % 2000}", f"{thinking}\\\\boxed{{{n % 2000} + x^{{2}}}}") for n in range(100_000)
+    ]
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+results = grade(items)
+assert len(results) == len(items)
+pids = [worker._process.pid for worker in POOL._workers]
+children = [Path(f"/proc/{pid}/task/{pid}/children").read_text().split() for pid in pids]
+peak = lambda pid: int(next(l.split()[1] for l in open(f"/proc/{pid}/status") if l.startswith("VmHWM")))
+print(json.dumps({
+    "items": before // 1024, "grading": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    "workers": [peak(pid) // 1024 for pid in pids], "judges": [peak(pid) // 1024 for few in children for pid in few],
+}))
+"""
+
+
+@pytest.mark.parametrize("which", ["real", "made"])
+def test_memory(benchmark, which):
+    """MiB at the peak: of the process with the items alone and after grading, of the workers, and of what judges."""
+    words = [sys.executable, "-c", PEAK, which, str(GENERATIONS)]
+    done = benchmark.pedantic(
+        subprocess.run, (words,), {"check": True, "capture_output": True, "text": True, "cwd": ROOT}, rounds=1
+    )
+    found = json.loads(done.stdout)
+    benchmark.extra_info.update(found)
+    assert found["grading"] - found["items"] < 500 and max(found["workers"] + found["judges"]) < 1500

@@ -8,7 +8,7 @@ import pytest
 
 from contracts import tables
 from contracts.errors import UserError
-from eval.grading import Item, grade
+from eval.grading import Item, grade, workers
 from eval.grading.workers import POOL, Pair
 
 
@@ -35,6 +35,38 @@ def verdict(gold, completion, **more):
         ("2^{-99}", "2^{-98}", "wrong"),
         ("1,2,\\ldots,n", "1,3,\\ldots,2n-1", "wrong"),
         ("1,2,\\ldots,n", "1, 2, \\ldots, n", "correct"),
+        ("2516_8", "2516_7", "wrong"),
+        ("2516_8", "2516_{8}", "correct"),
+        ("2516_8", "2516", "correct"),  # the question says which base
+        ("2516_8", "1358", "wrong"),
+        ("\\$36", "36", "correct"),
+        ("\\$32,\\!348", "32348", "correct"),
+        ("36", "\\$36.00", "correct"),
+        ("10", "10\\%", "correct"),
+        ("8 \\%", "8", "correct"),
+        ("0.1", "10\\%", "correct"),
+        ("10", "1000\\%", "correct"),
+        ("10", "11\\%", "wrong"),
+        ("\\frac{37}{4} m", "\\frac{37m}{4}", "correct"),
+        ("\\frac{37}{4} m", "\\frac{37}{4}", "wrong"),
+        ("x = 3 t", "x = 3", "wrong"),
+        ("x = 3 t", "x = t \\cdot 3", "correct"),
+        ("\\sin t", "\\cos t", "wrong"),
+        ("5", "5 m", "correct"),
+        ("5", "5~\\text{m}", "correct"),
+        ("\\frac{1}{\\sqrt{2}}c", "\\frac{c}{\\sqrt{2}}", "correct"),
+        ("-\\tau \\ln \\Delta", "\\tau \\ln(1/\\Delta)", "correct"),
+        ("|x|", "x", "wrong"),
+        ("np.arcsin(10/13)", "\\arcsin\\frac{1}{1.3}", "correct"),
+        ("-1./3", "-\\frac{1}{3}", "correct"),
+        ("-1./3", "\\frac{1}{3}", "wrong"),
+        ("1e-5", "10^{-5}", "correct"),
+        ("1e-5", "10^{-6}", "wrong"),
+        ("(3,4]", "(3,4)", "wrong"),
+        ("(3,4]", "(3, 4]", "correct"),
+        ("\\{1,2\\}", "\\{2,1\\}", "correct"),
+        ("(1,2)", "(2,1)", "wrong"),
+        ("\\begin{pmatrix}1\\\\2\\end{pmatrix}", "\\begin{pmatrix}1\\\\3\\end{pmatrix}", "wrong"),
     ],
 )
 def test_verdicts(gold, answer, expected):
@@ -77,6 +109,29 @@ def test_a_worker_that_is_killed_from_outside_is_replaced():
     assert POOL.judge("math-verify", [Pair("x+1", "1+x", None)], deadline_s=5.0, workers=1) == ["correct"]
 
 
+def test_many_hanging_pairs_get_a_short_deadline(monkeypatch, capsys):
+    monkeypatch.setattr(workers, "PATIENCE_S", 2.0)
+    monkeypatch.setattr(workers, "SECONDS_BETWEEN_LINES", 1.0)
+    given = []
+    real = workers.Worker.judge
+    monkeypatch.setattr(
+        workers.Worker,
+        "judge",
+        lambda self, name, pairs, deadline: given.append(deadline) or real(self, name, pairs, deadline),
+    )
+    pairs = [Pair("9", f"9^{{9^{{9^{{{n}}}}}}}", None) for n in range(20, 60)]
+    assert POOL.judge("math-verify", pairs, deadline_s=1.0, workers=2) == ["ungradable"] * 40
+    assert given[0] == 1.0 and given[-1] == workers.SHORT_DEADLINE_S
+    said = capsys.readouterr().err
+    assert "from here each has 0.5 s" in said
+    assert "/40 pairs judged, " in said
+
+
+def test_a_worker_that_runs_out_of_memory_is_replaced():
+    pairs = [Pair("1", "\\binom{10^{9}}{5 \\cdot 10^{8}}", None), Pair("x+1", "1+x", None)]
+    assert POOL.judge("math-verify", pairs, deadline_s=5.0, workers=1)[1] == "correct"
+
+
 HOSTILE = [
     "9^{9^{9^{9}}}",
     "9**9**9**9",
@@ -98,14 +153,45 @@ HOSTILE = [
 ]
 
 
+HOSTILE += [
+    "\\boxed{" * 10_000 + "57" + "}" * 10_000,
+    "{" * 10_000 + "57" + "}" * 10_000,
+    "\\left(" * 500 + "1" + "\\right)" * 500,
+    "٥٧",  # Arabic digits
+    "５７０",  # full-width
+    "\\begin{pmatrix}" * 200,
+    "\\begin{pmatrix}" + "1 & " * 800 + "\\end{pmatrix}",
+    "\\{" + ", ".join(map(str, range(900))) + "\\}",
+    "[" * 400 + "1,2" + ")" * 400,
+    "(1,2) \\cup " * 300 + "(3,4)",
+    "\\frac{" * 150 + "1" + "}{x}" * 150,
+    "x^{" * 300 + "2" + "}" * 300,
+    "(x+1)^{10^{6}} - (x+2)^{10^{6}}",
+    "\\prod_{i=1}^{10^{9}} (x-i)",
+    "10^{10^{10}}!",
+    "\\binom{10^{12}}{5\\cdot 10^{11}}",
+    "0." + "0" * 3000 + "1",
+    "1e999999999",
+    "1/0",
+    "\\infty - \\infty",
+    "\\def\\x{\\x\\x}\\x",
+    "\\newcommand{\\a}{\\a\\a}\\a",
+    "\\input{/etc/passwd}",
+    "\\u0000\\ufeff",
+    "eval(open('{target}','w'))",
+    "\\lambda x: __import__('os').mkdir('{target}')",
+]
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("grader", ["math-verify", "qwen-rules"])
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_answers_end_within_the_deadline_and_run_nothing(text, tmp_path):
+def test_hostile_answers_end_within_the_deadline_and_run_nothing(text, grader, tmp_path):
     target = tmp_path / "made"
     answer = text.replace("{target}", str(target))
     for completion in (f"\\boxed{{{answer}}}", answer, f"<answer>{answer}</answer>", "\\boxed{" + answer):
         started = time.monotonic()
-        [result] = grade([Item("math", "57", completion, extraction="answer-tag")], deadline_s=2.0)
+        [result] = grade([Item("math", "58", completion, extraction="answer-tag")], deadline_s=2.0, grader=grader)
         assert time.monotonic() - started < 2.0 + 2.0
         assert result.verdict in tables.VERDICTS and result.verdict != "correct"
     assert not target.exists()
@@ -117,6 +203,7 @@ def test_marks_that_nobody_sees_do_not_make_an_answer_wrong():
 
 
 def test_long_completions_take_linear_time():
+    verdict("x", "\\boxed{y+1}")  # starts the workers
     for text in (
         "\\boxed{" * 40_000,
         "{" * 300_000,
@@ -124,6 +211,14 @@ def test_long_completions_take_linear_time():
         "<answer>" * 40_000,
         "1," * 150_000,
         "Answer:\n" * 40_000,
+        "\n" * 200_000,
+        "* # > \n" * 40_000,
+        "Answer:" + " \t" * 100_000,
+        "\\boxed" + " " * 200_000,
+        "\\boxed{1} and " * 20_000,
+        "A: " * 60_000,
+        "٣" * 200_000,
+        "\u202e" * 200_000,
     ):
         for fallback in ("none", "last-number", "answer-tag", "answer-line"):
             started = time.monotonic()

@@ -29,7 +29,7 @@ def test_qwen_math(tmp_path):
         {"idx": 3, "gt": "18", "code": ["a", "b"]},
         {"idx": 4, "gt": "", "answer": "x", "code": ["c"]},
     )
-    table = import_samples("qwen-math", [path], "gsm8k", "other")
+    table, _ = import_samples("qwen-math", [path], "gsm8k", "other")
     assert table.schema == tables.SAMPLE
     assert columns(table, "problem_id", "repeat", "gold", "completion") == [
         ("3", 0, "18", "a"),
@@ -37,7 +37,7 @@ def test_qwen_math(tmp_path):
         ("4", 0, "x", "c"),
     ]
     assert table.column("finish_reason").null_count == 3
-    again = import_samples("qwen-math", [path, path], "gsm8k", "other")
+    again, _ = import_samples("qwen-math", [path, path], "gsm8k", "other")
     assert sorted(columns(again, "problem_id", "repeat")) == [
         ("3", 0),
         ("3", 1),
@@ -54,7 +54,7 @@ def test_lm_eval(tmp_path):
     path = lines(
         tmp_path / "a.jsonl", row | {"filter": "strict"}, row | {"filter": "flexible"}, old | {"filter": "strict"}
     )
-    table = import_samples("lm-eval", [path], "gsm8k", "other")
+    table, _ = import_samples("lm-eval", [path], "gsm8k", "other")
     assert columns(table, "problem_id", "repeat", "prompt", "completion", "gold") == [
         ("0", 0, "Q", "x", "5"),
         ("0", 1, "Q", "y", "5"),
@@ -65,19 +65,19 @@ def test_lm_eval(tmp_path):
 def test_lighteval_both_layouts(tmp_path):
     old = {"full_prompt": "Q", "gold": ["7"], "predictions": ["x", "y"], "example_id": "9"}
     pq.write_table(pa.Table.from_pylist([old]), tmp_path / "old.parquet")
-    table = import_samples("lighteval", [tmp_path / "old.parquet"], "b", "r")
+    table, _ = import_samples("lighteval", [tmp_path / "old.parquet"], "b", "r")
     assert columns(table, "problem_id", "repeat", "prompt", "gold") == [("9", 0, "Q", "7"), ("9", 1, "Q", "7")]
     doc = {"id": "4", "query": "Q", "choices": ["7"], "gold_index": 0}
     new = {"doc": doc, "model_response": {"text": ["x"], "output_tokens": [[1, 2, 3]]}}
     pq.write_table(pa.Table.from_pylist([new]), tmp_path / "new.parquet")
-    table = import_samples("lighteval", [tmp_path / "new.parquet"], "b", "r")
+    table, _ = import_samples("lighteval", [tmp_path / "new.parquet"], "b", "r")
     assert columns(table, "problem_id", "completion", "gold", "completion_tokens") == [("4", "x", "7", 3)]
 
 
 def test_plain_jsonl_with_a_mapping(tmp_path):
     path = lines(tmp_path / "a.jsonl", {"out": {"text": "x"}, "answer": 5}, {"out": {"text": ["y", "z"]}, "answer": 6})
     mapping = parse_mapping("completion=out.text,gold=answer")
-    table = import_samples("jsonl", [path], "b", "r", mapping=mapping)
+    table, _ = import_samples("jsonl", [path], "b", "r", mapping=mapping)
     assert columns(table, "problem_id", "repeat", "completion", "gold") == [
         ("0", 0, "x", "5"),
         ("1", 0, "y", "6"),
@@ -121,3 +121,74 @@ def test_command_line_says_what_is_unknown(tmp_path):
     assert "left null: seed, prompt, finish_reason, prompt_tokens, completion_tokens" in done.stderr
     assert (tmp_path / "o.parquet.provenance.json").is_file()
     assert len(tables.read(tmp_path / "o.parquet", tables.SAMPLE)) == 1
+
+
+def problems_of(*questions):
+    asked = [[{"role": "user", "content": text}] for text in questions]
+    rows = [
+        {"problem_id": f"p{i}", "task": "math", "messages": messages, "answer": str(i), "meta": "{}"}
+        for i, messages in enumerate(asked)
+    ]
+    return pa.Table.from_pylist(rows, tables.PROBLEM)
+
+
+def test_generations_are_matched_to_the_problems_of_a_benchmark(tmp_path):
+    path = lines(
+        tmp_path / "a.jsonl",
+        {"idx": 7, "question": "How many  men?\n", "gt": "x", "code": ["c"], "score": [True]},
+        {"idx": 5, "question": "How many?", "gt": "0", "code": ["a", "b"], "score": [False, True]},
+    )
+    benchmark = problems_of("How many?", "How many men?")
+    table, source = import_samples("qwen-math", [path], "b", "r", problems=benchmark)
+    assert columns(table, "problem_id", "repeat", "gold") == [("p1", 0, "1"), ("p0", 0, "0"), ("p0", 1, "0")]
+    assert source == [
+        {"problem_id": "p1", "repeat": 0, "source_id": "7", "source_gold": "x", "right": True},
+        {"problem_id": "p0", "repeat": 0, "source_id": "5", "source_gold": "0", "right": False},
+        {"problem_id": "p0", "repeat": 1, "source_id": "5", "source_gold": "0", "right": True},
+    ]
+    table, _ = import_samples("qwen-math", [path], "b", "r", problems=benchmark, by="order")
+    assert columns(table, "problem_id", "gold") == [("p0", "0"), ("p1", "1"), ("p1", "1")]
+    with pytest.raises(
+        UserError, match="3 of 3 generations fit no problem of the benchmark by id, the first is that of 7"
+    ):
+        import_samples("qwen-math", [path], "b", "r", problems=benchmark, by="id")
+    with pytest.raises(UserError, match="should be as many problems"):
+        import_samples("qwen-math", [path], "b", "r", problems=problems_of("How many?"), by="order")
+    with pytest.raises(UserError, match="is it the same benchmark"):
+        import_samples("qwen-math", [path], "b", "r", problems=problems_of("How many men?"))
+
+
+def test_a_prompt_that_holds_the_question_is_matched_to_the_longest(tmp_path):
+    row = {"doc_id": 0, "target": "5", "arguments": [["Be brief. How many men? Think.", {}]], "resps": [["x"]]}
+    path = lines(tmp_path / "a.jsonl", row)
+    table, _ = import_samples("lm-eval", [path], "b", "r", problems=problems_of("How many", "How many men?"))
+    assert columns(table, "problem_id", "gold") == [("p1", "1")]
+
+
+def test_lighteval_with_columns_that_were_written_as_text(tmp_path):
+    old = {"full_prompt": "Q", "gold": "['7']", "predictions": "['it\\'s 7', '[8]']", "cont_tokens": "[[1, 2], [3]]"}
+    pq.write_table(pa.Table.from_pylist([old]), tmp_path / "old.parquet")
+    table, _ = import_samples("lighteval", [tmp_path / "old.parquet"], "b", "r")
+    assert columns(table, "problem_id", "repeat", "completion", "gold", "completion_tokens") == [
+        ("0", 0, "it's 7", "7", 2),
+        ("0", 1, "[8]", "7", 1),
+    ]
+
+
+def test_lighteval_details_as_documented(tmp_path):
+    # The fields of Doc and ModelResponse, https://github.com/huggingface/lighteval
+    doc = {
+        "query": "Q", "choices": ["6", "7"], "gold_index": [1], "id": "0", "original_query": "", "specific": None,
+        "task_name": "gsm8k|0", "instruction": "", "num_samples": 2, "stop_sequences": ["\n"],
+    }  # fmt: skip
+    response = {
+        "input": "<user>Q", "input_tokens": [5], "text": ["x", "y"], "output_tokens": [[1, 2, 3], [4]],
+        "text_post_processed": None, "logprobs": [], "truncated_tokens_count": 0,
+    }  # fmt: skip
+    rows = [{"doc": doc, "metric": {"extractive_match": 0.5}, "model_response": response}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "details_gsm8k_0.parquet")
+    table, _ = import_samples("lighteval", [tmp_path / "details_gsm8k_0.parquet"], "b", "r")
+    assert columns(table, "problem_id", "repeat", "prompt", "completion", "gold", "completion_tokens") == [
+        ("0", 0, "<user>Q", "x", "7", 3),
+        ("0", 1, "<user>Q", "y", "7", 1),
+    ]

@@ -32,6 +32,30 @@ def test_progress_is_one_line_a_step_and_the_output_is_kept(tmp_path: Path, caps
     assert "saved" in (tmp_path / "train.log").read_text()
 
 
+COLLAPSING = """
+import time
+for step in range(30):
+    cut = str(float(step > 15))
+    print({'reward': '0.5', 'completions/mean_length': '31', 'completions/clipped_ratio': cut}, flush=True)
+time.sleep(600 * STOPPED)
+"""
+
+
+def test_a_collapse_is_warned_of_as_it_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    launch.run(trainer(COLLAPSING.replace("STOPPED", "0")), log=tmp_path / "l", steps=30, name="r/x")
+    warnings = [line for line in capsys.readouterr().out.splitlines() if "WARNING" in line]
+    assert warnings == [
+        "WARNING: r/x: length at the cap at step 19: 60% of the completions are cut off at the limit, after 0% at best"
+        "; the mean response has 31 tokens"
+    ]
+
+
+def test_a_collapse_ends_the_run_where_that_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"is collapsing .length at the cap at step 19: .* and was ended"):
+        command = trainer(COLLAPSING.replace("STOPPED", "1"))
+        launch.run(command, log=tmp_path / "l", steps=30, name="r/x", stop_on_collapse=True)
+
+
 @pytest.mark.parametrize("key", ["loss", "reward"])
 def test_a_loss_or_reward_that_is_not_a_number_ends_the_run(tmp_path: Path, key: str) -> None:
     values = {"loss": "0.1", "reward": "0.5", key: "nan"}
@@ -133,3 +157,65 @@ def test_native_files_are_gone_on_from_only_if_their_inputs_are_the_same(tmp_pat
     assert kept.is_dir()
     start_anew_if_changed(tmp_path, {"problems_sha256": "a", "model_sha256": "c"})
     assert not kept.exists()
+
+
+DETACHED = (
+    "import subprocess, sys, time; child = subprocess.Popen(['sleep', '600'], start_new_session=True);"
+    "print(child.pid, flush=True);"
+)
+
+
+def gone(pid: int) -> bool:
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{pid}").exists():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux")
+def test_what_a_trainer_has_detached_ends_with_it(tmp_path: Path) -> None:
+    launch.run(trainer(DETACHED), log=tmp_path / "l", steps=1, name="r")
+    assert gone(int(_read(tmp_path / "l").splitlines()[-1]))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux")
+def test_what_a_trainer_has_detached_ends_when_the_launcher_is_killed(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from recipes.frameworks import launch;"
+        "from recipes.frameworks.adapter import Command;"
+        f"inner = {DETACHED + 'time.sleep(600)'!r};"
+        f"launch.run(Command([sys.executable, '-c', inner]), log=Path({str(tmp_path / 'l')!r}), steps=1, name='r')"
+    )
+    outer = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
+    deadline = time.monotonic() + 30
+    while not (lines := [x for x in _read(tmp_path / "l").splitlines() if x.isdigit()]):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    outer.kill()
+    outer.wait()
+    assert gone(int(lines[0]))
+
+
+def test_a_trainer_that_makes_no_more_steps_is_ended_though_it_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "STEP_SECONDS", 1.0)
+    monkeypatch.setattr(launch, "WATCH_SECONDS", 0.2)
+    step = "print({'loss': '0.1', 'reward': '0.5'}, flush=True);"
+    script = f"import time\n{step}{step}{step}\nwhile True: time.sleep(0.1); print('waiting', flush=True)"
+    with pytest.raises(UserError, match=r"made no step for .* minutes after 3 steps and was ended"):
+        launch.run(trainer(script), log=tmp_path / "l", steps=9, name="r")
+
+
+def test_a_line_that_tells_of_a_failure_ends_the_trainer(tmp_path: Path) -> None:
+    from recipes.frameworks.verl import _step_metrics as of_verl
+
+    script = "import time; print('a reward function failed: ValueError: no', flush=True); time.sleep(600)"
+    with pytest.raises(UserError, match="training r was ended: a reward function failed: ValueError: no"):
+        launch.run(Command([sys.executable, "-c", script], progress=of_verl), log=tmp_path / "l", steps=1, name="r")
+    line = (
+        "(TaskRunnerV1 pid=1) step:7 - critic/score/mean:0.25 - actor/loss:np.float64(-1e-3) - response_length/mean:9.0"
+    )
+    assert of_verl(line) == {"reward": 0.25, "loss": -0.001, "length": 9.0}

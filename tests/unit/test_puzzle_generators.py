@@ -40,7 +40,7 @@ def alike(ours: Counter, theirs: Counter) -> bool:
     return all(abs(a.get(key, 0) - b.get(key, 0)) < 5 * math.sqrt(p * (1 - p) * n) for key, p in pooled.items())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.integers(0, 10**6), st.sampled_from(["train", "test"]), st.sampled_from([[2], [3], [4], [3, 4]]),
     st.integers(10, 99), st.sampled_from(sorted(countdown_problems.WORDINGS)),
@@ -69,7 +69,7 @@ def values(nums: tuple[Fraction, ...]) -> set[Fraction]:
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=3), st.integers(0, 40))
 def test_what_the_countdown_solver_says_is_true(nums, target):
     expression = countdown_problems.solve(nums, target)
@@ -158,7 +158,7 @@ def test_in_a_solution_knights_and_only_they_speak_the_truth(statements):
         assert consistent == (knights in found)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(0, 10**6), st.sampled_from(["train", "test"]), st.lists(st.integers(2, 8), min_size=1, max_size=3),
     st.sampled_from(puzzles.WORDINGS),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from contracts.errors import UserError
 from contracts.run_file import RECIPES, SCALES, load_run, parse_run, read_yaml, run_names, validate
@@ -93,6 +94,50 @@ def test_broken_yaml_is_located(tmp_path: Path) -> None:
 
 
 def test_one_recipe_that_is_no_list_is_answered_with_how_to_write_it() -> None:
-    config = {"scale": "demo", "reproduce": "openr1", "seeds": [0], "results": "r", "work": "w", "data_mirror": None}
+    config = {
+        "scale": "demo",
+        "reproduce": "openr1",
+        "seeds": [0],
+        "results": "r",
+        "work": "w",
+        "data_mirror": None,
+        "stop_on_collapse": False,
+    }
     with pytest.raises(UserError, match=r"reproduce should be all, or a list .*\[openr1\].*not 'openr1'"):
         validate(config, "config", RECIPES.parent / "config" / "config.yaml")
+
+
+def extending(folder: Path, content: dict[str, Any], **own: Any) -> dict[str, Any]:
+    """What a file beside `base.yaml` holds that extends it."""
+    (folder / "base.yaml").write_text(yaml.safe_dump(content))
+    return {"extends": "base", **own}
+
+
+def test_a_run_that_extends_another_states_only_what_differs(content: dict[str, Any], tmp_path: Path) -> None:
+    own = extending(tmp_path, content, title="hotter", demo={"rollout": {"temperature": 1.2}, "checkpoints": [100]})
+    base, run = (parse_run(c, NAME, tmp_path / "own.yaml", "demo") for c in (content, own))
+    assert (run.title, run.rewards, run.framework) == ("hotter", base.rewards, base.framework)
+    assert run.stages[0].rollout == {**base.stages[0].rollout, "temperature": 1.2}
+    assert run.stages[0].checkpoints == (100,) and run.stages[0].optimizer == base.stages[0].optimizer
+
+
+def test_another_framework_takes_over_everything_but_native_settings(content: dict[str, Any], tmp_path: Path) -> None:
+    own = extending(tmp_path, content, framework="verl", full={"rollout": {"engine": None}, "native": {"a": 1}})
+    run = parse_run(own, NAME, tmp_path / "own.yaml", "full")
+    base = parse_run(content, NAME, FILE, "full")
+    assert base.stages[0].native and run.stages[0].native == {"a": 1}
+    assert "engine" in base.stages[0].rollout and "engine" not in run.stages[0].rollout  # null takes a key out
+    assert run.stages[0].batch == base.stages[0].batch and run.evaluation == base.evaluation
+    same = parse_run(extending(tmp_path, content), NAME, tmp_path / "own.yaml", "full")
+    assert same.stages[0].native == base.stages[0].native
+
+
+def test_a_mistake_in_a_run_that_extends_another_is_refused(content: dict[str, Any], tmp_path: Path) -> None:
+    own = extending(tmp_path, content, demo={"rollout": {"temprature": 1.2}})
+    with pytest.raises(UserError, match=r"own\.yaml: unknown key demo\.rollout\.temprature"):
+        parse_run(own, NAME, tmp_path / "own.yaml", "demo")
+    with pytest.raises(UserError, match=r"nothing\.yaml does not exist"):
+        parse_run({"extends": "nothing"}, NAME, tmp_path / "own.yaml", "demo")
+    (tmp_path / "base.yaml").write_text("extends: other")
+    with pytest.raises(UserError, match="extends another run itself"):
+        parse_run({"extends": "base"}, NAME, tmp_path / "own.yaml", "demo")

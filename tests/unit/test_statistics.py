@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval import statistics
 from eval.statistics import avg_at_k, maj_at_k, paired_difference, pass_at_k
 
 
@@ -109,3 +110,21 @@ def test_paired_interval_covers_the_true_difference(problems, repeats):
         )
         hits.append(estimate.low <= 0.2 * (1 - 0.5 / 1.3) <= estimate.high)
     assert 0.93 <= np.mean(hits) <= 0.97
+
+
+def test_independent_difference_is_newcombes():
+    """Newcombe 1998, table II, row (a), method 10: 56/70 less 48/80 is 0.2000 [0.0524, 0.3339]."""
+
+    def wilson(right, n):
+        z, p = 1.959964, right / n
+        middle, half = (
+            (p + z * z / 2 / n) / (1 + z * z / n),
+            z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / 4 / n**2),
+        )
+        return statistics.Estimate(p, middle - half, middle + half)
+
+    found = statistics.independent_difference(wilson(48, 80), wilson(56, 70))
+    assert found == pytest.approx((0.2, 0.0524, 0.3339), abs=1e-4)
+    assert statistics.independent_difference(wilson(56, 70), wilson(48, 80)) == pytest.approx(
+        (-0.2, -0.3339, -0.0524), abs=1e-4
+    )

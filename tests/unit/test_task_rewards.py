@@ -150,7 +150,7 @@ COUNTDOWN = Problem("countdown", "98", '{"nums": [44, 19, 35]}')
 PEOPLE = Problem("knights_knaves", "", '{"names": ["Zoey", "Jack"], "knights": [true, false]}')
 
 
-@settings(max_examples=3000, deadline=500)
+@settings(max_examples=3000)
 @given(HOSTILE)
 @example("<answer>" + "(" * 299 + "</answer>")
 def test_rewards_take_any_text(text):
@@ -160,7 +160,7 @@ def test_rewards_take_any_text(text):
     assert given_people.value in (3.0, -0.5, -1.0, -3.0)
 
 
-@settings(max_examples=500, deadline=500)
+@settings(max_examples=500)
 @given(st.permutations([44, 19, 35]), st.lists(st.sampled_from("+-*/"), min_size=2, max_size=2), st.booleans(), HOSTILE)
 def test_countdown_is_right_when_the_value_is_the_target(numbers, signs, left, before):
     a, b, c = numbers
@@ -170,7 +170,7 @@ def test_countdown_is_right_when_the_value_is_the_target(numbers, signs, left, b
     assert given.value == (1.0 if value == Fraction(98) else 0.1)
 
 
-@settings(max_examples=500, deadline=500)
+@settings(max_examples=500)
 @given(st.booleans(), st.booleans(), st.text(max_size=50).filter(lambda text: "kn" not in text.lower()))
 def test_people_are_right_when_all_are(zoey, jack, between):
     role = {True: "knight", False: "knave"}

@@ -126,7 +126,7 @@ PIECES = [*WORDS.split(" "), "\n", " ", "\x00", "\u202e", "\ud800"]
 LATEX = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 
 
-@settings(max_examples=3000, deadline=500)
+@settings(max_examples=3000)
 @given(LATEX, st.sampled_from(sorted(FALLBACKS)), st.booleans())
 def test_extraction_takes_any_text(text, fallback, several):
     found = extract(text, fallback, several=several)
@@ -136,7 +136,7 @@ def test_extraction_takes_any_text(text, fallback, several):
         assert math_answers.compare_exactly(found.answer, found.answer) is True
 
 
-@settings(max_examples=2000, deadline=500)
+@settings(max_examples=2000)
 @given(LATEX, st.text(alphabet="0123456789abcxyz+-*/^_ ", min_size=1, max_size=20).filter(str.strip), LATEX)
 def test_the_last_complete_box_is_found(before, answer, after):
     after = after.replace("}", "").replace("\\boxed", "").replace("</think>", "").rstrip("\\")
@@ -150,3 +150,56 @@ def test_the_last_complete_box_is_found(before, answer, after):
 def test_grading_takes_any_text(pairs):
     results = grade([Item("math", gold, f"\\boxed{{{text}}}", "stop") for gold, text in pairs], deadline_s=2.0)
     assert all(result.verdict in tables.VERDICTS for result in results)
+
+
+PAYLOADS = [
+    "__import__('os').system('touch {target}')",
+    "open('{target}', 'w').write('x')",
+    "exec(\"open('{target}', 'w')\")",
+    "(lambda: open('{target}', 'w'))()",
+    "[c for c in ().__class__.__base__.__subclasses__()][0]('{target}')",
+    "importlib.import_module('pathlib').Path('{target}').touch()",
+    "\\input{{target}}",
+    "9**9**9**9",
+    "9^{9^{9^{9}}}",
+    "2**(10**12)",
+    "10**10**10 / 10**10**10",
+    "factorial(10**9)",
+]
+HOSTILE = st.lists(st.sampled_from([*PAYLOADS, *PIECES, "+", "1", "knight", "Zoey is a "]), max_size=8).map("".join)
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory):
+    """A file that a payload makes if it is ever run."""
+    file = tmp_path_factory.mktemp("payload") / "made"
+    yield file
+    assert not file.exists()
+
+
+@settings(max_examples=2000, deadline=200)
+@given(HOSTILE)
+def test_payloads_do_not_run_in_verifiers_and_extraction(target, text):
+    text = text.replace("{target}", str(target))
+    countdown.verify(text, [1, 2, 3], 6)
+    knights_knaves.verify(text, ["Zoey"], [True])
+    for fallback in FALLBACKS:
+        answer = extract(f"{text}\n<answer>{text}</answer>", fallback).answer
+        math_answers.compare_exactly("7", answer or text)
+        math_answers.compare_exactly(answer or text, "7")
+    assert not target.exists()
+
+
+@pytest.mark.slow
+@settings(max_examples=10, deadline=None)
+@given(st.lists(HOSTILE, min_size=30, max_size=30))
+def test_payloads_do_not_run_in_the_judges(target, texts):
+    items = [
+        Item(task, "7", f"\\boxed{{{text}}}".replace("{target}", str(target)), "stop", {"nums": [7], "names": ["Zoey"]})
+        for text in texts
+        for task in ("math", "countdown", "knights_knaves")
+    ]
+    for grader in ("math-verify", "qwen-rules"):
+        results = grade(items, deadline_s=0.5, grader=grader)
+        assert all(result.verdict in tables.VERDICTS for result in results)
+    assert not target.exists()

@@ -11,11 +11,22 @@ from typing import Any
 
 import yaml
 
-from contracts.run_file import ROOT
+from contracts.run_file import ROOT, run_names
 
 RUN = "openr1/qwen2.5-math-7b"
 STEPS, CHECKPOINTS = 6, [3, 6]
-PARTS = ("Snakefile", "analysis", "config", "contracts", "envs", "eval", "profiles", "recipes", "workflows")
+PARTS = (
+    "Snakefile",
+    "analysis",
+    "config",
+    "contracts",
+    "envs",
+    "eval",
+    "profiles",
+    "recipes",
+    "results/reference",
+    "workflows",
+)
 
 
 def _edit(file: Path, **changes: Any) -> None:
@@ -38,10 +49,12 @@ def copy(folder: Path) -> Path:
         else:
             shutil.copy(source, folder / part)
     (folder / ".envs").symlink_to(ROOT / ".envs")
-    for file in (folder / "recipes" / "openr1").glob("*.yaml"):
-        if file.stem != RUN.split("/")[1]:
-            file.unlink()
-    _edit(folder / "recipes" / "demo_model" / "demo_model.yaml", training__steps=150, training__warmup_steps=10)
+    for name in run_names():
+        if name != RUN:
+            (folder / "recipes" / f"{name}.yaml").unlink()
+    _edit(
+        folder / "recipes" / "demo_model" / "demo_model.yaml", tasks__arithmetic__steps=150, training__warmup_steps=10
+    )
     _edit(
         folder / "recipes" / f"{RUN}.yaml",
         demo__steps=STEPS,

@@ -6,9 +6,12 @@ import json
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -80,6 +83,13 @@ def test_killed_in_training_and_in_generation_it_finishes_and_repeats_nothing(pr
     assert (project / "results/demo/models/demo/model.safetensors").stat().st_mtime_ns == model_at
 
 
+def test_completions_of_every_step_are_kept_with_their_verdicts(project: Path) -> None:
+    rows = tables.read(project / RUN_FOLDER / "stage-1/rollouts.parquet", tables.ROLLOUT).to_pylist()
+    kept = Counter(row["step"] for row in rows)
+    assert sorted(kept) == list(range(1, miniature.STEPS + 1)) and max(kept.values()) <= tables.ROLLOUTS_PER_STEP
+    assert all(row["problem_id"] and row["prompt"] and row["verdict"] in tables.VERDICTS for row in rows)
+
+
 def test_the_training_log_has_every_step_once(project: Path) -> None:
     log = tables.read(project / RUN_FOLDER / "training_log.parquet", tables.TRAINING_LOG).to_pydict()
     assert log["step"] == list(range(1, miniature.STEPS + 1))
@@ -104,6 +114,42 @@ def test_every_checkpoint_has_every_sample_once_and_is_graded_and_scored(project
         assert sum(row["verdict"] == "correct" for row in graded) == score["n_correct"]
 
 
+def test_the_protocol_is_recorded_with_every_score(project: Path) -> None:
+    record = json.loads((project / RUN_FOLDER / "scores.parquet.provenance.json").read_text())
+    assert len(record["scored"]) == len(BENCHMARKS) * (1 + len(miniature.CHECKPOINTS))
+    for scored in record["scored"]:
+        asked = scored["samples"]
+        expected = {
+            "prompt": "boxed",
+            "chat_template": True,
+            "temperature": 1.0,
+            "top_p": 1.0,
+            "max_tokens": 40,
+            "stop": [],
+        }
+        assert expected.items() <= asked["protocol"].items()
+        assert "boxed" in json.dumps(asked["prompt"]) and len(asked["chat_template_sha256"]) == 64
+        assert asked["repeats"] == REPEATS and asked["seed"]["base"] == 0
+        assert scored["grader"].startswith("math-verify") and scored["fallback"] == "none"
+
+
+def test_graded_again_by_another_grader_beside_the_first(project: Path) -> None:
+    first = project / RUN_FOLDER / "graded/step-0" / f"{BENCHMARKS[0]}.parquet"
+    before = first.read_bytes()
+    status, output = miniature.snakemake(project, "grade", "--config", "grader=strict", "extraction=last-number")
+    assert status == 0 and "rule generate_samples:" not in output, output
+    folder = project / RUN_FOLDER / "regraded/strict+last-number"
+    again = folder / "graded/step-0" / first.name
+    record = json.loads(again.with_name(f"{again.name}.provenance.json").read_text())
+    assert (record["grader"], record["fallback"]) == ("strict", "last-number")
+    kept = ("problem_id", "repeat", "seed", "completion")
+    assert pq.read_table(again).select(kept) == pq.read_table(first).select(kept)
+    assert len(pq.read_table(folder / "scores.parquet")) == len(BENCHMARKS) * (1 + len(miniature.CHECKPOINTS))
+    assert first.read_bytes() == before
+    status, output = miniature.snakemake(project, "grade")
+    assert status == 0 and "Nothing to be done" in output, output
+
+
 def test_a_score_can_be_followed_back_to_its_checkpoint(project: Path) -> None:
     step = miniature.CHECKPOINTS[-1]
     samples = json.loads(
@@ -120,6 +166,44 @@ def test_the_report_is_there_and_asked_again_there_is_nothing_to_do(project: Pat
     assert miniature.RUN in page and "Held-out accuracy" in page
     status, output = miniature.snakemake(project, "reproduce_all")
     assert status == 0 and "Nothing to be done" in output, output
+
+
+def check(project: Path, **sides: object) -> tuple[int, str, dict[str, Any]]:
+    """Exit status and output of `snakemake check`, and the comparison that it wrote last."""
+    status, output = miniature.snakemake(project, "check", "--config", *(f"{k}={v}" for k, v in sides.items()))
+    written = sorted(project.glob("results/demo/check/*/check.json"), key=lambda file: file.stat().st_mtime_ns)
+    return status, output, json.loads(written[-1].read_text()) if written else {}
+
+
+def test_a_checkpoint_against_itself_differs_by_exactly_nothing(project: Path) -> None:
+    stored, last = f"{miniature.RUN}/seed-0/step-{miniature.CHECKPOINTS[-1]}", miniature.CHECKPOINTS[-1]
+    folder = RUN_FOLDER / f"checkpoints/step-{last}"  # a model like one from elsewhere: sampled and graded first
+    status, output, found = check(project, checkpoint=folder, baseline=stored)
+    assert status == 0 and "cannot tell" in output, output
+    assert [line["difference"]["value"] for line in found["lines"]] == [0.0, 0.0, 0.0]
+
+
+def test_check_ends_with_failure_where_a_checkpoint_is_worse_or_the_baseline_has_other_problems(project: Path) -> None:
+    stored = f"{miniature.RUN}/seed-0/step-{miniature.CHECKPOINTS[-1]}"
+    step = project / "worse/step-0"
+    step.mkdir(parents=True)
+    for name in BENCHMARKS:
+        graded = tables.read(
+            project / RUN_FOLDER / f"graded/step-{miniature.CHECKPOINTS[-1]}/{name}.parquet", tables.GRADED
+        )
+        rows = graded.to_pylist()
+        right = [{**row, "verdict": "correct"} for row in rows]
+        tables.write(
+            pa.Table.from_pylist(right, tables.GRADED), tables.GRADED, project / f"better/step-0/{name}.parquet"
+        )
+        wrong = [{**row, "verdict": "wrong"} for row in rows]
+        tables.write(pa.Table.from_pylist(wrong, tables.GRADED), tables.GRADED, step / f"{name}.parquet")
+    status, output, found = check(project, checkpoint="worse", baseline="better")
+    assert status == 1 and found["exit_status"] == 1 and "▼ worse" in output, output
+    status, output, found = check(project, checkpoint=stored, baseline="sober/Qwen2.5-Math-7B")
+    assert status == 1 and found["exit_status"] == 2 and "not comparable" in output, output
+    status, output, _ = check(project, checkpoint=stored, baseline="sober/Qwen2.5Math-7B")
+    assert status == 1 and "sober/Qwen2.5-Math-7B" in output, output
 
 
 def test_another_seed_is_another_run_even_where_a_report_is_there(project: Path) -> None:

@@ -69,6 +69,10 @@ class CpuDevice:
 
     manual_seed_all = manual_seed
 
+    def set_rng_state(self, state: torch.Tensor) -> None:
+        """Restore torch's, as a checkpoint has it."""
+        torch.set_rng_state(state)
+
     def get_device_name(self, *_: Any) -> str:
         """For logs."""
         return "CPU"

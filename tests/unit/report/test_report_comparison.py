@@ -4,9 +4,9 @@ import pytest
 from report_runs import graded_row, make_run
 
 from analysis import comparison
+from analysis.accuracy import run_rows
 from analysis.comparison import Interval, mean_of
 from analysis.headline import headline
-from analysis.tables import accuracy_rows
 
 # Four problems, two repeats. Accuracy per problem: base 0, 0, 1/2, 1/2; after 1, 1/2, 1, 1/2.
 BASE = {"a": "ww", "b": "ww", "c": "cw", "d": "wc"}
@@ -70,7 +70,7 @@ def many(letters: str, count: int = 20) -> dict[str, str]:
 
 def sentence(before: dict[str, str], after: dict[str, str]) -> tuple[str, str]:
     run = make_run(rows(0, before) + rows(10, after))
-    result = headline(run, accuracy_rows(run))
+    result = headline(run, run_rows(run))
     return result.change, result.sentence.replace("\N{NO-BREAK SPACE}", " ")
 
 
@@ -102,7 +102,7 @@ def test_headline_cannot_tell() -> None:
 
 def test_headline_of_a_run_with_only_its_base_model() -> None:
     run = make_run(rows(0, BASE))
-    result = headline(run, accuracy_rows(run))
+    result = headline(run, run_rows(run))
     assert result.change == "nothing to compare"
     assert result.sentence.startswith("Only the base model was evaluated: 25.0")
 
@@ -112,7 +112,7 @@ def test_headline_over_two_benchmarks_names_both() -> None:
     run = make_run(
         rows(0, many("w")) + rows(10, many("cw")) + rows(0, many("cw"), **other) + rows(10, many("cw"), **other)
     )
-    result = headline(run, accuracy_rows(run))
+    result = headline(run, run_rows(run))
     assert result.change == "rose"
     assert "rose by 25.0 points" in result.sentence
     assert result.details[0] == "▲ sums +50.0 [+26.0, +74.0]"

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from synthetic_results import NAMES
 
-from analysis import page, samples
+from analysis import page, reference, samples
 from analysis.display import clipped, visible
 from analysis.report import report
 from analysis.results import load_run
@@ -158,7 +158,7 @@ def check_page(html: str) -> None:
     assert not [name for _, name, _ in outline.attributes if name.startswith("on")]
     for tag, name, value in outline.attributes:
         if name in {"src", "href", "xlink:href", "action", "data", "srcset"}:
-            assert value.startswith(("#", "data:image/png;base64,")), (tag, name, value)
+            assert value.startswith(("#", "data:image/png;base64,", "samples/index.html")), (tag, name, value)
     style = "".join(re.findall(r"<style.*?</style>", html, re.DOTALL))
     assert "@import" not in style and not re.search(r"url\((?!#)", html)
     ids = [value for _, name, value in outline.attributes if name == "id"]
@@ -184,15 +184,15 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     html = report(runs, output, "Two runs", "demo").read_text(encoding="utf-8")
     check_page(html)
     assert html.count('class="headline"') == 2
-    assert html.count("<figure>") == html.count("<svg role=img") == 6
+    assert html.count("<figure>") == html.count("<svg role=img") == 10
     assert "These are demo-scale numbers" in html
-    assert all(f"<b>Figure {number}.</b>" in html for number in range(1, 7))
+    assert all(f"<b>Figure {number}.</b>" in html for number in range(1, 11))
     figures = {path.name for path in (output / "figures").iterdir()}
-    assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 12
+    assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 20
     made = {path.name for path in (output / "tables").iterdir()}
-    assert made == {
-        f"{t}.{s}" for t in ("accuracy", "completed", "verdicts", "patterns") for s in ("csv", "md", "html")
-    }
+    names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "pairs", "bad_cases"}
+    names |= {f"published-{name}" for name in reference.table_names()}
+    assert made == {f"{name}.{form}" for name in names for form in ("csv", "md", "tex", "html")}
     assert json.loads((output / "provenance.json").read_text())["runs"] == NAMES
 
 

@@ -60,6 +60,37 @@ def test_reflection(text: str, matches: int) -> None:
     assert found("reflection", text) == matches
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "matches"),
+    [
+        ("step_by_step_zh", "首先，计算。然后相乘。最后得到答案。", 3),
+        ("step_by_step_zh", "步骤1：加。步骤 2：乘。第三步：完成。", 3),
+        ("step_by_step_zh", "他走了三步，这是一个步骤。", 0),
+        ("reflection_zh", "不对，这个数太大了。让我重新检查一下，再试一次。", 4),
+        ("reflection_zh", "换个思路，再想想。", 2),
+        ("reflection_zh", "不对称的图形；相对大小", 0),
+        ("reflection", "重新检查 recheck", 1),
+    ],
+)
+def test_chinese_lists(name: str, text: str, matches: int) -> None:
+    assert found(name, text) == matches
+
+
+@given(st.lists(st.sampled_from(["首先", "最后", "再试一次", "recheck", "Finally", "数"]), max_size=8))
+def test_the_two_languages_are_counted_apart(words: list[str]) -> None:
+    text = "；".join(words)
+    expected = {"step_by_step": ["Finally"], "step_by_step_zh": ["首先", "最后"], "reflection_zh": ["再试一次"]}
+    for name, keywords in expected.items():
+        assert found(name, text) == sum(word in keywords for word in words)
+
+
+@given(st.text(), st.text())
+def test_counts_of_separate_lines_add_up(first: str, second: str) -> None:
+    one, two = (text.encode("utf-8", "replace").decode().replace("\r", "") for text in (first, second))
+    for name in LISTS:
+        assert found(name, f"{one}\n§\n{two}") == found(name, one + "\n") + found(name, "\n" + two)
+
+
 def test_every_keyword_of_the_report_is_found_by_its_own_list() -> None:
     assert [found("reflection", entry.keyword) for entry in LISTS["reflection"].entries] == [1] * 13
     printed = {keyword.strip() for keyword in LISTS["reflection"].listed.split(",")}

@@ -1,6 +1,7 @@
 """Tables: numbers by hand, and their three written forms."""
 
 import math
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_runs import graded_row, make_run
 
-from analysis import reference, tables
+from analysis import reference, tables, written
+from analysis.accuracy import run_rows
+from analysis.results import BENCHMARKS
 from contracts.errors import UserError
 
 # base: 1 of 4 right, 1 cut off; after: 2 of 4 right, 2 cut off and none of those right
@@ -44,21 +47,45 @@ def test_verdicts_add_up() -> None:
     assert shown.iloc[1].tolist()[2:] == ["step 10", "2", "0", "0", "2", "0", "0", "4"]
 
 
-def test_accuracy_table_has_an_interval_in_every_cell_and_a_difference_in_all_but_the_base() -> None:
-    table = tables.accuracy_table(tables.accuracy_rows(make_run(GRADED)))
+def test_every_cell_has_an_interval_and_all_but_the_first_row_a_difference() -> None:
+    rows = run_rows(make_run(GRADED))
+    table, differences = tables.accuracy_table(rows), tables.differences_table(rows)
     base, last = table.shown.iloc[0], table.shown.iloc[1]
     assert base["checkpoint"] == "base model"
     assert base["sums (%)"].startswith("25.0 [") and last["sums (%)"].startswith("50.0 [")
-    assert base["sums: difference to base (points)"] == "–"
+    assert last["sums (%)"].endswith("] ≈") and base["sums (%)"].endswith("]")
     # differences 0, 1, 0, 0: .25 ± 3.1824 × .25, and no difference is above 1
-    assert last["sums: difference to base (points)"] == "+25.0 [−54.6, +100.0] ≈"
+    assert differences.shown["sums (points)"].tolist() == ["+25.0 [−54.6, +100.0] ≈"]
     assert table.data.loc[1, "sums_difference"] == 0.25
     assert math.isnan(table.data.loc[0, "sums_difference"])
 
 
+def checkpoints(*shares: int) -> list[dict[str, object]]:
+    """One checkpoint for each number of problems, of 20, that it answers right."""
+    return [
+        graded_row(10 * i, f"p{j:02}", 0, "correct" if j < right else "wrong")
+        for i, right in enumerate(shares)
+        for j in range(20)
+    ]
+
+
+def test_marks_say_what_changed_against_the_base_model_and_against_the_row_above() -> None:
+    marks = [row.cells["sums"].marks for row in run_rows(make_run(checkpoints(2, 12, 13, 3)))]
+    assert marks == ["", "▲↑", "▲", "≈↓"]
+
+
+@pytest.mark.parametrize(("shares", "best"), [((2, 12, 4), [1]), ((2, 12, 13), []), ((12, 2, 3), [0]), ((5,), [])])
+def test_the_best_row_is_bold_only_if_it_is_beyond_noise_above_every_other(shares, best) -> None:
+    rows = run_rows(make_run(checkpoints(*shares)))
+    assert [i for i, row in enumerate(rows) if row.best] == best
+    table = tables.accuracy_table(rows)
+    assert written.markdown(table.shown, table.bold).count("**step 10**") == (1 in best)
+    assert written.latex(table.shown, table.bold).count(r"\textbf{step 10}") == (1 in best)
+
+
 def test_one_benchmark_has_no_average_and_two_have() -> None:
-    one = tables.accuracy_rows(make_run(GRADED))
-    two = tables.accuracy_rows(make_run(GRADED + [row | {"benchmark": "words"} for row in GRADED]))
+    one = run_rows(make_run(GRADED))
+    two = run_rows(make_run(GRADED + [row | {"benchmark": "words"} for row in GRADED]))
     assert list(one[0].cells) == ["sums"]
     assert list(two[0].cells) == ["sums", "words", "average"]
     assert two[1].cells["average"].accuracy.value == pytest.approx(0.5)
@@ -68,46 +95,89 @@ def test_one_benchmark_has_no_average_and_two_have() -> None:
     ("value", "text"), [(0.1234, "+12.3"), (-0.1234, "−12.3"), (0.0, "0.0"), (-0.0001, "0.0"), (1.0, "+100.0")]
 )
 def test_points(value: float, text: str) -> None:
-    assert tables.points(value) == text
+    assert written.points(value) == text
 
 
 def test_percent() -> None:
-    assert (tables.percent(0.12345), tables.percent(float("nan"))) == ("12.3", "–")
+    assert (written.percent(0.12345), written.percent(float("nan"))) == ("12.3", "–")
 
 
 @given(st.lists(st.lists(st.text(max_size=20), min_size=2, max_size=2), min_size=1, max_size=4))
 def test_markdown_keeps_its_shape_whatever_is_in_the_cells(cells: list[list[str]]) -> None:
-    lines = tables.markdown(pd.DataFrame(cells, columns=["a", "b"])).splitlines()
+    lines = written.markdown(pd.DataFrame(cells, columns=["a", "b"])).splitlines()
     assert len(lines) == len(cells) + 2
     assert all(line.replace("\\|", "").count("|") == 3 for line in lines)
 
 
 def test_written_forms_agree(tmp_path: Path) -> None:
-    table = tables.accuracy_table(tables.accuracy_rows(make_run(GRADED)))
-    tables.write(table, tmp_path)
+    table = tables.accuracy_table(run_rows(make_run(GRADED)))
+    written.write(table, tmp_path)
     csv = pd.read_csv(tmp_path / "accuracy.csv")
     assert csv["sums"].tolist() == [0.25, 0.5]
     cell = table.shown.loc[1, "sums (%)"]
     assert cell in (tmp_path / "accuracy.md").read_text() and cell in (tmp_path / "accuracy.html").read_text()
 
 
-def test_published_figures_with_their_source() -> None:
-    rows = reference.published("openr1")
-    assert rows["step"].tolist() == [0, 100, 200, 300, 400]
-    assert rows.loc[1, "math500"] == pytest.approx(0.744)
-    assert rows["average_as_printed"].tolist() == pytest.approx([0.337, 0.512, 0.514, 0.519, 0.482])
-    assert "mp.weixin.qq.com" in reference.source()
+def printed() -> pd.DataFrame:
+    """The report's tables as they are printed there."""
+    lines = Path(__file__).with_name("printed_tables.md").read_text(encoding="utf-8").splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return pd.DataFrame(cells[2:], columns=cells[0])
+
+
+@pytest.mark.parametrize(("name", "count"), [("3.2.1(1)", 11), ("3.2.2(1)", 5), ("3.2.2(2)", 5)])
+def test_the_published_tables_are_made_again_cell_by_cell(name: str, count: int) -> None:
+    there = printed()
+    expected = there[there["table"] == name].drop(columns="table")
+    made = reference.as_printed(name)
+    assert made.to_numpy().tolist() == expected.to_numpy().tolist()
+    assert made.shape == (count, 8)
+    written_again = written.markdown(made).splitlines()[2:]
+    assert written_again == ["| " + " | ".join(row) + " |" for row in expected.to_numpy().tolist()]
 
 
 def test_the_published_averages_are_the_means_of_their_rows() -> None:
-    for recipe in ("simplerl", "openr1", "openr1-distill"):
-        rows = reference.published(recipe)
-        means = rows[list(reference.BENCHMARKS)].mean(axis=1)
-        assert (means - rows["average_as_printed"]).abs().max() < 0.0006
+    for name in reference.table_names():
+        rows = reference.published(name)
+        means = rows[list(BENCHMARKS)].mean(axis=1)
+        assert (means - rows["average_as_printed"]).abs().max() < 0.00051
 
 
-def test_recipe_without_published_figures() -> None:
-    with pytest.raises(
-        UserError, match="published figures of maze, but has only those of openr1, openr1-distill, simplerl"
-    ):
-        reference.published("maze")
+def test_every_published_percentage_is_a_whole_number_of_problems() -> None:
+    for name in reference.table_names():
+        for row in reference.published(name).to_dict("records"):
+            for benchmark, of in reference.problems().items():
+                assert 0 <= reference.solved(row[benchmark], of) <= of
+    with pytest.raises(UserError, match=r"a printed 13\.4 % should be a share of 30 problems, but 4 of them are 13\.3"):
+        reference.solved(0.134, 30)
+
+
+def test_published_rows_have_intervals_from_n_and_k_alone() -> None:
+    first, second, *_ = reference.rows("3.2.1(1)")
+    base = first.cells["aime24"].accuracy  # 4 of 30; Wilson's interval with Student's t in place of z
+    assert (base.value, round(base.low, 3), round(base.high, 3)) == (0.133, 0.05, 0.309)
+    assert second.cells["gsm8k"].marks == "▲↑" and second.cells["aime24"].marks == "≈"
+
+
+def test_what_the_published_tables_show_is_said_in_numbers() -> None:
+    sentences = reference.what_it_shows(reference.table_names())
+    assert sentences[0].startswith(
+        "Table 3.2.1(1): PPO-step160 is above Qwen2.5-Math-7B-Base on average (+19.5 points, 95 % interval +14.0 to"
+    )
+    assert "GRPO-step400 is not distinguishable from DeepSeek-Distill-Qwen-7B-Instruct" in sentences[2]
+    assert "2 of 18 on aime24 (n = 30), 1 of 18 on amc23 (n = 40)" in sentences[3]
+    assert sentences[4].startswith("With 30 problems answered once, aime24 can tell 15/30 only from 23/30 or more")
+    assert sentences[5].startswith("With 40 problems answered once, amc23 can tell 20/40 only from 29/40 or more")
+    assert "mp.weixin.qq.com" in reference.source()
+
+
+def test_a_table_that_was_not_published() -> None:
+    with pytest.raises(UserError, match=r"should have a table 9.9, but has only 3.2.1\(1\), 3.2.2\(1\)"):
+        reference.published("9.9")
+
+
+@given(st.text(max_size=40))
+def test_latex_of_any_text_has_no_live_characters(text: str) -> None:
+    shown = written.latex_text(text)
+    plain = re.sub(r"\\(?:text[a-z]+\{\}|[a-z]+\b|[{}$&#%_])|\$\\?[a-z-]+\$", "", shown)
+    assert not set(plain) & set("\\{}$&#%_^~\n")

@@ -1,0 +1,188 @@
+"""Equations between numbers in a text that do not hold, found by parsing: nothing in the text is ever run.
+
+`3 \\times 4 = 12` and `10/4 = 2.5 = 5/2` are checked; `x + 3 = 7` is not, nor is anything next to a letter, a power, a
+percent sign or a command whose meaning is not known. What cannot be read for certain is left alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+TOKEN = re.compile(
+    r"""(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?)
+      | (?P<fraction>\\[dt]?frac\s*\{\s*(?P<above>\d+)\s*\}\s*\{\s*(?P<below>\d+)\s*\})
+      | (?P<operator>\\times|\\cdot|\\div|[-+*/×·÷−–]) | (?P<equals>=) | (?P<open>\() | (?P<close>\))
+      | (?P<skip>[ \t]+|\\[,;!]|\$|\\(?:left|right)(?![a-zA-Z]))
+      | (?P<soft>\n|[.,](?!\d)|[;:?'"<>]|\\[()\[\]]|\\\\|\\(?:quad|text|boxed|implies|Rightarrow|approx)(?![a-zA-Z])|&)
+      | (?P<word>[^\W\d_]{2,}) | (?P<hard>.)""",
+    re.VERBOSE,
+)
+OPERATORS = {"\\times": "*", "×": "*", "\\cdot": "*", "·": "*", "\\div": "/", "÷": "/", "−": "-", "–": "-"}
+FUNCTIONS = {"sin", "cos", "tan", "cot", "sec", "log", "ln", "sqrt", "exp", "mod", "gcd", "lcm", "frac", "div"}
+MOST_TOKENS = 200  # of one chain of equations; longer ones are left alone
+ROUNDED_PLACES = 3  # digits after the point from which a number is taken for rounded
+MOST_DIGITS = 60  # of a number on the way, so that no product of products takes long
+
+
+@dataclass(frozen=True)
+class Slip:
+    """One equation that does not hold, as it stands in the text."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str  # number, operator, open, close, equals
+    text: str
+    value: Fraction
+    places: int  # digits after the point; -1 for what is exact
+    start: int
+    end: int
+
+
+class _Unreadable(Exception):
+    pass
+
+
+def _chains(text: str) -> Iterator[tuple[list[_Token], bool, bool]]:
+    """Runs of arithmetic tokens, and whether what stands left and right of each is known not to belong to it."""
+    run: list[_Token] = []
+    left, spaced = True, True
+    for found in TOKEN.finditer(text):
+        kind = found.lastgroup or ""
+        if kind in ("above", "below"):
+            kind = "fraction"
+        word, start, end = found[0], found.start(), found.end()
+        if kind == "skip":
+            spaced = True
+            continue
+        if kind in ("number", "fraction", "operator", "equals", "open", "close"):
+            value, places = Fraction(0), -1
+            if kind == "number":
+                digits = word.replace(",", "")
+                if len(digits) > MOST_DIGITS:
+                    kind = "unreadable"
+                else:
+                    value, places = Fraction(digits), len(digits.partition(".")[2])
+            elif kind == "fraction":
+                if int(found["below"][:MOST_DIGITS]) == 0 or len(word) > MOST_DIGITS:
+                    kind = "unreadable"
+                else:
+                    value, kind = Fraction(int(found["above"]), int(found["below"])), "number"
+            elif kind == "operator":
+                word = OPERATORS.get(word, word)
+            run.append(_Token(kind, word, value, places, start, end))
+        else:
+            clear = kind == "soft" or (kind == "word" and word.lower() not in FUNCTIONS)
+            if run:
+                yield run, left, clear and (kind == "soft" or spaced)
+            run, left = [], clear
+        if kind == "word" and text[end : end + 1].isdigit():
+            left = False  # as in "x12": a name and no number
+        spaced = False
+    if run:
+        yield run, left, True
+
+
+def _value(tokens: list[_Token]) -> tuple[Fraction, int, int]:
+    """Value, digits after the point of a lone number (else -1), and how many operations, by recursive descent."""
+    place, operations = 0, 0
+
+    def peek() -> str:
+        token = tokens[place] if place < len(tokens) else None
+        return "" if token is None else token.text if token.kind == "operator" else token.kind
+
+    def factor() -> Fraction:
+        nonlocal place
+        if peek() in ("-", "+"):
+            place += 1
+            return -factor() if tokens[place - 1].text == "-" else factor()
+        if peek() == "number":
+            place += 1
+            return tokens[place - 1].value
+        if peek() == "open":
+            place += 1
+            inner = total()
+            if peek() != "close":
+                raise _Unreadable
+            place += 1
+            return inner
+        raise _Unreadable
+
+    def product() -> Fraction:
+        nonlocal place, operations
+        value = factor()
+        while peek() in ("*", "/", "open"):
+            operator = peek()
+            place += operator != "open"  # 2(3) is a product
+            operations += 1
+            other = factor()
+            if operator == "/" and other == 0:
+                raise _Unreadable
+            value = value / other if operator == "/" else value * other
+            if max(abs(value.numerator), value.denominator) > 10**MOST_DIGITS:
+                raise _Unreadable
+        return value
+
+    def total() -> Fraction:
+        nonlocal place, operations
+        value = product()
+        while peek() in ("+", "-"):
+            sign = 1 if peek() == "+" else -1
+            place += 1
+            operations += 1
+            value += sign * product()
+        return value
+
+    result = total()
+    if place != len(tokens):
+        raise _Unreadable
+    return result, tokens[0].places if len(tokens) == 1 else -1, operations
+
+
+def _holds(first: tuple[Fraction, int, int], second: tuple[Fraction, int, int], rounded: bool) -> bool:
+    """Equal, or equal but for rounding: in the last digit that a lone decimal shows, or of long decimals on the way."""
+    off = abs(first[0] - second[0])
+    if rounded and off <= abs(second[0]) / 1000:
+        return True
+    places = [side[1] for side in (first, second) if side[1] > 0]
+    return off == 0 or (bool(places) and off < Fraction(1, 10 ** min(places)))
+
+
+def slips(text: str) -> list[Slip]:
+    """The equations between numbers in a text that do not hold, in their order."""
+    found = []
+    for run, left, right in _chains(text):
+        if len(run) > MOST_TOKENS or not any(token.kind == "equals" for token in run):
+            continue
+        sides: list[list[_Token]] = [[]]
+        for token in run:
+            if token.kind == "equals":
+                sides.append([])
+            else:
+                sides[-1].append(token)
+        values: list[tuple[Fraction, int, int] | None] = []
+        for number, side in enumerate(sides):
+            readable = bool(side) and (number > 0 or left) and (number < len(sides) - 1 or right)
+            # What begins with a sign may go on from a term that was not read.
+            readable = readable and not (number == 0 and side[0].kind == "operator")
+            try:
+                values.append(_value(side) if readable else None)
+            except (_Unreadable, RecursionError):
+                values.append(None)
+        if "remainder" in text[run[-1].end : run[-1].end + 40].lower():
+            continue  # a division with remainder, whose quotient alone stands in the equation
+        for number, (first, second) in enumerate(itertools.pairwise(values)):
+            rounded = any(token.places >= ROUNDED_PLACES for token in sides[number] + sides[number + 1])
+            if first is None or second is None or not first[2] + second[2] or _holds(first, second, rounded):
+                continue
+            start, end = sides[number][0].start, sides[number + 1][-1].end
+            found.append(Slip(text[start:end], start, end))
+    return found

@@ -1,0 +1,138 @@
+"""What is compared: graded samples of one checkpoint, by benchmark, and whether two of them can be compared at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from contracts.errors import UserError
+from eval.score import check_complete, read_graded
+
+# What may differ if the user says so; items never may.
+ACCEPTABLE = ("prompt", "protocol", "grader")
+RECORDED = ("protocol", "task_sha256", "fallback")  # keys of a record beside the graded samples or the samples
+
+
+@dataclass(frozen=True)
+class Side:
+    """The graded samples of one checkpoint: a table by benchmark, and the record beside it ({} where there is none)."""
+
+    name: str
+    tables: dict[str, pd.DataFrame]
+    records: dict[str, dict[str, Any]]
+    refused: dict[str, str]  # benchmarks whose samples are incomplete, and why
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """What is known of how a table was made: the record beside it, and that of the samples that it grades."""
+    found: dict[str, Any] = {}
+    for table in (path.parents[2] / "samples" / path.parent.name / path.name, path):
+        record = table.with_name(f"{table.name}.provenance.json")
+        if record.is_file():
+            found |= json.loads(record.read_text(encoding="utf-8"))
+    return {key: found[key] for key in RECORDED if key in found}
+
+
+def read(place: Path, name: str | None = None) -> Side:
+    """Graded samples from a file, a folder of <benchmark>.parquet, or one with step-<n> (of which the last is taken).
+
+    Raises:
+        UserError: there are no graded samples.
+    """
+    files = [place] if place.is_file() else sorted(place.glob("*.parquet"))
+    if not files:
+        steps = sorted(place.glob("step-*/"), key=lambda folder: int(folder.name.rpartition("-")[2]))
+        files = sorted(steps[-1].glob("*.parquet")) if steps else []
+    if not files:
+        raise UserError(
+            f"{place} should hold graded samples, <benchmark>.parquet, but holds none; run eval.grade first"
+        )
+    tables, records, refused = {}, {}, {}
+    for path in files:
+        graded = read_graded(path).sort_values(["problem_id", "repeat"], ignore_index=True)
+        benchmark = str(graded["benchmark"].iloc[0]) if len(graded) else path.stem
+        if benchmark in tables:
+            raise UserError(f"{place} should hold each benchmark once, but {path.name} is {benchmark} again")
+        try:
+            check_complete(graded, str(path))
+        except UserError as error:
+            refused[benchmark] = f"incomplete samples: {error}"
+        tables[benchmark], records[benchmark] = graded, _record(path)
+    return Side(name or str(place), tables, records, refused)
+
+
+def by_problem(graded: pd.DataFrame, values: pd.Series) -> npt.NDArray[Any]:
+    """A column's values as (problems, repeats), problems in the order of their ids."""
+    return values.to_numpy().reshape(graded["problem_id"].nunique(), -1)
+
+
+def correct(graded: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Whether each completion was right, (problems, repeats); what could not be graded earns nothing."""
+    return by_problem(graded, graded["verdict"].eq("correct"))
+
+
+def _differs(first: pd.DataFrame, second: pd.DataFrame, column: str) -> int:
+    """Problems of which both sides know a column and give other values."""
+    one, two = (side.groupby("problem_id")[column].first() for side in (first, second))
+    both = one.notna() & two.notna()
+    return int((one[both] != two[both]).sum())
+
+
+def obstacles(checkpoint: Side, baseline: Side, benchmark: str, accepted: Collection[str] = ()) -> list[str]:
+    """Why two checkpoints cannot be compared on a benchmark: each reason in words; none if they can.
+
+    What is not known on both sides (prompts of imported generations) is no obstacle; see `unknown`.
+    """
+    reasons = [side.refused[benchmark] for side in (checkpoint, baseline) if benchmark in side.refused]
+    for side in (checkpoint, baseline):
+        if benchmark not in side.tables:
+            reasons.append(f"no samples of {side.name}")
+    if reasons:
+        return reasons
+    first, second = baseline.tables[benchmark], checkpoint.tables[benchmark]
+    problems = [set(first["problem_id"]), set(second["problem_id"])]
+    if problems[0] != problems[1]:
+        return [f"different problems: {len(problems[0] - problems[1])} only of the baseline, "
+                f"{len(problems[1] - problems[0])} only of the checkpoint"]  # fmt: skip
+    if count := _differs(first, second, "gold"):
+        reasons.append(f"different gold answers of {count} problems")
+    if "prompt" not in accepted and (count := _differs(first, second, "prompt")):
+        reasons.append(f"different prompts on {count} problems")
+    for column in ("protocol", "grader"):
+        values = [", ".join(sorted(side[column].dropna().unique())) for side in (first, second)]
+        if column not in accepted and values[0] != values[1]:
+            reasons.append(f"different {column}: {values[0] or 'none'} and {values[1] or 'none'}")
+    one, two = baseline.records[benchmark], checkpoint.records[benchmark]
+    words = {"protocol": "protocol settings", "task_sha256": "benchmark data", "fallback": "ways of reading the answer"}
+    for key in RECORDED:
+        if key in one and key in two and one[key] != two[key] and key not in accepted:
+            if key == "fallback" and "grader" in accepted:
+                continue
+            reasons.append(f"different {words[key]}{_fields(one[key], two[key])}")
+    return list(dict.fromkeys(reasons))
+
+
+def _fields(one: Any, two: Any) -> str:
+    if not (isinstance(one, dict) and isinstance(two, dict)):
+        return ""
+    keys = [key for key in {**one, **two} if one.get(key) != two.get(key)]
+    return ": " + ", ".join(f"{key} {one.get(key)} and {two.get(key)}" for key in keys)
+
+
+def unknown(checkpoint: Side, baseline: Side, benchmarks: Iterable[str]) -> list[str]:
+    """What could not be checked because a side does not know it, and on which benchmarks."""
+    found: dict[str, list[str]] = {}
+    for benchmark in benchmarks:
+        for side in (checkpoint, baseline):
+            if side.tables[benchmark]["prompt"].isna().any():
+                found.setdefault(f"prompts of {side.name}", []).append(benchmark)
+            if "task_sha256" not in side.records[benchmark]:
+                found.setdefault(f"hash of the data of {side.name}", []).append(benchmark)
+    return [f"not recorded, so not compared: {what} on {', '.join(names)}" for what, names in found.items()]

@@ -1,0 +1,72 @@
+"""Generations made elsewhere, matched to the problems of one of our benchmarks: so that our gold answers judge them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from contracts.errors import UserError
+from eval.benchmark import question
+
+WAYS = ("question", "id", "order")
+
+
+def _letters(text: str) -> str:
+    """The text without white space, which harnesses change."""
+    return "".join(text.split())
+
+
+def _by_question(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]]) -> list[int | None]:
+    """The problem with the row's question, else the one with the longest question that the row's text holds."""
+    texts = [_letters(question(problem)) for problem in problems]
+    places = {text: index for index, text in reversed([*enumerate(texts)])}
+    longest_first = sorted(places, key=len, reverse=True)
+    found: dict[str, int | None] = {}
+    for row in rows:
+        asked = _letters(row.get("question") or row.get("prompt") or "")
+        if asked not in found:
+            held = asked if asked in places else next((text for text in longest_first if text in asked), None)
+            found[asked] = None if held is None else places[held]
+    return [found[_letters(row.get("question") or row.get("prompt") or "")] for row in rows]
+
+
+def _by_order(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]]) -> list[int | None]:
+    order = {name: index for index, name in enumerate(dict.fromkeys(row["problem_id"] for row in rows))}
+    if len(order) != len(problems):
+        raise UserError(
+            f"to match by order there should be as many problems as in the benchmark, {len(problems)}, and the "
+            f"generations have {len(order)}; use --match question or id"
+        )
+    return [order[row["problem_id"]] for row in rows]
+
+
+def match(rows: Sequence[dict[str, Any]], table: pa.Table, by: str) -> list[dict[str, Any]]:
+    """Rows with the problem_id and the gold answer of our benchmark in place of their own.
+
+    Args:
+        rows: as eval.importers.formats gives them.
+        table: the benchmark's problems (PROBLEM).
+        by: one of WAYS: `question` (its text, or a prompt that holds it), `id`, or `order` (of first appearance).
+
+    Raises:
+        UserError: a row fits no problem.
+    """
+    problems = table.to_pylist()
+    if by == "id":
+        ids = {problem["problem_id"]: index for index, problem in enumerate(problems)}
+        places = [ids.get(row["problem_id"]) for row in rows]
+    else:
+        places = (_by_question if by == "question" else _by_order)(rows, problems)
+    lost = [row["problem_id"] for row, place in zip(rows, places, strict=True) if place is None]
+    if lost:
+        raise UserError(
+            f"{len(lost)} of {len(rows)} generations fit no problem of the benchmark by {by}, the first is that of "
+            f"{lost[0]}; is it the same benchmark? Else try --match {' or '.join(way for way in WAYS if way != by)}"
+        )
+    return [
+        {**row, "problem_id": problems[place]["problem_id"], "gold": problems[place]["answer"]}
+        for row, place in zip(rows, places, strict=True)
+        if place is not None
+    ]

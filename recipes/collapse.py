@@ -1,0 +1,155 @@
+"""Signs that a training run is collapsing, from its log alone: what, since which step, and the evidence.
+
+`signs` reads a whole log; `Watch` reads the same log step by step while training. Both give the same signs.
+
+A sign is judged on means over WINDOW steps, so that one bad batch is none, and against the run's own best window so
+far, so that a run that begins badly (a base model that never stops, or never keeps the format) is not
+taken for one that goes bad. The numbers in the evidence are these means.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+WINDOW = 5  # steps
+RISE = 0.25  # of a share of completions above its lowest window
+CUT = 0.5  # share of completions cut off at the limit, from which length has run to the cap
+CAP = 0.9  # of the response limit: a mean length above it has run to the cap, where the truncated share is not reported
+SILENT = 0.95  # share of groups without a signal
+SOLVED = 0.95  # accuracy above which a lack of signal is success
+KL, KL_TIMES = 1.0, 5.0  # nats per token; and times the mean before
+ENTROPY, ENTROPY_TIMES = 1.0, 3.0  # nats per token; and times the lowest window before
+LOST = 0.5  # of the best window's accuracy
+LOST_FROM = 0.1  # an accuracy below this is none to lose
+
+GRAVE = ("not a number", "length at the cap", "format errors", "accuracy lost", "KL", "entropy")  # worth stopping for
+
+Row = Mapping[str, float | int | None]
+
+
+@dataclass(frozen=True)
+class Sign:
+    """One kind of trouble: the step at which it shows, and the numbers that show it."""
+
+    kind: str
+    step: int
+    evidence: str
+
+    @property
+    def grave(self) -> bool:
+        """Whether the run is better stopped than gone on with."""
+        return self.kind in GRAVE
+
+
+@dataclass
+class _Column:
+    """Mean of a column's last WINDOW values, and the lowest, highest and mean of the windows that end before them."""
+
+    values: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    recent: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))  # means of windows that overlap the last
+    now: float = math.nan
+    lowest: float = math.inf
+    highest: float = -math.inf
+    mean: float = math.nan
+    before: int = 0  # windows that `lowest`, `highest` and `mean` are of
+
+    def add(self, value: float) -> None:
+        self.values.append(value)
+        if len(self.values) < WINDOW:
+            return
+        if len(self.recent) == WINDOW:
+            earlier = self.recent[0]
+            self.lowest, self.highest = min(self.lowest, earlier), max(self.highest, earlier)
+            self.mean = earlier if not self.before else self.mean + (earlier - self.mean) / (self.before + 1)
+            self.before += 1
+        self.now = sum(self.values) / WINDOW
+        self.recent.append(self.now)
+
+
+@dataclass
+class Watch:
+    """Reads a training log row by row.
+
+    Args:
+        cap: the response limit in tokens, if known.
+    """
+
+    cap: float | None = None
+    columns: dict[str, _Column] = field(default_factory=dict)
+    standing: set[str] = field(default_factory=set)  # kinds that were reported and have not gone since
+
+    def add(self, row: Row) -> list[Sign]:
+        """The signs that begin with this row: columns of contracts.tables.TRAINING_LOG, of which any may be missing."""
+        step = int(row.get("step") or 0)
+        found: dict[str, str] = {}
+        strange = [name for name, value in row.items() if isinstance(value, float) and not math.isfinite(value)]
+        if strange:
+            found["not a number"] = f"{', '.join(strange)} is NaN or infinite"
+        for name, value in row.items():
+            if isinstance(value, int | float) and math.isfinite(value):
+                self.columns.setdefault(name, _Column()).add(float(value))
+        found |= self._length() | self._rates() | self._spread()
+        new = [Sign(kind, step, evidence) for kind, evidence in found.items() if kind not in self.standing]
+        self.standing = set(found)
+        return new
+
+    def _column(self, name: str) -> _Column:
+        return self.columns.get(name, _Column())
+
+    def _length(self) -> dict[str, str]:
+        cut, length = self._column("truncated_rate"), self._column("response_length_mean")
+        shown = f"; the mean response has {length.now:.0f} tokens" if length.now == length.now else ""
+        if cut.before:
+            if cut.now >= CUT and cut.now - cut.lowest >= RISE:
+                return {
+                    "length at the cap": f"{cut.now:.0%} of the completions are cut off at the limit, after "
+                    f"{cut.lowest:.0%} at best{shown}"
+                }
+        elif (
+            self.cap and length.before and length.now >= CAP * self.cap > length.now - RISE * self.cap >= length.lowest
+        ):
+            return {
+                "length at the cap": f"the mean response has {length.now:.0f} of at most {self.cap:.0f} tokens, after "
+                f"{length.lowest:.0f}"
+            }
+        return {}
+
+    def _rates(self) -> dict[str, str]:
+        found = {}
+        wrong_form = self._column("format_error_rate")
+        if wrong_form.before and wrong_form.now - wrong_form.lowest >= RISE:
+            found["format errors"] = (
+                f"{wrong_form.now:.0%} of the completions break the format, after {wrong_form.lowest:.0%} at best"
+            )
+        right = self._column("accuracy")
+        if right.before and right.highest >= LOST_FROM and right.now <= LOST * right.highest:
+            found["accuracy lost"] = f"{right.now:.0%} of the answers are right, after {right.highest:.0%} at best"
+        silent = self._column("zero_signal_rate")
+        if silent.now >= SILENT and not right.now >= SOLVED:
+            found["no signal"] = (
+                f"in {silent.now:.0%} of the groups all rewards are equal: nothing is learned from them"
+            )
+        return found
+
+    def _spread(self) -> dict[str, str]:
+        found = {}
+        kl, entropy = self._column("kl"), self._column("entropy")
+        if kl.before and kl.now >= max(KL, KL_TIMES * kl.mean):
+            found["KL"] = f"the KL divergence from the reference is {kl.now:.3g}, after {kl.mean:.3g} on average"
+        if entropy.before and entropy.now >= max(ENTROPY, ENTROPY_TIMES * entropy.lowest):
+            found["entropy"] = f"the entropy is {entropy.now:.3g} nats per token, after {entropy.lowest:.3g}"
+        return found
+
+
+def signs(rows: Iterable[Row], cap: float | None = None) -> list[Sign]:
+    """All signs in a training log, in the order of its steps; a sign that goes and comes back is there twice.
+
+    Args:
+        rows: of one stage, in order; with the columns of contracts.tables.TRAINING_LOG, None where not reported.
+        cap: the response limit in tokens, if known.
+    """
+    watch = Watch(cap)
+    return [sign for row in rows for sign in watch.add(row)]

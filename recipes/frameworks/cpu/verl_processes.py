@@ -1,0 +1,34 @@
+"""How verl's processes start where there is no GPU: the platform of verl_platform.py, and packages imported once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from recipes.frameworks.adapter import Command
+from recipes.frameworks.cpu import forking
+
+ENVIRONMENT = {
+    "VERL_USE_EXTERNAL_MODULES": "recipes.frameworks.cpu.verl_platform",
+    "VERL_PLATFORM": "cpu",
+    "VERL_ENGINE_DEVICE": "cuda",  # which of its engine classes; they do not depend on it otherwise
+    "OMP_NUM_THREADS": "1",
+    "VLLM_CPU_KVCACHE_SPACE": "1",  # GB
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "CUDA_VISIBLE_DEVICES": "0",  # Ray compares it with the GPU that it has in name
+}
+# What verl, transformers and vLLM import, all but Ray and what imports Ray.
+PRELOADED = (
+    "torch", "torch.distributed.fsdp", "torch._dynamo", "transformers", "transformers.modeling_utils",
+    "transformers.models.qwen2.modeling_qwen2", "tensordict", "datasets", "pandas", "hydra", "zmq", "numba", "peft",
+    "aiohttp", "fastapi", "uvicorn", "vllm.v1.engine.async_llm", "vllm.v1.worker.cpu_worker",
+    "vllm.model_executor.models.qwen2", "vllm.entrypoints.openai.api_server",
+)  # fmt: skip
+
+
+def server(scratch: Path, environment: dict[str, str]) -> Command:
+    """What has to run beside verl, so that `scratch/python` is the interpreter of its workers."""
+    scratch.mkdir(exist_ok=True)
+    socket = scratch / "forking"
+    forking.script(socket)
+    return Command([sys.executable, "-m", "recipes.frameworks.cpu.forking", str(socket), *PRELOADED], environment)

@@ -1,0 +1,58 @@
+"""The demo models' tokenizer, of all tasks together, saved and loaded again by the trl environment's transformers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from contracts.run_file import ROOT
+from envs.build import python
+
+PYTHON = python("trl")
+pytestmark = [
+    pytest.mark.contract,
+    pytest.mark.slow,
+    pytest.mark.skipif(not PYTHON.exists(), reason="the trl environment is not built (envs/build.py trl)"),
+]
+
+SCRIPT = """
+import json, sys, tempfile
+import yaml
+from pathlib import Path
+from transformers import AutoTokenizer
+from recipes import prompts
+from recipes.demo_model import build, mixture, tokenizer as demo_tokenizer
+settings = yaml.safe_load(build.SETTINGS.read_text())
+tasks = settings["tasks"]
+rows, phrases = mixture.rows(tasks, 400, 0.5, 0), mixture.phrases(tasks)
+asked = [prompts.load(name) for task in tasks.values() for name in task["prompts"]]
+texts = [f"{row.question} {row.completion}" for row in rows]
+built = demo_tokenizer.build(texts, asked, phrases, settings["vocabulary"])
+rendered = [row.prompt.render(row.question, built) + row.completion for row in rows]
+with tempfile.TemporaryDirectory() as folder:
+    built.save_pretrained(folder)
+    demo_tokenizer.check_reload(Path(folder), [*rendered, *phrases])
+    loaded = AutoTokenizer.from_pretrained(folder)
+print(json.dumps({
+    "ends": [loaded.eos_token, loaded.pad_token],
+    "phrases": [len(loaded(phrase).input_ids) for phrase in phrases],
+    "prompts": {prompt.name: len(loaded(prompt.render("", loaded)).input_ids) for prompt in asked},
+    "longest": max(len(loaded(text).input_ids) for text in rendered),
+    "same": all(loaded(text).input_ids == built(text).input_ids for text in rendered),
+}))
+"""
+
+
+def test_every_text_comes_back_and_fixed_parts_are_one_token_each() -> None:
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [PYTHON, "-c", SCRIPT], capture_output=True, text=True, cwd=ROOT, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["ends"] == ["<|end|>", "<|pad|>"] and found["same"]
+    assert set(found["phrases"]) == {1}
+    assert max(found["prompts"].values()) <= 10, found["prompts"]
+    assert found["longest"] <= 256

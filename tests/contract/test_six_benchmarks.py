@@ -1,0 +1,100 @@
+"""The first problems of all real benchmarks: a tiny model through the real vLLM, graded, scored, and replayed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from contracts import tables
+from envs.build import python
+
+ROOT = Path(__file__).parents[2]
+MIRROR = ROOT / "../shared/data"
+PYTHON = python("eval")
+BENCHMARKS = {"gsm8k": 1319, "math500": 500, "minerva_math": 272, "olympiadbench": 675, "aime24": 30, "amc23": 40}
+FIRST, REPEATS, CONTEXT = 3, 4, 6144
+pytestmark = [
+    pytest.mark.contract,
+    pytest.mark.slow,
+    pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
+    pytest.mark.skipif(not MIRROR.is_dir(), reason="needs the data mirror at ../shared/data"),
+]
+
+
+def run(interpreter, *words):
+    paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    settings = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([interpreter, *map(str, words)], cwd=ROOT, env=settings, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """The benchmarks' first problems, and samples of a model of random letters that sometimes ends with a number."""
+    folder = tmp_path_factory.mktemp("six")
+    run(PYTHON, "tests/contract/make_tiny_model.py", folder / "model", 0, CONTEXT)
+    for name, rows in BENCHMARKS.items():
+        file = folder / "data" / f"{name}.parquet"
+        run(sys.executable, "-m", "recipes.tasks.loading", name, "--output", file, "--mirror", MIRROR)
+        table = tables.read(file, tables.PROBLEM)
+        assert len(table) == rows
+        tables.write(table.slice(0, FIRST), tables.PROBLEM, file)
+    run(
+        PYTHON, "-m", "eval.generate", "--run", "test/tiny/seed-0", "--checkpoint", f"0={folder / 'model'}",
+        "--benchmark", *BENCHMARKS, "--protocol", "qwen-math", "--set", "temperature=1.0", "--set", "max_tokens=300",
+        "--set", f"repeats={REPEATS}", "--data", folder / "data", "--work", folder / "work",
+        "--output", folder / "samples", "--device", "cpu",
+    )  # fmt: skip
+    return folder
+
+
+def test_generated_graded_scored_and_replayed(place):
+    for output in ("graded", "again"):
+        run(
+            PYTHON,
+            "-m",
+            "eval.grade",
+            "--samples",
+            place / "samples",
+            "--data",
+            place / "data",
+            "--output",
+            place / output,
+        )
+    verdicts = []
+    for name in BENCHMARKS:
+        graded = tables.read(place / "graded/step-0" / f"{name}.parquet", tables.GRADED)
+        assert graded == tables.read(place / "again/step-0" / f"{name}.parquet", tables.GRADED)
+        gold = dict(zip(*(tables.read(place / "data" / f"{name}.parquet", tables.PROBLEM)[c].to_pylist()
+                          for c in ("problem_id", "answer")), strict=True))  # fmt: skip
+        for row in graded.to_pylist():
+            assert row["gold"] == gold[row["problem_id"]]
+            assert row["prompt"].startswith("<|im_start|>system\nPlease reason step by step")
+            assert row["finish_reason"] in ("stop", "length")
+            assert row["answer"] is None or row["finish_reason"] == "stop", "a stray number of a cut completion"
+            verdicts.append(row["verdict"])
+    assert len(verdicts) == len(BENCHMARKS) * FIRST * REPEATS
+    assert {"wrong", "no_answer", "truncated"} <= set(verdicts)
+
+    run(sys.executable, "-m", "eval.score", "--graded", place / "graded", "--problems", place / "data",
+        "--output", place / "scores.parquet")  # fmt: skip
+    scores = {row["benchmark"]: row for row in pq.read_table(place / "scores.parquet").to_pylist()}
+    assert {name: (row["n_problems"], row["k_repeats"]) for name, row in scores.items()} == dict.fromkeys(
+        BENCHMARKS, (FIRST, REPEATS)
+    )
+    run(
+        PYTHON, "-m", "eval.lm_eval", "run", "--model", "crosszero-replay",
+        "--tasks", ",".join(f"crosszero_{name}" for name in BENCHMARKS), "--model_args",
+        f"samples={place}/samples/step-0,data={place}/data,protocol=qwen-math,repeats={REPEATS}",
+        "--output_path", place / "results",
+    )  # fmt: skip
+    (results,) = (place / "results").rglob("results_*.json")
+    metrics = json.loads(results.read_text())["results"]
+    for name, row in scores.items():
+        assert metrics[f"crosszero_{name}"]["accuracy,judged"] == pytest.approx(row["avg_at_k"])
+        assert metrics[f"crosszero_{name}"]["truncated,judged"] == pytest.approx(row["n_truncated"] / (FIRST * REPEATS))

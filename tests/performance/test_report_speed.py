@@ -1,0 +1,82 @@
+"""Tables and figures of 10⁴, 10⁵ and 10⁶ synthetic samples: seconds, and the most memory that it takes.
+
+Run with `pytest tests/performance/test_report_speed.py --benchmark-only`. The largest takes about a minute and 500 MB
+of disk. Measured on one core: 25 s and 1.6 GiB for a million (bounds: 60 s and 4 GiB on two cores).
+"""
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from contracts import tables
+from eval import score
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = "synthetic/large/seed-0"
+STEPS, BENCHMARKS, REPEATS = (0, 40, 80, 120, 160), ("gsm8k", "math500"), 10
+PARTS = ("First, add the two numbers. ", "That is too high, let's try again.\n", "2. so 3 + 4 = 7. ", "Then x = 12.\n")
+
+MEASURE = """
+import json, resource, sys, time
+from pathlib import Path
+started = time.perf_counter()
+from analysis.report import report
+from analysis.results import load_run
+runs = [load_run(Path(sys.argv[1]), sys.argv[2])]
+read = time.perf_counter() - started
+report(runs, Path(sys.argv[3]), "speed", "demo")
+seconds, peak = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+print(json.dumps({"seconds": seconds, "reading": read, "GiB": peak}))
+"""
+
+
+def make(folder: Path, samples: int) -> None:
+    """A run of so many samples, their texts about 400 characters long and all different."""
+    rng = np.random.default_rng(0)
+    problems = samples // (len(STEPS) * len(BENCHMARKS) * REPEATS)
+    count = problems * REPEATS
+    problem = np.repeat([f"p{i:06}" for i in range(problems)], REPEATS)
+    for step in STEPS:
+        for name in BENCHMARKS:
+            right = rng.random(count) < 0.3 + step / 400
+            pieces = rng.integers(0, len(PARTS), (count, 16))
+            text = ["".join(PARTS[i] for i in row) + f"\\boxed{{{n}}}" for n, row in enumerate(pieces.tolist())]
+            columns = {
+                "run": [RUN] * count, "step": [step] * count, "benchmark": [name] * count, "problem_id": problem,
+                "repeat": np.tile(np.arange(REPEATS), problems), "seed": np.arange(count), "completion": text,
+                "prompt": [f"What is the answer to problem {p}? Think step by step." for p in problem],
+                "finish_reason": ["stop"] * count, "prompt_tokens": [12] * count, "gold": ["7"] * count,
+                "completion_tokens": pieces.sum(axis=1) * 5, "protocol": ["demo"] * count,
+                "answer": [str(n % 50) for n in range(count)], "grader": ["none"] * count,
+                "verdict": np.where(right, "correct", "wrong"),
+            }  # fmt: skip
+            path = folder / "runs" / RUN / f"graded/step-{step}/{name}.parquet"
+            tables.write(pa.table(columns), tables.GRADED, path)
+    run = folder / "runs" / RUN
+    tables.write(score.score_run(run / "graded"), tables.SCORE, run / "scores.parquet")
+    log = [{"run": RUN, "stage": 1, "step": step, "reward_mean": step / 200} for step in range(1, 161)]
+    tables.write(pa.Table.from_pylist(log, tables.TRAINING_LOG), tables.TRAINING_LOG, run / "training_log.parquet")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("samples", [10_000, 100_000, 1_000_000])
+def test_report(benchmark, tmp_path: Path, samples: int) -> None:
+    make(tmp_path, samples)
+    words = [sys.executable, "-c", MEASURE, str(tmp_path), RUN, str(tmp_path / "report")]
+
+    def once() -> dict[str, float]:
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    measured = benchmark.pedantic(once, rounds=1)
+    benchmark.extra_info |= {name: round(value, 2) for name, value in measured.items()}
+    benchmark.extra_info["GiB of the largest child"] = round(
+        resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20, 2
+    )
+    assert (tmp_path / "report" / "index.html").is_file()

@@ -1,0 +1,42 @@
+"""Bad completions by kind, counted by hand."""
+
+from report_runs import graded_row, make_run
+
+from analysis import bad_cases
+
+TEXTS = {
+    "a": ("wrong", "3 + 4 = 8, so \\boxed{8}"),
+    "b": ("wrong", "3 + 4 = 7, so \\boxed{6}"),
+    "c": ("no_answer", "3 + 4 = 8"),
+    "d": ("truncated", "3 + 4 = 8 and"),
+    "e": ("correct", "3 + 4 = 8, no, 7: \\boxed{7}"),
+    "f": ("format_error", "seven"),
+    "g": ("wrong", "it is \\boxed{9}"),
+}
+ROWS = [graded_row(0, problem, 0, verdict, completion=text) for problem, (verdict, text) in TEXTS.items()]
+
+
+def test_counts_by_hand() -> None:
+    run = make_run(ROWS)
+    counts, examples = bad_cases.count(run)
+    row = counts.iloc[0]
+    assert (row["completions"], row["no_answer"], row["format_error"], row["truncated"]) == (7, 1, 1, 1)
+    assert (row["wrong"], row["read"], row["slip"], row["reasoning"]) == (3, 3, 1, 2)
+    assert {example.kind for example in examples} == set(bad_cases.KINDS)
+    slip = next(example for example in examples if example.kind == "slip")
+    assert (slip.problem_id, slip.evidence) == ("a", "3 + 4 = 8")
+    shown = bad_cases.table([run], counts).shown.iloc[0]
+    assert shown["with an arithmetic slip"] == "1 (33.3 %)" and shown["no answer"] == "1 (14.3 %)"
+
+
+def test_how_many_are_read_is_bounded_and_said(monkeypatch) -> None:
+    monkeypatch.setattr(bad_cases, "READ", 2)
+    counts, _ = bad_cases.count(make_run(ROWS))
+    assert (counts.iloc[0]["wrong"], counts.iloc[0]["read"]) == (3, 2)
+    assert counts.iloc[0]["slip"] + counts.iloc[0]["reasoning"] == 2
+
+
+def test_nothing_bad() -> None:
+    run = make_run([graded_row(0, "a", 0, "correct")])
+    counts, examples = bad_cases.count(run)
+    assert examples == [] and bad_cases.table([run], counts).shown.iloc[0]["wrong reasoning"] == "–"

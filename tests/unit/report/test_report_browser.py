@@ -1,0 +1,122 @@
+"""The sample browser, driven in a real browser: filters, a problem across checkpoints, mathematics, hostile text."""
+
+import html
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from report_runs import graded_row, make_run
+
+from analysis import browser, patterns
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)"),
+]
+HOSTILE = (
+    "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">\u202e\x00 \\frac{"
+)
+MATH = (
+    r"Then \(\frac{1}{2} + \sqrt{x_1^2} \leq 3\) and $$\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}$$"
+    r" cost $5 and \(\foo{1}\)."
+)
+
+
+def rows() -> list[dict[str, object]]:
+    made = []
+    for step in (0, 50, 100):
+        for problem in range(40):
+            for repeat in (0, 1):
+                verdict = "correct" if problem * 5 < step * 2 + repeat else "wrong"
+                text = f"That is too high at step {step}, problem {problem}.\n\\boxed{{{problem}}}"
+                text = {0: HOSTILE, 1: MATH}.get(problem, text)
+                more = {"completion": text, "completion_tokens": 10 + problem, "answer": str(problem)}
+                made.append(graded_row(step, f"p{problem:02}", repeat, verdict, **more))
+    return made
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("browser")
+    browser.PART, usual = 2000, browser.PART  # several parts
+    try:
+        assert browser.write([make_run(rows())], patterns.load_lists(), "A <title>", folder) == 240
+    finally:
+        browser.PART = usual
+    assert len(list(folder.glob("chunk-*.js"))) > 3
+    return folder / "index.html"
+
+
+def dom(page: Path, fragment: str, profile: Path) -> str:
+    """The page's document as the browser has it when it is ready, and no network was asked for anything."""
+    words = [
+        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+        f"--user-data-dir={profile}", "--virtual-time-budget=20000", "--dump-dom", f"file://{page}#{fragment}",
+    ]  # fmt: skip
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    body = done.stdout.partition("<body")[2].partition("<noscript>")[0]
+    assert 'data-ready="yes"' in body, done.stderr[-2000:]
+    return "<body" + body
+
+
+def count(body: str) -> str:
+    found = re.search(r'id="count"[^>]*>([^<]*)<', body)
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    ("fragment", "matches"),
+    [
+        ("", 240),
+        ("verdict=wrong&step=100", sum(1 for r in rows() if r["verdict"] == "wrong" and r["step"] == 100)),
+        ("verdict=not+correct", sum(1 for r in rows() if r["verdict"] != "correct")),
+        ("min=12&max=13&step=0", 4),
+        ("text=PROBLEM+17.", 6),
+        ("text=step+50&step=100", 0),
+        ("benchmark=sums&run=recipe/run/seed-0", 240),
+    ],
+)
+def test_filters(page: Path, tmp_path: Path, fragment: str, matches: int) -> None:
+    body = dom(page, fragment, tmp_path)
+    assert count(body) == f"{matches} of 240 completions"
+    listed = body.partition('<tbody id="list">')[2].partition("</tbody>")[0].count("<tr>")
+    assert listed == min(matches, 50)
+
+
+def test_the_same_problem_across_checkpoints_with_reflection_marked(page: Path, tmp_path: Path) -> None:
+    body = dom(page, "text=problem+17.&step=50&open=first", tmp_path)
+    sides = re.findall(r'<section class="side.*?</section>', body)
+    sides = re.findall(r"<section.*?</section>", body, re.DOTALL)
+    assert [html.unescape(re.sub(r"<[^>]+>", "", s.partition("</h3>")[0])) for s in sides] == [
+        "base model: wrong", "step 50: correct", "step 100: correct",
+    ]  # fmt: skip
+    assert all("<mark>too high</mark>" in side for side in sides)
+    assert all(f"step {step}, problem 17" in side for step, side in zip((0, 50, 100), sides, strict=True))
+    assert 'class="boxed"' in sides[0] and "side chosen" in sides[1]
+    assert "runs/recipe/run/seed-0/graded/step-50/sums.parquet" in sides[1]
+
+
+def test_mathematics_is_rendered_and_what_is_not_understood_is_shown_as_written(page: Path, tmp_path: Path) -> None:
+    side = dom(page, "text=cost&step=0&open=first", tmp_path).partition("<section")[2].partition("</section>")[0]
+    assert "<mfrac><mrow><mn>1</mn></mrow><mrow><mn>2</mn></mrow></mfrac>" in side
+    assert "<msubsup><mi>x</mi><mn>1</mn><mn>2</mn></msubsup>" in side and "<mo>≤</mo>" in side
+    assert side.count("<mtr>") == 2 and 'display="block"' in side
+    assert "cost $5 and" in side and r"<code>\(\foo{1}\)</code>" in side
+
+
+def test_hostile_text_is_shown_and_does_nothing(page: Path, tmp_path: Path) -> None:
+    body = dom(page, "min=10&max=10&open=first", tmp_path)
+    side = body.partition("<section")[2].partition("</section>")[0]
+    assert "&lt;/script&gt;&lt;script&gt;document.title='taken'" in side and "⟨U+202E⟩␀" in side
+    assert "<img" not in body and body.count("<script") == 0
+
+
+def test_whole_problems_are_left_out_where_there_are_too_many(tmp_path: Path) -> None:
+    run = make_run(rows())
+    assert browser.write([run], patterns.load_lists(), "t", tmp_path, most=100) == 96  # 16 problems of six
+    text = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "96 of 240 completions are here" in text

@@ -1,0 +1,56 @@
+"""Generations made elsewhere get the same report: imported, graded, scored and reported, without a training log."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from test_report_page import check_page
+
+from analysis.findings import findings
+from analysis.report import report
+from analysis.results import load_run
+from contracts import tables
+from eval.grading import Item, grade
+from eval.importers.__main__ import import_samples
+from eval.score import score_run
+
+GENERATIONS = Path(__file__).parents[3] / "../shared/data/generations/qwen2.5-math-1.5b-instruct"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not GENERATIONS.is_dir(), reason="needs the data mirror at ../shared/data"),
+]
+RUN = "imported/qwen2.5-math-1.5b-instruct/seed-0"
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    results = tmp_path_factory.mktemp("results") / "full"
+    folder = results / "runs" / RUN
+    for name in ("amc23", "aime24"):
+        samples = import_samples("qwen-math", [GENERATIONS / f"{name}.jsonl"], name, RUN).to_pylist()
+        verdicts = grade([Item("math", row["gold"], row["completion"]) for row in samples])
+        rows = [
+            row | {"answer": given.answer, "verdict": given.verdict, "grader": given.grader}
+            for row, given in zip(samples, verdicts, strict=True)
+        ]
+        path = folder / "graded" / "step-0" / f"{name}.parquet"
+        tables.write(pa.Table.from_pylist(rows, tables.GRADED), tables.GRADED, path)
+    tables.write(score_run(folder / "graded"), tables.SCORE, folder / "scores.parquet")
+    return results
+
+
+def test_imported_generations_are_reported_like_any_others(imported: Path, tmp_path: Path) -> None:
+    run = load_run(imported, RUN)
+    assert not run.trained and run.label(0) == "as imported" and run.benchmarks == ["aime24", "amc23"]
+    html = report([run], tmp_path, "Imported", "full").read_text(encoding="utf-8")
+    check_page(html)
+    assert "These generations were made elsewhere:" in html and "as imported" in html
+    assert "1 run of imported at full scale: 1 checkpoint gave 70 graded completions on 70 problems" in html
+    assert not (tmp_path / "figures" / "reward.svg").exists() and (tmp_path / "figures" / "outcomes.svg").exists()
+    assert (tmp_path / "samples" / "index.html").is_file()
+
+
+def test_what_is_not_known_of_them_is_said(imported: Path) -> None:
+    topics = [(found.topic, found.text) for found in findings(load_run(imported, RUN))]
+    assert ("imported", "these generations were made elsewhere: there is no training log, and no checkpoint") in topics
+    assert any(topic == "truncation" and "not known" in text for topic, text in topics)

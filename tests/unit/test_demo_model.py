@@ -1,0 +1,139 @@
+"""The demo model's traces: right where they should be, wrong where they should be, told in the asked format."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval.grading import Item, grade
+from recipes import prompts, rewards
+from recipes.demo_model import arithmetic_traces, countdown_traces, knights_knaves_traces, mixture
+from recipes.demo_model.training import Example, in_batches_of_similar_length
+from recipes.logicrl.reward import knights_knaves
+from recipes.openr1.reward import TAGS
+from recipes.tasks import arithmetic, countdown_problems, knights_knaves_problems, knights_knaves_puzzles
+from recipes.tasks.countdown import evaluate
+from recipes.tasks.problems import Problem
+from recipes.tinyzero.reward import countdown
+
+SETTINGS = yaml.safe_load(Path(mixture.__file__).with_name("demo_model.yaml").read_text(encoding="utf-8"))
+PROBLEMS = arithmetic_traces.problems(60, 0)
+RIGHT = arithmetic_traces.Habits(right_order=1.0, look_back=0.0, in_words=0.5, format_kept=1.0, slip=0.0)
+LOOKING_BACK = replace(RIGHT, right_order=0.0, look_back=1.0)
+LEFT_TO_RIGHT = replace(RIGHT, right_order=0.0)
+
+
+def verdicts(habits: arithmetic_traces.Habits, prompt: str, seed: int) -> set[str]:
+    rng = random.Random(seed)
+    texts = [arithmetic_traces.completion(p, prompts.load(prompt), habits, rng) for p in PROBLEMS]
+    items = [
+        Item("arithmetic", p.answer or "", text, None, None, "none") for p, text in zip(PROBLEMS, texts, strict=True)
+    ]
+    return {result.verdict for result in grade(items, workers=1)}
+
+
+@given(st.sampled_from(["boxed", "r1-tags"]), st.integers(0, 50))
+def test_each_habit_of_arithmetic_gives_the_verdict_that_it_stands_for(prompt: str, seed: int) -> None:
+    assert verdicts(RIGHT, prompt, seed) == {"correct"}
+    assert verdicts(LOOKING_BACK, prompt, seed) == {"correct"}
+    assert verdicts(LEFT_TO_RIGHT, prompt, seed) == {"wrong"}
+
+
+def test_looking_back_says_so_and_tags_match_the_reward_pattern() -> None:
+    text = arithmetic_traces.completion(PROBLEMS[0], prompts.load("r1-tags"), LOOKING_BACK, random.Random(0))
+    assert arithmetic_traces.LOOK_BACK in text and TAGS.match(text)
+
+
+def judged(reward: rewards.Function, prompt: prompts.Prompt, problem: Problem, completion: str) -> rewards.Reward:
+    """What the recipe's reward gives for a trace."""
+    told = rewards.Problem(problem.task, problem.answer or "", json.dumps(problem.meta))
+    return reward([prompt.assistant + completion], [told])[0]
+
+
+@given(st.lists(st.integers(1, 20), min_size=3, max_size=3))
+def test_every_countdown_result_is_the_value_of_its_expression(numbers: list[int]) -> None:
+    told = list(countdown_traces.lines(numbers))
+    assert len(told) == 9
+    for line in told:
+        for result in line.results:
+            value, used = evaluate(result.expression)
+            assert value == result.value and sorted(used) == sorted(numbers)
+
+
+COUNTDOWN = SETTINGS["tasks"]["countdown"]
+PERSISTENT = replace(countdown_traces.Habits(**COUNTDOWN["habits"] | COUNTDOWN["skill"]), slip=0.0)
+
+
+def test_persistent_countdown_traces_are_right_wherever_division_is_not_needed() -> None:
+    problems = countdown_traces.problems(**COUNTDOWN["problems"], seed=0)[::20]
+    rng, prompt = random.Random(0), prompts.load("tinyzero-base")
+    right = 0
+    for problem in problems:
+        text = countdown_traces.completion(problem, prompt, PERSISTENT, rng)
+        reached = " yes\n" in text
+        assert judged(countdown, prompt, problem, text).verdict == ("correct" if reached else "wrong")
+        right += reached
+    assert right > 0.9 * len(problems)
+    early = replace(PERSISTENT, persistent=0.0)
+    stopped = [countdown_traces.completion(p, prompt, early, rng) for p in problems]
+    given_values = {judged(countdown, prompt, p, text).value for p, text in zip(problems, stopped, strict=True)}
+    assert given_values == {0.1, 1.0}
+    assert max(text.count("\n") for text in stopped) == early.early
+
+
+PUZZLES = SETTINGS["tasks"]["knights_knaves"]
+THOROUGH = replace(knights_knaves_traces.Habits(**PUZZLES["habits"] | PUZZLES["skill"]), slip=0.0)
+
+
+@pytest.mark.parametrize("people", [2, 3])
+def test_thorough_knights_and_knaves_traces_are_right_and_careless_ones_not_always(people: int) -> None:
+    problems = knights_knaves_traces.problems(**PUZZLES["problems"] | {"rows": 100, "people": [people]}, seed=0)
+    rng, prompt = random.Random(0), prompts.load("logicrl-base")
+
+    def values(habits: knights_knaves_traces.Habits) -> set[float | None]:
+        told = [knights_knaves_traces.completion(p, prompt, habits, rng) for p in problems]
+        return {judged(knights_knaves, prompt, p, text).value for p, text in zip(problems, told, strict=True)}
+
+    assert values(THOROUGH) == {3.0}
+    careless = replace(THOROUGH, thorough=0.0)
+    assert values(careless) == {3.0, -0.5}
+    assert values(replace(careless, two=1.0)) == ({3.0} if people == 2 else {3.0, -0.5})
+    assert values(replace(careless, unchecked=1.0)) == {3.0, -0.5}
+    assert values(replace(THOROUGH, format_kept=0.0)) == {-3.0}
+
+
+def test_the_mixture_begins_with_skills_and_holds_every_prompt_and_no_held_out_problem() -> None:
+    tasks = {name: dict(task) for name, task in SETTINGS["tasks"].items()}
+    for name in ("arithmetic", "knights_knaves"):
+        tasks[name]["problems"] = tasks[name]["problems"] | {"rows": 300}
+    rows = mixture.rows(tasks, 600, 0.5, 0)
+    assert {row.prompt.name for row in rows} == {name for task in tasks.values() for name in task["prompts"]}
+    with_answer = ["</think><answer>" in row.completion for row in rows if row.prompt.assistant]
+    assert all(with_answer[: len(with_answer) // 3]) and not all(with_answer)
+    shown = {row.question for row in rows}
+    assert not shown & {p.question for p in arithmetic.generate(300, ["expressions"], "test", 0)}
+    for row in rows:
+        if row.prompt.name.startswith("tinyzero"):
+            target, *numbers = (int(number) for number in re.findall(r"\d+", row.question))
+            assert countdown_problems.split_of(numbers, target) == "train"
+        if row.prompt.name.startswith("logicrl"):
+            assert knights_knaves_problems.split_of(knights_knaves_puzzles.read(row.question)[1]) == "train"
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=200), st.integers(1, 9), st.integers(0, 9))
+def test_batches_of_similar_length_hold_every_example_once_and_near_its_place(
+    lengths: list[int], batch: int, seed: int
+) -> None:
+    examples = [Example([place], [0] * length) for place, length in enumerate(lengths)]
+    batches = in_batches_of_similar_length(examples, batch, seed, window=4)
+    assert sorted(example for rows in batches for example in rows) == sorted(examples)
+    for number, rows in enumerate(batches):
+        assert {example.prompt[0] // (4 * batch) for example in rows} == {number // 4}
