@@ -188,7 +188,7 @@ def test_the_log_has_every_step_once(finished: dict[str, Any]) -> None:
 
 
 def test_vllm_samples_from_the_weights_that_were_trained(finished: dict[str, Any]) -> None:
-    """vllm_kl: mean of log p(trainer) - log p(vLLM) over the sampled tokens; kl: the same of the policy and the base."""
+    """vllm_kl: mean of log p(trainer) - log p(vLLM) over the sampled tokens; kl: of the policy and the base model."""
     for step in ("2", "3"):
         values = finished["logged"][step]
         assert values["kl"] > 0.01, "the policy has hardly moved: stale weights would not show"
