@@ -20,7 +20,7 @@ demo: base
 	@echo "report: $(CURDIR)/results/demo/report/all/index.html"
 
 test: lint
-	@$(PYTHON) envs/build.py trl verl eval
+	@$(PYTHON) envs/build.py trl verl openrlhf eval
 	@$(RUN) python -m pytest $(PYTEST)
 
 lint: base

@@ -159,7 +159,7 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
         title=content["title"],
         framework=content["framework"],
         algorithm=content["algorithm"],
-        prompt=content["prompt"],
+        prompt=values.get("prompt", content["prompt"]),
         reference=content.get("reference"),
         rewards=tuple(content["rewards"]),
         model=values["model"],

@@ -114,6 +114,13 @@ def build(name: str, device: str) -> Path:
         run([installer, "venv", "--quiet", "--seed", "--python", sys.executable, env])
     source = cpu_torch_source() if device == "cpu" and "torch==" in lock.read_text() else []
     into = ["--quiet", "--compile-bytecode", "--python", str(env / "bin" / "python")]
+    late = lock.with_suffix(".late")
+    if late.is_file():  # packages that are built against what is installed before them, such as torch
+        early = env / "early.lock"
+        named = tuple(f"{package}==" for package in late.read_text().split())
+        early.write_text("".join(line for line in lock.read_text().splitlines(True) if not line.startswith(named)))
+        run([installer, "pip", "sync", *into, *source, "--", early])
+        into.append("--no-build-isolation")
     run([installer, "pip", "sync", *into, *source, "--", lock])
     write_vllm_alias(env)
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()

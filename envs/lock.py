@@ -25,6 +25,8 @@ def lock(name: str, device: str) -> None:
     overrides = folder / f"{device}.overrides"
     if overrides.is_file():
         words += ["--override", overrides]
+    if (folder / "uv.toml").is_file():  # what packages need that are published as source alone
+        words += ["--config-file", folder / "uv.toml"]
     words += ["--python-platform", PLATFORM]
     if device == "cpu" and "+cpu" in source.read_text(encoding="utf-8"):
         words += cpu_torch_source()

@@ -1,0 +1,246 @@
+"""A real training through OpenRLHF on the CPU, of three steps: its reward fails in the second, it is started again and
+killed in the third, and started once more it ends. Each start takes more than a minute, so one story tells it all."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import yaml
+
+from contracts import tables
+from contracts.run_file import RECIPES, ROOT, read_yaml
+from envs.build import python
+from recipes.tasks import arithmetic
+
+PYTHON = python("openrlhf")
+STEPS, PROMPTS, SAMPLES = 3, 4, 4
+PATIENCE_S = 400
+pytestmark = [
+    pytest.mark.contract,
+    pytest.mark.slow,
+    pytest.mark.skipif(not PYTHON.exists(), reason="OpenRLHF's environment is not built (envs/build.py openrlhf)"),
+]
+
+# Counts lower-case letters, so that a model with random weights has something to learn. Fails where the test says so.
+REWARD = """
+import itertools, os, pathlib
+from recipes.rewards import Reward
+calls = itertools.count(1)
+def letters(completions, problems):
+    if pathlib.Path(os.environ["FAIL_FILE"]).exists() and next(calls) > int(os.environ["FAIL_AFTER"]):
+        raise ValueError("the judge is out of order")
+    given = [sum(map(str.islower, text)) / 24 for text in completions]
+    return [Reward(value, "correct" if value > 0.3 else "wrong") for value in given]
+"""
+
+
+class Place:
+    """The files of the story."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.work = folder, folder / "work"
+        self.fail, self.run_file, self.model = folder / "fail", folder / "short.yaml", folder / "model"
+        self.problems = folder / "problems.parquet"
+        subprocess.run(
+            [PYTHON, ROOT / "tests/contract/make_tiny_model.py", self.model], check=True, capture_output=True
+        )
+        (folder / "test_reward.py").write_text(REWARD)
+        rows = [
+            {
+                "problem_id": problem.problem_id, "task": "arithmetic", "answer": problem.answer, "meta": "{}",
+                "messages": [{"role": "user", "content": problem.question}],
+            }
+            for problem in arithmetic.generate(40, ["expressions"], "train", 0)
+        ]  # fmt: skip
+        tables.write(pa.Table.from_pylist(rows, schema=tables.PROBLEM), tables.PROBLEM, self.problems)
+        content = read_yaml(RECIPES / "simplerl" / "qwen2.5-math-7b.yaml")
+        content["rewards"] = [{"function": "test_reward.letters", "weight": 1.0}]
+        content["demo"] |= {
+            "prompt": "plain",
+            "steps": STEPS,
+            "checkpoints": [1, 2, 3],
+            "batch": {
+                "prompts_per_step": PROMPTS,
+                "prompts_per_update": 2,
+                "samples_per_prompt": SAMPLES,
+                "samples_per_device": 8,
+            },
+        }
+        content["demo"]["rollout"] |= {"max_response_tokens": 24}
+        content["demo"]["optimizer"] |= {"learning_rate": 3.0e-3, "warmup_ratio": 0.0}
+        # has OpenRLHF ask vLLM for its log-probabilities, and compare them with the trainer's (vllm_kl)
+        content["demo"]["native"] |= {
+            "algo.advantage.is_correction_level": "token",
+            "algo.advantage.is_correction_mode": "clip",
+        }
+        self.run_file.write_text(yaml.safe_dump(content))
+
+    def start(self) -> subprocess.Popen[str]:
+        words = [
+            PYTHON,
+            ROOT / "tests/contract/openrlhf_project.py",
+            self.run_file,
+            self.problems,
+            self.model,
+            self.work,
+        ]
+        environment = {
+            **os.environ, "PYTHONPATH": f"{ROOT}:{self.folder}", "FAIL_FILE": str(self.fail),
+            "FAIL_AFTER": str(PROMPTS * SAMPLES), "OMP_NUM_THREADS": "1",
+        }  # fmt: skip
+        return subprocess.Popen(
+            words, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def finish(self) -> tuple[int, str, str]:
+        process = self.start()
+        try:
+            output, errors = process.communicate(timeout=PATIENCE_S)
+        finally:
+            process.kill()
+        return process.returncode, output, errors
+
+    def left_behind(self) -> list[str]:
+        """Processes that were started for this work folder and still run."""
+        mark, found = str(self.work).encode(), []
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (entry / "environ").read_bytes() and (entry / "cmdline").read_bytes():
+                    found.append(f"{entry.name} {(entry / 'cmdline').read_bytes()[:60]!r}")
+            except OSError:
+                continue
+        return found
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    found = Place(tmp_path_factory.mktemp("openrlhf"))
+    yield found
+    assert not found.left_behind()
+
+
+@pytest.fixture(scope="module")
+def failed(place: Place) -> tuple[int, str, str]:
+    place.fail.touch()
+    done = place.finish()
+    place.fail.unlink()
+    return done
+
+
+@pytest.fixture(scope="module")
+def killed(place: Place, failed: Any) -> str:
+    """Output of a training that was killed without warning after its second step, and what it left running."""
+    process = place.start()
+    states = [
+        place.work / "native" / "checkpoints" / name / "global_step2" / "metric.json" for name in ("_actor", "_critic")
+    ]
+    deadline = time.monotonic() + PATIENCE_S
+    while not all(state.is_file() for state in states):
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    output, _ = process.communicate()
+    return output
+
+
+@pytest.fixture(scope="module")
+def finished(place: Place, killed: str) -> dict[str, Any]:
+    status, output, errors = place.finish()
+    assert status == 0, errors
+    return {"output": output, **json.loads(output.splitlines()[-1])}
+
+
+def test_a_reward_that_raises_fails_the_job(place: Place, failed: tuple[int, str, str]) -> None:
+    status, output, errors = failed
+    assert status == 1 and "resumed from 0" in output
+    assert "ValueError: the judge is out of order" in errors.splitlines()[-1]
+    assert not place.left_behind()
+
+
+def test_a_killed_training_leaves_nothing_running_and_goes_on(
+    place: Place, killed: str, finished: dict[str, Any]
+) -> None:
+    assert "resumed from 1" in killed  # the failure was in the second step
+    assert any(f"resumed from {step}" in finished["output"] for step in (1, 2))
+    assert not place.left_behind()
+
+
+def test_the_log_has_every_step_once(finished: dict[str, Any]) -> None:
+    log = finished["log"]
+    assert [row["step"] for row in log] == [1, 2, 3]
+    for row in log:
+        assert set(row) == set(tables.TRAINING_LOG.names)
+        assert 0 <= row["reward_mean"] <= 1 and row["accuracy"] + row["wrong_answer_rate"] == pytest.approx(1)
+        assert 0 < row["response_length_mean"] <= 24 and 0 <= row["truncated_rate"] <= 1
+        assert row["grad_norm"] > 0 and row["learning_rate"] == pytest.approx(3e-3) and row["entropy"] > 0
+        assert 0 <= row["zero_signal_rate"] <= 1 and row["tokens_per_second"] > 0
+    assert [row["wall_time"] for row in log] == sorted(row["wall_time"] for row in log)
+    assert log[0]["kl"] == pytest.approx(0, abs=1e-6) and log[2]["kl"] > 0.01
+
+
+def test_vllm_samples_from_the_weights_that_were_trained(finished: dict[str, Any]) -> None:
+    """vllm_kl: mean of log p(trainer) - log p(vLLM) over the sampled tokens; kl: of the policy and the base model."""
+    for step in ("2", "3"):
+        values = finished["logged"][step]
+        assert values["kl"] > 0.01, "the policy has hardly moved: stale weights would not show"
+        assert abs(values["vllm_kl"]) < values["kl"] / 5
+
+
+def test_rollouts_are_those_of_the_steps_that_count(finished: dict[str, Any]) -> None:
+    rows = finished["rollouts"]
+    for step in (1, 2, 3):
+        of_step = [row for row in rows if row["step"] == step]
+        assert len(of_step) == PROMPTS * SAMPLES
+        assert len({row["problem_id"] for row in of_step}) == PROMPTS
+        mean = sum(row["reward"] for row in of_step) / len(of_step)
+        assert mean == pytest.approx(finished["log"][step - 1]["reward_mean"], abs=1e-6)
+        for row in of_step:
+            assert row["prompt"].endswith("<|im_start|>assistant\n") and "<|im_end|>" not in row["completion"]
+            assert row["reward"] == pytest.approx(sum(map(str.islower, row["completion"])) / 24)
+
+
+def test_a_checkpoint_loads_with_its_tokenizer(place: Place, finished: dict[str, Any]) -> None:
+    script = (
+        "import sys; from transformers import AutoModelForCausalLM, AutoTokenizer\n"
+        "base, trained = (AutoModelForCausalLM.from_pretrained(folder) for folder in sys.argv[1:])\n"
+        "tokenizer = AutoTokenizer.from_pretrained(sys.argv[2])\n"
+        "ids = tokenizer('hello', return_tensors='pt')['input_ids']\n"
+        "assert trained(ids).logits.isfinite().all()\n"
+        "moved = (base.model.layers[0].mlp.up_proj.weight - trained.model.layers[0].mlp.up_proj.weight).abs().max()\n"
+        "assert moved > 1e-3, moved\n"
+    )
+    words = [PYTHON, "-c", script, place.model, place.work / "export"]
+    done = subprocess.run(words, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_loss_that_is_not_a_number_is_an_error_whatever_the_exit_status(
+    place: Place, finished: dict[str, Any]
+) -> None:
+    printed = next(line for line in (place.work / "train.log").read_text().splitlines() if "Global step 3" in line)
+    script = (
+        "import sys; from pathlib import Path; from torch.utils.tensorboard import SummaryWriter\n"
+        "from contracts.run_file import parse_run, read_yaml; from recipes.frameworks import openrlhf\n"
+        "from recipes.frameworks.adapter import Paths\n"
+        "file, work, printed = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]\n"
+        "assert openrlhf._step_metrics(printed)['critic_loss'] >= 0\n"
+        "broken = openrlhf._step_metrics(printed.replace(\"'critic_loss': \", \"'critic_loss': nan, 'was': \"))\n"
+        "assert broken['critic_loss'] != broken['critic_loss']\n"
+        "writer = SummaryWriter(work / 'native' / 'log')\n"
+        "writer.add_scalar('train/critic_loss', float('nan'), 3); writer.close()\n"
+        "run = parse_run(read_yaml(file), 'test/short', file, 'demo')\n"
+        "openrlhf.read_log(run, run.stages[0], Paths(Path(), Path(), work), 'test/short/seed-0')\n"
+    )
+    words = [PYTHON, "-c", script, place.run_file, place.work, printed]
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode != 0 and "critic_loss is not a number at step 3" in done.stderr, done.stderr

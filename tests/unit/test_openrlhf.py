@@ -1,0 +1,158 @@
+"""OpenRLHF's adapter where it needs no OpenRLHF: units, whole checkpoints, its log, and the reward of a text."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts.errors import UserError
+from contracts.run_file import Run, Stage, load_run
+from recipes import rewards
+from recipes.frameworks import openrlhf, openrlhf_reward
+from recipes.frameworks.openrlhf_command import layout, passes
+
+RUN = load_run("simplerl/qwen2.5-math-7b", "full")
+
+
+def stage_of(run: Run, **changes: object) -> Stage:
+    return replace(run.stages[0], **changes)
+
+
+@pytest.mark.parametrize(
+    ("rows", "steps", "expected"),
+    [
+        (8523, 160, (8, 20)),  # SimpleRL: 331 problems are left over
+        (8192, 8, (8, 1)),
+        (8523, 3, (3, 1)),  # less than one pass
+        (1024, 2, (1, 2)),
+    ],
+)
+def test_passes_over_the_data(rows: int, steps: int, expected: tuple[int, int]) -> None:
+    assert passes(RUN, stage_of(RUN, steps=steps), rows) == expected
+
+
+@pytest.mark.parametrize(("rows", "steps", "words"), [(8523, 100, "96 or 104"), (1000, 4, "more than the 1000")])
+def test_a_stage_that_would_end_within_a_pass_is_refused(rows: int, steps: int, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        passes(RUN, stage_of(RUN, steps=steps), rows)
+
+
+@given(st.integers(1, 20_000), st.integers(1, 500))
+def test_passes_make_as_many_steps_as_asked(rows: int, steps: int) -> None:
+    try:
+        per_pass, number = passes(RUN, stage_of(RUN, steps=steps), rows)
+    except UserError:
+        assert rows < 1024 or (steps > rows // 1024 and steps % (rows // 1024))
+        return
+    assert per_pass * number == steps and per_pass * 1024 <= rows
+
+
+def test_gpus_are_shared_out_as_in_the_script() -> None:
+    assert layout(RUN, RUN.stages[0]) == {"actor": 8, "critic": 8, "vllm": 16}
+    colocated = stage_of(RUN, rollout=RUN.stages[0].rollout | {"engine": "vllm-colocated"})
+    assert layout(RUN, colocated) == {"actor": 32, "critic": 32, "vllm": 32}
+    assert layout(replace(RUN, algorithm="grpo"), RUN.stages[0]) == {"actor": 16, "critic": 0, "vllm": 16}
+
+
+def checkpoint(folder: Path, step: int, *missing: str) -> None:
+    """What OpenRLHF writes of a step, in its order, less what a kill left unwritten."""
+    files = {
+        "actor": folder / "_actor" / f"global_step{step}" / "metric.json",
+        "weights": folder / f"global_step{step}_hf" / "model.safetensors",
+        "tokenizer": folder / f"global_step{step}_hf" / "tokenizer.json",
+        "critic": folder / "_critic" / f"global_step{step}" / "metric.json",
+    }
+    for name, file in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if name not in missing:
+            file.write_text("{}")
+    for state in ("_actor", "_critic"):
+        (folder / state / "latest").write_text(f"global_step{step}")
+
+
+@pytest.mark.parametrize("missing", ["actor", "weights", "tokenizer", "critic"])
+def test_training_goes_on_from_the_last_whole_checkpoint(tmp_path: Path, missing: str) -> None:
+    checkpoint(tmp_path, 4)
+    checkpoint(tmp_path, 8)
+    checkpoint(tmp_path, 12, missing)
+    assert openrlhf._keep_last_whole_checkpoint(tmp_path, critic=True) == 8
+    assert {(tmp_path / state / "latest").read_text() for state in ("_actor", "_critic")} == {"global_step8"}
+    assert not list(tmp_path.rglob("global_step12*"))
+    assert (tmp_path / "global_step4_hf").is_dir()  # to be exported later
+
+
+def test_a_half_written_tokenizer_is_not_whole(tmp_path: Path) -> None:
+    checkpoint(tmp_path, 4)
+    (tmp_path / "global_step4_hf" / "tokenizer.json").write_text('{"version": "1.0", "trunc')
+    assert openrlhf._keep_last_whole_checkpoint(tmp_path, critic=True) == 0
+    assert not (tmp_path / "_actor").exists()  # else OpenRLHF would load what is there
+
+
+def test_without_a_critic_none_is_waited_for(tmp_path: Path) -> None:
+    checkpoint(tmp_path, 4, "critic")
+    assert openrlhf._keep_last_whole_checkpoint(tmp_path, critic=False) == 4
+    assert openrlhf._keep_last_whole_checkpoint(tmp_path / "nothing", critic=False) == 0
+
+
+LINE = (
+    "(PPOTrainer pid=18201) INFO 11-21 07:37:54 ✨ Global step 3: {'critic_loss': 0.02, 'kl': 1e-05, 'return': -0.5, "
+    "'policy_loss': nan, 'actor_grad_norm': 1.8, 'rollout/reward_mean': 0.03125, 'rollout/response_length_mean': 24.0}"
+)
+
+
+def test_metrics_of_a_step_are_read_from_its_line() -> None:
+    found = openrlhf._step_metrics(LINE)
+    assert found is not None and math.isnan(found.pop("loss"))
+    assert found == {
+        "critic_loss": 0.02, "kl": 1e-5, "return": -0.5, "grad_norm": 1.8, "reward": 0.03125, "length": 24.0,
+    }  # fmt: skip
+    assert openrlhf._step_metrics("(PPOTrainer pid=1) Episode [1/1]: 12%") is None
+
+
+def test_the_line_of_a_reward_that_failed_ends_the_run() -> None:
+    with pytest.raises(UserError, match="KeyError: 'nums'"):
+        openrlhf._step_metrics(f"(RolloutRayActor pid=7) {openrlhf_reward.FAILURE}KeyError: 'nums'\n")
+
+
+PROMPT = "<|im_start|>user\nhow many?<|im_end|>\n<|im_start|>assistant\n<think>"
+LABEL = {
+    "problem_id": "p0", "task": "math", "answer": "15", "meta": "{}", "prefill": "<think>", "recorded": True,
+}  # fmt: skip
+
+
+@pytest.fixture
+def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The environment of a training process."""
+    own = [{"function": "recipes.openr1.reward.tags", "weight": 2.0}]
+    special = ["<|im_start|>", "<|im_end|>", "<|endoftext|>"]
+    for name, value in {**rewards.environment(own), **openrlhf_reward.environment(special, tmp_path / "r")}.items():
+        monkeypatch.setenv(name, value)
+    openrlhf_reward.settings.cache_clear()
+    openrlhf_reward.loaded.cache_clear()
+    return tmp_path / "r"
+
+
+def test_a_reward_reads_the_turn_up_to_its_end(process: Path) -> None:
+    text = "so</think><answer>15</answer>"
+    given = openrlhf_reward.judge(f"{PROMPT}{text}<|im_end|>\n<|im_start|>user\nmore", PROMPT, json.dumps(LABEL))
+    assert given["rewards"] == given["scores"] == 2.0
+    assert given["extra_logs"] == {"accuracy": 0.0, "wrong_answer_rate": 0.0, "format_error_rate": 0.0}
+    (row,) = [json.loads(line) for file in process.glob("*.jsonl") for line in file.read_text().splitlines()]
+    assert (row["prompt"], row["completion"], row["reward"], row["problem_id"]) == (PROMPT, text, 2.0, "p0")
+
+
+def test_what_is_not_recorded_whole_keeps_its_reward(process: Path) -> None:
+    openrlhf_reward.judge(f"{PROMPT}no end", PROMPT, json.dumps(LABEL | {"recorded": False}))
+    (row,) = [json.loads(line) for file in process.glob("*.jsonl") for line in file.read_text().splitlines()]
+    assert row["reward"] == 0.0 and "completion" not in row
+
+
+def test_a_text_that_is_not_of_its_prompt_is_an_error(process: Path) -> None:
+    with pytest.raises(ValueError, match="does not begin with its prompt"):
+        openrlhf_reward.judge("something else", PROMPT, json.dumps(LABEL))
