@@ -153,15 +153,15 @@ def main() -> None:
         "--benchmark", nargs="+", default=[], help="benchmarks that must be there (default: those found)"
     )
     parser.add_argument("--output", type=Path, required=True, help="folder for the page, tables and figures")
+    parser.add_argument("--overlap", type=Path, help="the table of recipes.tasks.overlap, shown on the page")
     parser.add_argument("--title", default="CrossZero report", help="title of the page")
     parser.add_argument("--scale", help="name of the scale, shown on the page (default: the results folder's name)")
     arguments = parser.parse_args()
     if len(set(arguments.run)) < len(arguments.run):
         raise UserError("each run should be named once, but one is named twice; name it once")
     runs = [load_run(arguments.results, name, arguments.benchmark) for name in arguments.run]
-    overlap = arguments.results / "data" / "overlap.csv"
     scale = arguments.scale or arguments.results.resolve().name
-    index = report(runs, arguments.output, arguments.title, scale, overlap if overlap.is_file() else None)
+    index = report(runs, arguments.output, arguments.title, scale, arguments.overlap)
     print(f"report: {index}")
 
 

@@ -28,26 +28,28 @@ rule problems:
 
 rule overlap:
     input:
-        train=sorted(
+        train=lambda wildcards: sorted(
             {
-                f"{R}/data/train/{s.dataset}.parquet"
-                for run in RUNS.values()
-                for s in run.stages
+                f"{R}/data/train/{stage.dataset}.parquet"
+                for name in runs_of(wildcards.which)
+                for stage in RUNS[name].stages
             }
         ),
-        benchmarks=sorted(
+        benchmarks=lambda wildcards: sorted(
             {
                 f"{R}/data/benchmarks/{name}.parquet"
-                for run in RUNS.values()
-                for name in run.evaluation["benchmarks"]
+                for run in runs_of(wildcards.which)
+                for name in RUNS[run].evaluation["benchmarks"]
             }
         ),
     output:
-        table=f"{R}/data/overlap.csv",
-        page=f"{R}/data/overlap.md",
-        pairs=f"{R}/data/overlap.pairs.csv",
+        table=f"{R}/data/overlap/{{which}}.csv",
+        page=f"{R}/data/overlap/{{which}}.md",
+        pairs=f"{R}/data/overlap/{{which}}.pairs.csv",
     log:
-        f"logs/{config['scale']}/data/overlap.log",
+        f"logs/{config['scale']}/data/overlap/{{which}}.log",
+    wildcard_constraints:
+        which="[^/.]+",
     resources:
         mem_mb=4000,
         runtime=30,

@@ -10,7 +10,7 @@ rule report_page:
             f"{R}/runs/{run_id}/training_log.parquet"
             for run_id in ids_of(wildcards.which)
         ],
-        overlap=f"{R}/data/overlap.csv",
+        overlap=f"{R}/data/overlap/{{which}}.csv",
     output:
         report(
             f"{R}/report/{{which}}/index.html",
@@ -44,4 +44,4 @@ rule report_page:
         output=lambda wildcards: f"{R}/report/{wildcards.which}",
     shell:
         f"{{params.base}} -m analysis.report --results {R}"
-        " --run {params.runs} --output {params.output} > {log} 2>&1 && tail -n 1 {log}"
+        " --run {params.runs} --overlap {input.overlap} --output {params.output} > {log} 2>&1 && tail -n 1 {log}"

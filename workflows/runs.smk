@@ -32,8 +32,8 @@ On a cluster: snakemake --profile slurm reproduce_all
 """
 
 
-def selected_runs():
-    """The configured runs at the configured scale, by name; a WorkflowError says what is wrong with them."""
+def read_runs():
+    """All runs at the configured scale, by name, and which are asked for; a WorkflowError says what is wrong with them."""
     if isinstance(
         config.get("seeds"), list
     ):  # Snakemake reads lists on the command line as lists of words
@@ -60,15 +60,14 @@ def selected_runs():
                     f"config: reproduce names {', '.join(unknown)}, which is no recipe ({', '.join(recipes)}) "
                     f"and no run ({', '.join(known)})"
                 )
-        return {name: load_run(name, config["scale"]) for name in chosen}
+        return {name: load_run(name, config["scale"]) for name in known}, chosen
     except UserError as error:
         raise WorkflowError(str(error)) from None
 
 
-RUNS = selected_runs()
+RUNS, ASKED = read_runs()
 RECIPES = sorted({name.split("/")[0] for name in RUNS})
 FRAMEWORKS = sorted({run.framework for run in RUNS.values()})
-RUN_IDS = [f"{name}/seed-{seed}" for name in RUNS for seed in config["seeds"]]
 R = f"{config['results']}/{config['scale']}"
 WORK = f"{config['work']}/{config['scale']}"
 # What `snakemake grade` makes: the verdicts that reports use, or those of another grader beside them.
@@ -97,9 +96,21 @@ def stage_of(wildcards):
     return run_of(wildcards).stages[int(wildcards.stage) - 1]
 
 
+def runs_of(which):
+    """The runs of a target: all that the configuration asks for, or of a recipe those, or all of it where it asks for none."""
+    if which == "all":
+        return ASKED
+    of_it = [name for name in RUNS if name.split("/")[0] == which]
+    return [name for name in of_it if name in ASKED] or of_it
+
+
 def ids_of(which):
-    """The runs of a report: all, or those of a recipe."""
-    return [run_id for run_id in RUN_IDS if which in ("all", run_id.split("/")[0])]
+    return [
+        f"{name}/seed-{seed}" for name in runs_of(which) for seed in config["seeds"]
+    ]
+
+
+RUN_IDS = ids_of("all")
 
 
 def stamp(name, device):

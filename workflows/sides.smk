@@ -26,7 +26,7 @@ def check_run():
         wanted = request.STORED.fullmatch(str(config.get(key)))
         if wanted and wanted["run"] in RUNS:
             return RUNS[wanted["run"]]
-    return next(iter(RUNS.values()))
+    return RUNS[ASKED[0]]
 
 
 def check_benchmarks(_=None):
