@@ -12,8 +12,10 @@ the command is the framework's own, and what it writes (checkpoints, logs) is on
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,6 +103,13 @@ def gpus(run: Run) -> list[str]:
             f"({','.join(found)}); ask for more, or set full.hardware.gpus and the batch in {run.file.name}"
         )
     return found
+
+
+def scratch(work: Path) -> Path:
+    """Ray's folder, one for each work folder; short, because its sockets' paths may have 107 bytes."""
+    digest = hashlib.sha256(str(work.absolute()).encode()).hexdigest()[:10]
+    found = Path(tempfile.gettempdir()) / f"cz-{digest}"
+    return found if len(str(found)) <= 40 else Path("/tmp") / found.name
 
 
 def load(framework: str) -> Adapter:

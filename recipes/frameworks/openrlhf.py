@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -10,7 +9,6 @@ import random
 import re
 import shutil
 import sys
-import tempfile
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -65,7 +63,7 @@ def write_data(run: Run, stage: Stage, seed: int, paths: Paths, folder: Path) ->
 
 def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
     """Write the data and return the native command; OpenRLHF goes on from the checkpoint that it finds."""
-    native, scratch = paths.work / "native", _scratch(paths.work)
+    native, scratch = paths.work / "native", adapter.scratch(paths.work)
     rows, special_tokens = write_data(run, stage, seed, paths, paths.work / "data")
     data = (paths.work / "data" / "train.jsonl").absolute()
     flags = arguments(run, stage, seed, data, paths.model.absolute(), native.absolute(), rows)
@@ -113,13 +111,6 @@ def _python_path(*folders: Path) -> str:
     return os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-def _scratch(work: Path) -> Path:
-    """Ray's folder, one for each work folder; short, because its sockets' paths may have 107 bytes."""
-    digest = hashlib.sha256(str(work.absolute()).encode()).hexdigest()[:10]
-    found = Path(tempfile.gettempdir()) / f"cz-{digest}"
-    return found if len(str(found)) <= 40 else Path("/tmp") / found.name
-
-
 def _keep_last_whole_checkpoint(folder: Path, critic: bool) -> int:
     """The step of the newest checkpoint that was written to its end, 0 for none; newer remains are removed.
 
@@ -165,8 +156,9 @@ def _step_metrics(line: str) -> dict[str, float] | None:
     printed = dict(re.findall(r"'([\w/]+)': ([-\w.+]+)", line.partition("Global step ")[2]))
     names = {
         "rollout/reward_mean": "reward", "policy_loss": "loss", "critic_loss": "critic_loss", "return": "return",
-        "rollout/response_length_mean": "length", "kl": "kl", "actor_grad_norm": "grad_norm",
-        "critic_grad_norm": "critic_grad_norm",
+        "rollout/response_length_mean": "length", "rollout/truncated_rate": "truncated", "kl": "kl",
+        "entropy_loss": "entropy", "accuracy": "accuracy", "format_error_rate": "format_error",
+        "actor_grad_norm": "grad_norm", "critic_grad_norm": "critic_grad_norm",
     }  # fmt: skip
     return {name: float(printed[key]) for key, name in names.items() if key in printed}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -72,7 +71,7 @@ def write_data(run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
 
 def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
     """Write the data and return the native command; verl itself goes on from its last whole checkpoint."""
-    native, scratch = paths.work / "native", _scratch(paths.work)
+    native, scratch = paths.work / "native", adapter.scratch(paths.work)
     write_data(run, stage, paths, paths.work / "data")
     resumed_from = _last_whole_checkpoint(native / "checkpoints")
     (native / "log").mkdir(parents=True, exist_ok=True)
@@ -104,13 +103,6 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         resumed_from=resumed_from,
         scratch=scratch,
     )
-
-
-def _scratch(work: Path) -> Path:
-    """Ray's folder, one for each work folder; short, because its sockets' paths may have 107 bytes."""
-    digest = hashlib.sha256(str(work.absolute()).encode()).hexdigest()[:10]
-    found = Path(tempfile.gettempdir()) / f"cz-{digest}"
-    return found if len(str(found)) <= 40 else Path("/tmp") / found.name
 
 
 def _last_whole_checkpoint(folder: Path) -> int:
