@@ -7,11 +7,14 @@ nothing reads, advantage estimators and losses, and the reward groups of older r
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import inspect
 import io
 import re
+import shutil
 import tempfile
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,7 +42,8 @@ def check(run: Run) -> None:
         found = overrides(run, stage, 0, paths, Path("ray"))
         _check_native(run, stage.native)
         try:
-            with contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that GRPO has no critic
                 _compose(found)
         except Exception as error:  # Hydra, OmegaConf, and verl's assertions have no error in common
             raise UserError(f"{run.file.name}: {_blamed(found, error)}verl refuses it: {_reason(error)}") from None
@@ -52,6 +56,7 @@ def _stand_in() -> Path:
     from transformers import PreTrainedTokenizerFast, Qwen2Config
 
     folder = Path(tempfile.mkdtemp(prefix="crosszero-check-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     Qwen2Config(architectures=["Qwen2ForCausalLM"], num_hidden_layers=1).save_pretrained(folder)
     core = Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a"))
     PreTrainedTokenizerFast(tokenizer_object=core, eos_token="b", pad_token="b").save_pretrained(folder)
