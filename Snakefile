@@ -18,7 +18,7 @@ configfile: "config/config.yaml"
 
 
 include: "workflows/runs.smk"
-include: "workflows/lock.smk"
+include: "workflows/machine.smk"
 include: "workflows/environments.smk"
 include: "workflows/data.smk"
 include: "workflows/train.smk"

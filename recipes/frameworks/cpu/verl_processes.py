@@ -15,6 +15,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "VLLM_CPU_KVCACHE_SPACE": "1",  # GB
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "RAY_worker_niceness": "0",  # Ray's default, 15, would give way to every other process
     "CUDA_VISIBLE_DEVICES": "0",  # Ray compares it with the GPU that it has in name
 }
 # What verl, transformers and vLLM import, all but Ray and what imports Ray.

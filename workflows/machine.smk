@@ -1,7 +1,17 @@
-# One run at a time in a work folder, by a kernel lock that ends with its process: unlike lock files, which the default
+# What one machine can bear: jobs side by side up to half of its memory (a job that needs more runs alone), and one
+# Snakemake at a time in a work folder, by a kernel lock that ends with its process: unlike lock files, which the default
 # profile turns off, it does not stand in the way of starting again what was killed.
 
 import fcntl
+import os
+
+if (
+    workflow.local_exec
+    and config["scale"] == "demo"
+    and "mem_mb" not in workflow.global_resources
+):
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 10**6
+    workflow.register_resource("mem_mb", memory // 2)
 
 
 onstart:
