@@ -1,5 +1,6 @@
 # make            what there is
 # make demo       set everything up and reproduce all recipes at demo scale: about 20 minutes on 2 cores
+# make demo-all   every run, the cross-check of the frameworks and the run that collapses among them: over an hour
 # make test       set everything up and run all checks and tests
 # make lint       formatting, types, and Snakemake's own lint; part of make test
 
@@ -7,7 +8,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BASE = $(shell $(PYTHON) envs/build.py base --where)
 RUN = PATH="$(CURDIR)/$(dir $(BASE)):$$PATH"
 
-.PHONY: help base demo test lint bench locks
+.PHONY: help base demo demo-all test lint bench locks
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -17,6 +18,10 @@ base:
 
 demo: base
 	@$(RUN) snakemake --quiet rules -- reproduce_all
+	@echo "report: $(CURDIR)/results/demo/report/all/index.html"
+
+demo-all: base
+	@$(RUN) snakemake reproduce_all --quiet rules --config reproduce=all
 	@echo "report: $(CURDIR)/results/demo/report/all/index.html"
 
 test: lint

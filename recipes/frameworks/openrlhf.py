@@ -91,6 +91,7 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
             "DS_ACCELERATOR": "cpu",
             "RAY_OVERRIDE_RESOURCES": json.dumps({"GPU": 1, "CPU": 2}),  # what the processes ask for; they share it
             "OMP_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",  # Snakemake sets it to the job's cores, and its threads would wait for each other
             "VLLM_CPU_KVCACHE_SPACE": "1",
             "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         }

@@ -13,6 +13,7 @@ ENVIRONMENT = {
     "VERL_PLATFORM": "cpu",
     "VERL_ENGINE_DEVICE": "cuda",  # which of its engine classes; they do not depend on it otherwise
     "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",  # Snakemake sets it to the job's cores, and its threads would wait for each other
     "VLLM_CPU_KVCACHE_SPACE": "1",  # GB
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     "RAY_worker_niceness": "0",  # Ray's default, 15, would give way to every other process
