@@ -6,9 +6,11 @@ from cluster.request import KEYS, Need, resources_of
 CLUSTER = config["cluster"]
 
 if CLUSTER and workflow.is_main_process:
-    from snakemake_executor_plugin_slurm import Executor
+    import snakemake.executors.local
+    import snakemake_executor_plugin_slurm
 
-    retries.only_where_cut_off(Executor)
+    for module in (snakemake_executor_plugin_slurm, snakemake.executors.local):
+        retries.only_where_cut_off(module.Executor)
 
 if CLUSTER and CLUSTER["modules"]:
     # Also where the cluster starts jobs with an empty environment. A login shell defines `module`.
