@@ -14,7 +14,9 @@ from typing import Any
 # States of a job that Slurm ended (squeue's manual page, "JOB STATE CODES"). CANCELLED is somebody's wish.
 CUT_OFF = ("OUT_OF_MEMORY", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED")
 # A step that runs out of memory leaves its job in the state FAILED; only the job's own output tells.
-OVER_MEMORY = re.compile(r"oom.kill|out of memory handler|exceeded (job |step )?memory limit", re.IGNORECASE)
+OVER_MEMORY = re.compile(
+    r"oom.kill|out of memory handler|task \d+: out of memory|exceeded (job |step )?memory limit", re.IGNORECASE
+)
 
 
 def worth_retrying(message: str, job_output: str) -> bool:

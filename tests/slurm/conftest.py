@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -27,3 +29,10 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
         return cluster
 
     yield use
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder with a short path, for sockets in it: their paths may have 107 bytes."""
+    with tempfile.TemporaryDirectory(prefix="cz-", dir="/tmp") as folder:
+        yield Path(folder)

@@ -139,7 +139,7 @@ def configuration(folder: Path, nodes: int, *, gpus: int, cpus: int, memory_mb: 
         size = f"CPUs={cpus} RealMemory={memory_mb}" + (f" Gres=gpu:demo:{gpus}" if gpus else "")
         lines.append(f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} {size} State=UNKNOWN")
     if "PartitionName=" not in extra:
-        lines.append("PartitionName=short Nodes=ALL Default=YES MaxTime=60 State=UP")
+        lines.append("PartitionName=short Nodes=ALL Default=YES MaxTime=1-0 State=UP")
     (folder / "slurm.conf").write_text("\n".join([*lines, extra, ""]))
     if gpus:
         for number in range(gpus):  # slurmd counts character devices; nobody opens these
