@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from cluster import facts
 from contracts.errors import UserError
@@ -15,6 +17,17 @@ PATIENCE_SECONDS = 300.0  # for cancelled jobs to be gone; Slurm gives them Kill
 def prefix(work: Path) -> str:
     """What the names of all jobs begin with that use a work folder; one Snakemake at a time uses it."""
     return f"cz-{hashlib.sha256(str(work.resolve()).encode()).hexdigest()[:10]}"
+
+
+def name_jobs(executor: type[Any], work: Path) -> None:
+    """Have the executor begin its jobs' names so; its own setting is the profile's, which knows no folder."""
+    set_up: Callable[..., None] = executor.__post_init__
+
+    def __post_init__(self: Any, *arguments: Any, **named: Any) -> None:
+        self.workflow.executor_settings.jobname_prefix = prefix(work)
+        set_up(self, *arguments, **named)
+
+    executor.__post_init__ = __post_init__
 
 
 def queued(work: Path) -> list[str]:

@@ -8,7 +8,8 @@ import os
 from contracts import gpus
 
 if (
-    workflow.local_exec
+    not CLUSTER
+    and workflow.local_exec
     and config["scale"] == "demo"
     and "mem_mb" not in workflow.global_resources
 ):
@@ -17,7 +18,8 @@ if (
 
 # Snakemake counts GPUs and gives no job its own: which ones a job takes is for contracts/gpus.py.
 if (
-    workflow.local_exec
+    not CLUSTER
+    and workflow.local_exec
     and "gpu" not in workflow.global_resources
     and (here := gpus.visible())
 ):

@@ -11,8 +11,7 @@ if CLUSTER and workflow.is_main_process:
 
     for module in (snakemake_executor_plugin_slurm, snakemake.executors.local):
         retries.only_where_cut_off(module.Executor)
-    if hasattr(workflow.executor_settings, "jobname_prefix"):
-        workflow.executor_settings.jobname_prefix = orphans.prefix(Path(WORK))
+    orphans.name_jobs(snakemake_executor_plugin_slurm.Executor, Path(WORK))
 
 if CLUSTER and CLUSTER["modules"]:
     # Also where the cluster starts jobs with an empty environment. A login shell defines `module`.
