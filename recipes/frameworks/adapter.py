@@ -25,6 +25,8 @@ import contracts.gpus
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 
+CPUS_IN_NAME = 16  # without a GPU: what a framework's processes ask of Ray, not what they use
+
 
 @dataclass(frozen=True)
 class Paths:
@@ -104,7 +106,8 @@ def with_ray(run: Run, scratch: Path, words: list[str]) -> list[str]:
     count = run.hardware.get("nodes", 1)
     if count == 1:
         return words
-    of_node = ["--gpus", str(max(run.hardware["gpus"] // count, 1)), "--cpus", str(run.hardware["cpus"])]
+    cpus = run.hardware["cpus"] if run.hardware["gpus"] else CPUS_IN_NAME
+    of_node = ["--gpus", str(max(run.hardware["gpus"] // count, 1)), "--cpus", str(cpus)]
     launch = [sys.executable, "-m", "recipes.frameworks.ray_cluster", "--nodes", str(count), *of_node]
     return [*launch, "--scratch", str(scratch / "ray"), *words]
 

@@ -79,7 +79,9 @@ CPU: dict[str, Any] = {
     "transfer_queue.backend.SimpleStorage.num_data_storage_units": 1,
     "trainer.v1.sampler.custom_sampler.path": "pkg://recipes.frameworks.cpu.verl_sampler",
     "trainer.v1.sampler.custom_sampler.name": "QuickReplayBuffer",
-    "ray_kwargs.ray_init.num_cpus": 16,  # what verl's actors ask for, not what they use
+}
+CPU_RAY = {
+    "ray_kwargs.ray_init.num_cpus": adapter.CPUS_IN_NAME,
     "+ray_kwargs.ray_init.num_gpus": 1,  # a resource in name only, by which verl places its workers
     "+ray_kwargs.ray_init.object_store_memory": 200_000_000,
 }
@@ -117,7 +119,13 @@ def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: 
     _put_surroundings(run, stage, seed, paths, scratch, put)
     if run.device == "cpu":
         put("ray_kwargs.ray_init.runtime_env.py_executable", str(scratch / "python"))
-        for key, value in {**CPU, **(CPU_REFERENCE if reference else {}), **(CPU_CRITIC if ppo else {})}.items():
+        own_ray = CPU_RAY if run.hardware.get("nodes", 1) == 1 else {}  # else ray_cluster starts it, with the same
+        for key, value in {
+            **CPU,
+            **own_ray,
+            **(CPU_REFERENCE if reference else {}),
+            **(CPU_CRITIC if ppo else {}),
+        }.items():
             put(key, value, "hardware.gpus")
     else:
         put("trainer.device", "cuda", "hardware.gpus")
@@ -150,7 +158,7 @@ def _refuse(run: Run, stage: Stage, values: dict[str, Any]) -> None:
     if values.get("rollout.engine", "vllm-colocated") != "vllm-colocated":
         refuse("rollout.engine", f": verl samples with vllm-colocated here, not {values['rollout.engine']}")
     updates_per_step(run, stage)
-    devices = max(run.hardware["gpus"], 1)
+    devices = max(run.hardware["gpus"], run.hardware.get("nodes", 1))
     update = stage.batch["prompts_per_update"] * stage.batch["samples_per_prompt"]
     at_once = devices * stage.batch["samples_per_device"]
     if update % at_once:

@@ -126,7 +126,7 @@ def configuration(folder: Path, nodes: int, *, gpus: int, cpus: int, memory_mb: 
         "AccountingStorageType=accounting_storage/none",
         "JobAcctGatherType=jobacct_gather/linux",
         "JobAcctGatherFrequency=task=1",
-        "JobAcctGatherParams=OverMemoryKill",
+        "JobAcctGatherParams=OverMemoryKill,UsePss",  # what processes share counts once, as it does in a cgroup
         "SchedulerParameters=bf_interval=1,sched_interval=1,batch_sched_delay=0",
         "SlurmdParameters=config_overrides",
         "ReturnToService=2",

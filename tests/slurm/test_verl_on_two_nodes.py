@@ -27,6 +27,7 @@ def project(tmp_path: Path) -> Path:
     content["algorithm"] = "grpo"
     content["demo"] |= {"steps": STEPS, "checkpoints": [STEPS], "objective": {"kl_coefficient": 0.0, "clip_ratio": 0.2}}
     content["demo"]["optimizer"] = {"learning_rate": 1e-3, "max_grad_norm": 1.0}
+    content["demo"]["batch"] |= {"samples_per_device": 4}  # of the 8 of an update, each of two processes has 4
     content["demo"]["hardware"] |= {"nodes": 2, "cpus": 2}
     content["full"] = content["demo"]
     file.write_text(yaml.safe_dump(content))
