@@ -61,7 +61,7 @@ ROLLOUT = pa.schema(  # completions that were trained on; not all of a step, see
         ("completion", pa.string()),  # what the model added; the prompt may hold the beginning of its turn
         ("reward", pa.float64()),
         ("verdict", pa.string()),  # one of VERDICTS; null where no reward judges the answer
-        ("completion_tokens", pa.int32()),  # null where the framework does not tell
+        ("completion_tokens", pa.int32()),  # of its text, by the model's tokenizer
     ]
 )
 

@@ -262,7 +262,6 @@ def read_rollouts(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[d
                 "stage": stage.number,
                 "step": stage.first_step + step,
                 **{name: row[name] for name in ("problem_id", "prompt", "completion", "reward", "verdict")},
-                "completion_tokens": None,
             }
             for row in whole[: tables.ROLLOUTS_PER_STEP]
         ]

@@ -226,7 +226,6 @@ def read_rollouts(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[d
                     "completion": row["output"],
                     "reward": row["score"],
                     "verdict": given.verdict,
-                    "completion_tokens": None,
                 }
             )
     return rows
