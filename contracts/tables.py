@@ -35,7 +35,7 @@ TRAINING_LOG = pa.schema(
         ("step", pa.int64()),
         ("wall_time", pa.float64()),  # seconds since the stage first started, waiting between restarts left out
         ("reward_mean", pa.float64()),
-        ("reward_std", pa.float64()),
+        ("reward_std", pa.float64()),  # over all completions of the step
         ("accuracy", pa.float64()),
         ("format_error_rate", pa.float64()),
         ("wrong_answer_rate", pa.float64()),  # a well-formed completion with a wrong answer
