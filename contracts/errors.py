@@ -11,7 +11,7 @@ class UserError(Exception):
 
 
 def run_command(main: Callable[[], None]) -> None:
-    """Run a command-line entry point; a UserError, another environment's package or a full disk ends it with one sentence and status 1."""
+    """Run a command-line entry point; a UserError, a missing package, or a full disk ends it with one sentence."""
     try:
         main()
     except UserError as error:
@@ -20,9 +20,9 @@ def run_command(main: Callable[[], None]) -> None:
         if (error.name or "").partition(".")[0] in ("analysis", "contracts", "envs", "eval", "recipes"):
             raise
         sys.exit(
-            f"Error: this command needs the package {error.name}, which {sys.prefix} does not have: run it with the python "
-            "of another environment, such as .envs/eval-*/bin/python for what is under eval/ (build it with "
-            "`python3.11 envs/build.py eval`)"
+            f"Error: this command needs the package {error.name}, which {sys.prefix} does not have: run it "
+            "with the python of another environment, such as .envs/eval-*/bin/python for what is under eval/ (which "
+            "`python3.11 envs/build.py eval` builds)"
         )
     except OSError as error:
         import errno
