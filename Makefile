@@ -2,13 +2,14 @@
 # make demo       set everything up and reproduce all recipes at demo scale: about 20 minutes on 2 cores
 # make demo-all   every run, the cross-check of the frameworks and the run that collapses among them: over an hour
 # make test       set everything up and run all checks and tests
+# make test-slurm tests of the cluster part with real Slurm daemons, the long ones too (Debian: slurmctld slurmd)
 # make lint       formatting, types, and Snakemake's own lint; part of make test
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BASE = $(shell $(PYTHON) envs/build.py base --where)
 RUN = PATH="$(CURDIR)/$(dir $(BASE)):$$PATH"
 
-.PHONY: help base demo demo-all test lint bench locks
+.PHONY: help base demo demo-all test test-slurm lint bench locks
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -27,6 +28,10 @@ demo-all: base
 test: lint
 	@$(PYTHON) envs/build.py trl verl openrlhf eval
 	@$(RUN) python -m pytest $(PYTEST)
+
+test-slurm: base
+	@$(PYTHON) envs/build.py trl verl eval
+	@$(RUN) python -m pytest tests/slurm -m "slurm or slurm_long" $(PYTEST)
 
 lint: base
 	@$(RUN) ruff format --check .

@@ -18,6 +18,7 @@ configfile: "config/config.yaml"
 
 
 include: "workflows/runs.smk"
+include: "workflows/resources.smk"
 include: "workflows/machine.smk"
 include: "workflows/environments.smk"
 include: "workflows/data.smk"
@@ -26,6 +27,7 @@ include: "workflows/evaluate.smk"
 include: "workflows/report.smk"
 include: "workflows/sides.smk"
 include: "workflows/check.smk"
+include: "workflows/cluster.smk"
 
 
 localrules:

@@ -2,8 +2,8 @@
 
 A trainer may start processes that detach themselves, as Ray does, and when it is killed without warning some of them
 live on. The guard is the parent of all that lose theirs (Linux), so it can find them. It ends them when the command has
-ended, when it is told to (SIGTERM), and when the process that started it is gone, however that ended. Its exit status
-is the command's. Only the standard library is used: it runs in every environment, before anything else.
+ended, when it is told to (SIGTERM, SIGUSR1), and when the process that started it is gone, however that ended. Its exit
+status is the command's. Only the standard library is used: it runs in every environment, before anything else.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def end_all() -> None:
 def main() -> int:
     """Run the command of the command line; returns its exit status."""
     asked: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
+    for number in (signal.SIGTERM, signal.SIGUSR1):  # srun makes SIGTERM a kill, and passes on this
+        signal.signal(number, lambda number, _: asked.append(number))
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     command = subprocess.Popen(

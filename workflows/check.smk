@@ -40,9 +40,7 @@ rule check_generate:
         settings="[0-9a-f]{8}",
     threads: 1
     resources:
-        gpu=lambda wildcards: generation_gpus(check_run()),
-        mem_mb=lambda wildcards: 64000 if check_run().hardware["gpus"] else 4000,
-        runtime=lambda wildcards: int(check_run().evaluation.get("hours", 4) * 60),
+        **asks(lambda wildcards: generation_need(check_run())),
     params:
         python=lambda wildcards: python("eval", check_run().device),
         work=f"{WORK}/check/{{model}}-{{settings}}",
@@ -70,8 +68,7 @@ rule check_grade:
     wildcard_constraints:
         settings="[0-9a-f]{8}",
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **asks(Need(memory_mb=4000, minutes=60)),
     params:
         python=lambda wildcards: python("eval", check_run().device),
     shell:

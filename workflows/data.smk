@@ -51,8 +51,7 @@ rule overlap:
     wildcard_constraints:
         which="[^/.]+",
     resources:
-        mem_mb=4000,
-        runtime=30,
+        **asks(Need(memory_mb=4000, minutes=30)),
     params:
         base=BASE,
     shell:
@@ -71,8 +70,7 @@ rule base_model:
         f"logs/{config['scale']}/models/{{model}}.log",
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=240,
+        **asks(Need(memory_mb=4000, minutes=240)),
     params:
         python=lambda wildcards: (
             python("trl", "cpu") if "build" in MODELS[wildcards.model] else BASE

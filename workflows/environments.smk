@@ -33,8 +33,7 @@ rule checked:
     log:
         f"logs/{config['scale']}/check/{{framework}}.log",
     resources:
-        mem_mb=2000,
-        runtime=10,
+        **asks(Need(memory_mb=2000, minutes=10)),
     params:
         python=lambda wildcards: python(wildcards.framework, "cpu"),
     shell:

@@ -13,9 +13,7 @@ rule generate_samples:
         f"logs/{config['scale']}/generate/{{recipe}}/{{run}}/seed-{{seed}}.log",
     threads: 1
     resources:
-        gpu=lambda wildcards: generation_gpus(run_of(wildcards)),
-        mem_mb=lambda wildcards: 64000 if run_of(wildcards).hardware["gpus"] else 4000,
-        runtime=lambda wildcards: int(run_of(wildcards).evaluation.get("hours", 4) * 60),
+        **asks(lambda wildcards: generation_need(run_of(wildcards))),
     params:
         python=lambda wildcards: python("eval", run_of(wildcards).device),
         work=lambda wildcards: f"{WORK}/runs/{run_of(wildcards).name}/seed-{wildcards.seed}/samples",
@@ -49,8 +47,7 @@ rule grade_samples:
         f"logs/{config['scale']}/grade/{{recipe}}/{{run}}/seed-{{seed}}.log",
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **asks(Need(memory_mb=4000, minutes=60)),
     params:
         python=lambda wildcards: python("eval", run_of(wildcards).device),
     shell:
@@ -68,8 +65,7 @@ rule score_run:
     log:
         f"logs/{config['scale']}/score/{{recipe}}/{{run}}/seed-{{seed}}.log",
     resources:
-        mem_mb=2000,
-        runtime=30,
+        **asks(Need(memory_mb=2000, minutes=30)),
     params:
         base=BASE,
     shell:
@@ -92,8 +88,7 @@ rule regrade_samples:
         f"logs/{config['scale']}/grade/{{recipe}}/{{run}}/seed-{{seed}}.{{grader}}+{{extraction}}.log",
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **asks(Need(memory_mb=4000, minutes=60)),
     params:
         python=lambda wildcards: python("eval", run_of(wildcards).device),
         fallback=lambda wildcards: (

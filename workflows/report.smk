@@ -36,8 +36,7 @@ rule report_page:
     wildcard_constraints:
         which="[^/]+",
     resources:
-        mem_mb=4000,
-        runtime=30,
+        **asks(Need(memory_mb=4000, minutes=30)),
     params:
         base=BASE,
         runs=lambda wildcards: " ".join(ids_of(wildcards.which)),

@@ -13,10 +13,7 @@ rule train:
         f"logs/{config['scale']}/train/{{recipe}}/{{run}}/seed-{{seed}}/stage-{{stage}}.log",
     threads: lambda wildcards: run_of(wildcards).hardware["cpus"]
     resources:
-        gpu=lambda wildcards: run_of(wildcards).hardware["gpus"],
-        nodes=lambda wildcards: run_of(wildcards).hardware.get("nodes", 1),
-        mem_mb=lambda wildcards: int(run_of(wildcards).hardware["memory_gb"] * 1000),
-        runtime=lambda wildcards: int(run_of(wildcards).hardware["hours"] * 60),
+        **asks(lambda wildcards: training_need(run_of(wildcards))),
     params:
         python=lambda wildcards: python(
             run_of(wildcards).framework, run_of(wildcards).device
@@ -43,8 +40,7 @@ rule export:
     log:
         f"logs/{config['scale']}/export/{{recipe}}/{{run}}/seed-{{seed}}/step-{{step}}.log",
     resources:
-        mem_mb=lambda wildcards: 64000 if run_of(wildcards).hardware["gpus"] else 1000,
-        runtime=60,
+        **asks(lambda wildcards: export_need(run_of(wildcards))),
     params:
         python=lambda wildcards: python(
             run_of(wildcards).framework, run_of(wildcards).device
@@ -68,8 +64,7 @@ rule training_log:
     log:
         f"logs/{config['scale']}/training_log/{{recipe}}/{{run}}/seed-{{seed}}.log",
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **asks(Need(memory_mb=1000, minutes=10)),
     params:
         base=BASE,
     shell:

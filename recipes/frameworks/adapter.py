@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -103,6 +104,16 @@ def gpus(run: Run) -> list[str]:
             f"({','.join(found)}); ask for more, or set full.hardware.gpus and the batch in {run.file.name}"
         )
     return found
+
+
+def with_ray(run: Run, scratch: Path, words: list[str]) -> list[str]:
+    """A command with Ray started over its nodes around it, where it has several; on one it starts Ray by itself."""
+    count = run.hardware.get("nodes", 1)
+    if count == 1:
+        return words
+    of_node = ["--gpus", str(max(run.hardware["gpus"] // count, 1)), "--cpus", str(run.hardware["cpus"])]
+    launch = [sys.executable, "-m", "recipes.frameworks.ray_cluster", "--nodes", str(count), *of_node]
+    return [*launch, "--scratch", str(scratch / "ray"), *words]
 
 
 def scratch(work: Path) -> Path:

@@ -99,7 +99,7 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(adapter.gpus(run))
     scratch.mkdir(parents=True)
     return Command(
-        arguments=[sys.executable, "-m", "openrlhf.cli.train_ppo_ray", *render(flags)],
+        arguments=adapter.with_ray(run, scratch, [sys.executable, "-m", "openrlhf.cli.train_ppo_ray", *render(flags)]),
         environment=environment,
         progress=_step_metrics,
         resumed_from=resumed_from,

@@ -65,6 +65,9 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         training = devices(run, stage)
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[:training])
         launch += ["-m", "accelerate.commands.launch", *launcher(run, stage)]
+        if (count := run.hardware.get("nodes", 1)) > 1:
+            place = ["--machine_rank", "{rank}", "--main_process_ip", "{head}", "--main_process_port", "{port}"]
+            launch = [sys.executable, "-m", "recipes.frameworks.nodes", "each", str(count), *launch, *place]
         if stage.rollout.get("engine") == "vllm-server":
             serve = [sys.executable, "-m", "trl.scripts.vllm_serve", *server(run, stage, paths.model)]
             servers.append(Command(serve, {"CUDA_VISIBLE_DEVICES": ",".join(gpus[training:])}))

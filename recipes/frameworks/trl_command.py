@@ -174,8 +174,13 @@ def render(flags: dict[str, tuple[Any, str]]) -> list[str]:
 
 def launcher(run: Run, stage: Stage) -> list[str]:
     """Accelerate's flags: one process per training GPU."""
-    sharding = run.hardware.get("sharding", "none")
-    words = ["--num_machines", str(run.hardware.get("nodes", 1)), "--num_processes", str(devices(run, stage))]
+    sharding, nodes = run.hardware.get("sharding", "none"), run.hardware.get("nodes", 1)
+    if nodes > 1 and stage.rollout.get("engine") == "vllm-server":
+        raise UserError(
+            f"{run.file.name}: {run.scale}.hardware.nodes: {nodes} nodes cannot share the GPUs of a vllm-server "
+            "evenly; use rollout.engine: vllm-colocated"
+        )
+    words = ["--num_machines", str(nodes), "--num_processes", str(devices(run, stage))]
     words += ["--mixed_precision", "bf16" if stage.native.get("bf16") else "no", "--dynamo_backend", "no"]
     if sharding != "none":
         words += ["--use_deepspeed", "--zero_stage", sharding.removeprefix("zero")]

@@ -96,7 +96,7 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(adapter.gpus(run))
     words = render(overrides(run, stage, seed, paths, scratch))
     return Command(
-        arguments=[sys.executable, "-m", "verl.trainer.main_ppo", *words],
+        arguments=adapter.with_ray(run, scratch, [sys.executable, "-m", "verl.trainer.main_ppo", *words]),
         environment=environment,
         servers=servers,
         progress=_step_metrics,

@@ -18,6 +18,7 @@ STEPS, CHECKPOINTS = 6, [3, 6]
 PARTS = (
     "Snakefile",
     "analysis",
+    "cluster",
     "config",
     "contracts",
     "envs",

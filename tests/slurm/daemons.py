@@ -1,0 +1,204 @@
+"""A Slurm cluster on one machine: munged, slurmctld and some slurmd, in their own folder and ended by their ids."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scancel", "squeue", "sinfo", "scontrol")
+INSTALL = "apt-get install -y --no-install-recommends slurmctld slurmd slurm-client munge"
+PATIENCE_SECONDS = 60.0
+# Debian installs daemons where only root's PATH looks.
+PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+
+
+def missing() -> str:
+    """Why no cluster can be started here, or nothing."""
+    absent = [program for program in PROGRAMS if shutil.which(program, path=PATH) is None]
+    return f"{', '.join(absent)} not installed: {INSTALL}" if absent else ""
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+@dataclass
+class Cluster:
+    """A running cluster; `environment` makes Slurm's commands talk to it."""
+
+    folder: Path
+    environment: dict[str, str]
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, name: str, *command: str) -> None:
+        """Start a daemon in the foreground; its output goes to `<name>.out`."""
+        with (self.folder / f"{name}.out").open("ab") as output:
+            self.processes[name] = subprocess.Popen(
+                command, env=self.environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )  # fmt: skip
+
+    def stop(self, name: str, number: int = signal.SIGTERM) -> None:
+        """End one daemon; it can be started again."""
+        process = self.processes.pop(name)
+        process.send_signal(number)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def start_controller(self) -> None:
+        self.start("slurmctld", "slurmctld", "-D", "-f", str(self.folder / "slurm.conf"))
+
+    def start_node(self, name: str) -> None:
+        self.start(name, "slurmd", "-D", "-N", name, "-f", str(self.folder / "slurm.conf"))
+
+    def run(self, *command: str, check: bool = True) -> str:
+        """Output of one of Slurm's commands."""
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=60)
+        assert not check or done.returncode == 0, (command, done.stdout, done.stderr, self.logs())
+        return done.stdout
+
+    def jobs(self) -> dict[str, str]:
+        """State of every job that the controller remembers, by its id."""
+        lines = self.run("squeue", "--noheader", "--states=all", "--format=%i|%T").splitlines()
+        return dict(line.split("|") for line in lines)
+
+    def wait_for(self, what: str, condition: object) -> None:
+        """Wait until a function of no arguments gives something true."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not condition():  # type: ignore[operator]
+            assert time.monotonic() < deadline, (what, self.logs())
+            time.sleep(0.2)
+
+    def logs(self) -> str:
+        """The last lines of every daemon."""
+        files = sorted([*self.folder.glob("*.log"), *self.folder.glob("*.out")])
+        return "\n".join(f"== {file.name}\n" + "\n".join(file.read_text().splitlines()[-15:]) for file in files)
+
+
+def configuration(folder: Path, nodes: int, *, gpus: int, cpus: int, memory_mb: int, extra: str) -> str:
+    """slurm.conf and gres.conf of so many nodes on this machine."""
+    host, (controller, *ports) = socket.gethostname(), free_ports(nodes + 1)
+    names = [f"n{number}" for number in range(1, nodes + 1)]
+    user = getpass.getuser()
+    lines = [
+        "ClusterName=crosszero",
+        f"SlurmctldHost={host}(127.0.0.1)",
+        f"SlurmctldPort={controller}",
+        f"SlurmUser={user}",
+        f"SlurmdUser={user}",
+        "AuthType=auth/munge",
+        "CredType=cred/munge",
+        f"AuthInfo=socket={folder}/munge.socket",
+        f"StateSaveLocation={folder}/state",
+        f"SlurmdSpoolDir={folder}/spool-%n",
+        f"SlurmctldPidFile={folder}/slurmctld.pid",
+        f"SlurmdPidFile={folder}/slurmd-%n.pid",
+        f"SlurmctldLogFile={folder}/slurmctld.log",
+        f"SlurmdLogFile={folder}/slurmd-%n.log",
+        "ProctrackType=proctrack/linuxproc",
+        "TaskPlugin=task/none",
+        "MpiDefault=none",
+        "SelectType=select/cons_tres",
+        "SelectTypeParameters=CR_Core_Memory",
+        "GresTypes=gpu",
+        "AccountingStorageType=accounting_storage/none",
+        "JobAcctGatherType=jobacct_gather/linux",
+        "JobAcctGatherFrequency=task=1",
+        "JobAcctGatherParams=OverMemoryKill",
+        "SchedulerParameters=bf_interval=1,sched_interval=1,batch_sched_delay=0",
+        "SlurmdParameters=config_overrides",
+        "ReturnToService=2",
+        "SlurmdTimeout=10",
+        "SlurmctldTimeout=30",
+        "KillWait=5",
+        "MessageTimeout=30",
+    ]
+    for name, port in zip(names, ports, strict=True):
+        size = f"CPUs={cpus} RealMemory={memory_mb}" + (f" Gres=gpu:demo:{gpus}" if gpus else "")
+        lines.append(f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} {size} State=UNKNOWN")
+    if "PartitionName=" not in extra:
+        lines.append("PartitionName=short Nodes=ALL Default=YES MaxTime=1-0 State=UP")
+    (folder / "slurm.conf").write_text("\n".join([*lines, extra, ""]))
+    if gpus:
+        for number in range(gpus):  # slurmd counts character devices; nobody opens these
+            os.mknod(folder / f"gpu{number}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        device = f"File={folder}/gpu[0-{gpus - 1}]" if gpus > 1 else f"File={folder}/gpu0"
+        (folder / "gres.conf").write_text(
+            "AutoDetect=off\n" + "".join(f"NodeName={name} Name=gpu Type=demo {device}\n" for name in names)
+        )
+    return str(folder / "slurm.conf")
+
+
+@contextmanager
+def cluster(
+    nodes: int = 2, *, gpus: int = 0, cpus: int = 2, memory_mb: int = 8000, extra: str = ""
+) -> Iterator[Cluster]:
+    """A cluster whose nodes are idle; everything it started is gone afterwards, jobs too.
+
+    Args:
+        nodes: how many slurmd.
+        gpus: pretended GPUs of each node, of type `demo`.
+        cpus: processors of each node, pretended too.
+        memory_mb: memory of each node.
+        extra: lines of slurm.conf, such as other partitions.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="cz-slurm-", dir="/tmp"))  # short: sockets' paths may have 107 bytes
+    folder.chmod(0o755)
+    key = folder / "munge.key"
+    key.touch(mode=0o600)
+    key.write_bytes(secrets.token_bytes(128))
+    conf = configuration(folder, nodes, gpus=gpus, cpus=cpus, memory_mb=memory_mb, extra=extra)
+    (folder / "state").mkdir()
+    # Commands that know the cluster by themselves, as on a real one: Snakemake keeps SLURM_CONF from a job's srun.
+    (folder / "bin").mkdir()
+    for program in ("sbatch", "srun", "scancel", "squeue", "sinfo", "scontrol", "sacct", "sacctmgr", "sshare"):
+        command = folder / "bin" / program
+        command.write_text(f'#!/bin/sh\nSLURM_CONF={conf} exec {shutil.which(program, path=PATH)} "$@"\n')
+        command.chmod(0o755)
+    inherited = {name: value for name, value in os.environ.items() if not re.match("SLURM|SBATCH|SRUN", name)}
+    made = Cluster(folder, {**inherited, "PATH": f"{folder}/bin:{PATH}"})
+    try:
+        munge = [f"--{word}" for word in ("foreground", "force", f"socket={folder}/munge.socket", f"key-file={key}")]
+        munge += [f"--pid-file={folder}/munged.pid", f"--log-file={folder}/munged.log", f"--seed-file={folder}/seed"]
+        made.start("munged", "munged", *munge)
+        made.wait_for("munged", (folder / "munge.socket").exists)
+        made.start_controller()
+        for number in range(1, nodes + 1):
+            made.start_node(f"n{number}")
+        made.wait_for(
+            "idle nodes", lambda: made.run("sinfo", "-hN", "-o", "%N %T", check=False).count(" idle") >= nodes
+        )
+        yield made
+    finally:
+        if "slurmctld" in made.processes:
+            made.run("scancel", "--state=pending", "--user", getpass.getuser(), check=False)
+            made.run("scancel", "--user", getpass.getuser(), check=False)
+            deadline = time.monotonic() + 20
+            while made.run("squeue", "-h", check=False).strip() and time.monotonic() < deadline:
+                time.sleep(0.2)
+        for name in [*(name for name in made.processes if name != "munged"), "munged"]:
+            if name in made.processes:
+                made.stop(name)
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,155 @@
+"""The whole line through sbatch, in miniature: cancelled, killed, out of memory, a lost node; nothing lost or twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from contracts import tables
+from envs.build import folder as environment
+from tests.slurm import daemons
+from tests.workflow import miniature
+
+pytestmark = [pytest.mark.slurm, pytest.mark.workflow, pytest.mark.slow, pytest.mark.usefixtures("slurm")]
+RUN = f"demo/runs/{miniature.RUN}/seed-0"
+TARGETS = {
+    "training": f"results/{RUN}/training_log.parquet",
+    "samples": f"results/{RUN}/samples",
+    "report": "results/demo/report/all/index.html",
+}
+PROBLEMS, REPEATS, BENCHMARKS = 12, 2, 2
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The miniature, with what runs on the login node made: data and the base model."""
+    for name in ("trl", "eval"):
+        if not (environment(name, "cpu") / ".stamp").is_file():
+            pytest.skip(f"environment {name} is not built; make test builds it")
+    folder = miniature.copy(tmp_path_factory.mktemp("project"))
+    (folder / "slurm").symlink_to("profiles/slurm")
+    profile = folder / "profiles" / "slurm" / "config.yaml"
+    settings = profile.read_text(encoding="utf-8")
+    for quick in ("slurm-init-seconds-before-status-checks: 2", "latency-wait: 10"):
+        key = quick.split(":")[0]
+        settings = "".join(line for line in settings.splitlines(True) if not line.startswith(key)) + f"{quick}\n"
+    profile.write_text(settings, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[daemons.Cluster]:
+    with daemons.cluster(2, cpus=1, memory_mb=6000) as cluster:
+        yield cluster
+
+
+def start(project: Path, cluster: daemons.Cluster, *words: str) -> subprocess.Popen[str]:
+    """`snakemake --profile slurm` at demo scale, as on the cluster's login node."""
+    path = f"{Path(sys.executable).parent}:{cluster.environment['PATH']}"
+    return subprocess.Popen(
+        ["snakemake", "--profile", "slurm", *words, "--config", "scale=demo"],
+        cwd=project, env={**cluster.environment, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def snakemake(project: Path, cluster: daemons.Cluster, *words: str) -> tuple[int, str]:
+    process = start(project, cluster, *words)
+    output, _ = process.communicate(timeout=900)
+    return process.returncode, output
+
+
+def wait_for(process: subprocess.Popen[str], what: str, condition: Callable[[], object]) -> None:
+    """Wait for something while a workflow runs."""
+    deadline = time.monotonic() + 600
+    while not condition():
+        if process.poll() is not None:
+            raise AssertionError((what, process.stdout.read() if process.stdout else ""))
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+
+
+def holds(project: Path, pattern: str, word: str) -> bool:
+    return any(word in file.read_text(errors="replace") for file in project.glob(pattern))
+
+
+def running_jobs(cluster: daemons.Cluster) -> list[str]:
+    return [job for job, state in cluster.jobs().items() if state in ("RUNNING", "PENDING", "COMPLETING")]
+
+
+def processes_in(project: Path) -> list[str]:
+    """Command lines of processes that work in the project's folder."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if (entry / "cwd").resolve() == project.resolve():
+                found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return found
+
+
+def test_preflight_then_the_run_cancelled_in_training(project: Path, running: daemons.Cluster) -> None:
+    status, output = snakemake(project, running, "preflight")
+    assert status == 0 and "ready:" in output, output
+    process = start(project, running, TARGETS["training"])
+    checkpoint = f"work/{RUN}/stage-1-*/native/checkpoint-3/trainer_state.json"
+    wait_for(process, "a checkpoint", lambda: holds(project, checkpoint, "global_step"))
+    running.run("scancel", *running_jobs(running))
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode != 0 and "CANCELLED" in output and "Trying to restart" not in output, output
+    running.wait_for("the end of what was cancelled", lambda: not processes_in(project))
+
+    status, output = snakemake(project, running, TARGETS["training"])
+    assert status == 0, output
+    assert "going on from step 3" in (project / f"logs/demo/train/{miniature.RUN}/seed-0/stage-1.log").read_text()
+    log = tables.read(project / TARGETS["training"], tables.TRAINING_LOG).to_pydict()
+    assert log["step"] == list(range(1, miniature.STEPS + 1))
+
+
+@pytest.mark.slurm_long
+def test_the_submitting_snakemake_killed_and_a_node_lost_in_generation(project: Path, running: daemons.Cluster) -> None:
+    process = start(project, running, TARGETS["samples"])
+    partial = f"work/{RUN}/samples/**/*.jsonl"
+    wait_for(process, "samples", lambda: holds(project, partial, "problem_id"))
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    # Slurm's job lives on by itself; the next command must neither run beside it nor lose what it has made.
+    node = running.run("squeue", "--noheader", "--states=RUNNING", "--format=%N").split()
+    if node:
+        running.stop(node[0], signal.SIGKILL)
+        running.run("scontrol", "update", f"nodename={node[0]}", "state=down", "reason=test")
+    status, output = snakemake(project, running, TARGETS["samples"])
+    if node:
+        running.start_node(node[0])
+        running.run("scontrol", "update", f"nodename={node[0]}", "state=resume", check=False)
+    assert status == 0, output
+    for file in (project / TARGETS["samples"]).glob("step-*/*.parquet"):
+        rows = pq.read_table(file).to_pylist()
+        assert len({(row["problem_id"], row["repeat"]) for row in rows}) == len(rows) == PROBLEMS * REPEATS
+
+
+@pytest.mark.slurm_long
+def test_the_controller_restarted_on_the_way_to_the_report(project: Path, running: daemons.Cluster) -> None:
+    process = start(project, running, "reproduce_all")
+    wait_for(process, "a running job", lambda: "RUNNING" in running.jobs().values())
+    running.stop("slurmctld")
+    time.sleep(5)
+    assert process.poll() is None
+    running.start_controller()
+    output, _ = process.communicate(timeout=900)
+    assert process.returncode == 0, output
+    scores = tables.read(project / f"results/{RUN}/scores.parquet", tables.SCORE).to_pylist()
+    assert len(scores) == BENCHMARKS * (1 + len(miniature.CHECKPOINTS))
+    assert miniature.RUN in (project / TARGETS["report"]).read_text(encoding="utf-8")
+    status, output = snakemake(project, running, "reproduce_all")
+    assert status == 0 and "Nothing to be done" in output, output
+    assert not running_jobs(running) and not processes_in(project)

@@ -1,0 +1,104 @@
+"""Ray over the nodes of a real Slurm job: it forms, the command uses it, and however that ends, nothing is left."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contracts import guard
+from contracts.run_file import ROOT
+from envs.build import folder as environment
+from envs.build import python
+from tests.slurm import daemons
+
+pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.usefixtures("slurm")]
+USES_BOTH_NODES = """
+import ray
+ray.init(log_to_driver=False)
+@ray.remote(num_gpus=1)
+def where():
+    import os, time
+    time.sleep(1)
+    return ray.get_runtime_context().get_node_id(), os.environ["MARK"]
+used = ray.get([where.options(scheduling_strategy="SPREAD").remote() for _ in range(4)])
+print("NODES", len({node for node, _ in used}), "MARK", {mark for _, mark in used}, flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[daemons.Cluster]:
+    if not (environment("verl", "cpu") / ".stamp").is_file():
+        pytest.skip("environment verl is not built; make test builds it")
+    with daemons.cluster(2, gpus=2) as cluster:
+        yield cluster
+
+
+def submit(cluster: daemons.Cluster, script: Path, *options: str, nodes: int = 2) -> str:
+    """Queue a job as the workflow does it, with a step on the first node that starts the launcher; returns its id."""
+    launch = f"{python('verl')} -m recipes.frameworks.ray_cluster --nodes {nodes} --gpus 2 --cpus 2"
+    launch += f" --scratch {script.parent}/ray"
+    wrapped = f"MARK=handed-on srun -n1 -N1 {python('verl')} {guard.__file__} {launch} {python('verl')} {script}"
+    words = ["sbatch", "--parsable", "--nodes=2", "--gres=gpu:2", f"--output={script}.out", f"--chdir={ROOT}", *options]
+    return cluster.run(*words, "--wrap", wrapped).strip()
+
+
+def ended(cluster: daemons.Cluster, job: str) -> str:
+    """State of a job that has ended."""
+    deadline = time.monotonic() + 180
+    while (state := cluster.jobs()[job]) in ("PENDING", "RUNNING", "COMPLETING"):
+        assert time.monotonic() < deadline, cluster.logs()
+        time.sleep(0.5)
+    return state
+
+
+def left_over(folder: Path) -> list[str]:
+    """Command lines of processes that have to do with this test's folder, where Ray's sockets are."""
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [line for line in listed if str(folder) in line]
+
+
+def test_a_command_uses_all_nodes_and_then_nothing_is_left(running: daemons.Cluster, short: Path) -> None:
+    (script := short / "uses.py").write_text(USES_BOTH_NODES)
+    job = submit(running, script)
+    assert ended(running, job) == "COMPLETED", (short / "uses.py.out").read_text()
+    output = (short / "uses.py.out").read_text()
+    assert "Ray: 2 nodes with 4 GPUs" in output and "NODES 2 MARK {'handed-on'}" in output
+    assert not left_over(short) and not (short / "ray").exists()
+
+
+def test_a_command_that_fails(running: daemons.Cluster, short: Path) -> None:
+    (script := short / "fails.py").write_text("import ray, sys\nray.init(log_to_driver=False)\nsys.exit(7)\n")
+    job = submit(running, script)
+    assert ended(running, job) == "FAILED"
+    assert running.run("scontrol", "show", "job", job).count("ExitCode=7:0"), (short / "fails.py.out").read_text()
+    assert not left_over(short) and not (short / "ray").exists()
+
+
+def test_cancelled(running: daemons.Cluster, short: Path) -> None:
+    (script := short / "waits.py").write_text(
+        "import ray, time\nray.init(log_to_driver=False)\nprint('WAITS', flush=True)\ntime.sleep(600)\n"
+    )
+    job, output = submit(running, script), short / "waits.py.out"
+    deadline = time.monotonic() + 120
+    while not (output.exists() and "WAITS" in output.read_text()):
+        assert time.monotonic() < deadline, output.read_text()
+        time.sleep(0.5)
+    assert left_over(short)
+    running.run("scancel", job)
+    assert ended(running, job) == "CANCELLED"
+    running.wait_for("the end of Ray", lambda: not left_over(short))
+
+
+def test_a_job_of_too_few_nodes_and_no_job_at_all(running: daemons.Cluster, short: Path) -> None:
+    (script := short / "never.py").write_text("print('RAN')\n")
+    job = submit(running, script, nodes=3)
+    assert ended(running, job) == "FAILED"
+    output = (short / "never.py.out").read_text()
+    assert "a run on 3 nodes is in a Slurm job on 2 (n1, n2)" in output and "RAN" not in output
+    words = [str(python("verl")), "-m", "recipes.frameworks.ray_cluster", "--nodes", "2", "--gpus", "1", "true"]
+    alone = subprocess.run(words, cwd=ROOT, env=running.environment, capture_output=True, text=True, check=False)
+    assert alone.returncode == 1 and "needs a Slurm job" in alone.stderr and "Traceback" not in alone.stderr

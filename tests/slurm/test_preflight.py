@@ -1,0 +1,156 @@
+"""Strangers' clusters in the small: preflight says in a sentence what would go wrong on each, and queues nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cluster import preflight
+from cluster.request import Need
+from contracts.run_file import ROOT
+from tests.slurm import daemons
+
+pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.usefixtures("slurm")]
+Use = Callable[[daemons.Cluster], daemons.Cluster]
+PARTITIONS = """
+PartitionName=cpu Nodes=n1 Default=YES MaxTime=240 State=UP
+PartitionName=gpu Nodes=n2,n3 MaxTime=24:00:00 State=UP
+PartitionName=closed Nodes=n1 State=DOWN
+"""
+TRAINING = Need(memory_mb=6000, minutes=600, gpus=4, nodes=2, cpus=2)
+ANALYSIS = Need(memory_mb=1000, minutes=60)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[daemons.Cluster]:
+    """Three nodes with two GPUs each of type demo, 2 CPUs and 8 GB."""
+    with daemons.cluster(3, gpus=2, extra=PARTITIONS) as cluster:
+        yield cluster
+
+
+def settings(**changes: Any) -> dict[str, Any]:
+    file = yaml.safe_load((ROOT / "profiles" / "slurm" / "cluster.yaml").read_text(encoding="utf-8"))
+    return {**file["cluster"], "partition": "cpu", "gpu_partition": "gpu", "gpu_type": "demo", **changes}
+
+
+def found(training: Need = TRAINING, first_look: int = 40, **changes: Any) -> tuple[list[str], list[str]]:
+    """What preflight calls wrong, and its notes."""
+    jobs = [{"name": "tables", **asdict(ANALYSIS)}, {"name": "training r/x", **asdict(training)}]
+    findings = preflight.found(settings(**changes), jobs, first_look)
+    return [f.text for f in findings if f.grave], [f.text for f in findings if not f.grave]
+
+
+def test_a_cluster_that_suits_the_runs(running: daemons.Cluster, known: Use) -> None:
+    wrong, notes = found() if known(running) else ([], [])
+    assert not wrong
+    assert len(notes) == 1 and "keeps no accounting" in notes[0]
+    assert not [state for state in running.jobs().values() if state != "COMPLETED"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"partition": "cpus"}, ("partition: cpus", "cpu, gpu, closed", "did you mean cpu?")),
+        ({"gpu_partition": "a100"}, ("gpu_partition: a100", "cpu, gpu, closed")),
+        ({"partition": "closed"}, ("closed now",)),
+        ({"gpu_type": "h100"}, ("type h100", "has demo", "gpu_type")),
+        ({"gpu_partition": "cpu", "gpu_max_hours": 20}, ("asks for 10 h", "cpu allows 4 h", "gpu_max_hours: 4")),
+        ({"account": "physics"}, ("account: physics", "keeps no accounts", "null")),
+        ({"gpu_constraint": "liquid"}, ("refused by sbatch", "--constraint=liquid", "Invalid feature")),
+    ],
+)
+def test_a_wrong_setting(running: daemons.Cluster, known: Use, changes: dict[str, Any], words: tuple[str, ...]) -> None:
+    known(running)
+    wrong, _ = found(**changes)
+    assert any(all(word in text for word in words) for text in wrong), wrong
+
+
+@pytest.mark.parametrize(
+    ("need", "words"),
+    [
+        (Need(6000, 2000, gpus=4, nodes=2), ("33.3333 h", "gpu allows 24 h", "gpu_max_hours: 24", "checkpoint")),
+        (Need(6000, 60, gpus=8, nodes=2), ("4 GPUs of one node", "at most 2", "nodes: 4")),
+        (Need(6000, 60, gpus=6, nodes=3), ("3 nodes", "has 2 that fit")),
+        (Need(9000, 60, gpus=2), ("9.5 GB of one node", "at most 8 GB", "max_memory_gb: 8")),
+        (Need(6000, 60, gpus=2, cpus=16), ("16 CPUs of one node", "at most 2", "max_cpus: 2")),
+    ],
+)
+def test_a_run_that_does_not_fit(running: daemons.Cluster, known: Use, need: Need, words: tuple[str, ...]) -> None:
+    known(running)
+    wrong, _ = found(need)
+    assert any(all(word in text for word in ("training r/x", *words)) for text in wrong), wrong
+
+
+def test_what_is_proposed_against_too_long_too_much_and_too_many_is_taken(running: daemons.Cluster, known: Use) -> None:
+    known(running)
+    greedy = Need(9000, 2000, gpus=2, cpus=16)
+    wrong, _ = found(greedy, gpu_max_hours=24, max_memory_gb=8, max_cpus=2)
+    assert not wrong
+
+
+def test_no_default_partition_and_none_set(known: Use) -> None:
+    with daemons.cluster(1, extra="PartitionName=main Nodes=n1") as cluster:
+        known(cluster)
+        wrong, _ = found(ANALYSIS, partition=None, gpu_partition=None)
+        assert wrong == [
+            "profiles/slurm/cluster.yaml: partition is not set, and this cluster has no default; there are main"
+        ]
+
+
+def test_finished_jobs_forgotten_too_soon(known: Use) -> None:
+    with daemons.cluster(1, extra="MinJobAge=20\nPartitionName=cpu Nodes=n1 Default=YES") as cluster:
+        known(cluster)
+        wrong, _ = found(ANALYSIS, gpu_partition=None)
+        assert any("MinJobAge" in text and "status-checks: 6" in text for text in wrong), wrong
+        assert not found(ANALYSIS, first_look=6, gpu_partition=None)[0]
+
+
+def test_a_folder_that_nodes_do_not_see_and_a_python_that_they_do_not_have(
+    running: daemons.Cluster, known: Use, tmp_path: Path
+) -> None:
+    """The node is this machine, so what it cannot see is what is gone when it looks."""
+    from cluster import probe
+
+    known(running)
+    grave, text = probe.run(["--partition=cpu", "--mem=100"], tmp_path, tmp_path / "python")
+    assert grave and "cannot run" in text
+    assert probe.explained(probe.UNSEEN, "", tmp_path, tmp_path)[0]
+    grave, text = probe.run(["--partition=cpu", "--mem=100", "--begin=now+1hour"], tmp_path, tmp_path, wait_seconds=3)
+    assert not grave and "was not tried" in text
+    running.wait_for("the short job's end", lambda: "PENDING" not in running.jobs().values())
+
+
+def test_export_none(known: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site's wrapper of sbatch forces --export=NONE; the shell may ask for it, too."""
+    with daemons.cluster(1) as cluster:
+        known(cluster)
+        monkeypatch.setenv("SBATCH_EXPORT", "NONE")
+        wrong, notes = found(ANALYSIS, partition=None, gpu_partition=None)
+        assert not wrong and any("SBATCH_EXPORT=NONE" in text for text in notes)
+        sbatch = cluster.folder / "bin" / "sbatch"
+        sbatch.rename(sbatch.with_name("sbatch.real"))
+        sbatch.write_text(
+            '#!/bin/sh\nfor word; do shift; [ "$word" = --export=ALL ] && word=--export=NONE; set -- "$@" "$word"; '
+            f'done\nexec {sbatch}.real "$@"\n'
+        )
+        sbatch.chmod(0o755)
+        monkeypatch.delenv("SBATCH_EXPORT")
+        wrong, notes = found(ANALYSIS, partition=None, gpu_partition=None)
+        assert not wrong and any("empty environment" in text and "modules" in text for text in notes), (wrong, notes)
+
+
+def test_no_slurm_at_all_and_a_controller_that_does_not_answer(
+    known: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "no sbatch" in found(ANALYSIS)[0][0]
+    with daemons.cluster(1) as cluster:
+        known(cluster)
+        cluster.stop("slurmctld")
+        wrong, _ = found(ANALYSIS)
+        assert len(wrong) == 1 and "does not answer" in wrong[0]

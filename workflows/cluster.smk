@@ -1,0 +1,33 @@
+# What is asked of a cluster before anything is queued, and of what it has done.
+
+
+localrules:
+    jobs_asked_for,
+    preflight,
+
+
+rule jobs_asked_for:
+    output:
+        f"{WORK}/cluster/jobs.json",
+    log:
+        f"logs/{config['scale']}/jobs_asked_for.log",
+    params:
+        cluster=CLUSTER,
+        jobs=jobs_asked_for(),
+    run:
+        asked = {"cluster": params.cluster, "jobs": params.jobs}
+        Path(output[0]).write_text(json.dumps(asked, indent=1))
+
+
+rule preflight:
+    input:
+        f"{WORK}/cluster/jobs.json",
+    log:
+        f"logs/{config['scale']}/preflight.log",
+    params:
+        base=BASE,
+        first_look=lambda wildcards: getattr(
+            workflow.executor_settings, "init_seconds_before_status_checks", 40
+        ),
+    shell:
+        "{params.base} -m cluster.preflight {input} --first-look {params.first_look} 2>&1 | tee {log}"

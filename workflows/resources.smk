@@ -1,0 +1,67 @@
+# What the jobs ask for: of a cluster (profiles/slurm/cluster.yaml) where the configuration has one, else of this machine.
+
+from cluster import retries
+from cluster.request import KEYS, Need, resources_of
+
+CLUSTER = config["cluster"]
+
+if CLUSTER and workflow.is_main_process:
+    import snakemake.executors.local
+    import snakemake_executor_plugin_slurm
+
+    for module in (snakemake_executor_plugin_slurm, snakemake.executors.local):
+        retries.only_where_cut_off(module.Executor)
+
+if CLUSTER and CLUSTER["modules"]:
+    # Also where the cluster starts jobs with an empty environment. A login shell defines `module`.
+    shell.prefix(
+        f"type module > /dev/null 2>&1 || source /etc/profile; module load {' '.join(CLUSTER['modules'])}; "
+    )
+
+
+def asks(need):
+    """What jobs ask for that need this, a Need or what gives one from the wildcards."""
+
+    def resource(key):
+        def value(wildcards, attempt):
+            asked = need if isinstance(need, Need) else need(wildcards)
+            return resources_of(asked, CLUSTER, attempt).get(key)
+
+        return value
+
+    return {key: resource(key) for key in KEYS}
+
+
+def training_need(run):
+    hardware = run.hardware
+    return Need(
+        memory_mb=int(hardware["memory_gb"] * 1000),
+        minutes=int(hardware["hours"] * 60),
+        gpus=hardware["gpus"],
+        nodes=hardware.get("nodes", 1),
+        cpus=hardware["cpus"],
+    )
+
+
+def generation_need(run):
+    gpus = generation_gpus(run)
+    return Need(
+        memory_mb=max(64000, 16000 * gpus) if gpus else 4000,
+        minutes=int(run.evaluation.get("hours", 4) * 60),
+        gpus=gpus,
+        cpus=min(8 * gpus, run.hardware["cpus"]) or 1,
+    )
+
+
+def export_need(run):
+    return Need(memory_mb=64000 if run.hardware["gpus"] else 1000, minutes=60)
+
+
+def jobs_asked_for():
+    """Every kind of job of the runs that the configuration asks for: what it is, and what it needs."""
+    jobs = {"grading and tables": Need(memory_mb=4000, minutes=60)}
+    for run in (RUNS[name] for name in ASKED):
+        jobs[f"training {run.name}"] = training_need(run)
+        jobs[f"exporting {run.name}"] = export_need(run)
+        jobs[f"generating {run.name}"] = generation_need(run)
+    return [{"name": name, **asdict(need)} for name, need in jobs.items()]
