@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from contracts import gpus
 from contracts.errors import UserError
 from eval import partial_samples, vllm_settings
 from eval.worker import OUT_OF_MEMORY
@@ -59,19 +60,9 @@ def _clock(seconds: float) -> str:
 
 
 def devices(data_parallel: int, tensor_parallel: int) -> list[str]:
-    """CUDA_VISIBLE_DEVICES of each process; UserError if there are too few GPUs."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is None:
-        listing = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=False).stdout
-        found = [str(number) for number, _ in enumerate(listing.splitlines())]
-    else:
-        found = [name for name in visible.split(",") if name.strip()]
-    needed = data_parallel * tensor_parallel
-    if len(found) < needed:
-        raise UserError(
-            f"{data_parallel} × {tensor_parallel} = {needed} GPUs were asked for with --data-parallel and "
-            f"--tensor-parallel, and {len(found)} can be seen: ask for fewer, or evaluate with --device cpu"
-        )
+    """CUDA_VISIBLE_DEVICES of each process; see contracts.gpus.take."""
+    what = f"generating with --data-parallel {data_parallel} and --tensor-parallel {tensor_parallel}"
+    found = gpus.take(data_parallel * tensor_parallel, what)
     return [",".join(found[i * tensor_parallel : (i + 1) * tensor_parallel]) for i in range(data_parallel)]
 
 

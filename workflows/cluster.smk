@@ -4,6 +4,8 @@
 localrules:
     jobs_asked_for,
     preflight,
+    capacity,
+    efficiency,
 
 
 rule jobs_asked_for:
@@ -31,3 +33,29 @@ rule preflight:
         ),
     shell:
         "{params.base} -m cluster.preflight {input} --first-look {params.first_look} 2>&1 | tee {log}"
+
+
+rule capacity:
+    output:
+        f"{R}/capacity.md",
+    log:
+        f"logs/{config['scale']}/capacity.log",
+    params:
+        base=BASE,
+        runs=" ".join(f"{name}={generation_gpus(RUNS[name])}" for name in ASKED),
+        size=f"--gpu-memory-gb {CLUSTER['gpu_memory_gb']}" if CLUSTER else "",
+        seeds=len(config["seeds"]),
+    shell:
+        f"{{params.base}} -m cluster.capacity --run {{params.runs}} --scale {config['scale']} --results {R}"
+        " --seeds {params.seeds} {params.size} --output {output} > {log} 2>&1 && cat {output}"
+
+
+rule efficiency:
+    output:
+        f"{R}/efficiency.md",
+    log:
+        f"logs/{config['scale']}/efficiency.log",
+    params:
+        base=BASE,
+    shell:
+        "{params.base} -m cluster.efficiency --output {output} > {log} 2>&1 && cat {output}"

@@ -5,6 +5,8 @@
 import fcntl
 import os
 
+from contracts import gpus
+
 if (
     workflow.local_exec
     and config["scale"] == "demo"
@@ -12,6 +14,14 @@ if (
 ):
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 10**6
     workflow.register_resource("mem_mb", memory // 2)
+
+# Snakemake counts GPUs and gives no job its own: which ones a job takes is for contracts/gpus.py.
+if (
+    workflow.local_exec
+    and "gpu" not in workflow.global_resources
+    and (here := gpus.visible())
+):
+    workflow.register_resource("gpu", len(here))
 
 
 onstart:
@@ -23,4 +33,8 @@ onstart:
         except BlockingIOError:
             raise WorkflowError(
                 f"another snakemake is at work in {WORK}: wait for it, or set `work` and `results` to other folders"
+            )
+        if CLUSTER and (found := orphans.cancel(Path(WORK))):
+            print(
+                f"Cancelled {', '.join(found)}: jobs of a snakemake that was killed; their work is gone on from."
             )

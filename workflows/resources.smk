@@ -1,6 +1,6 @@
 # What the jobs ask for: of a cluster (profiles/slurm/cluster.yaml) where the configuration has one, else of this machine.
 
-from cluster import retries
+from cluster import orphans, retries
 from cluster.request import KEYS, Need, resources_of
 
 CLUSTER = config["cluster"]
@@ -11,6 +11,8 @@ if CLUSTER and workflow.is_main_process:
 
     for module in (snakemake_executor_plugin_slurm, snakemake.executors.local):
         retries.only_where_cut_off(module.Executor)
+    if hasattr(workflow.executor_settings, "jobname_prefix"):
+        workflow.executor_settings.jobname_prefix = orphans.prefix(Path(WORK))
 
 if CLUSTER and CLUSTER["modules"]:
     # Also where the cluster starts jobs with an empty environment. A login shell defines `module`.

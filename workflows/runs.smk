@@ -23,6 +23,8 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
   snakemake report               tables, figures and page from what is there, making what is missing
   snakemake check --config checkpoint=… baseline=…   better, worse, cannot tell, or not comparable (docs/check.md)
   snakemake check_recipes        let each framework's own parser read every run at both scales; no GPU
+  snakemake preflight --profile slurm   what would go wrong on this cluster, before anything is queued (docs/cluster.md)
+  snakemake capacity             GPU-hours, disk and GPU memory of the runs; efficiency: what they took of a cluster
   snakemake help                 this
 
 Add -n to see what would run, and --config to change config/config.yaml:

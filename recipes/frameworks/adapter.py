@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import contracts.gpus
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 
@@ -95,15 +95,8 @@ def updates_per_step(run: Run, stage: Stage) -> int:
 
 
 def gpus(run: Run) -> list[str]:
-    """The GPUs of this job, as CUDA_VISIBLE_DEVICES names them; raises UserError where the run needs more of a node."""
-    needed = run.hardware["gpus"] // run.hardware.get("nodes", 1)
-    found = (os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(needed)))).split(",")
-    if len(found) < needed:
-        raise UserError(
-            f"{run.name} needs {needed} GPUs, but CUDA_VISIBLE_DEVICES names {len(found)} "
-            f"({','.join(found)}); ask for more, or set full.hardware.gpus and the batch in {run.file.name}"
-        )
-    return found
+    """The GPUs of this node that a run takes, as CUDA_VISIBLE_DEVICES names them; see contracts.gpus.take."""
+    return contracts.gpus.take(run.hardware["gpus"] // run.hardware.get("nodes", 1), run.name)
 
 
 def with_ray(run: Run, scratch: Path, words: list[str]) -> list[str]:

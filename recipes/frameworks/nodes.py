@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from types import FrameType
 
 from contracts import guard
@@ -51,6 +52,14 @@ def of_this_job(needed: int) -> list[Node]:
     if len(names) != needed or here not in names:
         raise UserError(f"a run on {needed} nodes is in a Slurm job on {len(names)} ({', '.join(names) or 'none'})")
     return [Node(name, _address(name)) for name in sorted(names, key=lambda name: (name != here, name))]
+
+
+def time_limit() -> float | None:
+    """When Slurm will end this job, in seconds since 1970; None without a job or a limit."""
+    if "SLURM_JOB_ID" not in os.environ:
+        return None
+    listed = re.search(r" EndTime=(\d\S+)", _scontrol("show", "job", os.environ["SLURM_JOB_ID"], "--oneliner"))
+    return datetime.fromisoformat(listed[1]).timestamp() if listed else None
 
 
 def _address(name: str) -> str:

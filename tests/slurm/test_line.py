@@ -131,7 +131,7 @@ def test_the_submitting_snakemake_killed_and_a_node_lost_in_generation(project: 
     if node:
         running.start_node(node[0])
         running.run("scontrol", "update", f"nodename={node[0]}", "state=resume", check=False)
-    assert status == 0, output
+    assert status == 0 and (not node or "jobs of a snakemake that was killed" in output), output
     for file in (project / TARGETS["samples"]).glob("step-*/*.parquet"):
         rows = pq.read_table(file).to_pylist()
         assert len({(row["problem_id"], row["repeat"]) for row in rows}) == len(rows) == PROBLEMS * REPEATS

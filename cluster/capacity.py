@@ -1,0 +1,144 @@
+"""What runs cost and whether they fit, before anything runs: GPU-hours, disk, memory, as a Markdown page.
+
+snakemake capacity --profile slurm
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+from cluster import memory
+from contracts import tables
+from contracts.errors import run_command
+from contracts.run_file import Run, Stage, load_run
+
+# Bytes for each parameter of a native checkpoint: its optimiser's state with the weights that belong to it, and the
+# weights as they are exported. DeepSpeed keeps 2 + 12 and 2, FSDP in verl 4 + 8.
+STATE_BYTES, WEIGHT_BYTES = {"trl": 14, "openrlhf": 14, "verl": 12}, {"trl": 2, "openrlhf": 2, "verl": 0}
+STATES_KEPT = {"openrlhf": 2}  # the others keep all (ckpt.max_num in recipes/frameworks/openrlhf_command.py)
+NOTES = """
+**GPU-hours**, training: GPUs × the hours that the run file expects, which come from what was published; measured, where
+a training of the run is stored; at most: its time limits. Generation: GPUs × its time limit, at most.
+
+**Disk**: `work/` holds native checkpoints with optimiser states (needed until the run is finished), `results/` each
+checkpoint in 16 bits. Decimal gigabytes.
+
+**GPU memory**, GB: what the fullest GPU needs by formula (`cluster/memory.py` has them and their sources), of
+{gpu_gb}. An estimate: within a tenth of the GPU's size it cannot tell, and says "tight". The seed report's rule of
+thumb is 7B on 80 GB, 3B on 40 GB.
+"""
+
+
+def measured_hours(run: Run, results: Path) -> float | None:
+    """Hours that stored trainings of the run took, averaged over seeds; None if there is none."""
+    found = []
+    for file in results.glob(f"runs/{run.name}/seed-*/training_log.parquet"):
+        last: dict[int, float] = {}
+        for row in tables.read(file, tables.TRAINING_LOG).select(["stage", "wall_time"]).to_pylist():
+            last[row["stage"]] = max(last.get(row["stage"], 0.0), row["wall_time"] or 0.0)
+        found.append(sum(last.values()) / 3600)
+    return sum(found) / len(found) if found else None
+
+
+def native_checkpoints(stage: Stage) -> int:
+    """How many checkpoints a framework saves: at equal distances that hit every step that is wanted."""
+    return int(stage.steps // math.gcd(*stage.checkpoints))
+
+
+def disk_gb(run: Run) -> tuple[float, float]:
+    """Gigabytes of native checkpoints, and of exported ones, of one training."""
+    of = memory.shape(run.model)
+    parameters = of["parameters"] / 1e9 if of else 0.0
+    states = weights = 0
+    for stage in run.stages:
+        saved = native_checkpoints(stage)
+        states += min(saved, STATES_KEPT.get(run.framework, saved)) * (1 + (run.algorithm == "ppo"))
+        weights += saved
+    native = states * STATE_BYTES[run.framework] + weights * WEIGHT_BYTES[run.framework]
+    return native * parameters, len(run.checkpoint_steps) * 2 * parameters
+
+
+def fullest(run: Run, gpu_gb: float) -> memory.Estimate | None:
+    """The estimate of the stage that needs most."""
+    found = [memory.estimate(run, stage, gpu_gb) for stage in run.stages]
+    known = [one for one in found if one is not None]
+    return max(known, key=lambda one: one.peak) if known else None
+
+
+def verdict(need: memory.Estimate, gpu_gb: float) -> str:
+    """Whether it fits."""
+    if not need.sequences:
+        return "no: vLLM's share holds no whole completion"
+    if need.peak > 1.1 * gpu_gb:
+        return "no"
+    return "tight" if need.peak > 0.9 * gpu_gb else "yes"
+
+
+def row(run: Run, seeds: int, gpu_gb: float | None, results: Path, generating: int) -> dict[str, Any]:
+    """One run's line of the page; `generating` is how many GPUs generate."""
+    gpus, hardware = run.hardware["gpus"], run.hardware
+    size = gpu_gb or hardware.get("gpu_memory_gb", 80)
+    measured, expected = measured_hours(run, results), hardware.get("expected_hours")
+    native, exported = disk_gb(run)
+    need = fullest(run, size)
+    at_most = sum(hardware["hours"] for _ in run.stages)
+    return {
+        "run": run.name,
+        "model": run.model,
+        "nodes × GPUs": f"{hardware.get('nodes', 1)} × {gpus // hardware.get('nodes', 1)}",
+        "training, expected": seeds * gpus * expected if expected else None,
+        "measured": seeds * gpus * measured if measured is not None else None,
+        "at most": seeds * gpus * at_most,
+        "generation, at most": seeds * generating * run.evaluation.get("hours", 4),
+        "work/ GB": seeds * native,
+        "results/ GB": seeds * exported,
+        "peak GB": need.peak if need else None,
+        "of them state": need.state if need else None,
+        "completions in the cache": need.sequences if need else None,
+        "fits": verdict(need, size) if need else "no GPU" if not gpus else "unknown",
+    }
+
+
+def page(rows: list[dict[str, Any]], scale: str, seeds: int, gpu_gb: float | None) -> str:
+    """The Markdown page."""
+
+    def cell(value: Any) -> str:
+        if value is None:
+            return "–"
+        return f"{value:,.0f}" if isinstance(value, int | float) else str(value)
+
+    columns = list(rows[0])
+    lines = [f"# What {len(rows)} runs need, at {scale} scale, with {seeds} seed{'s' * (seeds > 1)}", ""]
+    lines += [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
+    lines += [f"| {' | '.join(cell(one[column]) for column in columns)} |" for one in rows]
+    sums = ("training, expected", "at most", "generation, at most", "work/ GB", "results/ GB")
+    total = {column: sum(one[column] or 0 for one in rows) if column in sums else "" for column in columns}
+    lines.append(f"| {' | '.join(cell(total[column]) for column in columns)} |".replace("|  |", "| **sum** |", 1))
+    return "\n".join(lines) + "\n" + NOTES.format(gpu_gb=f"{gpu_gb:.0f}" if gpu_gb else "as many as its run file names")
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(prog="python -m cluster.capacity", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--run", nargs="+", required=True, metavar="RUN=GPUS", help="with the GPUs that generate")
+    parser.add_argument("--scale", required=True)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--gpu-memory-gb", type=float, help="of the cluster's GPUs; default: what each run file names")
+    parser.add_argument("--results", type=Path, required=True, help="folder of the scale, for what was measured")
+    parser.add_argument("--output", type=Path, required=True)
+    arguments = parser.parse_args()
+    rows = []
+    for word in arguments.run:
+        name, _, generating = word.rpartition("=")
+        run = load_run(name, arguments.scale)
+        rows.append(row(run, arguments.seeds, arguments.gpu_memory_gb, arguments.results, int(generating)))
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.write_text(page(rows, arguments.scale, arguments.seeds, arguments.gpu_memory_gb), encoding="utf-8")
+    print(arguments.output)
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,127 @@
+"""What jobs ask of a cluster, what it says of itself, and what runs need, against published figures."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster import capacity, facts, memory
+from cluster.request import Need, resources_of
+from contracts.errors import UserError
+from contracts.run_file import ROOT, Run, load_run, run_names
+
+SETTINGS = yaml.safe_load((ROOT / "profiles" / "slurm" / "cluster.yaml").read_text(encoding="utf-8"))["cluster"]
+
+
+def asked(need: Need, attempt: int = 1, **changes: Any) -> dict[str, Any]:
+    found = resources_of(need, {**SETTINGS, **changes}, attempt)
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def test_a_training_on_four_nodes() -> None:
+    need = Need(memory_mb=512_000, minutes=72 * 60, gpus=32, nodes=4, cpus=64)
+    found = asked(need, account="physics", partition="cpu", gpu_partition="gpu", gpu_type="h100", gpu_max_hours=48)
+    assert found == {
+        "gres": "gpu:h100:8", "nodes": 4, "cpus_per_task": 64, "mem_mb": 512_500, "runtime": 48 * 60,
+        "slurm_account": "physics", "slurm_partition": "gpu",
+    }  # fmt: skip
+
+
+def test_a_job_without_gpus_asks_for_none() -> None:
+    found = asked(Need(memory_mb=4000, minutes=60), partition="cpu", gpu_partition="gpu", gpu_type="h100", qos="long")
+    assert found == {
+        "nodes": 1, "cpus_per_task": 1, "mem_mb": 4500, "runtime": 60, "slurm_partition": "cpu", "qos": "long",
+    }  # fmt: skip
+    assert "tasks" not in found and asked(Need(1000, 10, nodes=2))["tasks"] == 2
+
+
+@given(st.integers(1, 5), st.integers(1, 10**6), st.integers(1, 10**4))
+def test_memory_and_time_grow_with_the_attempt_up_to_what_there_is(attempt: int, memory_mb: int, minutes: int) -> None:
+    need = Need(memory_mb, minutes, gpus=1)
+    first, later = asked(need), asked(need, attempt + 1)
+    assert later["mem_mb"] > first["mem_mb"] and later["runtime"] > first["runtime"]
+    capped = asked(need, attempt, max_memory_gb=100, gpu_max_hours=24)
+    assert capped["mem_mb"] <= 100_000 and capped["runtime"] <= 24 * 60
+
+
+def test_gpus_that_do_not_divide() -> None:
+    with pytest.raises(UserError, match="6 GPUs do not divide over 4 nodes"):
+        resources_of(Need(1, 1, gpus=6, nodes=4), None)
+
+
+@pytest.mark.parametrize(
+    ("limit", "minutes"),
+    [("30", 30), ("90:30", 90), ("2:00:00", 120), ("3-00:00:00", 4320), ("1-12", 2160), ("UNLIMITED", None)],
+)
+def test_time_limits(limit: str, minutes: int | None) -> None:
+    assert facts.minutes(limit) == minutes
+
+
+@given(st.integers(0, 30), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59))
+def test_every_form_of_a_time_limit_means_the_same(days: int, hours: int, minutes: int, seconds: int) -> None:
+    assert facts.minutes(f"{days}-{hours:02}:{minutes:02}:{seconds:02}") == (days * 24 + hours) * 60 + minutes
+    assert facts.minutes(f"{hours}:{minutes:02}:{seconds:02}") == hours * 60 + minutes
+
+
+@pytest.mark.parametrize(
+    ("text", "gpus"),
+    [
+        ("(null)", {}),
+        ("gpu:8", {"": 8}),
+        ("gpu:h100:8(S:0-1),shard:16(S:0-1)", {"h100": 8}),
+        ("gpu:a100_1g.5gb:14,gpu:a100:2", {"a100_1g.5gb": 14, "a100": 2}),
+    ],
+)
+def test_gpus_of_a_node(text: str, gpus: dict[str, int]) -> None:
+    assert facts.read_gres(text) == gpus
+
+
+def full_runs() -> list[Run]:
+    return [load_run(name, "full") for name in run_names()]
+
+
+@pytest.mark.parametrize("run", full_runs(), ids=lambda run: run.name)
+def test_every_run_fits_the_gpus_that_it_was_published_with(run: Run) -> None:
+    size = run.hardware["gpu_memory_gb"]
+    need = capacity.fullest(run, size)
+    assert need is not None and capacity.verdict(need, size) != "no"
+    assert run.hardware["expected_hours"] <= run.hardware["hours"] * len(run.stages)
+
+
+def on(run: Run, gpus: int) -> Run:
+    return dataclasses.replace(run, hardware={**run.hardware, "gpus": gpus, "nodes": 1})
+
+
+def test_the_rule_of_thumb_7b_on_80_gb_and_3b_on_40_gb() -> None:
+    seven, three = load_run("openr1/qwen2.5-math-7b", "full"), load_run("tinyzero/grpo-3b", "full")
+    assert capacity.verdict(found(seven, 80), 80) == "yes" and capacity.verdict(found(seven, 40), 40) == "no"
+    assert capacity.verdict(found(three, 40), 40) == "yes"
+    assert capacity.verdict(found(on(three, 1), 40), 40) == "no"
+
+
+def found(run: Run, size: float) -> memory.Estimate:
+    need = capacity.fullest(run, size)
+    assert need is not None
+    return need
+
+
+def test_state_of_adam_in_mixed_precision() -> None:
+    """Rajbhandari et al. 2020, figure 1: 7.5B parameters on 64 GPUs take 120 GB, 16.6 with zero2 and 1.9 with zero3."""
+    run = load_run("openr1/qwen2.5-math-7b", "full")
+    stage = dataclasses.replace(run.stages[0], objective={})
+    for sharding, gigabytes in (("none", 120.0), ("zero2", 16.6), ("zero3", 1.9)):
+        shared = dataclasses.replace(run, hardware={**run.hardware, "sharding": sharding})
+        state, _ = memory._state(shared, stage, 64, 7.5e9)
+        assert state / 1e9 == pytest.approx(gigabytes, abs=0.05)
+
+
+def test_only_the_last_states_of_openrlhf_take_room() -> None:
+    run = load_run("simplerl/qwen2.5-math-7b", "full")
+    assert capacity.native_checkpoints(run.stages[0]) == 40
+    native, exported = capacity.disk_gb(run)
+    assert native == pytest.approx((2 * 2 * 14 + 40 * 2) * 7.62) and exported == pytest.approx(11 * 2 * 7.62)
