@@ -113,9 +113,12 @@ def _evaluation(run: Run) -> list[tuple[str, str]]:
         where = ", ".join(f"{_percent(rate)} on {benchmark} at step {step}" for rate, benchmark, step in places)
         more = f" and less in {len(cut) - len(worst)} more of {len(run.scores)} scores" if len(cut) > len(worst) else ""
         found.append(("truncation", f"held-out completions were cut off at the length limit: {where}{more}"))
+    unknown = sorted(run.scores.loc[run.scores["truncated_rate"].isna(), "benchmark"].unique())
+    if unknown:
+        found.append(
+            ("truncation", f"how completions on {', '.join(unknown)} ended is not known, so it cannot be told")
+        )
     for benchmark, rows in run.scores.groupby("benchmark"):
-        if rows["truncated_rate"].isna().any():
-            found.append(("truncation", f"how completions on {benchmark} ended is not known, so it cannot be told"))
         if bad := int(rows["n_ungradable"].sum()):
             found.append(
                 (

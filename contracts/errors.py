@@ -11,11 +11,19 @@ class UserError(Exception):
 
 
 def run_command(main: Callable[[], None]) -> None:
-    """Run a command-line entry point; a UserError or a full disk ends it with one sentence and status 1."""
+    """Run a command-line entry point; a UserError, a missing package, or a full disk ends it with one sentence."""
     try:
         main()
     except UserError as error:
         sys.exit(f"Error: {error}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("analysis", "contracts", "envs", "eval", "recipes"):
+            raise
+        sys.exit(
+            f"Error: this command needs the package {error.name}, which {sys.prefix} does not have: run it "
+            "with the python of another environment, such as .envs/eval-*/bin/python for what is under eval/ (which "
+            "`python3.11 envs/build.py eval` builds)"
+        )
     except OSError as error:
         import errno
 

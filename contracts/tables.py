@@ -35,7 +35,7 @@ TRAINING_LOG = pa.schema(
         ("step", pa.int64()),
         ("wall_time", pa.float64()),  # seconds since the stage first started, waiting between restarts left out
         ("reward_mean", pa.float64()),
-        ("reward_std", pa.float64()),
+        ("reward_std", pa.float64()),  # over all completions of the step
         ("accuracy", pa.float64()),
         ("format_error_rate", pa.float64()),
         ("wrong_answer_rate", pa.float64()),  # a well-formed completion with a wrong answer
@@ -61,7 +61,7 @@ ROLLOUT = pa.schema(  # completions that were trained on; not all of a step, see
         ("completion", pa.string()),  # what the model added; the prompt may hold the beginning of its turn
         ("reward", pa.float64()),
         ("verdict", pa.string()),  # one of VERDICTS; null where no reward judges the answer
-        ("completion_tokens", pa.int32()),  # null where the framework does not tell
+        ("completion_tokens", pa.int32()),  # of its text, by the model's tokenizer
     ]
 )
 

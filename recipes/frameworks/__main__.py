@@ -80,7 +80,7 @@ def train(arguments: argparse.Namespace) -> None:
             )
     rows = native.read_log(run, stage, paths, run_id(run, arguments.seed))
     check_log(rows, run, stage.steps)
-    rollouts = native.read_rollouts(run, stage, paths, run_id(run, arguments.seed))
+    rollouts = with_lengths(native.read_rollouts(run, stage, paths, run_id(run, arguments.seed)), arguments.model)
     tables.write(pa.Table.from_pylist(rollouts, schema=tables.ROLLOUT), tables.ROLLOUT, arguments.rollouts)
     tables.write(pa.Table.from_pylist(rows, schema=tables.TRAINING_LOG), tables.TRAINING_LOG, arguments.output)
     provenance.write(
@@ -93,6 +93,21 @@ def train(arguments: argparse.Namespace) -> None:
         command=command.arguments,
         **inputs,
     )
+
+
+def with_lengths(rollouts: list[dict[str, Any]], model: Path) -> list[dict[str, Any]]:
+    """The rows with the tokens of each completion's text, by the model's own tokenizer.
+
+    The trainers log texts without their tokens. What was sampled may have been split otherwise, and ends with a token
+    that the text does not show, so these lengths are for distributions; means are the trainer's own, in the log.
+    """
+    from transformers import AutoTokenizer
+
+    if not rollouts:
+        return rollouts
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    encoded = tokenizer([row["completion"] for row in rollouts], add_special_tokens=False)["input_ids"]
+    return [row | {"completion_tokens": len(tokens)} for row, tokens in zip(rollouts, encoded, strict=True)]
 
 
 def start_anew_if_changed(work: Path, inputs: dict[str, str]) -> None:

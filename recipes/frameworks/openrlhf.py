@@ -233,7 +233,7 @@ def read_log(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[s
                 "step": stage.first_step + step,
                 "wall_time": elapsed,
                 "reward_mean": values["rollout/reward_mean"],
-                "reward_std": values.get("group_reward_std", values["rollout/reward_std"]),
+                "reward_std": values["rollout/reward_std"],
                 "accuracy": values.get("accuracy"),
                 "format_error_rate": values.get("format_error_rate"),
                 "wrong_answer_rate": values.get("wrong_answer_rate"),
@@ -262,7 +262,6 @@ def read_rollouts(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[d
                 "stage": stage.number,
                 "step": stage.first_step + step,
                 **{name: row[name] for name in ("problem_id", "prompt", "completion", "reward", "verdict")},
-                "completion_tokens": None,
             }
             for row in whole[: tables.ROLLOUTS_PER_STEP]
         ]

@@ -19,6 +19,7 @@ import io
 import math
 import os
 import sys
+import warnings
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -321,7 +322,9 @@ def check(run: Run) -> None:
     for stage in run.stages:
         flags = arguments(run, stage, 0, Path("data.jsonl"), Path("model"), Path("output"))
         try:
-            parse(render(flags))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of packages that torch imports
+                parse(render(flags))
         except (_Refused, AssertionError) as error:
             message = str(error)
             key = next((key for flag, (_, key) in flags.items() if key and _names(message, flag)), "")

@@ -178,7 +178,6 @@ def read_rollouts(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[d
                 "completion": row["completion"],
                 "reward": row["reward"],
                 "verdict": row["verdict"],
-                "completion_tokens": None,
             }
             for row in written.to_pylist()
         ]

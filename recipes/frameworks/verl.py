@@ -178,7 +178,7 @@ def read_log(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[s
         duration = logged["timing_s/step"]
         elapsed += duration
         dumped = _dumped(native, step)
-        groups = list(_groups(dumped)) if group > 1 else [[row["score"] for row in dumped]]
+        groups = list(_groups(dumped))
         # verl's clip ratio counts completions as long as the longest one, also where that was not cut.
         cut = logged["response_length/max"] >= limit
         rows.append(
@@ -188,7 +188,7 @@ def read_log(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[s
                 "step": stage.first_step + step,
                 "wall_time": elapsed,
                 "reward_mean": logged["critic/score/mean"],
-                "reward_std": statistics.fmean(statistics.stdev(scores) for scores in groups),
+                "reward_std": statistics.stdev(row["score"] for row in dumped),
                 **rewards.rates(_judged(run, dumped)),
                 "response_length_mean": logged["response_length/mean"],
                 "response_length_max": logged["response_length/max"],
@@ -228,7 +228,6 @@ def read_rollouts(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[d
                     "completion": row["output"],
                     "reward": row["score"],
                     "verdict": given.verdict,
-                    "completion_tokens": None,
                 }
             )
     return rows

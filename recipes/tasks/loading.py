@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,8 @@ def load(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, An
         "source": source,
         "rows": len(rows),
         "problems": len(graded),
+        "distinct_questions": len(problems) - sum(len(group) - 1 for group in repeated_questions(problems)),
+        "levels": _levels(problems),
         "content_sha256": content,
         "same_content_as_registered": None if known is None else content == known,
         "without_gold_answer": [problem.problem_id for problem in problems if problem.answer is None],
@@ -77,12 +81,20 @@ def _generate(entry: Entry) -> tuple[list[Problem], dict[str, Any]]:
         "source": {"kind": "generated", **entry.spec["generate"]},
         "rows": len(problems),
         "problems": len(problems),
+        "distinct_questions": len(problems) - sum(len(group) - 1 for group in repeated_questions(problems)),
+        "levels": _levels(problems),
         "content_sha256": content_digest(problems),
         "same_content_as_registered": None,
         "without_gold_answer": [],
         "repeated_questions": [],
     }
     return problems, facts
+
+
+def _levels(problems: Sequence[Problem]) -> dict[str, int]:
+    """How many problems there are of each level of difficulty, where the data set states it."""
+    found = Counter(str(problem.meta["level"]) for problem in problems if problem.meta.get("level") is not None)
+    return dict(sorted(found.items()))
 
 
 def _read_from(source: dict[str, Any], mirror: Path | None) -> str:
@@ -132,6 +144,8 @@ def _convert(entry: Entry, rows: sources.Rows, spec: dict[str, Any], read_from: 
 def report(facts: dict[str, Any], mirror: Path | None) -> str:
     """What was loaded and what a reader has to know about it, in a few lines."""
     lines = [f"{facts['dataset']}: {facts['problems']:,} problems from {_read_from(facts['source'], mirror)}"]
+    levels = "".join(f"; level {level}: {count:,}" for level, count in facts["levels"].items())
+    lines.append(f"  {facts['rows']:,} rows, {facts['distinct_questions']:,} distinct questions{levels}")
     if missing := facts["without_gold_answer"]:
         shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
         lines.append(f"  {len(missing):,} of {facts['rows']:,} rows have no gold answer and are left out: {shown}")

@@ -87,6 +87,7 @@ def test_repeated_rows_and_rows_without_answer_are_told() -> None:
     assert facts["rows"] == 8523
     assert sum(len(group) - 1 for group in facts["repeated_questions"]) == 2
     assert len(facts["without_gold_answer"]) == 2
+    assert facts["distinct_questions"] == 8521 and facts["levels"] == {"3": 2514, "4": 2648, "5": 3361}
     assert "2 rows repeat" in report(facts, MIRROR) and "2 of 8,523 rows have no gold answer" in report(facts, MIRROR)
     assert Counter(problem.meta["level"] for problem in problems)[3] == 2514
 

@@ -53,6 +53,7 @@ def copy(folder: Path) -> Path:
     for name in run_names():
         if name != RUN:
             (folder / "recipes" / f"{name}.yaml").unlink()
+    _edit(folder / "config" / "config.yaml", reproduce=[RUN])
     _edit(
         folder / "recipes" / "demo_model" / "demo_model.yaml", tasks__arithmetic__steps=150, training__warmup_steps=10
     )

@@ -88,6 +88,11 @@ def test_completions_of_every_step_are_kept_with_their_verdicts(project: Path) -
     kept = Counter(row["step"] for row in rows)
     assert sorted(kept) == list(range(1, miniature.STEPS + 1)) and max(kept.values()) <= tables.ROLLOUTS_PER_STEP
     assert all(row["problem_id"] and row["prompt"] and row["verdict"] in tables.VERDICTS for row in rows)
+    log = tables.read(project / RUN_FOLDER / "training_log.parquet", tables.TRAINING_LOG).to_pylist()
+    for of_step in log:
+        lengths = [row["completion_tokens"] for row in rows if row["step"] == of_step["step"]]
+        # with the token that ends it, which the text does not show
+        assert of_step["response_length_mean"] - 2 <= sum(lengths) / len(lengths) <= of_step["response_length_mean"]
 
 
 def test_the_training_log_has_every_step_once(project: Path) -> None:
