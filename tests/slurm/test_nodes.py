@@ -70,6 +70,7 @@ def test_a_command_uses_all_nodes_and_then_nothing_is_left(running: daemons.Clus
     assert not left_over(short) and not (short / "ray").exists()
 
 
+@pytest.mark.slurm_long
 def test_a_command_that_fails(running: daemons.Cluster, short: Path) -> None:
     (script := short / "fails.py").write_text("import ray, sys\nray.init(log_to_driver=False)\nsys.exit(7)\n")
     job = submit(running, script)

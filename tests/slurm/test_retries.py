@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -39,6 +40,12 @@ rule greedy:
         "echo try >> greedy.tries; {python} -c 'x = bytearray(1000 << 20); import time; time.sleep(8)' && "
         "touch {{output}}"
 
+rule interrupted:
+    output: "interrupted"
+    resources: **asks(Need(memory_mb=300, minutes=2))
+    shell:
+        "echo $SLURMD_NODENAME >> nodes; if [ $(wc -l < nodes) = 1 ]; then sleep 90; exit 1; fi; touch {{output}}"
+
 rule mistaken:
     output: "mistaken"
     resources: **asks(Need(memory_mb=300, minutes=1))
@@ -48,23 +55,47 @@ rule mistaken:
 
 @pytest.fixture
 def running(slurm: None) -> Iterator[daemons.Cluster]:
-    with daemons.cluster(1, cpus=2, memory_mb=4000) as cluster:
+    with daemons.cluster(2, cpus=2, memory_mb=4000) as cluster:
         yield cluster
+
+
+def start(cluster: daemons.Cluster, folder: Path, *targets: str) -> subprocess.Popen[str]:
+    (folder / "Snakefile").write_text(SNAKEFILE.format(root=str(ROOT), python=sys.executable))
+    words = ["snakemake", "--executor", "slurm", "--jobs", "2", "--retries", "3", "--keep-going", "--latency-wait", "5"]
+    words += ["--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "2", "--slurm-requeue"]
+    path = f"{Path(sys.executable).parent}:{cluster.environment['PATH']}"
+    return subprocess.Popen(
+        [*words, *targets], cwd=folder, env={**cluster.environment, "PATH": path}, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+
+
+@pytest.mark.slurm
+@pytest.mark.slow
+@pytest.mark.slurm_long  # Slurm lets a job that it starts again wait for two minutes
+@pytest.mark.parametrize("how", ["as preemption does it", "as a lost node does it"])
+def test_a_job_that_slurm_starts_again_is_waited_for(running: daemons.Cluster, tmp_path: Path, how: str) -> None:
+    process = start(running, tmp_path, "interrupted")
+    running.wait_for("the job", (tmp_path / "nodes").exists)
+    node = (tmp_path / "nodes").read_text().strip()
+    if how == "as preemption does it":
+        running.run("scontrol", "requeue", *[job for job, state in running.jobs().items() if state == "RUNNING"])
+    else:
+        running.stop(node, signal.SIGKILL)
+        running.run("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+    output, _ = process.communicate(timeout=400)
+    assert process.returncode == 0 and (tmp_path / "interrupted").exists(), output
+    assert "Trying to restart" not in output  # it was one attempt: no more memory is asked for
+    first, second = (tmp_path / "nodes").read_text().split()
+    assert how == "as preemption does it" or second != first
 
 
 @pytest.mark.slurm
 @pytest.mark.slow
 def test_out_of_memory_is_tried_again_with_more_and_a_mistake_is_not(running: daemons.Cluster, tmp_path: Path) -> None:
-    (tmp_path / "Snakefile").write_text(SNAKEFILE.format(root=str(ROOT), python=sys.executable))
-    words = ["snakemake", "--executor", "slurm", "--jobs", "2", "--retries", "3", "--keep-going", "--latency-wait", "5"]
-    words += ["--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "2"]
-    path = f"{Path(sys.executable).parent}:{running.environment['PATH']}"
-    done = subprocess.run(
-        [*words, "greedy", "mistaken"], cwd=tmp_path, env={**running.environment, "PATH": path}, capture_output=True,
-        text=True, check=False, timeout=300,
-    )  # fmt: skip
-    output = done.stdout + done.stderr
-    assert done.returncode == 1, output
+    process = start(running, tmp_path, "greedy", "mistaken")
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 1, output
     assert (tmp_path / "greedy").exists(), output
     assert 2 <= len((tmp_path / "greedy.tries").read_text().split()) <= 4
     assert (tmp_path / "mistaken.tries").read_text().split() == ["try"], output
