@@ -23,9 +23,10 @@ ray.init(log_to_driver=False)
 def where():
     import os, time
     time.sleep(1)
-    return ray.get_runtime_context().get_node_id(), os.environ["MARK"]
+    return ray.get_runtime_context().get_node_id(), os.environ["MARK"], os.environ["CUDA_VISIBLE_DEVICES"]
 used = ray.get([where.options(scheduling_strategy="SPREAD").remote() for _ in range(4)])
-print("NODES", len({node for node, _ in used}), "MARK", {mark for _, mark in used}, flush=True)
+print("NODES", len({node for node, _, _ in used}), "MARK", {mark for _, mark, _ in used})
+print("GPUS", sorted(gpu for _, _, gpu in used), flush=True)
 """
 
 
@@ -67,6 +68,7 @@ def test_a_command_uses_all_nodes_and_then_nothing_is_left(running: daemons.Clus
     assert ended(running, job) == "COMPLETED", (short / "uses.py.out").read_text()
     output = (short / "uses.py.out").read_text()
     assert "Ray: 2 nodes with 4 GPUs" in output and "NODES 2 MARK {'handed-on'}" in output
+    assert "GPUS ['0', '0', '1', '1']" in output  # as Slurm gave each node two
     assert not left_over(short) and not (short / "ray").exists()
 
 

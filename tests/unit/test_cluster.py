@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,3 +131,22 @@ def test_only_the_last_states_of_openrlhf_take_room() -> None:
     assert capacity.native_checkpoints(run.stages[0]) == 40
     native, exported = capacity.disk_gb(run)
     assert native == pytest.approx((2 * 2 * 14 + 40 * 2) * 7.62) and exported == pytest.approx(11 * 2 * 7.62)
+
+
+@pytest.mark.slow
+def test_only_training_and_generation_hold_gpus_at_full_scale() -> None:
+    """The dry run of `snakemake --profile slurm reproduce_all`, from the repository root, literally."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    words = ["snakemake", "-n", "--profile", "slurm", "reproduce_all"]
+    done = subprocess.run(
+        words, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    holders, rule = Counter[str](), ""
+    for line in (done.stdout + done.stderr).splitlines():
+        if found := re.match(r"(?:local)?rule (\w+):", line):
+            rule = found[1]
+        if "gres=gpu" in line:
+            holders[rule] += 1
+    stages = sum(len(run.stages) for run in full_runs())
+    assert holders == {"train": stages, "generate_samples": len(full_runs())}
