@@ -1,5 +1,5 @@
 # make            what there is
-# make demo       set everything up and reproduce all recipes at demo scale: about 20 minutes on 2 cores
+# make demo       set everything up and reproduce all recipes at demo scale: half an hour to 45 minutes on 2 cores
 # make demo-all   every run, the cross-check of the frameworks and the run that collapses among them: over an hour
 # make test       set everything up and run all checks and tests
 # make test-slurm tests of the cluster part with real Slurm daemons, the long ones too (Debian: slurmctld slurmd)
