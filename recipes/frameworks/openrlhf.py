@@ -17,7 +17,7 @@ from contracts import tables
 from contracts.errors import UserError
 from contracts.run_file import ROOT, Run, Stage
 from recipes import prompts, rewards
-from recipes.frameworks import adapter, openrlhf_reward
+from recipes.frameworks import adapter, openrlhf_reward, training_prompts
 from recipes.frameworks.adapter import Command, Paths
 from recipes.frameworks.openrlhf_command import arguments, check, render
 
@@ -37,18 +37,10 @@ def write_data(run: Run, stage: Stage, seed: int, paths: Paths, folder: Path) ->
     prompt = prompts.load(run.prompt)
     tokenizer = AutoTokenizer.from_pretrained(paths.model)
     beginning = tokenizer.decode(tokenizer("")["input_ids"])  # such as a beginning-of-text token; OpenRLHF adds none
-    longest = stage.rollout["max_prompt_tokens"]
     rows: list[dict[str, Any]] = []
-    left_out = 0
-    for problem in tables.read(paths.problems, tables.PROBLEM).to_pylist():
-        text = prompt.render(problem["messages"][-1]["content"], tokenizer)
-        if len(tokenizer(text)["input_ids"]) > longest:
-            left_out += 1
-            continue
+    for problem, text in training_prompts.rendered(run, stage, paths, tokenizer):
         label = {name: problem[name] for name in ("problem_id", *rewards.Problem._fields)}
         rows.append({"prompt": beginning + text, "label": label | {"prefill": prompt.assistant}})
-    if left_out:
-        print(f"{left_out} of {left_out + len(rows)} prompts are longer than max_prompt_tokens ({longest}): left out")
     random.Random(seed).shuffle(rows)
     prompts_per_step = stage.batch.get("prompts_per_step", stage.batch["prompts_per_update"])
     recorded = tables.ROLLOUTS_PER_STEP / (prompts_per_step * stage.batch["samples_per_prompt"])

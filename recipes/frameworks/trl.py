@@ -13,7 +13,7 @@ from contracts import tables
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from recipes import prompts, rewards
-from recipes.frameworks import adapter
+from recipes.frameworks import adapter, training_prompts
 from recipes.frameworks.adapter import Command, Paths
 from recipes.frameworks.trl_command import arguments, check, devices, launcher, native_steps, render, server
 
@@ -28,21 +28,11 @@ def write_data(run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
 
     prompt = prompts.load(run.prompt)
     tokenizer = AutoTokenizer.from_pretrained(paths.model)
-    longest = stage.rollout.get("max_prompt_tokens")
-    rows, left_out = [], 0
-    for problem in tables.read(paths.problems, tables.PROBLEM).to_pylist():
-        text = prompt.render(problem["messages"][-1]["content"], tokenizer)
-        if longest and len(tokenizer(text)["input_ids"]) > longest:
-            left_out += 1
-            continue
-        row = {"prompt": text, "prefill": prompt.assistant, "problem_id": problem["problem_id"]}
-        rows.append(row | {column: problem[column] for column in rewards.Problem._fields})
-    if left_out:
-        print(f"{left_out} of {left_out + len(rows)} prompts are longer than max_prompt_tokens ({longest}): left out")
-    if not rows:
-        raise UserError(
-            f"no prompt of {paths.problems.name} has at most {longest} tokens; raise rollout.max_prompt_tokens"
-        )
+    rows = [
+        {"prompt": text, "prefill": prompt.assistant}
+        | {column: problem[column] for column in ("problem_id", *rewards.Problem._fields)}
+        for problem, text in training_prompts.rendered(run, stage, paths, tokenizer)
+    ]
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(rows), folder / "train.parquet")
 

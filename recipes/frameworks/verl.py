@@ -19,7 +19,7 @@ from contracts import tables
 from contracts.errors import UserError
 from contracts.run_file import ROOT, Run, Stage
 from recipes import prompts, rewards
-from recipes.frameworks import adapter, nodes
+from recipes.frameworks import adapter, nodes, training_prompts
 from recipes.frameworks.adapter import Command, Paths
 from recipes.frameworks.cpu import verl_processes
 from recipes.frameworks.verl_check import check
@@ -40,14 +40,8 @@ def write_data(run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
     prompt = prompts.load(run.prompt)
     tokenizer = AutoTokenizer.from_pretrained(paths.model)
     beginning = tokenizer("")["input_ids"]  # such as a beginning-of-text token, which verl's own encoding leaves out
-    longest = stage.rollout["max_prompt_tokens"]
     rows: list[dict[str, Any]] = []
-    left_out = 0
-    for problem in tables.read(paths.problems, tables.PROBLEM).to_pylist():
-        text = prompt.render(problem["messages"][-1]["content"], tokenizer)
-        if len(tokenizer(text)["input_ids"]) > longest:
-            left_out += 1
-            continue
+    for problem, text in training_prompts.rendered(run, stage, paths, tokenizer):
         truth = {column: problem[column] for column in PROBLEM_COLUMNS} | {"prefill": prompt.assistant}
         rows.append(
             {
@@ -56,14 +50,6 @@ def write_data(run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
                 "reward_model": {"style": "rule", "ground_truth": json.dumps(truth)},
                 "extra_info": {"index": len(rows)},
             }
-        )
-    if left_out:
-        print(f"{left_out} of {left_out + len(rows)} prompts are longer than max_prompt_tokens ({longest}): left out")
-    needed = stage.batch["prompts_per_update"] * adapter.updates_per_step(run, stage)
-    if len(rows) < needed:
-        raise UserError(
-            f"{paths.problems.name} has {len(rows)} prompts of at most {longest} tokens, a step needs {needed}; "
-            "raise rollout.max_prompt_tokens, or take fewer prompts a step"
         )
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(rows), folder / "train.parquet")
