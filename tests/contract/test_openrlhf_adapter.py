@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from contracts.run_file import RECIPES, ROOT, inherit, read_yaml
 from envs.build import lock_file, python
+from tests.contract.adapter_answers import answers, changed
 
 PYTHON = python("openrlhf")
 RUN = RECIPES / "simplerl" / "qwen2.5-math-7b.yaml"
@@ -20,22 +20,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not PYTHON.exists(), reason="OpenRLHF's environment is not built (envs/build.py openrlhf)"),
 ]
-
-CHECKED = """
-import sys, yaml
-from pathlib import Path
-from contracts.errors import UserError
-from contracts.run_file import parse_run
-from recipes.frameworks import openrlhf
-for line in sys.stdin:
-    file = Path(line.strip())
-    for scale in ("demo", "full"):
-        try:
-            openrlhf.check(parse_run(yaml.safe_load(file.read_text()), "test/" + file.stem, file, scale))
-            print(file.stem, scale, "accepted")
-        except UserError as error:
-            print(file.stem, scale, "refused:", error)
-"""
 
 # What the release's parser gives each flag that a command line leaves out.
 DEFAULTS = """
@@ -61,32 +45,13 @@ print(json.dumps([found, openrlhf.REWRITES]))
 """
 
 
-def run(script: str, lines: str = "") -> str:
+def run(script: str) -> str:
     done = subprocess.run(
-        [PYTHON, "-c", script], input=lines, capture_output=True, text=True, cwd=ROOT,
+        [PYTHON, "-c", script], capture_output=True, text=True, cwd=ROOT,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def answers(files: list[Path]) -> dict[tuple[str, str], str]:
-    """What the adapter says of each file at each scale."""
-    lines = (line.split(" ", 2) for line in run(CHECKED, "\n".join(map(str, files))).splitlines())
-    return {(name, scale): said for name, scale, said in lines}
-
-
-def changed(folder: Path, name: str, *path_and_value: Any) -> Path:
-    """A copy of SimpleRL's run file with one value set, the key given as a path."""
-    content = read_yaml(RUN)
-    *path, key, value = path_and_value
-    at = content
-    for word in path:
-        at = at.setdefault(word, {})
-    at[key] = value
-    file = folder / f"{name}.yaml"
-    file.write_text(yaml.safe_dump(content))
-    return file
 
 
 def test_openrlhf_refuses_what_it_should_and_accepts_every_run(tmp_path: Path) -> None:
@@ -110,9 +75,9 @@ def test_openrlhf_refuses_what_it_should_and_accepts_every_run(tmp_path: Path) -
         "no_such_prompt": (("prompt", "politely"), "politely"),
         "no_such_reward": (("rewards", [{"function": "recipes.simplerl.reward.kindness", "weight": 1.0}]), "kindness"),
     }
-    files = [changed(tmp_path, name, *where) for name, (where, _) in mistakes.items()]
+    files = [changed(tmp_path, name, read_yaml(RUN), *where) for name, (where, _) in mistakes.items()]
     runs = [file for file in RECIPES.glob("*/*.yaml") if inherit(read_yaml(file), file).get("framework") == "openrlhf"]
-    said = answers([*runs, *files])
+    said = answers("openrlhf", [*runs, *files])
 
     for file in runs:
         assert said[file.stem, "demo"] == said[file.stem, "full"] == "accepted"

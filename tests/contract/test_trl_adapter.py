@@ -2,60 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from contracts.run_file import RECIPES, ROOT, read_yaml
-from envs.build import lock_file, python
+from contracts.run_file import RECIPES, read_yaml
+from envs.build import lock_file
+from tests.contract.adapter_answers import answers, changed
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
-SCRIPT = """
-import sys, yaml
-from pathlib import Path
-from contracts.errors import UserError
-from contracts.run_file import parse_run
-from recipes.frameworks import trl
-for line in sys.stdin:
-    file = Path(line.strip())
-    for scale in ("demo", "full"):
-        try:
-            trl.check(parse_run(yaml.safe_load(file.read_text()), "test/" + file.stem, file, scale))
-            print(file.stem, scale, "accepted")
-        except UserError as error:
-            print(file.stem, scale, "refused:", error)
-"""
-
-
-def answers(files: list[Path]) -> dict[tuple[str, str], str]:
-    """What the adapter says of each file at each scale; one process, because importing TRL takes seconds."""
-    done = subprocess.run(
-        [python("trl"), "-c", SCRIPT], input="\n".join(map(str, files)), capture_output=True, text=True, cwd=ROOT,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found = {}
-    for line in done.stdout.splitlines():
-        name, scale, answer = line.split(" ", 2)
-        found[name, scale] = answer
-    return found
-
-
-def changed(folder: Path, name: str, *path_and_value: Any) -> Path:
-    """A copy of OpenR1's run file with one value set, the key given as a path."""
-    content = read_yaml(RECIPES / "openr1" / "qwen2.5-math-7b.yaml")
-    *path, key, value = path_and_value
-    at = content
-    for word in path:
-        at = at.setdefault(word, {})
-    at[key] = value
-    file = folder / f"{name}.yaml"
-    file.write_text(yaml.safe_dump(content))
-    return file
+OPENR1 = RECIPES / "openr1" / "qwen2.5-math-7b.yaml"
 
 
 def test_trl_refuses_what_it_should_and_accepts_every_run(tmp_path: Path) -> None:
@@ -71,9 +28,9 @@ def test_trl_refuses_what_it_should_and_accepts_every_run(tmp_path: Path) -> Non
         "no_such_prompt": ("prompt", "politely"),
         "no_such_reward": ("rewards", [{"function": "recipes.openr1.reward.kindness", "weight": 1.0}]),
     }
-    files = [changed(tmp_path, name, *where) for name, where in mistakes.items()]
+    files = [changed(tmp_path, name, read_yaml(OPENR1), *where) for name, where in mistakes.items()]
     runs = sorted((RECIPES / "openr1").glob("*.yaml"))
-    said = answers([*runs, *files])
+    said = answers("trl", [*runs, *files])
 
     for run in runs:
         assert said[run.stem, "demo"] == said[run.stem, "full"] == "accepted"

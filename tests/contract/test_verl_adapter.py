@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 import copy
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from contracts.run_file import RECIPES, ROOT, inherit, read_yaml, run_names
-from envs.build import lock_file, python
+from contracts.run_file import RECIPES, inherit, read_yaml, run_names
+from envs.build import lock_file
+from tests.contract.adapter_answers import answers, changed
 from tests.contract.verl_project import DEMO
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
-SCRIPT = """
-import sys, yaml
-from pathlib import Path
-from contracts.errors import UserError
-from contracts.run_file import parse_run
-from recipes.frameworks import verl
-for line in sys.stdin:
-    file = Path(line.strip())
-    for scale in ("demo", "full"):
-        try:
-            verl.check(parse_run(yaml.safe_load(file.read_text()), "test/" + file.stem, file, scale))
-            print(file.stem, scale, "accepted")
-        except UserError as error:
-            print(file.stem, scale, "refused:", error)
-"""
 FULL: dict[str, Any] = {
     **DEMO,
     "model": "qwen2.5-math-7b",
@@ -51,35 +35,6 @@ GRPO: dict[str, Any] = copy.deepcopy(PPO) | {"title": "grpo", "algorithm": "grpo
 for scale in ("demo", "full"):
     GRPO[scale]["optimizer"] = {"learning_rate": 1e-6, "schedule": "cosine", "warmup_ratio": 0.1}
     GRPO[scale]["objective"] = {"kl_coefficient": 0.001, "clip_ratio": 0.2, "loss": "grpo", "scale_rewards": "group"}
-
-
-def answers(files: list[Path]) -> dict[tuple[str, str], str]:
-    """What the adapter says of each file at each scale; one process, because importing verl takes seconds."""
-    done = subprocess.run(
-        [python("verl"), "-c", SCRIPT], input="\n".join(map(str, files)), capture_output=True, text=True, cwd=ROOT,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found = {}
-    for line in done.stdout.splitlines():
-        name, scale, answer = line.split(" ", 2)
-        found[name, scale] = answer
-    return found
-
-
-def changed(folder: Path, name: str, base: dict[str, Any], *path_and_value: Any) -> Path:
-    """A run file with one value set, the key given as a path."""
-    content = copy.deepcopy(base)
-    *path, key, value = path_and_value
-    at = content
-    for word in path:
-        at = at.setdefault(word, {})
-    at[key] = value
-    file = folder / f"{name}.yaml"
-    file.write_text(yaml.safe_dump(content))
-    return file
-
-
 MISTAKES: dict[str, tuple[Any, ...]] = {
     # name: base, path, value, scale that is refused, words of the answer
     "misspelt": (PPO, ("full", "native", "actor_rollout_ref.rollout.gpu_memory_utilisation"), 0.6, "full",
@@ -116,7 +71,7 @@ def test_verl_refuses_what_it_should_and_accepts_every_run(tmp_path: Path) -> No
     files += [changed(tmp_path, base["title"], base, "prompt", "boxed") for base in (PPO, GRPO)]
     runs = [RECIPES / f"{name}.yaml" for name in run_names()]
     runs = [file for file in runs if inherit(read_yaml(file), file)["framework"] == "verl"]
-    said = answers([*runs, *files])
+    said = answers("verl", [*runs, *files])
 
     for name in [*(run.stem for run in runs), "ppo", "grpo"]:
         assert said[name, "demo"] == said[name, "full"] == "accepted"

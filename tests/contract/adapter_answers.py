@@ -1,0 +1,54 @@
+"""What an adapter's check says of run files, asked in its framework's own environment."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from contracts.run_file import ROOT
+from envs.build import python
+
+SCRIPT = """
+import sys, yaml
+from pathlib import Path
+from contracts.errors import UserError
+from contracts.run_file import parse_run
+from recipes.frameworks import adapter
+check = adapter.load(sys.argv[1]).check
+for line in sys.stdin:
+    file = Path(line.strip())
+    for scale in ("demo", "full"):
+        try:
+            check(parse_run(yaml.safe_load(file.read_text()), "test/" + file.stem, file, scale))
+            print(file.stem, scale, "accepted")
+        except UserError as error:
+            print(file.stem, scale, "refused:", error)
+"""
+
+
+def answers(framework: str, files: list[Path]) -> dict[tuple[str, str], str]:
+    """The answer for each file at each scale; one process, because importing a framework takes seconds."""
+    done = subprocess.run(
+        [python(framework), "-c", SCRIPT, framework], input="\n".join(map(str, files)), capture_output=True, text=True,
+        cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = (line.split(" ", 2) for line in done.stdout.splitlines())
+    return {(name, scale): answer for name, scale, answer in lines}
+
+
+def changed(folder: Path, name: str, content: dict[str, Any], *path_and_value: Any) -> Path:
+    """A run file of this content with one value set, the key given as a path."""
+    content = copy.deepcopy(content)
+    *path, key, value = path_and_value
+    at = content
+    for word in path:
+        at = at.setdefault(word, {})
+    at[key] = value
+    file = folder / f"{name}.yaml"
+    file.write_text(yaml.safe_dump(content), encoding="utf-8")
+    return file
