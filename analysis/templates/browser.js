@@ -123,6 +123,16 @@ function written(text) {
   return place;
 }
 
+/** Where a completion comes from: its file, its checkpoint, and the settings of both. */
+function made(row) {
+  const run = INDEX.run[row], settings = make("a", "settings");
+  settings.href = `../index.html#settings-${run}`;
+  return make("p", [
+    make("code", visible(INDEX.files[`${run} ${INDEX.step[row]} ${INDEX.benchmark[row]}`] ?? "")), " · ",
+    ...(INDEX.trained[run] ? [make("code", visible(`runs/${INDEX.runs[run]}/checkpoints/step-${INDEX.step[row]}`)), " · "] : []), settings,
+  ], "soft file");
+}
+
 async function open(row) {
   current = row;
   await load(INDEX.chunk[row]);
@@ -145,7 +155,7 @@ async function open(row) {
       make("h3", [$("allruns").checked ? visible(INDEX.runs[INDEX.run[other]]) + ", " : "", label(other), ": ", verdictOf(other)]),
       make("p", ["answer: ", make("code", visible(INDEX.answer[other] ?? "none found")), make("span", ` ended by ${INDEX.finishes[INDEX.finish[other]]}${tokens}`, "soft")]),
       written(completion(other)),
-      make("p", make("code", visible(INDEX.files[`${INDEX.run[other]} ${INDEX.step[other]} ${INDEX.benchmark[other]}`] ?? "")), "soft file"),
+      made(other),
     ], other === row ? "side chosen" : "side");
   }));
   $("detail").hidden = false;
