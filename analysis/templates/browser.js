@@ -1,6 +1,6 @@
 // The sample browser: filters over an index that is there at once, texts from chunks that are loaded when needed.
 "use strict";
-const PAGE = 50;
+const PAGE = 50, KEPT = 100;  // rows on a page; chunks whose texts stay in memory, 2 million characters each
 const texts = new Map(), waiting = new Map();  // of chunks: texts by row, and who waits for them
 const $ = (id) => document.getElementById(id);
 const rows = INDEX.verdict.length;
@@ -24,8 +24,13 @@ async function unpack(packed) {
   return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
 }
 
-/** Called by each chunk file. */
-function chunk(number, packed) { unpack(packed).then((content) => { texts.set(number, content); waiting.get(number).forEach((go) => go()); }); }
+/** Called by each chunk file. The oldest chunks make room: a search through all texts would else hold them all. */
+async function chunk(number, packed) {
+  texts.set(number, await unpack(packed));
+  for (const old of texts.keys()) if (texts.size > KEPT) texts.delete(old);
+  waiting.get(number).forEach((go) => go());
+  waiting.delete(number);
+}
 
 /** A chunk's texts; a script tag, because a page from a disk may not fetch. */
 function load(number) {
@@ -35,6 +40,7 @@ function load(number) {
     waiting.set(number, [go]);
     const script = document.createElement("script");
     script.src = `chunk-${number}.js`;
+    script.onload = () => script.remove();
     script.onerror = () => fail(new Error(`${script.src} is not beside this page`));
     document.head.append(script);
   });

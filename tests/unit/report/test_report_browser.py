@@ -100,6 +100,14 @@ def test_the_same_problem_across_checkpoints_with_reflection_marked(page: Path, 
     assert "runs/recipe/run/seed-0/checkpoints/step-50" in sides[1] and "index.html#settings-0" in sides[1]
 
 
+def test_texts_that_made_room_for_others_are_read_again(page: Path, tmp_path: Path) -> None:
+    few = page.with_name("few.html")
+    few.write_text(page.read_text(encoding="utf-8").replace("KEPT = 100", "KEPT = 1"), encoding="utf-8")
+    assert few.read_text(encoding="utf-8") != page.read_text(encoding="utf-8")
+    body = dom(few, "text=problem+5.&open=first", tmp_path)
+    assert count(body) == "6 of 240 completions" and body.count("problem 5.") == 3
+
+
 def test_mathematics_is_rendered_and_what_is_not_understood_is_shown_as_written(page: Path, tmp_path: Path) -> None:
     side = dom(page, "text=cost&step=0&open=first", tmp_path).partition("<section")[2].partition("</section>")[0]
     assert "<mfrac><mrow><mn>1</mn></mrow><mrow><mn>2</mn></mrow></mfrac>" in side
