@@ -42,6 +42,14 @@ def split(completions: pd.Series, tokens: pd.Series) -> pd.DataFrame:
     return pd.DataFrame({"thinking": share * count, "answer": (1 - share) * count}, index=completions.index)
 
 
+def thinks(run: Run) -> bool:
+    """Whether any completion of a run, held out or in training, has a thinking part."""
+    return any(
+        rows["completion"].str.contains(THINKING_ENDS, regex=False, na=False).any()
+        for rows in (run.graded, run.rollouts)
+    )
+
+
 def _over_steps(axes: Axes, steps: pd.Series, values: pd.DataFrame, look: Look, smooth: bool) -> bool:
     by_step = values.assign(step=steps.to_numpy()).groupby("step")
     enough = by_step["thinking"].count() >= SHARE_THINKING * by_step.size()
@@ -96,10 +104,9 @@ def _spread_out(steps: Sequence[int], most: int) -> list[int]:
 def length_distribution(runs: Sequence[Run]) -> Figure:
     """How long completions are: of some checkpoints, as shares, and in training, as quantiles over steps.
 
-    Runs whose token counts are not known, as of imported generations, are left out if any run's are.
+    Runs whose token counts are not known, as of imported generations, are left out.
     """
-    known = [r for r in runs if r.graded["completion_tokens"].notna().any()]
-    runs = known or runs[:1]
+    runs = [run for run in runs if run.graded["completion_tokens"].notna().any()]
     figure, grid = panels(len(runs), 2, 2.3, sharex=False)
     shades = matplotlib.colormaps["cividis_r"]
     for row, run in enumerate(runs):

@@ -55,10 +55,13 @@ def draw(
         "heldout_accuracy": figures_heldout.heldout_accuracy(runs),
         "outcomes": figures_heldout.outcomes(runs),
         "finished": figures_lengths.finished(runs),
-        "length_distribution": figures_lengths.length_distribution(runs),
-        "thinking": figures_lengths.thinking(runs),
         "reasoning_patterns": figures_heldout.reasoning_patterns(runs, counts, lists),
     }
+    # A figure without a single value is left out.
+    if any(run.graded["completion_tokens"].notna().any() for run in runs):
+        figures["length_distribution"] = figures_lengths.length_distribution(runs)
+        if any(figures_lengths.thinks(run) for run in runs):
+            figures["thinking"] = figures_lengths.thinking(runs)
     if trained:
         figures |= {
             "reward": figures_training.reward(trained),

@@ -20,7 +20,8 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
   snakemake grade                the verdict on every stored sample; no GPU. With --config grader=strict or
                                  extraction=last-number: again, into regraded/ beside graded/
   snakemake evaluate             the scores of every checkpoint, without the report
-  snakemake report               tables, figures and page from what is there, making what is missing
+  snakemake report               tables, figures and page from what is there, making what is missing; with
+                                 --allowed-rules report report_page nothing else is made (docs/report.md)
   snakemake check --config checkpoint=… baseline=…   better, worse, cannot tell, or not comparable (docs/check.md)
   snakemake check_recipes        let each framework's own parser read every run at both scales; no GPU
   snakemake preflight --profile slurm   what would go wrong on this cluster, before anything is queued (docs/cluster.md)

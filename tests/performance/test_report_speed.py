@@ -1,7 +1,7 @@
 """Tables and figures of 10⁴, 10⁵ and 10⁶ synthetic samples: seconds, and the most memory that it takes.
 
 Run with `pytest tests/performance/test_report_speed.py --benchmark-only`. The largest takes about a minute and 500 MB
-of disk. Measured on one core: 25 s and 1.6 GiB for a million (bounds: 60 s and 4 GiB on two cores).
+of disk. Measured on one core: 23 s and 1.6 GiB for a million (bounds: 60 s and 4 GiB on two cores).
 """
 
 import json

@@ -50,6 +50,7 @@ def test_imported_generations_are_reported_like_any_others(imported: Path, tmp_p
     )
     assert not (tmp_path / "figures" / "reward.svg").exists() and (tmp_path / "figures" / "outcomes.svg").exists()
     assert (tmp_path / "samples" / "index.html").is_file()
+    assert "their lengths are not drawn" in html and not (tmp_path / "figures" / "length_distribution.svg").exists()
 
 
 def test_what_is_not_known_of_them_is_said(imported: Path) -> None:

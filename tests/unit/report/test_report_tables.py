@@ -169,6 +169,8 @@ def test_what_the_published_tables_show_is_said_in_numbers() -> None:
     assert sentences[4].startswith("With 30 problems answered once, aime24 can tell 15/30 only from 23/30 or more")
     assert sentences[5].startswith("With 40 problems answered once, amc23 can tell 20/40 only from 29/40 or more")
     assert "mp.weixin.qq.com" in reference.source()
+    told = (Path(__file__).parents[3] / "docs/report.md").read_text(encoding="utf-8")
+    assert all(sentence in " ".join(told.split()) for sentence in sentences)
 
 
 def test_a_table_that_was_not_published() -> None:
