@@ -83,12 +83,11 @@ def runs_table(runs: Sequence[Run], rows: dict[str, list[Row]], facts: dict[str,
         what = facts[run.name]
         words = {
             "run": run.name,
-            "framework": what.framework,
-            "algorithm": what.algorithm,
+            "framework": f"{what.framework}, {what.algorithm}" if what.algorithm != "–" else what.framework,
             "measured on": f"average of {len(run.benchmarks)}" if len(run.benchmarks) > 1 else run.benchmarks[0],
             "base model (%)": interval_text(base.cells[column].accuracy, percent),
-            "final (%)": f"{interval_text(last.cells[column].accuracy, percent)} {last.cells[column].marks}".strip(),
-            "final checkpoint": last.label,
+            "final (%)": f"{interval_text(last.cells[column].accuracy, percent)} {last.cells[column].marks}".strip()
+            + f" ({last.label})",
             "best, chosen on these items (%)": f"{percent(top.value)} ({run.label(step)}) †",
             "best, chosen on other items (%)": interval_text(apart, percent) if apart else "–",
         }

@@ -17,7 +17,7 @@ from analysis.accuracy import MARKS, STEPS
 from analysis.display import clipped, visible
 
 TEMPLATES = Path(__file__).with_name("templates")
-INTERVAL = re.compile(r"\[[−+\d.]+, [−+\d.]+\]( [▲▼≈↑↓]+)?")
+INTERVAL = re.compile(r"\[[−+\d.]+, [−+\d.]+\]( [▲▼≈↑↓]+)?|\([^()]{1,20}\)( †)?")
 CAPTIONS = Path(__file__).with_name("captions")
 
 
@@ -76,11 +76,12 @@ def _unbroken(found: re.Match[str]) -> str:
 
 
 def plain(frame: pd.DataFrame) -> dict[str, Any]:
-    """A table of texts, for the template: a row that opens a new group (by its first column) is marked.
+    """A table of texts, for the template: a row that opens a new group of several (by its first column) is marked.
 
-    Intervals are not broken over lines.
+    Intervals, and what stands in brackets, are not broken over lines.
     """
     first = frame.iloc[:, 0].ne(frame.iloc[:, 0].shift())
+    first &= not first.all()
     rows = [
         {"cells": [INTERVAL.sub(_unbroken, str(cell)) for cell in row], "first": bool(opens) and position > 0}
         for position, (row, opens) in enumerate(zip(frame.itertuples(index=False), first, strict=True))

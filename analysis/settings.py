@@ -9,8 +9,8 @@ from typing import Any
 from analysis.results import Run
 
 STAGES = (
-    ("training_log", "training"), ("checkpoints", "checkpoints"), ("samples", "generation"), ("graded", "grading"),
-    ("scores", "scoring"),
+    ("stage-", "training"), ("training_log", "training log"), ("checkpoints", "checkpoints"), ("samples", "generation"),
+    ("graded", "grading"), ("scores", "scoring"),
 )  # fmt: skip
 SHARED = {"made_at", "git_commit", "git_dirty", "environment", "python", "packages", "devices"}
 

@@ -73,4 +73,4 @@ def test_ours_beside_the_published_figures_with_tolerance(tmp_path: Path) -> Non
     ]
     assert across_runs.beside_published([run], {name: About()}) is None
     shown = across_runs.runs_table([run], {name: run_rows(run)}, facts).shown.iloc[0]
-    assert shown["framework"] == "trl" and shown["best, chosen on these items (%)"].endswith("†")
+    assert shown["framework"] == "trl, grpo" and shown["best, chosen on these items (%)"].endswith("†")

@@ -218,6 +218,7 @@ def test_overlap_of_training_data_is_on_the_page_and_escaped(tmp_path: Path, res
     overlap.write_text(f"{header}\n<b>train</b>,math500,500,3,0.006,20,0.04,50,0.1\n")
     runs = [load_run(results, NAMES[0])]
     page = report(runs, tmp_path / "out", "t", "demo", overlap).read_text(encoding="utf-8")
+    page = page.replace("\N{NO-BREAK SPACE}", " ")
     assert "3 (0.6 %)" in page and "20 (4.0 %)" in page and "50 (10.0 %)" in page
     assert "<b>train</b>" not in page
     assert "math500" in (tmp_path / "out" / "tables" / "overlap.md").read_text()

@@ -20,7 +20,7 @@ def test_stages_in_the_order_of_the_line_with_their_own_settings() -> None:
         "scores.parquet.provenance.json": SHARED,
         "graded/step-0/sums.parquet.provenance.json": SHARED | {"decoding": {"temperature": 0.6, "seeds": [1, 2]}},
         "graded/step-9/sums.parquet.provenance.json": SHARED | {"decoding": {"temperature": 1.0, "seeds": [1, 2]}},
-        "training_log.parquet.provenance.json": SHARED | {"seed": 7, "nothing": None},
+        "stage-1/training_log.parquet.provenance.json": SHARED | {"seed": 7, "nothing": None},
         "strange.provenance.json": {},
     }
     found = {stage.name: stage for stage in stages(replace(RUN, provenance=records))}
