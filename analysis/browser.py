@@ -99,6 +99,7 @@ def write(runs: Sequence[Run], lists: Sequence[PatternList], title: str, folder:
     finish, finishes = _codes(samples["finish_reason"])
     index = {
         "runs": [run.name for run in runs],
+        "trained": [run.trained for run in runs],
         "benchmarks": benchmarks,
         "verdicts": verdicts,
         "finishes": finishes,

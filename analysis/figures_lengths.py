@@ -17,14 +17,15 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from analysis import patterns
-from analysis.figures_training import STEP, not_reported
+from analysis.figures_training import STEP, mark_stages, not_reported, on_one_axis, training_legend
 from analysis.results import Run
-from analysis.style import INK, Look, legend, looks, panels, running_mean, window
+from analysis.style import INK, MARKER_SIZE, Look, legend, looks, panels, run_handle, running_mean, window
 from contracts.tables import VERDICTS
 
 BANDS = ((0.1, 0.9, 0.18), (0.25, 0.75, 0.32))  # quantiles from, to, and how dark
 MOST_CURVES = 6  # checkpoints whose distribution is drawn, spread over all of them
 THINKING_ENDS = "</think>"
+SHARE_THINKING = 0.1  # of a step's completions; a mean over fewer is that of a few odd ones and is not drawn
 
 
 def split(completions: pd.Series, tokens: pd.Series) -> pd.DataFrame:
@@ -42,7 +43,9 @@ def split(completions: pd.Series, tokens: pd.Series) -> pd.DataFrame:
 
 
 def _over_steps(axes: Axes, steps: pd.Series, values: pd.DataFrame, look: Look, smooth: bool) -> bool:
-    means = values.assign(step=steps.to_numpy()).dropna().groupby("step").mean()
+    by_step = values.assign(step=steps.to_numpy()).groupby("step")
+    enough = by_step["thinking"].count() >= SHARE_THINKING * by_step.size()
+    means = by_step.mean()[enough].dropna()
     if means.empty:
         return False
     for column, dash in (("thinking", "-"), ("answer", (0, (1.4, 1.2)))):
@@ -57,24 +60,31 @@ def _over_steps(axes: Axes, steps: pd.Series, values: pd.DataFrame, look: Look, 
 
 
 def thinking(runs: Sequence[Run]) -> Figure:
-    """Mean length of thinking and of answer, over training steps and over checkpoints."""
+    """Mean length of thinking and of answer, over training steps and over checkpoints, where completions do think."""
     figure, (training, heldout) = panels(1, 2, 2.5, sharex=False)
     look = looks([run.name for run in runs])
+    named: set[str] = set()
     for axes, title, of_training in ((training, "In training", True), (heldout, "Held out", False)):
         drawn = []
         for run in runs:
             rows = run.rollouts if of_training else run.graded
             parts = split(rows["completion"], rows["completion_tokens"])
-            drawn.append(_over_steps(axes, rows["step"], parts, look[run.name], of_training))
-        if any(drawn):
+            if _over_steps(axes, rows["step"], parts, look[run.name], of_training):
+                drawn.append(run.name)
+        named |= set(drawn)
+        if drawn:
             axes.set_ylim(0, max(1.0, 1.06 * axes.dataLim.ymax))
         else:
             not_reported(axes, "no completion has a thinking part")
         axes.set(title=title, xlabel=STEP if of_training else "checkpoint (training step)", ylabel="length (tokens)")
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    handles = [Line2D([], [], color=look[run.name].colour, marker=look[run.name].marker, markersize=4) for run in runs]
+    handles = [
+        Line2D([], [], color=look[run.name].colour, marker=look[run.name].marker, markersize=MARKER_SIZE)
+        for run in runs
+        if run.name in named
+    ]
     handles += [Line2D([], [], color=INK), Line2D([], [], color=INK, linestyle=(0, (1.4, 1.2)))]
-    legend(figure, handles, [*(run.name for run in runs), "thinking", "answer"])
+    legend(figure, handles, [*(run.name for run in runs if run.name in named), "thinking", "answer"])
     return figure
 
 
@@ -84,7 +94,12 @@ def _spread_out(steps: Sequence[int], most: int) -> list[int]:
 
 
 def length_distribution(runs: Sequence[Run]) -> Figure:
-    """How long completions are: of some checkpoints, as shares, and in training, as quantiles over steps."""
+    """How long completions are: of some checkpoints, as shares, and in training, as quantiles over steps.
+
+    Runs whose token counts are not known, as of imported generations, are left out if any run's are.
+    """
+    known = [r for r in runs if r.graded["completion_tokens"].notna().any()]
+    runs = known or runs[:1]
     figure, grid = panels(len(runs), 2, 2.3, sharex=False)
     shades = matplotlib.colormaps["cividis_r"]
     for row, run in enumerate(runs):
@@ -128,10 +143,13 @@ def finished(runs: Sequence[Run]) -> Figure:
     for run in runs:
         counts = run.scores.groupby("step")[[f"n_{verdict}" for verdict in VERDICTS]].sum().sort_index()
         whole = counts.sum(axis=1)
+        # Where it is not known how completions ended, none is known to be unfinished, which is not the same as none.
+        known = run.scores["truncated_rate"].notna().groupby(run.scores["step"]).all()
+        cut = counts["n_truncated"].where(known)
         shares = {
             "Right": counts["n_correct"] / whole,
-            "Unfinished": counts["n_truncated"] / whole,
-            "Finished and not right": (whole - counts["n_correct"] - counts["n_truncated"]) / whole,
+            "Unfinished": cut / whole,
+            "Finished and not right": (whole - counts["n_correct"] - cut) / whole,
         }
         for axes, (title, values) in zip(grid, shares.items(), strict=True):
             style = look[run.name]
@@ -141,18 +159,12 @@ def finished(runs: Sequence[Run]) -> Figure:
                 color=style.colour,
                 linestyle=style.dash,
                 marker=style.marker,
-                markersize=4.5,
+                markersize=MARKER_SIZE,
             )
             axes.set(title=title, xlabel="checkpoint (training step)", ylim=(-3, 103))
             axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     grid[0].set_ylabel("share of completions (%)")
-    handles = [
-        Line2D(
-            [], [], color=look[r.name].colour, linestyle=look[r.name].dash, marker=look[r.name].marker, markersize=4.5
-        )
-        for r in runs
-    ]
-    legend(figure, handles, [run.name for run in runs])
+    legend(figure, [run_handle(look[run.name], marker=True) for run in runs], [run.name for run in runs])
     return figure
 
 
@@ -170,16 +182,12 @@ def training_patterns(runs: Sequence[Run], lists: Sequence[patterns.PatternList]
             colour, dash = look[run.name].colour, look[run.name].dash
             axes.plot(means.index, means, ".", color=colour, alpha=0.38, markersize=4, markeredgewidth=0)
             axes.plot(means.index, running_mean(means, window(len(means))), color=colour, linestyle=dash)
+            mark_stages(axes, on_one_axis(run.log)[1], colour)
             drawn = True
         if not drawn:
             not_reported(axes)
         axes.set(title=item.title[0].upper() + item.title[1:], xlabel=STEP, ylabel="matches per completion")
         axes.set_ylim(0, max(0.1, 1.06 * axes.dataLim.ymax) if drawn else 1)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    handles = [Line2D([], [], color=look[r.name].colour, linestyle=look[r.name].dash) for r in runs]
-    handles += [
-        Line2D([], [], linestyle="none", marker=".", color=INK, alpha=0.45, markeredgewidth=0),
-        Line2D([], [], color=INK),
-    ]
-    legend(figure, handles, [*(run.name for run in runs), "one step", "running mean"])
+    training_legend(figure, runs, look)
     return figure

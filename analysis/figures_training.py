@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from analysis.results import Run
-from analysis.style import FAINT, INK, Look, legend, looks, panels, running_mean, window
+from analysis.style import FAINT, INK, Look, legend, looks, panels, run_handle, running_mean, window
 
 STEP = "training step"
 MOST_MARKS = 300
@@ -33,6 +34,12 @@ def on_one_axis(log: pd.DataFrame) -> tuple[pd.Series, list[float]]:
     return positions, starts
 
 
+def mark_stages(axes: Axes, starts: Sequence[float], colour: str) -> None:
+    """A dotted line in the run's colour where a later stage begins."""
+    for start in starts:
+        axes.axvline(start, color=colour, linewidth=1, linestyle=":")
+
+
 def _curve(axes: Axes, run: Run, column: str, look: Look, scale: float = 1.0, raw: bool = True) -> bool:
     """Each step as a faint point, and the running mean on top; returns whether the framework reported the column."""
     values = run.log[column].replace([np.inf, -np.inf], np.nan) * scale
@@ -46,24 +53,29 @@ def _curve(axes: Axes, run: Run, column: str, look: Look, scale: float = 1.0, ra
         )
     axes.plot(positions, running_mean(values, window(len(values))), color=look.colour, linestyle=look.dash)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    for start in starts:
-        axes.axvline(start, color=FAINT, linewidth=0.8, linestyle=":")
+    mark_stages(axes, starts, look.colour)
     return True
 
 
 def not_reported(axes: Axes, why: str = "not reported") -> None:
     """Say in an empty panel why it is empty."""
+    axes.tick_params(bottom=False, left=False, labelbottom=False, labelleft=False)
+    axes.grid(False)
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=FAINT, fontsize=9)
 
 
-def _legend(figure: Figure, runs: Sequence[Run], look: dict[str, Look]) -> None:
-    handles = [Line2D([], [], color=look[run.name].colour, linestyle=look[run.name].dash) for run in runs]
-    width = ", ".join(sorted({str(window(len(run.log))) for run in runs}))
-    handles += [
-        Line2D([], [], linestyle="none", marker=".", markersize=5, alpha=0.45, color=INK, markeredgewidth=0),
-        Line2D([], [], color=INK, linewidth=1.7),
+def training_legend(figure: Figure, runs: Sequence[Run], look: dict[str, Look]) -> None:
+    """The runs, what is a single step and what a mean, and what the dotted lines are if there are any."""
+    widths = sorted({window(len(run.log)) for run in runs})
+    over = f"{widths[0]} to {widths[-1]}" if len(widths) > 1 else str(widths[0])
+    entries: list[tuple[Artist, str]] = [(run_handle(look[run.name]), run.name) for run in runs]
+    entries += [
+        (Line2D([], [], linestyle="none", marker=".", markersize=5, alpha=0.45, color=INK, mew=0), "one step"),
+        (Line2D([], [], color=INK, linewidth=1.7), f"mean over {over} steps"),
     ]
-    legend(figure, handles, [*(run.name for run in runs), "one step", f"mean over {width} steps"])
+    if any(run.log["stage"].nunique() > 1 for run in runs):
+        entries.append((Line2D([], [], color=INK, linewidth=1, linestyle=":"), "a run's next stage begins"))
+    legend(figure, [handle for handle, _ in entries], [label for _, label in entries])
 
 
 def _share(axes: Axes) -> None:
@@ -83,7 +95,7 @@ def reward(runs: Sequence[Run]) -> Figure:
         if not any(drawn):
             not_reported(axes)
         axes.set(title=title, xlabel=STEP, ylabel=label)
-    _legend(figure, runs, look)
+    training_legend(figure, runs, look)
     return figure
 
 
@@ -100,7 +112,7 @@ def response_length(runs: Sequence[Run]) -> Figure:
             not_reported(axes)
         axes.set(title=title, xlabel=STEP, ylabel="share of responses (%)" if share else "length (tokens)")
         axes.set_ylim(0, max(10.0 if share else 1.0, 1.06 * axes.dataLim.ymax if any(drawn) else 0.0))
-    _legend(figure, runs, look)
+    training_legend(figure, runs, look)
     return figure
 
 
@@ -116,5 +128,5 @@ def rates(runs: Sequence[Run]) -> Figure:
         axes.set(title=title, xlabel=STEP)
         _share(axes)
     grid[0].set_ylabel("share of completions (%)")
-    _legend(figure, runs, look)
+    training_legend(figure, runs, look)
     return figure

@@ -9,8 +9,11 @@ import pandas as pd
 
 from analysis.accuracy import AVERAGE, MARKS, Row, overall
 from analysis.across_runs import About
-from analysis.results import BASE, Run
+from analysis.findings import Finding
+from analysis.results import BASE, Run, in_order
 from analysis.written import percent, points
+
+MOST_NAMED = 6  # benchmarks; of more only the number is told
 
 
 @dataclass(frozen=True)
@@ -70,44 +73,85 @@ def headline(run: Run, rows: list[Row]) -> Headline:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(set(names)))
+    """Different names in words, as in `a, b and c`: benchmarks in the published order, others by name."""
+    ordered = in_order(set(names))
+    return f"{', '.join(ordered[:-1])} and {ordered[-1]}" if len(ordered) > 1 else ordered[0]
 
 
-def summary(
-    runs: Sequence[Run], rows: dict[str, list[Row]], facts: dict[str, About], warnings: int, scale: str
-) -> list[str]:
-    """What was run and what came of it, in three sentences of numbers."""
-    frameworks = [facts[run.name].framework for run in runs if facts[run.name].framework != "–"]
-    through = f" through {_listed(frameworks)}" if frameworks else ""
-    checkpoints, completions = sum(len(run.steps) for run in runs), sum(len(run.graded) for run in runs)
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _what(runs: Sequence[Run], facts: dict[str, About], scale: str) -> str:
+    """What was run: recipes and frameworks of what was trained, and how much of it was made elsewhere."""
+    trained, parts = [run for run in runs if run.trained], []
+    if trained:
+        frameworks = [facts[run.name].framework for run in trained if facts[run.name].framework != "–"]
+        through = f" through {_listed(frameworks)}" if frameworks else ""
+        recipes = _listed(run.name.split("/")[0] for run in trained)
+        parts.append(f"{_count(len(trained), 'run')} of {recipes}{through} at {scale} scale")
+    if elsewhere := len(runs) - len(trained):
+        parts.append(f"{_count(elsewhere, 'run')} of generations made elsewhere")
     problems = {name: len(run.problems(name)) for run in runs for name in run.benchmarks}
-    what = f"{len(runs)} run{'s' if len(runs) > 1 else ''} of {_listed(run.name.split('/')[0] for run in runs)}"
-    first = (
-        f"{what}{through} at {scale} scale: {checkpoints} checkpoint{'' if checkpoints == 1 else 's'} gave "
-        f"{completions:,} graded completions on "
-        f"{sum(problems.values()):,} problems of {_listed(problems)}."
+    on = _listed(problems) if len(problems) <= MOST_NAMED else f"{len(problems)} benchmarks"
+    return (
+        f"{' and '.join(parts)}: {_count(sum(len(run.steps) for run in runs), 'checkpoint')} gave "
+        f"{_count(sum(len(run.graded) for run in runs), 'graded completion')} on "
+        f"{_count(sum(problems.values()), 'problem')} of {on}."
     )
+
+
+def _change(rows: dict[str, list[Row]]) -> str:
+    """In how many runs accuracy changed, and the largest change; the highest accuracy where nothing can be compared."""
     last = {name: own[-1].cells[overall(own[-1].cells)] for name, own in rows.items()}
     gaps = {name: cell.difference for name, cell in last.items() if cell.difference}
     if gaps:
         of = {change: sum(gap.change == change for gap in gaps.values()) for change in MARKS}
         name, gap = max(gaps.items(), key=lambda item: abs(item[1].value))
-        second = (
-            f"From base model to last checkpoint held-out accuracy rose beyond noise in {of['rose']} of {len(gaps)}, "
-            f"fell in {of['fell']}, and cannot be told in {of['cannot tell']}; the largest change is "
-            f"{points(gap.value)} points (95\N{NO-BREAK SPACE}% interval {points(gap.low)} to {points(gap.high)}) "
-            f"in {name}."
+        return (
+            f"From base model to last checkpoint held-out accuracy rose beyond noise in {of['rose']} of "
+            f"{_count(len(gaps), 'run')}, fell in {of['fell']}, and cannot be told in {of['cannot tell']}; the largest "
+            f"change is {points(gap.value)} points (95\N{NO-BREAK SPACE}% interval {points(gap.low)} to "
+            f"{points(gap.high)}) in {name}."
         )
+    name, cell = max(last.items(), key=lambda item: item[1].accuracy.value)
+    shown = cell.accuracy
+    return (
+        f"The highest accuracy is {_share(shown.value)} (95\N{NO-BREAK SPACE}% interval {percent(shown.low)} to "
+        f"{percent(shown.high)}) in {name}, and there is no second checkpoint to compare it with."
+    )
+
+
+def _trouble(runs: Sequence[Run], warnings: Sequence[Finding]) -> str:
+    """How many warnings there are, whether a run collapsed, and where most completions were cut off."""
+    collapsed: dict[str, str] = {}
+    for found in warnings:
+        if found.topic == "collapse":
+            collapsed.setdefault(found.run, found.text)
+    if collapsed:
+        name, text = next(iter(collapsed.items()))
+        show = "shows" if len(collapsed) == 1 else "show"
+        first = f"{_count(len(collapsed), 'run')} {show} signs of collapse ({name}: {text})"
+    elif any(run.trained for run in runs):
+        first = "No run shows a sign of collapse"
     else:
-        name, cell = max(last.items(), key=lambda item: item[1].accuracy.value)
-        shown = cell.accuracy
-        second = (
-            f"The highest accuracy is {_share(shown.value)} (95\N{NO-BREAK SPACE}% interval {percent(shown.low)} to "
-            f"{percent(shown.high)}) in {name}, and there is no second checkpoint to compare it with."
+        first = "There is no training to look at"
+    scores = pd.concat([run.scores for run in runs]).dropna(subset="truncated_rate")
+    if scores.empty:
+        cut = "how completions ended is not known"
+    elif not (most := float(scores["truncated_rate"].max())):
+        cut = "no completion is known to have been cut off"
+    else:
+        row = scores.iloc[int(scores["truncated_rate"].to_numpy().argmax())]
+        cut = (
+            f"the most truncated score is {_share(most)} cut off ({row['run']}, step {row['step']}, {row['benchmark']})"
         )
-    cut = pd.concat([run.scores["truncated_rate"] for run in runs]).dropna()
-    unfinished = f"at most {_share(float(cut.max()))} of a score's completions were cut off" if len(cut) else (
-        "how completions ended is not known"
-    )  # fmt: skip
-    third = f"{warnings} warning{'' if warnings == 1 else 's'} follow{'s' if warnings == 1 else ''}; {unfinished}."
-    return [first, second, third]
+    follow = f"{_count(len(warnings), 'warning')} {'follows' if len(warnings) == 1 else 'follow'} below"
+    return f"{first}, {cut}, and {follow if warnings else 'there are no warnings'}."
+
+
+def summary(
+    runs: Sequence[Run], rows: dict[str, list[Row]], facts: dict[str, About], warnings: Sequence[Finding], scale: str
+) -> list[str]:
+    """What was run, what came of it, and what to beware of, in three sentences of numbers."""
+    return [_what(runs, facts, scale), _change(rows), _trouble(runs, warnings)]

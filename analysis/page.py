@@ -17,6 +17,7 @@ from analysis.accuracy import MARKS, STEPS
 from analysis.display import clipped, visible
 
 TEMPLATES = Path(__file__).with_name("templates")
+INTERVAL = re.compile(r"\[[−+\d.]+, [−+\d.]+\]( [▲▼≈↑↓]+)?")
 CAPTIONS = Path(__file__).with_name("captions")
 
 
@@ -36,9 +37,11 @@ def inline_svg(svg: str, name: str, label: str) -> Markup:
     return Markup(f'{opening.replace("<svg", "<svg role=img", 1)} aria-label="{label}">{rest}')
 
 
-def caption(name: str) -> str:
-    """What to look at in a figure; the same file serves Snakemake's own report."""
-    return " ".join((CAPTIONS / f"{name}.rst").read_text(encoding="utf-8").split())
+def caption(name: str, kind: str = "figures") -> str:
+    """What to look at in a figure or table (`kind` is figures or tables); the same file serves Snakemake's report."""
+    text = (CAPTIONS / f"{kind}.rst").read_text(encoding="utf-8")
+    template = jinja2.Template(text, undefined=jinja2.StrictUndefined)
+    return " ".join(template.render(snakemake={"wildcards": {"name": name}}).split())
 
 
 def _shown(value: Any) -> Any:
@@ -68,11 +71,18 @@ def of_run(table: written.Table, run: str) -> dict[str, Any]:
     return plain(table.shown[table.shown["run"] == run].drop(columns="run"))
 
 
+def _unbroken(found: re.Match[str]) -> str:
+    return found[0].replace(" ", "\N{NO-BREAK SPACE}")
+
+
 def plain(frame: pd.DataFrame) -> dict[str, Any]:
-    """A table of texts, for the template: a row that opens a new group (by its first column) is marked."""
+    """A table of texts, for the template: a row that opens a new group (by its first column) is marked.
+
+    Intervals are not broken over lines.
+    """
     first = frame.iloc[:, 0].ne(frame.iloc[:, 0].shift())
     rows = [
-        {"cells": list(row), "first": bool(opens) and position > 0}
+        {"cells": [INTERVAL.sub(_unbroken, str(cell)) for cell in row], "first": bool(opens) and position > 0}
         for position, (row, opens) in enumerate(zip(frame.itertuples(index=False), first, strict=True))
     ]
     return {"columns": list(frame.columns), "rows": rows}

@@ -37,6 +37,11 @@ from analysis.results import Run, in_order, load_run
 from contracts import provenance
 from contracts.errors import UserError, run_command
 
+# The table that holds the numbers of a figure.
+NUMBERS = {
+    "heldout_accuracy": "accuracy", "outcomes": "verdicts", "finished": "verdicts", "reasoning_patterns": "patterns",
+}  # fmt: skip
+
 
 def draw(
     runs: Sequence[Run], counts: pd.DataFrame, lists: Sequence[patterns.PatternList], folder: Path
@@ -98,11 +103,13 @@ def report(runs: Sequence[Run], output: Path, title: str, scale: str, overlap: P
         verdicts,
         pattern_counts,
     ]
+    made += [tables.accuracy_table(own, f"accuracy-{name.replace('/', '-')}") for name, own in rows.items()]
     printed = {name: reference.rows(name) for name in reference.table_names()}
     made += [tables.accuracy_table(printed[name], f"published-{name}") for name in printed]
     for table in [*made, side_by_side, *(extra for extra in (pairs, beside, shared) if extra)]:
         written.write(table, output / "tables")
     warnings = [(run.name, found) for run in runs if (found := findings(run))]
+    figures = draw(runs, counts, lists, output / "figures")
     text = page.render(
         {
             "title": title,
@@ -113,11 +120,13 @@ def report(runs: Sequence[Run], output: Path, title: str, scale: str, overlap: P
             "completions": sum(len(run.graded) for run in runs),
             "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "made_with": provenance.collect(),
-            "summary": summary(runs, rows, facts, sum(len(found) for _, found in warnings), scale),
+            "summary": summary(runs, rows, facts, [one for _, found in warnings for one in found], scale),
             "headlines": [headline(run, rows[run.name]) for run in runs],
             "findings": warnings,
-            "figures": draw(runs, counts, lists, output / "figures"),
-            "captions": {file.stem: page.caption(file.stem) for file in page.CAPTIONS.glob("*.rst")},
+            "figures": figures,
+            "made_elsewhere": [run.name for run in runs if not run.trained],
+            "numbers": NUMBERS,
+            "captions": {name: page.caption(name) for name in figures},
             "bad_cases": [(run.name, page.of_run(bad, run.name), bad_of[run.name][1]) for run in runs],
             "bad_kinds": bad_cases.KINDS,
             "accuracy": list(rows.items()),

@@ -17,12 +17,15 @@ import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 INK, FAINT = "#2b2b2b", "#8a8a8a"
 WIDTH = 7.4  # inches, the width of the text on an A4 or letter page
-# Okabe and Ito's colours, the darker ones first: they stay apart in grey and for colour-blind readers.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
-MARKERS = ("o", "s", "^", "D", "v", "P")
+LEGEND_LINE = 0.19  # inches that a line of the legend takes
+# Okabe and Ito's colours, moved by a search until every two stay apart for colour-blind readers, and in grey.
+COLOURS = ("#194dc3", "#b83600", "#1e945d", "#88195d", "#eb9906", "#2ec9ff", "#a48ea6", "#221a1a")
+MARKER_SIZE = 4.5
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.4, 1.2)), (0, (5, 1.4, 1.2, 1.4)))
 
 
@@ -36,11 +39,12 @@ class Look:
 
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
-    """A look for each run, in the order given."""
-    return {
-        name: Look(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)])
-        for i, name in enumerate(names)
-    }
+    """A look for each run, in the order given; once the colours are used up, with other markers and dashes."""
+    found = {}
+    for i, name in enumerate(names):
+        turn = i + i // len(COLOURS)
+        found[name] = Look(COLOURS[i % len(COLOURS)], MARKERS[turn % len(MARKERS)], DASHES[turn % len(DASHES)])
+    return found
 
 
 def set_style() -> None:
@@ -72,14 +76,23 @@ def panels(
     return figure, list(grid.ravel())
 
 
-def legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str], columns: int | None = None) -> None:
-    """One legend for the whole figure, above it; long names get a line each."""
+def legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str]) -> None:
+    """One legend for the whole figure, above it; the figure grows by the lines that it takes."""
     widest = max((len(label) for label in labels), default=0)
-    if columns is None:
-        in_one_line = sum(len(label) + 9 for label in labels) <= 110
-        most = len(labels) if in_one_line else max(1, int(110 / (widest + 9)))
-        columns = -(-len(labels) // -(-len(labels) // most))
-    figure.legend(handles, labels, loc="outside upper left", ncols=columns, handlelength=2.6, columnspacing=1.8)
+    in_one_line = sum(len(label) + 9 for label in labels) <= 110
+    most = len(labels) if in_one_line else max(1, int(110 / (widest + 9)))
+    lines = -(-len(labels) // most)
+    figure.legend(
+        handles, labels, loc="outside upper left", ncols=-(-len(labels) // lines), handlelength=2.6, columnspacing=1.8
+    )
+    figure.set_figheight(figure.get_figheight() + LEGEND_LINE * (lines - 1))
+
+
+def run_handle(look: Look, marker: bool = False) -> Line2D:
+    """A run's line in the legend."""
+    return Line2D(
+        [], [], color=look.colour, linestyle=look.dash, marker=look.marker if marker else None, markersize=MARKER_SIZE
+    )
 
 
 def window(length: int) -> int:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pandas as pd
 
 from analysis import patterns
-from analysis.accuracy import MARKS, Row
+from analysis.accuracy import AVERAGE, MARKS, Row
 from analysis.comparison import Interval
-from analysis.results import Run
+from analysis.results import Run, in_order
 from analysis.written import Table, percent, points
 from contracts.tables import VERDICTS
 
@@ -25,11 +25,15 @@ def interval_text(interval: Interval, form: Callable[[float], str]) -> str:
 
 
 def accuracy_table(rows: Sequence[Row], name: str = "accuracy") -> Table:
-    """One row per checkpoint: accuracy with its interval, and marks where it changed beyond noise."""
+    """One row per checkpoint: accuracy with its interval, and marks where it changed beyond noise.
+
+    Benchmarks stand in the published order and their average last; the run is shown where there are several.
+    """
+    several = len({row.run for row in rows}) > 1
     data, shown = [], []
     for row in rows:
         numbers: dict[str, object] = {"run": row.run, "step": row.step, "checkpoint": row.label}
-        words = {"run": row.run, "checkpoint": row.label}
+        words = {"run": row.run, "checkpoint": row.label} if several else {"checkpoint": row.label}
         for column, cell in row.cells.items():
             parts = {"": cell.accuracy, "_difference": cell.difference, "_from_above": cell.from_above}
             for suffix, part in parts.items():
@@ -43,7 +47,10 @@ def accuracy_table(rows: Sequence[Row], name: str = "accuracy") -> Table:
         data.append(numbers)
         shown.append(words)
     bold = tuple(position for position, row in enumerate(rows) if row.best)
-    return Table(name, pd.DataFrame(data), pd.DataFrame(shown).fillna("–"), bold)
+    found = {name for row in rows for name in row.cells}
+    ordered = [*in_order(found - {AVERAGE}), *(found & {AVERAGE})]
+    columns = [*(["run"] if several else []), "checkpoint", *(f"{column} (%)" for column in ordered)]
+    return Table(name, pd.DataFrame(data), pd.DataFrame(shown)[columns].fillna("–"), bold)
 
 
 def differences_table(rows: Sequence[Row]) -> Table:

@@ -19,16 +19,19 @@ import numpy as np
 import pandas as pd
 
 from analysis.comparison import Interval
-from analysis.display import clipped, visible
+from analysis.display import visible
 from analysis.results import Run, load_run
 from analysis.settings import flat
 from analysis.written import percent, points
 from contracts.errors import UserError, run_command
 from eval import statistics
 
-IGNORED = {"made_at"}
-# The first of these words that is in a setting's name says what kind of difference it is.
+# What came out is no reason, and the scores' record repeats those of the graded samples.
+IGNORED = ("made_at", "scored", "verdicts.", "finish_reasons.", "samples_sha256", "settings_sha256")
+SHORT = 90  # characters of a value
+# The first of these words that is in a setting's name (or is its stage and name) says what kind of difference it is.
 TOPICS = (
+    ("model", ("model_sha256", "checkpoints: sha256")),
     ("versions", ("packages", "python", "environment", "devices")),
     ("code", ("git_",)),
     ("grader", ("grader", "fallback", "verdict", "graded")),
@@ -104,14 +107,42 @@ def compare_cell(first: Run, second: Run, step: int, benchmark: str) -> Cell:
     )
 
 
-def _topic(name: str) -> str:
-    return next((topic for topic, words in TOPICS if any(word in name for word in words)), "settings")
+def _topic(stage: str, name: str) -> str:
+    what = f"{stage}: {name}"
+    return next((topic for topic, words in TOPICS if any(word in name or word == what for word in words)), "settings")
 
 
-def provenance_differences(first: Run, second: Run) -> dict[str, list[str]]:
-    """What the records of two runs say differently, by topic; records are matched by their place in the folder."""
+def _changed(one: str, two: str) -> str:
+    """Two values in one line; of lists only the items that the other has not."""
+    items = [value.split(", ") for value in (one, two)]
+    if all(len(own) > 1 for own in items):
+        one, two = (", ".join(i for i in own if i not in other) for own, other in (items, items[::-1]))
+    shown = [" ".join(visible(value).split()) or "nothing" for value in (one, two)]
+    short = [f"{text[: SHORT // 2]} … {text[-SHORT // 2 :]}" if len(text) > SHORT else text for text in shown]
+    return " → ".join(short)
+
+
+def _about(place: str, step: int | None, benchmark: str | None) -> bool:
+    """Whether a record has to do with a step and a benchmark; those of the whole run have to do with every one."""
+    *folders, file = place.split("/")
+    steps = {folder for folder in folders if folder.startswith("step-")}
+    of_table = bool(steps) and file != "provenance.json"
+    return (step is None or steps <= {f"step-{step}"}) and (
+        benchmark is None or not of_table or file.startswith(f"{benchmark}.")
+    )
+
+
+def provenance_differences(
+    first: Run, second: Run, step: int | None = None, benchmark: str | None = None
+) -> dict[str, list[str]]:
+    """What the records of two runs say differently, by topic; records are matched by their place in the folder.
+
+    The runs' own names do not count, nor does what came out (verdicts, finish reasons).
+    """
     found: dict[str, dict[str, int]] = {}
     for place in sorted(set(first.provenance) | set(second.provenance)):
+        if not _about(place, step, benchmark):
+            continue
         sides = [dict(flat(run.provenance.get(place, {}))) for run in (first, second)]
         stage = place.split("/")[0].split(".")[0]
         if not all(sides):
@@ -120,10 +151,13 @@ def provenance_differences(first: Run, second: Run) -> dict[str, list[str]]:
             found.setdefault("records", {})[key] = found.setdefault("records", {}).get(key, 0) + 1
             continue
         for name in sorted(set(sides[0]) | set(sides[1])):
-            one, two = (side.get(name, "not recorded") for side in sides)
-            if one != two and name not in IGNORED:
-                text = f"{stage}: {name}: {clipped(visible(one), 80)} → {clipped(visible(two), 80)}"
-                own = found.setdefault(_topic(name), {})
+            one, two = (
+                side.get(name, "not recorded").replace(run.name, "<run>")
+                for side, run in zip(sides, (first, second), strict=True)
+            )
+            if one != two and not name.startswith(IGNORED):
+                text = f"{stage}: {name}: {_changed(one, two)}"
+                own = found.setdefault(_topic(stage, name), {})
                 own[text] = own.get(text, 0) + 1
     return {
         topic: [text + (f" ({count} records)" if count > 1 else "") for text, count in texts.items()]
@@ -177,7 +211,7 @@ def why(first: Run, second: Run, step: int | None = None, benchmark: str | None 
     lines = [f"first:  {first.name}", f"second: {second.name}", "", "Scores"]
     for cell in sorted(cells, key=lambda cell: -abs(cell.second - cell.first)):
         lines += explain(cell)
-    differences = provenance_differences(first, second)
+    differences = provenance_differences(first, second, step, benchmark)
     lines += ["", "What made them differs in"] if differences else ["", "The records of what made them say the same."]
     for topic, texts in differences.items():
         lines += [f"{topic}:", *(f"  {text}" for text in texts)]

@@ -20,6 +20,14 @@ LATEX = {
     "…": r"\dots{}", "±": r"$\pm$", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
 }  # fmt: skip
 
+HTML_HEAD = """<!doctype html>
+<meta charset=utf-8>
+<style>
+table { border-collapse: collapse; font: 13px/1.4 system-ui, sans-serif; }
+th, td { padding: .3rem .7rem; text-align: left; white-space: nowrap; border-bottom: 1px solid #dfe2e6; }
+</style>
+"""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -95,6 +103,6 @@ def write(table: Table, folder: Path) -> None:
     for suffix, text in (
         (".md", markdown(table.shown, table.bold)),
         (".tex", latex(table.shown, table.bold)),
-        (".html", f"<!doctype html>\n<meta charset=utf-8>\n{html_table(table.shown, table.bold)}"),
+        (".html", f"{HTML_HEAD}{html_table(table.shown, table.bold)}"),
     ):
         (folder / f"{table.name}{suffix}").write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -1,10 +1,15 @@
-# One page with tables and figures, for all runs or for those of a recipe.
+# One page with tables and figures, for all runs or for those of a recipe. `snakemake … --report FILE.html` packs it.
+
+
+def reported(which):
+    """The runs on a page: of all runs, generations made elsewhere stand on it too."""
+    return ids_of(which) + (config["imported"] if which == "all" else [])
 
 
 rule report_page:
     input:
         scores=lambda wildcards: [
-            f"{R}/runs/{run_id}/scores.parquet" for run_id in ids_of(wildcards.which)
+            f"{R}/runs/{run_id}/scores.parquet" for run_id in reported(wildcards.which)
         ],
         logs=lambda wildcards: [
             f"{R}/runs/{run_id}/training_log.parquet"
@@ -14,10 +19,17 @@ rule report_page:
     output:
         report(
             f"{R}/report/{{which}}/index.html",
+            caption="../analysis/captions/page.rst",
             category="Report",
             labels={"part": "page", "of": "{which}"},
         ),
-        directory(f"{R}/report/{{which}}/tables"),
+        report(
+            directory(f"{R}/report/{{which}}/tables"),
+            patterns=["{name}.html"],
+            caption="../analysis/captions/tables.rst",
+            category="Tables",
+            labels={"table": "{name}", "of": "{which}"},
+        ),
         report(
             directory(f"{R}/report/{{which}}/figures"),
             patterns=["{name}.svg"],
@@ -25,12 +37,8 @@ rule report_page:
             category="Figures",
             labels={"figure": "{name}", "of": "{which}"},
         ),
-        report(
-            directory(f"{R}/report/{{which}}/samples"),
-            htmlindex="index.html",
-            category="Report",
-            labels={"part": "all completions", "of": "{which}"},
-        ),
+        # Not for Snakemake's report: a folder of files has no place in its single page.
+        directory(f"{R}/report/{{which}}/samples"),
     log:
         f"logs/{config['scale']}/report/{{which}}.log",
     wildcard_constraints:
@@ -39,7 +47,7 @@ rule report_page:
         **asks(Need(memory_mb=4000, minutes=30)),
     params:
         base=BASE,
-        runs=lambda wildcards: " ".join(ids_of(wildcards.which)),
+        runs=lambda wildcards: " ".join(reported(wildcards.which)),
         output=lambda wildcards: f"{R}/report/{wildcards.which}",
     shell:
         f"{{params.base}} -m analysis.report --results {R}"

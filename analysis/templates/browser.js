@@ -1,6 +1,6 @@
 // The sample browser: filters over an index that is there at once, texts from chunks that are loaded when needed.
 "use strict";
-const PAGE = 50;
+const PAGE = 50, KEPT = 100;  // rows on a page; chunks whose texts stay in memory, 2 million characters each
 const texts = new Map(), waiting = new Map();  // of chunks: texts by row, and who waits for them
 const $ = (id) => document.getElementById(id);
 const rows = INDEX.verdict.length;
@@ -24,8 +24,13 @@ async function unpack(packed) {
   return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
 }
 
-/** Called by each chunk file. */
-function chunk(number, packed) { unpack(packed).then((content) => { texts.set(number, content); waiting.get(number).forEach((go) => go()); }); }
+/** Called by each chunk file. The oldest chunks make room: a search through all texts would else hold them all. */
+async function chunk(number, packed) {
+  texts.set(number, await unpack(packed));
+  for (const old of texts.keys()) if (texts.size > KEPT) texts.delete(old);
+  waiting.get(number).forEach((go) => go());
+  waiting.delete(number);
+}
 
 /** A chunk's texts; a script tag, because a page from a disk may not fetch. */
 function load(number) {
@@ -35,6 +40,7 @@ function load(number) {
     waiting.set(number, [go]);
     const script = document.createElement("script");
     script.src = `chunk-${number}.js`;
+    script.onload = () => script.remove();
     script.onerror = () => fail(new Error(`${script.src} is not beside this page`));
     document.head.append(script);
   });
@@ -123,6 +129,16 @@ function written(text) {
   return place;
 }
 
+/** Where a completion comes from: its file, its checkpoint, and the settings of both. */
+function made(row) {
+  const run = INDEX.run[row], settings = make("a", "settings");
+  settings.href = `../index.html#settings-${run}`;
+  return make("p", [
+    make("code", visible(INDEX.files[`${run} ${INDEX.step[row]} ${INDEX.benchmark[row]}`] ?? "")), " · ",
+    ...(INDEX.trained[run] ? [make("code", visible(`runs/${INDEX.runs[run]}/checkpoints/step-${INDEX.step[row]}`)), " · "] : []), settings,
+  ], "soft file");
+}
+
 async function open(row) {
   current = row;
   await load(INDEX.chunk[row]);
@@ -145,7 +161,7 @@ async function open(row) {
       make("h3", [$("allruns").checked ? visible(INDEX.runs[INDEX.run[other]]) + ", " : "", label(other), ": ", verdictOf(other)]),
       make("p", ["answer: ", make("code", visible(INDEX.answer[other] ?? "none found")), make("span", ` ended by ${INDEX.finishes[INDEX.finish[other]]}${tokens}`, "soft")]),
       written(completion(other)),
-      make("p", make("code", visible(INDEX.files[`${INDEX.run[other]} ${INDEX.step[other]} ${INDEX.benchmark[other]}`] ?? "")), "soft file"),
+      made(other),
     ], other === row ? "side chosen" : "side");
   }));
   $("detail").hidden = false;

@@ -173,6 +173,20 @@ def test_the_report_is_there_and_asked_again_there_is_nothing_to_do(project: Pat
     assert status == 0 and "Nothing to be done" in output, output
 
 
+def test_snakemakes_own_report_is_one_file_with_figures_tables_and_captions(project: Path) -> None:
+    status, output = miniature.snakemake(project, "reproduce_all", "--report", "packed.html")
+    assert status == 0 and "Report created" in output, output
+    packed = (project / "packed.html").read_text(encoding="utf-8")
+    made = project / "results/demo/report/all"
+    for file in (
+        "index.html",
+        *(f"figures/{path.name}" for path in made.glob("figures/*.svg")),
+        "tables/accuracy.html",
+    ):
+        assert f"results/demo/report/all/{file}" in packed, file
+    assert "Overlapping bars do not mean" in packed and "A row is bold only where" in packed  # captions
+
+
 def check(project: Path, **sides: object) -> tuple[int, str, dict[str, Any]]:
     """Exit status and output of `snakemake check`, and the comparison that it wrote last."""
     status, output = miniature.snakemake(project, "check", "--config", *(f"{k}={v}" for k, v in sides.items()))

@@ -89,7 +89,6 @@ def test_filters(page: Path, tmp_path: Path, fragment: str, matches: int) -> Non
 
 def test_the_same_problem_across_checkpoints_with_reflection_marked(page: Path, tmp_path: Path) -> None:
     body = dom(page, "text=problem+17.&step=50&open=first", tmp_path)
-    sides = re.findall(r'<section class="side.*?</section>', body)
     sides = re.findall(r"<section.*?</section>", body, re.DOTALL)
     assert [html.unescape(re.sub(r"<[^>]+>", "", s.partition("</h3>")[0])) for s in sides] == [
         "base model: wrong", "step 50: correct", "step 100: correct",
@@ -98,6 +97,15 @@ def test_the_same_problem_across_checkpoints_with_reflection_marked(page: Path, 
     assert all(f"step {step}, problem 17" in side for step, side in zip((0, 50, 100), sides, strict=True))
     assert 'class="boxed"' in sides[0] and "side chosen" in sides[1]
     assert "runs/recipe/run/seed-0/graded/step-50/sums.parquet" in sides[1]
+    assert "runs/recipe/run/seed-0/checkpoints/step-50" in sides[1] and "index.html#settings-0" in sides[1]
+
+
+def test_texts_that_made_room_for_others_are_read_again(page: Path, tmp_path: Path) -> None:
+    few = page.with_name("few.html")
+    few.write_text(page.read_text(encoding="utf-8").replace("KEPT = 100", "KEPT = 1"), encoding="utf-8")
+    assert few.read_text(encoding="utf-8") != page.read_text(encoding="utf-8")
+    body = dom(few, "text=problem+5.&open=first", tmp_path)
+    assert count(body) == "6 of 240 completions" and body.count("problem 5.") == 3
 
 
 def test_mathematics_is_rendered_and_what_is_not_understood_is_shown_as_written(page: Path, tmp_path: Path) -> None:

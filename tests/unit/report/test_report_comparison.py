@@ -1,12 +1,17 @@
 """Differences and headlines on tables small enough to compute by hand."""
 
+from dataclasses import replace
+
 import pytest
-from report_runs import graded_row, make_run
+from report_runs import graded_row, log_row, make_run
 
 from analysis import comparison
 from analysis.accuracy import run_rows
+from analysis.across_runs import About
 from analysis.comparison import Interval, mean_of
-from analysis.headline import headline
+from analysis.findings import findings
+from analysis.headline import headline, summary
+from analysis.results import Run
 
 # Four problems, two repeats. Accuracy per problem: base 0, 0, 1/2, 1/2; after 1, 1/2, 1, 1/2.
 BASE = {"a": "ww", "b": "ww", "c": "cw", "d": "wc"}
@@ -117,3 +122,31 @@ def test_headline_over_two_benchmarks_names_both() -> None:
     assert "rose by 25.0 points" in result.sentence
     assert result.details[0] == "▲ sums +50.0 [+26.0, +74.0]"
     assert result.details[1].startswith("≈ words 0.0 [")
+
+
+def opening(*runs: Run) -> list[str]:
+    warnings = [found for run in runs for found in findings(run)]
+    rows_of, facts = {run.name: run_rows(run) for run in runs}, {run.name: About("trl") for run in runs}
+    return [text.replace("\N{NO-BREAK SPACE}", " ") for text in summary(runs, rows_of, facts, warnings, "demo")]
+
+
+def test_the_report_opens_with_three_sentences_of_numbers() -> None:
+    run = make_run(rows(0, many("w")) + rows(10, many("cw") | {"p1": "tw"}))
+    other = replace(run, name="another/run/seed-0")
+    assert opening(run, other) == [
+        "2 runs of another and recipe through trl at demo scale: 4 checkpoints gave 160 graded completions on 20 "
+        "problems of sums.",
+        "From base model to last checkpoint held-out accuracy rose beyond noise in 2 of 2 runs, fell in 0, and cannot "
+        "be told in 0; the largest change is +50.0 points (95 % interval +26.0 to +74.0) in recipe/run/seed-0.",
+        "No run shows a sign of collapse, the most truncated score is 2.5 % cut off (recipe/run/seed-0, step 10, "
+        "sums), and there are no warnings.",
+    ]
+
+
+def test_the_opening_names_a_run_that_collapsed_with_step_and_evidence() -> None:
+    log = [log_row(step, truncated_rate=0.0 if step < 10 else 0.9) for step in range(1, 21)]
+    last = opening(make_run(rows(0, many("w")) + rows(20, many("cw")), log))[-1]
+    assert last.startswith(
+        "1 run shows signs of collapse (recipe/run/seed-0: length at the cap at step 12: 54% of the completions are "
+        "cut off at the limit, after 0% at best"
+    )

@@ -1,12 +1,16 @@
 """What the figures show: smoothing, stages on one axis, and trouble in the log that must not stop them."""
 
+import itertools
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
 from report_runs import graded_row, log_row, make_run
 
-from analysis import figures_heldout, figures_training, patterns, style
+from analysis import figures_heldout, figures_lengths, figures_training, patterns, style
 
 GRADED = [graded_row(step, f"p{i}", 0, "correct") for step in (0, 10) for i in range(3)]
 
@@ -35,8 +39,85 @@ def test_stages_that_start_counting_again_follow_each_other() -> None:
 
 
 def test_runs_differ_by_more_than_colour() -> None:
-    looks = style.looks(["a", "b", "c", "d"]).values()
-    assert len({look.marker for look in looks}) == len({str(look.dash) for look in looks}) == 4
+    looks = list(style.looks([str(i) for i in range(32)]).values())
+    assert len({look.colour for look in looks[:8]}) == len({look.marker for look in looks[:8]}) == 8
+    assert len({str(look.dash) for look in looks[:4]}) == 4
+    assert len({(look.colour, look.marker) for look in looks}) == len({(k.colour, str(k.dash)) for k in looks}) == 32
+
+
+# What each kind of colour-blindness makes of linear RGB (Machado, Oliveira and Fernandes, IEEE TVCG 15:1291, 2009).
+SEEN = {
+    "all colours": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+}
+
+
+def cielab(colour: str, seen: list[list[float]]) -> np.ndarray:
+    """L*, a*, b* of an sRGB colour as it is seen (D65)."""
+    rgb = np.array(to_rgb(colour))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    primaries = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    xyz = primaries @ np.clip(np.array(seen) @ linear, 0, 1) / [0.9505, 1, 1.089]
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("seen", SEEN.values(), ids=SEEN)
+def test_colours_stay_apart_for_colour_blind_readers(seen: list[list[float]]) -> None:
+    places = [cielab(colour, seen) for colour in style.COLOURS]
+    # About 2 can just be told side by side; a line of text or a thin curve needs some ten times as much.
+    assert min(float(np.linalg.norm(a - b)) for a, b in itertools.combinations(places, 2)) > 20
+
+
+def test_colours_stay_apart_in_grey_and_from_the_paper() -> None:
+    lightness = sorted(float(cielab(colour, SEEN["all colours"])[0]) for colour in style.COLOURS)
+    assert min(b - a for a, b in itertools.pairwise(lightness)) > 5 and lightness[-1] < 80
+
+
+@pytest.mark.parametrize("count", [1, 3, 8, 12])
+def test_the_legend_is_inside_the_figure_and_takes_nothing_from_the_panels(count: int) -> None:
+    style.set_style()
+    runs = [replace(make_run(GRADED), name=f"recipe/a-run-with-a-long-name-{i}/seed-0") for i in range(count)]
+    heights = []
+    for figure in (figures_training.reward(runs), figures_heldout.outcomes(runs)):
+        figure.canvas.draw()
+        inside, page = figure.legends[0].get_window_extent(), figure.bbox
+        assert inside.x0 >= 0 and inside.y1 <= page.y1 and inside.x1 <= page.x1
+        heights.append(figure.axes[0].get_window_extent().height / figure.dpi)
+        style.plt.close(figure)
+    assert min(heights) > 1.4  # inches
+
+
+def test_averages_are_drawn_together_only_where_they_are_of_the_same_benchmarks() -> None:
+    def run(name: str, *benchmarks: str):
+        return replace(make_run([row | {"benchmark": b} for b in benchmarks for row in GRADED]), name=name)
+
+    runs = [run("a", "sums_1", "sums_2"), run("b", "sums_1", "sums_2"), run("c", "words"), run("d", "words", "sums_1")]
+    style.set_style()
+    figure = figures_heldout.heldout_accuracy(runs)
+    drawn = {axes.get_title(loc="left"): len(axes.containers) for axes in figure.axes if axes.get_visible()}
+    assert drawn == {"sums_1": 3, "sums_2": 2, "average of sums_*": 2, "words": 2, "average of sums_1 and words": 1}
+    style.plt.close(figure)
+
+
+def test_where_it_is_not_known_how_completions_ended_none_is_drawn_as_unfinished() -> None:
+    run = make_run([row | {"finish_reason": None} for row in GRADED])
+    right, *others = figures_lengths.finished([run]).axes
+    assert right.lines[0].get_ydata().tolist() == [100, 100]
+    assert all(np.isnan(axes.lines[0].get_ydata()).all() for axes in others)
+
+
+def test_thinking_is_drawn_only_where_enough_completions_think() -> None:
+    thinks = [graded_row(0, f"p{i}", 0, "wrong", completion="abcd</think>abcd" if i < 5 else "abcd") for i in range(20)]
+    seldom = [
+        row | {"step": 10, "completion": "abcd</think>ab" if row["problem_id"] == "p0" else "x"} for row in thinks
+    ]
+    figure = figures_lengths.thinking([make_run([*thinks, *seldom])])
+    thinking, answer = figure.axes[1].lines
+    assert thinking.get_xdata().tolist() == answer.get_xdata().tolist() == [0]
+    assert thinking.get_ydata().tolist() == answer.get_ydata().tolist() == [5]
 
 
 def test_points_drawn_are_the_logged_values() -> None:

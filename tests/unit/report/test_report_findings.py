@@ -52,6 +52,10 @@ def test_nothing_to_warn_of() -> None:
             "the most, 50 %, at step 3",
         ),
         (
+            with_log(format_error_rate=[0.0] * 5 + [0.8] * 5),
+            "collapse: format errors at step 10: 80% of the completions break the format, after 0% at best",
+        ),
+        (
             make_run(FINE, [log_row(step) for step in (1, 2, 3, 8, 9, 10)]),
             "log: stage 1 has 1 gaps in its log, the widest of 5 steps",
         ),

@@ -45,7 +45,9 @@ def test_imported_generations_are_reported_like_any_others(imported: Path, tmp_p
     html = report([run], tmp_path, "Imported", "full").read_text(encoding="utf-8")
     check_page(html)
     assert "These generations were made elsewhere:" in html and "as imported" in html
-    assert "1 run of imported at full scale: 1 checkpoint gave 70 graded completions on 70 problems" in html
+    assert (
+        "1 run of generations made elsewhere: 1 checkpoint gave 70 graded completions on 70 problems of aime24" in html
+    )
     assert not (tmp_path / "figures" / "reward.svg").exists() and (tmp_path / "figures" / "outcomes.svg").exists()
     assert (tmp_path / "samples" / "index.html").is_file()
 

@@ -158,7 +158,11 @@ def check_page(html: str) -> None:
     assert not [name for _, name, _ in outline.attributes if name.startswith("on")]
     for tag, name, value in outline.attributes:
         if name in {"src", "href", "xlink:href", "action", "data", "srcset"}:
-            assert value.startswith(("#", "data:image/png;base64,", "samples/index.html")), (tag, name, value)
+            assert value.startswith(("#", "data:image/png;base64,", "samples/index.html", "tables/", "figures/")), (
+                tag,
+                name,
+                value,
+            )
     style = "".join(re.findall(r"<style.*?</style>", html, re.DOTALL))
     assert "@import" not in style and not re.search(r"url\((?!#)", html)
     ids = [value for _, name, value in outline.attributes if name == "id"]
@@ -192,6 +196,7 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     made = {path.name for path in (output / "tables").iterdir()}
     names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "pairs", "bad_cases"}
     names |= {f"published-{name}" for name in reference.table_names()}
+    names |= {f"accuracy-{name.replace('/', '-')}" for name in NAMES}
     assert made == {f"{name}.{form}" for name in names for form in ("csv", "md", "tex", "html")}
     assert json.loads((output / "provenance.json").read_text())["runs"] == NAMES
 

@@ -62,6 +62,18 @@ def test_other_decoding_and_data(results: Path, other: Path, rewrite) -> None:
     assert "prompts and decoding:\n  graded: decoding.temperature: 1.0 → 0.0" in text
 
 
+def test_names_and_outcomes_are_no_reasons_and_lists_show_what_differs(results: Path, other: Path) -> None:
+    record = {"verdicts": {"wrong": 3}, "stop": ["a", "b" * 200, "c"], "output": f"runs/{NAMES[0]}/graded"}
+    provenance.write(results / "runs" / NAMES[0] / CELL, **record)
+    provenance.write(other / CELL, **record | {"verdicts": {"wrong": 4}, "stop": ["a", "d\ne"]})
+    text = told(results, other, step=20, benchmark="arithmetic_words")
+    (line,) = [line for line in text.splitlines() if "stop" in line]
+    assert line.startswith("  graded: stop: bbb") and line.endswith("→ d e") and len(line) < 150
+    assert "verdicts:" not in text and "output" not in text
+    assert "stop" not in told(results, other, step=40) and "stop" in told(results, other, step=20)
+    assert "stop" not in told(results, other, step=20, benchmark="arithmetic_expressions")
+
+
 def test_no_score_in_common_and_no_run(results: Path, other: Path) -> None:
     with pytest.raises(UserError, match="should have a score in common, but there is none at step 7 on aime24"):
         told(results, other, step=7, benchmark="aime24")
