@@ -54,13 +54,15 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         gpus = adapter.gpus(run)
         training = devices(run, stage)
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[:training])
-        launch += ["-m", "accelerate.commands.launch", *launcher(run, stage)]
-        if (count := run.hardware.get("nodes", 1)) > 1:
-            place = ["--machine_rank", "{rank}", "--main_process_ip", "{head}", "--main_process_port", "{port}"]
-            launch = [sys.executable, "-m", "recipes.frameworks.nodes", "each", str(count), *launch, *place]
         if stage.rollout.get("engine") == "vllm-server":
             serve = [sys.executable, "-m", "trl.scripts.vllm_serve", *server(run, stage, paths.model)]
             servers.append(Command(serve, {"CUDA_VISIBLE_DEVICES": ",".join(gpus[training:])}))
+    count = run.hardware.get("nodes", 1)
+    if run.device == "cuda" or count > 1:
+        launch += ["-m", "accelerate.commands.launch", *launcher(run, stage)]
+    if count > 1:
+        place = ["--machine_rank", "{rank}", "--main_process_ip", "{head}", "--main_process_port", "{port}"]
+        launch = [sys.executable, "-m", "recipes.frameworks.nodes", "each", str(count), *launch, *place]
     return Command(
         arguments=[*launch, "-m", "trl.scripts.grpo", *words],
         environment=environment,

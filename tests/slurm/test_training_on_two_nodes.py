@@ -1,0 +1,58 @@
+"""Real training on two nodes of a real Slurm job, through each framework: over Ray, or over accelerate.
+
+Without GPUs each node stands for one: two processes train, and where vLLM generates, two of it.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts import tables
+from envs.build import folder as environment
+from tests.contract import tiny_project
+from tests.slurm import daemons
+
+pytestmark = [pytest.mark.slurm, pytest.mark.slurm_long, pytest.mark.slow, pytest.mark.usefixtures("slurm")]
+STEPS = 2
+CHANGES: dict[str, Any] = {
+    "steps": STEPS,
+    "checkpoints": [STEPS],
+    "batch": {"prompts_per_step": 8, "prompts_per_update": 4, "samples_per_prompt": 2, "samples_per_device": 4},
+    "optimizer": {"learning_rate": 1e-3, "max_grad_norm": 1.0},
+    "objective": {"kl_coefficient": 0.0, "clip_ratio": 0.2},
+    "hardware": {"gpus": 0, "nodes": 2, "cpus": 2, "memory_gb": 8, "hours": 1},
+}
+# Files of which each of the two processes writes one.
+SHARDS = {
+    "verl": f"checkpoints/global_step_{STEPS}/actor/model_world_size_2_rank_*.pt",
+    "openrlhf": f"checkpoints/_actor/global_step{STEPS}/*_optim_states.pt",
+    "trl": f"checkpoint-{2 * STEPS}/rng_state_*.pth",  # TRL counts updates, of which a step makes two
+}
+
+
+@pytest.mark.parametrize("framework", sorted(SHARDS))
+def test_grpo_on_two_nodes(framework: str, tmp_path: Path) -> None:
+    if not (environment(framework, "cpu") / ".stamp").is_file():
+        pytest.skip(f"environment {framework} is not built; make test builds it")
+    project = tiny_project.make(tmp_path, framework, "grpo", **CHANGES)
+    words = ["--problems", "problems.parquet", "--output", "log.parquet", "--rollouts", "rollouts.parquet"]
+    line = " ".join(map(str, tiny_project.command(project, "train", *words, framework=framework)))
+    with daemons.cluster(2, cpus=2, memory_mb=12000) as cluster:
+        submit = ["sbatch", "--parsable", "--nodes=2", "--ntasks=2", "--cpus-per-task=2", f"--chdir={project}"]
+        job = cluster.run(*submit, f"--output={project}/job.out", "--wrap", f"srun -n1 -N1 {line}").strip()
+        deadline = time.monotonic() + 900
+        while cluster.jobs()[job] in ("PENDING", "RUNNING", "COMPLETING"):
+            assert time.monotonic() < deadline, (project / "job.out").read_text()[-3000:]
+            time.sleep(1)
+        log = (project / "work" / "train.log").read_text(errors="replace") if (project / "work").is_dir() else ""
+        assert cluster.jobs()[job] == "COMPLETED", ((project / "job.out").read_text()[-3000:], log[-6000:])
+        cluster.wait_for("the end of all processes", lambda: not tiny_project.processes(project))
+    assert framework == "trl" or "Ray: 2 nodes with 2 GPUs" in log
+    assert len(list((project / "work" / "native").glob(SHARDS[framework]))) == 2
+    rows = tables.read(project / "log.parquet", tables.TRAINING_LOG).to_pylist()
+    assert [row["step"] for row in rows] == list(range(1, STEPS + 1))
+    assert all(row["grad_norm"] > 0 for row in rows)
