@@ -133,7 +133,7 @@ def arguments(run: Run, stage: Stage, seed: int, data: Path, model: Path, output
     )
     put("reward_funcs", ["recipes.frameworks.trl_reward.reward"], "")
     put("logging_steps", 1, "")
-    put("report_to", "tensorboard", "")
+    put("report_to", "tensorboard_and_stop_in_time", "")  # trl_stop.py
     put("disable_tqdm", True, "")
     put("log_completions", True, "")
     put("num_completions_to_print", 0, "")

@@ -74,11 +74,15 @@ def command(folder: Path, verb: str, *words: str | Path, framework: str = "verl"
     return [python(framework), "-m", "recipes.frameworks", verb, *common, *words]
 
 
-def train(folder: Path, problems: str = "problems.parquet") -> subprocess.Popen[str]:
+def train(folder: Path, problems: str = "problems.parquet", framework: str = "verl") -> subprocess.Popen[str]:
     """Start training; its output is to be read."""
     words = ("--problems", problems, "--output", "log.parquet", "--rollouts", "rollouts.parquet")
     return subprocess.Popen(
-        command(folder, "train", *words), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command(folder, "train", *words, framework=framework),
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
 
 

@@ -51,18 +51,19 @@ def running() -> Iterator[daemons.Cluster]:
         yield cluster
 
 
-def start(project: Path, cluster: daemons.Cluster, *words: str) -> subprocess.Popen[str]:
+def start(project: Path, cluster: daemons.Cluster, *words: str, **config: str) -> subprocess.Popen[str]:
     """`snakemake --profile slurm` at demo scale, as on the cluster's login node."""
+    settings = [f"{key}={value}" for key, value in {"scale": "demo", **config}.items()]
     path = f"{Path(sys.executable).parent}:{cluster.environment['PATH']}"
     return subprocess.Popen(
-        ["snakemake", "--profile", "slurm", *words, "--config", "scale=demo"],
+        ["snakemake", "--profile", "slurm", *words, "--config", *settings],
         cwd=project, env={**cluster.environment, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, start_new_session=True,
     )  # fmt: skip
 
 
-def snakemake(project: Path, cluster: daemons.Cluster, *words: str) -> tuple[int, str]:
-    process = start(project, cluster, *words)
+def snakemake(project: Path, cluster: daemons.Cluster, *words: str, **config: str) -> tuple[int, str]:
+    process = start(project, cluster, *words, **config)
     output, _ = process.communicate(timeout=900)
     return process.returncode, output
 
@@ -112,6 +113,21 @@ def test_preflight_then_the_run_cancelled_in_training(project: Path, running: da
     assert status == 0, output
     assert "going on from step 3" in (project / f"logs/demo/train/{miniature.RUN}/seed-0/stage-1.log").read_text()
     log = tables.read(project / TARGETS["training"], tables.TRAINING_LOG).to_pydict()
+    assert log["step"] == list(range(1, miniature.STEPS + 1))
+
+
+@pytest.mark.slurm_long
+def test_a_training_ends_in_time_with_a_checkpoint_and_its_next_job_goes_on(
+    project: Path, running: daemons.Cluster
+) -> None:
+    """Two minutes are what saving is given, so the first job, of two, ends after a step; the second has four."""
+    other = TARGETS["training"].replace("seed-0", "seed-1")
+    status, output = snakemake(project, running, other, "--set-resources", "train:runtime=2*attempt", seeds="[1]")
+    assert status == 0, output
+    assert f"stopped after step 1 of {miniature.STEPS}, in time" in output and "Trying to restart" in output, output
+    text = (project / f"logs/demo/train/{miniature.RUN}/seed-1/stage-1.log").read_text()
+    assert "going on from step 1" in text
+    log = tables.read(project / other, tables.TRAINING_LOG).to_pydict()
     assert log["step"] == list(range(1, miniature.STEPS + 1))
 
 
