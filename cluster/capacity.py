@@ -23,7 +23,7 @@ STATES_KEPT = {"openrlhf": 2}  # the others keep all (ckpt.max_num in recipes/fr
 HOURS = ("training, published", "training, measured", "training, at most", "generation, at most")
 DISK = ("work/ GB", "results/ GB")
 COST_NOTES = """
-**GPU-hours.** Published: GPUs × the hours of the run file, from what its authors published. Measured: GPUs × steps ×
+**GPU-hours.** Published: GPUs × the hours of the run file, its authors' or told from theirs. Measured: GPUs × steps ×
 the mean time of a step, where a stage of the run is trained. At most: GPUs × the time limits.
 
 **Disk.** `work/` holds native checkpoints with optimiser states, needed until the run is finished; `results/` holds
