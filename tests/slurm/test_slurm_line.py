@@ -27,6 +27,7 @@ TARGETS = {
     "samples": f"results/{RUN}/samples",
     "report": "results/demo/report/all/index.html",
 }
+MEMORY_GB = 6  # of each node
 PROBLEMS, REPEATS, BENCHMARKS = 12, 2, 2
 
 
@@ -44,12 +45,15 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         key = quick.split(":")[0]
         settings = "".join(line for line in settings.splitlines(True) if not line.startswith(key)) + f"{quick}\n"
     profile.write_text(settings, encoding="utf-8")
+    limits = profile.with_name("cluster.yaml")
+    text = limits.read_text(encoding="utf-8")
+    limits.write_text(text.replace("max_memory_gb: null", f"max_memory_gb: {MEMORY_GB}"), encoding="utf-8")
     return folder
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[daemons.Cluster]:
-    with daemons.cluster(2, cpus=1, memory_mb=6000) as cluster:
+    with daemons.cluster(2, cpus=1, memory_mb=1000 * MEMORY_GB) as cluster:
         yield cluster
 
 
