@@ -2,7 +2,7 @@
 # make demo       set everything up and reproduce all recipes at demo scale: half an hour to 45 minutes on 2 cores
 # make demo-all   every run, the cross-check of the frameworks and the run that collapses among them: over an hour
 # make test       set everything up and run all checks and tests
-# make test-slurm tests of the cluster part with real Slurm daemons, the long ones too (Debian: slurmctld slurmd)
+# make test-slurm tests of the cluster part with real Slurm daemons, the long ones too (docs/cluster.md): about 20 minutes
 # make lint       formatting, types, and Snakemake's own lint; part of make test
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -30,7 +30,7 @@ test: lint
 	@$(RUN) python -m pytest $(PYTEST)
 
 test-slurm: base
-	@$(PYTHON) envs/build.py trl verl eval
+	@$(PYTHON) envs/build.py trl verl openrlhf eval
 	@$(RUN) python -m pytest tests/slurm -m "slurm or slurm_long" $(PYTEST)
 
 lint: base

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,28 +20,31 @@ from contracts.run_file import Run, Stage, load_run
 # weights as they are exported. DeepSpeed keeps 2 + 12 and 2, FSDP in verl 4 + 8.
 STATE_BYTES, WEIGHT_BYTES = {"trl": 14, "openrlhf": 14, "verl": 12}, {"trl": 2, "openrlhf": 2, "verl": 0}
 STATES_KEPT = {"openrlhf": 2}  # the others keep all (ckpt.max_num in recipes/frameworks/openrlhf_command.py)
-NOTES = """
-**GPU-hours**, training: GPUs × the hours that the run file expects, which come from what was published; measured, where
-a training of the run is stored; at most: its time limits. Generation: GPUs × its time limit, at most.
+HOURS = ("training, published", "training, measured", "training, at most", "generation, at most")
+DISK = ("work/ GB", "results/ GB")
+COST_NOTES = """
+**GPU-hours.** Published: GPUs × the hours of the run file, its authors' or told from theirs. Measured: GPUs × steps ×
+the mean time of a step, where a stage of the run is trained. At most: GPUs × the time limits.
 
-**Disk**: `work/` holds native checkpoints with optimiser states (needed until the run is finished), `results/` each
-checkpoint in 16 bits. Decimal gigabytes.
-
-**GPU memory**, GB: what the fullest GPU needs by formula (`cluster/memory.py` has them and their sources), of
-{gpu_gb}. An estimate: within a tenth of the GPU's size it cannot tell, and says "tight". The seed report's rule of
-thumb is 7B on 80 GB, 3B on 40 GB.
+**Disk.** `work/` holds native checkpoints with optimiser states, needed until the run is finished; `results/` holds
+each checkpoint in 16 bits. Decimal gigabytes.
+"""
+MEMORY = ("peak GB", "weights, gradients, optimiser", "completions in vLLM's cache", "fits")
+MEMORY_NOTES = """
+Peak: of the fullest GPU, of {gpu_gb}, by formula (`cluster/memory.py` has them with their sources). Weights, gradients,
+optimiser: the part of it that does not depend on lengths. Completions in vLLM's cache: how many of full length a GPU
+generates at a time. It is an estimate: within a tenth of the GPU's size it cannot tell, and says "tight". The rule of
+thumb that it is checked against is 7B on 80 GB, 3B on 40 GB.
 """
 
 
 def measured_hours(run: Run, results: Path) -> float | None:
-    """Hours that stored trainings of the run took, averaged over seeds; None if there is none."""
-    found = []
-    for file in results.glob(f"runs/{run.name}/seed-*/training_log.parquet"):
-        last: dict[int, float] = {}
-        for row in tables.read(file, tables.TRAINING_LOG).select(["stage", "wall_time"]).to_pylist():
-            last[row["stage"]] = max(last.get(row["stage"], 0.0), row["wall_time"] or 0.0)
-        found.append(sum(last.values()) / 3600)
-    return sum(found) / len(found) if found else None
+    """Hours of all steps at the mean pace of the stages that are trained, of any seed; None if there is none."""
+    seconds, steps = 0.0, 0
+    for file in results.glob(f"runs/{run.name}/seed-*/stage-*/training_log.parquet"):
+        times = tables.read(file, tables.TRAINING_LOG)["wall_time"].drop_null().to_pylist()
+        seconds, steps = seconds + max(times, default=0.0), steps + len(times)
+    return sum(stage.steps for stage in run.stages) * seconds / steps / 3600 if steps else None
 
 
 def native_checkpoints(stage: Stage) -> int:
@@ -89,35 +93,38 @@ def row(run: Run, seeds: int, gpu_gb: float | None, results: Path, generating: i
         "run": run.name,
         "model": run.model,
         "nodes × GPUs": f"{hardware.get('nodes', 1)} × {gpus // hardware.get('nodes', 1)}",
-        "training, expected": seeds * gpus * expected if expected else None,
-        "measured": seeds * gpus * measured if measured is not None else None,
-        "at most": seeds * gpus * at_most,
+        "training, published": seeds * gpus * expected if expected else None,
+        "training, measured": seeds * gpus * measured if measured is not None else None,
+        "training, at most": seeds * gpus * at_most,
         "generation, at most": seeds * generating * run.evaluation.get("hours", 4),
         "work/ GB": seeds * native,
         "results/ GB": seeds * exported,
         "peak GB": need.peak if need else None,
-        "of them state": need.state if need else None,
-        "completions in the cache": need.sequences if need else None,
+        "weights, gradients, optimiser": need.state if need else None,
+        "completions in vLLM's cache": need.sequences if need else None,
         "fits": verdict(need, size) if need else "no GPU" if not gpus else "unknown",
     }
 
 
 def page(rows: list[dict[str, Any]], scale: str, seeds: int, gpu_gb: float | None) -> str:
-    """The Markdown page."""
+    """The Markdown page: what the runs cost, and whether they fit the GPUs."""
+    sums = {column: sum(one[column] or 0 for one in rows) for column in (*HOURS, *DISK) if column != HOURS[1]}
+    title = f"# What {len(rows)} runs need, at {scale} scale, with {seeds} seed{'s' * (seeds > 1)}"
+    cost = _table(("run", "nodes × GPUs", *HOURS, *DISK), [*rows, {"run": "**sum**", **sums}])
+    notes = MEMORY_NOTES.format(gpu_gb=f"{gpu_gb:.0f} GB" if gpu_gb else "the size that its run file names")
+    fit = _table(("run", "model", *MEMORY), rows)
+    return f"{title}\n\n## GPU-hours and disk\n\n{cost}{COST_NOTES}\n## GPU memory\n\n{fit}{notes}"
 
+
+def _table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
     def cell(value: Any) -> str:
         if value is None:
             return "–"
         return f"{value:,.0f}" if isinstance(value, int | float) else str(value)
 
-    columns = list(rows[0])
-    lines = [f"# What {len(rows)} runs need, at {scale} scale, with {seeds} seed{'s' * (seeds > 1)}", ""]
-    lines += [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
-    lines += [f"| {' | '.join(cell(one[column]) for column in columns)} |" for one in rows]
-    sums = ("training, expected", "at most", "generation, at most", "work/ GB", "results/ GB")
-    total = {column: sum(one[column] or 0 for one in rows) if column in sums else "" for column in columns}
-    lines.append(f"| {' | '.join(cell(total[column]) for column in columns)} |".replace("|  |", "| **sum** |", 1))
-    return "\n".join(lines) + "\n" + NOTES.format(gpu_gb=f"{gpu_gb:.0f}" if gpu_gb else "as many as its run file names")
+    lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
+    lines += [f"| {' | '.join(cell(row.get(column)) for column in columns)} |" for row in rows]
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
@@ -136,8 +143,9 @@ def main() -> None:
         run = load_run(name, arguments.scale)
         rows.append(row(run, arguments.seeds, arguments.gpu_memory_gb, arguments.results, int(generating)))
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.write_text(page(rows, arguments.scale, arguments.seeds, arguments.gpu_memory_gb), encoding="utf-8")
-    print(arguments.output)
+    text = page(rows, arguments.scale, arguments.seeds, arguments.gpu_memory_gb)
+    arguments.output.write_text(text, encoding="utf-8")
+    print(f"{text}\nWritten to {arguments.output}")
 
 
 if __name__ == "__main__":

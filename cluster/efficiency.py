@@ -128,7 +128,9 @@ def main() -> None:
     if not jobs:
         raise UserError(f"Slurm's accounting knows none of the {len(known)} jobs that {arguments.logs} tells of")
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.write_text(page(jobs), encoding="utf-8")
+    text = page(jobs)
+    arguments.output.write_text(text, encoding="utf-8")
+    print(f"{text}\nWritten to {arguments.output}")
 
 
 if __name__ == "__main__":

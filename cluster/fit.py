@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cluster.facts import Node, Partition
-from cluster.request import Need, resources_of
+from cluster.request import ATTEMPTS, Need, resources_of
 
 FILE = "profiles/slurm/cluster.yaml"
 
@@ -21,16 +21,9 @@ def nearest(word: str, names: Sequence[str]) -> str:
 def misfits(need: Need, settings: Mapping[str, Any], partition: Partition, nodes: Sequence[Node]) -> list[str]:
     """What a job asks for and the partition cannot give, in sentences that follow the job's name."""
     asked, said = resources_of(need, settings), []
-    queue = "gpu_" if need.gpus else ""
     minutes = int(asked["runtime"] or 0)
     if partition.max_minutes is not None and minutes > partition.max_minutes:
-        # One decimal down: the limit itself, rounded up, would be refused again.
-        limit = int(partition.max_minutes / 6) / 10
-        goes_on = "; a training goes on from its checkpoint" if need.gpus else ""
-        said.append(
-            f"asks for {minutes / 60:g} h, but partition {partition.name} allows {partition.max_minutes / 60:.4g} h: "
-            f"set {queue}max_hours: {limit:g} in {FILE}{goes_on}"
-        )
+        said.append(too_long("asks", minutes, partition, need))
     inside = [node for node in nodes if partition.name in node.partitions]
     if not inside:
         return [*said, f"goes to partition {partition.name}, which has no nodes"]
@@ -51,14 +44,42 @@ def misfits(need: Need, settings: Mapping[str, Any], partition: Partition, nodes
             f"max_cpus: {most} in {FILE}"
         )
     if memory > (most := max(node.memory_mb for node in fitting)):
-        said.append(
-            f"asks for {memory / 1000:g} GB of one node, but partition {partition.name} has at most "
-            f"{most / 1000:g} GB: set max_memory_gb: {most // 1000} in {FILE}"
-        )
+        said.append(too_much_memory("asks", memory, most, partition))
     if not said and len(fitting) < need.nodes:
         said.append(f"asks for {need.nodes} nodes, but partition {partition.name} has {len(fitting)} that fit")
     if not said and not any(node.usable for node in fitting):
         said.append(f"waits for nodes of partition {partition.name} that are all down or drained (sinfo says so)")
+    return said or grown(need, settings, partition, most)
+
+
+def too_long(asks: str, minutes: int, partition: Partition, need: Need) -> str:
+    """What is wrong with a time limit, and what to set."""
+    allowed = partition.max_minutes or 0
+    # One decimal down: the limit itself, rounded up, would be refused again.
+    key, limit = "gpu_max_hours" if need.gpus else "max_hours", int(allowed / 6) / 10
+    goes_on = "; a training goes on from its checkpoint" if need.gpus else ""
+    return (
+        f"{asks} for {minutes / 60:g} h, but partition {partition.name} allows {allowed / 60:.4g} h: set "
+        f"{key}: {limit:g} in {FILE}{goes_on}"
+    )
+
+
+def too_much_memory(asks: str, memory_mb: int, most_mb: int, partition: Partition) -> str:
+    """What is wrong with the memory, and what to set."""
+    return (
+        f"{asks} for {memory_mb / 1000:g} GB of one node, but partition {partition.name} has at most "
+        f"{most_mb / 1000:g} GB: set max_memory_gb: {most_mb // 1000} in {FILE}"
+    )
+
+
+def grown(need: Need, settings: Mapping[str, Any], partition: Partition, most_mb: int) -> list[str]:
+    """What is wrong with the last attempt of a job that fits at first: it would be refused, and the run be lost."""
+    asked, said = resources_of(need, settings, ATTEMPTS), []
+    minutes, memory = int(asked["runtime"] or 0), int(asked["mem_mb"] or 0)
+    if partition.max_minutes is not None and minutes > partition.max_minutes:
+        said.append(too_long(f"asks, at its {ATTEMPTS}th attempt,", minutes, partition, need))
+    if memory > most_mb:
+        said.append(too_much_memory(f"asks, at its {ATTEMPTS}th attempt,", memory, most_mb, partition))
     return said
 
 

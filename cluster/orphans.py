@@ -34,7 +34,8 @@ def queued(work: Path) -> list[str]:
     """Ids of this user's jobs for a work folder that wait or run."""
     status, output, error = facts.run(["squeue", "--me", "--noheader", "--format=%i %j"])
     if status:
-        raise UserError(f"squeue does not answer ({error}); give the command again when it does")
+        said = error.splitlines()[-1] if error else f"status {status}"
+        raise UserError(f"squeue does not answer ({said}): snakemake preflight --profile slurm says more")
     named = (line.split(maxsplit=1) for line in output.splitlines() if " " in line)
     return [job for job, name in named if name.startswith(prefix(work))]
 

@@ -13,6 +13,7 @@ KEYS = (
     "gpu", "gres", "nodes", "tasks", "cpus_per_task", "mem_mb", "runtime",
     "slurm_account", "slurm_partition", "qos", "constraint", "slurm_extra",
 )  # fmt: skip
+ATTEMPTS = 4  # the first, and `retries` in profiles/slurm/config.yaml
 SNAKEMAKE_MB = 500  # what Snakemake itself takes of a job's memory: once for the job, once for its step
 
 

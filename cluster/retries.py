@@ -17,6 +17,8 @@ CUT_OFF = ("OUT_OF_MEMORY", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED")
 OVER_MEMORY = re.compile(
     r"oom.kill|out of memory handler|task \d+: out of memory|exceeded (job |step )?memory limit", re.IGNORECASE
 )
+# A training that saved a checkpoint and ended before Slurm would have (recipes/frameworks/__main__.py).
+STOPPED = re.compile(r"stopped after step \d+ of \d+, in time before its job's end")
 
 
 def worth_retrying(message: str, job_output: str) -> bool:
@@ -26,7 +28,8 @@ def worth_retrying(message: str, job_output: str) -> bool:
         message: what the executor says of the failed job; Slurm's state of it stands in it.
         job_output: what Slurm wrote of the job.
     """
-    return any(f"'{state}'" in message for state in CUT_OFF) or OVER_MEMORY.search(job_output) is not None
+    states = any(f"'{state}'" in message for state in CUT_OFF)
+    return states or any(said.search(job_output) for said in (OVER_MEMORY, STOPPED))
 
 
 def only_where_cut_off(executor: type[Any]) -> None:

@@ -36,7 +36,8 @@ onstart:
             raise WorkflowError(
                 f"another snakemake is at work in {WORK}: wait for it, or set `work` and `results` to other folders"
             )
-        if CLUSTER and (found := orphans.cancel(Path(WORK))):
+        submits = any(not job.is_local for job in workflow.dag.needrun_jobs())
+        if CLUSTER and submits and (found := orphans.cancel(Path(WORK))):
             print(
                 f"Cancelled {', '.join(found)}: jobs of a snakemake that was killed; their work is gone on from."
             )

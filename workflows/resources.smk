@@ -1,5 +1,7 @@
 # What the jobs ask for: of a cluster (profiles/slurm/cluster.yaml) where the configuration has one, else of this machine.
 
+import os
+
 from cluster import orphans, retries
 from cluster.request import KEYS, Need, resources_of
 
@@ -12,6 +14,10 @@ if CLUSTER and workflow.is_main_process:
     for module in (snakemake_executor_plugin_slurm, snakemake.executors.local):
         retries.only_where_cut_off(module.Executor)
     orphans.name_jobs(snakemake_executor_plugin_slurm.Executor, Path(WORK))
+
+if CLUSTER and workflow.remote_exec:
+    # In a job: its node may have no network. What it needs was fetched by local rules, on the login node.
+    os.environ["HF_HUB_OFFLINE"] = "1"
 
 if CLUSTER and CLUSTER["modules"]:
     # Also where the cluster starts jobs with an empty environment. A login shell defines `module`.

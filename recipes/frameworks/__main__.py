@@ -19,7 +19,7 @@ import pyarrow as pa
 from contracts import jobs, provenance, tables
 from contracts.errors import UserError, run_command
 from contracts.run_file import SCALES, Run, inherit, load_run, read_yaml, run_names
-from recipes.frameworks import adapter, launch
+from recipes.frameworks import adapter, launch, nodes
 from recipes.frameworks.adapter import Paths
 
 
@@ -79,6 +79,11 @@ def train(arguments: argparse.Namespace) -> None:
                 stop_on_collapse=arguments.stop_on_collapse == "True",
             )
     rows = native.read_log(run, stage, paths, run_id(run, arguments.seed))
+    if command.resumed_from < stage.steps and len(rows) < stage.steps and nodes.time_limit():
+        raise UserError(
+            f"training {run.name} stopped after step {len(rows)} of {stage.steps}, in time before its job's end; the "
+            "same command goes on from there"
+        )
     check_log(rows, run, stage.steps)
     rollouts = with_lengths(native.read_rollouts(run, stage, paths, run_id(run, arguments.seed)), arguments.model)
     tables.write(pa.Table.from_pylist(rollouts, schema=tables.ROLLOUT), tables.ROLLOUT, arguments.rollouts)

@@ -96,6 +96,11 @@ def updates_per_step(run: Run, stage: Stage) -> int:
     return int(step // update)
 
 
+def devices(run: Run) -> int:
+    """GPUs over all nodes; without GPUs each node stands for one, so that several can be tried on the CPU."""
+    return max(int(run.hardware["gpus"]), run.hardware.get("nodes", 1))
+
+
 def gpus(run: Run) -> list[str]:
     """The GPUs of this node that a run takes, as CUDA_VISIBLE_DEVICES names them; see contracts.gpus.take."""
     return contracts.gpus.take(run.hardware["gpus"] // run.hardware.get("nodes", 1), run.name)
@@ -107,7 +112,7 @@ def with_ray(run: Run, scratch: Path, words: list[str]) -> list[str]:
     if count == 1:
         return words
     cpus = run.hardware["cpus"] if run.hardware["gpus"] else CPUS_IN_NAME
-    of_node = ["--gpus", str(max(run.hardware["gpus"] // count, 1)), "--cpus", str(cpus)]
+    of_node = ["--gpus", str(devices(run) // count), "--cpus", str(cpus)]
     launch = [sys.executable, "-m", "recipes.frameworks.ray_cluster", "--nodes", str(count), *of_node]
     return [*launch, "--scratch", str(scratch / "ray"), *words]
 

@@ -55,10 +55,14 @@ def of_this_job(needed: int) -> list[Node]:
 
 
 def time_limit() -> float | None:
-    """When Slurm will end this job, in seconds since 1970; None without a job or a limit."""
+    """When Slurm will end this job, in seconds since 1970; None without a job or a limit, or if Slurm does not say."""
     if "SLURM_JOB_ID" not in os.environ:
         return None
-    listed = re.search(r" EndTime=(\d\S+)", _scontrol("show", "job", os.environ["SLURM_JOB_ID"], "--oneliner"))
+    try:
+        listed = re.search(r" EndTime=(\d\S+)", _scontrol("show", "job", os.environ["SLURM_JOB_ID"], "--oneliner"))
+    except UserError as error:
+        print(f"WARNING: no checkpoint will be saved just before the job's time limit: {error}", flush=True)
+        return None
     return datetime.fromisoformat(listed[1]).timestamp() if listed else None
 
 
@@ -72,7 +76,10 @@ def _address(name: str) -> str:
 
 
 def _scontrol(*words: str) -> str:
-    done = subprocess.run(["scontrol", *words], capture_output=True, text=True, check=False, env=environment())
+    try:
+        done = subprocess.run(["scontrol", *words], capture_output=True, text=True, check=False, env=environment())
+    except FileNotFoundError:
+        raise UserError("there is no scontrol on this node: jobs need Slurm's commands on PATH") from None
     if done.returncode:
         raise UserError(f"scontrol {' '.join(words)} failed: {done.stderr.strip()}")
     return done.stdout

@@ -29,7 +29,7 @@ from unittest.mock import patch
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from recipes import rewards
-from recipes.frameworks.adapter import updates_per_step, values
+from recipes.frameworks.adapter import devices, updates_per_step, values
 
 REWARD_FILE = Path(__file__).with_name("openrlhf_reward.py")
 FLAGS = {
@@ -81,13 +81,13 @@ def _refuse(run: Run, key: str, text: str) -> NoReturn:
 
 def _group(run: Run, gpus: int) -> dict[str, int]:
     """Nodes and GPUs per node of a group of processes."""
-    per_node = max(run.hardware["gpus"], 1) // run.hardware.get("nodes", 1)
+    per_node = devices(run) // run.hardware.get("nodes", 1)
     return {"num_nodes": max(1, gpus // per_node), "num_gpus_per_node": min(gpus, per_node)}
 
 
 def layout(run: Run, stage: Stage) -> dict[str, int]:
-    """GPUs of actor and reference, critic, and vLLM; on the CPU one process of each."""
-    total, engine = max(run.hardware["gpus"], 1), stage.rollout.get("engine", "vllm-colocated")
+    """GPUs of actor and reference, critic, and vLLM; on the CPU one process of each on a node."""
+    total, engine = devices(run), stage.rollout.get("engine", "vllm-colocated")
     critics = int(run.algorithm == "ppo")
     if engine == "vllm-colocated":
         return {"actor": total, "critic": total * critics, "vllm": total}

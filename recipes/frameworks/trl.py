@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import math
 import shutil
 import sys
@@ -13,11 +14,18 @@ from contracts import tables
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from recipes import prompts, rewards
-from recipes.frameworks import adapter, training_prompts
+from recipes.frameworks import adapter, nodes, training_prompts
 from recipes.frameworks.adapter import Command, Paths
 from recipes.frameworks.trl_command import arguments, check, devices, launcher, native_steps, render, server
 
 __all__ = ["check", "export", "prepare", "read_log", "read_rollouts"]
+
+# What TRL logs of a step, and what it is called while training; each has to be a number.
+METRICS = {
+    "reward": "reward", "loss": "loss", "completions/mean_length": "length", "grad_norm": "grad_norm",
+    "frac_reward_zero_std": "zero_signal", "completions/clipped_ratio": "truncated", "kl": "kl",
+    "entropy": "entropy", "accuracy": "accuracy", "format_error_rate": "format_error",
+}  # fmt: skip
 
 
 def write_data(run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
@@ -42,11 +50,14 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
     data, native = paths.work / "data", paths.work / "native"
     write_data(run, stage, paths, data)
     words = render(arguments(run, stage, seed, data, paths.model, native))
-    resume = _last_whole_checkpoint(native)
+    resume = _last_whole_checkpoint(native, native_steps(run, stage), math.gcd(*stage.checkpoints))
     if resume is not None:
         words += ["--resume_from_checkpoint", str(resume)]
     launch = [sys.executable]
     environment = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", **rewards.environment(run.rewards)}
+    environment["CROSSZERO_NATIVE_STEPS"] = str(native_steps(run, stage))  # trl_stop.py reads these two
+    if limit := nodes.time_limit():
+        environment["CROSSZERO_TIME_LIMIT"] = str(limit)
     servers: list[Command] = []
     if run.device == "cpu":
         environment |= {"OMP_NUM_THREADS": str(run.hardware["cpus"]), "CUDA_VISIBLE_DEVICES": ""}
@@ -54,13 +65,15 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         gpus = adapter.gpus(run)
         training = devices(run, stage)
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[:training])
-        launch += ["-m", "accelerate.commands.launch", *launcher(run, stage)]
-        if (count := run.hardware.get("nodes", 1)) > 1:
-            place = ["--machine_rank", "{rank}", "--main_process_ip", "{head}", "--main_process_port", "{port}"]
-            launch = [sys.executable, "-m", "recipes.frameworks.nodes", "each", str(count), *launch, *place]
         if stage.rollout.get("engine") == "vllm-server":
             serve = [sys.executable, "-m", "trl.scripts.vllm_serve", *server(run, stage, paths.model)]
             servers.append(Command(serve, {"CUDA_VISIBLE_DEVICES": ",".join(gpus[training:])}))
+    count = run.hardware.get("nodes", 1)
+    if run.device == "cuda" or count > 1:
+        launch += ["-m", "accelerate.commands.launch", *launcher(run, stage)]
+    if count > 1:
+        place = ["--machine_rank", "{rank}", "--main_process_ip", "{head}", "--main_process_port", "{port}"]
+        launch = [sys.executable, "-m", "recipes.frameworks.nodes", "each", str(count), *launch, *place]
     return Command(
         arguments=[*launch, "-m", "trl.scripts.grpo", *words],
         environment=environment,
@@ -74,15 +87,29 @@ def _step(checkpoint: Path) -> int:
     return int(checkpoint.name.rpartition("-")[2])
 
 
-def _last_whole_checkpoint(native: Path) -> Path | None:
-    """The newest checkpoint that was written to its end; the trainer writes trainer_state.json last."""
-    whole = []
+def _last_whole_checkpoint(native: Path, native_steps: int, interval: int) -> Path | None:
+    """The newest checkpoint that can be gone on from; remains, and what was saved in between before it, are removed.
+
+    The trainer writes trainer_state.json last. It also saves at a step that gave numbers that are none.
+    """
+    whole = [folder for folder in native.glob("checkpoint-*") if _is_whole(folder, native_steps)]
+    last = max(whole, key=_step, default=None)
     for folder in native.glob("checkpoint-*"):
-        if (folder / "trainer_state.json").is_file() and any(folder.glob("model*.safetensors")):
-            whole.append(folder)
-        else:
+        in_between = _step(folder) % (interval * native_steps) and folder != last
+        if folder not in whole or in_between:
             shutil.rmtree(folder)
-    return max(whole, key=_step, default=None)
+    return last
+
+
+def _is_whole(folder: Path, native_steps: int) -> bool:
+    state = folder / "trainer_state.json"
+    if _step(folder) % native_steps or not state.is_file() or not any(folder.glob("model*.safetensors")):
+        return False
+    try:
+        logged = json.loads(state.read_text(encoding="utf-8"))["log_history"]
+    except (ValueError, KeyError):
+        return False
+    return all(math.isfinite(entry.get(key, 0.0)) for entry in logged for key in METRICS)
 
 
 def _step_metrics(line: str) -> dict[str, float] | None:
@@ -93,12 +120,7 @@ def _step_metrics(line: str) -> dict[str, float] | None:
         printed = ast.literal_eval(line)
     except (ValueError, SyntaxError):
         return None
-    names = {
-        "reward": "reward", "loss": "loss", "completions/mean_length": "length", "grad_norm": "grad_norm",
-        "frac_reward_zero_std": "zero_signal", "completions/clipped_ratio": "truncated", "kl": "kl",
-        "entropy": "entropy", "accuracy": "accuracy", "format_error_rate": "format_error",
-    }  # fmt: skip
-    return {name: float(printed[key]) for key, name in names.items() if key in printed}
+    return {name: float(printed[key]) for key, name in METRICS.items() if key in printed}
 
 
 def read_log(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[str, Any]]:

@@ -60,9 +60,9 @@ SERVER_START_SECONDS = 1200  # loading a large model from a cold disk and compil
 
 
 def devices(run: Run, stage: Stage) -> int:
-    """Processes that train: all GPUs but those that only generate; one on the CPU."""
+    """Processes that train: all GPUs but those that only generate; on the CPU one on each node."""
     serving = stage.rollout.get("gpus", 1) if stage.rollout.get("engine") == "vllm-server" else 0
-    training = max(run.hardware["gpus"], 1) - serving
+    training = adapter.devices(run) - serving
     if training < 1:
         raise UserError(
             f"{run.file.name}: {run.scale}.rollout.gpus leaves none of {run.hardware['gpus']} GPUs to train on"
@@ -133,7 +133,7 @@ def arguments(run: Run, stage: Stage, seed: int, data: Path, model: Path, output
     )
     put("reward_funcs", ["recipes.frameworks.trl_reward.reward"], "")
     put("logging_steps", 1, "")
-    put("report_to", "tensorboard", "")
+    put("report_to", "tensorboard_and_stop_in_time", "")  # trl_stop.py
     put("disable_tqdm", True, "")
     put("log_completions", True, "")
     put("num_completions_to_print", 0, "")
@@ -173,7 +173,7 @@ def render(flags: dict[str, tuple[Any, str]]) -> list[str]:
 
 
 def launcher(run: Run, stage: Stage) -> list[str]:
-    """Accelerate's flags: one process per training GPU."""
+    """Accelerate's flags: one process per training device."""
     sharding, nodes = run.hardware.get("sharding", "none"), run.hardware.get("nodes", 1)
     if nodes > 1 and stage.rollout.get("engine") == "vllm-server":
         raise UserError(
@@ -188,7 +188,7 @@ def launcher(run: Run, stage: Stage) -> list[str]:
         if sharding == "zero3":
             words += ["--zero3_init_flag", "true", "--zero3_save_16bit_model", "true"]
     elif devices(run, stage) > 1:
-        words.append("--multi_gpu")
+        words.append("--multi_gpu")  # starts several processes with torchrun, with or without GPUs
     return words
 
 
@@ -213,7 +213,7 @@ def check(run: Run) -> None:
         # The check is one process; the batch arithmetic of TRL is that of the run's devices.
         with patch.object(GRPOConfig, "world_size", devices(run, stage)):
             _parse(grpo.make_parser(), render(flags), {flag: key for flag, (_, key) in flags.items()}, run)
-        if run.device == "cuda":
+        if run.device == "cuda" or run.hardware.get("nodes", 1) > 1:
             from accelerate.commands.launch import launch_command_parser
 
             _parse(launch_command_parser(), [*launcher(run, stage), "-m", "trl.scripts.grpo"], {}, run)

@@ -7,7 +7,9 @@ from functools import cache
 from typing import Any
 
 from recipes import rewards
+from recipes.frameworks import trl_stop
 
+trl_stop.register()  # TRL's script imports this module before it makes the trainer
 loaded = cache(rewards.of_this_process)
 
 

@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from recipes.frameworks.verl_reward import FAILED
 __all__ = ["check", "export", "prepare", "read_log", "read_rollouts"]
 
 PROBLEM_COLUMNS = ("problem_id", *rewards.Problem._fields)
+WATCHED = 256  # completions of a step that are judged again while training goes on
 
 
 def write_data(run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
@@ -87,7 +88,7 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         arguments=adapter.with_ray(run, scratch, [sys.executable, "-m", "verl.trainer.main_ppo", *words]),
         environment=environment,
         servers=servers,
-        progress=_step_metrics,
+        progress=partial(_watched_metrics, run, stage, native),
         resumed_from=resumed_from,
         scratch=scratch,
     )
@@ -108,20 +109,41 @@ def _step_metrics(line: str) -> dict[str, float] | None:
     if FAILED in line or "Error in _run_prompt" in line:
         message = line[line.index(FAILED) :].strip() if FAILED in line else "failed to sample or to reward a prompt"
         raise UserError(f"was ended: {message}")
-    found = re.search(r"\bstep:\d+ - (.+)", line)
-    if found is None:
+    printed = _printed(line)
+    if not printed:
         return None
-    printed = dict(part.rpartition(":")[::2] for part in found[1].split(" - "))
     names = {
         "critic/score/mean": "reward", "actor/loss": "loss", "critic/vf_loss": "critic_loss",
         "response_length/mean": "length", "actor/grad_norm": "grad_norm", "critic/grad_norm": "critic_grad_norm",
         "actor/kl_loss": "kl", "actor/reward_kl_penalty": "kl", "actor/entropy": "entropy",
     }  # fmt: skip
-    return {
-        name: float(printed[key].removeprefix("np.float64(").rstrip(")"))
-        for key, name in names.items()
-        if key in printed
-    }
+    return {name: float(printed[key]) for key, name in names.items() if key in printed}
+
+
+def _printed(line: str) -> dict[str, str]:
+    """All that a step's line has, under verl's names; nothing where it is another line."""
+    found = re.search(r"\bstep:(\d+ - .+)", line)
+    parts = re.sub(r"np\.\w+\((.*?)\)", r"\1", found[1]).split(" - ") if found else []
+    return {key or "step": value for key, _, value in (part.rpartition(":") for part in parts)}
+
+
+def _watched_metrics(run: Run, stage: Stage, native: Path, line: str) -> dict[str, float] | None:
+    """The metrics of a step from its line, and from its dump what verl does not print: accuracy, format, signal."""
+    metrics = _step_metrics(line)
+    if metrics is None:
+        return None
+    printed = _printed(line)
+    try:
+        dumped = _dumped(native, int(printed["step"]))
+    except (OSError, json.JSONDecodeError):  # verl writes it from another thread, and may not have done so yet
+        return metrics
+    metrics["truncated"] = _truncated_rate(
+        stage, float(printed["response_length/max"]), float(printed["response_length/clip_ratio"])
+    )
+    if (silent := _zero_signal_rate(stage, dumped)) is not None:
+        metrics["zero_signal"] = silent
+    rates = rewards.rates(_judged(run, dumped[:: -(-len(dumped) // WATCHED)]))
+    return metrics | {"accuracy": rates["accuracy"], "format_error": rates["format_error_rate"]}
 
 
 def _logged(native: Path) -> dict[int, dict[str, float]]:
@@ -151,22 +173,27 @@ def _judged(run: Run, rows: list[dict[str, Any]]) -> list[rewards.Reward]:
     return rewards.total(rewards.load(run.rewards), turns, asked)
 
 
-def _groups(rows: list[dict[str, Any]]) -> Iterator[list[float]]:
-    for _, members in groupby(sorted(rows, key=lambda row: row["group"]), key=lambda row: row["group"]):
-        yield [row["score"] for row in members]
+def _truncated_rate(stage: Stage, longest: float, clip_ratio: float) -> float:
+    """verl's clip ratio counts completions as long as the longest one, also where that was not cut."""
+    return clip_ratio if longest >= stage.rollout["max_response_tokens"] else 0.0
+
+
+def _zero_signal_rate(stage: Stage, rows: list[dict[str, Any]]) -> float | None:
+    """Share of a step's groups in which all rewards are equal; None where there are no groups."""
+    if stage.batch["samples_per_prompt"] == 1:
+        return None
+    ordered = sorted(rows, key=lambda row: row["group"])
+    groups = [{row["score"] for row in members} for _, members in groupby(ordered, key=lambda row: row["group"])]
+    return sum(len(scores) == 1 for scores in groups) / len(groups)
 
 
 def read_log(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[str, Any]]:
     """The rows of the training log from verl's file logger, and from its dumps of completions what that leaves out."""
     native, rows, elapsed = paths.work / "native", [], 0.0
-    limit, group = stage.rollout["max_response_tokens"], stage.batch["samples_per_prompt"]
     for step, logged in sorted(_logged(native).items()):
         duration = logged["timing_s/step"]
         elapsed += duration
         dumped = _dumped(native, step)
-        groups = list(_groups(dumped))
-        # verl's clip ratio counts completions as long as the longest one, also where that was not cut.
-        cut = logged["response_length/max"] >= limit
         rows.append(
             {
                 "run": run_name,
@@ -178,14 +205,14 @@ def read_log(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[s
                 **rewards.rates(_judged(run, dumped)),
                 "response_length_mean": logged["response_length/mean"],
                 "response_length_max": logged["response_length/max"],
-                "truncated_rate": logged["response_length/clip_ratio"] if cut else 0.0,
+                "truncated_rate": _truncated_rate(
+                    stage, logged["response_length/max"], logged["response_length/clip_ratio"]
+                ),
                 "kl": logged.get("actor/kl_loss", logged.get("actor/reward_kl_penalty")),
                 "entropy": logged.get("actor/entropy"),
                 "grad_norm": logged.get("actor/grad_norm"),
                 "learning_rate": logged.get("actor/lr"),
-                "zero_signal_rate": sum(len(set(scores)) == 1 for scores in groups) / len(groups)
-                if group > 1
-                else None,
+                "zero_signal_rate": _zero_signal_rate(stage, dumped),
                 "tokens_per_second": logged["perf/total_num_tokens"] / duration,
             }
         )

@@ -158,7 +158,7 @@ def _refuse(run: Run, stage: Stage, values: dict[str, Any]) -> None:
     if values.get("rollout.engine", "vllm-colocated") != "vllm-colocated":
         refuse("rollout.engine", f": verl samples with vllm-colocated here, not {values['rollout.engine']}")
     updates_per_step(run, stage)
-    devices = max(run.hardware["gpus"], run.hardware.get("nodes", 1))
+    devices = adapter.devices(run)
     update = stage.batch["prompts_per_update"] * stage.batch["samples_per_prompt"]
     at_once = devices * stage.batch["samples_per_device"]
     if update % at_once:
@@ -240,7 +240,7 @@ def _put_surroundings(run: Run, stage: Stage, seed: int, paths: adapter.Paths, s
     put("trainer.save_freq", math.gcd(*stage.checkpoints), "checkpoints")
     put("trainer.test_freq", -1)
     put("trainer.val_before_train", False)
-    put("trainer.n_gpus_per_node", max(run.hardware["gpus"] // nodes, 1), "hardware.gpus")
+    put("trainer.n_gpus_per_node", adapter.devices(run) // nodes, "hardware.gpus")
     put("trainer.nnodes", nodes, "hardware.nodes")
     put("trainer.default_local_dir", str((native / "checkpoints").absolute()))
     put("trainer.rollout_data_dir", str((native / "rollouts").absolute()))

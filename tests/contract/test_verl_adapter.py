@@ -11,7 +11,7 @@ import pytest
 from contracts.run_file import RECIPES, inherit, read_yaml, run_names
 from envs.build import lock_file
 from tests.contract.adapter_answers import answers, changed
-from tests.contract.verl_project import DEMO
+from tests.contract.tiny_project import DEMO
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 

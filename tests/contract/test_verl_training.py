@@ -13,21 +13,21 @@ import pytest
 
 from contracts import tables
 from envs.build import python
-from tests.contract import verl_project
-from tests.contract.verl_project import STEPS, WORK
+from tests.contract import tiny_project
+from tests.contract.tiny_project import STEPS, WORK
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return verl_project.make(tmp_path_factory.mktemp("verl"))
+    return tiny_project.make(tmp_path_factory.mktemp("verl"))
 
 
 @pytest.fixture(scope="module")
 def killed(project: Path) -> list[str]:
     """Kills the training without warning after its third step; returns what it left running half a minute later."""
-    training = verl_project.train(project)
+    training = tiny_project.train(project)
     log = project / WORK / "train.log"
     while " step:3 - " not in (log.read_text() if log.is_file() else ""):
         assert training.poll() is None, training.communicate()[0]
@@ -35,7 +35,7 @@ def killed(project: Path) -> list[str]:
     training.kill()
     training.communicate()
     deadline = time.monotonic() + 30
-    while (left := verl_project.processes(project)) and time.monotonic() < deadline:
+    while (left := tiny_project.processes(project)) and time.monotonic() < deadline:
         time.sleep(0.2)
     return left
 
@@ -43,7 +43,7 @@ def killed(project: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def output(project: Path, killed: list[str]) -> str:
     """What the same command prints when it is given again; it trains to the end."""
-    training = verl_project.train(project)
+    training = tiny_project.train(project)
     printed, _ = training.communicate(timeout=600)
     assert training.returncode == 0, printed
     return printed
@@ -66,7 +66,7 @@ def test_it_goes_on_from_its_last_whole_checkpoint(project: Path, output: str) -
         "from-000000.jsonl",
         "from-000002.jsonl",
     }
-    assert verl_project.processes(project) == []
+    assert tiny_project.processes(project) == []
 
 
 def test_the_engine_has_the_trainers_weights_after_every_update(project: Path, output: str) -> None:
@@ -112,7 +112,7 @@ def test_the_exported_checkpoint_has_the_trained_weights_and_the_base_models_tok
     project: Path, output: str
 ) -> None:
     subprocess.run(
-        verl_project.command(project, "export", "--step", str(STEPS), "--output", "exported"), cwd=project, check=True
+        tiny_project.command(project, "export", "--step", str(STEPS), "--output", "exported"), cwd=project, check=True
     )
     native = f"{WORK}/native/checkpoints/global_step_{STEPS}/actor/model_world_size_1_rank_0.pt"
     done = subprocess.run(
@@ -127,8 +127,8 @@ def test_a_reward_that_fails_ends_the_training(project: Path, output: str) -> No
     rows = pq.read_table(project / "problems.parquet").to_pylist()
     broken = pa.Table.from_pylist([row | {"meta": '{"FAIL": 1}'} for row in rows], schema=tables.PROBLEM)
     pq.write_table(broken, project / "broken.parquet")
-    training = verl_project.train(project, "broken.parquet")
+    training = tiny_project.train(project, "broken.parquet")
     printed, _ = training.communicate(timeout=600)
     assert training.returncode == 1
     assert "a reward function failed: RuntimeError: the reward is broken" in printed.splitlines()[-1]
-    assert verl_project.processes(project) == []
+    assert tiny_project.processes(project) == []

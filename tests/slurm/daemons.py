@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import random
 import re
 import secrets
 import shutil
@@ -14,9 +15,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.slurm import accounting
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scancel", "squeue", "sinfo", "scontrol")
 INSTALL = "apt-get install -y --no-install-recommends slurmctld slurmd slurm-client munge"
@@ -32,13 +35,13 @@ def missing() -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    """Ports that nobody listens on, below those that the kernel takes for outgoing connections."""
+    found: list[int] = []
+    while len(found) < count:
+        with socket.socket() as one, suppress(OSError):
+            one.bind(("127.0.0.1", port := random.randrange(20000, 32000)))
+            found += [port] * (port not in found)
+    return found
 
 
 @dataclass
@@ -123,7 +126,6 @@ def configuration(folder: Path, nodes: int, *, gpus: int, cpus: int, memory_mb: 
         "SelectType=select/cons_tres",
         "SelectTypeParameters=CR_Core_Memory",
         "GresTypes=gpu",
-        "AccountingStorageType=accounting_storage/none",
         "JobAcctGatherType=jobacct_gather/linux",
         "JobAcctGatherFrequency=task=1",
         "JobAcctGatherParams=OverMemoryKill,UsePss",  # what processes share counts once, as it does in a cgroup
@@ -138,6 +140,8 @@ def configuration(folder: Path, nodes: int, *, gpus: int, cpus: int, memory_mb: 
     for name, port in zip(names, ports, strict=True):
         size = f"CPUs={cpus} RealMemory={memory_mb}" + (f" Gres=gpu:demo:{gpus}" if gpus else "")
         lines.append(f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} {size} State=UNKNOWN")
+    if "AccountingStorageType=" not in extra:
+        lines.append("AccountingStorageType=accounting_storage/none")
     if "PartitionName=" not in extra:
         lines.append("PartitionName=short Nodes=ALL Default=YES MaxTime=1-0 State=UP")
     (folder / "slurm.conf").write_text("\n".join([*lines, extra, ""]))
@@ -153,7 +157,7 @@ def configuration(folder: Path, nodes: int, *, gpus: int, cpus: int, memory_mb: 
 
 @contextmanager
 def cluster(
-    nodes: int = 2, *, gpus: int = 0, cpus: int = 2, memory_mb: int = 8000, extra: str = ""
+    nodes: int = 2, *, gpus: int = 0, cpus: int = 2, memory_mb: int = 8000, extra: str = "", accounts: str | None = None
 ) -> Iterator[Cluster]:
     """A cluster whose nodes are idle; everything it started is gone afterwards, jobs too.
 
@@ -163,12 +167,16 @@ def cluster(
         cpus: processors of each node, pretended too.
         memory_mb: memory of each node.
         extra: lines of slurm.conf, such as other partitions.
+        accounts: with accounting, and this as AccountingStorageEnforce; None: without.
     """
     folder = Path(tempfile.mkdtemp(prefix="cz-slurm-", dir="/tmp"))  # short: sockets' paths may have 107 bytes
     folder.chmod(0o755)
     key = folder / "munge.key"
     key.touch(mode=0o600)
     key.write_bytes(secrets.token_bytes(128))
+    database = free_ports(2)
+    if accounts is not None:
+        extra += "\n" + accounting.settings(folder, database[0], accounts)
     conf = configuration(folder, nodes, gpus=gpus, cpus=cpus, memory_mb=memory_mb, extra=extra)
     (folder / "state").mkdir()
     # Commands that know the cluster by themselves, as on a real one: Snakemake keeps SLURM_CONF from a job's srun.
@@ -184,6 +192,8 @@ def cluster(
         munge += [f"--pid-file={folder}/munged.pid", f"--log-file={folder}/munged.log", f"--seed-file={folder}/seed"]
         made.start("munged", "munged", *munge)
         made.wait_for("munged", (folder / "munge.socket").exists)
+        if accounts is not None:
+            accounting.start(made, *database)
         made.start_controller()
         for number in range(1, nodes + 1):
             made.start_node(f"n{number}")
@@ -198,7 +208,7 @@ def cluster(
             deadline = time.monotonic() + 20
             while made.run("squeue", "-h", check=False).strip() and time.monotonic() < deadline:
                 time.sleep(0.2)
-        for name in [*(name for name in made.processes if name != "munged"), "munged"]:
+        for name in [*(name for name in reversed(made.processes) if name != "munged"), "munged"]:
             if name in made.processes:
                 made.stop(name)
         shutil.rmtree(folder, ignore_errors=True)

@@ -42,7 +42,12 @@ def submit(cluster: daemons.Cluster, script: Path, *options: str, nodes: int = 2
     """Queue a job as the workflow does it, with a step on the first node that starts the launcher; returns its id."""
     launch = f"{python('verl')} -m recipes.frameworks.ray_cluster --nodes {nodes} --gpus 2 --cpus 2"
     launch += f" --scratch {script.parent}/ray"
-    wrapped = f"MARK=handed-on srun -n1 -N1 {python('verl')} {guard.__file__} {launch} {python('verl')} {script}"
+    return queue(cluster, script, f"{launch} {python('verl')} {script}", *options)
+
+
+def queue(cluster: daemons.Cluster, script: Path, command: str, *options: str) -> str:
+    """Queue a job of two nodes for a command, under the guard, as `recipes.frameworks` starts it."""
+    wrapped = f"MARK=handed-on srun -n1 -N1 {python('verl')} {guard.__file__} {command}"
     words = ["sbatch", "--parsable", "--nodes=2", "--gres=gpu:2", f"--output={script}.out", f"--chdir={ROOT}", *options]
     return cluster.run(*words, "--wrap", wrapped).strip()
 
@@ -105,3 +110,28 @@ def test_a_job_of_too_few_nodes_and_no_job_at_all(running: daemons.Cluster, shor
     words = [str(python("verl")), "-m", "recipes.frameworks.ray_cluster", "--nodes", "2", "--gpus", "1", "true"]
     alone = subprocess.run(words, cwd=ROOT, env=running.environment, capture_output=True, text=True, check=False)
     assert alone.returncode == 1 and "needs a Slurm job" in alone.stderr and "Traceback" not in alone.stderr
+
+
+EACH = """
+import os, pathlib, sys, time
+what, rank, head, port = sys.argv[1:]
+folder = pathlib.Path(__file__).parent
+(folder / f"rank-{rank}").write_text(f"{os.environ['SLURMD_NODENAME']} {os.environ['MARK']} {head}:{port}")
+if what == "fails" and rank == "1":
+    sys.exit(5)
+time.sleep(0 if what == "ends" else 600)
+"""
+
+
+@pytest.mark.parametrize(("what", "state"), [("ends", "COMPLETED"), ("fails", "FAILED"), ("is cancelled", "CANCELLED")])
+def test_a_command_on_each_node(running: daemons.Cluster, short: Path, what: str, state: str) -> None:
+    (script := short / "each.py").write_text(EACH)
+    each = f"{python('verl')} -m recipes.frameworks.nodes each 2 {python('verl')} {script}"
+    job = queue(running, script, f"{each} '{what}' {{rank}} {{head}} {{port}}")
+    running.wait_for("both", lambda: len(list(short.glob("rank-*"))) == 2)
+    if what == "is cancelled":
+        running.run("scancel", job)
+    assert ended(running, job) == state, (short / "each.py.out").read_text()
+    running.wait_for("the end on both nodes", lambda: not left_over(short))
+    first, second = ((short / f"rank-{rank}").read_text().split() for rank in (0, 1))
+    assert {first[0], second[0]} == {"n1", "n2"} and first[1:] == second[1:] and first[1] == "handed-on"

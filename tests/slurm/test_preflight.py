@@ -35,7 +35,8 @@ def running() -> Iterator[daemons.Cluster]:
 
 def settings(**changes: Any) -> dict[str, Any]:
     file = yaml.safe_load((ROOT / "profiles" / "slurm" / "cluster.yaml").read_text(encoding="utf-8"))
-    return {**file["cluster"], "partition": "cpu", "gpu_partition": "gpu", "gpu_type": "demo", **changes}
+    limits = {"gpu_max_hours": 24, "max_memory_gb": 8}
+    return {**file["cluster"], "partition": "cpu", "gpu_partition": "gpu", "gpu_type": "demo", **limits, **changes}
 
 
 def found(training: Need = TRAINING, first_look: int = 40, **changes: Any) -> tuple[list[str], list[str]]:
@@ -76,13 +77,15 @@ def test_a_wrong_setting(running: daemons.Cluster, known: Use, changes: dict[str
         (Need(6000, 2000, gpus=4, nodes=2), ("33.3333 h", "gpu allows 24 h", "gpu_max_hours: 24", "checkpoint")),
         (Need(6000, 60, gpus=8, nodes=2), ("4 GPUs of one node", "at most 2", "nodes: 4")),
         (Need(6000, 60, gpus=6, nodes=3), ("3 nodes", "has 2 that fit")),
+        (Need(1000, 600, gpus=2), ("asks, at its 4th attempt, for 40 h", "gpu allows 24 h", "gpu_max_hours: 24")),
+        (Need(6000, 60, gpus=2), ("asks, at its 4th attempt, for 24.5 GB", "at most 8 GB", "max_memory_gb: 8")),
         (Need(9000, 60, gpus=2), ("9.5 GB of one node", "at most 8 GB", "max_memory_gb: 8")),
         (Need(6000, 60, gpus=2, cpus=16), ("16 CPUs of one node", "at most 2", "max_cpus: 2")),
     ],
 )
 def test_a_run_that_does_not_fit(running: daemons.Cluster, known: Use, need: Need, words: tuple[str, ...]) -> None:
     known(running)
-    wrong, _ = found(need)
+    wrong, _ = found(need, gpu_max_hours=None, max_memory_gb=None)
     assert any(all(word in text for word in ("training r/x", *words)) for text in wrong), wrong
 
 

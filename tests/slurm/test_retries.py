@@ -117,6 +117,7 @@ def test_what_slurm_ended_is_worth_another_attempt(state: str, output: str) -> N
             "slurmstepd-n1: error: StepId=2.0 exceeded memory limit (323444736 > 104857600), being killed",
             True,
         ),
+        ("FAILED", "Error: training r/x stopped after step 7 of 9, in time before its job's end; the same …", True),
         ("FAILED", "Error: there is no run 'openr2'; there are: openr1", False),
         ("FAILED", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", False),
         ("CANCELLED", "slurmstepd: error: *** JOB 5 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***", False),

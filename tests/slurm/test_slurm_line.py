@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +27,7 @@ TARGETS = {
     "samples": f"results/{RUN}/samples",
     "report": "results/demo/report/all/index.html",
 }
+MEMORY_GB = 6  # of each node
 PROBLEMS, REPEATS, BENCHMARKS = 12, 2, 2
 
 
@@ -42,27 +45,31 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         key = quick.split(":")[0]
         settings = "".join(line for line in settings.splitlines(True) if not line.startswith(key)) + f"{quick}\n"
     profile.write_text(settings, encoding="utf-8")
+    limits = profile.with_name("cluster.yaml")
+    text = limits.read_text(encoding="utf-8")
+    limits.write_text(text.replace("max_memory_gb: null", f"max_memory_gb: {MEMORY_GB}"), encoding="utf-8")
     return folder
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[daemons.Cluster]:
-    with daemons.cluster(2, cpus=1, memory_mb=6000) as cluster:
+    with daemons.cluster(2, cpus=1, memory_mb=1000 * MEMORY_GB) as cluster:
         yield cluster
 
 
-def start(project: Path, cluster: daemons.Cluster, *words: str) -> subprocess.Popen[str]:
+def start(project: Path, cluster: daemons.Cluster, *words: str, **config: str) -> subprocess.Popen[str]:
     """`snakemake --profile slurm` at demo scale, as on the cluster's login node."""
+    settings = [f"{key}={value}" for key, value in {"scale": "demo", **config}.items()]
     path = f"{Path(sys.executable).parent}:{cluster.environment['PATH']}"
     return subprocess.Popen(
-        ["snakemake", "--profile", "slurm", *words, "--config", "scale=demo"],
+        ["snakemake", "--profile", "slurm", *words, "--config", *settings],
         cwd=project, env={**cluster.environment, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, start_new_session=True,
     )  # fmt: skip
 
 
-def snakemake(project: Path, cluster: daemons.Cluster, *words: str) -> tuple[int, str]:
-    process = start(project, cluster, *words)
+def snakemake(project: Path, cluster: daemons.Cluster, *words: str, **config: str) -> tuple[int, str]:
+    process = start(project, cluster, *words, **config)
     output, _ = process.communicate(timeout=900)
     return process.returncode, output
 
@@ -81,17 +88,25 @@ def holds(project: Path, pattern: str, word: str) -> bool:
     return any(word in file.read_text(errors="replace") for file in project.glob(pattern))
 
 
+def samples_made(project: Path) -> list[tuple[str, str]]:
+    """Benchmark and checkpoint, and problem and repeat, of every sample on its way."""
+    files = list(project.glob(f"work/{RUN}/samples/**/*.jsonl"))
+    whole = [(file, line) for file in files for line in file.read_text().splitlines(True) if line.endswith("\n")]
+    samples = [(file, json.loads(line)) for file, line in whole]
+    return [(file.parent.name, f"{sample['problem_id']} {sample['repeat']}") for file, sample in samples]
+
+
 def running_jobs(cluster: daemons.Cluster) -> list[str]:
     return [job for job, state in cluster.jobs().items() if state in ("RUNNING", "PENDING", "COMPLETING")]
 
 
-def processes_in(project: Path) -> list[str]:
-    """Command lines of processes that work in the project's folder."""
+def processes_in(project: Path, read: str = "cmdline") -> list[str]:
+    """Command lines (or environments) of processes that work in the project's folder."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             if (entry / "cwd").resolve() == project.resolve():
-                found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+                found.append((entry / read).read_bytes().replace(b"\0", b" ").decode())
         except OSError:
             continue
     return found
@@ -110,8 +125,26 @@ def test_preflight_then_the_run_cancelled_in_training(project: Path, running: da
 
     status, output = snakemake(project, running, TARGETS["training"])
     assert status == 0, output
-    assert "going on from step 3" in (project / f"logs/demo/train/{miniature.RUN}/seed-0/stage-1.log").read_text()
+    said = (project / f"logs/demo/train/{miniature.RUN}/seed-0/stage-1.log").read_text()
+    assert re.search("going on from step [345]", said), (
+        said
+    )  # scancel asks before it kills: TRL saves the step it is at
     log = tables.read(project / TARGETS["training"], tables.TRAINING_LOG).to_pydict()
+    assert log["step"] == list(range(1, miniature.STEPS + 1))
+
+
+@pytest.mark.slurm_long
+def test_a_training_ends_in_time_with_a_checkpoint_and_its_next_job_goes_on(
+    project: Path, running: daemons.Cluster
+) -> None:
+    """Two minutes are what saving is given, so the first job, of two, ends after a step; the second has four."""
+    other = TARGETS["training"].replace("seed-0", "seed-1")
+    status, output = snakemake(project, running, other, "--set-resources", "train:runtime=2*attempt", seeds="[1]")
+    assert status == 0, output
+    assert f"stopped after step 1 of {miniature.STEPS}, in time" in output and "Trying to restart" in output, output
+    text = (project / f"logs/demo/train/{miniature.RUN}/seed-1/stage-1.log").read_text()
+    assert "going on from step 1" in text
+    log = tables.read(project / other, tables.TRAINING_LOG).to_pydict()
     assert log["step"] == list(range(1, miniature.STEPS + 1))
 
 
@@ -120,6 +153,8 @@ def test_the_submitting_snakemake_killed_and_a_node_lost_in_generation(project: 
     process = start(project, running, TARGETS["samples"])
     partial = f"work/{RUN}/samples/**/*.jsonl"
     wait_for(process, "samples", lambda: holds(project, partial, "problem_id"))
+    assert any("HF_HUB_OFFLINE=1" in text for text in processes_in(project, "environ"))  # no node needs a network
+    made = samples_made(project)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     # Slurm's job lives on by itself; the next command must neither run beside it nor lose what it has made.
@@ -135,6 +170,8 @@ def test_the_submitting_snakemake_killed_and_a_node_lost_in_generation(project: 
     for file in (project / TARGETS["samples"]).glob("step-*/*.parquet"):
         rows = pq.read_table(file).to_pylist()
         assert len({(row["problem_id"], row["repeat"]) for row in rows}) == len(rows) == PROBLEMS * REPEATS
+    kept = samples_made(project)
+    assert made and set(made) <= set(kept) and len(kept) == len(set(kept))  # nothing was lost or made a second time
 
 
 @pytest.mark.slurm_long

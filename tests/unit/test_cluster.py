@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import yaml
 from hypothesis import given
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 from cluster import capacity, facts, memory
 from cluster.request import Need, resources_of
+from contracts import tables
 from contracts.errors import UserError
 from contracts.run_file import ROOT, Run, load_run, run_names
 
@@ -131,6 +133,27 @@ def test_only_the_last_states_of_openrlhf_take_room() -> None:
     assert capacity.native_checkpoints(run.stages[0]) == 40
     native, exported = capacity.disk_gb(run)
     assert native == pytest.approx((2 * 2 * 14 + 40 * 2) * 7.62) and exported == pytest.approx(11 * 2 * 7.62)
+
+
+def test_the_page_and_what_was_measured(tmp_path: Path) -> None:
+    """Two stages of three are trained, at 60 and 120 s a step: the third is taken to be as long as they are."""
+    run = load_run("logicrl/qwen2.5-7b", "full")
+    for stage, pace in ((1, 60.0), (2, 120.0)):
+        rows = [dict.fromkeys(tables.TRAINING_LOG.names) for _ in range(10)]
+        for step, row in enumerate(rows, start=1):
+            row |= {"run": "x", "stage": stage, "step": step, "wall_time": step * pace}
+        file = tmp_path / "runs" / run.name / "seed-0" / f"stage-{stage}" / "training_log.parquet"
+        tables.write(pa.Table.from_pylist(rows, schema=tables.TRAINING_LOG), tables.TRAINING_LOG, file)
+    steps = sum(stage.steps for stage in run.stages)
+    assert capacity.measured_hours(run, tmp_path) == pytest.approx(steps * 90 / 3600)
+    assert capacity.measured_hours(load_run("tinyzero/ppo-3b", "full"), tmp_path) is None
+    runs = [run, load_run("simplerl/qwen2.5-math-7b", "full")]
+    page = capacity.page([capacity.row(one, 1, 80, tmp_path, 1) for one in runs], "full", 1, 80)
+    hours = run.hardware["gpus"] * run.hardware["expected_hours"]
+    measured = run.hardware["gpus"] * steps * 90 / 3600
+    assert f"| {run.name} | 1 × 4 | {hours:,.0f} | {measured:,.0f} |" in page
+    assert "| simplerl/qwen2.5-math-7b | 4 × 8 | 1,536 | – | 2,304 |" in page
+    assert f"| **sum** | – | {hours + 1536:,.0f} | – |" in page and "| yes |" in page
 
 
 @pytest.mark.slow

@@ -2,8 +2,10 @@
 
 import math
 import random
+from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,6 +66,15 @@ def test_logic_rls_collapse_is_seen_as_it_starts() -> None:
     found = {sign.kind: sign.step for sign in signs(healthy(**change))}
     assert set(found) == {"length at the cap", "format errors", "accuracy lost"}
     assert max(found.values()) < 90 + WINDOW
+
+
+def test_the_demo_run_of_the_collapsing_setting() -> None:
+    """Its stage 2, in which the learning rate rises until the model breaks: the answers go first, then the format."""
+    log = yaml.safe_load((Path(__file__).parent / "cases" / "collapsing_run.yaml").read_text())
+    assert signs(log, cap=216) == [
+        collapse.Sign("accuracy lost", 26, "29% of the answers are right, after 72% at best"),
+        collapse.Sign("format errors", 28, "38% of the completions break the format, after 10% at best"),
+    ]
 
 
 def test_length_at_the_cap_is_seen_from_the_length_alone_where_truncation_is_not_reported() -> None:

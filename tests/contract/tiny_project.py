@@ -1,4 +1,4 @@
-"""A copy of the project with one tiny run through verl, trained for real with the commands that the workflow gives."""
+"""A copy of the project with one tiny run, trained for real with the commands that the workflow gives."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ DEMO: dict[str, Any] = {
 }
 
 
-def make(folder: Path) -> Path:
-    """The copy, with a model of random weights and 32 problems."""
+def make(folder: Path, framework: str = "verl", algorithm: str = "ppo", **changes: Any) -> Path:
+    """The copy, with a model of random weights and 32 problems; `changes` are made in the run's values."""
     for part in PARTS:
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / ".envs").symlink_to(ROOT / ".envs")
@@ -50,35 +50,39 @@ def make(folder: Path) -> Path:
     (recipe / "reward.py").write_text(REWARD)
     content = {
         "title": "tiny",
-        "framework": "verl",
-        "algorithm": "ppo",
+        "framework": framework,
+        "algorithm": algorithm,
         "prompt": "boxed",
         "rewards": [{"function": "recipes.tiny.reward.printable", "weight": 1.0}],
-        "full": DEMO,
-        "demo": DEMO,
+        "full": DEMO | changes,
+        "demo": DEMO | changes,
     }
     (recipe / "ppo.yaml").write_text(yaml.safe_dump(content))
     datasets = read_yaml(folder / "recipes" / "tasks" / "datasets.yaml")
     datasets["arithmetic"]["rows"] = 32
     (folder / "recipes" / "tasks" / "datasets.yaml").write_text(yaml.safe_dump(datasets))
     make_model = ROOT / "tests" / "contract" / "make_tiny_model.py"
-    subprocess.run([python("verl"), make_model, folder / "model"], check=True, capture_output=True)
+    subprocess.run([python(framework), make_model, folder / "model"], check=True, capture_output=True)
     loading = [python("base"), "-m", "recipes.tasks.loading", "arithmetic", "--output", "problems.parquet"]
     subprocess.run(loading, cwd=folder, check=True, capture_output=True)
     return folder
 
 
-def command(folder: Path, verb: str, *words: str | Path) -> list[str | Path]:
-    """`recipes.frameworks` for the run."""
+def command(folder: Path, verb: str, *words: str | Path, framework: str = "verl") -> list[str | Path]:
+    """`recipes.frameworks` for the run, as the workflow gives it."""
     common = ["--run", RUN, "--scale", "demo", "--seed", "0", "--model", "model", "--work", WORK]
-    return [python("verl"), "-m", "recipes.frameworks", verb, *common, *words]
+    return [python(framework), "-m", "recipes.frameworks", verb, *common, *words]
 
 
-def train(folder: Path, problems: str = "problems.parquet") -> subprocess.Popen[str]:
+def train(folder: Path, problems: str = "problems.parquet", framework: str = "verl") -> subprocess.Popen[str]:
     """Start training; its output is to be read."""
     words = ("--problems", problems, "--output", "log.parquet", "--rollouts", "rollouts.parquet")
     return subprocess.Popen(
-        command(folder, "train", *words), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command(folder, "train", *words, framework=framework),
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
 
 

@@ -1,0 +1,80 @@
+"""Real trainings through TRL on the CPU, ended by a signal between two checkpoints."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from contracts import tables
+from envs.build import folder as environment
+from tests.contract import tiny_project
+
+STEPS, UPDATES = 6, 2
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not (environment("trl", "cpu") / ".stamp").is_file():
+        pytest.skip("environment trl is not built; make test builds it")
+    return tiny_project.make(
+        tmp_path_factory.mktemp("trl"),
+        "trl",
+        "grpo",
+        checkpoints=[STEPS],
+        optimizer={"learning_rate": 1e-3},
+        objective={"kl_coefficient": 0.0},
+    )
+
+
+def train(project: Path) -> subprocess.Popen[str]:
+    return tiny_project.train(project, framework="trl")
+
+
+@pytest.fixture(scope="module")
+def ended(project: Path) -> list[Path]:
+    """Ends the training with SIGTERM after its second step; returns its checkpoints."""
+    training = train(project)
+    log = project / tiny_project.WORK / "train.log"
+    while (log.read_text() if log.is_file() else "").count("'reward':") < 2:
+        assert training.poll() is None, training.communicate()[0]
+        time.sleep(0.02)
+    training.send_signal(signal.SIGTERM)
+    output, _ = training.communicate(timeout=60)
+    assert training.returncode == 128 + signal.SIGTERM, output
+    return sorted((project / tiny_project.WORK / "native").glob("checkpoint-*"))
+
+
+def test_it_goes_on_from_the_step_at_which_it_was_told_to_end(project: Path, ended: list[Path]) -> None:
+    assert len(ended) == 1  # none was due before the last step
+    step, odd = divmod(int(ended[0].name.rpartition("-")[2]), UPDATES)
+    assert 2 <= step < STEPS and not odd  # a step makes two updates
+    training = train(project)
+    output, _ = training.communicate(timeout=300)
+    assert training.returncode == 0 and f"going on from step {step}" in output, output
+    rows = tables.read(project / "log.parquet", tables.TRAINING_LOG).to_pylist()
+    assert [row["step"] for row in rows] == list(range(1, STEPS + 1))
+
+
+def test_checkpoints_that_are_not_gone_on_from(project: Path, ended: list[Path]) -> None:
+    """Of half a step, of a step that gave no number, not written to its end, and what was saved in between earlier."""
+    native = project / "other"
+    for step, grad_norm in ((2, 1.0), (4, 1.0), (5, 1.0), (6, float("nan")), (8, 1.0)):
+        folder = native / f"checkpoint-{step}"
+        folder.mkdir(parents=True)
+        (folder / "model.safetensors").touch()
+        if step != 8:
+            (folder / "trainer_state.json").write_text(json.dumps({"log_history": [{"grad_norm": grad_norm}]}))
+    script = (
+        "from pathlib import Path; from recipes.frameworks import trl\n"
+        f"print(trl._last_whole_checkpoint(Path('other'), {UPDATES}, {STEPS}))"
+    )
+    words = [tiny_project.python("trl"), "-c", script]
+    done = subprocess.run(words, cwd=project, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "other/checkpoint-4"
+    assert [folder.name for folder in native.iterdir()] == ["checkpoint-4"]

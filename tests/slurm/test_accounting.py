@@ -1,0 +1,83 @@
+"""A cluster that keeps accounts, with a real slurmdbd: accounts that are missing or wrong, and what jobs have taken."""
+
+from __future__ import annotations
+
+import getpass
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cluster import preflight
+from cluster.request import Need
+from contracts.run_file import ROOT
+from envs.build import folder as environment
+from tests.slurm import accounting, daemons
+from tests.workflow import miniature
+
+pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.slurm_long, pytest.mark.usefixtures("slurm")]
+USER = getpass.getuser()
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[daemons.Cluster]:
+    if why := accounting.missing(daemons.PATH):
+        pytest.skip(why)
+    with daemons.cluster(1, gpus=1, memory_mb=6000, accounts="associations") as cluster:
+        yield cluster
+
+
+def wrong(cluster: daemons.Cluster, **changes: Any) -> list[str]:
+    """What preflight calls wrong."""
+    settings = yaml.safe_load((ROOT / "profiles" / "slurm" / "cluster.yaml").read_text(encoding="utf-8"))["cluster"]
+    jobs = [{"name": "tables", **asdict(Need(memory_mb=500, minutes=10))}]
+    return [finding.text for finding in preflight.found({**settings, **changes}, jobs, 40) if finding.grave]
+
+
+def test_accounts(running: daemons.Cluster, known: Callable[[daemons.Cluster], daemons.Cluster]) -> None:
+    known(running)
+    manage = ("sacctmgr", "--immediate")
+    running.run(*manage, "delete", "user", USER, check=False)  # root has an account from the start
+    refused = ["sbatch", "--parsable", "--output=/dev/null", "--wrap", "true"]
+    done = subprocess.run(refused, env=running.environment, capture_output=True, text=True, check=False)
+    assert done.returncode and "Invalid account" in done.stderr
+    assert wrong(running) == [
+        f"profiles/slurm/cluster.yaml: account is not set, and {USER} has no default account; there are none: ask the "
+        "cluster's administrators for one"
+    ]
+    running.run(*manage, "add", "account", "physics", "chemistry", "cluster=crosszero")
+    running.run(*manage, "add", "user", USER, "account=physics,chemistry", "defaultaccount=physics")
+    found = wrong(running, account="phisics")
+    assert len(found) == 1 and "phisics is not one of" in found[0], found
+    assert "chemistry, physics; did you mean physics?" in found[0]
+    assert not wrong(running) and not wrong(running, account="chemistry")
+
+
+def test_efficiency(running: daemons.Cluster, tmp_path: Path) -> None:
+    """Jobs of the real line, and the page of what they have taken."""
+    if not (environment("trl", "cpu") / ".stamp").is_file():
+        pytest.skip("environment trl is not built; make test builds it")
+    project = miniature.copy(tmp_path)
+    (project / "slurm").symlink_to("profiles/slurm")
+    path = f"{Path(sys.executable).parent}:{running.environment['PATH']}"
+
+    def snakemake(*targets: str) -> str:
+        words = ["snakemake", "--profile", "slurm", *targets, "--config", "scale=demo"]
+        done = subprocess.run(
+            words, cwd=project, env={**running.environment, "PATH": path}, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    snakemake("check_recipes", "--set-resources", "checked:gres=gpu:1")  # at demo scale no job holds a GPU by itself
+    page = snakemake("efficiency")
+    assert page.count("# What 1 jobs have taken") == 1
+    row = re.search(r"\| checked \| 1 \| 0 \| (\S+) \| 0 \| (\S+) \| (\S+) \| (\S+) \|", page)
+    assert row and 0 < float(row[1]) < 0.1 and float(row[2]) >= float(row[1]) and 0 <= float(row[3]) < 0.1, page
+    assert "| checked trl | COMPLETED | 1 | 0." in page
