@@ -1,11 +1,6 @@
 # One page with tables and figures, for all runs or for those of a recipe. `snakemake … --report FILE.html` packs it.
 
 
-def reported(which):
-    """The runs on a page: of all runs, generations made elsewhere stand on it too."""
-    return ids_of(which) + (config["imported"] if which == "all" else [])
-
-
 rule report_page:
     input:
         scores=lambda wildcards: [

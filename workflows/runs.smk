@@ -113,6 +113,11 @@ def ids_of(which):
     ]
 
 
+def reported(which):
+    """The runs on a page: of all runs, generations made elsewhere stand on it too."""
+    return ids_of(which) + (config["imported"] if which == "all" else [])
+
+
 RUN_IDS = ids_of("all")
 
 

@@ -35,6 +35,7 @@ def one_sentence(output: str, *words: str) -> None:
         ("scale=huge", ("config.yaml", "scale", "huge")),
         ("seed=3", ("config.yaml", "unknown key seed", "seeds")),
         ("seeds=[one]", ("config.yaml", "seeds")),
+        ("imported=[imported/mine]", ("results/demo/runs/imported/mine/scores.parquet",)),
     ],
 )
 def test_a_wrong_configuration(project: Path, setting: str, words: tuple[str, ...]) -> None:
