@@ -55,7 +55,7 @@ function passes(row, wanted) {
   return (!wanted.run || INDEX.runs[INDEX.run[row]] === wanted.run) && (!wanted.step || String(INDEX.step[row]) === wanted.step) &&
     (!wanted.benchmark || INDEX.benchmarks[INDEX.benchmark[row]] === wanted.benchmark) &&
     (!wanted.verdict || (wanted.verdict === "not correct" ? INDEX.verdicts[INDEX.verdict[row]] !== "correct" : INDEX.verdicts[INDEX.verdict[row]] === wanted.verdict)) &&
-    (!wanted.min || INDEX.length[row] >= +wanted.min) && (!wanted.max || INDEX.length[row] <= +wanted.max);
+    (!wanted.min || INDEX.length[row] >= +wanted.min) && (!wanted.max || (INDEX.length[row] >= 0 && INDEX.length[row] <= +wanted.max));
 }
 
 async function filter() {

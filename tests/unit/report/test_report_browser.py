@@ -33,7 +33,11 @@ def rows() -> list[dict[str, object]]:
                 verdict = "correct" if problem * 5 < step * 2 + repeat else "wrong"
                 text = f"That is too high at step {step}, problem {problem}.\n\\boxed{{{problem}}}"
                 text = {0: HOSTILE, 1: MATH}.get(problem, text)
-                more = {"completion": text, "completion_tokens": 10 + problem, "answer": str(problem)}
+                more = {
+                    "completion": text,
+                    "completion_tokens": None if problem == 39 else 10 + problem,
+                    "answer": str(problem),
+                }
                 made.append(graded_row(step, f"p{problem:02}", repeat, verdict, **more))
     return made
 
@@ -75,6 +79,7 @@ def count(body: str) -> str:
         ("verdict=wrong&step=100", sum(1 for r in rows() if r["verdict"] == "wrong" and r["step"] == 100)),
         ("verdict=not+correct", sum(1 for r in rows() if r["verdict"] != "correct")),
         ("min=12&max=13&step=0", 4),
+        ("max=10", 6),  # and none whose length is not known
         ("text=PROBLEM+17.", 6),
         ("text=step+50&step=100", 0),
         ("benchmark=sums&run=recipe/run/seed-0", 240),
