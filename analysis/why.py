@@ -122,34 +122,33 @@ def _changed(one: str, two: str) -> str:
     return " → ".join(short)
 
 
-def _about(place: str, step: int | None, benchmark: str | None) -> bool:
-    """Whether a record has to do with a step and a benchmark; those of the whole run have to do with every one."""
+def _about(place: str, steps: set[int], benchmarks: set[str]) -> bool:
+    """Whether a record has to do with these steps and benchmarks; those of the whole run always have."""
     *folders, file = place.split("/")
-    steps = {folder for folder in folders if folder.startswith("step-")}
-    of_table = bool(steps) and file != "provenance.json"
-    return (step is None or steps <= {f"step-{step}"}) and (
-        benchmark is None or not of_table or file.startswith(f"{benchmark}.")
-    )
+    step = next((folder for folder in folders if folder.startswith("step-")), None)
+    if step is None:
+        return True
+    of_them = file == "provenance.json" or any(file.startswith(f"{name}.") for name in benchmarks)
+    return of_them and step in {f"step-{number}" for number in steps}
 
 
-def provenance_differences(
-    first: Run, second: Run, step: int | None = None, benchmark: str | None = None
-) -> dict[str, list[str]]:
-    """What the records of two runs say differently, by topic; records are matched by their place in the folder.
+def provenance_differences(first: Run, second: Run, steps: set[int], benchmarks: set[str]) -> dict[str, list[str]]:
+    """What the records of some steps and benchmarks say differently in two runs, by topic.
 
-    The runs' own names do not count, nor does what came out (verdicts, finish reasons).
+    Records are matched by their place in the folder. The runs' own names do not count, nor does what came out
+    (verdicts, finish reasons).
     """
     found: dict[str, dict[str, int]] = {}
     for place in sorted(set(first.provenance) | set(second.provenance)):
-        if not _about(place, step, benchmark):
+        if not _about(place, steps, benchmarks):
             continue
-        sides = [dict(flat(run.provenance.get(place, {}))) for run in (first, second)]
         stage = place.split("/")[0].split(".")[0]
-        if not all(sides):
-            which = "first" if sides[0] else "second"
+        if place not in first.provenance or place not in second.provenance:
+            which = "first" if place in first.provenance else "second"
             key = f"{stage}: a record of only the {which} result"
             found.setdefault("records", {})[key] = found.setdefault("records", {}).get(key, 0) + 1
             continue
+        sides = [dict(flat(run.provenance[place])) for run in (first, second)]
         for name in sorted(set(sides[0]) | set(sides[1])):
             one, two = (
                 side.get(name, "not recorded").replace(run.name, "<run>")
@@ -211,7 +210,8 @@ def why(first: Run, second: Run, step: int | None = None, benchmark: str | None 
     lines = [f"first:  {first.name}", f"second: {second.name}", "", "Scores"]
     for cell in sorted(cells, key=lambda cell: -abs(cell.second - cell.first)):
         lines += explain(cell)
-    differences = provenance_differences(first, second, step, benchmark)
+    compared = {cell.step for cell in cells}, {cell.benchmark for cell in cells}
+    differences = provenance_differences(first, second, *compared)
     lines += ["", "What made them differs in"] if differences else ["", "The records of what made them say the same."]
     for topic, texts in differences.items():
         lines += [f"{topic}:", *(f"  {text}" for text in texts)]

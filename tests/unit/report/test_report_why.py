@@ -74,6 +74,17 @@ def test_names_and_outcomes_are_no_reasons_and_lists_show_what_differs(results: 
     assert "stop" not in told(results, other, step=20, benchmark="arithmetic_expressions")
 
 
+def test_a_record_that_only_one_result_has_is_told_and_a_step_that_only_one_has_is_not(
+    results: Path, other: Path
+) -> None:
+    (other / f"{CELL}.provenance.json").unlink()
+    assert "records:\n  graded: a record of only the first result\n" in told(results, other)
+    shutil.rmtree(other / "graded/step-20")
+    write_scores(other)
+    text = told(results, other)
+    assert "step 40" in text and "step 20" not in text and "records:" not in text and "not recorded" not in text
+
+
 def test_no_score_in_common_and_no_run(results: Path, other: Path) -> None:
     with pytest.raises(UserError, match="should have a score in common, but there is none at step 7 on aime24"):
         told(results, other, step=7, benchmark="aime24")
