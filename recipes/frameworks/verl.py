@@ -19,7 +19,7 @@ from contracts import tables
 from contracts.errors import UserError
 from contracts.run_file import ROOT, Run, Stage
 from recipes import prompts, rewards
-from recipes.frameworks import adapter, nodes, training_prompts
+from recipes.frameworks import adapter, training_prompts
 from recipes.frameworks.adapter import Command, Paths
 from recipes.frameworks.cpu import verl_processes
 from recipes.frameworks.verl_check import check
@@ -81,8 +81,6 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         servers.append(verl_processes.server(scratch, environment))
     else:
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(adapter.gpus(run))
-    if limit := nodes.time_limit():  # verl saves a checkpoint when what is left is no longer than its longest step
-        environment["MLP_CURRENT_CAPACITY_BLOCK_EXPIRATION_TIMESTAMP"] = str(limit)
     words = render(overrides(run, stage, seed, paths, scratch))
     return Command(
         arguments=adapter.with_ray(run, scratch, [sys.executable, "-m", "verl.trainer.main_ppo", *words]),

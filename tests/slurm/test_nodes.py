@@ -20,11 +20,12 @@ USES_BOTH_NODES = """
 import ray
 ray.init(log_to_driver=False)
 @ray.remote(num_gpus=1)
-def where():
-    import os, time
-    time.sleep(1)
-    return ray.get_runtime_context().get_node_id(), os.environ["MARK"], os.environ["CUDA_VISIBLE_DEVICES"]
-used = ray.get([where.options(scheduling_strategy="SPREAD").remote() for _ in range(4)])
+class Holder:  # an actor, so that all four hold their GPU at the same time
+    def where(self):
+        import os
+        return ray.get_runtime_context().get_node_id(), os.environ["MARK"], os.environ["CUDA_VISIBLE_DEVICES"]
+holders = [Holder.remote() for _ in range(4)]
+used = ray.get([holder.where.remote() for holder in holders])
 print("NODES", len({node for node, _, _ in used}), "MARK", {mark for _, mark, _ in used})
 print("GPUS", sorted(gpu for _, _, gpu in used), flush=True)
 """
