@@ -76,6 +76,16 @@ class Cluster:
     def start_node(self, name: str) -> None:
         self.start(name, "slurmd", "-D", "-N", name, "-f", str(self.folder / "slurm.conf"))
 
+    def lose_node(self, name: str) -> None:
+        """A node fails: its daemon, and all that jobs ran on it, are gone, and the controller knows."""
+        self.stop(name, signal.SIGKILL)
+        self.run("scontrol", "update", f"nodename={name}", "state=down", "reason=test")
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                environment = (entry / "environ").read_bytes()
+                if f"SLURMD_NODENAME={name}\0".encode() in environment and str(self.folder).encode() in environment:
+                    os.kill(int(entry.name), signal.SIGKILL)
+
     def run(self, *command: str, check: bool = True) -> str:
         """Output of one of Slurm's commands."""
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=60)

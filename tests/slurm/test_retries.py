@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -81,8 +80,7 @@ def test_a_job_that_slurm_starts_again_is_waited_for(running: daemons.Cluster, t
     if how == "as preemption does it":
         running.run("scontrol", "requeue", *[job for job, state in running.jobs().items() if state == "RUNNING"])
     else:
-        running.stop(node, signal.SIGKILL)
-        running.run("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+        running.lose_node(node)
     output, _ = process.communicate(timeout=400)
     assert process.returncode == 0 and (tmp_path / "interrupted").exists(), output
     assert "Trying to restart" not in output  # it was one attempt: no more memory is asked for
