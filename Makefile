@@ -2,7 +2,7 @@
 # make demo       set everything up and reproduce all recipes at demo scale: half an hour to 45 minutes on 2 cores
 # make demo-all   every run, the cross-check of the frameworks and the run that collapses among them: over an hour
 # make test       set everything up and run all checks and tests
-# make test-slurm tests of the cluster part with real Slurm daemons, the long ones too (docs/cluster.md): about 20 minutes
+# make test-slurm tests of the cluster part with real Slurm daemons, the long ones too (docs/cluster.md): half an hour
 # make lint       formatting, types, and Snakemake's own lint; part of make test
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
