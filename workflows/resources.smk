@@ -17,7 +17,7 @@ if CLUSTER and workflow.is_main_process:
 
 if CLUSTER and workflow.remote_exec:
     # In a job: its node may have no network. What it needs was fetched by local rules, on the login node.
-    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ.update(HF_HUB_OFFLINE="1")
 
 if CLUSTER and CLUSTER["modules"]:
     # Also where the cluster starts jobs with an empty environment. A login shell defines `module`.
