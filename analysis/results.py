@@ -268,7 +268,7 @@ def load_run(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Run:
         holes = _incomplete_cells(run)
     if holes:
         raise UserError(
-            f"the run {name} has a hole and is not reported: {_listed(holes)}; evaluate what is missing first, or "
-            f"delete from {folder / 'checkpoints'} what the run file no longer names"
+            f"the run {name} has a hole and is not reported: {_listed(holes)}; delete {folder / 'graded'} to have it "
+            f"graded again, and what the run file no longer names from {folder / 'checkpoints'}"
         )
     return run

@@ -70,7 +70,8 @@ def found(settings: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]], first_
     status, output, error = facts.run(["scontrol", "show", "config"])
     if status:
         said = error.splitlines()[-1] if error else f"status {status}"
-        return [Finding(True, f"Slurm's controller does not answer ({said}): wait until it does, then try again")]
+        advice = "give the command on a login node of the cluster, or wait until it answers"
+        return [Finding(True, f"Slurm's controller does not answer ({said}): {advice}")]
     configuration = facts.read_configuration(output)
     partitions = facts.read_partitions(facts.run(["scontrol", "show", "partition", "--oneliner"])[1])
     nodes = facts.read_nodes(facts.run(["scontrol", "show", "node", "--oneliner"])[1])

@@ -131,13 +131,20 @@ def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:
 
 def read(path: Path, schema: pa.Schema) -> pa.Table:
     """Read a table and check that it has the columns that its contract promises."""
+    # What Snakemake makes, and makes again where it is not there: a file, or all samples or verdicts of a run.
+    artefact = next((parent for parent in path.parents if parent.name in ("samples", "graded")), path)
     try:
         table = pq.read_table(path)
+    except FileNotFoundError:
+        raise UserError(f"{path} should be a Parquet table but is not there; is it the path that was meant?") from None
     except (pa.ArrowInvalid, OSError) as error:
         raise UserError(
-            f"{path} should be a Parquet table but cannot be read ({error}); delete it to have it made again"
+            f"{path} should be a Parquet table but cannot be read ({error}); delete {artefact} to have it made again"
         ) from None
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
-        raise UserError(f"{path} lacks the columns {', '.join(missing)}; delete it to have it made again")
+        raise UserError(
+            f"{path} lacks the columns {', '.join(missing)}: it is another table than the one that is needed (samples "
+            f"before grading lack the verdict), or of another version, which is made again if you delete {artefact}"
+        )
     return table.select(schema.names).cast(schema)

@@ -115,7 +115,14 @@ def ids_of(which):
 
 def reported(which):
     """The runs on a page: of all runs, generations made elsewhere stand on it too."""
-    return ids_of(which) + (config["imported"] if which == "all" else [])
+    imported = config["imported"] if which == "all" else []
+    for run_id in imported:
+        if not Path(f"{R}/runs/{run_id}/scores.parquet").is_file():
+            raise WorkflowError(
+                f"config: imported names {run_id}, but {R}/runs/{run_id}/scores.parquet is not there: import, grade and "
+                f"score it first, at scale {config['scale']} (docs/report.md), or set another scale"
+            )
+    return ids_of(which) + imported
 
 
 RUN_IDS = ids_of("all")

@@ -1,1 +1,1 @@
-"""The demo scale's base model: a few million parameters, trained from scratch on generated traces in minutes."""
+"""The demo scale's base model: half a million parameters, trained from scratch on generated traces in minutes."""

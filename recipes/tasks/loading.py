@@ -1,6 +1,6 @@
 """Load a training set or a benchmark, check that it is what the registry says, and write it as a PROBLEM table.
 
-    python -m recipes.tasks.loading gsm8k --output gsm8k.parquet --mirror ../shared/data
+    python -m recipes.tasks.loading gsm8k --output gsm8k.parquet --mirror ../mirror
     python -m recipes.tasks.loading math_lighteval --output math_lighteval.parquet
 
 With --mirror the files come from that folder; without it, from the hub at the pinned commit or, for sets that are not

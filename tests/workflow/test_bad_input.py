@@ -35,7 +35,10 @@ def one_sentence(output: str, *words: str) -> None:
         ("scale=huge", ("config.yaml", "scale", "huge")),
         ("seed=3", ("config.yaml", "unknown key seed", "seeds")),
         ("seeds=[one]", ("config.yaml", "seeds")),
-        ("imported=[imported/mine]", ("results/demo/runs/imported/mine/scores.parquet",)),
+        (
+            "imported=[imported/mine]",
+            ("imported/mine", "results/demo/runs/imported/mine/scores.parquet", "docs/report.md"),
+        ),
     ],
 )
 def test_a_wrong_configuration(project: Path, setting: str, words: tuple[str, ...]) -> None:

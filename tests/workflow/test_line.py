@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import time
 from collections import Counter
@@ -173,6 +174,18 @@ def test_the_report_is_there_and_asked_again_there_is_nothing_to_do(project: Pat
     assert miniature.RUN in page and "Held-out accuracy" in page
     status, output = miniature.snakemake(project, "reproduce_all")
     assert status == 0 and "Nothing to be done" in output, output
+
+
+def test_verdicts_that_were_deleted_are_made_again_and_nothing_else(project: Path) -> None:
+    """What the errors about damaged tables advise."""
+    before = tables.read(project / RUN_FOLDER / "scores.parquet", tables.SCORE)
+    shutil.rmtree(project / RUN_FOLDER / "graded")
+    status, output = miniature.snakemake(project, "report")
+    assert status == 0 and all(f"rule {name}:" in output for name in ("grade_samples", "score_run", "report_page")), (
+        output
+    )
+    assert "rule train:" not in output and "rule generate_samples:" not in output, output
+    assert tables.read(project / RUN_FOLDER / "scores.parquet", tables.SCORE) == before
 
 
 def test_snakemakes_own_report_is_one_file_with_figures_tables_and_captions(project: Path) -> None:

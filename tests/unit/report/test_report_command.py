@@ -35,8 +35,8 @@ def test_a_hole_ends_it_with_one_sentence_and_leaves_no_report(results: Path, tm
     assert done.returncode == 1
     assert done.stderr == (
         f"Error: the run {NAMES[1]} has a hole and is not reported: step 40 on arithmetic_words has no graded samples; "
-        "evaluate what is missing first, or delete from "
-        f"{results / 'runs' / NAMES[1] / 'checkpoints'} what the run file no longer names\n"
+        f"delete {results / 'runs' / NAMES[1] / 'graded'} to have it graded again, and what the run file no longer "
+        f"names from {results / 'runs' / NAMES[1] / 'checkpoints'}\n"
     )
     assert not (tmp_path / "out").exists()
 

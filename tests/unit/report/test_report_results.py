@@ -113,7 +113,16 @@ def test_tables_of_another_run(results: Path, folder: Path) -> None:
 def test_truncated_file(results: Path, folder: Path) -> None:
     path = folder / CELL
     path.write_bytes(path.read_bytes()[:-100])
-    assert f"{path} should be a Parquet table but cannot be read" in refusal(results)
+    said = refusal(results)
+    assert f"{path} should be a Parquet table but cannot be read" in said
+    assert said.endswith(f"delete {folder / 'graded'} to have it made again")
+
+
+def test_a_table_that_is_not_there_and_one_of_another_kind(folder: Path) -> None:
+    with pytest.raises(UserError, match="is not there; is it the path that was meant"):
+        tables.read(folder / "graded" / "step-7.parquet", tables.GRADED)
+    with pytest.raises(UserError, match="lacks the columns .*another table than the one that is needed"):
+        tables.read(folder / "training_log.parquet", tables.GRADED)
 
 
 def test_many_holes_are_counted(results: Path, folder: Path) -> None:
