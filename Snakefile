@@ -42,8 +42,8 @@ localrules:
 rule reproduce_all:
     default_target: True
     input:
-        # Scores stand here too: a run that was never trained is missing, even where a report of other runs is there.
-        [f"{R}/runs/{run_id}/scores.parquet" for run_id in reported("all")],
+        # The runs stand here too: what is missing of one is made, even where a report is there.
+        scored(reported("all")),
         f"{R}/report/all/index.html",
 
 
@@ -53,14 +53,14 @@ for recipe in RECIPES:
         name:
             f"reproduce_{recipe}"
         input:
-            [f"{R}/runs/{run_id}/scores.parquet" for run_id in ids_of(recipe)],
+            scored(ids_of(recipe)),
             f"{R}/report/{recipe}/index.html",
         localrule: True
 
 
 rule report:
     input:
-        [f"{R}/runs/{run_id}/scores.parquet" for run_id in reported("all")],
+        scored(reported("all")),
         f"{R}/report/all/index.html",
 
 
@@ -71,7 +71,7 @@ rule grade:
 
 rule evaluate:
     input:
-        [f"{R}/runs/{run_id}/scores.parquet" for run_id in RUN_IDS],
+        scored(RUN_IDS),
 
 
 rule check_recipes:

@@ -3,12 +3,7 @@
 
 rule report_page:
     input:
-        scores=lambda wildcards: [
-            f"{R}/runs/{run_id}/scores.parquet" for run_id in reported(wildcards.which)
-        ],
-        graded=lambda wildcards: [
-            f"{R}/runs/{run_id}/graded" for run_id in reported(wildcards.which)
-        ],
+        scored=lambda wildcards: scored(reported(wildcards.which)),
         logs=lambda wildcards: [
             f"{R}/runs/{run_id}/training_log.parquet"
             for run_id in ids_of(wildcards.which)

@@ -125,6 +125,15 @@ def reported(which):
     return ids_of(which) + imported
 
 
+def scored(run_ids):
+    """What a report reads of every run, training aside: verdicts and scores."""
+    return [
+        f"{R}/runs/{run_id}/{part}"
+        for run_id in run_ids
+        for part in ("graded", "scores.parquet")
+    ]
+
+
 RUN_IDS = ids_of("all")
 
 
