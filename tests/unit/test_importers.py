@@ -102,6 +102,27 @@ def test_a_wrong_file_is_named(tmp_path, text, message):
         import_samples("qwen-math", [tmp_path / "a.jsonl"], "b", "r")
 
 
+@pytest.mark.parametrize("code", ["a text", 5, None, [None], ["a", 5]])
+def test_completions_that_are_no_list_of_texts_are_refused(tmp_path, code):
+    good, wrong = {"idx": 3, "gt": "18", "code": ["a"]}, {"idx": 4, "gt": "18", "code": code}
+    path = lines(tmp_path / "a.jsonl", good, wrong)
+    with pytest.raises(UserError, match=r"a\.jsonl, line 2: code should be a list of completions, each a text, but is"):
+        import_samples("qwen-math", [path], "b", "r")
+    logged = lines(tmp_path / "b.jsonl", {"doc_id": 0, "target": "5", "resps": code})
+    with pytest.raises(UserError, match=r"b\.jsonl, line 1: resps should"):
+        import_samples("lm-eval", [logged], "b", "r")
+    if code != "a text":  # of plain JSONL that is one completion
+        with pytest.raises(UserError, match=r"a\.jsonl, line 2: code should"):
+            import_samples("jsonl", [path], "b", "r", mapping={"completion": "code", "gold": "gt"})
+
+
+def test_bytes_that_are_not_utf8_are_named_with_their_line(tmp_path):
+    row = b'{"idx": 3, "gt": "18", "code": ["a"]}\n'
+    (tmp_path / "a.jsonl").write_bytes(row + b"\n" + row.replace(b"a", b"\xff"))
+    with pytest.raises(UserError, match="line 3 is not: .* byte 0xff in position 33"):
+        import_samples("qwen-math", [tmp_path / "a.jsonl"], "b", "r")
+
+
 def test_wrong_mappings_are_named():
     with pytest.raises(UserError, match="no column answers"):
         parse_mapping("answers=a,completion=b,gold=c")
