@@ -43,7 +43,7 @@ def json_lines(path: Path) -> Iterator[Row]:
 
 
 def _texts(value: Any, field: str, place: str) -> list[str]:
-    """The completions of a row, checked: a text would else be taken for a list of letters, and null for a completion."""
+    """The completions of a row, checked: a text would else be taken as a list of letters, and null as a completion."""
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         found = json.dumps(value, default=str)
         raise UserError(
@@ -175,7 +175,7 @@ def lighteval(path: Path) -> Iterator[Row]:
 def jsonl(path: Path, mapping: Mapping[str, str]) -> Iterator[Row]:
     """Plain JSONL: `mapping` says which field is which column; `a.b` is field b of object a.
 
-    A completion that is a list gives a repeat per element; without a mapping for it, the row's number, from 0, names the problem.
+    A completion that is a list gives a repeat per element; problem_id, where not mapped, is the row's number from 0.
     """
     for index, (number, row) in enumerate(numbered_lines(path)):
         found: Row = {}
