@@ -11,13 +11,17 @@ def side(key):
             f"snakemake check needs --config checkpoint=… baseline=…, and has no {key}"
         )
     try:
-        return request.resolve(str(word), key, list(RUNS))
+        return request.resolve(str(word), key, RUNS)
     except UserError as error:
         raise WorkflowError(str(error)) from None
 
 
 # A mistyped name is told at once, not when the rules are put together.
 SIDES = {key: side(key) for key in ("checkpoint", "baseline") if config.get(key)}
+try:
+    request.check_benchmarks(config.get("benchmarks") or [], SIDES.values(), RUNS)
+except UserError as error:
+    raise WorkflowError(f"config: benchmarks: {error}") from None
 
 
 def check_run():

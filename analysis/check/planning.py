@@ -55,8 +55,14 @@ def _spreads(arguments: argparse.Namespace) -> tuple[dict[str, tuple[int, signif
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the repeats that each benchmark needs."""
-    if not (arguments.difference > 0 and 0 < arguments.alpha < 1 and 0 <= arguments.likeness <= 1):
-        raise UserError("--difference has to be above 0 points, --alpha between 0 and 1, --likeness from 0 to 1")
+    if not (0 < arguments.difference <= 100 and 0 < arguments.alpha < 1 and 0 <= arguments.likeness <= 1):
+        raise UserError(
+            "--difference has to be above 0 points, up to 100, --alpha between 0 and 1, --likeness from 0 to 1"
+        )
+    if not (0 <= arguments.accuracy <= 100 and 0 <= arguments.change <= 100):
+        raise UserError(
+            "--accuracy has to be from 0 to 100 percent, --change from 0 (all problems alike) to 100 points"
+        )
     spreads, words = _spreads(arguments)
     names = arguments.benchmark or list(spreads)
     if absent := [name for name in names if name not in spreads and name not in SIZES]:

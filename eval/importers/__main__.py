@@ -1,16 +1,20 @@
 """Import generations made elsewhere.
 
 python -m eval.importers --format qwen-math|lm-eval|lighteval|jsonl --input FILE… --benchmark NAME --run NAME
-    --output FILE [--problems TABLE [--match question|id|order]] [--map completion=FIELD,gold=FIELD,…]
+    --output FILE [--problems TABLE [--match question|id|order]] [--map completion=FIELD,gold=FIELD,question=FIELD,…]
 
 With --problems, the benchmark's problem table, the samples get our ids and our gold answers. What the file itself had,
 its ids, golds and verdicts, goes into OUTPUT.source.jsonl.
+
+--map says which fields of plain JSONL are which columns: completion and gold always, and question (or prompt, the whole
+text that was asked) where problems are matched by it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,19 +23,34 @@ import pyarrow as pa
 
 from contracts import provenance, tables
 from contracts.errors import UserError, run_command
+from eval import benchmark as benchmarks
 from eval.importers.formats import FORMATS, Row, json_lines, jsonl
 from eval.importers.matching import WAYS, match
+
+COLUMNS = (*tables.SAMPLE.names, "question")  # the question is matched, not stored
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # JSON can write half a character, which no UTF-8 can hold
 
 
 def parse_mapping(text: str) -> dict[str, str]:
     """`completion=response,gold=answer` as a dictionary from our columns to the file's fields."""
     mapping = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
-    unknown = [column for column in mapping if column not in tables.SAMPLE.names]
+    unknown = [column for column in mapping if column not in COLUMNS]
     if unknown:
-        raise UserError(f"--map has no column {', '.join(unknown)}; choose from {', '.join(tables.SAMPLE.names)}")
+        raise UserError(f"--map has no column {', '.join(unknown)}; choose from {', '.join(COLUMNS)}")
     if not {"completion", "gold"} <= mapping.keys():
         raise UserError("--map should say at least which fields are completion and gold: --map completion=…,gold=…")
     return mapping
+
+
+def replace_surrogates(rows: Sequence[Row]) -> int:
+    """Put U+FFFD for each half of a character (a lone surrogate) in the texts of rows; returns how many there were."""
+    count = 0
+    for row in rows:
+        for column, value in row.items():
+            if isinstance(value, str):
+                row[column], found = LONE_SURROGATE.subn("\ufffd", value)
+                count += found
+    return count
 
 
 def read_rows(layout: str, paths: Sequence[Path], mapping: dict[str, str] | None = None) -> list[Row]:
@@ -41,7 +60,20 @@ def read_rows(layout: str, paths: Sequence[Path], mapping: dict[str, str] | None
         raise UserError(
             f"{', '.join(map(str, paths))} should hold generations but hold none; check --format and --input"
         )
+    if replaced := replace_surrogates(rows):
+        print(f"Halves of characters (lone surrogates), replaced by U+FFFD: {replaced:,}", file=sys.stderr)
     return [{**row, "source_id": row["problem_id"], "source_gold": row["gold"]} for row in rows]
+
+
+def check_names(benchmark: str, run: str, step: int) -> None:
+    """Raise UserError for what cannot name samples: an unknown benchmark, a run that is no name, a step below 0."""
+    benchmarks.check_names([benchmark])
+    if not re.fullmatch(r"\w[\w.+-]*(/\w[\w.+-]*)*", run):
+        raise UserError(
+            f"--run should be a name such as mine or imported/mine, of letters, digits and . _ + -, but is '{run}'"
+        )
+    if step < 0:
+        raise UserError(f"--step should be the training step of the checkpoint, 0 or above, but is {step}")
 
 
 def to_samples(rows: Sequence[Row], layout: str, benchmark: str, run: str, step: int) -> pa.Table:
@@ -81,6 +113,11 @@ def import_samples(
     """
     rows = read_rows(layout, paths, mapping)
     if problems is not None:
+        if by == "question" and mapping is not None and not {"question", "prompt"} & mapping.keys():
+            raise UserError(
+                "to match by question, --map should say which field is the question: --map …,question=FIELD (or "
+                "prompt=FIELD, a text that holds it); else choose --match id or order"
+            )
         rows = match(rows, problems, by)
     number_repeats(rows)
     kept = ("problem_id", "repeat", "source_id", "source_gold", "right")
@@ -109,9 +146,10 @@ def main() -> None:
     parser.add_argument("--step", type=int, default=0, help="training step of the checkpoint that made them")
     parser.add_argument("--problems", type=Path, help="the benchmark's problem table: take its ids and gold answers")
     parser.add_argument("--match", choices=WAYS, default="question", help="how problems are found (default: question)")
-    parser.add_argument("--map", default="", help="for jsonl: completion=FIELD,gold=FIELD,…")
+    parser.add_argument("--map", default="", help="for jsonl: completion=FIELD,gold=FIELD,question=FIELD,…")
     parser.add_argument("--output", type=Path, required=True, help="the sample table to write (Parquet)")
     arguments = parser.parse_args()
+    check_names(arguments.benchmark, arguments.run, arguments.step)
     mapping = parse_mapping(arguments.map) if arguments.format == "jsonl" else None
     problems = tables.read(arguments.problems, tables.PROBLEM) if arguments.problems else None
     table, source = import_samples(

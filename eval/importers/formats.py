@@ -20,22 +20,37 @@ from contracts.errors import UserError
 Row = dict[str, Any]
 
 
-def json_lines(path: Path) -> Iterator[Row]:
-    """Rows of a JSONL file; an error names the file and the line."""
+def numbered_lines(path: Path) -> Iterator[tuple[int, Row]]:
+    """Rows of a JSONL file, each with the number of its line; an error names the file and the line."""
     number = 0
     try:
-        with path.open(encoding="utf-8") as lines:
-            for line in lines:
-                number += 1
+        with path.open("rb") as lines:  # decoded one by one: a text file is read ahead, and fails before the wrong line
+            for number, line in enumerate(lines, start=1):
                 if line.strip():
-                    row = json.loads(line)
+                    row = json.loads(line.decode("utf-8"))
                     if not isinstance(row, dict):
                         raise ValueError(f"a {type(row).__name__} and no object")
-                    yield row
+                    yield number, row
     except FileNotFoundError:
         raise UserError(f"{path} should be a JSONL file but is not there; give the path of the generations") from None
     except ValueError as error:
         raise UserError(f"{path} should be JSONL, one object per line, but line {number} is not: {error}") from None
+
+
+def json_lines(path: Path) -> Iterator[Row]:
+    """Rows of a JSONL file; an error names the file and the line."""
+    return (row for _, row in numbered_lines(path))
+
+
+def _texts(value: Any, field: str, place: str) -> list[str]:
+    """The completions of a row, checked: a text would else be taken as a list of letters, and null as a completion."""
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        found = json.dumps(value, default=str)
+        raise UserError(
+            f"{place}: {field} should be a list of completions, each a text, but is "
+            f"{found if len(found) <= 80 else found[:80] + '…'}; mend it, or choose the --format that wrote it"
+        )
+    return value
 
 
 def _need(row: Mapping[str, Any], path: Path, *names: str) -> None:
@@ -51,10 +66,10 @@ def qwen_math(path: Path) -> Iterator[Row]:
 
     Its `gt` is the gold answer as that harness normalises it; where that leaves nothing, `answer` is taken.
     """
-    for row in json_lines(path):
+    for number, row in numbered_lines(path):
         _need(row, path, "idx", "gt", "code")
         scores = row.get("score") or []
-        for repeat, completion in enumerate(row["code"]):
+        for repeat, completion in enumerate(_texts(row["code"], "code", f"{path}, line {number}")):
             yield {
                 "problem_id": str(row["idx"]),
                 "repeat": repeat,
@@ -71,7 +86,7 @@ def lm_eval(path: Path) -> Iterator[Row]:
     The file has one line per filter for each document; only the first filter's are taken.
     """
     first_filter = None
-    for row in json_lines(path):
+    for number, row in numbered_lines(path):
         _need(row, path, "doc_id", "target", "resps")
         first_filter = row.get("filter") if first_filter is None else first_filter
         if row.get("filter") != first_filter:
@@ -82,7 +97,8 @@ def lm_eval(path: Path) -> Iterator[Row]:
             prompt = first.get("arg_0")
         else:
             prompt = arguments[0][0] if arguments else None
-        responses = row["resps"][0] if row["resps"] and isinstance(row["resps"][0], list) else row["resps"]
+        nested = isinstance(row["resps"], list) and row["resps"] and isinstance(row["resps"][0], list)
+        responses = _texts(row["resps"][0] if nested else row["resps"], "resps", f"{path}, line {number}")
         asked = next((row["doc"][name] for name in ("question", "problem") if name in row.get("doc", {})), prompt)
         right = row.get("exact_match") if len(responses) == 1 else None  # of several it is a mean, or the first's
         for repeat, completion in enumerate(responses):
@@ -146,7 +162,7 @@ def lighteval(path: Path) -> Iterator[Row]:
     for index, row in enumerate(rows):
         shared, completions, tokens = _lighteval_row(row, path)
         named = shared["problem_id"] not in (None, "")
-        for repeat, completion in enumerate(completions):
+        for repeat, completion in enumerate(_texts(completions, "the row's text", f"{path}, row {index + 1}")):
             yield {
                 **shared,
                 "problem_id": str(shared["problem_id"] if named else index),
@@ -159,21 +175,21 @@ def lighteval(path: Path) -> Iterator[Row]:
 def jsonl(path: Path, mapping: Mapping[str, str]) -> Iterator[Row]:
     """Plain JSONL: `mapping` says which field is which column; `a.b` is field b of object a.
 
-    A completion that is a list gives a repeat per element; without a mapping for it, the line number names the problem.
+    A completion that is a list gives a repeat per element; problem_id, where not mapped, is the row's number from 0.
     """
-    for index, row in enumerate(json_lines(path)):
+    for index, (number, row) in enumerate(numbered_lines(path)):
         found: Row = {}
         for column, field in mapping.items():
             value: Any = row
             for part in field.split("."):
                 if not isinstance(value, dict) or part not in value:
-                    raise UserError(f"{path} has no field {field} in line {index + 1}; mend --map {column}={field}")
+                    raise UserError(f"{path} has no field {field} in line {number}; mend --map {column}={field}")
                 value = value[part]
             found[column] = value
         found["problem_id"] = str(found.get("problem_id", index))
         found["gold"] = str(found["gold"])
         completions = found["completion"] if isinstance(found["completion"], list) else [found["completion"]]
-        for repeat, completion in enumerate(completions):
+        for repeat, completion in enumerate(_texts(completions, mapping["completion"], f"{path}, line {number}")):
             yield {"repeat": repeat, **found, "completion": completion}
 
 

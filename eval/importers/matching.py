@@ -18,6 +18,10 @@ def _letters(text: str) -> str:
     return "".join(text.split())
 
 
+def _asked(row: dict[str, Any]) -> str:
+    return _letters(str(row.get("question") or row.get("prompt") or ""))
+
+
 def _by_question(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]]) -> list[int | None]:
     """The problem with the row's question, else the one with the longest question that the row's text holds."""
     texts = [_letters(question(problem)) for problem in problems]
@@ -25,11 +29,11 @@ def _by_question(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, An
     longest_first = sorted(places, key=len, reverse=True)
     found: dict[str, int | None] = {}
     for row in rows:
-        asked = _letters(row.get("question") or row.get("prompt") or "")
+        asked = _asked(row)
         if asked not in found:
             held = asked if asked in places else next((text for text in longest_first if text in asked), None)
             found[asked] = None if held is None else places[held]
-    return [found[_letters(row.get("question") or row.get("prompt") or "")] for row in rows]
+    return [found[_asked(row)] for row in rows]
 
 
 def _by_order(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]]) -> list[int | None]:

@@ -71,7 +71,7 @@ def test_the_samples_that_lm_eval_logs(tmp_path):
     ]
     tables.write(pa.Table.from_pylist(problems, tables.PROBLEM), tables.PROBLEM, tmp_path / "problems.parquet")
     done = run(
-        "-m", "eval.importers", "--format", "lm-eval", "--input", logged, "--benchmark", "foreign", "--run", "r",
+        "-m", "eval.importers", "--format", "lm-eval", "--input", logged, "--benchmark", "gsm8k", "--run", "r",
         "--problems", tmp_path / "problems.parquet", "--output", tmp_path / "s.parquet", interpreter=sys.executable,
     )  # fmt: skip
     rows = tables.read(tmp_path / "s.parquet", tables.SAMPLE).to_pylist()

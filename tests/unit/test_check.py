@@ -1,6 +1,8 @@
 """The gate on graded samples: verdicts, refusals, exit statuses, and what is written."""
 
+import argparse
 import json
+import math
 import re
 import subprocess
 import sys
@@ -10,10 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from analysis.check import baselines, compare, render, request, sides
+from analysis.check import baselines, compare, planning, render, request, sides
 from contracts import tables
 from contracts.errors import UserError
-from contracts.run_file import ROOT
+from contracts.run_file import ROOT, load_run
 
 
 def graded(correct, benchmark="math500", **columns):
@@ -204,24 +206,63 @@ def test_needed_samples():
 
 
 @pytest.mark.parametrize(
+    ("option", "value"),
+    [("accuracy", 500), ("accuracy", -3), ("change", -5), ("change", math.nan), ("difference", 101)],
+)
+def test_needed_refuses_what_no_model_can_have(option, value):
+    parser = argparse.ArgumentParser()
+    planning.add_arguments(parser)
+    given = parser.parse_args(["--difference=2", f"--{option}={value}"])
+    with pytest.raises(UserError, match=f"--{option} (has to be )?(above|from) 0"):
+        given.run(given)
+
+
+def test_needed_with_a_change_that_is_the_same_on_all_problems(capsys):
+    parser = argparse.ArgumentParser()
+    planning.add_arguments(parser)
+    given = parser.parse_args(["--difference=2", "--change=0", "--accuracy=100"])
+    assert given.run(given) == 0
+    assert re.search(r"aime24 +30 +1  0\.0 points", capsys.readouterr().out)  # nothing varies: one repeat finds it
+
+
+STORED = load_run("openr1/qwen2.5-math-7b", "demo")
+
+
+@pytest.mark.parametrize(
     ("word", "kind"),
     [
-        ("openr1/a/seed-0/step-3", "stored"),
+        (f"{STORED.name}/seed-0/step-{STORED.checkpoint_steps[-1]}", "stored"),
         ("sober/Qwen2.5-Math-7B", "published"),
         ("acme/model-7b", "hub"),
+        ("Qwen/Qwen2.5-Math-7B", "hub"),
+        ("open-r1/OpenR1-Qwen-7B", "hub"),
         (".", "graded"),
     ],
 )
 def test_what_a_word_of_the_configuration_means(word, kind):
-    assert request.resolve(word, "baseline", ["openr1/a"]).kind == kind
+    assert request.resolve(word, "baseline", {STORED.name: STORED}).kind == kind
 
 
 def test_a_mistyped_word_gets_the_nearest_names(tmp_path):
     (tmp_path / "config.json").touch()
-    assert request.resolve(str(tmp_path), "checkpoint", []).kind == "folder"
+    assert request.resolve(str(tmp_path), "checkpoint", {}).kind == "folder"
     for word, near in (
         ("sober/Qwen2.5Math-7B", "sober/Qwen2.5-Math-7B"),
-        ("openr1/b/seed-0/step-0", "openr1/a/seed-0"),
+        ("sobr/Qwen2.5-Math-7B", "sober/Qwen2.5-Math-7B"),
+        ("openr1/qwen2.5-math-7/seed-0/step-0", f"{STORED.name}/seed-0"),
+        (f"{STORED.name}/seed-0/step-777", f"there are: {', '.join(map(str, STORED.checkpoint_steps))}"),
     ):
         with pytest.raises(UserError, match=re.escape(near)):
-            request.resolve(word, "baseline", ["openr1/a"])
+            request.resolve(word, "baseline", {STORED.name: STORED})
+
+
+def test_benchmarks_that_a_side_does_not_have_are_refused_at_once():
+    runs = {STORED.name: STORED}
+    stored = request.resolve(f"{STORED.name}/seed-0/step-0", "checkpoint", runs)
+    hub = request.resolve("acme/model-7b", "baseline", runs)
+    request.check_benchmarks(STORED.evaluation["benchmarks"], [stored, hub], runs)
+    request.check_benchmarks(["knights_knaves_8ppl"], [hub], runs)
+    with pytest.raises(UserError, match="no benchmark 'maths500'"):
+        request.check_benchmarks(["maths500"], [hub], runs)
+    with pytest.raises(UserError, match=r"is evaluated on .*, not on knights_knaves_8ppl"):
+        request.check_benchmarks(["knights_knaves_8ppl"], [hub, stored], runs)

@@ -11,7 +11,7 @@ import pytest
 
 from contracts import tables
 from contracts.errors import UserError
-from eval.importers.__main__ import import_samples, parse_mapping
+from eval.importers.__main__ import check_names, import_samples, parse_mapping
 
 
 def lines(path, *rows):
@@ -102,6 +102,27 @@ def test_a_wrong_file_is_named(tmp_path, text, message):
         import_samples("qwen-math", [tmp_path / "a.jsonl"], "b", "r")
 
 
+@pytest.mark.parametrize("code", ["a text", 5, None, [None], ["a", 5]])
+def test_completions_that_are_no_list_of_texts_are_refused(tmp_path, code):
+    good, wrong = {"idx": 3, "gt": "18", "code": ["a"]}, {"idx": 4, "gt": "18", "code": code}
+    path = lines(tmp_path / "a.jsonl", good, wrong)
+    with pytest.raises(UserError, match=r"a\.jsonl, line 2: code should be a list of completions, each a text, but is"):
+        import_samples("qwen-math", [path], "b", "r")
+    logged = lines(tmp_path / "b.jsonl", {"doc_id": 0, "target": "5", "resps": code})
+    with pytest.raises(UserError, match=r"b\.jsonl, line 1: resps should"):
+        import_samples("lm-eval", [logged], "b", "r")
+    if code != "a text":  # of plain JSONL that is one completion
+        with pytest.raises(UserError, match=r"a\.jsonl, line 2: code should"):
+            import_samples("jsonl", [path], "b", "r", mapping={"completion": "code", "gold": "gt"})
+
+
+def test_bytes_that_are_not_utf8_are_named_with_their_line(tmp_path):
+    row = b'{"idx": 3, "gt": "18", "code": ["a"]}\n'
+    (tmp_path / "a.jsonl").write_bytes(row + b"\n" + row.replace(b"a", b"\xff"))
+    with pytest.raises(UserError, match=r"line 3 is not: .* byte 0xff in position 33"):
+        import_samples("qwen-math", [tmp_path / "a.jsonl"], "b", "r")
+
+
 def test_wrong_mappings_are_named():
     with pytest.raises(UserError, match="no column answers"):
         parse_mapping("answers=a,completion=b,gold=c")
@@ -112,7 +133,7 @@ def test_wrong_mappings_are_named():
 @pytest.mark.slow
 def test_command_line_says_what_is_unknown(tmp_path):
     path = lines(tmp_path / "a.jsonl", {"idx": 3, "gt": "18", "code": ["a"]})
-    command = [sys.executable, "-m", "eval.importers", "--format", "qwen-math", "--benchmark", "b", "--run", "r"]
+    command = [sys.executable, "-m", "eval.importers", "--format", "qwen-math", "--benchmark", "gsm8k", "--run", "r"]
     done = subprocess.run(
         [*command, "--input", path, "--output", tmp_path / "o.parquet"],
         capture_output=True, text=True, cwd=Path(__file__).parents[2],
@@ -156,6 +177,49 @@ def test_generations_are_matched_to_the_problems_of_a_benchmark(tmp_path):
         import_samples("qwen-math", [path], "b", "r", problems=problems_of("How many?"), by="order")
     with pytest.raises(UserError, match="is it the same benchmark"):
         import_samples("qwen-math", [path], "b", "r", problems=problems_of("How many men?"))
+
+
+def test_plain_jsonl_is_matched_by_its_question(tmp_path):
+    row = {"output": "c", "answer": "x", "problem": "How many  men?"}
+    path = lines(tmp_path / "a.jsonl", row, row | {"problem": 5})
+    benchmark = problems_of("5", "How many men?")
+    for column in ("question", "prompt"):
+        mapping = parse_mapping(f"completion=output,gold=answer,{column}=problem")
+        if column == "prompt":
+            path = lines(tmp_path / "a.jsonl", row, row | {"problem": "Say: 5"})
+        table, _ = import_samples("jsonl", [path], "b", "r", mapping=mapping, problems=benchmark)
+        assert columns(table, "problem_id", "gold") == [("p1", "1"), ("p0", "0")]
+    with pytest.raises(UserError, match="which field is the question: --map …,question=FIELD"):
+        import_samples(
+            "jsonl", [path], "b", "r", mapping=parse_mapping("completion=output,gold=answer"), problems=benchmark
+        )
+
+
+def test_half_characters_are_replaced_and_counted(tmp_path, capsys):
+    row = {"out": "a\ud800b\ude00\ud83d", "answer": "\udfff1", "asked": "\U0001f600"}
+    path = lines(tmp_path / "a.jsonl", row)
+    mapping = {"completion": "out", "gold": "answer", "prompt": "asked"}
+    table, source = import_samples("jsonl", [path], "b", "r", mapping=mapping)
+    assert columns(table, "completion", "gold", "prompt") == [("a\ufffdb\ufffd\ufffd", "\ufffd1", "\U0001f600")]
+    assert source[0]["source_gold"] == "\ufffd1"
+    assert "replaced by U+FFFD: 4\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("named", "run", "step", "message"),
+    [
+        ("aime42", "r", 0, "no benchmark 'aime42'"),
+        ("gsm8k", "../../etc", 0, "--run should be a name"),
+        ("gsm8k", "/etc", 0, "--run should be a name"),
+        ("gsm8k", "a/../b", 0, "--run should be a name"),
+        ("gsm8k", "", 0, "--run should be a name"),
+        ("gsm8k", "r", -5, r"--step should be .* but is -5"),
+    ],
+)
+def test_what_cannot_name_samples_is_refused(named, run, step, message):
+    check_names("gsm8k", "imported/qwen2.5-math-1.5b-instruct/seed-0", 0)
+    with pytest.raises(UserError, match=message):
+        check_names(named, run, step)
 
 
 def test_a_prompt_that_holds_the_question_is_matched_to_the_longest(tmp_path):
