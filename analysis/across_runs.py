@@ -73,7 +73,7 @@ def best_apart(run: Run) -> Interval | None:
 
 
 def runs_table(runs: Sequence[Run], rows: dict[str, list[Row]], facts: dict[str, About]) -> Table:
-    """Each run's base model, final and best checkpoint, on the average of its benchmarks."""
+    """Each run's base model (imported generations have none), final and best checkpoint, on its benchmarks' average."""
     data, shown = [], []
     for run in runs:
         base, last = rows[run.name][0], rows[run.name][-1]
@@ -85,7 +85,7 @@ def runs_table(runs: Sequence[Run], rows: dict[str, list[Row]], facts: dict[str,
             "run": run.name,
             "framework": f"{what.framework}, {what.algorithm}" if what.algorithm != "–" else what.framework,
             "measured on": f"average of {len(run.benchmarks)}" if len(run.benchmarks) > 1 else run.benchmarks[0],
-            "base model (%)": interval_text(base.cells[column].accuracy, percent),
+            "base model (%)": interval_text(base.cells[column].accuracy, percent) if run.trained else "–",
             "final (%)": f"{interval_text(last.cells[column].accuracy, percent)} {last.cells[column].marks}".strip()
             + f" ({last.label})",
             "best, chosen on these items (%)": f"{percent(top.value)} ({run.label(step)}) †",
@@ -93,7 +93,7 @@ def runs_table(runs: Sequence[Run], rows: dict[str, list[Row]], facts: dict[str,
         }
         numbers = {"run": run.name, "framework": what.framework, "algorithm": what.algorithm, "final_step": last.step}
         for name, part in (
-            ("base", base.cells[column].accuracy),
+            ("base", base.cells[column].accuracy if run.trained else None),
             ("final", last.cells[column].accuracy),
             ("final_difference", last.cells[column].difference),
             ("best_apart", apart),

@@ -56,6 +56,7 @@ def count(run: Run) -> tuple[pd.DataFrame, list[Example]]:
     Columns: run, step, benchmark, completions, no_answer, format_error, truncated, wrong, read, slip, reasoning. Of
     the `wrong` ones `read` were searched for equations that do not hold; slip and reasoning are counts of those. A slip
     need not be why the answer is wrong, and reasoning is what is left: both are a place to look, not a diagnosis.
+    `truncated` is null where it is not known how completions ended.
     """
     rows, examples = [], []
     for benchmark in run.benchmarks:
@@ -69,13 +70,14 @@ def count(run: Run) -> tuple[pd.DataFrame, list[Example]]:
                 {
                     "run": run.name, "step": step, "benchmark": benchmark, "completions": len(samples),
                     **{kind: int(verdicts.get(kind, 0)) for kind in COUNTED},
+                    **({"truncated": None} if samples["finish_reason"].isna().any() else {}),
                     "read": len(wrong), "slip": int((kinds == "slip").sum()),
                     "reasoning": int((kinds == "reasoning").sum()),
                 }
             )  # fmt: skip
             if step == run.last:
                 examples += _examples(samples, kinds, {i: b for i, b in zip(wrong.index, found, strict=True) if b})
-    return pd.DataFrame(rows), examples
+    return pd.DataFrame(rows).astype({"truncated": "Int64"}), examples
 
 
 def _examples(samples: pd.DataFrame, kinds: pd.Series, broken: dict[object, list[Slip]]) -> list[Example]:
@@ -106,7 +108,7 @@ def table(runs: Sequence[Run], counts: pd.DataFrame) -> Table:
 
     def share(part: str, whole: str) -> list[str]:
         pairs = zip(counts[part], counts[whole], strict=True)
-        return [f"{found:,} ({percent(found / of)} %)" if of else "–" for found, of in pairs]
+        return [f"{found:,} ({percent(found / of)} %)" if of and not pd.isna(found) else "–" for found, of in pairs]
 
     shown = {
         "run": counts["run"],

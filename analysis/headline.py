@@ -115,10 +115,10 @@ def _change(rows: dict[str, list[Row]]) -> str:
             f"{points(gap.high)}) in {name}."
         )
     name, cell = max(last.items(), key=lambda item: item[1].accuracy.value)
-    shown = cell.accuracy
+    shown, lacking = cell.accuracy, "there is no" if len(last) == 1 else "no run has a"
     return (
         f"The highest accuracy is {_share(shown.value)} (95\N{NO-BREAK SPACE}% interval {percent(shown.low)} to "
-        f"{percent(shown.high)}) in {name}, and there is no second checkpoint to compare it with."
+        f"{percent(shown.high)}) in {name}, and {lacking} second checkpoint to compare it with."
     )
 
 

@@ -227,12 +227,14 @@ def load_run(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Run:
     Raises UserError, naming what is missing, if there is no such run, no base model, or any hole in the grid of
     checkpoints, benchmarks, problems and repeats.
     """
-    folder = results / "runs" / name
-    if not folder.is_dir():
-        known = sorted(str(p.parent.relative_to(results / "runs")) for p in results.glob("runs/*/*/*/scores.parquet"))
-        raise UserError(f"there is no run {name} under {results / 'runs'}; there are: {', '.join(known) or 'none'}")
+    runs = results / "runs"
+    folder = runs / name
     log_path, scores_path = folder / "training_log.parquet", folder / "scores.parquet"
     if not scores_path.is_file():
+        known = sorted(str(path.parent.relative_to(runs)) for path in runs.rglob("scores.parquet"))
+        inside = [run for run in known if run.startswith(f"{name}/")]
+        if inside or not folder.is_dir():
+            raise UserError(f"there is no run {name} under {runs}; there are: {', '.join(inside or known) or 'none'}")
         raise UserError(f"the run {name} lacks {scores_path.name} in {folder}; train and evaluate it first")
     scores = valid_text(tables.read(scores_path, tables.SCORE)).to_pandas()
     imported = scores["protocol"].str.startswith(IMPORTED).all()  # made elsewhere: there is no log to be had

@@ -115,11 +115,21 @@ def completed_table(runs: Sequence[Run]) -> Table:
     return Table("completed", data, pd.DataFrame(_names(runs, data) | shown))
 
 
+def _number(count: object) -> str:
+    return "–" if pd.isna(count) else f"{count:,}"  # type: ignore[call-overload]
+
+
 def verdicts_table(runs: Sequence[Run]) -> Table:
-    """How many completions got each verdict; together they are all completions."""
-    data = _scores(runs, [f"n_{verdict}" for verdict in VERDICTS])
-    shown = {verdict.replace("_", " "): data[f"n_{verdict}"].map("{:,}".format) for verdict in VERDICTS}
-    shown["all"] = data[[f"n_{verdict}" for verdict in VERDICTS]].sum(axis=1).map("{:,}".format)
+    """How many completions got each verdict; together they are all completions.
+
+    How many were truncated is null where it is not known how completions ended.
+    """
+    counts = [f"n_{verdict}" for verdict in VERDICTS]
+    data = _scores(runs, [*counts, "truncated_rate"])
+    known, of_all = data.pop("truncated_rate").notna(), data[counts].sum(axis=1)
+    data["n_truncated"] = data["n_truncated"].astype("Int64").where(known)
+    shown = {verdict.replace("_", " "): data[f"n_{verdict}"].map(_number) for verdict in VERDICTS}
+    shown["all"] = of_all.map(_number)
     return Table("verdicts", data, pd.DataFrame(_names(runs, data) | shown))
 
 

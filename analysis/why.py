@@ -11,6 +11,7 @@ data.
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,10 +114,12 @@ def _topic(stage: str, name: str) -> str:
 
 
 def _changed(one: str, two: str) -> str:
-    """Two values in one line; of lists only the items that the other has not."""
-    items = [value.split(", ") for value in (one, two)]
-    if all(len(own) > 1 for own in items):
-        one, two = (", ".join(i for i in own if i not in other) for own, other in (items, items[::-1]))
+    """Two values in one line; of lists only the items that the other has not, or has less often."""
+    items = [Counter(value.split(", ")) for value in (one, two)]
+    if items[0] == items[1]:
+        return "the same in another order"
+    if all(own.total() > 1 for own in items):
+        one, two = (", ".join((own - other).elements()) for own, other in (items, items[::-1]))
     shown = [" ".join(visible(value).split()) or "nothing" for value in (one, two)]
     short = [f"{text[: SHORT // 2]} … {text[-SHORT // 2 :]}" if len(text) > SHORT else text for text in shown]
     return " → ".join(short)

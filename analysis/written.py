@@ -43,8 +43,8 @@ class Table:
 
 
 def percent(value: float, digits: int = 1) -> str:
-    """A fraction in percent, or a dash if there is none."""
-    return "–" if math.isnan(value) else f"{100 * value:.{digits}f}"
+    """A fraction in percent, or a dash if there is none; zero, which an interval may miss by rounding, has no sign."""
+    return "–" if math.isnan(value) else f"{100 * value:z.{digits}f}"
 
 
 def points(value: float) -> str:

@@ -7,13 +7,14 @@ judged once. What it puts in place of each completion is its grade, which `proce
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable
 from typing import Any
 
 from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter
 
-Graded = dict[str, Any]  # answer, verdict, grader
+Graded = dict[str, Any]  # answer, verdict, grader, finish_reason
 METRICS = {"accuracy": "correct", "truncated": "truncated", "ungradable": "ungradable"}
 
 
@@ -44,11 +45,20 @@ class Judge(Filter):
         ]
         # One task is judged by one grader: all its documents are of the same metadata.
         chosen = {"grader": docs[0]["grader"]} if docs[0]["grader"] else {}
-        grades = iter(grade(items, **chosen))
-        return [[dataclasses.asdict(next(grades)) for _ in completions] for completions in responses]
+        grades = grade(items, **chosen)
+        graded = iter(
+            dataclasses.asdict(given) | {"finish_reason": item.finish_reason}
+            for item, given in zip(items, grades, strict=True)
+        )
+        return [[next(graded) for _ in completions] for completions in responses]
 
 
 def process_results(doc: dict[str, Any], results: list[list[Graded]]) -> dict[str, float]:
-    """A problem's metrics: the shares of its completions that are correct, truncated, and could not be judged."""
+    """A problem's metrics: the shares of its completions that are correct, truncated, and could not be judged.
+
+    Where it is not known how a completion ended, the share of truncated ones is NaN, and so is lm-eval's mean.
+    """
     verdicts = [graded["verdict"] for graded in results[0]]
-    return {metric: verdicts.count(verdict) / len(verdicts) for metric, verdict in METRICS.items()}
+    shares = {metric: verdicts.count(verdict) / len(verdicts) for metric, verdict in METRICS.items()}
+    unknown = any(graded["finish_reason"] is None for graded in results[0])
+    return shares | ({"truncated": math.nan} if unknown else {})

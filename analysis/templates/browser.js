@@ -92,10 +92,11 @@ function show(page) {
   $("count").textContent = `${matches.length.toLocaleString("en")} of ${rows.toLocaleString("en")} completions`;
   $("list").replaceChildren(...matches.slice(page * PAGE, page * PAGE + PAGE).map((row) => {
     const line = make("tr", [
-      make("td", make("a", visible(INDEX.problems[INDEX.problem[row]]))), make("td", INDEX.benchmarks[INDEX.benchmark[row]]),
+      make("td", make("a", visible(INDEX.problems[INDEX.problem[row]])), "long"), make("td", INDEX.benchmarks[INDEX.benchmark[row]]),
       make("td", visible(INDEX.runs[INDEX.run[row]]), "soft"), make("td", label(row)), make("td", String(INDEX.repeat[row]), "number"), make("td", verdictOf(row)),
       make("td", INDEX.length[row] < 0 ? "–" : String(INDEX.length[row]), "number"),
-      make("td", visible(INDEX.answer[row] ?? "–").slice(0, 80)), make("td", visible(INDEX.golds[INDEX.problem[row]] ?? "–").slice(0, 80)),
+      make("td", visible(INDEX.answer[row] ?? "–").slice(0, 80), "long"),
+      make("td", visible(INDEX.golds[INDEX.problem[row]] ?? "–").slice(0, 80), "long"),
     ]);
     const link = line.querySelector("a");
     link.href = "#" + fragment(row);

@@ -1,6 +1,7 @@
 """Grading stored samples through lm-eval and the replay model, by our command and by lm-eval's own."""
 
 import json
+import math
 import os
 import subprocess
 from pathlib import Path
@@ -97,6 +98,22 @@ def test_a_plain_lm_eval_command_line(place):
     metrics = json.loads(results.read_text())["results"]["crosszero_arithmetic_words"]
     assert metrics["accuracy,judged"] == pytest.approx(2 / 6)
     assert metrics["truncated,judged"] == pytest.approx(1 / 6)
+
+
+def test_where_it_is_not_known_how_samples_ended_neither_is_the_share_of_truncated_ones(place):
+    path = place / "samples/step-7/arithmetic_words.parquet"
+    rows = [{**row, "finish_reason": None} for row in pq.read_table(path).to_pylist()]
+    tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, path)
+    done = run(
+        "eval.lm_eval", "run", "--model", "crosszero-replay", "--tasks", "crosszero_arithmetic_words",
+        "--model_args", f"samples={place}/samples/step-7,data={place}/data,protocol=demo,repeats=3",
+        "--output_path", place / "results",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (results,) = (place / "results").rglob("results_*.json")
+    metrics = json.loads(results.read_text())["results"]["crosszero_arithmetic_words"]
+    assert metrics["accuracy,judged"] == pytest.approx(2 / 6)
+    assert math.isnan(metrics["truncated,judged"])
 
 
 def test_a_hole_in_the_samples_is_refused(place):

@@ -74,3 +74,11 @@ def test_ours_beside_the_published_figures_with_tolerance(tmp_path: Path) -> Non
     assert across_runs.beside_published([run], {name: About()}) is None
     shown = across_runs.runs_table([run], {name: run_rows(run)}, facts).shown.iloc[0]
     assert shown["framework"] == "trl, grpo" and shown["best, chosen on these items (%)"].endswith("†")
+
+
+def test_imported_generations_have_no_base_model() -> None:
+    run = replace(make_run([graded_row(0, f"p{i}", 0, "wrong") for i in range(8)], []), name="imported/mine")
+    table = across_runs.runs_table([run], {run.name: run_rows(run)}, {run.name: About()})
+    shown = table.shown.iloc[0]
+    assert shown["base model (%)"] == "–" and shown["final (%)"].endswith("(as imported)")
+    assert "base" not in table.data and table.data["final"].tolist() == [0.0]

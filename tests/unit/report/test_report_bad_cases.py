@@ -29,6 +29,16 @@ def test_counts_by_hand() -> None:
     assert shown["with an arithmetic slip"] == "1 (33.3 %)" and shown["no answer"] == "1 (14.3 %)"
 
 
+def test_where_it_is_not_known_how_completions_ended_none_is_counted_as_truncated_or_not() -> None:
+    ends_unknown = [
+        row | {"benchmark": "words", "finish_reason": None} for row in ROWS if row["verdict"] != "truncated"
+    ]
+    run = make_run([*ROWS, *ends_unknown])
+    counts, _ = bad_cases.count(run)
+    assert bad_cases.table([run], counts).shown["truncated"].tolist() == ["1 (14.3 %)", "–"]
+    assert counts["truncated"].isna().tolist() == [False, True]
+
+
 def test_how_many_are_read_is_bounded_and_said(monkeypatch) -> None:
     monkeypatch.setattr(bad_cases, "READ", 2)
     counts, _ = bad_cases.count(make_run(ROWS))

@@ -58,7 +58,8 @@ def dom(page: Path, fragment: str, profile: Path) -> str:
     """The page's document as the browser has it when it is ready, and no network was asked for anything."""
     words = [
         CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-        f"--user-data-dir={profile}", "--virtual-time-budget=20000", "--dump-dom", f"file://{page}#{fragment}",
+        f"--user-data-dir={profile}", "--virtual-time-budget=20000", "--window-size=1200,900", "--dump-dom",
+        f"file://{page}#{fragment}",
     ]  # fmt: skip
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     body = done.stdout.partition("<body")[2].partition("<noscript>")[0]
@@ -111,6 +112,17 @@ def test_texts_that_made_room_for_others_are_read_again(page: Path, tmp_path: Pa
     assert few.read_text(encoding="utf-8") != page.read_text(encoding="utf-8")
     body = dom(few, "text=problem+5.&open=first", tmp_path)
     assert count(body) == "6 of 240 completions" and body.count("problem 5.") == 3
+
+
+def test_long_unbroken_texts_leave_room_for_the_right_answer(tmp_path: Path) -> None:
+    long = "1234567890" * 10
+    run = make_run([graded_row(0, "a-problem-of-many-words-0123456789", 0, "wrong", answer=long, gold=long)])
+    browser.write([run], patterns.load_lists(), "t", tmp_path)
+    page, ready = tmp_path / "index.html", 'document.body.dataset.ready = "yes";'
+    measure = "const { scrollWidth, clientWidth } = document.querySelector('.scroll');"
+    measure += "document.body.dataset.cut = scrollWidth - clientWidth;"
+    page.write_text(page.read_text(encoding="utf-8").replace(ready, measure + ready), encoding="utf-8")
+    assert 'data-cut="0"' in dom(page, "", tmp_path / "profile")
 
 
 def test_mathematics_is_rendered_and_what_is_not_understood_is_shown_as_written(page: Path, tmp_path: Path) -> None:

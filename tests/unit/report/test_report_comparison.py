@@ -143,6 +143,13 @@ def test_the_report_opens_with_three_sentences_of_numbers() -> None:
     ]
 
 
+def test_the_opening_of_single_checkpoints_says_that_there_is_nothing_to_compare_with() -> None:
+    run = make_run(rows(0, many("cw")))
+    assert opening(run)[1].endswith("in recipe/run/seed-0, and there is no second checkpoint to compare it with.")
+    two = opening(run, replace(run, name="another/run/seed-0"))[1]
+    assert two.endswith("in recipe/run/seed-0, and no run has a second checkpoint to compare it with.")
+
+
 def test_the_opening_names_a_run_that_collapsed_with_step_and_evidence() -> None:
     log = [log_row(step, truncated_rate=0.0 if step < 10 else 0.9) for step in range(1, 21)]
     last = opening(make_run(rows(0, many("w")) + rows(20, many("cw")), log))[-1]

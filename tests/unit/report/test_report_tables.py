@@ -47,6 +47,14 @@ def test_verdicts_add_up() -> None:
     assert shown.iloc[1].tolist()[2:] == ["step 10", "2", "0", "0", "2", "0", "0", "4"]
 
 
+def test_where_it_is_not_known_how_completions_ended_the_number_of_truncated_ones_is_not_known() -> None:
+    table = tables.verdicts_table(
+        [make_run(GRADED[4:]), make_run([row | {"finish_reason": None} for row in GRADED[:2]])]
+    )
+    assert table.shown["truncated"].tolist() == ["2", "–"] and table.shown["all"].tolist() == ["4", "2"]
+    assert table.data["n_truncated"].isna().tolist() == [False, True]
+
+
 def test_every_cell_has_an_interval_and_all_but_the_first_row_a_difference() -> None:
     rows = run_rows(make_run(GRADED))
     table, differences = tables.accuracy_table(rows), tables.differences_table(rows)
@@ -100,6 +108,7 @@ def test_points(value: float, text: str) -> None:
 
 def test_percent() -> None:
     assert (written.percent(0.12345), written.percent(float("nan"))) == ("12.3", "–")
+    assert written.percent(-1e-17) == "0.0"
 
 
 @given(st.lists(st.lists(st.text(max_size=20), min_size=2, max_size=2), min_size=1, max_size=4))

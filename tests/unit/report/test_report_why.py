@@ -74,6 +74,15 @@ def test_names_and_outcomes_are_no_reasons_and_lists_show_what_differs(results: 
     assert "stop" not in told(results, other, step=20, benchmark="arithmetic_expressions")
 
 
+def test_lists_of_the_same_items_in_other_numbers_or_another_order(results: Path, other: Path) -> None:
+    command = ["--cpus", "1", "--gpus", "0", "--seed"]
+    provenance.write(results / "runs" / NAMES[0] / CELL, command=[*command, "0"], devices=["a", "b"])
+    provenance.write(other / CELL, command=[*command, "1"], devices=["b", "a"])
+    text = told(results, other, step=20, benchmark="arithmetic_words")
+    assert "  graded: command: 0 → 1\n" in text
+    assert "  graded: devices: the same in another order\n" in text
+
+
 def test_a_record_that_only_one_result_has_is_told_and_a_step_that_only_one_has_is_not(
     results: Path, other: Path
 ) -> None:
