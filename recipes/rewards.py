@@ -85,6 +85,12 @@ def total(rewards: Weighted, completions: Sequence[str], problems: Sequence[Prob
     return found
 
 
+def zero_signal_rate(groups: Iterable[Sequence[float]]) -> float | None:
+    """Share of groups (the rewards of one prompt's completions) that are all equal; None without groups of several."""
+    several = [set(group) for group in groups if len(group) > 1]
+    return sum(len(values) == 1 for values in several) / len(several) if several else None
+
+
 def rates(given: Sequence[Reward]) -> dict[str, float]:
     """Columns of contracts.tables.TRAINING_LOG from the rewards of one step: accuracy and error rates."""
     count = max(len(given), 1)

@@ -217,7 +217,6 @@ def read_log(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[s
         duration = values["timing/step_total"]
         elapsed += duration
         groups = [[row["reward"] for row in group] for group in _by_problem(recorded[step])]
-        in_groups = stage.batch["samples_per_prompt"] > 1 and groups
         rows.append(
             {
                 "run": run_name,
@@ -236,7 +235,7 @@ def read_log(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[s
                 "entropy": values.get("entropy_loss"),
                 "grad_norm": values.get("actor_grad_norm"),
                 "learning_rate": values.get("actor_lr"),
-                "zero_signal_rate": sum(len(set(group)) == 1 for group in groups) / len(groups) if in_groups else None,
+                "zero_signal_rate": rewards.zero_signal_rate(groups),
                 "tokens_per_second": values["total_length"] * values["rollout/num_samples"] / duration,
             }
         )

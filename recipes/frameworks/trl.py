@@ -16,7 +16,17 @@ from contracts.run_file import Run, Stage
 from recipes import prompts, rewards
 from recipes.frameworks import adapter, nodes, training_prompts
 from recipes.frameworks.adapter import Command, Paths
-from recipes.frameworks.trl_command import arguments, check, devices, launcher, native_steps, render, server
+from recipes.frameworks.trl_command import (
+    NATIVE_STEPS,
+    TIME_LIMIT,
+    arguments,
+    check,
+    devices,
+    launcher,
+    native_steps,
+    render,
+    server,
+)
 
 __all__ = ["check", "export", "prepare", "read_log", "read_rollouts"]
 
@@ -55,9 +65,9 @@ def prepare(run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         words += ["--resume_from_checkpoint", str(resume)]
     launch = [sys.executable]
     environment = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", **rewards.environment(run.rewards)}
-    environment["CROSSZERO_NATIVE_STEPS"] = str(native_steps(run, stage))  # trl_stop.py reads these two
+    environment[NATIVE_STEPS] = str(native_steps(run, stage))
     if limit := nodes.time_limit():
-        environment["CROSSZERO_TIME_LIMIT"] = str(limit)
+        environment[TIME_LIMIT] = str(limit)
     servers: list[Command] = []
     if run.device == "cpu":
         environment |= {"OMP_NUM_THREADS": str(run.hardware["cpus"]), "CUDA_VISIBLE_DEVICES": ""}

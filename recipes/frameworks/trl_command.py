@@ -25,6 +25,10 @@ from recipes import rewards
 from recipes.frameworks import adapter
 from recipes.frameworks.adapter import updates_per_step
 
+# How the trainer is told when to stop (trl_stop.py): a callback by its name in --report_to, and the environment.
+STOP_IN_TIME = "tensorboard_and_stop_in_time"
+TIME_LIMIT = "CROSSZERO_TIME_LIMIT"  # when the job will be ended, in seconds since 1970
+NATIVE_STEPS = "CROSSZERO_NATIVE_STEPS"  # of the trainer in one of the run file; between them it cannot be gone on from
 FLAGS = {
     "batch.samples_per_prompt": "num_generations",
     "batch.samples_per_device": "per_device_train_batch_size",
@@ -133,7 +137,7 @@ def arguments(run: Run, stage: Stage, seed: int, data: Path, model: Path, output
     )
     put("reward_funcs", ["recipes.frameworks.trl_reward.reward"], "")
     put("logging_steps", 1, "")
-    put("report_to", "tensorboard_and_stop_in_time", "")  # trl_stop.py
+    put("report_to", STOP_IN_TIME, "")
     put("disable_tqdm", True, "")
     put("log_completions", True, "")
     put("num_completions_to_print", 0, "")

@@ -16,9 +16,8 @@ from typing import Any
 import torch
 from transformers.integrations import integration_utils
 
-NAME = "tensorboard_and_stop_in_time"  # in --report_to
-LIMIT = "CROSSZERO_TIME_LIMIT"  # when the job will be ended, in seconds since 1970
-STEPS = "CROSSZERO_NATIVE_STEPS"  # of the trainer in one of the run file; between them it cannot be gone on from
+from recipes.frameworks.trl_command import NATIVE_STEPS, STOP_IN_TIME, TIME_LIMIT
+
 SAVE_SECONDS = 120.0  # for the first checkpoint; later the longest step has one in it
 
 
@@ -28,8 +27,8 @@ class StopInTime(integration_utils.TensorBoardCallback):
     def __init__(self) -> None:
         """Read what the launcher has set."""
         super().__init__()
-        self.limit = float(os.environ.get(LIMIT, math.inf))
-        self.steps = int(os.environ.get(STEPS, 1))
+        self.limit = float(os.environ.get(TIME_LIMIT, math.inf))
+        self.steps = int(os.environ.get(NATIVE_STEPS, 1))
         self.told, self.longest, self.last = False, 0.0, math.nan
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
@@ -63,4 +62,4 @@ def agreed(wanted: bool, device: Any) -> bool:
 
 def register() -> None:
     """Have `--report_to` know it."""
-    integration_utils.INTEGRATION_TO_CALLBACK[NAME] = StopInTime
+    integration_utils.INTEGRATION_TO_CALLBACK[STOP_IN_TIME] = StopInTime

@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -138,7 +139,7 @@ def _watched_metrics(run: Run, stage: Stage, native: Path, line: str) -> dict[st
     metrics["truncated"] = _truncated_rate(
         stage, float(printed["response_length/max"]), float(printed["response_length/clip_ratio"])
     )
-    if (silent := _zero_signal_rate(stage, dumped)) is not None:
+    if (silent := rewards.zero_signal_rate(_groups(dumped))) is not None:
         metrics["zero_signal"] = silent
     rates = rewards.rates(_judged(run, dumped[:: -(-len(dumped) // WATCHED)]))
     return metrics | {"accuracy": rates["accuracy"], "format_error": rates["format_error_rate"]}
@@ -176,13 +177,9 @@ def _truncated_rate(stage: Stage, longest: float, clip_ratio: float) -> float:
     return clip_ratio if longest >= stage.rollout["max_response_tokens"] else 0.0
 
 
-def _zero_signal_rate(stage: Stage, rows: list[dict[str, Any]]) -> float | None:
-    """Share of a step's groups in which all rewards are equal; None where there are no groups."""
-    if stage.batch["samples_per_prompt"] == 1:
-        return None
-    ordered = sorted(rows, key=lambda row: row["group"])
-    groups = [{row["score"] for row in members} for _, members in groupby(ordered, key=lambda row: row["group"])]
-    return sum(len(scores) == 1 for scores in groups) / len(groups)
+def _groups(rows: list[dict[str, Any]]) -> Iterator[list[float]]:
+    for _, members in groupby(sorted(rows, key=lambda row: row["group"]), key=lambda row: row["group"]):
+        yield [row["score"] for row in members]
 
 
 def read_log(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[str, Any]]:
@@ -210,7 +207,7 @@ def read_log(run: Run, stage: Stage, paths: Paths, run_name: str) -> list[dict[s
                 "entropy": logged.get("actor/entropy"),
                 "grad_norm": logged.get("actor/grad_norm"),
                 "learning_rate": logged.get("actor/lr"),
-                "zero_signal_rate": _zero_signal_rate(stage, dumped),
+                "zero_signal_rate": rewards.zero_signal_rate(_groups(dumped)),
                 "tokens_per_second": logged["perf/total_num_tokens"] / duration,
             }
         )

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster import capacity, facts, memory
-from cluster.request import Need, resources_of
+from cluster.request import ATTEMPTS, Need, resources_of
 from contracts import tables
 from contracts.errors import UserError
 from contracts.run_file import ROOT, Run, load_run, run_names
@@ -173,3 +173,8 @@ def test_only_training_and_generation_hold_gpus_at_full_scale() -> None:
             holders[rule] += 1
     stages = sum(len(run.stages) for run in full_runs())
     assert holders == {"train": stages, "generate_samples": len(full_runs())}
+
+
+def test_attempts_are_those_of_the_profile() -> None:
+    profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text(encoding="utf-8"))
+    assert profile["retries"] + 1 == ATTEMPTS

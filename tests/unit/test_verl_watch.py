@@ -9,6 +9,7 @@ import pytest
 
 from contracts.errors import UserError
 from contracts.run_file import load_run
+from recipes import rewards
 from recipes.frameworks import verl
 
 RUN = load_run("tinyzero/grpo-3b", "demo")
@@ -58,3 +59,16 @@ def test_other_lines_have_no_metrics_and_a_failure_ends_the_run(tmp_path: Path) 
     assert verl._watched_metrics(RUN, STAGE, tmp_path, "(WorkerDict pid=7) loading step 3 of 4\n") is None
     with pytest.raises(UserError, match="a reward function failed: ValueError: no"):
         verl._watched_metrics(RUN, STAGE, tmp_path, "(pid=7) a reward function failed: ValueError: no\n")
+
+
+@pytest.mark.parametrize(
+    ("groups", "rate"),
+    [
+        ([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0]], 0.5),
+        ([[1.0], [0.0]], None),
+        ([[1.0], [0.0, 0.0]], 1.0),
+        ([], None),
+    ],
+)
+def test_share_of_groups_without_a_signal(groups: list[list[float]], rate: float | None) -> None:
+    assert rewards.zero_signal_rate(groups) == rate
