@@ -26,7 +26,7 @@ include: "workflows/train.smk"
 include: "workflows/evaluate.smk"
 include: "workflows/report.smk"
 include: "workflows/sides.smk"
-include: "workflows/check.smk"
+include: "workflows/gate.smk"
 include: "workflows/cluster.smk"
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analysis.display import visible
+from analysis.text_safety import visible
 from contracts import tables
 from contracts.errors import UserError
 from eval.statistics import Correct

@@ -19,7 +19,7 @@ from contracts.run_file import Run, Stage, load_run
 # Bytes for each parameter of a native checkpoint: its optimiser's state with the weights that belong to it, and the
 # weights as they are exported. DeepSpeed keeps 2 + 12 and 2, FSDP in verl 4 + 8.
 STATE_BYTES, WEIGHT_BYTES = {"trl": 14, "openrlhf": 14, "verl": 12}, {"trl": 2, "openrlhf": 2, "verl": 0}
-STATES_KEPT = {"openrlhf": 2}  # the others keep all (ckpt.max_num in recipes/frameworks/openrlhf_command.py)
+STATES_KEPT = {"openrlhf": 2}  # the others keep all (ckpt.max_num in frameworks/openrlhf/command.py)
 HOURS = ("training, published", "training, measured", "training, at most", "generation, at most")
 DISK = ("work/ GB", "results/ GB")
 COST_NOTES = """

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from cluster import facts
+from cluster import slurm
 from contracts.errors import UserError, run_command
 
 # What Snakemake's executor writes of each submission, with the rule and its wildcards in the path of the job's output.
@@ -108,7 +108,7 @@ def ask(known: dict[str, tuple[str, str]]) -> list[Job]:
     jobs, ids = [], sorted(known, key=int)
     words = ["sacct", "--allocations", "--parsable2", "--noheader", "--duplicates", f"--format={FORMAT}"]
     for first in range(0, len(ids), ASKED_AT_ONCE):
-        status, output, error = facts.run([*words, f"--jobs={','.join(ids[first : first + ASKED_AT_ONCE])}"])
+        status, output, error = slurm.run([*words, f"--jobs={','.join(ids[first : first + ASKED_AT_ONCE])}"])
         if status:
             raise UserError(f"Slurm's accounting does not answer ({error}): this cluster may keep none")
         jobs += read_jobs(output, known)

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cluster import facts, probe
-from cluster.facts import Node, Partition
-from cluster.fit import misfits, nearest
-from cluster.request import Need, resources_of
+from cluster import probe, slurm
+from cluster.node_fit import misfits, nearest
+from cluster.resources import Need, resources_of
+from cluster.slurm import Node, Partition
 from contracts.errors import UserError, run_command
 
 FILE = "profiles/slurm/cluster.yaml"
@@ -62,19 +62,19 @@ def found(settings: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]], first_
         jobs: name and Need of each kind of job.
         first_look: seconds after which the executor first asks for a job's state.
     """
-    if facts.run(["sbatch", "--version"])[0] == 127:
+    if slurm.run(["sbatch", "--version"])[0] == 127:
         return [
             Finding(True, "there is no sbatch here: give the command on a login node of the cluster (or load Slurm's "
                     "module); without a cluster, leave --profile slurm away")
         ]  # fmt: skip
-    status, output, error = facts.run(["scontrol", "show", "config"])
+    status, output, error = slurm.run(["scontrol", "show", "config"])
     if status:
         said = error.splitlines()[-1] if error else f"status {status}"
         advice = "give the command on a login node of the cluster, or wait until it answers"
         return [Finding(True, f"Slurm's controller does not answer ({said}): {advice}")]
-    configuration = facts.read_configuration(output)
-    partitions = facts.read_partitions(facts.run(["scontrol", "show", "partition", "--oneliner"])[1])
-    nodes = facts.read_nodes(facts.run(["scontrol", "show", "node", "--oneliner"])[1])
+    configuration = slurm.read_configuration(output)
+    partitions = slurm.read_partitions(slurm.run(["scontrol", "show", "partition", "--oneliner"])[1])
+    nodes = slurm.read_nodes(slurm.run(["scontrol", "show", "node", "--oneliner"])[1])
     findings = [*accounting(configuration, first_look), *account(settings, configuration)]
     queues = {key: queue(settings, key, partitions) for key in ("partition", "gpu_partition")}
     findings += {said.text: said for said in queues.values() if isinstance(said, Finding)}.values()
@@ -116,14 +116,14 @@ def account(settings: Mapping[str, Any], configuration: Mapping[str, str]) -> li
         )
         return [Finding(True, f"{said}: set it to null")] if wanted else []
     user = getpass.getuser()
-    status, output, _ = facts.run(["sacctmgr", "-nP", "show", "assoc", f"user={user}", "format=account"])
+    status, output, _ = slurm.run(["sacctmgr", "-nP", "show", "assoc", f"user={user}", "format=account"])
     accounts = sorted({line.strip() for line in output.splitlines() if line.strip()})
     if status or (wanted and wanted.lower() in (name.lower() for name in accounts)):
         return []
     if wanted:
         listed = ", ".join(accounts) or "none at all"
         return [Finding(True, f"{FILE}: account: {wanted} is not one of {user}'s: {listed}{nearest(wanted, accounts)}")]
-    _, output, _ = facts.run(["sacctmgr", "-nP", "show", "user", user, "format=defaultaccount"])
+    _, output, _ = slurm.run(["sacctmgr", "-nP", "show", "user", user, "format=defaultaccount"])
     if not output.strip() and "associations" in configuration.get("AccountingStorageEnforce", ""):
         listed = ", ".join(accounts) or "none: ask the cluster's administrators for one"
         return [Finding(True, f"{FILE}: account is not set, and {user} has no default account; there are {listed}")]
@@ -179,7 +179,7 @@ def refused(settings: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]]) -> l
     for job in jobs:
         need = Need(**{key: value for key, value in job.items() if key != "name"})
         words = probe.options(resources_of(need, settings))
-        status, _, error = facts.run(["sbatch", "--test-only", *words, "--wrap", "true"])
+        status, _, error = slurm.run(["sbatch", "--test-only", *words, "--wrap", "true"])
         if status and error not in said:
             said[error] = f"{job['name']} would be refused by sbatch {' '.join(words)}: {error.splitlines()[-1]}"
     return [Finding(True, text) for text in said.values()]

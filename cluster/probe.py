@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cluster import facts
+from cluster import slurm
 
 WAIT_SECONDS = 120.0
 TOKEN = ".preflight"
@@ -61,7 +61,7 @@ def run(words: Sequence[str], folder: Path, python: Path, wait_seconds: float = 
     try:
         _, error = job.communicate(script, timeout=wait_seconds)
     except subprocess.TimeoutExpired:
-        facts.run(["scancel", "--name", name])
+        slurm.run(["scancel", "--name", name])
         job.kill()
         job.communicate()
         return False, (

@@ -17,7 +17,7 @@ CUT_OFF = ("OUT_OF_MEMORY", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED")
 OVER_MEMORY = re.compile(
     r"oom.kill|out of memory handler|task \d+: out of memory|exceeded (job |step )?memory limit", re.IGNORECASE
 )
-# A training that saved a checkpoint and ended before Slurm would have (recipes/frameworks/__main__.py).
+# A training that saved a checkpoint and ended before Slurm would have (frameworks/__main__.py).
 STOPPED = re.compile(r"stopped after step \d+ of \d+, in time before its job's end")
 
 

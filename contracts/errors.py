@@ -17,7 +17,16 @@ def run_command(main: Callable[[], None]) -> None:
     except UserError as error:
         sys.exit(f"Error: {error}")
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in ("analysis", "contracts", "envs", "eval", "recipes"):
+        if (error.name or "").partition(".")[0] in (
+            "analysis",
+            "contracts",
+            "envs",
+            "eval",
+            "frameworks",
+            "grading",
+            "recipes",
+            "tasks",
+        ):
             raise
         sys.exit(
             f"Error: this command needs the package {error.name}, which {sys.prefix} does not have: run it "

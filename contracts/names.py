@@ -26,10 +26,10 @@ def check(run: Run) -> None:
         if name not in names:
             raise UserError(f"{_shown(run)}: {key}: '{name}' is not in {where}; there are: {', '.join(names)}")
 
-    known("prompt", run.prompt, *_registry("recipes/prompts.yaml"))
+    known("prompt", run.prompt, *_registry("tasks/prompts.yaml"))
     known(f"{run.scale}.model", run.model, *_registry("recipes/models.yaml"))
     for stage in run.stages:
-        known(f"{run.scale}.dataset", stage.dataset, *_registry("recipes/tasks/datasets.yaml"))
+        known(f"{run.scale}.dataset", stage.dataset, *_registry("tasks/datasets.yaml"))
     evaluation = f"{run.scale}.evaluation"
     for name in run.evaluation["benchmarks"]:
         benchmarks = sorted(file.stem for file in BENCHMARKS.glob("*.yaml"))

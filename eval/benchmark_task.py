@@ -20,7 +20,7 @@ from lm_eval.api.task import ConfigurableTask
 
 from contracts.errors import UserError
 from eval import benchmark, protocols
-from recipes import prompts
+from tasks import prompts
 
 
 class BenchmarkTask(ConfigurableTask):
@@ -61,7 +61,7 @@ class BenchmarkTask(ConfigurableTask):
         chat_template: Callable[..., str] | None = None,
         gen_prefix: str | None = None,
     ) -> str:
-        """lm-eval's hook for the text that is asked: the very text that training asks (recipes.prompts).
+        """lm-eval's hook for the text that is asked: the very text that training asks (tasks.prompts).
 
         Raises:
             UserError: few-shot examples or a system instruction, which would make it another prompt, or a model behind
@@ -70,7 +70,7 @@ class BenchmarkTask(ConfigurableTask):
         if num_fewshot or system_instruction:
             raise UserError(
                 "CrossZero's benchmarks are asked as the protocol says: leave out --num_fewshot and "
-                "--system_instruction, or add a prompt to recipes/prompts.yaml"
+                "--system_instruction, or add a prompt to tasks/prompts.yaml"
             )
         prompt = prompts.load(self._protocol.prompt)
         if prompt.raw or not (apply_chat_template and self._protocol.chat_template):

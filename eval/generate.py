@@ -24,10 +24,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contracts import jobs, provenance, tables
+from contracts import job_lifetime, provenance, tables
 from contracts.errors import UserError, run_command
-from eval import benchmark, checkpoints, partial_samples, processes, protocols, vllm_settings
-from recipes import prompts
+from eval import benchmark, checkpoints, protocols, sample_journal, vllm_settings, vllm_supervisor
+from tasks import prompts
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Target:
     folder: Path  # of partial samples
     output: Path
 
-    def expected(self) -> list[partial_samples.Key]:
+    def expected(self) -> list[sample_journal.Key]:
         """Every (problem_id, repeat) that has to be there."""
-        return partial_samples.expected(self.problems["problem_id"].to_pylist(), self.repeats)
+        return sample_journal.expected(self.problems["problem_id"].to_pylist(), self.repeats)
 
     def identity(self) -> dict[str, Any]:
         """What tells these samples from others, for the provenance."""
@@ -61,7 +61,7 @@ class Target:
                 **protocol.decoding(),
             },
             "repeats": self.repeats,
-            "settings_sha256": partial_samples.settings_hash(self.settings),
+            "settings_sha256": sample_journal.settings_hash(self.settings),
         }
 
     def is_finished(self) -> bool:
@@ -119,7 +119,7 @@ def targets(arguments: argparse.Namespace, protocol: protocols.Protocol) -> list
                     problems=tables_of[name],
                     repeats=protocol.repeats_of(name),
                     settings=settings,
-                    folder=arguments.work / f"step-{step}" / f"{name}-{partial_samples.settings_hash(settings)[:16]}",
+                    folder=arguments.work / f"step-{step}" / f"{name}-{sample_journal.settings_hash(settings)[:16]}",
                     output=arguments.output / f"step-{step}" / f"{name}.parquet",
                 )
             )
@@ -128,12 +128,12 @@ def targets(arguments: argparse.Namespace, protocol: protocols.Protocol) -> list
 
 def make_plan(arguments: argparse.Namespace, wanted: list[Target], overrides: dict[str, Any]) -> dict[str, Any]:
     """What is still missing, for the generating processes to share."""
-    jobs: dict[int, dict[str, Any]] = {}
+    by_step: dict[int, dict[str, Any]] = {}
     for target in wanted:
-        made = partial_samples.read(target.folder)
+        made = sample_journal.read(target.folder)
         missing = [key for key in target.expected() if key not in made]
         if missing:
-            job = jobs.setdefault(
+            job = by_step.setdefault(
                 target.step, {"step": target.step, "checkpoint": str(target.checkpoint), "missing": {}, "folders": {}}
             )
             job["missing"][target.benchmark] = missing
@@ -151,13 +151,13 @@ def make_plan(arguments: argparse.Namespace, wanted: list[Target], overrides: di
         "data": str(arguments.data),
         "benchmarks": sorted({target.benchmark for target in wanted}),
         "engine": {key: value for key, value in engine.items() if value is not None},
-        "jobs": list(jobs.values()),
+        "jobs": list(by_step.values()),
     }
 
 
 def write(target: Target, facts: dict[str, Any]) -> None:
     """Write the sample table and its provenance, after checking that what was requested is what there is."""
-    made, protocol = partial_samples.read(target.folder), target.protocol
+    made, protocol = sample_journal.read(target.folder), target.protocol
     keys = target.expected()
     absent = [key for key in keys if key not in made]
     if absent:
@@ -238,13 +238,15 @@ def main() -> None:
     if arguments.device == "cpu" and arguments.tensor_parallel > 1:
         raise UserError("--tensor-parallel is for GPUs; on a CPU use --data-parallel for several processes")
     cuda = arguments.device == "cuda"
-    arguments.gpus = processes.devices(arguments.data_parallel, arguments.tensor_parallel) if cuda else []
+    arguments.gpus = vllm_supervisor.devices(arguments.data_parallel, arguments.tensor_parallel) if cuda else []
     started = time.monotonic()
-    jobs.end_with_workflow()
-    with jobs.sole_user(arguments.work, "generating"):
+    job_lifetime.end_with_workflow()
+    with job_lifetime.sole_user(arguments.work, "generating"):
         wanted = [target for target in targets(arguments, protocol) if not target.is_finished()]
-        line = processes.ProgressLine(sum(len(t.expected()) for t in wanted), [t.folder for t in wanted])
-        processes.run(lambda: make_plan(arguments, wanted, overrides), arguments.work, line, arguments.stall_seconds)
+        line = vllm_supervisor.ProgressLine(sum(len(t.expected()) for t in wanted), [t.folder for t in wanted])
+        vllm_supervisor.run(
+            lambda: make_plan(arguments, wanted, overrides), arguments.work, line, arguments.stall_seconds
+        )
         line.show(last=True)
         facts = {
             "overrides": overrides,

@@ -41,7 +41,7 @@ def grade_table(path: Path, data: Path, grader: str | None, fallback: str | None
     Args:
         path: `<folder>/<benchmark>.parquet`.
         data: folder of the benchmarks' problem tables.
-        grader: by default eval.grading's.
+        grader: by default grading's.
         fallback: where to look for an answer that is not boxed, if not where the samples' protocol says.
     """
     from lm_eval.evaluator import evaluate
@@ -103,7 +103,7 @@ def main() -> None:
     if not found:
         raise UserError(f"there are no samples to grade: {arguments.samples} has no step-<n>/<benchmark>.parquet")
     os.environ.update({"TQDM_DISABLE": "1", "LMEVAL_LOG_LEVEL": "WARNING", "HF_HUB_OFFLINE": "1"})
-    from eval.worker import quiet
+    from eval.vllm_worker import quiet
 
     quiet()
     started, count = time.monotonic(), 0

@@ -11,10 +11,10 @@ from typing import Any
 import yaml
 
 from contracts.errors import UserError
-from recipes import prompts
+from tasks import prompts
 
 PROTOCOLS = Path(__file__).with_name("protocols.yaml")
-FALLBACKS = ("none", "last-number", "answer-line", "answer-tag")  # as in eval/grading/extraction.py
+FALLBACKS = ("none", "last-number", "answer-line", "answer-tag")  # as in grading/extraction.py
 
 
 @dataclass(frozen=True)

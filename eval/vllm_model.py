@@ -22,10 +22,10 @@ from vllm import SamplingParams, TokensPrompt
 from vllm.sampling_params import RequestOutputKind
 
 from contracts.errors import UserError
-from eval import partial_samples, protocols, vllm_settings
+from eval import protocols, sample_journal, vllm_settings
 from eval.benchmark import TASK_PREFIX
 from eval.completion import Completion
-from recipes import prompts
+from tasks import prompts
 
 PROMPT_TOO_LONG = "prompt_too_long"
 
@@ -50,7 +50,7 @@ def requests_of(instances: Iterable[Instance], base_seed: int) -> list[Request]:
         problem_id = str(instance.doc.get("problem_id", instance.doc_id))
         repeat = seen[benchmark, problem_id]
         seen[benchmark, problem_id] += 1
-        seed = partial_samples.seed_of(base_seed, benchmark, problem_id, repeat)
+        seed = sample_journal.seed_of(base_seed, benchmark, problem_id, repeat)
         found.append(Request(benchmark, problem_id, repeat, seed, instance.args[0]))
     return found
 
@@ -144,10 +144,10 @@ class CrossZeroVLLM(VLLM):
         folders = {benchmark: self._folder(benchmark) for benchmark in {request.benchmark for request in wanted}}
         for benchmark, folder in folders.items():
             if folder:
-                for (problem_id, repeat), sample in partial_samples.read(folder).items():
+                for (problem_id, repeat), sample in sample_journal.read(folder).items():
                     made[benchmark, problem_id, repeat] = sample
         missing = [r for r in wanted if (r.benchmark, r.problem_id, r.repeat) not in made]
-        writers = {benchmark: partial_samples.Writer(folder) for benchmark, folder in folders.items() if folder}
+        writers = {benchmark: sample_journal.Writer(folder) for benchmark, folder in folders.items() if folder}
 
         def emit(samples: list[dict[str, Any]]) -> None:
             for sample in samples:
@@ -192,7 +192,7 @@ class CrossZeroVLLM(VLLM):
             "seed": self.base_seed,
             "engine": {key: self.model_args.get(key) for key in ("dtype", "max_model_len")},
         }
-        return self.work / f"{benchmark}-{partial_samples.settings_hash(settings)[:12]}"
+        return self.work / f"{benchmark}-{sample_journal.settings_hash(settings)[:12]}"
 
 
 def sample_of(request: Request, completion: Completion, prompt_tokens: int, completion_tokens: int) -> dict[str, Any]:

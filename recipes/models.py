@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from contracts import jobs, provenance
+from contracts import job_lifetime, provenance
 from contracts.errors import UserError, run_command
 from contracts.run_file import RECIPES, read_yaml
 
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--output", required=True, type=Path)
     arguments = parser.parse_args()
     entry = find(arguments.name)
-    jobs.end_with_workflow()
+    job_lifetime.end_with_workflow()
     partial = arguments.output.with_name(f".{arguments.output.name}.partial")
     if "hub" in entry:
         partial.mkdir(parents=True, exist_ok=True)

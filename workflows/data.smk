@@ -22,7 +22,7 @@ rule problems:
         mirror=MIRROR,
         base=BASE,
     shell:
-        "{params.base} -m recipes.tasks.loading {wildcards.dataset} --output {output.table} {params.mirror}"
+        "{params.base} -m tasks.loading {wildcards.dataset} --output {output.table} {params.mirror}"
         " > {log} 2>&1"
 
 
@@ -55,7 +55,7 @@ rule overlap:
     params:
         base=BASE,
     shell:
-        "{params.base} -m recipes.tasks.overlap --train {input.train} --benchmark {input.benchmarks}"
+        "{params.base} -m tasks.overlap --train {input.train} --benchmark {input.benchmarks}"
         " --output {output.table} > {log} 2>&1"
 
 

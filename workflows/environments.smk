@@ -27,7 +27,7 @@ rule checked:
         lambda wildcards: stamp(wildcards.framework, "cpu"),
         [str(run.file) for run in RUNS.values()],
         "config/schemas/run.schema.yaml",
-        "recipes/prompts.yaml",
+        "tasks/prompts.yaml",
     output:
         f"{WORK}/checked/{{framework}}.txt",
     log:
@@ -37,5 +37,5 @@ rule checked:
     params:
         python=lambda wildcards: python(wildcards.framework, "cpu"),
     shell:
-        "{params.python} -m recipes.frameworks check --framework {wildcards.framework} --output {output}"
+        "{params.python} -m frameworks check --framework {wildcards.framework} --output {output}"
         " > {log} 2>&1"

@@ -5,7 +5,7 @@
 import fcntl
 import os
 
-from contracts import gpus
+from contracts import gpu_locks
 
 if (
     not CLUSTER
@@ -16,12 +16,12 @@ if (
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 10**6
     workflow.register_resource("mem_mb", memory // 2)
 
-# Snakemake counts GPUs and gives no job its own: which ones a job takes is for contracts/gpus.py.
+# Snakemake counts GPUs and gives no job its own: which ones a job takes is for contracts/gpu_locks.py.
 if (
     not CLUSTER
     and workflow.local_exec
     and "gpu" not in workflow.global_resources
-    and (here := gpus.visible())
+    and (here := gpu_locks.visible())
 ):
     workflow.register_resource("gpu", len(here))
 

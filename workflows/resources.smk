@@ -2,8 +2,8 @@
 
 import os
 
-from cluster import orphans, retries
-from cluster.request import KEYS, Need, resources_of
+from cluster import orphaned_jobs, retries
+from cluster.resources import KEYS, Need, resources_of
 
 CLUSTER = config["cluster"]
 
@@ -13,7 +13,7 @@ if CLUSTER and workflow.is_main_process:
 
     for module in (snakemake_executor_plugin_slurm, snakemake.executors.local):
         retries.only_where_cut_off(module.Executor)
-    orphans.name_jobs(snakemake_executor_plugin_slurm.Executor, Path(WORK))
+    orphaned_jobs.name_jobs(snakemake_executor_plugin_slurm.Executor, Path(WORK))
 
 if CLUSTER and workflow.remote_exec:
     # In a job: its node may have no network. What it needs was fetched by local rules, on the login node.

@@ -22,7 +22,7 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
   snakemake evaluate             the scores of every checkpoint, without the report
   snakemake report               tables, figures and page from what is there, making what is missing; with
                                  --allowed-rules report report_page nothing else is made (docs/report.md)
-  snakemake check --config checkpoint=… baseline=…   better, worse, cannot tell, or not comparable (docs/check.md)
+  snakemake check --config checkpoint=… baseline=…   better, worse, cannot tell, or not comparable (docs/gate.md)
   snakemake check_recipes        let each framework's own parser read every run at both scales; no GPU
   snakemake preflight --profile slurm   what would go wrong on this cluster, before anything is queued (docs/cluster.md)
   snakemake capacity             GPU-hours, disk and GPU memory of the runs; efficiency: what they took of a cluster
@@ -77,7 +77,7 @@ WORK = f"{config['work']}/{config['scale']}"
 GRADED = "graded"
 if config["grader"] or config["extraction"]:
     GRADED = f"regraded/{config['grader'] or 'math-verify'}+{config['extraction'] or 'protocol'}/scores.parquet"
-PROMPTS = yaml.safe_load(Path("recipes/prompts.yaml").read_text(encoding="utf-8"))
+PROMPTS = yaml.safe_load(Path("tasks/prompts.yaml").read_text(encoding="utf-8"))
 MODELS = yaml.safe_load(Path("recipes/models.yaml").read_text(encoding="utf-8"))
 
 

@@ -1,6 +1,6 @@
 # What `snakemake check` compares: the two sides that the configuration names, and what the rules ask about them.
 
-from analysis.check import request
+from analysis.gate import request
 
 
 def side(key):

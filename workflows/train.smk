@@ -20,7 +20,7 @@ rule train:
         ),
         work=stage_work,
     shell:
-        "{params.python} -m recipes.frameworks train --run {wildcards.recipe}/{wildcards.run}"
+        "{params.python} -m frameworks train --run {wildcards.recipe}/{wildcards.run}"
         f" --scale {config['scale']}"
         " --seed {wildcards.seed} --stage {wildcards.stage} --problems {input.problems} --model {input.model}"
         " --work {params.work} --output {output.log_table} --rollouts {output.rollouts}"
@@ -47,7 +47,7 @@ rule export:
         ),
         work=checkpoint_work,
     shell:
-        "{params.python} -m recipes.frameworks export --run {wildcards.recipe}/{wildcards.run}"
+        "{params.python} -m frameworks export --run {wildcards.recipe}/{wildcards.run}"
         f" --scale {config['scale']}"
         " --seed {wildcards.seed} --step {wildcards.step} --model {input.model} --work {params.work}"
         " --output {output} > {log} 2>&1"
@@ -68,4 +68,4 @@ rule training_log:
     params:
         base=BASE,
     shell:
-        "{params.base} -m recipes.training_log {input} --output {output} > {log} 2>&1"
+        "{params.base} -m frameworks.training_log {input} --output {output} > {log} 2>&1"

@@ -12,10 +12,10 @@ from pathlib import Path
 import yaml
 
 from contracts import provenance
-from recipes import prompts
 from recipes.demo_model import mixture
 from recipes.demo_model import tokenizer as demo_tokenizer
 from recipes.demo_model.training import Example, train
+from tasks import prompts
 
 SETTINGS = Path(__file__).with_name("demo_model.yaml")
 

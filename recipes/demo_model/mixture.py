@@ -14,8 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from recipes import prompts
-from recipes.tasks.problems import Problem
+from tasks import prompts
+from tasks.problems import Problem
 
 Tasks = Mapping[str, Mapping[str, Any]]  # `tasks` of demo_model.yaml
 
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 def _traces(task: str) -> Any:
-    return importlib.import_module(f"recipes.demo_model.{task}_traces")
+    return importlib.import_module(f"tasks.{task}.traces")
 
 
 def phrases(tasks: Tasks) -> list[str]:

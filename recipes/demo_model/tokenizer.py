@@ -15,7 +15,7 @@ from pathlib import Path
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from recipes.prompts import Prompt
+from tasks.prompts import Prompt
 
 PAD, END = "<|pad|>", "<|end|>"
 ROLES = ["<|system|>", "<|user|>", "<|assistant|>"]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from recipes.rewards import Problem, Reward
-from recipes.tasks.knights_knaves import verify
+from tasks.knights_knaves.verifier import verify
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 FORMAT = 1.0  # or its negative
@@ -18,7 +18,7 @@ def knights_knaves(completions: Sequence[str], problems: Sequence[Problem]) -> l
 
     The format is kept if each of the four tags stands in the assistant's turn exactly once, in order; anything may
     stand between them. The answer is read only then: everybody has to be called a knight or a knave once, and nobody
-    else may be (recipes.tasks.knights_knaves).
+    else may be (tasks.knights_knaves.verifier).
 
     On purpose other than published: the turn is what the prompt begins plus what the model wrote, not what follows the
     first "Assistant:" anywhere, which a model can write itself; an answer of more than 5000 characters is unreadable.

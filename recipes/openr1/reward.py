@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from eval.grading import Item, grade
-from eval.grading.extraction import last_boxed
+from grading import Item, grade
+from grading.extraction import last_boxed
 from recipes.rewards import Problem, Reward
 
 TAGS = re.compile(r"^<think>.*?</think>\s*<answer>.*?</answer>$", re.DOTALL | re.MULTILINE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eval.grading import Item, grade
+from grading import Item, grade
 from recipes.rewards import Problem, Reward
 
 RIGHT, WRONG, NO_BOX = 1.0, -0.5, -1.0

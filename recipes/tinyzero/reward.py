@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from recipes.rewards import Problem, Reward
-from recipes.tasks.countdown import number, verify
+from tasks.countdown.verifier import number, verify
 
 RIGHT, WELL_FORMED, NONE = 1.0, 0.1, 0.0
 OPENING, CLOSING = "<answer>", "</answer>"

@@ -17,7 +17,7 @@ import sys, yaml
 from pathlib import Path
 from contracts.errors import UserError
 from contracts.run_file import parse_run
-from recipes.frameworks import adapter
+from frameworks import adapter
 check = adapter.load(sys.argv[1]).check
 for line in sys.stdin:
     file = Path(line.strip())

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from contracts.errors import UserError
 from contracts.run_file import parse_run, read_yaml
-from recipes.frameworks import launch, openrlhf
-from recipes.frameworks.adapter import Paths
+from frameworks import launch
+from frameworks.adapter import Paths
+from frameworks.openrlhf import adapter as openrlhf
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from contracts import tables
 from envs.build import python
-from eval import partial_samples
+from eval import sample_journal
 
 ROOT = Path(__file__).parents[2]
 PYTHON = python("eval")
@@ -94,7 +94,7 @@ def test_two_checkpoints_and_two_benchmarks_in_one_process(place, tmp_path):
             problems = 42 if name == "arithmetic_words" else 40
             assert keys_of(path) == Counter((f"p{n}", r) for n in range(problems) for r in range(3))
             for row in rows:
-                assert row["seed"] == partial_samples.seed_of(0, name, row["problem_id"], row["repeat"])
+                assert row["seed"] == sample_journal.seed_of(0, name, row["problem_id"], row["repeat"])
                 assert (row["run"], row["step"], row["protocol"]) == ("test/tiny/seed-0", step, "demo")
                 assert row["gold"] == "4"
                 assert row["prompt"].startswith("<|im_start|>system\nPlease reason step by step")
@@ -151,7 +151,7 @@ print(json.dumps([[str(c), c.finish_reason] for c in Replay(sys.argv[1]).generat
 
 
 def made_so_far(work):
-    return partial_samples.Progress((work / "step-0").glob("*")).count()
+    return sample_journal.Progress((work / "step-0").glob("*")).count()
 
 
 def test_killed_three_times_and_restarted_with_another_number_of_processes(place, tmp_path):
@@ -170,7 +170,7 @@ def test_killed_three_times_and_restarted_with_another_number_of_processes(place
         process.wait()
         wait_for_end(workers)
         (folder,) = (work / "step-0").glob("*")
-        kept = partial_samples.read(folder)
+        kept = sample_journal.read(folder)
         assert made.items() <= kept.items(), "what was made is kept"
         assert len(kept) < total, "killed too late to show anything"
         made = kept

@@ -12,8 +12,9 @@ import pytest
 from contracts import tables
 from contracts.run_file import ROOT
 from envs.build import python
-from recipes.tasks import countdown_problems, knights_knaves_problems
-from recipes.tasks.problems import Problem, to_table
+from tasks.countdown import problems as countdown_problems
+from tasks.knights_knaves import problems as knights_knaves_problems
+from tasks.problems import Problem, to_table
 
 PYTHON = python("eval")
 pytestmark = [

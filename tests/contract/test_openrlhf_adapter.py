@@ -24,7 +24,7 @@ pytestmark = [
 # What the release's parser gives each flag that a command line leaves out.
 DEFAULTS = """
 import json
-from recipes.frameworks.openrlhf_command import parse
+from frameworks.openrlhf.command import parse
 args = parse(["--vllm.num_engines", "1", "--actor.model_name_or_path", "m", "--reward.remote_url", "r.py"])
 print(json.dumps([args.vllm.tensor_parallel_size, args.actor.min_lr_ratio, list(args.reward.clip_range),
                   args.algo.kl.target, args.critic.freezing_steps]))
@@ -34,7 +34,7 @@ print(json.dumps([args.vllm.tensor_parallel_size, args.actor.min_lr_ratio, list(
 REWRITTEN = """
 import importlib.util, json
 from pathlib import Path
-from recipes.frameworks.cpu import openrlhf
+from frameworks.cpu import openrlhf
 root = Path(importlib.util.find_spec("openrlhf").submodule_search_locations[0])
 found = {}
 for file in root.rglob("*.py"):

@@ -19,7 +19,7 @@ import yaml
 from contracts import tables
 from contracts.run_file import RECIPES, ROOT, read_yaml
 from envs.build import python
-from recipes.tasks import arithmetic
+from tasks.arithmetic import problems as arithmetic
 
 PYTHON = python("openrlhf")
 STEPS, PROMPTS, SAMPLES = 3, 4, 4
@@ -229,8 +229,8 @@ def test_a_loss_that_is_not_a_number_is_an_error_whatever_the_exit_status(
     printed = next(line for line in (place.work / "train.log").read_text().splitlines() if "Global step 3" in line)
     script = (
         "import sys; from pathlib import Path; from torch.utils.tensorboard import SummaryWriter\n"
-        "from contracts.run_file import parse_run, read_yaml; from recipes.frameworks import openrlhf\n"
-        "from recipes.frameworks.adapter import Paths\n"
+        "from contracts.run_file import parse_run, read_yaml; from frameworks import openrlhf\n"
+        "from frameworks.adapter import Paths\n"
         "file, work, printed = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]\n"
         "assert openrlhf._step_metrics(printed)['critic_loss'] >= 0\n"
         "broken = openrlhf._step_metrics(printed.replace(\"'critic_loss': \", \"'critic_loss': nan, 'was': \"))\n"

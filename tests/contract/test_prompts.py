@@ -14,8 +14,7 @@ import yaml
 from contracts import tables
 from contracts.run_file import ROOT
 from envs.build import python
-from recipes import prompts
-from recipes.tasks import loading, registry
+from tasks import data_registry, loading, prompts
 
 PYTHON = python("eval")
 MIRROR = ROOT.parent / "shared" / "data"
@@ -43,7 +42,7 @@ os.environ.update(vllm_settings.environment("cpu"))
 from eval.vllm_model import CrossZeroVLLM
 from contracts.run_file import load_run
 from recipes import prompts
-from recipes.frameworks import trl, verl
+from frameworks import trl, verl
 model, data = Path(sys.argv[1]), Path(sys.argv[2])
 lm = CrossZeroVLLM(str(model), device="cpu", protocol="demo")
 found = {}
@@ -118,7 +117,7 @@ def test_training_and_evaluation_ask_the_same_text(model: Path, tmp_path: Path) 
 @pytest.mark.skipif(not MIRROR.is_dir(), reason="the published training files are not in ../shared/data")
 @pytest.mark.parametrize(("dataset", "prompt"), PUBLISHED.items())
 def test_prompts_are_the_published_ones(model: Path, dataset: str, prompt: str) -> None:
-    entry = registry.find(dataset)
+    entry = data_registry.find(dataset)
     published = pq.read_table(MIRROR / entry.spec["files"][0]["path"], columns=["prompt"])["prompt"].to_pylist()
     problems, _ = loading.load(entry, MIRROR)
     lines = "\n".join(json.dumps([prompt, problem.question]) for problem in problems)

@@ -71,7 +71,7 @@ def test_checkpoints_that_are_not_gone_on_from(project: Path, ended: list[Path])
         if step != 8:
             (folder / "trainer_state.json").write_text(json.dumps({"log_history": [{"grad_norm": grad_norm}]}))
     script = (
-        "from pathlib import Path; from recipes.frameworks import trl\n"
+        "from pathlib import Path; from frameworks import trl\n"
         f"print(trl._last_whole_checkpoint(Path('other'), {UPDATES}, {STEPS}))"
     )
     words = [tiny_project.python("trl"), "-c", script]

@@ -13,7 +13,7 @@ import yaml
 from contracts.run_file import ROOT, read_yaml
 from envs.build import python
 
-PARTS = ("config", "contracts", "envs", "eval", "recipes")
+PARTS = ("config", "contracts", "envs", "eval", "frameworks", "grading", "recipes", "tasks")
 RUN, WORK, STEPS = "tiny/ppo", "work", 6
 REWARD = '''
 """A reward that any model can raise: the share of printable characters."""
@@ -58,20 +58,20 @@ def make(folder: Path, framework: str = "verl", algorithm: str = "ppo", **change
         "demo": DEMO | changes,
     }
     (recipe / "ppo.yaml").write_text(yaml.safe_dump(content))
-    datasets = read_yaml(folder / "recipes" / "tasks" / "datasets.yaml")
+    datasets = read_yaml(folder / "tasks" / "datasets.yaml")
     datasets["arithmetic"]["rows"] = 32
-    (folder / "recipes" / "tasks" / "datasets.yaml").write_text(yaml.safe_dump(datasets))
+    (folder / "tasks" / "datasets.yaml").write_text(yaml.safe_dump(datasets))
     make_model = ROOT / "tests" / "contract" / "make_tiny_model.py"
     subprocess.run([python(framework), make_model, folder / "model"], check=True, capture_output=True)
-    loading = [python("base"), "-m", "recipes.tasks.loading", "arithmetic", "--output", "problems.parquet"]
+    loading = [python("base"), "-m", "tasks.loading", "arithmetic", "--output", "problems.parquet"]
     subprocess.run(loading, cwd=folder, check=True, capture_output=True)
     return folder
 
 
 def command(folder: Path, verb: str, *words: str | Path, framework: str = "verl") -> list[str | Path]:
-    """`recipes.frameworks` for the run, as the workflow gives it."""
+    """`frameworks` for the run, as the workflow gives it."""
     common = ["--run", RUN, "--scale", "demo", "--seed", "0", "--model", "model", "--work", WORK]
-    return [python(framework), "-m", "recipes.frameworks", verb, *common, *words]
+    return [python(framework), "-m", "frameworks", verb, *common, *words]
 
 
 def train(folder: Path, problems: str = "problems.parquet", framework: str = "verl") -> subprocess.Popen[str]:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.grading import Item, grade
-from eval.grading.workers import POOL
+from grading import Item, grade
+from grading.worker_pool import POOL
 
 ROOT = Path(__file__).parents[2]
 GENERATIONS = ROOT / "../shared/data/generations/qwen2.5-math-1.5b-instruct"
@@ -72,8 +72,8 @@ def test_one_subprocess_per_answer(benchmark, items):
 PEAK = """
 import json, resource, sys
 from pathlib import Path
-from eval.grading import Item, grade
-from eval.grading.workers import POOL
+from grading import Item, grade
+from grading.worker_pool import POOL
 if sys.argv[1] == "real":
     rows = [json.loads(line) for path in sorted(Path(sys.argv[2]).glob("*.jsonl")) for line in path.open()]
     items = [Item("math", row["gt"], row["code"][0]) for row in rows]

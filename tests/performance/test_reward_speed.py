@@ -12,8 +12,9 @@ import pytest
 
 from recipes.logicrl.reward import knights_knaves
 from recipes.rewards import Problem
-from recipes.tasks import countdown_problems, knights_knaves_problems
 from recipes.tinyzero.reward import countdown
+from tasks.countdown import problems as countdown_problems
+from tasks.knights_knaves import problems as knights_knaves_problems
 
 ROWS = 2000
 THINKING = "First I try one of them, then I look whether it fits. " * 20  # about 1100 characters

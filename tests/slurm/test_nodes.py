@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts import guard
+from contracts import subreaper
 from contracts.run_file import ROOT
 from envs.build import folder as environment
 from envs.build import python
@@ -41,14 +41,14 @@ def running() -> Iterator[daemons.Cluster]:
 
 def submit(cluster: daemons.Cluster, script: Path, *options: str, nodes: int = 2) -> str:
     """Queue a job as the workflow does it, with a step on the first node that starts the launcher; returns its id."""
-    launch = f"{python('verl')} -m recipes.frameworks.ray_cluster --nodes {nodes} --gpus 2 --cpus 2"
+    launch = f"{python('verl')} -m frameworks.ray_cluster --nodes {nodes} --gpus 2 --cpus 2"
     launch += f" --scratch {script.parent}/ray"
     return queue(cluster, script, f"{launch} {python('verl')} {script}", *options)
 
 
 def queue(cluster: daemons.Cluster, script: Path, command: str, *options: str) -> str:
-    """Queue a job of two nodes for a command, under the guard, as `recipes.frameworks` starts it."""
-    wrapped = f"MARK=handed-on srun -n1 -N1 {python('verl')} {guard.__file__} {command}"
+    """Queue a job of two nodes for a command, under the guard, as `frameworks` starts it."""
+    wrapped = f"MARK=handed-on srun -n1 -N1 {python('verl')} {subreaper.__file__} {command}"
     words = ["sbatch", "--parsable", "--nodes=2", "--gres=gpu:2", f"--output={script}.out", f"--chdir={ROOT}", *options]
     return cluster.run(*words, "--wrap", wrapped).strip()
 
@@ -108,7 +108,7 @@ def test_a_job_of_too_few_nodes_and_no_job_at_all(running: daemons.Cluster, shor
     assert ended(running, job) == "FAILED"
     output = (short / "never.py.out").read_text()
     assert "a run on 3 nodes is in a Slurm job on 2 (n1, n2)" in output and "RAN" not in output
-    words = [str(python("verl")), "-m", "recipes.frameworks.ray_cluster", "--nodes", "2", "--gpus", "1", "true"]
+    words = [str(python("verl")), "-m", "frameworks.ray_cluster", "--nodes", "2", "--gpus", "1", "true"]
     alone = subprocess.run(words, cwd=ROOT, env=running.environment, capture_output=True, text=True, check=False)
     assert alone.returncode == 1 and "needs a Slurm job" in alone.stderr and "Traceback" not in alone.stderr
 
@@ -127,7 +127,7 @@ time.sleep(0 if what == "ends" else 600)
 @pytest.mark.parametrize(("what", "state"), [("ends", "COMPLETED"), ("fails", "FAILED"), ("is cancelled", "CANCELLED")])
 def test_a_command_on_each_node(running: daemons.Cluster, short: Path, what: str, state: str) -> None:
     (script := short / "each.py").write_text(EACH)
-    each = f"{python('verl')} -m recipes.frameworks.nodes each 2 {python('verl')} {script}"
+    each = f"{python('verl')} -m frameworks.nodes each 2 {python('verl')} {script}"
     job = queue(running, script, f"{each} '{what}' {{rank}} {{head}} {{port}}")
     running.wait_for("both", lambda: len(list(short.glob("rank-*"))) == 2)
     if what == "is cancelled":

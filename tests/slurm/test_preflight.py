@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from cluster import preflight
-from cluster.request import Need
+from cluster.resources import Need
 from contracts.run_file import ROOT
 from tests.slurm import daemons
 

@@ -19,7 +19,7 @@ SNAKEFILE = """
 import sys
 sys.path.insert(0, {root!r})
 from cluster import retries
-from cluster.request import KEYS, Need, resources_of
+from cluster.resources import KEYS, Need, resources_of
 import snakemake_executor_plugin_slurm
 CLUSTER = dict.fromkeys(
     "account partition gpu_partition qos gpu_type gpu_constraint max_hours gpu_max_hours max_cpus max_memory_gb extra"

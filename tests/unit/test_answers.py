@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recipes.tasks.answers import after_hash_marks, as_written, boxed_integer, integer, last_boxed
+from tasks.gold_answers import after_hash_marks, as_written, boxed_integer, integer, last_boxed
 
 balanced = st.recursive(
     st.text(alphabet=r"abz19 +-^_.,$|&", max_size=6) | st.sampled_from([r"\{", r"\}", r"\\", r"\frac", r"\left\{"]),

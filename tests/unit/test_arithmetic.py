@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.errors import UserError
-from recipes.tasks import arithmetic
+from tasks.arithmetic import problems as arithmetic
 
 expressions = st.integers(1, 4).flatmap(
     lambda n: st.builds(

@@ -3,9 +3,9 @@ import pytest
 
 from contracts import tables
 from contracts.errors import UserError
-from eval import benchmark, processes, protocols
+from eval import benchmark, protocols, vllm_supervisor
 from eval.completion import Completion
-from recipes import prompts
+from tasks import prompts
 
 
 def table(*questions, ids=None):
@@ -104,7 +104,7 @@ def test_completions_are_strings_that_know_how_they_ended():
 
 def test_gpus_are_shared_out(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6,7")
-    assert processes.devices(2, 2) == ["4,5", "6,7"]
-    assert processes.devices(1, 1) == ["4"]
+    assert vllm_supervisor.devices(2, 2) == ["4,5", "6,7"]
+    assert vllm_supervisor.devices(1, 1) == ["4"]
     with pytest.raises(UserError, match="8 GPUs"):
-        processes.devices(4, 2)
+        vllm_supervisor.devices(4, 2)

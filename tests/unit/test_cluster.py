@@ -17,8 +17,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster import capacity, facts, memory
-from cluster.request import ATTEMPTS, Need, resources_of
+from cluster import capacity, memory, slurm
+from cluster.resources import ATTEMPTS, Need, resources_of
 from contracts import tables
 from contracts.errors import UserError
 from contracts.run_file import ROOT, Run, load_run, run_names
@@ -67,13 +67,13 @@ def test_gpus_that_do_not_divide() -> None:
     [("30", 30), ("90:30", 90), ("2:00:00", 120), ("3-00:00:00", 4320), ("1-12", 2160), ("UNLIMITED", None)],
 )
 def test_time_limits(limit: str, minutes: int | None) -> None:
-    assert facts.minutes(limit) == minutes
+    assert slurm.minutes(limit) == minutes
 
 
 @given(st.integers(0, 30), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59))
 def test_every_form_of_a_time_limit_means_the_same(days: int, hours: int, minutes: int, seconds: int) -> None:
-    assert facts.minutes(f"{days}-{hours:02}:{minutes:02}:{seconds:02}") == (days * 24 + hours) * 60 + minutes
-    assert facts.minutes(f"{hours}:{minutes:02}:{seconds:02}") == hours * 60 + minutes
+    assert slurm.minutes(f"{days}-{hours:02}:{minutes:02}:{seconds:02}") == (days * 24 + hours) * 60 + minutes
+    assert slurm.minutes(f"{hours}:{minutes:02}:{seconds:02}") == hours * 60 + minutes
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_every_form_of_a_time_limit_means_the_same(days: int, hours: int, minute
     ],
 )
 def test_gpus_of_a_node(text: str, gpus: dict[str, int]) -> None:
-    assert facts.read_gres(text) == gpus
+    assert slurm.read_gres(text) == gpus
 
 
 def full_runs() -> list[Run]:

@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recipes import collapse
-from recipes.collapse import WINDOW, signs
+from frameworks import collapse
+from frameworks.collapse import WINDOW, signs
 
 STEPS = 120
 

@@ -13,16 +13,23 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.grading import Item, grade
-from recipes import prompts, rewards
-from recipes.demo_model import arithmetic_traces, countdown_traces, knights_knaves_traces, mixture
+from grading import Item, grade
+from recipes import rewards
+from recipes.demo_model import mixture
 from recipes.demo_model.training import Example, in_batches_of_similar_length
 from recipes.logicrl.reward import knights_knaves
 from recipes.openr1.reward import TAGS
-from recipes.tasks import arithmetic, countdown_problems, knights_knaves_problems, knights_knaves_puzzles
-from recipes.tasks.countdown import evaluate
-from recipes.tasks.problems import Problem
 from recipes.tinyzero.reward import countdown
+from tasks import prompts
+from tasks.arithmetic import problems as arithmetic
+from tasks.arithmetic import traces as arithmetic_traces
+from tasks.countdown import problems as countdown_problems
+from tasks.countdown import traces as countdown_traces
+from tasks.countdown.verifier import evaluate
+from tasks.knights_knaves import problems as knights_knaves_problems
+from tasks.knights_knaves import puzzles as knights_knaves_puzzles
+from tasks.knights_knaves import traces as knights_knaves_traces
+from tasks.problems import Problem
 
 SETTINGS = yaml.safe_load(Path(mixture.__file__).with_name("demo_model.yaml").read_text(encoding="utf-8"))
 PROBLEMS = arithmetic_traces.problems(60, 0)

@@ -10,9 +10,11 @@ import pytest
 
 from contracts import tables
 from contracts.errors import UserError
-from eval.grading import Grade, labels, qwen_rules
-from eval.grading.compare import class_table, compare, markdown, read_rows
-from eval.grading.disagreements import CLASSES, Reference, classify, read_reference
+from eval import human_labels
+from eval.grader_agreement import class_table, compare, markdown, read_rows
+from grading import Grade
+from grading.disagreements import CLASSES, Reference, classify, read_reference
+from tasks.math import qwen_rules
 
 ROOT = Path(__file__).parents[2]
 MIRROR = ROOT / "../shared/data"
@@ -173,17 +175,17 @@ def test_agreement_with_labels(tmp_path):
         "large": {"is_correct": True, "solution": "steps\nA: 999"},
     }
     path.write_text(json.dumps(row) + "\n")
-    found = labels.agreement(path)
+    found = human_labels.agreement(path)
     assert [(model, label, result.verdict) for model, _, label, _, result in found] == [
         ("small", True, "correct"),
         ("large", True, "wrong"),
     ]
-    page = labels.markdown(found)
+    page = human_labels.markdown(found)
     assert "| small | 1 | 1 | 1 | 100.00 % |" in page and "| large | 1 | 1 | 0 | 0.00 % |" in page
     assert "labelled right, ours wrong: 1" in page
     path.write_text('{"question": "?"}\n')
     with pytest.raises(UserError, match="should hold solutions"):
-        labels.agreement(path)
+        human_labels.agreement(path)
 
 
 @pytest.mark.slow
@@ -196,11 +198,11 @@ def test_real_generations_and_their_reviewed_disagreements(tmp_path):
     names = ("gsm8k", "math500", "minerva_math", "olympiadbench", "aime24", "amc23")
     for name in names:
         problems = tmp_path / "data" / f"{name}.parquet"
-        run("recipes.tasks.loading", name, "--output", problems, "--mirror", MIRROR)
+        run("tasks.loading", name, "--output", problems, "--mirror", MIRROR)
         run("eval.importers", "--format", "qwen-math", "--input", source / f"{name}.jsonl", "--benchmark", name,
             "--run", "qwen", "--problems", problems, "--output", tmp_path / f"{name}.parquet")  # fmt: skip
     reference = next((ROOT / "results/reference/graders").glob("*.yaml"))
-    done = run("eval.grading.compare", "--samples", *(tmp_path / f"{name}.parquet" for name in names), "--data",
+    done = run("eval.grader_agreement", "--samples", *(tmp_path / f"{name}.parquet" for name in names), "--data",
                tmp_path / "data", "--reference", reference, "--output", tmp_path / "report.md")  # fmt: skip
     page = (tmp_path / "report.md").read_text()
     assert "not reviewed" not in page, "somebody has to look at a new disagreement: " + done.stdout
@@ -218,6 +220,6 @@ def test_real_generations_and_their_reviewed_disagreements(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(not MIRROR.is_dir(), reason="needs the data mirror at ../shared/data")
 def test_every_human_label_of_four_models_is_met():
-    found = labels.agreement(MIRROR / "generations/gsm8k_four_models.jsonl")
+    found = human_labels.agreement(MIRROR / "generations/gsm8k_four_models.jsonl")
     assert len(found) == 5276
     assert all((result.verdict == "correct") == label for _, _, label, _, result in found)

@@ -8,8 +8,8 @@ import pytest
 
 from contracts import tables
 from contracts.errors import UserError
-from eval.grading import Item, grade, workers
-from eval.grading.workers import POOL, Pair
+from grading import Item, grade, worker_pool
+from grading.worker_pool import POOL, Pair
 
 
 def verdict(gold, completion, **more):
@@ -110,18 +110,18 @@ def test_a_worker_that_is_killed_from_outside_is_replaced():
 
 
 def test_many_hanging_pairs_get_a_short_deadline(monkeypatch, capsys):
-    monkeypatch.setattr(workers, "PATIENCE_S", 2.0)
-    monkeypatch.setattr(workers, "SECONDS_BETWEEN_LINES", 1.0)
+    monkeypatch.setattr(worker_pool, "PATIENCE_S", 2.0)
+    monkeypatch.setattr(worker_pool, "SECONDS_BETWEEN_LINES", 1.0)
     given = []
-    real = workers.Worker.judge
+    real = worker_pool.Worker.judge
     monkeypatch.setattr(
-        workers.Worker,
+        worker_pool.Worker,
         "judge",
         lambda self, name, pairs, deadline: given.append(deadline) or real(self, name, pairs, deadline),
     )
     pairs = [Pair("9", f"9^{{9^{{9^{{{n}}}}}}}", None) for n in range(20, 60)]
     assert POOL.judge("math-verify", pairs, deadline_s=1.0, workers=2) == ["ungradable"] * 40
-    assert given[0] == 1.0 and given[-1] == workers.SHORT_DEADLINE_S
+    assert given[0] == 1.0 and given[-1] == worker_pool.SHORT_DEADLINE_S
     said = capsys.readouterr().err
     assert "from here each has 0.5 s" in said
     assert "/40 pairs judged, " in said

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from recipes.tasks.sources import unreachable
+from tasks.sources import unreachable
 from tests.unit.small_hub import COMMIT, serve
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +25,7 @@ LOAD = """
 import sys, json
 from pathlib import Path
 from contracts.errors import run_command
-from recipes.tasks import loading, registry
+from tasks import loading, registry
 def main():
     problems, facts = loading.load(registry.find("mine", benchmarks=Path(sys.argv[1])), None)
     print(loading.report(facts, None))

@@ -13,10 +13,10 @@ import pytest
 
 from contracts.errors import UserError
 from contracts.run_file import ROOT
-from recipes.frameworks import launch
-from recipes.frameworks.__main__ import check_log, start_anew_if_changed
-from recipes.frameworks.adapter import Command
-from recipes.frameworks.trl import _step_metrics
+from frameworks import launch
+from frameworks.__main__ import check_log, start_anew_if_changed
+from frameworks.adapter import Command
+from frameworks.trl.adapter import _step_metrics
 
 pytestmark = pytest.mark.slow
 
@@ -102,8 +102,8 @@ def test_a_servers_life_ends_with_the_trainer(tmp_path: Path) -> None:
 
 def test_sigterm_reaches_the_trainer_and_its_children(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from recipes.frameworks import launch;"
-        "from recipes.frameworks.adapter import Command;"
+        "import sys; from pathlib import Path; from frameworks import launch;"
+        "from frameworks.adapter import Command;"
         "inner = 'import os, time; print(os.getpid(), flush=True); time.sleep(600)';"
         f"launch.run(Command([sys.executable, '-c', inner]), log=Path({str(tmp_path / 'l')!r}), steps=1, name='r')"
     )
@@ -183,8 +183,8 @@ def test_what_a_trainer_has_detached_ends_with_it(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux")
 def test_what_a_trainer_has_detached_ends_when_the_launcher_is_killed(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from recipes.frameworks import launch;"
-        "from recipes.frameworks.adapter import Command;"
+        "import sys; from pathlib import Path; from frameworks import launch;"
+        "from frameworks.adapter import Command;"
         f"inner = {DETACHED + 'time.sleep(600)'!r};"
         f"launch.run(Command([sys.executable, '-c', inner]), log=Path({str(tmp_path / 'l')!r}), steps=1, name='r')"
     )
@@ -210,7 +210,7 @@ def test_a_trainer_that_makes_no_more_steps_is_ended_though_it_prints(
 
 
 def test_a_line_that_tells_of_a_failure_ends_the_trainer(tmp_path: Path) -> None:
-    from recipes.frameworks.verl import _step_metrics as of_verl
+    from frameworks.verl.adapter import _step_metrics as of_verl
 
     script = "import time; print('a reward function failed: ValueError: no', flush=True); time.sleep(600)"
     with pytest.raises(UserError, match="training r was ended: a reward function failed: ValueError: no"):

@@ -19,10 +19,10 @@ import yaml
 
 from contracts import tables
 from contracts.errors import UserError
-from recipes.tasks import registry
-from recipes.tasks.loading import load, report
-from recipes.tasks.problems import Problem, content_digest, rows_digest
-from recipes.tasks.registry import Entry, find
+from tasks import data_registry
+from tasks.data_registry import Entry, find
+from tasks.loading import load, report
+from tasks.problems import Problem, content_digest, rows_digest
 from tests.unit.small_hub import COMMIT, serve
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,7 +131,7 @@ def test_a_truncated_file_of_the_mirror(tmp_path: Path) -> None:
     content = (MIRROR / "benchmarks" / "gsm8k.jsonl").read_bytes()
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "gsm8k.jsonl").write_bytes(content[:-1000])
-    command = [sys.executable, "-m", "recipes.tasks.loading", "gsm8k", "--mirror", tmp_path]
+    command = [sys.executable, "-m", "tasks.loading", "gsm8k", "--mirror", tmp_path]
     command += ["--output", tmp_path / "o.parquet"]
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert result.returncode == 1 and "Traceback" not in result.stderr
@@ -299,8 +299,8 @@ def test_a_broken_yaml_file_is_named(tmp_path: Path) -> None:
 
 def test_every_entry_is_well_formed_and_every_commit_full() -> None:
     names = [
-        *yaml.safe_load(registry.DATASETS.read_text()),
-        *(path.stem for path in registry.BENCHMARKS.glob("*.yaml")),
+        *yaml.safe_load(data_registry.DATASETS.read_text()),
+        *(path.stem for path in data_registry.BENCHMARKS.glob("*.yaml")),
     ]
     hubs = [find(name).spec["hub"] for name in names if "source" in name or "hub" in find(name).spec]
     assert len(hubs) == 11
@@ -311,7 +311,7 @@ def test_every_entry_is_well_formed_and_every_commit_full() -> None:
 @pytest.mark.slow
 def test_the_file_written_keeps_the_contract(tmp_path: Path) -> None:
     output = tmp_path / "deep" / "aime25.parquet"
-    command = [sys.executable, "-m", "recipes.tasks.loading", "aime25", "--mirror", MIRROR, "--output", output]
+    command = [sys.executable, "-m", "tasks.loading", "aime25", "--mirror", MIRROR, "--output", output]
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert result.returncode == 0, result.stderr
     table = tables.read(output, tables.PROBLEM)

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage, load_run
+from frameworks.openrlhf import adapter as openrlhf
+from frameworks.openrlhf import reward_hook as openrlhf_reward
+from frameworks.openrlhf.command import layout, passes
 from recipes import rewards
-from recipes.frameworks import openrlhf, openrlhf_reward
-from recipes.frameworks.openrlhf_command import layout, passes
 
 RUN = load_run("simplerl/qwen2.5-math-7b", "full")
 

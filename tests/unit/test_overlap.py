@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import tables
-from recipes.tasks.overlap import compare, exact_form, questions, to_markdown
-from recipes.tasks.problems import Problem, to_table
+from tasks.overlap import compare, exact_form, questions, to_markdown
+from tasks.problems import Problem, to_table
 
 FOX = "the quick brown fox jumps over the lazy dog while seven small cats look on and laugh"
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,7 +113,7 @@ def test_as_a_plain_implementation(train: list, benchmark: list, n: int, common:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "recipes.tasks.overlap", *arguments]
+    command = [sys.executable, "-m", "tasks.overlap", *arguments]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from contracts.errors import UserError
 from eval import protocols
-from recipes import prompts
+from tasks import prompts
 
 NAMES = list(yaml.safe_load(protocols.PROTOCOLS.read_text()))
 
@@ -70,7 +70,7 @@ def test_any_override_is_taken_or_refused_with_a_sentence(overrides):
 
 
 def test_fallbacks_are_those_of_the_grader():
-    extraction = pytest.importorskip("eval.grading.extraction")
+    extraction = pytest.importorskip("grading.extraction")
     assert set(protocols.FALLBACKS) == set(extraction.FALLBACKS)
 
 

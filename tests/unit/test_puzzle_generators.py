@@ -14,9 +14,13 @@ from hypothesis import strategies as st
 
 from contracts.errors import UserError
 from contracts.run_file import ROOT
-from recipes.tasks import countdown, countdown_problems, knights_knaves, knights_knaves_problems, loading, registry
-from recipes.tasks import knights_knaves_puzzles as puzzles
-from recipes.tasks.knights_knaves_puzzles import Claim, Statement
+from tasks import data_registry, loading
+from tasks.countdown import problems as countdown_problems
+from tasks.countdown import verifier as countdown
+from tasks.knights_knaves import problems as knights_knaves_problems
+from tasks.knights_knaves import puzzles
+from tasks.knights_knaves import verifier as knights_knaves
+from tasks.knights_knaves.puzzles import Claim, Statement
 
 MIRROR = ROOT.parent / "shared" / "data"
 needs_mirror = pytest.mark.skipif(not MIRROR.is_dir(), reason="the published files are not in ../shared/data")
@@ -235,6 +239,8 @@ def test_every_published_puzzle_is_read_and_solved(people):
     ],
 )
 def test_the_demo_scale_trains_on_nothing_that_it_is_scored_on(train, test):
-    questions = [{problem.question for problem in loading.load(registry.find(name), None)[0]} for name in (train, test)]
+    questions = [
+        {problem.question for problem in loading.load(data_registry.find(name), None)[0]} for name in (train, test)
+    ]
     assert questions[0] and questions[1]
     assert not questions[0] & questions[1]

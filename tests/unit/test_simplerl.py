@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import RECIPES, ROOT, load_run
-from recipes import prompts
-from recipes.frameworks.openrlhf_command import arguments, render
+from frameworks.openrlhf.command import arguments, render
 from recipes.rewards import Problem
 from recipes.simplerl.reward import boxed_answer
+from tasks import prompts
 
 TABLE = RECIPES / "simplerl" / "published_script.md"
 DATA = ROOT.parent / "shared" / "data"

@@ -12,12 +12,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from contracts.run_file import ROOT
-from recipes import prompts
 from recipes.logicrl.reward import knights_knaves
 from recipes.rewards import Problem, rates
-from recipes.tasks import countdown, countdown_problems, knights_knaves_problems, loading, registry
-from recipes.tasks import problems as problem_rows
 from recipes.tinyzero.reward import countdown as countdown_reward
+from tasks import data_registry, loading, prompts
+from tasks import problems as problem_rows
+from tasks.countdown import problems as countdown_problems
+from tasks.countdown import verifier as countdown
+from tasks.knights_knaves import problems as knights_knaves_problems
 
 CASES = Path(__file__).parent / "cases"
 MIRROR = ROOT.parent / "shared" / "data"
@@ -38,7 +40,7 @@ def published(*datasets: str) -> list[problem_rows.Problem]:
     """Every 20th problem of the published files, if they are there."""
     found = []
     for dataset in datasets if MIRROR.is_dir() else ():
-        found += loading.load(registry.find(dataset), MIRROR)[0][::20]
+        found += loading.load(data_registry.find(dataset), MIRROR)[0][::20]
     return found
 
 

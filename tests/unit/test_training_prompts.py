@@ -7,9 +7,9 @@ import pytest
 from contracts import tables
 from contracts.errors import UserError
 from contracts.run_file import load_run
-from recipes.frameworks import training_prompts
-from recipes.frameworks.adapter import Paths
-from recipes.tasks.problems import Problem, to_table
+from frameworks import training_prompts
+from frameworks.adapter import Paths
+from tasks.problems import Problem, to_table
 
 RUN = load_run("tinyzero/grpo-3b", "full")  # 8 prompts a step, a prompt without chat template, 256 tokens at most
 

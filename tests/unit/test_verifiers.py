@@ -8,9 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts import tables
-from eval.grading import Item, grade
-from eval.grading.extraction import FALLBACKS, extract
-from recipes.tasks import closed_forms, countdown, knights_knaves, math_answers
+from grading import Item, grade
+from grading.extraction import FALLBACKS, extract
+from tasks.countdown import verifier as countdown
+from tasks.knights_knaves import verifier as knights_knaves
+from tasks.math import closed_forms
+from tasks.math import verifier as math_answers
 
 
 @pytest.mark.parametrize(

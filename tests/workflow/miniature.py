@@ -23,9 +23,12 @@ PARTS = (
     "contracts",
     "envs",
     "eval",
+    "frameworks",
+    "grading",
     "profiles",
     "recipes",
     "results/reference",
+    "tasks",
     "workflows",
 )
 
@@ -65,7 +68,7 @@ def copy(folder: Path) -> Path:
         demo__rollout__max_response_tokens=40,
         demo__evaluation__override={"prompt": "boxed", "max_tokens": 40, "repeats": 2},
     )
-    datasets = folder / "recipes" / "tasks" / "datasets.yaml"
+    datasets = folder / "tasks" / "datasets.yaml"
     datasets.write_text(datasets.read_text(encoding="utf-8").replace("rows: 4000", "rows: 200"), encoding="utf-8")
     for file in (folder / "eval" / "benchmarks").glob("arithmetic_*.yaml"):
         file.write_text(file.read_text(encoding="utf-8").replace("rows: 150", "rows: 12"), encoding="utf-8")

@@ -83,7 +83,7 @@ def test_no_network(project: Path) -> None:
     target = "results/demo/data/train/numinamath_tir.parquet"
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(project / "no-cache")}
     done = subprocess.run(
-        [python("base"), "-m", "recipes.tasks.loading", "numinamath_tir", "--output", target],
+        [python("base"), "-m", "tasks.loading", "numinamath_tir", "--output", target],
         cwd=project, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode != 0
@@ -96,7 +96,7 @@ def test_a_checkpoint_without_weights(project: Path, tmp_path: Path) -> None:
     words = ["--run", miniature.RUN, "--scale", "demo", "--seed", "0", "--problems", problems, "--model", tmp_path]
     words += ["--work", tmp_path / "work", "--output", tmp_path / "log.parquet", "--rollouts", tmp_path / "r.parquet"]
     done = subprocess.run(
-        [python("base"), "-m", "recipes.frameworks", "train", *words],
+        [python("base"), "-m", "frameworks", "train", *words],
         cwd=project, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode != 0

@@ -8,9 +8,9 @@ import pytest
 from report_runs import graded_row, make_run
 from synthetic_results import write_run
 
-from analysis import across_runs, reference
-from analysis.accuracy import run_rows
-from analysis.across_runs import About
+from analysis.report import published, run_comparison
+from analysis.report.accuracy import run_rows
+from analysis.report.run_comparison import About
 from analysis.results import Run, load_run
 
 
@@ -30,7 +30,7 @@ def test_best_chosen_on_other_items_does_not_flatter_luck() -> None:
     chosen, flattered = [], []
     for seed in range(12):
         run = coin_flips(12, 40, seed)
-        apart = across_runs.best_apart(run)
+        apart = run_comparison.best_apart(run)
         assert apart is not None and apart.low <= apart.value <= apart.high
         chosen.append(apart.value)
         flattered.append(max(cell["avg_at_k"] for _, cell in run.scores.iterrows()))
@@ -39,19 +39,19 @@ def test_best_chosen_on_other_items_does_not_flatter_luck() -> None:
 
 
 def test_best_apart_needs_problems_in_both_halves() -> None:
-    assert across_runs.best_apart(make_run([graded_row(0, "p", 0, "correct")])) is None
+    assert run_comparison.best_apart(make_run([graded_row(0, "p", 0, "correct")])) is None
 
 
 def test_pairs_are_compared_only_on_the_same_problems_and_protocol() -> None:
     rows = [graded_row(0, f"p{i}", 0, "correct" if i < 15 else "wrong") for i in range(20)]
     better = [graded_row(0, f"p{i}", 0, "correct") for i in range(20)]
     first = make_run(rows)
-    table = across_runs.pairs_table([first, replace(make_run(better), name="other")])
+    table = run_comparison.pairs_table([first, replace(make_run(better), name="other")])
     assert table is not None and table.shown["verdict"].tolist() == ["the second is better"]
     assert table.data["value"].tolist() == [0.25]
-    assert across_runs.pairs_table([first, make_run([row | {"protocol": "q"} for row in better])]) is None
+    assert run_comparison.pairs_table([first, make_run([row | {"protocol": "q"} for row in better])]) is None
     assert (
-        across_runs.pairs_table([first, make_run([row | {"problem_id": f"x{row['repeat']}"} for row in rows[:1]])])
+        run_comparison.pairs_table([first, make_run([row | {"problem_id": f"x{row['repeat']}"} for row in rows[:1]])])
         is None
     )
 
@@ -60,25 +60,25 @@ def test_ours_beside_the_published_figures_with_tolerance(tmp_path: Path) -> Non
     name = "openr1/qwen2.5-math-7b/seed-0"
     write_run(tmp_path, name, 0.6, benchmarks=("aime24", "words"), steps=(0, 100), problems=30, repeats=1)
     run = load_run(tmp_path, name)
-    facts = {name: across_runs.about(run, "full")}
+    facts = {name: run_comparison.about(run, "full")}
     assert (facts[name].framework, facts[name].reference) == ("trl", "3.2.2(1)")
-    table = across_runs.beside_published([run], facts)
+    table = run_comparison.beside_published([run], facts)
     assert table is not None and table.data["benchmark"].tolist() == ["aime24"] * 2
     assert table.data["published"].tolist() == [0.133, 0.267]
-    ours, published = run.score(100, "aime24"), reference.estimate(0.267, 30)
-    low = ours["avg_at_k"] - 0.267 - np.hypot(ours["avg_at_k"] - ours["ci_low"], published.high - 0.267)
+    ours, theirs = run.score(100, "aime24"), published.estimate(0.267, 30)
+    low = ours["avg_at_k"] - 0.267 - np.hypot(ours["avg_at_k"] - ours["ci_low"], theirs.high - 0.267)
     assert table.data.loc[1, "low"] == pytest.approx(low)
     assert table.data["within"].tolist() == [
         bool(low <= 0 <= high) for low, high in zip(table.data["low"], table.data["high"], strict=True)
     ]
-    assert across_runs.beside_published([run], {name: About()}) is None
-    shown = across_runs.runs_table([run], {name: run_rows(run)}, facts).shown.iloc[0]
+    assert run_comparison.beside_published([run], {name: About()}) is None
+    shown = run_comparison.runs_table([run], {name: run_rows(run)}, facts).shown.iloc[0]
     assert shown["framework"] == "trl, grpo" and shown["best, chosen on these items (%)"].endswith("†")
 
 
 def test_imported_generations_have_no_base_model() -> None:
     run = replace(make_run([graded_row(0, f"p{i}", 0, "wrong") for i in range(8)], []), name="imported/mine")
-    table = across_runs.runs_table([run], {run.name: run_rows(run)}, {run.name: About()})
+    table = run_comparison.runs_table([run], {run.name: run_rows(run)}, {run.name: About()})
     shown = table.shown.iloc[0]
     assert shown["base model (%)"] == "–" and shown["final (%)"].endswith("(as imported)")
     assert "base" not in table.data and table.data["final"].tolist() == [0.0]

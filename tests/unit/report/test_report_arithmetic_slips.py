@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.arithmetic_slips import slips
+from analysis.report.arithmetic_errors import slips
 
 
 def found(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from report_runs import graded_row, make_run
 
-from analysis import bad_cases
+from analysis.report import bad_cases
 
 TEXTS = {
     "a": ("wrong", "3 + 4 = 8, so \\boxed{8}"),

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from report_runs import graded_row, make_run
 
-from analysis import browser, patterns
+from analysis import patterns
+from analysis.report import sample_browser
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
@@ -45,11 +46,11 @@ def rows() -> list[dict[str, object]]:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("browser")
-    browser.PART, usual = 2000, browser.PART  # several parts
+    sample_browser.PART, usual = 2000, sample_browser.PART  # several parts
     try:
-        assert browser.write([make_run(rows())], patterns.load_lists(), "A <title>", folder) == 240
+        assert sample_browser.write([make_run(rows())], patterns.load_lists(), "A <title>", folder) == 240
     finally:
-        browser.PART = usual
+        sample_browser.PART = usual
     assert len(list(folder.glob("chunk-*.js"))) > 3
     return folder / "index.html"
 
@@ -117,7 +118,7 @@ def test_texts_that_made_room_for_others_are_read_again(page: Path, tmp_path: Pa
 def test_long_unbroken_texts_leave_room_for_the_right_answer(tmp_path: Path) -> None:
     long = "1234567890" * 10
     run = make_run([graded_row(0, "a-problem-of-many-words-0123456789", 0, "wrong", answer=long, gold=long)])
-    browser.write([run], patterns.load_lists(), "t", tmp_path)
+    sample_browser.write([run], patterns.load_lists(), "t", tmp_path)
     page, ready = tmp_path / "index.html", 'document.body.dataset.ready = "yes";'
     measure = "const { scrollWidth, clientWidth } = document.querySelector('.scroll');"
     measure += "document.body.dataset.cut = scrollWidth - clientWidth;"
@@ -142,6 +143,6 @@ def test_hostile_text_is_shown_and_does_nothing(page: Path, tmp_path: Path) -> N
 
 def test_whole_problems_are_left_out_where_there_are_too_many(tmp_path: Path) -> None:
     run = make_run(rows())
-    assert browser.write([run], patterns.load_lists(), "t", tmp_path, most=100) == 96  # 16 problems of six
+    assert sample_browser.write([run], patterns.load_lists(), "t", tmp_path, most=100) == 96  # 16 problems of six
     text = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "96 of 240 completions are here" in text

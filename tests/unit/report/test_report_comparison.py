@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from report_runs import graded_row, log_row, make_run
 
-from analysis import comparison
-from analysis.accuracy import run_rows
-from analysis.across_runs import About
-from analysis.comparison import Interval, mean_of
-from analysis.findings import findings
-from analysis.headline import headline, summary
+from analysis.report import checkpoint_comparison
+from analysis.report.accuracy import run_rows
+from analysis.report.checkpoint_comparison import Interval, mean_of
+from analysis.report.diagnostics import findings
+from analysis.report.run_comparison import About
+from analysis.report.summary import headline, summary
 from analysis.results import Run
 
 # Four problems, two repeats. Accuracy per problem: base 0, 0, 1/2, 1/2; after 1, 1/2, 1, 1/2.
@@ -29,7 +29,7 @@ def rows(step: int, outcome: dict[str, str], **more: object) -> list[dict[str, o
 
 def test_paired_difference_by_hand() -> None:
     run = make_run(rows(0, BASE) + rows(10, AFTER))
-    gap = comparison.difference(run, 10, "sums")
+    gap = checkpoint_comparison.difference(run, 10, "sums")
     # differences 1, 1/2, 1/2, 0: mean 1/2, variance 1/6, standard error 1/sqrt(24) = 0.2041, t(3, .975) = 3.1824
     assert gap.value == pytest.approx(0.5)
     assert gap.low == pytest.approx(0.5 - 3.182446 * 0.204124, abs=1e-5)
@@ -40,13 +40,17 @@ def test_paired_difference_by_hand() -> None:
 def test_order_of_rows_does_not_matter() -> None:
     forwards = make_run(rows(0, BASE) + rows(10, AFTER))
     backwards = make_run(rows(0, BASE) + rows(10, AFTER)[::-1])
-    assert comparison.difference(forwards, 10, "sums") == comparison.difference(backwards, 10, "sums")
+    assert checkpoint_comparison.difference(forwards, 10, "sums") == checkpoint_comparison.difference(
+        backwards, 10, "sums"
+    )
 
 
 def test_the_difference_is_that_of_the_scores_even_with_ungradable_completions() -> None:
     run = make_run(rows(0, BASE | {"b": "uw"}) + rows(10, AFTER | {"d": "uc"}))
-    scores = comparison.accuracy(run, 10, "sums").value - comparison.accuracy(run, 0, "sums").value
-    assert comparison.difference(run, 10, "sums").value == pytest.approx(scores)
+    scores = (
+        checkpoint_comparison.accuracy(run, 10, "sums").value - checkpoint_comparison.accuracy(run, 0, "sums").value
+    )
+    assert checkpoint_comparison.difference(run, 10, "sums").value == pytest.approx(scores)
 
 
 def test_average_adds_intervals_in_quadrature_on_each_side() -> None:

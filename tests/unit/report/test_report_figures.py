@@ -10,25 +10,26 @@ import pytest
 from matplotlib.colors import to_rgb
 from report_runs import graded_row, log_row, make_run
 
-from analysis import figures_heldout, figures_lengths, figures_training, patterns, style
+from analysis import patterns
+from analysis.report import figure_style, figures_heldout, figures_lengths, figures_training
 
 GRADED = [graded_row(step, f"p{i}", 0, "correct") for step in (0, 10) for i in range(3)]
 
 
 def test_running_mean_by_hand() -> None:
     values = pd.Series([1.0, 2.0, 6.0, None, 4.0])
-    assert style.running_mean(values, 3).round(6).tolist()[:3] == [1.5, 3.0, 4.0]
-    assert style.running_mean(values, 3)[3] == 5.0
+    assert figure_style.running_mean(values, 3).round(6).tolist()[:3] == [1.5, 3.0, 4.0]
+    assert figure_style.running_mean(values, 3)[3] == 5.0
 
 
 def test_a_wide_gap_stays_a_gap() -> None:
     values = pd.Series([1.0, 1.0, None, None, None, 3.0, 3.0])
-    assert style.running_mean(values, 3).isna().tolist() == [False, False, True, True, True, False, False]
+    assert figure_style.running_mean(values, 3).isna().tolist() == [False, False, True, True, True, False, False]
 
 
 @pytest.mark.parametrize(("length", "width"), [(1, 3), (29, 3), (30, 3), (50, 5), (100, 11), (1000, 101)])
 def test_window_is_odd_and_about_a_tenth(length: int, width: int) -> None:
-    assert style.window(length) == width
+    assert figure_style.window(length) == width
 
 
 def test_stages_that_start_counting_again_follow_each_other() -> None:
@@ -39,7 +40,7 @@ def test_stages_that_start_counting_again_follow_each_other() -> None:
 
 
 def test_runs_differ_by_more_than_colour() -> None:
-    looks = list(style.looks([str(i) for i in range(32)]).values())
+    looks = list(figure_style.looks([str(i) for i in range(32)]).values())
     assert len({look.colour for look in looks[:8]}) == len({look.marker for look in looks[:8]}) == 8
     assert len({str(look.dash) for look in looks[:4]}) == 4
     assert len({(look.colour, look.marker) for look in looks}) == len({(k.colour, str(k.dash)) for k in looks}) == 32
@@ -66,19 +67,19 @@ def cielab(colour: str, seen: list[list[float]]) -> np.ndarray:
 
 @pytest.mark.parametrize("seen", SEEN.values(), ids=SEEN)
 def test_colours_stay_apart_for_colour_blind_readers(seen: list[list[float]]) -> None:
-    places = [cielab(colour, seen) for colour in style.COLOURS]
+    places = [cielab(colour, seen) for colour in figure_style.COLOURS]
     # About 2 can just be told side by side; a line of text or a thin curve needs some ten times as much.
     assert min(float(np.linalg.norm(a - b)) for a, b in itertools.combinations(places, 2)) > 20
 
 
 def test_colours_stay_apart_in_grey_and_from_the_paper() -> None:
-    lightness = sorted(float(cielab(colour, SEEN["all colours"])[0]) for colour in style.COLOURS)
+    lightness = sorted(float(cielab(colour, SEEN["all colours"])[0]) for colour in figure_style.COLOURS)
     assert min(b - a for a, b in itertools.pairwise(lightness)) > 5 and lightness[-1] < 80
 
 
 @pytest.mark.parametrize("count", [1, 3, 8, 12])
 def test_the_legend_is_inside_the_figure_and_takes_nothing_from_the_panels(count: int) -> None:
-    style.set_style()
+    figure_style.set_style()
     runs = [replace(make_run(GRADED), name=f"recipe/a-run-with-a-long-name-{i}/seed-0") for i in range(count)]
     heights = []
     for figure in (figures_training.reward(runs), figures_heldout.outcomes(runs)):
@@ -86,7 +87,7 @@ def test_the_legend_is_inside_the_figure_and_takes_nothing_from_the_panels(count
         inside, page = figure.legends[0].get_window_extent(), figure.bbox
         assert inside.x0 >= 0 and inside.y1 <= page.y1 and inside.x1 <= page.x1
         heights.append(figure.axes[0].get_window_extent().height / figure.dpi)
-        style.plt.close(figure)
+        figure_style.plt.close(figure)
     assert min(heights) > 1.4  # inches
 
 
@@ -95,11 +96,11 @@ def test_averages_are_drawn_together_only_where_they_are_of_the_same_benchmarks(
         return replace(make_run([row | {"benchmark": b} for b in benchmarks for row in GRADED]), name=name)
 
     runs = [run("a", "sums_1", "sums_2"), run("b", "sums_1", "sums_2"), run("c", "words"), run("d", "words", "sums_1")]
-    style.set_style()
+    figure_style.set_style()
     figure = figures_heldout.heldout_accuracy(runs)
     drawn = {axes.get_title(loc="left"): len(axes.containers) for axes in figure.axes if axes.get_visible()}
     assert drawn == {"sums_1": 3, "sums_2": 2, "average of sums_*": 2, "words": 2, "average of sums_1 and words": 1}
-    style.plt.close(figure)
+    figure_style.plt.close(figure)
 
 
 def test_where_it_is_not_known_how_completions_ended_none_is_drawn_as_unfinished() -> None:
@@ -126,7 +127,7 @@ def test_points_drawn_are_the_logged_values() -> None:
     raw, smooth = figure.axes[0].lines[:2]
     assert raw.get_ydata().tolist() == pytest.approx([10, 20, 30, 40, 50])
     assert smooth.get_ydata().tolist() == pytest.approx([15, 20, 30, 40, 45])
-    style.plt.close(figure)
+    figure_style.plt.close(figure)
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf"), 0.0])
@@ -134,7 +135,7 @@ def test_columns_without_numbers_are_drawn_as_not_reported(value: float | None, 
     columns = ["reward_mean", "reward_std", "response_length_mean", "response_length_max", "truncated_rate", "accuracy"]
     run = make_run(GRADED, [log_row(step, **dict.fromkeys(columns, value)) for step in range(1, 4)])
     for draw in (figures_training.reward, figures_training.response_length, figures_training.rates):
-        svg = style.save(draw([run]), tmp_path, draw.__name__)
+        svg = figure_style.save(draw([run]), tmp_path, draw.__name__)
         assert ("not reported" in svg) == (value != 0.0)
 
 
@@ -146,6 +147,6 @@ def test_a_run_with_only_its_base_model_and_strange_names_is_drawn(tmp_path: Pat
         figures_heldout.outcomes([run]),
         figures_heldout.reasoning_patterns([run], patterns.table(run, lists), lists),
     ):
-        svg = style.save(figure, tmp_path, "figure")
-    assert "$x_1$ &amp; &lt;b&gt;" in style.save(figures_heldout.heldout_accuracy([run]), tmp_path, "figure")
+        svg = figure_style.save(figure, tmp_path, "figure")
+    assert "$x_1$ &amp; &lt;b&gt;" in figure_style.save(figures_heldout.heldout_accuracy([run]), tmp_path, "figure")
     assert svg.startswith("<?xml")

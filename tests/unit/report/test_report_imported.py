@@ -6,13 +6,13 @@ import pyarrow as pa
 import pytest
 from test_report_page import check_page
 
-from analysis.findings import findings
-from analysis.report import report
+from analysis.report.__main__ import report
+from analysis.report.diagnostics import findings
 from analysis.results import load_run
 from contracts import tables
-from eval.grading import Item, grade
 from eval.importers.__main__ import import_samples
 from eval.score import score_run
+from grading import Item, grade
 
 GENERATIONS = Path(__file__).parents[3] / "../shared/data/generations/qwen2.5-math-1.5b-instruct"
 pytestmark = [

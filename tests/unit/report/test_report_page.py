@@ -12,10 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from synthetic_results import NAMES
 
-from analysis import page, reference, samples
-from analysis.display import clipped, visible
-from analysis.report import report
+from analysis.report import page, published, sample_pairs
+from analysis.report.__main__ import report
 from analysis.results import load_run
+from analysis.text_safety import clipped, visible
 from contracts import tables
 from eval.score import score_run
 
@@ -67,8 +67,8 @@ PAIR = page.environment().from_string("{% from 'parts.html.j2' import sample_pai
 
 
 def pair_html(completion: str, answer: str | None, problem: str, prompt: str) -> str:
-    side = samples.Completion("base model", completion, "wrong", answer, "stop", 10)
-    pair = samples.Pair("sums", problem, prompt, answer, "kind", "meaning", 1, 2, side, side)
+    side = sample_pairs.Completion("base model", completion, "wrong", answer, "stop", 10)
+    pair = sample_pairs.Pair("sums", problem, prompt, answer, "kind", "meaning", 1, 2, side, side)
     return PAIR.render(pair=pair)
 
 
@@ -195,7 +195,7 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 18
     made = {path.name for path in (output / "tables").iterdir()}
     names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "pairs", "bad_cases"}
-    names |= {f"published-{name}" for name in reference.table_names()}
+    names |= {f"published-{name}" for name in published.table_names()}
     names |= {f"accuracy-{name.replace('/', '-')}" for name in NAMES}
     assert made == {f"{name}.{form}" for name in names for form in ("csv", "md", "tex", "html")}
     assert all(page.caption(name, "tables") for name in names)

@@ -1,0 +1,1 @@
+"""The report: tables, figures, sample browser and one page, from stored results."""

@@ -1,0 +1,174 @@
+"""Figures from graded samples and scores: accuracy, outcomes and patterns over checkpoints."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from analysis import patterns
+from analysis.report.checkpoint_comparison import Interval, accuracy, mean_of
+from analysis.report.figure_style import MARKER_SIZE, Look, legend, looks, panels, run_handle
+from analysis.results import Run, in_order
+from contracts.tables import VERDICTS
+
+CHECKPOINT = "checkpoint (training step)"
+MOST_SHIFT = 0.06  # of the axis, over all runs of a panel
+# From right to not judged; the order of the stack. Light and dark alternate so that neighbours stay apart in grey.
+VERDICT_COLOURS = {
+    "correct": "#0072b2", "wrong": "#f0c9a8", "no_answer": "#b5651d", "format_error": "#e6e2d3", "truncated": "#5b5b5b",
+    "ungradable": "#ffffff",
+}  # fmt: skip
+VERDICT_NAMES = {
+    "correct": "correct", "wrong": "wrong", "no_answer": "no answer", "format_error": "format error",
+    "truncated": "truncated", "ungradable": "could not be graded",
+}  # fmt: skip
+
+
+def _points(axes: Axes, steps: Sequence[int], values: Sequence[Interval], look: Look, shift: float) -> None:
+    places = [step + shift for step in steps]
+    middle = [100 * value.value for value in values]
+    reach = [[100 * (v.value - v.low) for v in values], [100 * (v.high - v.value) for v in values]]
+    axes.errorbar(
+        places, middle, yerr=reach, color=look.colour, linestyle=look.dash, marker=look.marker, markersize=MARKER_SIZE,
+        markeredgecolor="white", markeredgewidth=0.6, elinewidth=1.1, capsize=2.2, capthick=1.1, linewidth=1.5,
+    )  # fmt: skip
+
+
+def _legend(figure: Figure, runs: Sequence[Run], look: dict[str, Look]) -> None:
+    legend(figure, [run_handle(look[run.name], marker=True) for run in runs], [run.name for run in runs])
+
+
+def _shifts(runs: Sequence[Run]) -> dict[str, float]:
+    """Small sideways shifts, so that the intervals of several runs in a panel do not hide each other."""
+    reach = max(run.last for run in runs) or 1
+    apart = reach * min(0.012, MOST_SHIFT / len(runs))
+    return {run.name: apart * (i - (len(runs) - 1) / 2) for i, run in enumerate(runs)}
+
+
+def _grid(count: int, height: float, ylabel: str, sharex: bool = True) -> tuple[Figure, list[Axes]]:
+    """Panels for `count` things, at most three in a row; labels on the outer ones only."""
+    columns = 2 if count == 4 else min(count, 3)
+    figure, grid = panels(-(-count // columns), columns, height, sharex=sharex, sharey=True)
+    for spare in grid[count:]:
+        spare.set_visible(False)
+    for position, axes in enumerate(grid[:count]):
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+        if position + columns >= count:
+            axes.set_xlabel(CHECKPOINT)
+            axes.tick_params(labelbottom=True)
+        if position % columns == 0:
+            axes.set_ylabel(ylabel)
+    return figure, grid[:count]
+
+
+def _average_of(benchmarks: Sequence[str], everything: Sequence[str]) -> str:
+    """A short title: by what the names begin with, if no other benchmark's does."""
+    alike = itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*benchmarks, strict=False))
+    start = "".join(letters[0] for letters in alike)
+    if len(start) > 2 and all(name in benchmarks for name in everything if name.startswith(start)):
+        return f"average of {start}*"
+    return f"average of {benchmarks[0]} {'and' if len(benchmarks) == 2 else '…'} {benchmarks[-1]}"
+
+
+def _panels_of(runs: Sequence[Run]) -> list[tuple[str, list[Run], tuple[str, ...]]]:
+    """Title, runs and benchmarks of each panel: every benchmark, and after those of a run their average.
+
+    Averages stand in one panel only if they are of the same benchmarks: others do not compare.
+    """
+    sets: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        sets.setdefault(tuple(run.benchmarks), []).append(run)
+    everything = in_order({name for names in sets for name in names})
+    found: list[tuple[str, list[Run], tuple[str, ...]]] = []
+    drawn: set[str] = set()
+    for benchmarks in sorted(sets, key=lambda names: (-len(names), everything.index(names[0]))):
+        for name in benchmarks:
+            if name not in drawn:
+                found.append((name, [run for run in runs if name in run.benchmarks], (name,)))
+                drawn.add(name)
+        if len(benchmarks) > 1:
+            title = "average" if len(sets) == 1 else _average_of(benchmarks, everything)
+            found.append((title, sets[benchmarks], benchmarks))
+    return found
+
+
+def heldout_accuracy(runs: Sequence[Run]) -> Figure:
+    """Held-out accuracy of each checkpoint with its 95 % interval: one panel a benchmark, and averages of the same."""
+    look, shown = looks([run.name for run in runs]), _panels_of(runs)
+    figure, grid = _grid(len(shown), 2.2, "correct (%)", sharex=False)
+    for axes, (title, inside, benchmarks) in zip(grid, shown, strict=True):
+        shifts = _shifts(inside)
+        for run in inside:
+            values = [mean_of([accuracy(run, step, name) for name in benchmarks]) for step in run.steps]
+            _points(axes, run.steps, values, look[run.name], shifts[run.name])
+        axes.set_title(title)
+        if not any(run.trained for run in inside):
+            axes.set(xlim=(-1, 1), xticks=[0], xticklabels=["as imported"])
+    # From zero, so that heights compare, and as high as the tallest interval, so that small scores can be told apart.
+    top = min(100.0, max(axes.dataLim.ymax for axes in grid) * 1.08)
+    grid[0].set_ylim(-0.03 * top, max(top, 10.0) + 0.03 * top)
+    _legend(figure, runs, look)
+    return figure
+
+
+def outcomes(runs: Sequence[Run]) -> Figure:
+    """What became of the completions of each checkpoint, over all benchmarks, as shares of all of them."""
+    figure, grid = _grid(len(runs), 2.5, "share of completions (%)", sharex=False)
+    used = [v for v in VERDICT_COLOURS if any(run.scores[f"n_{v}"].sum() for run in runs)]
+    for axes, run in zip(grid, runs, strict=True):
+        counts = run.scores.groupby("step")[[f"n_{v}" for v in VERDICTS]].sum().sort_index()
+        shares = 100 * counts.div(counts.sum(axis=1), axis=0)
+        below, places = pd.Series(0.0, index=shares.index), range(len(shares))
+        for verdict in used:
+            axes.bar(
+                places, shares[f"n_{verdict}"], bottom=below, width=0.74, color=VERDICT_COLOURS[verdict],
+                edgecolor="#6f6f6f", linewidth=0.5,
+            )  # fmt: skip
+            below = below + shares[f"n_{verdict}"]
+        labels = [str(step) if run.trained else run.label(step) for step in shares.index]
+        axes.set_xticks(places, labels, rotation=90 if len(shares) > 10 else 0)
+        axes.set_xlim(-0.6, max(len(shares), 3) - 0.4)  # a lone bar is as wide as those of the others
+        axes.set_title(run.name.replace("/", "\n"))
+        axes.set_ylim(0, 100)
+        axes.grid(False)
+    handles = [Patch(facecolor=VERDICT_COLOURS[v], edgecolor="#6f6f6f", linewidth=0.5) for v in used]
+    legend(figure, handles, [VERDICT_NAMES[v] for v in used])
+    return figure
+
+
+def reasoning_patterns(runs: Sequence[Run], counts: pd.DataFrame, lists: Sequence[patterns.PatternList]) -> Figure:
+    """Matches per completion and share of completions with a match, for each keyword list, over all benchmarks."""
+    figure, grid = panels(len(lists), 2, 2.2)
+    look = looks([run.name for run in runs])
+    overall = counts[counts["benchmark"] == patterns.ALL]
+    for row, item in enumerate(lists):
+        many, share = grid[2 * row], grid[2 * row + 1]
+        for run in runs:
+            chosen = overall[(overall["run"] == run.name) & (overall["pattern"] == item.name)].sort_values("step")
+            how: dict[str, Any] = {
+                "color": look[run.name].colour,
+                "linestyle": look[run.name].dash,
+                "marker": look[run.name].marker,
+            }
+            for axes, values in ((many, chosen["per_completion"]), (share, 100 * chosen["share"])):
+                axes.plot(
+                    chosen["step"], values, markersize=MARKER_SIZE, markeredgecolor="white", markeredgewidth=0.6, **how
+                )
+        title = item.title[0].upper() + item.title[1:]
+        many.set(title=f"{title}: how often", ylabel="matches per completion")
+        share.set(title=f"{title}: how widespread", ylabel="share of completions (%)")
+        top = max(1.12 * many.dataLim.ymax, 0.1)
+        many.set_ylim(-0.03 * top, top)
+        share.set_ylim(-3, 103)
+    for axes in grid[-2:]:
+        axes.set_xlabel(CHECKPOINT)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    _legend(figure, runs, look)
+    return figure

@@ -1,0 +1,168 @@
+"""The report's tables as data frames.
+
+Their data holds plain numbers (fractions, not percent), one column per number; what is shown is for reading.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from analysis import patterns
+from analysis.report.accuracy import AVERAGE, MARKS, Row
+from analysis.report.checkpoint_comparison import Interval
+from analysis.results import Run, in_order
+from analysis.table_export import Table, percent, points
+from contracts.tables import VERDICTS
+
+
+def interval_text(interval: Interval, form: Callable[[float], str]) -> str:
+    """A value and its interval in words."""
+    return f"{form(interval.value)} [{form(interval.low)}, {form(interval.high)}]"
+
+
+def accuracy_table(rows: Sequence[Row], name: str = "accuracy") -> Table:
+    """One row per checkpoint: accuracy with its interval, and marks where it changed beyond noise.
+
+    Benchmarks stand in the published order and their average last; the run is shown where there are several.
+    """
+    several = len({row.run for row in rows}) > 1
+    data, shown = [], []
+    for row in rows:
+        numbers: dict[str, object] = {"run": row.run, "step": row.step, "checkpoint": row.label}
+        words = {"run": row.run, "checkpoint": row.label} if several else {"checkpoint": row.label}
+        for column, cell in row.cells.items():
+            parts = {"": cell.accuracy, "_difference": cell.difference, "_from_above": cell.from_above}
+            for suffix, part in parts.items():
+                if part:
+                    numbers |= {
+                        column + suffix: part.value,
+                        f"{column}{suffix}_low": part.low,
+                        f"{column}{suffix}_high": part.high,
+                    }
+            words[f"{column} (%)"] = f"{interval_text(cell.accuracy, percent)} {cell.marks}".strip()
+        data.append(numbers)
+        shown.append(words)
+    bold = tuple(position for position, row in enumerate(rows) if row.best)
+    found = {name for row in rows for name in row.cells}
+    ordered = [*in_order(found - {AVERAGE}), *(found & {AVERAGE})]
+    columns = [*(["run"] if several else []), "checkpoint", *(f"{column} (%)" for column in ordered)]
+    return Table(name, pd.DataFrame(data), pd.DataFrame(shown)[columns].fillna("–"), bold)
+
+
+def differences_table(rows: Sequence[Row]) -> Table:
+    """How much each checkpoint differs from the base model, with its interval."""
+    kept = [row for row in rows if any(cell.difference for cell in row.cells.values())]
+    shown, data = [], []
+    for row in kept:
+        words = {"run": row.run, "checkpoint": row.label}
+        numbers: dict[str, object] = {"run": row.run, "step": row.step}
+        for column, cell in row.cells.items():
+            gap = cell.difference
+            if gap is not None:
+                words[f"{column} (points)"] = f"{interval_text(gap, points)} {MARKS[gap.change]}"
+                numbers |= {column: gap.value, f"{column}_low": gap.low, f"{column}_high": gap.high}
+        data.append(numbers)
+        shown.append(words)
+    columns = ["run", "checkpoint"]
+    return Table("differences", pd.DataFrame(data), pd.DataFrame(shown, columns=None if shown else columns).fillna("–"))
+
+
+def _scores(runs: Sequence[Run], columns: Sequence[str]) -> pd.DataFrame:
+    """The SCORE rows of all runs, in the order of the runs, then by benchmark and step."""
+    keys = ["run", "benchmark", "step"]
+    return pd.concat([run.scores.sort_values(keys)[[*keys, *columns]] for run in runs], ignore_index=True)
+
+
+def _labels(runs: Sequence[Run], data: pd.DataFrame) -> list[str]:
+    by_name = {run.name: run for run in runs}
+    return [by_name[name].label(step) for name, step in zip(data["run"], data["step"], strict=True)]
+
+
+def _names(runs: Sequence[Run], data: pd.DataFrame) -> dict[str, object]:
+    return {"run": data["run"], "benchmark": data["benchmark"], "checkpoint": _labels(runs, data)}
+
+
+def _tokens(digits: int) -> Callable[[float], str]:
+    return lambda value: "–" if math.isnan(value) else f"{value:,.{digits}f}"
+
+
+def completed_table(runs: Sequence[Run]) -> Table:
+    """Accuracy over all completions and over those that ended by themselves, pass@k, maj@k, truncation and lengths.
+
+    `completed` is how many ended by themselves: an accuracy over few of them means little.
+    """
+    data = _scores(
+        runs,
+        ["n_problems", "k_repeats", "avg_at_k", "avg_at_k_completed", "truncated_rate", "pass_at_k", "maj_at_k",
+         "completion_tokens_mean", "completion_tokens_max"],
+    )  # fmt: skip
+    completed = (1 - data["truncated_rate"]) * data["n_problems"] * data["k_repeats"]
+    shown = {
+        "problems × repeats": [f"{n} × {k}" for n, k in zip(data["n_problems"], data["k_repeats"], strict=True)],
+        "all completions (%)": data["avg_at_k"].map(percent),
+        "completed": completed.map(lambda count: "–" if math.isnan(count) else f"{count:,.0f}"),
+        "completed only (%)": data["avg_at_k_completed"].map(percent),
+        "truncated (%)": data["truncated_rate"].map(percent),
+        "pass@k (%)": data["pass_at_k"].map(percent),
+        "maj@k (%)": data["maj_at_k"].map(percent),
+        "mean tokens": data["completion_tokens_mean"].map(_tokens(1)),
+        "most tokens": data["completion_tokens_max"].map(_tokens(0)),
+    }
+    return Table("completed", data, pd.DataFrame(_names(runs, data) | shown))
+
+
+def _number(count: object) -> str:
+    return "–" if pd.isna(count) else f"{count:,}"  # type: ignore[call-overload]
+
+
+def verdicts_table(runs: Sequence[Run]) -> Table:
+    """How many completions got each verdict; together they are all completions.
+
+    How many were truncated is null where it is not known how completions ended.
+    """
+    counts = [f"n_{verdict}" for verdict in VERDICTS]
+    data = _scores(runs, [*counts, "truncated_rate"])
+    known, of_all = data.pop("truncated_rate").notna(), data[counts].sum(axis=1)
+    data["n_truncated"] = data["n_truncated"].astype("Int64").where(known)
+    shown = {verdict.replace("_", " "): data[f"n_{verdict}"].map(_number) for verdict in VERDICTS}
+    shown["all"] = of_all.map(_number)
+    return Table("verdicts", data, pd.DataFrame(_names(runs, data) | shown))
+
+
+def patterns_table(runs: Sequence[Run], counts: pd.DataFrame, lists: Sequence[patterns.PatternList]) -> Table:
+    """Keyword counts per checkpoint and benchmark."""
+    titles = {item.name: item.title for item in lists}
+    shown = pd.DataFrame(
+        {
+            "run": counts["run"],
+            "keywords": counts["pattern"].map(titles),
+            "benchmark": counts["benchmark"],
+            "checkpoint": _labels(runs, counts),
+            "per completion": counts["per_completion"].map("{:.2f}".format),
+            "completions with any (%)": counts["share"].map(percent),
+            "per 1,000 tokens": counts["per_1000_tokens"].map(lambda x: "–" if math.isnan(x) else f"{x:.2f}"),
+        }
+    )
+    return Table("patterns", counts, shown)
+
+
+def overlap_table(file: Path) -> Table:
+    """How many problems of each benchmark occur in each training set, from tasks.overlap's table."""
+    data = pd.read_csv(file)
+
+    def of_all(column: str) -> list[str]:
+        return [f"{n} ({percent(share)} %)" for n, share in zip(data[column], data[f"{column}_share"], strict=True)]
+
+    shown = {
+        "training set": data["train"],
+        "benchmark": data["benchmark"],
+        "problems": data["problems"].map("{:,}".format),
+        "word for word": of_all("exact"),
+        "half of its 13-word windows": of_all("gram13_half"),
+        "half of its 8-word windows": of_all("gram8_half"),
+    }
+    return Table("overlap", data, pd.DataFrame(shown))

@@ -1,0 +1,72 @@
+"""Runs a command, and ends with it everything that it started: `python contracts/subreaper.py COMMAND…`.
+
+A trainer may start processes that detach themselves, as Ray does, and when it is killed without warning some of them
+live on. The guard is the parent of all that lose theirs (Linux), so it can find them. It ends them when the command has
+ended, when it is told to (SIGTERM, SIGUSR1), and when the process that started it is gone, however that ended. Its exit
+status is the command's. Only the standard library is used: it runs in every environment, before anything else.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
+PATIENCE_SECONDS = 15.0  # between asking the command to end and killing it
+
+
+def prctl(option: int, value: int) -> None:
+    """The system call, where there is one."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value)
+
+
+def children() -> list[int]:
+    """Processes whose parent is this one."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError):
+            if int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == os.getpid():
+                found.append(int(entry.name))
+    return found
+
+
+def end_all() -> None:
+    """Kill all children, then what these leave behind, until nothing is left."""
+    while found := children():
+        for pid in found:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
+
+def main() -> int:
+    """Run the command of the command line; returns its exit status."""
+    asked: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGUSR1):  # srun makes SIGTERM a kill, and passes on this
+        signal.signal(number, lambda number, _: asked.append(number))
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    command = subprocess.Popen(
+        sys.argv[1:], preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL), stdin=subprocess.DEVNULL
+    )
+    while command.poll() is None and not asked:
+        with suppress(subprocess.TimeoutExpired):
+            command.wait(0.5)
+    if asked:
+        with suppress(subprocess.TimeoutExpired):
+            command.terminate()
+            command.wait(PATIENCE_SECONDS)
+    status = command.poll()
+    end_all()
+    return 128 + signal.SIGKILL if status is None else status if status >= 0 else 128 - status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""How far the score depends on the grader: `python -m eval.grader_agreement --samples FILE… --output REPORT.md`.
+
+Grades the same samples with every grader, beside the verdicts that came with imported ones, and lists what they
+disagree about: with a class for each disagreement and, with --reference, who is right by a person's review.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from contracts import tables
+from contracts.errors import UserError, run_command
+from eval import benchmark
+from eval.importers.__main__ import read_verdicts
+from grading.disagreements import CLASSES, Disagreement, Reference, classify, read_reference
+from grading.grade import GRADERS, Grade, Item, grade
+
+SIDES = ("math-verify", "qwen-rules", "recorded")  # whose verdicts are compared; `strict` is for the band alone
+
+
+class Comparison(NamedTuple):
+    """One benchmark: completions, percent correct per grader, and the disagreements."""
+
+    benchmark: str
+    completions: int
+    scores: dict[str, float]
+    found: list[Disagreement]
+    grades: dict[str, list[Grade]]
+
+
+def compare(
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    recorded: Mapping[tuple[str, int], bool] | None = None,
+    reference: Reference | None = None,
+    fallback: str = "none",
+    deadline_s: float = 5.0,
+) -> Comparison:
+    """Grade with every grader, and find where math-verify, qwen-rules and what was recorded differ on being right.
+
+    Args:
+        name: the benchmark.
+        rows: with problem_id, repeat, completion, gold, and if known finish_reason, task, meta.
+        recorded: what another harness said of these completions, by problem and repeat.
+        reference: has the reviewed disagreements.
+        fallback: where math-verify and strict look for an answer without a box.
+        deadline_s: seconds for one pair.
+    """
+    items = [
+        Item(row.get("task") or "math", row["gold"], row["completion"] or "", row.get("finish_reason"), row.get("meta"),
+             fallback)
+        for row in rows
+    ]  # fmt: skip
+    grades = {grader: grade(items, grader=grader, deadline_s=deadline_s) for grader in GRADERS}
+    scores = {
+        grader: 100 * sum(result.verdict == "correct" for result in results) / len(items)
+        for grader, results in grades.items()
+    }
+    found = []
+    for index, row in enumerate(rows):
+        ours = {grader: results[index] for grader, results in grades.items()}
+        verdicts = {grader: result.verdict for grader, result in ours.items()}
+        if recorded and (row["problem_id"], row["repeat"]) in recorded:
+            verdicts["recorded"] = "correct" if recorded[row["problem_id"], row["repeat"]] else "wrong"
+        if len({verdicts[side] == "correct" for side in SIDES if side in verdicts}) > 1:
+            answer = next((result.answer for result in ours.values() if result.answer is not None), "")
+            known = reference.reviewed.get((name, row["problem_id"])) if reference else None
+            kind, truth = known or (classify(row["gold"], ours), None)
+            found.append(Disagreement(name, row["problem_id"], row["gold"], answer, verdicts, kind, truth))
+    return Comparison(name, len(items), scores, found, grades)
+
+
+def _cell(text: str) -> str:
+    return "`" + re.sub(r"[|`\s]+", " ", text[:70]) + "`"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """Lines of a Markdown table."""
+    lines = [" | ".join(map(str, row)) for row in (header, *rows)]
+    return [f"| {lines[0]} |", "|---" * len(header) + "|", *(f"| {line} |" for line in lines[1:])]
+
+
+def class_table(found: Sequence[Disagreement]) -> list[str]:
+    """Per class how many disagreements there are and, of the reviewed, how often each side is right."""
+    sides = [side for side in SIDES if any(side in one.verdicts for one in found)]
+    rows = []
+    for kind, meaning in [*CLASSES.items(), ("all", "")]:
+        ours = [one for one in found if kind in (one.kind, "all")]
+        reviewed = [one for one in ours if one.truth]
+        if ours:
+            right = Counter(s for one in reviewed for s in sides if _right(one.verdicts.get(s)) == _right(one.truth))
+            rows.append([kind, meaning, len(ours), len(reviewed), *(right[side] for side in sides)])
+    return table(["class", "meaning", "number", "reviewed", *(f"{side} right" for side in sides)], rows)
+
+
+def _right(verdict: str | None) -> bool | None:
+    return None if verdict is None else verdict == "correct"
+
+
+def markdown(compared: Sequence[Comparison], reference: Reference | None = None) -> str:
+    """The scores, the classes of disagreements, and the disagreements, as Markdown."""
+    published = reference.published if reference else {}
+    rows = []
+    for one in compared:
+        low, high = min(one.scores.values()), max(one.scores.values())
+        shown = f"{published[one.benchmark]:.1f}" if one.benchmark in published else ""
+        scores = [f"{one.scores[grader]:.1f}" for grader in GRADERS]
+        rows.append([one.benchmark, one.completions, *scores, f"{low:.1f}–{high:.1f}", shown])
+    found = [disagreement for one in compared for disagreement in one.found]
+    lines = table(["benchmark", "completions", *GRADERS, "band", "published"], rows)
+    lines += ["", f"math-verify, qwen-rules, and what was recorded disagree on {len(found)} completions:", ""]
+    lines += [*class_table(found), ""]
+    lines += table(
+        ["benchmark", "problem", "gold", "answer", *SIDES, "class", "truth"],
+        [
+            [one.benchmark, one.problem_id, _cell(one.gold), _cell(one.answer),
+             *(one.verdicts.get(side, "") for side in SIDES), one.kind, one.truth or "not reviewed"]
+            for one in found
+        ],
+    )  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def read_rows(path: Path, data: Path | None) -> tuple[str, list[dict[str, Any]]]:
+    """The benchmark and the samples of a table, with task, meta and gold of the benchmark's problems if given."""
+    samples = tables.read(path, tables.SAMPLE).to_pylist()
+    names = {row["benchmark"] for row in samples}
+    if len(names) != 1:
+        raise UserError(f"{path} should hold samples of one benchmark, and holds: {', '.join(names) or 'none'}")
+    (name,) = names
+    if data is None:
+        return name, samples
+    problems = {problem["problem_id"]: problem for problem in benchmark.problems(data, name).to_pylist()}
+    if lost := [row["problem_id"] for row in samples if row["problem_id"] not in problems]:
+        raise UserError(
+            f"{len(lost)} samples in {path} are of problems that {data / name}.parquet does not have, such as "
+            f"{lost[0]}: import them with --problems, or leave out --data and judge by the golds that came with them"
+        )
+    return name, [
+        {**row, "gold": problem["answer"], "task": problem["task"], "meta": problem["meta"]}
+        for row in samples
+        for problem in [problems[row["problem_id"]]]
+    ]
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "--samples", type=Path, nargs="+", required=True, help="sample tables (eval.importers makes them)"
+    )
+    parser.add_argument("--data", type=Path, help="folder of the benchmarks' problem tables: units, tolerances, golds")
+    parser.add_argument("--reference", type=Path, help="YAML with published scores and reviewed disagreements")
+    parser.add_argument("--fallback", default="none", help="where to look for an answer without a box")
+    parser.add_argument("--output", type=Path, required=True, help="the report to write (Markdown)")
+    arguments = parser.parse_args()
+    reference = read_reference(arguments.reference) if arguments.reference else None
+    compared = []
+    for path in arguments.samples:
+        name, rows = read_rows(path, arguments.data)
+        compared.append(
+            compare(name, rows, recorded=read_verdicts(path), reference=reference, fallback=arguments.fallback)
+        )
+    report = markdown(compared, reference)
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.write_text(report, encoding="utf-8")
+    scores, _, classes, *_ = report.split("\n\n")
+    print(f"{scores}\n\n{classes}\n\nevery disagreement is in {arguments.output}")
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,69 @@
+"""Agreement with human labels: `python -m eval.human_labels --input gsm8k_four_models.jsonl --output REPORT.md`.
+
+The file is OpenAI's example_model_solutions.jsonl (grade-school-math): per problem the solutions of four models, which
+end in `A: <answer>`, each with a label that says whether it is right.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+
+from contracts.errors import UserError, run_command
+from eval.importers.formats import json_lines
+from grading.extraction import extract
+from grading.grade import Grade, Item, grade
+
+
+def agreement(path: Path) -> list[tuple[str, str, bool, str, Grade]]:
+    """Model, problem, label, gold and our grade of every solution in the file."""
+    keys, items = [], []
+    for index, row in enumerate(json_lines(path)):
+        gold = extract(str(row.get("ground_truth", "")), "answer-line").answer or ""
+        for model, solution in row.items():
+            if isinstance(solution, dict) and {"is_correct", "solution"} <= solution.keys():
+                keys.append((model, str(index), bool(solution["is_correct"]), gold))
+                items.append(Item("math", gold, solution["solution"], extraction="answer-line"))
+    if not items:
+        raise UserError(f"{path} should hold solutions with is_correct and solution but holds none; check --input")
+    return [(*key, result) for key, result in zip(keys, grade(items), strict=True)]
+
+
+def markdown(rows: list[tuple[str, str, bool, str, Grade]]) -> str:
+    """Agreement per model, and every solution on which we and the label differ."""
+    lines = ["| model | solutions | labelled right | judged right | agreement |", "|---|---|---|---|---|"]
+    for model in dict.fromkeys(row[0] for row in rows):
+        ours = [row for row in rows if row[0] == model]
+        right = [row[4].verdict == "correct" for row in ours]
+        same = sum(judged == row[2] for judged, row in zip(right, ours, strict=True))
+        share = f"{100 * same / len(ours):.2f} %"
+        lines.append(f"| {model} | {len(ours)} | {sum(row[2] for row in ours)} | {sum(right)} | {share} |")
+    differ = [row for row in rows if (row[4].verdict == "correct") != row[2]]
+    kinds = Counter((row[2], row[4].verdict) for row in differ)
+    lines += ["", f"{len(differ)} of {len(rows)} differ: "]
+    lines += [
+        f"- labelled {'right' if label else 'wrong'}, ours {verdict}: {n}" for (label, verdict), n in kinds.items()
+    ]
+    lines += ["", "| model | problem | gold | answer | label | ours |", "|---|---|---|---|---|---|"]
+    for model, problem, label, gold, result in differ:
+        lines.append(
+            f"| {model} | {problem} | `{gold}` | `{(result.answer or '')[:40]}` | {label} | {result.verdict} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--input", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True, help="the report to write (Markdown)")
+    arguments = parser.parse_args()
+    report = markdown(agreement(arguments.input))
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.write_text(report, encoding="utf-8")
+    print(report.split("\n\n")[0])
+
+
+if __name__ == "__main__":
+    run_command(main)

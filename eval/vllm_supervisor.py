@@ -1,0 +1,151 @@
+"""The generating processes of a plan: started, watched, and started again with smaller batches when memory ran out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from contracts import gpu_locks
+from contracts.errors import UserError
+from eval import sample_journal, vllm_settings
+from eval.vllm_worker import OUT_OF_MEMORY
+
+ATTEMPTS = 4
+FIRST_BATCH = 256  # max_num_seqs after the first failure is half of this, unless one was set
+MIN_BATCH = 8
+SECONDS_BETWEEN_LOOKS = 0.5
+
+
+class ProgressLine:
+    """Samples done of those wanted, samples per second over the last minute, and the time left, on stderr."""
+
+    def __init__(self, wanted: int, folders: list[Path]) -> None:
+        """Follow the samples in these folders until there are `wanted`."""
+        self.wanted = wanted
+        self._progress = sample_journal.Progress(folders)
+        self._recent: deque[tuple[float, int]] = deque(maxlen=120)
+        self._every = 0.5 if sys.stderr.isatty() else 10.0
+        self._shown = time.monotonic()
+
+    def show(self, *, last: bool = False) -> None:
+        """Look at the files, and write the line if it is time to."""
+        now = time.monotonic()
+        if not last and now - self._shown < self._every:
+            return
+        done = self._progress.count()
+        self._recent.append((now, done))
+        while len(self._recent) > 2 and now - self._recent[0][0] > 60:
+            self._recent.popleft()
+        (start, before), self._shown = self._recent[0], now
+        rate = (done - before) / (now - start) if done > before else 0.0
+        left = f", {_clock((self.wanted - done) / rate)} left" if rate and done < self.wanted else ""
+        text = f"generate: {done}/{self.wanted} samples{f', {rate:.1f} samples/s' if rate else ''}{left}"
+        end = "\n" if last or not sys.stderr.isatty() else ""
+        print(f"\r\033[K{text}" if sys.stderr.isatty() else text, end=end, file=sys.stderr, flush=True)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def devices(data_parallel: int, tensor_parallel: int) -> list[str]:
+    """CUDA_VISIBLE_DEVICES of each process; see contracts.gpu_locks.take."""
+    what = f"generating with --data-parallel {data_parallel} and --tensor-parallel {tensor_parallel}"
+    found = gpu_locks.take(data_parallel * tensor_parallel, what)
+    return [",".join(found[i * tensor_parallel : (i + 1) * tensor_parallel]) for i in range(data_parallel)]
+
+
+def _start(plan: dict[str, Any], plan_file: Path, index: int) -> subprocess.Popen[bytes]:
+    settings = {**os.environ, **vllm_settings.environment(plan["device"])}
+    if plan["device"] == "cuda":
+        settings["CUDA_VISIBLE_DEVICES"] = plan["gpus"][index]
+    root = Path(__file__).parent.parent
+    settings["PYTHONPATH"] = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    heartbeat = plan_file.with_name(f"heartbeat-{index}")
+    heartbeat.touch()
+    # Its own process group, and a pipe from us that it watches: see eval.vllm_worker.end_with_supervisor.
+    words = [sys.executable, "-m", "eval.vllm_worker", str(plan_file), str(index)]
+    return subprocess.Popen(words, env=settings, stdin=subprocess.PIPE, start_new_session=True)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and what it started: a dead one may have left vLLM's engine process behind, holding its GPU."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _watch(plan: dict[str, Any], plan_file: Path, line: ProgressLine, stall_seconds: float) -> list[int]:
+    """Run the processes to their end; returns their exit statuses. One that makes no progress is killed."""
+    running = {index: _start(plan, plan_file, index) for index in range(plan["processes"])}
+    statuses: dict[int, int] = {}
+    try:
+        while running:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+            line.show()
+            for index, process in list(running.items()):
+                if process.poll() is not None:
+                    _end(running.pop(index))
+                    statuses[index] = process.returncode
+                    continue
+                quiet_for = time.time() - plan_file.with_name(f"heartbeat-{index}").stat().st_mtime
+                if quiet_for > stall_seconds:
+                    raise UserError(
+                        f"generating process {index} did nothing for {stall_seconds:.0f} s and was ended; what it made "
+                        "is kept. If the model only needs longer to load, raise --stall-seconds"
+                    )
+    finally:
+        for process in running.values():
+            _end(process)
+    return list(statuses.values())
+
+
+def run(make_plan: Callable[[], dict[str, Any]], work: Path, line: ProgressLine, stall_seconds: float) -> None:
+    """Run plans until nothing is missing.
+
+    Args:
+        make_plan: what is still to be made, in which folders, with which engine (see eval.generate).
+        work: where the plan and the heartbeats go.
+        line: shows the progress.
+        stall_seconds: how long a process may do nothing, loading a model included.
+    """
+    batch: int | None = None
+    for _ in range(ATTEMPTS):
+        plan = make_plan()
+        if not plan["jobs"]:
+            return
+        if batch is not None:
+            plan["engine"]["max_num_seqs"] = batch
+        plan_file = work / "plan.json"
+        plan_file.write_text(json.dumps(plan))
+        statuses = _watch(plan, plan_file, line, stall_seconds)
+        failed = [status for status in statuses if status not in (0, OUT_OF_MEMORY) and status >= 0]
+        if failed:
+            raise UserError(
+                f"a generating process ended with status {failed[0]}; its messages are above, and the samples that "
+                "were made are kept for the next try"
+            )
+        if not any(statuses):
+            for file in (plan_file, *work.glob("heartbeat-*")):
+                file.unlink()
+            return
+        # A negative status is a signal: the kernel's SIGKILL is how a process ends that took too much memory.
+        size = plan["engine"].get("max_num_seqs") or FIRST_BATCH
+        batch = max(MIN_BATCH, size // 2)
+        print(f"generate: a process ran out of memory or was killed; again, {batch} at a time", file=sys.stderr)
+    if make_plan()["jobs"]:
+        raise UserError(
+            f"generation failed {ATTEMPTS} times, at last with {batch} sequences at a time: lower --max-model-len, "
+            "raise --tensor-parallel, or use a device with more memory; the samples that were made are kept"
+        )

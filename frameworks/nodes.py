@@ -1,0 +1,164 @@
+"""The nodes of a Slurm job: who they are, and a command on each of them.
+
+    python -m frameworks.nodes each 2 COMMAND…
+
+runs the command on both nodes, as TRL's accelerate has to be. In its words {rank}, {head} and {port} stand for the
+node's number, the first node's address and a free port there. When one of them fails, all are ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from types import FrameType
+
+from contracts import subreaper
+from contracts.errors import UserError, run_command
+
+PATIENCE_SECONDS = 8.0  # between asking a step to end and killing it; less than the guard has (contracts/subreaper.py)
+# What names the job; the rest of Slurm's variables describes the step that this process is, and would shape a new one.
+LISTED = "CROSSZERO_NODES"
+KEPT = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_CONF", "SLURM_CLUSTER_NAME")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the job and its address, which the other nodes can reach."""
+
+    name: str
+    address: str
+
+
+def of_this_job(needed: int) -> list[Node]:
+    """The job's nodes, this one first.
+
+    Raises:
+        UserError: there is no Slurm job, or it has another number of nodes.
+    """
+    if "SLURM_JOB_ID" not in os.environ:
+        raise UserError(f"a run on {needed} nodes needs a Slurm job: snakemake --profile slurm, or hardware.nodes: 1")
+    here = os.environ.get("SLURMD_NODENAME") or socket.gethostname().split(".")[0]
+    said = _scontrol("show", "job", os.environ["SLURM_JOB_ID"], "--oneliner")
+    listed = re.search(r" NodeList=(\S+)", said)
+    names = _scontrol("show", "hostnames", listed[1]).split() if listed else []
+    if len(names) != needed or here not in names:
+        raise UserError(f"a run on {needed} nodes is in a Slurm job on {len(names)} ({', '.join(names) or 'none'})")
+    return [Node(name, _address(name)) for name in sorted(names, key=lambda name: (name != here, name))]
+
+
+def time_limit() -> float | None:
+    """When Slurm will end this job, in seconds since 1970; None without a job or a limit, or if Slurm does not say."""
+    if "SLURM_JOB_ID" not in os.environ:
+        return None
+    try:
+        listed = re.search(r" EndTime=(\d\S+)", _scontrol("show", "job", os.environ["SLURM_JOB_ID"], "--oneliner"))
+    except UserError as error:
+        print(f"WARNING: no checkpoint will be saved just before the job's time limit: {error}", flush=True)
+        return None
+    return datetime.fromisoformat(listed[1]).timestamp() if listed else None
+
+
+def _address(name: str) -> str:
+    """The address by which Slurm's own daemons reach a node."""
+    listed = re.search(r" NodeAddr=(\S+)", _scontrol("show", "node", name, "--oneliner"))
+    try:
+        return socket.gethostbyname(listed[1] if listed else name)
+    except OSError as error:
+        raise UserError(f"node {name} has no address that this node can look up ({error})") from None
+
+
+def _scontrol(*words: str) -> str:
+    try:
+        done = subprocess.run(["scontrol", *words], capture_output=True, text=True, check=False, env=environment())
+    except FileNotFoundError:
+        raise UserError("there is no scontrol on this node: jobs need Slurm's commands on PATH") from None
+    if done.returncode:
+        raise UserError(f"scontrol {' '.join(words)} failed: {done.stderr.strip()}")
+    return done.stdout
+
+
+def environment() -> dict[str, str]:
+    """This process's environment without what Slurm said of its step."""
+    shaped = re.compile("SLURM_|SRUN_|SBATCH_|SLURMD_")
+    return {name: value for name, value in os.environ.items() if name in KEPT or not shaped.match(name)}
+
+
+def free_port() -> int:
+    """A port of this node that nobody listens on now."""
+    with socket.socket() as one:
+        one.bind(("", 0))
+        return int(one.getsockname()[1])
+
+
+def on_each(job: Sequence[Node], command: Sequence[str]) -> subprocess.Popen[str]:
+    """Start a command once on every node, in a step that shares the job's CPUs, memory and GPUs with others.
+
+    One of them that fails ends all. `here` tells a command where it runs.
+    """
+    words = ["srun", "--overlap", f"--nodes={len(job)}", f"--ntasks={len(job)}", "--ntasks-per-node=1", "--mem=0"]
+    words += ["--cpu-bind=none", "--kill-on-bad-exit=1", "--export=ALL", "--unbuffered"]
+    listed = json.dumps([asdict(node) for node in job])
+    return subprocess.Popen(
+        [*words, sys.executable, subreaper.__file__, *command],
+        env={**environment(), LISTED: listed},
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def here() -> tuple[int, list[Node]]:
+    """In a command that `on_each` started: this node's number, and all nodes."""
+    job = [Node(**node) for node in json.loads(os.environ[LISTED])]
+    return [node.name for node in job].index(os.environ["SLURMD_NODENAME"]), job
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """End a step, or a command of this node: politely, then not."""
+    # srun passes SIGUSR1 on to its tasks, and kills them at SIGTERM.
+    polite = [signal.SIGUSR1] if process.args[0] == "srun" else []  # type: ignore[index]
+    for number in (*polite, signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            process.send_signal(number)
+            try:
+                process.wait(PATIENCE_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+    process.wait()
+
+
+def end_on_signals() -> None:
+    """Have these signals end this process as sys.exit does, so that what it started is ended too."""
+
+    def leave(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+        signal.signal(number, leave)
+
+
+def main() -> None:
+    """Command line."""
+    end_on_signals()
+    verb, number, *command = sys.argv[1:]
+    if verb == "here":
+        rank, job = here()
+        filled = {"{rank}": str(rank), "{head}": job[0].address, "{port}": number}
+        words = [filled.get(word, word) for word in command]
+        os.execvp(words[0], words)
+    step = on_each(of_this_job(int(number)), [sys.executable, "-m", __spec__.name, "here", str(free_port()), *command])
+    try:
+        sys.exit(step.wait())
+    finally:
+        end(step)
+
+
+if __name__ == "__main__":
+    run_command(main)

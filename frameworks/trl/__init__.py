@@ -1,0 +1,1 @@
+"""TRL: GRPO through its own `trl.scripts.grpo`."""

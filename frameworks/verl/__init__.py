@@ -1,0 +1,1 @@
+"""verl: PPO and GRPO through its own `main_ppo`."""

@@ -1,0 +1,203 @@
+"""A CPU platform for verl 0.9.1, through its own hooks, and four functions of it and its libraries that assume a GPU.
+
+Loaded in each of verl's processes by VERL_USE_EXTERNAL_MODULES and selected by VERL_PLATFORM=cpu; nothing sets these
+where there is a GPU. Functions are replaced as their modules are imported, so that small processes need not import them
+all, and a name that is missing there is an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.abc
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import torch
+from verl.plugin.platform import PlatformBase, PlatformRegistry
+
+RELEASE = "0.9.1"
+
+if importlib.metadata.version("verl") != RELEASE:
+    raise RuntimeError(
+        f"frameworks/verl/cpu/cpu_platform.py is made for verl {RELEASE}, but {importlib.metadata.version('verl')} "
+        "is installed: compare what it replaces with that release, test it, and set RELEASE"
+    )
+
+
+class CpuDevice:
+    """What verl calls on torch.cuda, for a processor: memory and streams are nothing, the rest is torch.cpu's."""
+
+    def __getattr__(self, name: str) -> Any:
+        """What is not below."""
+        return getattr(torch.cpu, name)
+
+    def is_available(self) -> bool:
+        """No accelerator."""
+        return False
+
+    def current_device(self) -> int:
+        """The only one."""
+        return 0
+
+    def device_count(self) -> int:
+        """One."""
+        return 1
+
+    def nothing(self, *_: Any) -> None:
+        """For calls that manage a GPU's memory and queues."""
+
+    set_device = synchronize = empty_cache = ipc_collect = reset_peak_memory_stats = nothing
+
+    def no_bytes(self, *_: Any) -> int:
+        """For questions about a GPU's memory."""
+        return 0
+
+    memory_allocated = memory_reserved = max_memory_allocated = max_memory_reserved = no_bytes
+
+    def mem_get_info(self, *_: Any) -> tuple[int, int]:
+        """Free and total bytes."""
+        return (0, 1)
+
+    def manual_seed(self, seed: int) -> None:
+        """Seed torch."""
+        torch.manual_seed(seed)
+
+    manual_seed_all = manual_seed
+
+    def set_rng_state(self, state: torch.Tensor) -> None:
+        """Restore torch's, as a checkpoint has it."""
+        torch.set_rng_state(state)
+
+    def get_device_name(self, *_: Any) -> str:
+        """For logs."""
+        return "CPU"
+
+
+@PlatformRegistry.register(platform="cpu")
+class CpuPlatform(PlatformBase):
+    """The platform interface of verl, answered for a processor."""
+
+    device_name = "cpu"
+    vendor_name = "generic"
+    device_module = CpuDevice()
+
+    def is_available(self) -> bool:  # noqa: D102
+        return True
+
+    def current_device(self) -> torch.device:  # noqa: D102  # verl hands it to .to(…)
+        return torch.device("cpu")
+
+    def device_count(self) -> int:  # noqa: D102
+        return 1
+
+    def nothing(self, *_: Any) -> None:  # noqa: D102
+        pass
+
+    set_device = synchronize = set_allocator_settings = empty_cache = profiler_start = profiler_stop = cudart = nothing
+
+    def manual_seed(self, seed: int) -> None:  # noqa: D102
+        torch.manual_seed(seed)
+
+    manual_seed_all = manual_seed
+
+    def get_device_capability(self, *_: Any) -> tuple[None, None]:  # noqa: D102
+        return (None, None)
+
+    def communication_backend_name(self) -> str:  # noqa: D102
+        return "gloo"
+
+    def visible_devices_envvar(self) -> str:  # noqa: D102
+        return "CUDA_VISIBLE_DEVICES"
+
+    @contextlib.contextmanager
+    def nvtx_range(self, _: str) -> Iterator[None]:  # noqa: D102
+        yield
+
+    def ray_resource_name(self) -> str:  # noqa: D102  # in name only: ray.init(num_gpus=1)
+        return "GPU"
+
+    def ray_noset_envvars(self) -> list[str]:  # noqa: D102
+        return []
+
+    def is_ipc_supported(self) -> bool:  # noqa: D102  # weights go to the engine through shared memory
+        return False
+
+
+def one_process_group(module: ModuleType) -> None:
+    """verl asks for "cpu:gloo,<device>:<backend>"; torch refuses the processor twice."""
+    original = module.initialize_global_process_group_ray
+
+    def initialize(timeout_second: float | None = None, backend: str | None = None) -> None:
+        original(timeout_second, backend or "cpu:gloo")
+
+    module.initialize_global_process_group_ray = initialize  # type: ignore[attr-defined]
+
+
+def attention_without_flash(module: ModuleType) -> None:
+    """verl loads the critic with flash attention whatever is configured."""
+    original = module.PreTrainedModel.get_correct_attn_implementation
+
+    def choose(self: Any, requested: str | None, *rest: Any, **named: Any) -> str:
+        chosen: str = original(self, "sdpa" if requested and "flash" in requested else requested, *rest, **named)
+        return chosen
+
+    module.PreTrainedModel.get_correct_attn_implementation = choose
+
+
+def offload_unpinned(module: ModuleType) -> None:
+    """verl pins the reference policy's memory, which needs an accelerator."""
+
+    class CPUOffloadPolicy(module.CPUOffloadPolicy):  # type: ignore[name-defined]
+        def __init__(self, pin_memory: bool = False) -> None:
+            super().__init__(pin_memory=False)
+
+    module.CPUOffloadPolicy = CPUOffloadPolicy  # type: ignore[attr-defined]
+
+
+def keep_weights(module: ModuleType) -> None:
+    """vLLM packs linear weights for the processor and drops the parameter, so that none could be updated."""
+    assert callable(module.dispatch_cpu_unquantized_gemm)
+
+    def plain_linear(layer: Any, remove_weight: bool) -> None:
+        layer.cpu_linear = torch.nn.functional.linear
+
+    module.dispatch_cpu_unquantized_gemm = plain_linear  # type: ignore[attr-defined]
+
+
+REPLACEMENTS: dict[str, Callable[[ModuleType], None]] = {
+    "verl.utils.distributed": one_process_group,
+    "transformers.modeling_utils": attention_without_flash,
+    "torch.distributed.fsdp": offload_unpinned,
+    "vllm.model_executor.layers.utils": keep_weights,
+}
+
+
+class AfterImport(importlib.abc.MetaPathFinder):
+    """Calls the replacement of a module when that has been imported."""
+
+    def find_spec(  # noqa: D102
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name not in REPLACEMENTS:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_replace(module: ModuleType) -> None:
+                execute(module)
+                REPLACEMENTS[name](module)
+
+            spec.loader.exec_module = execute_and_replace  # type: ignore[method-assign]
+        return spec
+
+
+for name, replace in REPLACEMENTS.items():
+    if name in sys.modules:
+        replace(sys.modules[name])
+sys.meta_path.insert(0, AfterImport())

@@ -1,0 +1,36 @@
+"""How verl's processes start where there is no GPU: the platform of verl_platform.py, and packages imported once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from frameworks.adapter import Command
+from frameworks.verl.cpu import fork_server
+
+ENVIRONMENT = {
+    "VERL_USE_EXTERNAL_MODULES": "frameworks.verl.cpu.cpu_platform",
+    "VERL_PLATFORM": "cpu",
+    "VERL_ENGINE_DEVICE": "cuda",  # which of its engine classes; they do not depend on it otherwise
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",  # Snakemake sets it to the job's cores, and its threads would wait for each other
+    "VLLM_CPU_KVCACHE_SPACE": "1",  # GB
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "RAY_worker_niceness": "0",  # Ray's default, 15, would give way to every other process
+    "CUDA_VISIBLE_DEVICES": "0",  # Ray compares it with the GPU that it has in name
+}
+# What verl, transformers and vLLM import, all but Ray and what imports Ray.
+PRELOADED = (
+    "torch", "torch.distributed.fsdp", "torch._dynamo", "transformers", "transformers.modeling_utils",
+    "transformers.models.qwen2.modeling_qwen2", "tensordict", "datasets", "pandas", "hydra", "zmq", "numba", "peft",
+    "aiohttp", "fastapi", "uvicorn", "vllm.v1.engine.async_llm", "vllm.v1.worker.cpu_worker",
+    "vllm.model_executor.models.qwen2", "vllm.entrypoints.openai.api_server",
+)  # fmt: skip
+
+
+def server(scratch: Path, environment: dict[str, str]) -> Command:
+    """What has to run beside verl, so that `scratch/python` is the interpreter of its workers."""
+    scratch.mkdir(exist_ok=True)
+    socket = scratch / "forking"
+    fork_server.script(socket)
+    return Command([sys.executable, "-m", "frameworks.verl.cpu.fork_server", str(socket), *PRELOADED], environment)

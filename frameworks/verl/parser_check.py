@@ -1,0 +1,145 @@
+"""A run's overrides, read by the installed verl's own configuration, without Ray, GPU or weights.
+
+Hydra refuses unknown keys and bad values, verl's dataclasses what they do not know, and its `validate_config` what does
+not fit together. Where verl itself would look only while it trains, or never, it is looked at here: added keys that
+nothing reads, advantage estimators and losses, and the reward groups of older releases.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import inspect
+import io
+import re
+import shutil
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from contracts.errors import UserError
+from contracts.run_file import Run
+from frameworks.adapter import Paths
+from frameworks.verl.command import Overrides, overrides, render
+from recipes import rewards
+from tasks import prompts
+
+LEGACY = ("custom_reward_function", "reward_model", "sandbox_fusion")
+TYPED = ("algorithm", "actor_rollout_ref.rollout", "actor_rollout_ref.actor", "actor_rollout_ref.model", "critic")
+
+
+def check(run: Run) -> None:
+    """Raise UserError unless verl's own configuration accepts every stage of the run."""
+    prompts.load(run.prompt)
+    for reward in run.rewards:
+        try:
+            rewards.load([reward])
+        except (ImportError, AttributeError) as error:
+            raise UserError(f"{run.file.name}: rewards: {reward['function']} cannot be loaded ({error})") from None
+    for stage in run.stages:
+        paths = Paths(problems=Path("problems"), model=_stand_in(), work=Path("work"))
+        found = overrides(run, stage, 0, paths, Path("ray"))
+        _check_native(run, stage.native)
+        try:
+            with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that GRPO has no critic
+                _compose(found)
+        except Exception as error:  # Hydra, OmegaConf, and verl's assertions have no error in common
+            raise UserError(f"{run.file.name}: {_blamed(found, error)}verl refuses it: {_reason(error)}") from None
+
+
+@cache
+def _stand_in() -> Path:
+    """A model folder without weights: verl reads the configuration and the tokenizer of whatever it is given."""
+    from tokenizers import Tokenizer, models
+    from transformers import PreTrainedTokenizerFast, Qwen2Config
+
+    folder = Path(tempfile.mkdtemp(prefix="crosszero-check-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    Qwen2Config(architectures=["Qwen2ForCausalLM"], num_hidden_layers=1).save_pretrained(folder)
+    core = Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a"))
+    PreTrainedTokenizerFast(tokenizer_object=core, eos_token="b", pad_token="b").save_pretrained(folder)
+    return folder
+
+
+def _compose(found: Overrides) -> None:
+    from hydra import compose, initialize_config_module
+    from omegaconf import OmegaConf
+    from verl.trainer.ppo.reward import get_custom_reward_fn
+    from verl.trainer.ppo.utils import need_critic, need_reference_policy
+    from verl.utils.config import omega_conf_to_dataclass, validate_config
+
+    with initialize_config_module("verl.trainer.config", version_base=None):
+        config = compose("ppo_trainer", overrides=[word for word in render(found) if not word.startswith("hydra.")])
+    OmegaConf.resolve(config)
+    for path in TYPED:
+        if path != "critic" or need_critic(config):
+            omega_conf_to_dataclass(OmegaConf.select(config, path))
+    validate_config(config=config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))
+    if not callable(get_custom_reward_fn(config)):
+        raise ValueError("reward.custom_reward_function is not a function")
+    _check_what_verl_finds_late(config)
+
+
+def _check_what_verl_finds_late(config: Any) -> None:
+    """Names that verl looks up, and a number that it divides by, only when it trains."""
+    from verl.trainer.ppo.core_algos import ADV_ESTIMATOR_REGISTRY, POLICY_LOSS_REGISTRY
+
+    for key, value, known in (
+        ("algorithm.adv_estimator", config.algorithm.adv_estimator, ADV_ESTIMATOR_REGISTRY),
+        ("actor_rollout_ref.actor.policy_loss.loss_mode", config.actor_rollout_ref.actor.policy_loss.loss_mode,
+         POLICY_LOSS_REGISTRY),
+    ):  # fmt: skip
+        if value not in known:
+            raise ValueError(f"{key}: there is no '{value}'; there are {', '.join(sorted(known))}")
+    devices = config.trainer.n_gpus_per_node * config.trainer.nnodes
+    parallel = config.actor_rollout_ref.rollout.tensor_model_parallel_size
+    if devices % parallel:
+        raise ValueError(f"actor_rollout_ref.rollout.tensor_model_parallel_size: {parallel} does not divide {devices}")
+
+
+def _check_native(run: Run, native: dict[str, Any]) -> None:
+    """Refuse keys that verl takes in silence and nothing reads."""
+    for key in native:
+        name = key.lstrip("+")
+        where = f"{run.file.name}: {run.scale}.native.{key}"
+        if name.partition(".")[0] in LEGACY:
+            raise UserError(f"{where}: this release of verl takes it and ignores it; rewards are stated in `rewards`")
+        if name == key:
+            continue
+        group, _, rest = name.partition(".")
+        if group == "ray_kwargs":
+            import ray
+
+            if rest.removeprefix("ray_init.").partition(".")[0] not in inspect.signature(ray.init).parameters:
+                raise UserError(f"{where}: ray.init has no such parameter")
+        elif group in ("trainer", "data") and rest.partition(".")[0] not in _names_read():
+            raise UserError(f"{where}: this release of verl reads no such key")
+
+
+@cache
+def _names_read() -> frozenset[str]:
+    """Every name that verl's source reads with `.get("name"…)`: only these may be added to an untyped group."""
+    import verl
+
+    sources = (file.read_text(encoding="utf-8") for file in Path(verl.__file__).parent.rglob("*.py"))
+    return frozenset(name for source in sources for name in re.findall(r"""\.get\(\s*["']([a-z_0-9]+)["']""", source))
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost message, in one line: Hydra wraps what a dataclass says into a page."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines[:3]) or type(error).__name__
+
+
+def _blamed(found: Overrides, error: BaseException) -> str:
+    """The run file's key of the override that the message names, if it names one."""
+    text = f"{error} {_reason(error)}"
+    named = [key for key in found if key.lstrip("+") in text]
+    named = named or [key for key in found if re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", text)]
+    keys = [found[key][1] for key in sorted(named, key=len, reverse=True) if found[key][1]]
+    return f"{keys[0]}: " if keys else ""

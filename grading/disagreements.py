@@ -1,0 +1,113 @@
+"""Disagreements between graders: their classes, and who is right where somebody has looked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from contracts.errors import UserError
+from grading.grade import Grade
+
+CLASSES = {
+    "bad gold": "the gold answer cannot be read, or is not the answer",
+    "time-out": "no verdict within the deadline",
+    "last number": "nothing is boxed; the last number was taken for the answer",
+    "scientific notation": "`1e-5`, which is no number to a LaTeX parser",
+    "matrix": "a matrix or column vector, whose cells one grader does not compare",
+    "text or unit": "words or a unit in one of the two, which one grader drops",
+    "percent or factor 100": "one is a hundred times the other",
+    "rounding": "the same number to 1e-4, where it is asked for exactly",
+    "equation": "an equation, of which one grader compares a side",
+    "several answers": "several answers, tuples, intervals: order, brackets, `and`, `±`",
+    "writing": "the same expression in another form",
+}
+_SCIENTIFIC = re.compile(r"[-+]?[\d.]+[eE][-+]?\d+")
+
+
+class Disagreement(NamedTuple):
+    """A completion on which graders differ. `truth` is what a person says: correct, wrong, or None if nobody looked."""
+
+    benchmark: str
+    problem_id: str
+    gold: str
+    answer: str
+    verdicts: dict[str, str]
+    kind: str
+    truth: str | None
+
+
+class Reference(NamedTuple):
+    """Scores published of some completions, by benchmark, and the review of disagreements: (class, truth)."""
+
+    source: str
+    published: dict[str, float]
+    reviewed: dict[tuple[str, str], tuple[str, str]]
+
+
+def read_reference(path: Path) -> Reference:
+    """A file such as results/reference/graders/qwen2.5-math-1.5b-instruct.yaml."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        reviewed = {
+            (benchmark, str(problem_id)): (kind, truth)
+            for benchmark, rows in content["reviewed"].items()
+            for problem_id, kind, truth in rows
+        }
+        reference = Reference(content["source"], content["published"], reviewed)
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(
+            f"{path} should have source, published (benchmark: score) and reviewed (benchmark: [problem, class, "
+            f"truth]), and has not: {error!r}"
+        ) from None
+    for place, (kind, truth) in reviewed.items():
+        if kind not in CLASSES or truth not in ("correct", "wrong"):
+            raise UserError(
+                f"{path}: {' '.join(place)} should have one of the classes {', '.join(CLASSES)} and correct or wrong, "
+                f"not {kind} and {truth}"
+            )
+    return reference
+
+
+def number(text: str) -> float | None:
+    """The value of a plain number, fraction or power of ten in LaTeX; None for anything else."""
+    text = re.sub(r"\\times10\^\{?(-?\d+)\}?", r"e\1", re.sub(r"\s|\\[%$!,]|[%$]", "", text)).replace(",", "")
+    fraction = re.fullmatch(r"(-?)\\d?frac\{(-?\d{1,99})\}\{(\d{1,99})\}", text)
+    try:
+        return (-1 if fraction[1] else 1) * int(fraction[2]) / int(fraction[3]) if fraction else float(text)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return None
+
+
+def _has_words(text: str) -> bool:
+    commands = r"\\(text|mathrm|mbox)|\\circ"
+    return bool(re.search(commands, text) or re.search(r"[a-z]{4}", re.sub(r"\\[a-zA-Z]+", "", text)))
+
+
+def classify(gold: str, grades: Mapping[str, Grade]) -> str:
+    """A guess at the class of a disagreement, one of CLASSES, for those that nobody has reviewed."""
+    answers = {name: result.answer for name, result in grades.items()}
+    answer = next((text for text in answers.values() if text is not None), "")
+    if grades["math-verify"].verdict == "ungradable":
+        return "time-out" if gold.strip() and gold.count("{") == gold.count("}") else "bad gold"
+    if len(set(answers.values())) > 1:
+        return "last number"
+    if "%" in gold + answer:
+        return "percent or factor 100"
+    expected, found = number(gold), number(answer)
+    if expected and found and any(abs(found / expected - factor) < 1e-3 * factor for factor in (100, 0.01)):
+        return "percent or factor 100"
+    if _SCIENTIFIC.fullmatch(gold.strip()):
+        return "scientific notation"
+    if expected and found and expected != found and abs(found / expected - 1) < 1e-3:
+        return "rounding"
+    if "matrix" in gold + answer:
+        return "matrix"
+    if _has_words(gold) or _has_words(answer):
+        return "text or unit"
+    if "=" in gold + answer:
+        return "equation"
+    return "several answers" if any(sign in gold + answer for sign in (",", "\\cup", "\\pm")) else "writing"

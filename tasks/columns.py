@@ -1,0 +1,24 @@
+"""Sets whose rows hold the question and the gold answer in columns, which is most of them.
+
+`columns` in the registry says which: `question`, `answer`, `form` (how the answer is written there, a name in
+tasks/gold_answers.py), and if there are such columns `id` and `meta` (a list, copied into `meta`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasks.gold_answers import FORMS
+from tasks.problems import Problem, index_id
+
+
+def convert(row: dict[str, Any], index: int, task: str, columns: dict[str, Any]) -> Problem:
+    """One row as a problem; KeyError if a column is missing."""
+    question = str(row[columns["question"]]).strip()
+    value = row[columns["answer"]]
+    answer = None if value is None else FORMS[columns.get("form", "as_written")](value)
+    meta = {name: row[name] for name in columns.get("meta", ()) if row[name] is not None}
+    if columns.get("form") in ("integer", "boxed_integer") and answer != str(value):
+        meta["source_answer"] = str(value)
+    problem_id = str(row[columns["id"]]) if "id" in columns else index_id(index, question)
+    return Problem(problem_id, task, question, answer, meta)

@@ -1,0 +1,178 @@
+"""Load a training set or a benchmark, check that it is what the registry says, and write it as a PROBLEM table.
+
+    python -m tasks.loading gsm8k --output gsm8k.parquet --mirror ../mirror
+    python -m tasks.loading math_lighteval --output math_lighteval.parquet
+
+With --mirror the files come from that folder; without it, from the hub at the pinned commit or, for sets that are not
+on the hub, from their repository. Seconds, except for NuminaMath-TIR's 150 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from contracts import provenance, tables
+from contracts.errors import UserError, run_command
+from tasks import data_registry, sources
+from tasks.data_registry import Entry
+from tasks.problems import Problem, content_digest, repeated_questions, rows_digest, to_table
+
+
+def load(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, Any]]:
+    """The entry's problems that have a gold answer, and the facts for the provenance.
+
+    Raises:
+        UserError: the source is out of reach, cannot be read, or does not hold what the registry says.
+    """
+    spec = entry.spec
+    if "generate" in spec:
+        return _generate(entry)
+    if mirror is not None:
+        rows, source = sources.from_mirror(entry, mirror)
+    elif "hub" in spec:
+        rows, source = sources.from_hub(entry)
+    else:
+        rows, source = sources.from_addresses(entry)
+    read_from = _read_from(source, mirror)
+    if len(rows) != spec["rows"]:
+        raise UserError(
+            f"{entry.name} should have {spec['rows']:,} rows ({entry.where}), but {read_from} has {len(rows):,}"
+        )
+    held = spec["hub"] if source["kind"] == "hub" else spec
+    if raw := spec.get("raw_sha256"):
+        _check_hash(entry, read_from, raw["sha256"], rows_digest([row[c] for c in raw["columns"]] for row in rows))
+    problems = _convert(entry, rows, {**spec, **{k: held[k] for k in ("convert", "columns") if k in held}}, read_from)
+    content = content_digest(problems)
+    _check_hash(entry, read_from, held.get("content_sha256"), content)
+    graded = [problem for problem in problems if problem.answer is not None]
+    known = spec.get("content_sha256")
+    facts = {
+        "dataset": entry.name,
+        "registry": entry.where,
+        "source": source,
+        "rows": len(rows),
+        "problems": len(graded),
+        "distinct_questions": len(problems) - sum(len(group) - 1 for group in repeated_questions(problems)),
+        "levels": _levels(problems),
+        "content_sha256": content,
+        "same_content_as_registered": None if known is None else content == known,
+        "without_gold_answer": [problem.problem_id for problem in problems if problem.answer is None],
+        "repeated_questions": repeated_questions(graded),
+    }
+    return graded, facts
+
+
+def _generate(entry: Entry) -> tuple[list[Problem], dict[str, Any]]:
+    """Problems of a task that makes its own: `generate` names the module and the arguments of its `generate`."""
+    module, arguments = entry.spec["generate"]["module"], dict(entry.spec["generate"])
+    del arguments["module"]
+    try:
+        problems = importlib.import_module(module).generate(rows=entry.spec["rows"], **arguments)
+    except (ImportError, AttributeError, TypeError) as error:
+        raise UserError(f"{entry.where}, {entry.name}: {module} cannot generate it: {error}") from None
+    facts = {
+        "dataset": entry.name,
+        "registry": entry.where,
+        "source": {"kind": "generated", **entry.spec["generate"]},
+        "rows": len(problems),
+        "problems": len(problems),
+        "distinct_questions": len(problems) - sum(len(group) - 1 for group in repeated_questions(problems)),
+        "levels": _levels(problems),
+        "content_sha256": content_digest(problems),
+        "same_content_as_registered": None,
+        "without_gold_answer": [],
+        "repeated_questions": [],
+    }
+    return problems, facts
+
+
+def _levels(problems: Sequence[Problem]) -> dict[str, int]:
+    """How many problems there are of each level of difficulty, where the data set states it."""
+    found = Counter(str(problem.meta["level"]) for problem in problems if problem.meta.get("level") is not None)
+    return dict(sorted(found.items()))
+
+
+def _read_from(source: dict[str, Any], mirror: Path | None) -> str:
+    if source["kind"] == "generated":
+        return str(source["module"])
+    if source["kind"] == "hub":
+        return f"{source['path']} ({source['split']}) at {source['revision']}"
+    return " + ".join(str(mirror / file["file"]) if mirror else file["url"] for file in source["files"])
+
+
+def _check_hash(entry: Entry, read_from: str, expected: str | None, found: str) -> None:
+    if expected is not None and expected != found:
+        raise UserError(
+            f"{entry.name} should have content with hash {expected} ({entry.where}), but {read_from} has {found}: the "
+            "rows differ from those that the published figures were made with"
+        )
+
+
+def _convert(entry: Entry, rows: sources.Rows, spec: dict[str, Any], read_from: str) -> list[Problem]:
+    name = f"tasks.{spec['task']}.{spec['convert']}" if "convert" in spec else "tasks.columns"
+    try:
+        converter = importlib.import_module(name)
+    except ModuleNotFoundError:
+        raise UserError(f"{entry.where}, {entry.name}: no converter is called {name} (tasks)") from None
+    problems = []
+    for index, row in enumerate(rows):
+        try:
+            problems.append(converter.convert(row, index, spec["task"], spec.get("columns") or {}))
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise UserError(
+                f"row {index} of {read_from} is not as {entry.where} describes {entry.name} "
+                f"({type(error).__name__}: {error}); its columns are {', '.join(row)}"
+            ) from None
+    seen: dict[str, int] = {}
+    for index, problem in enumerate(problems):
+        if problem.problem_id in seen:
+            raise UserError(
+                f"rows {seen[problem.problem_id]} and {index} of {read_from} have the same id {problem.problem_id}: "
+                f"name another column in `columns.id` of {entry.name} in {entry.where}, or leave it out"
+            )
+        seen[problem.problem_id] = index
+    return problems
+
+
+def report(facts: dict[str, Any], mirror: Path | None) -> str:
+    """What was loaded and what a reader has to know about it, in a few lines."""
+    lines = [f"{facts['dataset']}: {facts['problems']:,} problems from {_read_from(facts['source'], mirror)}"]
+    levels = "".join(f"; level {level}: {count:,}" for level, count in facts["levels"].items())
+    lines.append(f"  {facts['rows']:,} rows, {facts['distinct_questions']:,} distinct questions{levels}")
+    if missing := facts["without_gold_answer"]:
+        shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
+        lines.append(f"  {len(missing):,} of {facts['rows']:,} rows have no gold answer and are left out: {shown}")
+    if groups := facts["repeated_questions"]:
+        extra = sum(len(group) - 1 for group in groups)
+        shown = "; ".join(" = ".join(group) for group in groups[:3]) + ("; …" if len(groups) > 3 else "")
+        lines.append(f"  {extra:,} rows repeat the question of an earlier one and are kept: {shown}")
+    if facts["same_content_as_registered"] is False:
+        lines.append(
+            "  its (question, answer) pairs differ from those of the registered files: their hash is "
+            f"{facts['content_sha256']}, so compare scores with care"
+        )
+    if hint := facts["source"].get("hint"):
+        lines.append(f"  {hint}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Command line: NAME --output FILE [--mirror DIR]."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", help="a training set (tasks/datasets.yaml) or benchmark (eval/benchmarks)")
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the Parquet file to write")
+    parser.add_argument("--mirror", type=Path, metavar="DIR", help="the configuration's data_mirror")
+    arguments = parser.parse_args()
+    problems, facts = load(data_registry.find(arguments.name), arguments.mirror)
+    tables.write(to_table(problems), tables.PROBLEM, arguments.output)
+    provenance.write(arguments.output, **facts)
+    print(report(facts, arguments.mirror))
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,63 @@
+"""Prompts by name (tasks/prompts.yaml), put around a question: one text for training and for evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from contracts.errors import UserError
+
+FILE = Path(__file__).with_suffix(".yaml")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One prompt; the fields are described at the head of tasks/prompts.yaml."""
+
+    name: str
+    source: str
+    user: str
+    system: str | None = None
+    assistant: str = ""
+    raw: bool = False
+
+    def words(self) -> dict[str, Any]:
+        """What decides the text; the name and the source do not."""
+        return {"system": self.system, "user": self.user, "assistant": self.assistant, "raw": self.raw}
+
+    def messages(self, question: str) -> list[dict[str, str]]:
+        """The messages before the assistant's turn."""
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        return [*system, {"role": "user", "content": self.user.replace("{question}", question)}]
+
+    def render(self, question: str, tokenizer: Any | None) -> str:
+        """The text that the model continues; it ends with `assistant`, the part of its turn that is given.
+
+        The tokenizer's own encoding of it gives the prompt's tokens: a beginning-of-text token that it adds by itself
+        is left out where the chat template writes one too. Without a tokenizer there is no chat template: the messages
+        are paragraphs.
+        """
+        if self.raw or tokenizer is None:
+            return "\n\n".join(message["content"] for message in self.messages(question)) + self.assistant
+        text = tokenizer.apply_chat_template(self.messages(question), tokenize=False, add_generation_prompt=True)
+        if tokenizer.bos_token and tokenizer("")["input_ids"][:1] == [tokenizer.bos_token_id]:
+            text = text.removeprefix(tokenizer.bos_token)
+        return text + self.assistant
+
+
+@cache
+def library() -> dict[str, Prompt]:
+    """All prompts by name."""
+    entries = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return {name: Prompt(name=name, **entry) for name, entry in entries.items()}
+
+
+def load(name: str) -> Prompt:
+    """The prompt of this name; raises UserError with those that there are."""
+    if name not in library():
+        raise UserError(f"there is no prompt '{name}' in tasks/prompts.yaml; there are: {', '.join(library())}")
+    return library()[name]

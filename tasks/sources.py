@@ -1,0 +1,173 @@
+"""Rows as their owners publish them: from a mirror folder, from an address, or from the Hugging Face hub."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import http.client
+import io
+import json
+import os
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contracts.errors import UserError
+from tasks.data_registry import Entry
+
+Rows = Sequence[dict[str, Any]]
+ANSWER_WITHIN = 8  # seconds that the hub has to answer at all, before the loaders' minutes of retries would begin
+DOWNLOAD_WITHIN = 60  # seconds without a byte, for one file from an address
+
+
+def _otherwise(entry: Entry) -> str:
+    paths = " and ".join(file["path"] for file in entry.spec.get("files", ()))
+    return f"set `data_mirror` (--mirror) to a folder that holds {paths or 'its files'}"
+
+
+def from_mirror(entry: Entry, mirror: Path) -> tuple[Rows, dict[str, Any]]:
+    """All rows of the entry's files under `mirror`, and what they were read from; UserError if one is bad."""
+    if not mirror.is_dir():
+        raise UserError(f"data_mirror should be a folder, but {mirror} is none: correct it, or leave it out")
+    rows: list[dict[str, Any]] = []
+    facts = []
+    for file in entry.spec.get("files", ()):
+        path = mirror / file["path"]
+        if not path.is_file():
+            raise UserError(_not_in_mirror(entry, path))
+        content = path.read_bytes()
+        _check_bytes(entry, str(path), content, file)
+        rows += parse(str(path), content)
+        facts.append({"file": file["path"], "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)})
+    if not facts:
+        raise UserError(f"the mirror {mirror} has no {entry.name}: leave data_mirror out to load it from the hub")
+    return rows, {"kind": "mirror", "files": facts}
+
+
+def _not_in_mirror(entry: Entry, path: Path) -> str:
+    if "hub" in entry.spec:
+        hub = entry.spec["hub"]
+        network = f"load it from the hub ({hub['path']})"
+    else:
+        network = "download it"
+    return (
+        f"the mirror does not have {entry.name}: {path} is missing; put its {entry.spec['rows']:,} rows there, or run "
+        f"without data_mirror where there is a network, to {network}"
+    )
+
+
+def from_addresses(entry: Entry) -> tuple[Rows, dict[str, Any]]:
+    """All rows of the entry's files, downloaded; UserError if an address does not answer or gives other bytes."""
+    rows: list[dict[str, Any]] = []
+    facts = []
+    for file in entry.spec["files"]:
+        if not file.get("url"):
+            raise UserError(f"{entry.name} has no address to be downloaded from ({entry.where}): {_otherwise(entry)}")
+        try:
+            with urllib.request.urlopen(file["url"], timeout=DOWNLOAD_WITHIN) as answer:
+                content = answer.read()
+        except (urllib.error.URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            raise UserError(
+                f"cannot download {entry.name} from {file['url']} ({reason}): {_otherwise(entry)}"
+            ) from None
+        _check_bytes(entry, file["url"], content, file)
+        rows += parse(file["url"], content)
+        facts.append({"url": file["url"], "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)})
+    return rows, {"kind": "address", "files": facts}
+
+
+def _check_bytes(entry: Entry, name: str, content: bytes, file: dict[str, Any]) -> None:
+    """The bytes are the ones in the registry: a file cut short or changed is caught before it is parsed."""
+    expected = file.get("sha256")
+    found = hashlib.sha256(content).hexdigest()
+    if expected is None or expected == found:
+        return
+    size = file.get("bytes")
+    short = f" and is {size - len(content):,} of {size:,} bytes short" if size and len(content) < size else ""
+    raise UserError(
+        f"{name} should have sha256 {expected} ({entry.where}) but has {found}{short}: copy it again from its source"
+    )
+
+
+def parse(name: str, content: bytes) -> list[dict[str, Any]]:
+    """Rows of a .jsonl, .json or .parquet file; UserError that names the file if it is not one."""
+    try:
+        if name.endswith(".parquet"):
+            rows = pq.read_table(io.BytesIO(content)).to_pylist()
+        elif name.endswith(".jsonl"):
+            rows = [json.loads(line) for line in content.decode("utf-8").split("\n") if line.strip()]
+        else:
+            rows = json.loads(content.decode("utf-8"))
+    except (pa.ArrowException, OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{name} cannot be read as {Path(name).suffix[1:]} ({reason}): copy it again") from None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise UserError(f"{name} should hold a list of rows, each with named columns, and holds something else")
+    return rows
+
+
+def from_hub(entry: Entry) -> tuple[Rows, dict[str, Any]]:
+    """The split at its pinned commit, or, where none is pinned, at the commit that the branch's head is now.
+
+    Without an answer from the hub, only what an earlier run left in the cache is used. UserError if that is nothing.
+    """
+    hub = entry.spec["hub"]
+    reason = None if os.environ.get("HF_HUB_OFFLINE") in ("1", "true") else unreachable(_endpoint())
+    if reason:
+        os.environ["HF_HUB_OFFLINE"] = (
+            "1"  # read when `datasets` is first imported, below: cache or nothing, no retries
+        )
+    import datasets
+    import huggingface_hub
+
+    unavailable = f"cannot load {entry.name} from the hub ({hub['path']} at {_endpoint()}"
+    revision = hub.get("revision")
+    # Whatever the hub's client raises (not found, gated, refused, a broken answer) is for the user to mend, but a full
+    # disk has its own message.
+    try:
+        if revision is None:
+            revision = huggingface_hub.HfApi().dataset_info(hub["path"], timeout=ANSWER_WITHIN).sha
+        rows = datasets.load_dataset(hub["path"], hub.get("name"), split=hub["split"], revision=revision)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        why = f"{reason}, and no copy is in the cache" if reason else " ".join(str(error).split())[:300]
+        raise UserError(f"{unavailable}: {why}); check the network, or {_otherwise(entry)}") from None
+    facts = {"kind": "hub", "path": hub["path"], "name": hub.get("name"), "split": hub["split"], "revision": revision}
+    if hub.get("revision") is None:
+        facts["hint"] = f"not pinned: add `revision: {revision}` to the `hub` block of {entry.name} in {entry.where}"
+    return rows, facts
+
+
+def _endpoint() -> str:
+    return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+
+
+def unreachable(address: str, within: float = ANSWER_WITHIN) -> str | None:
+    """Why nothing answers at an address, or None if something does; never longer than `within` seconds.
+
+    In a thread, because a name look-up has no time limit of its own. Proxies from the environment are used.
+    """
+    reason: list[str | None] = [f"no answer within {within:g} seconds"]
+
+    def ask() -> None:
+        try:
+            urllib.request.urlopen(urllib.request.Request(address, method="HEAD"), timeout=within).close()
+        except urllib.error.HTTPError:
+            pass  # an answer, whatever it says
+        except (OSError, ValueError) as error:
+            reason[0] = str(getattr(error, "reason", error))
+            return
+        reason[0] = None
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(within)
+    return reason[0]

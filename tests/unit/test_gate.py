@@ -1,0 +1,268 @@
+"""The gate on graded samples: verdicts, refusals, exit statuses, and what is written."""
+
+import argparse
+import json
+import math
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from analysis.gate import baselines, compare, inputs, power, render, request
+from contracts import tables
+from contracts.errors import UserError
+from contracts.run_file import ROOT, load_run
+
+
+def graded(correct, benchmark="math500", **columns):
+    """A table of graded samples from (problems, repeats) of right and wrong."""
+    rows = []
+    for problem, row in enumerate(correct):
+        for repeat, right in enumerate(row):
+            rows.append(
+                dict.fromkeys(tables.GRADED.names)
+                | {"run": "r", "step": 0, "benchmark": benchmark, "problem_id": f"p{problem:04}", "repeat": repeat}
+                | {"prompt": f"question {problem}", "completion": f"</script> {problem} \\boxed{{{int(right)}}}"}
+                | {"finish_reason": "stop", "completion_tokens": 10 + repeat, "gold": "1", "protocol": "report"}
+                | {"verdict": "correct" if right else "wrong", "grader": "math-verify 1", "answer": str(int(right))}
+                | columns
+            )
+    return pd.DataFrame(rows)
+
+
+def save(folder, *frames):
+    folder.mkdir(parents=True, exist_ok=True)
+    for frame in frames:
+        path = folder / f"{frame['benchmark'].iloc[0]}.parquet"
+        tables.write(pa.Table.from_pandas(frame, schema=tables.GRADED, preserve_index=False), tables.GRADED, path)
+    return folder
+
+
+def sample(n, k, accuracy, seed):
+    return np.random.default_rng(seed).random((n, k)) < accuracy
+
+
+def read(tmp_path, name, *frames):
+    return inputs.read(save(tmp_path / name, *frames), name)
+
+
+def command(*words):
+    done = subprocess.run(
+        [sys.executable, "-m", "analysis.gate", *map(str, words)], cwd=ROOT, capture_output=True, text=True
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_four_verdicts(tmp_path):
+    low, high = sample(200, 4, 0.3, 0), sample(200, 4, 0.6, 1)
+    one, two = read(tmp_path, "low", graded(low)), read(tmp_path, "high", graded(high))
+    other = read(tmp_path, "other", graded(high, prompt="another"))
+    found = [compare.paired(*pair) for pair in ((two, one), (one, two), (one, one), (other, one))]
+    assert [result.verdict for result in found] == ["better", "worse", "cannot tell", "not comparable"]
+    assert [result.exit_status for result in found] == [0, 1, 0, 2]
+    assert found[2].lines[0].difference.value == 0.0 and found[2].lines[0].p_adjusted == 1.0
+    assert found[0].lines[0].difference.value == pytest.approx(high.mean() - low.mean())
+    assert len(found[0].lines) == 1  # one benchmark has no mean of its own
+
+
+def test_a_mean_line_joins_the_family_of_several_benchmarks(tmp_path):
+    frames = [[graded(sample(50, 2, 0.5, seed + s), b) for s, b in enumerate(("gsm8k", "amc23"))] for seed in (0, 9)]
+    result = compare.paired(*(read(tmp_path, str(i), *side) for i, side in enumerate(frames)))
+    assert [line.benchmark for line in result.lines] == ["gsm8k", "amc23", compare.ALL]
+    values = [line.difference.value for line in result.lines]
+    assert values[2] == pytest.approx(np.mean(values[:2]))
+    assert all(line.p_adjusted >= line.p_value for line in result.lines)
+
+
+def test_one_greedy_sample_is_the_exact_mcnemar_test(tmp_path):
+    first, second = np.zeros((40, 1), bool), np.zeros((40, 1), bool)
+    second[:7], first[7] = True, True
+    line = compare.paired(read(tmp_path, "b", graded(second)), read(tmp_path, "a", graded(first))).lines[0]
+    assert line.test == "exact McNemar" and (line.gained, line.lost) == (7, 1)
+    assert line.p_value == pytest.approx(2 * (1 + 8) / 2**8)  # 1 or fewer of 8, two-sided
+
+
+def test_a_margin_forgives_a_loss_below_it(tmp_path):
+    first = np.ones((400, 1), bool)
+    second = first.copy()
+    second[:12] = False  # 3 points
+    pair = read(tmp_path, "b", graded(second)), read(tmp_path, "a", graded(first))
+    assert compare.paired(*pair).verdict == "worse"
+    forgiven = compare.paired(*pair, margin=0.05)
+    assert forgiven.verdict == "cannot tell" and forgiven.lines[0].margin_excluded
+    assert compare.paired(*pair, margin=0.001).verdict == "worse"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"grader": "strict"}, "different grader: math-verify 1 and strict"),
+        ({"protocol": "demo"}, "different protocol: report and demo"),
+        ({"gold": "2"}, "different gold answers of 20 problems"),
+        ({"prompt": "x"}, "different prompts on 20 problems"),
+    ],
+)
+def test_what_differs_is_named(tmp_path, change, words):
+    right = sample(20, 2, 0.5, 0)
+    one, two = read(tmp_path, "one", graded(right)), read(tmp_path, "two", graded(right, **change))
+    assert compare.paired(two, one).lines[0].reasons == (words,)
+    accepted = set(change) & set(inputs.ACCEPTABLE)
+    assert compare.paired(two, one, accepted=accepted).verdict == ("cannot tell" if accepted else "not comparable")
+
+
+def test_data_hash_and_decoding_are_compared_where_they_are_recorded(tmp_path):
+    made = []
+    for name, task, heat in (("one", "aa", 0.0), ("two", "bb", 0.6)):
+        folder = save(tmp_path / name / "graded" / "step-0", graded(sample(20, 2, 0.5, 0)))
+        samples = tmp_path / name / "samples" / "step-0"
+        samples.mkdir(parents=True)
+        record = {"task_sha256": task, "fallback": "none"}
+        (folder / "math500.parquet.provenance.json").write_text(json.dumps(record))
+        (samples / "math500.parquet.provenance.json").write_text(json.dumps({"protocol": {"temperature": heat}}))
+        made.append(inputs.read(folder))
+    assert inputs.obstacles(made[1], made[0], "math500") == [
+        "different protocol settings: temperature 0.0 and 0.6",
+        "different benchmark data",
+    ]
+
+
+def test_other_problems_and_incomplete_samples_are_not_comparable(tmp_path):
+    whole = graded(sample(20, 2, 0.5, 0))
+    one, fewer = read(tmp_path, "one", whole), read(tmp_path, "fewer", whole[whole["problem_id"] != "p0003"])
+    hole = read(tmp_path, "hole", whole.drop(index=5))
+    assert "1 only of the baseline" in compare.paired(fewer, one).lines[0].reasons[0]
+    result = compare.paired(hole, one)
+    assert result.exit_status == 2 and "incomplete samples" in result.lines[0].reasons[0]
+    assert "p0002 repeat 1" in result.lines[0].reasons[0]
+
+
+def test_a_published_figure_is_never_paired(tmp_path):
+    row = baselines.find("sober/Qwen2.5-Math-7B")
+    published = row.figures["math500"].accuracy
+    verdicts = []
+    for accuracy in (published, published + 0.12, published - 0.12, published + 0.01):
+        right = np.arange(500)[:, None] < round(500 * accuracy)
+        result = compare.published(read(tmp_path, f"{accuracy}", graded(np.repeat(right, 2, axis=1))), row)
+        assert not result.paired and "unpaired" in result.lines[0].test
+        assert any("unpaired" in note for note in result.notes)
+        verdicts.append(result.verdict)
+    assert verdicts == ["cannot tell", "better", "worse", "cannot tell"]
+    short = compare.published(read(tmp_path, "short", graded(sample(30, 1, 0.5, 0))), row)
+    assert short.lines[0].reasons == ("different problems: 30 here, 500 at the source",)
+
+
+def test_regressions_are_found_where_the_score_is_the_same(tmp_path):
+    right = sample(100, 2, 0.5, 0)
+    longer = graded(right)
+    longer["completion_tokens"] += np.random.default_rng(0).integers(1, 9, len(longer))
+    longer.loc[longer["verdict"] == "wrong", "finish_reason"] = "length"
+    result = compare.paired(read(tmp_path, "longer", longer), read(tmp_path, "base", graded(right)))
+    changes = {change.measure: change.change for change in result.regressions}
+    assert result.verdict == "cannot tell"
+    assert changes["truncated"] == changes["completion length"] == "rose"
+    assert changes["no answer or format error"] == "cannot tell"
+
+
+def test_the_command_writes_all_forms_and_ends_with_the_verdict(tmp_path):
+    low = save(tmp_path / "low", graded(sample(100, 2, 0.3, 0)))
+    high = save(tmp_path / "high", graded(sample(100, 2, 0.7, 1)))
+    other = save(tmp_path / "other", graded(sample(100, 2, 0.7, 1), grader="strict"))
+    out = tmp_path / "out"
+    status, printed = command("compare", "--checkpoint", low, "--baseline", high, "--output", out)
+    assert status == 1 and "▼ worse" in printed
+    assert {file.name for file in out.iterdir()} == {"check.json", "check.md", "check.txt", "index.html"}
+    assert json.loads((out / "check.json").read_text())["exit_status"] == 1
+    assert (out / "check.md").read_text().startswith("### ")
+    page = (out / "index.html").read_text()
+    assert "&lt;/script&gt;" in page and "</script>" not in page and not re.search(r"https?://", page)
+    assert command("show", out / "check.json") == (1, printed)
+    assert command("compare", "--checkpoint", high, "--baseline", low)[0] == 0
+    assert command("compare", "--checkpoint", other, "--baseline", low)[0] == 2
+    status, printed = command("compare", "--checkpoint", high, "--baseline", "sober/Qwen2.5Math-7B")
+    assert status == 3 and "sober/Qwen2.5-Math-7B" in printed and "Traceback" not in printed
+    assert command("compare", "--checkpoint", high)[0] == 3
+    assert command("compare", "--checkpoint", high, "--baseline", low, "--margin", "-1")[0] == 3
+
+
+def test_flips_show_a_lost_and_a_won_problem_with_their_completions(tmp_path):
+    first, second = np.zeros((6, 2), bool), np.zeros((6, 2), bool)
+    first[0], second[1] = True, [True, False]
+    one, two = read(tmp_path, "one", graded(first)), read(tmp_path, "two", graded(second))
+    lost, won = render.flips(two, one, "math500")
+    assert (lost.problem_id, lost.before, lost.after, lost.change) == ("p0000", "2 of 2", "0 of 2", -1.0)
+    assert (won.problem_id, won.before, won.after) == ("p0001", "0 of 2", "1 of 2")
+    assert won.first["verdict"] == "wrong" and won.second["verdict"] == "correct"
+
+
+def test_needed_samples():
+    status, printed = command("needed", "--difference", "3", "--benchmark", "math500", "aime24")
+    assert status == 0 and re.search(r"aime24 +30 +none do", printed) and re.search(r"math500 +500 +\d+", printed)
+    assert "cannot replace more problems" in printed
+    assert command("needed", "--difference", "0")[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("accuracy", 500), ("accuracy", -3), ("change", -5), ("change", math.nan), ("difference", 101)],
+)
+def test_needed_refuses_what_no_model_can_have(option, value):
+    parser = argparse.ArgumentParser()
+    power.add_arguments(parser)
+    given = parser.parse_args(["--difference=2", f"--{option}={value}"])
+    with pytest.raises(UserError, match=f"--{option} (has to be )?(above|from) 0"):
+        given.run(given)
+
+
+def test_needed_with_a_change_that_is_the_same_on_all_problems(capsys):
+    parser = argparse.ArgumentParser()
+    power.add_arguments(parser)
+    given = parser.parse_args(["--difference=2", "--change=0", "--accuracy=100"])
+    assert given.run(given) == 0
+    assert re.search(r"aime24 +30 +1  0\.0 points", capsys.readouterr().out)  # nothing varies: one repeat finds it
+
+
+STORED = load_run("openr1/qwen2.5-math-7b", "demo")
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        (f"{STORED.name}/seed-0/step-{STORED.checkpoint_steps[-1]}", "stored"),
+        ("sober/Qwen2.5-Math-7B", "published"),
+        ("acme/model-7b", "hub"),
+        ("Qwen/Qwen2.5-Math-7B", "hub"),
+        ("open-r1/OpenR1-Qwen-7B", "hub"),
+        (".", "graded"),
+    ],
+)
+def test_what_a_word_of_the_configuration_means(word, kind):
+    assert request.resolve(word, "baseline", {STORED.name: STORED}).kind == kind
+
+
+def test_a_mistyped_word_gets_the_nearest_names(tmp_path):
+    (tmp_path / "config.json").touch()
+    assert request.resolve(str(tmp_path), "checkpoint", {}).kind == "folder"
+    for word, near in (
+        ("sober/Qwen2.5Math-7B", "sober/Qwen2.5-Math-7B"),
+        ("sobr/Qwen2.5-Math-7B", "sober/Qwen2.5-Math-7B"),
+        ("openr1/qwen2.5-math-7/seed-0/step-0", f"{STORED.name}/seed-0"),
+        (f"{STORED.name}/seed-0/step-777", f"there are: {', '.join(map(str, STORED.checkpoint_steps))}"),
+    ):
+        with pytest.raises(UserError, match=re.escape(near)):
+            request.resolve(word, "baseline", {STORED.name: STORED})
+
+
+def test_benchmarks_that_a_side_does_not_have_are_refused_at_once():
+    runs = {STORED.name: STORED}
+    stored = request.resolve(f"{STORED.name}/seed-0/step-0", "checkpoint", runs)
+    hub = request.resolve("acme/model-7b", "baseline", runs)
+    request.check_benchmarks(STORED.evaluation["benchmarks"], [stored, hub], runs)
+    request.check_benchmarks(["knights_knaves_8ppl"], [hub], runs)
+    with pytest.raises(UserError, match="no benchmark 'maths500'"):
+        request.check_benchmarks(["maths500"], [hub], runs)
+    with pytest.raises(UserError, match=r"is evaluated on .*, not on knights_knaves_8ppl"):
+        request.check_benchmarks(["knights_knaves_8ppl"], [hub, stored], runs)

@@ -1,0 +1,77 @@
+"""The gate on real generations against copies of which a share of the answers is broken, graded for real."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.gate import compare
+from analysis.gate.inputs import Side
+from eval import significance
+from eval.importers.__main__ import import_samples
+from grading import Item, grade
+
+GENERATIONS = Path(__file__).parents[2] / "../shared/data/generations/qwen2.5-math-1.5b-instruct"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not GENERATIONS.is_dir(), reason="needs the data mirror at ../shared/data"),
+]
+
+
+def judged(samples):
+    grades = grade([Item("math", row.gold, row.completion) for row in samples.itertuples()])
+    return samples.assign(**{name: [getattr(g, name) for g in grades] for name in ("answer", "verdict", "grader")})
+
+
+@pytest.fixture(scope="module")
+def original():
+    files = sorted(GENERATIONS.glob("*.jsonl"))
+    frames = [import_samples("qwen-math", [path], path.stem, "qwen")[0].to_pandas() for path in files]
+    return {
+        frame["benchmark"].iloc[0]: judged(frame).sort_values(["problem_id", "repeat"], ignore_index=True)
+        for frame in frames
+    }
+
+
+def side(name, frames):
+    return Side(name, frames, {key: {} for key in frames}, {})
+
+
+@pytest.mark.parametrize("share", [0.01, 0.03, 0.1])
+def test_verdicts_on_a_damaged_copy_are_those_of_its_lost_problems(original, share):
+    random, damaged = np.random.default_rng(int(1000 * share)), {}
+    for name, frame in original.items():
+        broken = random.random(len(frame)) < share
+        completions = [
+            text + "\n\\boxed{-987654321}" if b else text for text, b in zip(frame["completion"], broken, strict=True)
+        ]
+        damaged[name] = judged(frame.assign(completion=completions))
+    result = compare.paired(side("damaged", damaged), side("original", original))
+    assert result.verdict == "worse" and result.exit_status == 1  # GSM8K alone shows 1 %
+    for line in result.lines[:-1]:
+        assert line.gained == 0
+        assert line.p_value == pytest.approx(min(1.0, 2 * 0.5**line.lost))
+        if abs(line.difference.value) > 1.5 * line.detectable:
+            assert line.verdict == "worse"
+    if share == 0.01:
+        assert {line.benchmark for line in result.lines if line.verdict == "cannot tell"} >= {"aime24", "amc23"}
+
+
+@pytest.mark.parametrize("share", [0.01, 0.03, 0.1])
+def test_damage_is_found_as_often_as_the_power_calculation_says(original, share):
+    random, level = np.random.default_rng(7), 0.05 / 7
+    for frame in original.values():
+        right = frame["verdict"].eq("correct").to_numpy()
+        lost = random.binomial(right.sum(), share, 2000)
+        found = np.mean([significance.permutation(np.full(m, -1)) <= level for m in lost])
+        # Which problems are right is given here, and random in the formula: a binomial of the same mean
+        difference = share * right.mean()
+        assert significance.mcnemar_power(len(right), difference, difference, level) == pytest.approx(found, abs=0.06)
+
+
+def test_the_original_against_itself_differs_by_exactly_nothing(original):
+    result = compare.paired(side("again", original), side("original", original))
+    assert result.verdict == "cannot tell"
+    assert all(line.difference.value == 0.0 for line in result.lines)
+    json.dumps(result.to_json())
