@@ -1,19 +1,28 @@
-"""Mistakes a user can mend: one clear sentence, no traceback, a non-zero exit."""
+"""Mistakes a user can fix: one clear sentence, no traceback, a non-zero exit status."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 
+from contracts.exit_status import RESUMABLE
+
 
 class UserError(Exception):
     """What was needed, what was found, what to do: in one sentence."""
+
+
+class StoppedInTime(UserError):
+    """The command saved its work and stopped; the same command continues it. The exit status is RESUMABLE."""
 
 
 def run_command(main: Callable[[], None]) -> None:
     """Run a command-line entry point; a UserError, a missing package, or a full disk ends it with one sentence."""
     try:
         main()
+    except StoppedInTime as error:
+        print(f"Stopped: {error}", file=sys.stderr)
+        sys.exit(RESUMABLE)
     except UserError as error:
         sys.exit(f"Error: {error}")
     except ModuleNotFoundError as error:
