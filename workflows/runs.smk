@@ -9,7 +9,8 @@ import yaml
 from snakemake.exceptions import WorkflowError
 
 from contracts.errors import UserError
-from contracts.run_file import ROOT, load_run, run_names, validate
+from contracts.run_file import ROOT, validate
+from recipes.runs import load_run, run_names
 from envs import build
 
 HELP = """
