@@ -14,7 +14,8 @@ from typing import Any
 from cluster import memory
 from contracts import tables
 from contracts.errors import run_command
-from contracts.run_file import Run, Stage, load_run
+from contracts.run_file import Run, Stage
+from recipes.runs import load_run
 
 # Bytes for each parameter of a native checkpoint: its optimiser's state with the weights that belong to it, and the
 # weights as they are exported. DeepSpeed keeps 2 + 12 and 2, FSDP in verl 4 + 8.

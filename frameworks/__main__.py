@@ -16,11 +16,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from contracts import job_lifetime, provenance, tables
+from contracts import job_lifetime, provenance, tables, work_lock
 from contracts.errors import UserError, run_command
-from contracts.run_file import SCALES, Run, inherit, load_run, read_yaml, run_names
+from contracts.run_file import SCALES, Run, inherit, read_yaml
 from frameworks import adapter, launch, nodes
 from frameworks.adapter import Paths
+from recipes.runs import load_run, run_names
 
 
 def run_id(run: Run, seed: int) -> str:
@@ -64,7 +65,7 @@ def train(arguments: argparse.Namespace) -> None:
         "problems_sha256": provenance.sha256(arguments.problems),
         "model_sha256": provenance.sha256(arguments.model),
     }
-    with job_lifetime.sole_user(paths.work, "training"):
+    with work_lock.sole_user(paths.work, "training"):
         start_anew_if_changed(paths.work, inputs)
         command = native.prepare(run, stage, arguments.seed, paths)
         if command.resumed_from:

@@ -21,7 +21,8 @@ from cluster import capacity, memory, slurm
 from cluster.resources import ATTEMPTS, Need, resources_of
 from contracts import tables
 from contracts.errors import UserError
-from contracts.run_file import ROOT, Run, load_run, run_names
+from contracts.run_file import ROOT, Run
+from recipes.runs import load_run, run_names
 
 SETTINGS = yaml.safe_load((ROOT / "profiles" / "slurm" / "cluster.yaml").read_text(encoding="utf-8"))["cluster"]
 

@@ -125,7 +125,7 @@ def _read(file: Path) -> str:
 def test_a_training_without_any_signal_is_an_error_and_a_weak_one_a_warning(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from contracts.run_file import load_run
+    from recipes.runs import load_run
 
     run = load_run("openr1/qwen2.5-math-7b", "demo")
 

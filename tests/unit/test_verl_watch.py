@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from contracts.errors import UserError
-from contracts.run_file import load_run
 from frameworks.verl import adapter as verl
 from recipes import rewards
+from recipes.runs import load_run
 
 RUN = load_run("tinyzero/grpo-3b", "demo")
 STAGE = RUN.stages[0]
