@@ -19,7 +19,7 @@ configfile: "config/config.yaml"
 
 include: "workflows/runs.smk"
 include: "workflows/resources.smk"
-include: "workflows/machine.smk"
+include: "workflows/local_resources.smk"
 include: "workflows/environments.smk"
 include: "workflows/data.smk"
 include: "workflows/train.smk"

@@ -133,9 +133,7 @@ def test_preflight_then_the_run_cancelled_in_training(project: Path, running: da
     status, output = snakemake(project, running, TARGETS["training"])
     assert status == 0, output
     said = (project / f"logs/demo/train/{miniature.RUN}/seed-0/stage-1.log").read_text()
-    assert re.search("going on from step [345]", said), (
-        said
-    )  # scancel asks before it kills: TRL saves the step it is at
+    assert re.search("from step [345]", said), said  # scancel asks before it kills: TRL saves the step it is at
     log = tables.read(project / TARGETS["training"], tables.TRAINING_LOG).to_pydict()
     assert log["step"] == list(range(1, miniature.STEPS + 1))
 
@@ -148,9 +146,9 @@ def test_a_training_ends_in_time_with_a_checkpoint_and_its_next_job_goes_on(
     other = TARGETS["training"].replace("seed-0", "seed-1")
     status, output = snakemake(project, running, other, "--set-resources", "train:runtime=2*attempt", seeds="[1]")
     assert status == 0, output
-    assert f"stopped after step 1 of {miniature.STEPS}, in time" in output and "Trying to restart" in output, output
+    assert f"stopped after step 1 of {miniature.STEPS}" in output and "Trying to restart" in output, output
     text = (project / f"logs/demo/train/{miniature.RUN}/seed-1/stage-1.log").read_text()
-    assert "going on from step 1" in text
+    assert "from step 1" in text
     log = tables.read(project / other, tables.TRAINING_LOG).to_pydict()
     assert log["step"] == list(range(1, miniature.STEPS + 1))
 

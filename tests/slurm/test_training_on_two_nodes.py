@@ -61,7 +61,7 @@ def test_grpo_on_two_nodes(framework: str, tmp_path: Path) -> None:
     with daemons.cluster(2, cpus=2, memory_mb=12000, extra="OverTimeLimit=60") as cluster:  # the limit ends no job
         if framework == "trl":  # both processes agree to end before a time limit
             state, printed = state_of(cluster, project, line, minutes=1)
-            assert state == "FAILED" and f"stopped after step 1 of {STEPS}, in time" in printed, printed[-9000:]
+            assert state == "FAILED" and f"stopped after step 1 of {STEPS}" in printed, printed[-9000:]
             assert len(list(native.glob("checkpoint-2/rng_state_*.pth"))) == 2
             shutil.rmtree(project / "work")  # torch cannot load the optimiser of several CPU processes again
         state, printed = state_of(cluster, project, line, minutes=60)
