@@ -10,19 +10,11 @@ from contracts import gpu_locks
 LOCAL = not CLUSTER and workflow.local_exec
 WORK_LOCK = filelock.FileLock(f"{WORK}/.lock", blocking=False)
 
-if (
-    LOCAL
-    and config["scale"] == "demo"
-    and "mem_mb" not in workflow.global_resources
-):
+if LOCAL and config["scale"] == "demo" and "mem_mb" not in workflow.global_resources:
     workflow.register_resource("mem_mb", psutil.virtual_memory().total // 2 // 10**6)
 
 # Snakemake only counts GPUs; contracts/gpu_locks.py assigns them to jobs.
-if (
-    LOCAL
-    and "gpu" not in workflow.global_resources
-    and (gpus := gpu_locks.visible())
-):
+if LOCAL and "gpu" not in workflow.global_resources and (gpus := gpu_locks.visible()):
     workflow.register_resource("gpu", len(gpus))
 
 

@@ -72,7 +72,7 @@ def export_need(run):
     return Need(memory_mb=64000 if run.hardware["gpus"] else 1000, minutes=60)
 
 
-def jobs_asked_for():
+def job_kinds():
     """Name and Need of every kind of job of the configured runs."""
     jobs = {"grading and tables": Need(memory_mb=4000, minutes=60)}
     for run in (RUNS[name] for name in ASKED):

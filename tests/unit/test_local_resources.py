@@ -31,7 +31,7 @@ def is_locked(file: Path) -> bool:
 
 
 def test_a_work_folder_is_locked_while_a_snakemake_writes_to_it(tmp_path: Path) -> None:
-    process, looks = start(tmp_path, "jobs_asked_for"), 0
+    process, looks = start(tmp_path, "job_kinds"), 0
     while process.poll() is None:
         looks += is_locked(tmp_path / "work" / "demo" / ".lock")
         time.sleep(0.02)
@@ -42,7 +42,7 @@ def test_a_work_folder_is_locked_while_a_snakemake_writes_to_it(tmp_path: Path) 
 def test_a_second_snakemake_is_refused_unless_it_writes_nothing(tmp_path: Path) -> None:
     (folder := tmp_path / "work" / "demo").mkdir(parents=True)
     with filelock.FileLock(folder / ".lock"):
-        output, _ = (refused := start(tmp_path, "jobs_asked_for")).communicate()
+        output, _ = (refused := start(tmp_path, "job_kinds")).communicate()
         assert refused.returncode == 1 and f"another snakemake uses the folder {folder}" in output
         output, _ = (allowed := start(tmp_path, "help")).communicate()
         assert allowed.returncode == 0, output
