@@ -28,9 +28,14 @@ def modules() -> dict[str, Path]:
     return {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
 
 
+@cache
+def tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 def imported(module: str) -> Iterator[tuple[str, int]]:
     """Modules of this project that a module imports, anywhere in it, and the line."""
-    for node in ast.walk(ast.parse(modules()[module].read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(modules()[module])):
         if isinstance(node, ast.Import):
             found = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -84,13 +89,13 @@ def test_no_import_circles() -> None:
 
 def code(file: Path) -> Iterator[tuple[str, int]]:
     """Imports, texts and keywords of a Python file, without docstrings and comments; lines of another file."""
-    text = file.read_text(encoding="utf-8")
     if file.suffix != ".py":
-        yield from ((line.partition("#")[0], number) for number, line in enumerate(text.split("\n"), start=1))
+        lines = file.read_text(encoding="utf-8").split("\n")
+        yield from ((line.partition("#")[0], number) for number, line in enumerate(lines, start=1))
         return
-    tree = ast.parse(text)
-    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree(file)))
+    prose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
             yield node.value, node.lineno
         elif isinstance(node, ast.Import | ast.ImportFrom):
