@@ -87,21 +87,22 @@ def test_no_import_circles() -> None:
         pytest.fail(f"import circle: {' → '.join(error.args[1])}")
 
 
-def code(file: Path) -> Iterator[tuple[str, int]]:
+@cache
+def code(file: Path) -> list[tuple[str, int]]:
     """Imports, texts and keywords of a Python file, without docstrings and comments; lines of another file."""
     if file.suffix != ".py":
         lines = file.read_text(encoding="utf-8").split("\n")
-        yield from ((line.partition("#")[0], number) for number, line in enumerate(lines, start=1))
-        return
-    nodes = list(ast.walk(tree(file)))
+        return [(line.partition("#")[0], number) for number, line in enumerate(lines, start=1)]
+    nodes, found = list(ast.walk(tree(file))), []
     prose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
-            yield node.value, node.lineno
+            found.append((node.value, node.lineno))
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            yield ast.unparse(node), node.lineno
+            found.append((ast.unparse(node), node.lineno))
         elif isinstance(node, ast.keyword):
-            yield node.arg or "", node.value.lineno
+            found.append((node.arg or "", node.value.lineno))
+    return found
 
 
 def sources() -> Iterator[Path]:
