@@ -21,7 +21,7 @@ from frameworks.trl.command import NATIVE_STEPS, STOP_IN_TIME, TIME_LIMIT
 SAVE_SECONDS = 120.0  # for the first checkpoint; later the longest step has one in it
 
 
-class StopInTime(integration_utils.TensorBoardCallback):
+class StopInTime(integration_utils.TensorBoardCallback):  # type: ignore[misc]
     """Saves and ends at the end of a step if the longest one so far, and saving, would not end in time again."""
 
     def __init__(self) -> None:
