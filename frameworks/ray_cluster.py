@@ -69,7 +69,7 @@ def resources(address: str, step: subprocess.Popen[str]) -> list[dict[str, float
         said = look.stdout.read() if look.poll() == 0 and look.stdout else ""
     finally:
         nodes.end(look)
-    found: list[dict[str, float]] = json.loads(said.splitlines()[-1]) if said.strip() else []
+    found: list[dict[str, float]] = json.loads(said.strip().split("\n")[-1]) if said.strip() else []
     return found
 
 
