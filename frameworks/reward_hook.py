@@ -51,7 +51,7 @@ def judge(
         Exception: whatever a reward function raises.
     """
     turns = [question["prefill"] + completion for question, completion in zip(questions, completions, strict=True)]
-    problems = [rewards.Problem(question["task"], question["answer"], question["meta"]) for question in questions]
+    problems = [rewards.problem(*(question[name] for name in rewards.COLUMNS)) for question in questions]
     with one_at_a_time:
         given = [
             one if one.value is not None else one._replace(value=without_reward)

@@ -55,7 +55,14 @@ def read(adapter: Adapter, run: Run, stage: Stage, paths: Paths, run_name: str) 
 
 
 def fill(log: list[Row], run: Run, stage: Stage, run_name: str) -> list[Row]:
-    """The log with a row for every step of a stage that was trained to its end; what the log lacks is reported."""
+    """The log with a row for every step of a stage that was trained to its end; missing steps are reported.
+
+    Args:
+        log: as `read` gives it.
+        run: for the message.
+        stage: that was trained.
+        run_name: what tables call the run.
+    """
     by_step = {row["step"]: row for row in log}
     wanted = range(stage.first_step + 1, stage.first_step + stage.steps + 1)
     if missing := [step for step in wanted if step not in by_step]:

@@ -8,11 +8,12 @@ from contracts import tables
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from frameworks.adapter import Paths, updates_per_step
+from recipes import rewards
 from tasks import prompts
 
 # What a reward hook has to know of the problem, beside the rendered prompt; `prefill` is the part of the assistant's
 # turn that the prompt ends with.
-QUESTION = ("problem_id", "task", "answer", "meta", "prefill")
+QUESTION = ("problem_id", *rewards.COLUMNS, "prefill")
 
 
 def rendered(run: Run, stage: Stage, paths: Paths, tokenizer: Any) -> list[dict[str, str]]:

@@ -53,8 +53,8 @@ def test_a_collapse_is_warned_of_as_it_starts(tmp_path: Path, capsys: pytest.Cap
     run(trainer(COLLAPSING.replace("STOPPED", "0")), tmp_path / "l", 30)
     warnings = [line for line in capsys.readouterr().out.splitlines() if "WARNING" in line]
     assert warnings == [
-        "WARNING: r/x: length at the cap at step 19: 60% of the completions are cut off at the limit, after 0% at best"
-        "; the mean response has 31 tokens"
+        "WARNING: r/x: length at the cap at step 19: 60% of the completions are truncated at the limit, after 0% at "
+        "best; the mean response has 31 tokens"
     ]
 
 
