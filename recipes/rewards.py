@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from contracts.tables import VERDICTS
 
-VARIABLE = "CROSSZERO_REWARDS"  # environment variable that tells a training process the rewards of its run
+VARIABLE = "CROSSZERO_REWARDS"  # environment variable with the rewards of a training process's run
+COLUMNS = ("task", "answer", "meta")  # of the problem table: what a training process is given, besides the prompt
 
 
 class Problem(NamedTuple):
@@ -35,6 +36,11 @@ class Reward(NamedTuple):
     value: float | None  # None leaves the completion out, where the problem's answer is unusable
     verdict: str | None = None  # one of VERDICTS, if this reward judges the answer
     format_error: bool = False  # the form that the prompt asks for is broken
+
+
+def problem(task: str, answer: str, meta: str) -> Problem:
+    """The problem as rewards see it, from its COLUMNS; `meta` is JSON."""
+    return Problem(task, answer, meta)
 
 
 Function = Callable[[Sequence[str], Sequence[Problem]], list[Reward]]
