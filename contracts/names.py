@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
 from contracts.errors import UserError
 from eval import protocols
 
@@ -26,10 +24,13 @@ def check(run: Run) -> None:
         if name not in names:
             raise UserError(f"{_shown(run)}: {key}: '{name}' is not in {where}; there are: {', '.join(names)}")
 
-    known("prompt", run.prompt, *_registry("tasks/prompts.yaml"))
-    known(f"{run.scale}.model", run.model, *_registry("recipes/models.yaml"))
+    from recipes import models
+    from tasks import data_registry, prompts
+
+    known("prompt", run.prompt, prompts.library(), "the prompts (tasks)")
+    known(f"{run.scale}.model", run.model, models.names(), "recipes/models.yaml")
     for stage in run.stages:
-        known(f"{run.scale}.dataset", stage.dataset, *_registry("tasks/datasets.yaml"))
+        known(f"{run.scale}.dataset", stage.dataset, data_registry.training_sets(), "the training sets (tasks)")
     evaluation = f"{run.scale}.evaluation"
     for name in run.evaluation["benchmarks"]:
         benchmarks = sorted(file.stem for file in BENCHMARKS.glob("*.yaml"))
@@ -39,10 +40,6 @@ def check(run: Run) -> None:
         protocols.load(run.evaluation["protocol"], run.evaluation.get("override"))
     except UserError as error:
         raise UserError(f"{_shown(run)}: {evaluation}.override: {error}") from None
-
-
-def _registry(file: str) -> tuple[list[str], str]:
-    return list(yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))), file
 
 
 def _shown(run: Run) -> Path:

@@ -5,12 +5,13 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-import yaml
 from snakemake.exceptions import WorkflowError
 
 from contracts.errors import UserError
 from contracts.run_file import ROOT, load_run, run_names, validate
 from envs import build
+from recipes import models
+from tasks import prompts
 
 HELP = """
 CrossZero reproduces R1-Zero style reinforcement learning and evaluates every checkpoint under one protocol.
@@ -77,8 +78,8 @@ WORK = f"{config['work']}/{config['scale']}"
 GRADED = "graded"
 if config["grader"] or config["extraction"]:
     GRADED = f"regraded/{config['grader'] or 'math-verify'}+{config['extraction'] or 'protocol'}/scores.parquet"
-PROMPTS = yaml.safe_load(Path("tasks/prompts.yaml").read_text(encoding="utf-8"))
-MODELS = yaml.safe_load(Path("recipes/models.yaml").read_text(encoding="utf-8"))
+PROMPTS = prompts.entries()
+MODELS = models.library()
 
 
 wildcard_constraints:

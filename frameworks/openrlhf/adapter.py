@@ -41,7 +41,7 @@ def write_data(run: Run, stage: Stage, seed: int, paths: Paths, folder: Path) ->
     beginning = tokenizer.decode(tokenizer("")["input_ids"])  # such as a beginning-of-text token; OpenRLHF adds none
     rows: list[dict[str, Any]] = []
     for problem, text in training_prompts.rendered(run, stage, paths, tokenizer):
-        label = {name: problem[name] for name in ("problem_id", *rewards.Problem._fields)}
+        label = {name: problem[name] for name in ("problem_id", *rewards.COLUMNS)}
         rows.append({"prompt": beginning + text, "label": label | {"prefill": prompt.assistant}})
     random.Random(seed).shuffle(rows)
     prompts_per_step = stage.batch.get("prompts_per_step", stage.batch["prompts_per_update"])

@@ -63,7 +63,7 @@ def judge(query: str, prompt: str, label: str) -> dict[str, Any]:
     ends, file = settings()
     completion = ends.split(query[len(prompt) :], maxsplit=1)[0]
     problem = json.loads(label)
-    known = rewards.Problem(*(problem[name] for name in rewards.Problem._fields))
+    known = rewards.problem(*(problem[name] for name in rewards.COLUMNS))
     given = rewards.total(loaded(), [problem["prefill"] + completion], [known])
     value, verdict, _ = given[0]
     row = {"time": time.time(), "problem_id": problem["problem_id"], "reward": value, "verdict": verdict}

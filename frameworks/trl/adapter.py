@@ -49,7 +49,7 @@ def write_data(run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(paths.model)
     rows = [
         {"prompt": text, "prefill": prompt.assistant}
-        | {column: problem[column] for column in ("problem_id", *rewards.Problem._fields)}
+        | {column: problem[column] for column in ("problem_id", *rewards.COLUMNS)}
         for problem, text in training_prompts.rendered(run, stage, paths, tokenizer)
     ]
     folder.mkdir(parents=True, exist_ok=True)

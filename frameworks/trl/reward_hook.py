@@ -26,7 +26,7 @@ def reward(
 ) -> list[float | None]:
     """One number per completion; accuracy and error rates go into TRL's log, verdicts into its tables."""
     turns = [begun + completion for begun, completion in zip(prefill, completions, strict=True)]
-    given = rewards.total(loaded(), turns, [rewards.Problem(*row) for row in zip(task, answer, meta, strict=True)])
+    given = rewards.total(loaded(), turns, [rewards.problem(*row) for row in zip(task, answer, meta, strict=True)])
     if log_metric is not None:
         for name, value in rewards.rates(given).items():
             log_metric(name, value)

@@ -30,7 +30,7 @@ from tasks import prompts
 
 __all__ = ["check", "export", "prepare", "read_log", "read_rollouts"]
 
-PROBLEM_COLUMNS = ("problem_id", *rewards.Problem._fields)
+PROBLEM_COLUMNS = ("problem_id", *rewards.COLUMNS)
 WATCHED = 256  # completions of a step that are judged again while training goes on
 
 
@@ -169,7 +169,7 @@ def _dumped(native: Path, step: int) -> list[dict[str, Any]]:
 
 def _judged(run: Run, rows: list[dict[str, Any]]) -> list[rewards.Reward]:
     turns = [row["problem"]["prefill"] + row["output"] for row in rows]
-    asked = [rewards.Problem(*(row["problem"][column] for column in rewards.Problem._fields)) for row in rows]
+    asked = [rewards.problem(*(row["problem"][column] for column in rewards.COLUMNS)) for row in rows]
     return rewards.total(rewards.load(run.rewards), turns, asked)
 
 

@@ -21,7 +21,7 @@ def compute_score(data_source: str, solution_str: str, ground_truth: str, **_: A
     """
     try:
         problem = json.loads(ground_truth)
-        asked = rewards.Problem(*(problem[column] for column in rewards.Problem._fields))
+        asked = rewards.problem(*(problem[column] for column in rewards.COLUMNS))
         with one_at_a_time:
             (given,) = rewards.total(loaded(), [problem["prefill"] + solution_str], [asked])
     except Exception as error:
