@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from contracts import job_lifetime, provenance, tables
-from contracts.errors import UserError, run_command
+from contracts.errors import StoppedInTime, UserError, run_command
 from contracts.run_file import SCALES, Run, inherit, load_run, read_yaml, run_names
 from frameworks import adapter, launch, nodes
 from frameworks.adapter import Paths
@@ -80,7 +80,7 @@ def train(arguments: argparse.Namespace) -> None:
             )
     rows = native.read_log(run, stage, paths, run_id(run, arguments.seed))
     if command.resumed_from < stage.steps and len(rows) < stage.steps and nodes.time_limit():
-        raise UserError(
+        raise StoppedInTime(
             f"training {run.name} stopped after step {len(rows)} of {stage.steps}, in time before its job's end; the "
             "same command goes on from there"
         )
