@@ -107,7 +107,8 @@ def test_a_job_of_too_few_nodes_and_no_job_at_all(running: daemons.Cluster, shor
     job = submit(running, script, nodes=3)
     assert ended(running, job) == "FAILED"
     output = (short / "never.py.out").read_text()
-    assert "a run on 3 nodes is in a Slurm job on 2 (n1, n2)" in output and "RAN" not in output
+    assert "a run on 3 nodes needs a Slurm job on as many, but this one has 2 nodes (n1, n2)" in output
+    assert "RAN" not in output
     words = [str(python("verl")), "-m", "frameworks.ray_cluster", "--nodes", "2", "--gpus", "1", "true"]
     alone = subprocess.run(words, cwd=ROOT, env=running.environment, capture_output=True, text=True, check=False)
     assert alone.returncode == 1 and "needs a Slurm job" in alone.stderr and "Traceback" not in alone.stderr

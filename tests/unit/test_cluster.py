@@ -21,7 +21,9 @@ from cluster import capacity, memory, slurm
 from cluster.resources import ATTEMPTS, Need, resources_of
 from contracts import tables
 from contracts.errors import UserError
-from contracts.run_file import ROOT, Run, load_run, run_names
+from contracts.run_file import ROOT, Run
+from frameworks import adapter
+from recipes.runs import load_run, run_names
 
 SETTINGS = yaml.safe_load((ROOT / "profiles" / "slurm" / "cluster.yaml").read_text(encoding="utf-8"))["cluster"]
 
@@ -124,7 +126,7 @@ def test_state_of_adam_in_mixed_precision() -> None:
     stage = dataclasses.replace(run.stages[0], objective={})
     for sharding, gigabytes in (("none", 120.0), ("zero2", 16.6), ("zero3", 1.9)):
         shared = dataclasses.replace(run, hardware={**run.hardware, "sharding": sharding})
-        state, _ = memory._state(shared, stage, 64, 7.5e9)
+        state = adapter.load(run.framework).memory(shared, stage, 64, 7.5e9).training
         assert state / 1e9 == pytest.approx(gigabytes, abs=0.05)
 
 
