@@ -44,7 +44,7 @@ rule reproduce_all:
     input:
         # The runs stand here too: what is missing of one is made, even where a report is there.
         scored(reported("all")),
-        f"{R}/report/all/index.html",
+        f"{RESULTS}/report/all/index.html",
 
 
 for recipe in RECIPES:
@@ -54,19 +54,19 @@ for recipe in RECIPES:
             f"reproduce_{recipe}"
         input:
             scored(ids_of(recipe)),
-            f"{R}/report/{recipe}/index.html",
+            f"{RESULTS}/report/{recipe}/index.html",
         localrule: True
 
 
 rule report:
     input:
         scored(reported("all")),
-        f"{R}/report/all/index.html",
+        f"{RESULTS}/report/all/index.html",
 
 
 rule grade:
     input:
-        [f"{R}/runs/{run_id}/{GRADED}" for run_id in RUN_IDS],
+        [f"{RESULTS}/runs/{run_id}/{GRADED}" for run_id in RUN_IDS],
 
 
 rule evaluate:

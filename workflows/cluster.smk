@@ -41,12 +41,12 @@ rule capacity:
         f"logs/{config['scale']}/capacity.log",
     params:
         base=BASE,
-        page=f"{R}/capacity.md",
+        page=f"{RESULTS}/capacity.md",
         runs=" ".join(f"{name}={generation_gpus(RUNS[name])}" for name in ASKED),
         size=f"--gpu-memory-gb {CLUSTER['gpu_memory_gb']}" if CLUSTER else "",
         seeds=len(config["seeds"]),
     shell:
-        f"{{params.base}} -m cluster.capacity --run {{params.runs}} --scale {config['scale']} --results {R}"
+        f"{{params.base}} -m cluster.capacity --run {{params.runs}} --scale {config['scale']} --results {RESULTS}"
         " --seeds {params.seeds} {params.size} --output {params.page} 2>&1 | tee {log}"
 
 
@@ -55,6 +55,6 @@ rule efficiency:
         f"logs/{config['scale']}/efficiency.log",
     params:
         base=BASE,
-        page=f"{R}/efficiency.md",
+        page=f"{RESULTS}/efficiency.md",
     shell:
         "{params.base} -m cluster.efficiency --output {params.page} 2>&1 | tee {log}"

@@ -11,8 +11,8 @@ MIRROR = f"--mirror {config['data_mirror']}" if config["data_mirror"] else ""
 
 rule problems:
     output:
-        table=f"{R}/data/{{kind}}/{{dataset}}.parquet",
-        record=f"{R}/data/{{kind}}/{{dataset}}.parquet.provenance.json",
+        table=f"{RESULTS}/data/{{kind}}/{{dataset}}.parquet",
+        record=f"{RESULTS}/data/{{kind}}/{{dataset}}.parquet.provenance.json",
     log:
         f"logs/{config['scale']}/data/{{kind}}/{{dataset}}.log",
     wildcard_constraints:
@@ -30,22 +30,22 @@ rule overlap:
     input:
         train=lambda wildcards: sorted(
             {
-                f"{R}/data/train/{stage.dataset}.parquet"
+                f"{RESULTS}/data/train/{stage.dataset}.parquet"
                 for name in runs_of(wildcards.which)
                 for stage in RUNS[name].stages
             }
         ),
         benchmarks=lambda wildcards: sorted(
             {
-                f"{R}/data/benchmarks/{name}.parquet"
+                f"{RESULTS}/data/benchmarks/{name}.parquet"
                 for run in runs_of(wildcards.which)
                 for name in RUNS[run].evaluation["benchmarks"]
             }
         ),
     output:
-        table=f"{R}/data/overlap/{{which}}.csv",
-        page=f"{R}/data/overlap/{{which}}.md",
-        pairs=f"{R}/data/overlap/{{which}}.pairs.csv",
+        table=f"{RESULTS}/data/overlap/{{which}}.csv",
+        page=f"{RESULTS}/data/overlap/{{which}}.md",
+        pairs=f"{RESULTS}/data/overlap/{{which}}.pairs.csv",
     log:
         f"logs/{config['scale']}/data/overlap/{{which}}.log",
     wildcard_constraints:
@@ -65,7 +65,7 @@ rule base_model:
             stamp("trl", "cpu") if "build" in MODELS[wildcards.model] else []
         ),
     output:
-        directory(f"{R}/models/{{model}}"),
+        directory(f"{RESULTS}/models/{{model}}"),
     log:
         f"logs/{config['scale']}/models/{{model}}.log",
     threads: 1

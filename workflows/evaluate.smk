@@ -8,7 +8,7 @@ rule generate_samples:
         checkpoints=checkpoints_of,
         problems=benchmark_tables,
     output:
-        directory(f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/samples"),
+        directory(f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/samples"),
     log:
         f"logs/{config['scale']}/generate/{{recipe}}/{{run}}/seed-{{seed}}.log",
     threads: 1
@@ -31,7 +31,7 @@ rule generate_samples:
     shell:
         "{params.python} -m eval.generate --run {wildcards.recipe}/{wildcards.run}/seed-{wildcards.seed}"
         " {params.checkpoints} --benchmark {params.benchmarks} --protocol {params.protocol} {params.overrides}"
-        f" --seed {{wildcards.seed}} --data {R}/data/benchmarks"
+        f" --seed {{wildcards.seed}} --data {RESULTS}/data/benchmarks"
         " --work {params.work} --output {output} --device {params.device} --data-parallel {params.processes}"
         " 2>&1 | tee -a {log}"
 
@@ -39,10 +39,10 @@ rule generate_samples:
 rule grade_samples:
     input:
         lambda wildcards: stamp("eval", run_of(wildcards).device),
-        samples=f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/samples",
+        samples=f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/samples",
         problems=benchmark_tables,
     output:
-        directory(f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/graded"),
+        directory(f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/graded"),
     log:
         f"logs/{config['scale']}/grade/{{recipe}}/{{run}}/seed-{{seed}}.log",
     threads: 1
@@ -52,16 +52,16 @@ rule grade_samples:
         python=lambda wildcards: python("eval", run_of(wildcards).device),
     shell:
         "{params.python} -m eval.grade --samples {input.samples}"
-        f" --data {R}/data/benchmarks"
+        f" --data {RESULTS}/data/benchmarks"
         " --output {output} > {log} 2>&1"
 
 
 rule score_run:
     input:
-        graded=f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/graded",
+        graded=f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/graded",
         problems=benchmark_tables,
     output:
-        f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/scores.parquet",
+        f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/scores.parquet",
     log:
         f"logs/{config['scale']}/score/{{recipe}}/{{run}}/seed-{{seed}}.log",
     resources:
@@ -70,7 +70,7 @@ rule score_run:
         base=BASE,
     shell:
         "{params.base} -m eval.score --graded {input.graded}"
-        f" --problems {R}/data/benchmarks"
+        f" --problems {RESULTS}/data/benchmarks"
         " --output {output} > {log} 2>&1"
 
 
@@ -78,11 +78,11 @@ rule score_run:
 rule regrade_samples:
     input:
         lambda wildcards: stamp("eval", run_of(wildcards).device),
-        samples=f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/samples",
+        samples=f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/samples",
         problems=benchmark_tables,
     output:
         directory(
-            f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/regraded/{{grader}}+{{extraction}}/graded"
+            f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/regraded/{{grader}}+{{extraction}}/graded"
         ),
     log:
         f"logs/{config['scale']}/grade/{{recipe}}/{{run}}/seed-{{seed}}.{{grader}}+{{extraction}}.log",
@@ -98,15 +98,15 @@ rule regrade_samples:
         ),
     shell:
         "{params.python} -m eval.grade --samples {input.samples}"
-        f" --data {R}/data/benchmarks"
+        f" --data {RESULTS}/data/benchmarks"
         " --grader {wildcards.grader} {params.fallback} --output {output} > {log} 2>&1"
 
 
 use rule score_run as score_regraded with:
     input:
-        graded=f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/regraded/{{grader}}+{{extraction}}/graded",
+        graded=f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/regraded/{{grader}}+{{extraction}}/graded",
         problems=benchmark_tables,
     output:
-        f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/regraded/{{grader}}+{{extraction}}/scores.parquet",
+        f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/regraded/{{grader}}+{{extraction}}/scores.parquet",
     log:
         f"logs/{config['scale']}/score/{{recipe}}/{{run}}/seed-{{seed}}.{{grader}}+{{extraction}}.log",

@@ -71,7 +71,7 @@ def read_runs():
 RUNS, ASKED = read_runs()
 RECIPES = sorted({name.split("/")[0] for name in RUNS})
 FRAMEWORKS = sorted({run.framework for run in RUNS.values()})
-R = f"{config['results']}/{config['scale']}"
+RESULTS = f"{config['results']}/{config['scale']}"
 WORK = f"{config['work']}/{config['scale']}"
 # What `snakemake grade` makes: the verdicts that reports use, or those of another grader beside them.
 GRADED = "graded"
@@ -117,9 +117,9 @@ def reported(which):
     """The runs on a page: of all runs, generations made elsewhere stand on it too."""
     imported = config["imported"] if which == "all" else []
     for run_id in imported:
-        if not Path(f"{R}/runs/{run_id}/scores.parquet").is_file():
+        if not Path(f"{RESULTS}/runs/{run_id}/scores.parquet").is_file():
             raise WorkflowError(
-                f"config: imported names {run_id}, but {R}/runs/{run_id}/scores.parquet is not there: import, grade and "
+                f"config: imported names {run_id}, but {RESULTS}/runs/{run_id}/scores.parquet is not there: import, grade and "
                 f"score it first, at scale {config['scale']} (docs/report.md), or set another scale"
             )
     return ids_of(which) + imported
@@ -128,7 +128,7 @@ def reported(which):
 def scored(run_ids):
     """What a report reads of every run, training aside: verdicts and scores."""
     return [
-        f"{R}/runs/{run_id}/{part}"
+        f"{RESULTS}/runs/{run_id}/{part}"
         for run_id in run_ids
         for part in ("graded", "scores.parquet")
     ]
@@ -179,28 +179,28 @@ def checkpoint_work(wildcards):
 
 def stage_start(wildcards):
     """The checkpoint that a stage starts from: the last one of the stage before it, or the base model."""
-    return f"{R}/runs/{run_of(wildcards).name}/seed-{wildcards.seed}/checkpoints/step-{stage_of(wildcards).first_step}"
+    return f"{RESULTS}/runs/{run_of(wildcards).name}/seed-{wildcards.seed}/checkpoints/step-{stage_of(wildcards).first_step}"
 
 
 def checkpoint_source(wildcards):
     """What a checkpoint is exported from: the base model, or the stage that made it."""
     run = run_of(wildcards)
     if int(wildcards.step) == 0:
-        return f"{R}/models/{run.model}"
-    return f"{R}/runs/{run.name}/seed-{wildcards.seed}/stage-{run.stage_of(int(wildcards.step)).number}/training_log.parquet"
+        return f"{RESULTS}/models/{run.model}"
+    return f"{RESULTS}/runs/{run.name}/seed-{wildcards.seed}/stage-{run.stage_of(int(wildcards.step)).number}/training_log.parquet"
 
 
 def checkpoints_of(wildcards):
     run = run_of(wildcards)
     return [
-        f"{R}/runs/{run.name}/seed-{wildcards.seed}/checkpoints/step-{step}"
+        f"{RESULTS}/runs/{run.name}/seed-{wildcards.seed}/checkpoints/step-{step}"
         for step in run.checkpoint_steps
     ]
 
 
 def benchmark_tables(wildcards):
     return [
-        f"{R}/data/benchmarks/{name}.parquet"
+        f"{RESULTS}/data/benchmarks/{name}.parquet"
         for name in run_of(wildcards).evaluation["benchmarks"]
     ]
 
