@@ -44,6 +44,13 @@ def check_names(wanted: Iterable[str]) -> None:
                 raise UserError(f"{file} should say `{key}: {value}`, like the files beside it")
 
 
+def size(name: str) -> int:
+    """Number of problems of a benchmark, as its file states them (metadata.source.rows)."""
+    check_names([name])
+    content = yaml.load((BENCHMARKS / f"{name}.yaml").read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+    return int(content["metadata"]["source"]["rows"])
+
+
 def problems(data: Path, benchmark: str) -> pa.Table:
     """The problem table of a benchmark, checked: its columns, at least one problem, no problem_id twice."""
     path = data / f"{benchmark}.parquet"
