@@ -46,11 +46,11 @@ def rows() -> list[dict[str, object]]:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("browser")
-    sample_browser.PART, usual = 2000, sample_browser.PART  # several parts
+    sample_browser.CHUNK, usual = 2000, sample_browser.CHUNK  # several parts
     try:
         assert sample_browser.write([make_run(rows())], patterns.load_lists(), "A <title>", folder) == 240
     finally:
-        sample_browser.PART = usual
+        sample_browser.CHUNK = usual
     assert len(list(folder.glob("chunk-*.js"))) > 3
     return folder / "index.html"
 
@@ -145,4 +145,4 @@ def test_whole_problems_are_left_out_where_there_are_too_many(tmp_path: Path) ->
     run = make_run(rows())
     assert sample_browser.write([run], patterns.load_lists(), "t", tmp_path, most=100) == 96  # 16 problems of six
     text = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "96 of 240 completions are here" in text
+    assert "96 of 240 completions:" in text
