@@ -39,7 +39,8 @@ def test_nothing_to_warn_of() -> None:
         ),
         (
             with_log(zero_signal_rate=[None] * 10, truncated_rate=[None] * 10),
-            "log: the training log does not report truncated_rate, zero_signal_rate: trouble there would not be detected",
+            "log: the training log does not report truncated_rate, zero_signal_rate: trouble there would not be "
+            "detected",
         ),
         (with_log(accuracy=[None, None, *[0.5] * 8]), "log: the training log has no accuracy at steps 1, 2 of 10"),
         (

@@ -68,7 +68,7 @@ def cielab(colour: str, seen: list[list[float]]) -> np.ndarray:
 @pytest.mark.parametrize("seen", SEEN.values(), ids=SEEN)
 def test_colours_stay_apart_for_colour_blind_readers(seen: list[list[float]]) -> None:
     places = [cielab(colour, seen) for colour in figure_style.COLOURS]
-    # RunFacts 2 can just be told side by side; a line of text or a thin curve needs some ten times as much.
+    # A difference of about 2 is just visible side by side. A line of text or a thin curve needs ten times as much.
     assert min(float(np.linalg.norm(a - b)) for a, b in itertools.combinations(places, 2)) > 20
 
 

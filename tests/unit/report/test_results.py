@@ -151,7 +151,7 @@ def test_text_that_is_not_utf8_is_shown_as_escapes(results: Path, folder: Path) 
     assert load_run(results, NAMES[0]).samples(20, "arithmetic_words")["completion"].iloc[0] == "caf\\xe9"
 
 
-def test_nan_in_the_log_is_told_from_what_is_not_reported(results: Path, folder: Path) -> None:
+def test_nan_in_the_log_differs_from_what_is_not_reported(results: Path, folder: Path) -> None:
     path = folder / "training_log.parquet"
     rows = tables.read(path, tables.TRAINING_LOG).to_pylist()
     rows[4]["reward_mean"], rows[7]["grad_norm"] = float("nan"), float("inf")

@@ -22,7 +22,7 @@ HOSTILE = (
 )
 MATH = (
     r"Then \(\frac{1}{2} + \sqrt{x_1^2} \leq 3\) and $$\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}$$"
-    r" cost $5 and \(\foo{1}\)."
+    r" cost $5 and \(\foo{1}\) and \(\constructor + \toString\)."
 )
 
 
@@ -132,6 +132,7 @@ def test_mathematics_is_rendered_and_what_is_not_understood_is_shown_as_written(
     assert "<msubsup><mi>x</mi><mn>1</mn><mn>2</mn></msubsup>" in side and "<mo>≤</mo>" in side
     assert side.count("<mtr>") == 2 and 'display="block"' in side
     assert "cost $5 and" in side and r"<code>\(\foo{1}\)</code>" in side
+    assert r"<code>\(\constructor + \toString\)</code>" in side and "native code" not in side
 
 
 def test_hostile_text_is_shown_and_does_nothing(page: Path, tmp_path: Path) -> None:
