@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from analysis import patterns
@@ -56,12 +55,6 @@ def measures() -> dict[str, tuple[str, Callable[[pd.DataFrame], pd.Series | None
     }
 
 
-def _difference(first: pd.DataFrame, second: pd.DataFrame, values: list[pd.Series]) -> npt.NDArray[np.float64]:
-    """Difference of the means of each problem, of shape (problems,)."""
-    one, two = (by_problem(g, v).astype(float).mean(axis=1) for g, v in zip((first, second), values, strict=True))
-    return np.asarray(two - one)
-
-
 def compare(pairs: Mapping[str, tuple[pd.DataFrame, pd.DataFrame]], alpha: float) -> tuple[MeasureChange, ...]:
     """Compare every measure that both sides record, on every benchmark.
 
@@ -77,7 +70,11 @@ def compare(pairs: Mapping[str, tuple[pd.DataFrame, pd.DataFrame]], alpha: float
             values = [value for value in map(measure, (first, second)) if value is not None]
             if len(values) < 2:
                 continue
-            gaps = _difference(first, second, values)
+            # Means per problem: repeats of one problem are not independent.
+            one, two = (
+                by_problem(g, v).astype(float).mean(axis=1) for g, v in zip((first, second), values, strict=True)
+            )
+            gaps = two - one
             mean, error = float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else 0.0
             half = significance.t_quantile(len(gaps)) * error
             p_values.append(significance.student(gaps))

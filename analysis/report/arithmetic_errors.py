@@ -6,9 +6,11 @@ percent sign or an unknown command: whatever is ambiguous is skipped.
 
 from __future__ import annotations
 
+import ast
 import itertools
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,6 +24,9 @@ TOKEN = re.compile(
     re.VERBOSE,
 )
 OPERATORS = {"\\times": "*", "×": "*", "\\cdot": "*", "·": "*", "\\div": "/", "÷": "/", "−": "-", "–": "-"}
+ARITHMETIC: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv
+}  # fmt: skip
 FUNCTIONS = {"sin", "cos", "tan", "cot", "sec", "log", "ln", "sqrt", "exp", "mod", "gcd", "lcm", "frac", "div"}
 MAX_TOKENS = 200  # of one chain of equations; longer chains are skipped
 ROUNDED_PLACES = 3  # a number with this many decimals or more counts as rounded
@@ -45,10 +50,6 @@ class _Token:
     places: int  # decimals; -1 for an exact number
     start: int
     end: int
-
-
-class _Unreadable(Exception):
-    """The tokens are no expression that can be evaluated for certain."""
 
 
 def _chains(text: str) -> Iterator[tuple[list[_Token], bool, bool]]:
@@ -92,58 +93,33 @@ def _chains(text: str) -> Iterator[tuple[list[_Token], bool, bool]]:
 
 
 def _value(tokens: list[_Token]) -> tuple[Fraction, int, int]:
-    """Value, decimals of a lone number (else -1), and number of operations, by recursive descent."""
-    place, operations = 0, 0
+    """Value, decimals of a lone number (else -1), and number of operations.
 
-    def peek() -> str:
-        token = tokens[place] if place < len(tokens) else None
-        return "" if token is None else token.text if token.kind == "operator" else token.kind
+    Python's own parser reads the structure, with each number replaced by the position of its token. Raises SyntaxError
+    or ArithmeticError for anything but a sum of products of numbers.
+    """
+    words = []
+    for position, token in enumerate(tokens):
+        if token.kind == "open" and position and tokens[position - 1].kind in ("number", "close"):
+            words.append("*")  # 2(3) is a product
+        words.append(str(position) if token.kind == "number" else token.text)
+    operations = 0
 
-    def factor() -> Fraction:
-        nonlocal place
-        if peek() in ("-", "+"):
-            place += 1
-            return -factor() if tokens[place - 1].text == "-" else factor()
-        if peek() == "number":
-            place += 1
-            return tokens[place - 1].value
-        if peek() == "open":
-            place += 1
-            inner = total()
-            if peek() != "close":
-                raise _Unreadable
-            place += 1
-            return inner
-        raise _Unreadable
+    def value(node: ast.expr) -> Fraction:
+        nonlocal operations
+        if isinstance(node, ast.Constant) and isinstance(node.value, int):
+            return tokens[node.value].value
+        if isinstance(node, ast.UnaryOp):
+            return -value(node.operand) if isinstance(node.op, ast.USub) else value(node.operand)
+        if not isinstance(node, ast.BinOp):
+            raise SyntaxError
+        operations += 1
+        found = ARITHMETIC[type(node.op)](value(node.left), value(node.right))
+        if max(abs(found.numerator), found.denominator) > 10**MAX_DIGITS:
+            raise OverflowError
+        return found
 
-    def product() -> Fraction:
-        nonlocal place, operations
-        value = factor()
-        while peek() in ("*", "/", "open"):
-            operator = peek()
-            place += operator != "open"  # 2(3) is a product
-            operations += 1
-            other = factor()
-            if operator == "/" and other == 0:
-                raise _Unreadable
-            value = value / other if operator == "/" else value * other
-            if max(abs(value.numerator), value.denominator) > 10**MAX_DIGITS:
-                raise _Unreadable
-        return value
-
-    def total() -> Fraction:
-        nonlocal place, operations
-        value = product()
-        while peek() in ("+", "-"):
-            sign = 1 if peek() == "+" else -1
-            place += 1
-            operations += 1
-            value += sign * product()
-        return value
-
-    result = total()
-    if place != len(tokens):
-        raise _Unreadable
+    result = value(ast.parse(" ".join(words), mode="eval").body)
     return result, tokens[0].places if len(tokens) == 1 else -1, operations
 
 
@@ -175,7 +151,7 @@ def false_equations(text: str) -> list[FalseEquation]:
             readable = readable and not (number == 0 and side[0].kind == "operator")
             try:
                 values.append(_value(side) if readable else None)
-            except (_Unreadable, RecursionError):
+            except (SyntaxError, ArithmeticError, RecursionError, MemoryError):
                 values.append(None)
         if "remainder" in text[run[-1].end : run[-1].end + 40].lower():
             continue  # a division with remainder: the equation shows only the quotient
