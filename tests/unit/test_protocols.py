@@ -71,7 +71,7 @@ def test_any_override_is_taken_or_refused_with_a_sentence(overrides):
 
 def test_fallbacks_are_those_of_the_grader():
     extraction = pytest.importorskip("grading.extraction")
-    assert set(protocols.FALLBACKS) == set(extraction.FALLBACKS)
+    assert set(protocols.FALLBACKS) == set(extraction.RULES)
 
 
 def test_decoding_holds_what_decides_a_completion():
