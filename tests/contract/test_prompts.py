@@ -39,10 +39,9 @@ import pyarrow.parquet as pq
 from eval import benchmark, vllm_settings
 os.environ.update(vllm_settings.environment("cpu"))
 from eval.vllm_model import CrossZeroVLLM
-from contracts.run_file import load_run
+from recipes.runs import load_run
 from tasks import prompts
-from frameworks.trl import adapter as trl
-from frameworks.verl import adapter as verl
+from frameworks import adapter
 model, data = Path(sys.argv[1]), Path(sys.argv[2])
 lm = CrossZeroVLLM(str(model), device="cpu", protocol="demo")
 found = {}
@@ -61,8 +60,8 @@ for name in prompts.library():
     stage = replace(
         run.stages[0], rollout={"max_prompt_tokens": 10_000}, batch={"prompts_per_update": 1, "samples_per_prompt": 1}
     )
-    trl.write_data(run, stage, paths, folder / "trl")
-    verl.write_data(run, stage, paths, folder / "verl")
+    for framework in ("trl", "verl"):
+        adapter.load(framework).write_data(run, stage, paths, folder / framework)
     trained = pq.read_table(folder / "trl" / "train.parquet")["prompt"][0].as_py()
     (message,) = pq.read_table(folder / "verl" / "train.parquet")["prompt"][0].as_py()
     found[name] = [[trained, message["content"]], lm.tokenizer(trained)["input_ids"], asked, lm.tok_encode(asked)]
