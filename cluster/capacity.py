@@ -14,8 +14,9 @@ from typing import Any
 from cluster import memory
 from contracts import tables
 from contracts.errors import run_command
-from contracts.run_file import Run, Stage, load_run
+from contracts.run_file import Run, Stage
 from frameworks import adapter
+from recipes.runs import load_run
 
 HOURS = ("training, published", "training, measured", "training, at most", "generation, at most")
 DISK = ("work/ GB", "results/ GB")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from contracts.exit_status import RESUMABLE
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 class UserError(Exception):
@@ -26,28 +30,17 @@ def run_command(main: Callable[[], None]) -> None:
     except UserError as error:
         sys.exit(f"Error: {error}")
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in (
-            "analysis",
-            "contracts",
-            "envs",
-            "eval",
-            "frameworks",
-            "grading",
-            "recipes",
-            "tasks",
-        ):
+        if (ROOT / (error.name or "").partition(".")[0]).is_dir():  # a module of ours: a mistake in the code
             raise
         sys.exit(
-            f"Error: this command needs the package {error.name}, which {sys.prefix} does not have: run it "
-            "with the python of another environment, such as .envs/eval-*/bin/python for what is under eval/ (which "
-            "`python3.11 envs/build.py eval` builds)"
+            f"Error: this command needs the package {error.name}, which {sys.prefix} does not have: run it with the "
+            "python of another environment, such as .envs/eval-*/bin/python for eval/ (`python3.11 envs/build.py eval` "
+            "builds it)"
         )
     except OSError as error:
-        import errno
-
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         sys.exit(
             f"Error: the disk is full ({error.filename or 'no file named'}): free some space, or set `results` and "
-            "`work` in the configuration to another disk, and run the same command again; finished work is kept."
+            "`work` in the configuration to another disk, and run the same command again; finished work is kept"
         )

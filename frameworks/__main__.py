@@ -17,11 +17,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from contracts import job_lifetime, provenance, tables
+from contracts import job_lifetime, provenance, tables, work_lock
 from contracts.errors import StoppedInTime, UserError, run_command
-from contracts.run_file import SCALES, Run, Stage, inherit, load_run, read_yaml, run_names
+from contracts.run_file import SCALES, Run, Stage, inherit, read_yaml
 from frameworks import adapter, launch, nodes, recorder, stage_log
 from frameworks.adapter import Adapter, Command, Paths
+from recipes.runs import load_run, run_names
 
 
 def run_id(run: Run, seed: int) -> str:
@@ -66,7 +67,7 @@ def train(arguments: argparse.Namespace) -> None:
         "problems_sha256": provenance.sha256(arguments.problems),
         "model_sha256": provenance.sha256(arguments.model),
     }
-    with job_lifetime.sole_user(paths.work, "training"):
+    with work_lock.sole_user(paths.work, "training"):
         discard_if_changed(paths.work, inputs)
         command = launch_stage(framework, run, stage, paths, arguments.seed, arguments.stop_on_collapse)
         log, rollouts = stage_log.read(framework, run, stage, paths, name)

@@ -18,6 +18,11 @@ from contracts.run_file import RECIPES, read_yaml
 REGISTRY = RECIPES / "models.yaml"
 
 
+def names() -> list[str]:
+    """The models that run files may name."""
+    return list(read_yaml(REGISTRY))
+
+
 def find(name: str) -> dict[str, Any]:
     """The entry of a model, or of a hub id (with a slash); raises UserError with the names that exist."""
     if "/" in name:

@@ -47,6 +47,11 @@ def _function_name(_: yaml.SafeLoader, node: yaml.Node) -> str:
 _Loader.add_constructor("!function", _function_name)
 
 
+def training_sets() -> list[str]:
+    """The data sets that run files may name: those to train on."""
+    return list(_read(DATASETS))
+
+
 def find(name: str, datasets: Path = DATASETS, benchmarks: Path = BENCHMARKS) -> Entry:
     """The entry of that name; UserError if there is none, if there are two, or if it is not well formed."""
     known = {set_name: Entry(set_name, spec, _shown(datasets)) for set_name, spec in _read(datasets).items()}

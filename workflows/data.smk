@@ -1,4 +1,4 @@
-# Problem tables of training sets and benchmarks, what they share, and base models.
+# Problem tables of training sets and benchmarks, their overlap, and base models.
 
 
 localrules:
@@ -6,13 +6,15 @@ localrules:
     base_model,
 
 
+from contracts import paths
+
 MIRROR = f"--mirror {config['data_mirror']}" if config["data_mirror"] else ""
 
 
 rule problems:
     output:
-        table=f"{R}/data/{{kind}}/{{dataset}}.parquet",
-        record=f"{R}/data/{{kind}}/{{dataset}}.parquet.provenance.json",
+        table=FOLDER.problems("{kind}", "{dataset}"),
+        record=paths.record(FOLDER.problems("{kind}", "{dataset}")),
     log:
         f"logs/{config['scale']}/data/{{kind}}/{{dataset}}.log",
     wildcard_constraints:
@@ -30,22 +32,22 @@ rule overlap:
     input:
         train=lambda wildcards: sorted(
             {
-                f"{R}/data/train/{stage.dataset}.parquet"
+                FOLDER.problems("train", stage.dataset)
                 for name in runs_of(wildcards.which)
                 for stage in RUNS[name].stages
             }
         ),
         benchmarks=lambda wildcards: sorted(
             {
-                f"{R}/data/benchmarks/{name}.parquet"
+                FOLDER.problems("benchmarks", name)
                 for run in runs_of(wildcards.which)
                 for name in RUNS[run].evaluation["benchmarks"]
             }
         ),
     output:
-        table=f"{R}/data/overlap/{{which}}.csv",
-        page=f"{R}/data/overlap/{{which}}.md",
-        pairs=f"{R}/data/overlap/{{which}}.pairs.csv",
+        table=f"{RESULTS}/data/overlap/{{which}}.csv",
+        page=f"{RESULTS}/data/overlap/{{which}}.md",
+        pairs=f"{RESULTS}/data/overlap/{{which}}.pairs.csv",
     log:
         f"logs/{config['scale']}/data/overlap/{{which}}.log",
     wildcard_constraints:
@@ -65,7 +67,7 @@ rule base_model:
             stamp("trl", "cpu") if "build" in MODELS[wildcards.model] else []
         ),
     output:
-        directory(f"{R}/models/{{model}}"),
+        directory(FOLDER.model("{model}")),
     log:
         f"logs/{config['scale']}/models/{{model}}.log",
     threads: 1

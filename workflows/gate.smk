@@ -11,7 +11,7 @@ localrules:
 
 rule check_model:
     output:
-        directory(f"{R}/check/models/{{model}}"),
+        directory(f"{RESULTS}/check/models/{{model}}"),
     log:
         f"logs/{config['scale']}/check/models/{{model}}.log",
     params:
@@ -30,10 +30,10 @@ rule check_generate:
         lambda wildcards: stamp("eval", check_run().device),
         model=model_folder,
         problems=lambda wildcards: [
-            f"{R}/data/benchmarks/{name}.parquet" for name in check_benchmarks()
+            f"{RESULTS}/data/benchmarks/{name}.parquet" for name in check_benchmarks()
         ],
     output:
-        directory(f"{R}/check/samples/{{model}}-{{settings}}/samples"),
+        directory(f"{RESULTS}/check/samples/{{model}}-{{settings}}/samples"),
     log:
         f"logs/{config['scale']}/check/generate/{{model}}-{{settings}}.log",
     wildcard_constraints:
@@ -52,7 +52,7 @@ rule check_generate:
     shell:
         "{params.python} -m eval.generate --run check/{wildcards.model}/seed-0 --checkpoint 0={input.model}"
         " --benchmark {params.benchmarks} --protocol {params.protocol} {params.overrides} --seed 0"
-        f" --data {R}/data/benchmarks"
+        f" --data {RESULTS}/data/benchmarks"
         " --work {params.work} --output {output} --device {params.device} --data-parallel {params.processes}"
         " 2>&1 | tee -a {log}"
 
@@ -60,9 +60,9 @@ rule check_generate:
 rule check_grade:
     input:
         lambda wildcards: stamp("eval", check_run().device),
-        samples=f"{R}/check/samples/{{model}}-{{settings}}/samples",
+        samples=f"{RESULTS}/check/samples/{{model}}-{{settings}}/samples",
     output:
-        directory(f"{R}/check/samples/{{model}}-{{settings}}/graded"),
+        directory(f"{RESULTS}/check/samples/{{model}}-{{settings}}/graded"),
     log:
         f"logs/{config['scale']}/check/grade/{{model}}-{{settings}}.log",
     wildcard_constraints:
@@ -73,7 +73,7 @@ rule check_grade:
         python=lambda wildcards: python("eval", check_run().device),
     shell:
         "{params.python} -m eval.grade --samples {input.samples}"
-        f" --data {R}/data/benchmarks"
+        f" --data {RESULTS}/data/benchmarks"
         " --output {output} > {log} 2>&1"
 
 
@@ -85,7 +85,7 @@ rule compare:
             if side(key).kind != "published"
         ],
     output:
-        directory(f"{R}/check/{{pair}}-against-{{other}}"),
+        directory(f"{RESULTS}/check/{{pair}}-against-{{other}}"),
     log:
         f"logs/{config['scale']}/check/{{pair}}-against-{{other}}.log",
     wildcard_constraints:
@@ -112,7 +112,7 @@ rule compare:
 
 rule check:
     input:
-        lambda wildcards: f"{R}/check/{side('checkpoint').slug}-against-{side('baseline').slug}",
+        lambda wildcards: f"{RESULTS}/check/{side('checkpoint').slug}-against-{side('baseline').slug}",
     log:
         f"logs/{config['scale']}/check/verdict.log",
     params:

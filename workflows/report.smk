@@ -5,33 +5,33 @@ rule report_page:
     input:
         scored=lambda wildcards: scored(reported(wildcards.which)),
         logs=lambda wildcards: [
-            f"{R}/runs/{run_id}/training_log.parquet"
+            f"{RESULTS}/runs/{run_id}/training_log.parquet"
             for run_id in ids_of(wildcards.which)
         ],
-        overlap=f"{R}/data/overlap/{{which}}.csv",
+        overlap=f"{RESULTS}/data/overlap/{{which}}.csv",
     output:
         report(
-            f"{R}/report/{{which}}/index.html",
+            f"{RESULTS}/report/{{which}}/index.html",
             caption="../analysis/captions/page.rst",
             category="Report",
             labels={"part": "page", "of": "{which}"},
         ),
         report(
-            directory(f"{R}/report/{{which}}/tables"),
+            directory(f"{RESULTS}/report/{{which}}/tables"),
             patterns=["{name}.html"],
             caption="../analysis/captions/tables.rst",
             category="Tables",
             labels={"table": "{name}", "of": "{which}"},
         ),
         report(
-            directory(f"{R}/report/{{which}}/figures"),
+            directory(f"{RESULTS}/report/{{which}}/figures"),
             patterns=["{name}.svg"],
             caption="../analysis/captions/figures.rst",
             category="Figures",
             labels={"figure": "{name}", "of": "{which}"},
         ),
         # Not for Snakemake's report: a folder of files has no place in its single page.
-        directory(f"{R}/report/{{which}}/samples"),
+        directory(f"{RESULTS}/report/{{which}}/samples"),
     log:
         f"logs/{config['scale']}/report/{{which}}.log",
     wildcard_constraints:
@@ -41,7 +41,7 @@ rule report_page:
     params:
         base=BASE,
         runs=lambda wildcards: " ".join(reported(wildcards.which)),
-        output=lambda wildcards: f"{R}/report/{wildcards.which}",
+        output=lambda wildcards: f"{RESULTS}/report/{wildcards.which}",
     shell:
-        f"{{params.base}} -m analysis.report --results {R}"
+        f"{{params.base}} -m analysis.report --results {RESULTS}"
         " --run {params.runs} --overlap {input.overlap} --output {params.output} > {log} 2>&1 && tail -n 1 {log}"

@@ -51,7 +51,7 @@ def model_folder(wildcards):
     return (
         wanted.name
         if wanted.kind == "folder"
-        else f"{R}/check/models/{wildcards.model}"
+        else f"{RESULTS}/check/models/{wildcards.model}"
     )
 
 
@@ -59,10 +59,10 @@ def graded_of(key):
     """The folder or file of a side's graded samples; the published name of one that has none."""
     wanted = side(key)
     if wanted.is_model:
-        return f"{R}/check/samples/{wanted.slug}-{check_settings()}/graded"
+        return f"{RESULTS}/check/samples/{wanted.slug}-{check_settings()}/graded"
     if wanted.kind == "stored":
         match = request.STORED.fullmatch(wanted.name)
-        return f"{R}/runs/{match['run']}/seed-{match['seed']}/graded"
+        return f"{RESULTS}/runs/{match['run']}/seed-{match['seed']}/graded"
     return wanted.name
 
 

@@ -4,11 +4,11 @@
 rule train:
     input:
         lambda wildcards: stamp(run_of(wildcards).framework, run_of(wildcards).device),
-        problems=lambda wildcards: f"{R}/data/train/{stage_of(wildcards).dataset}.parquet",
+        problems=lambda wildcards: f"{RESULTS}/data/train/{stage_of(wildcards).dataset}.parquet",
         model=stage_start,
     output:
-        log_table=f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/stage-{{stage}}/training_log.parquet",
-        rollouts=f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/stage-{{stage}}/rollouts.parquet",
+        log_table=f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/stage-{{stage}}/training_log.parquet",
+        rollouts=f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/stage-{{stage}}/rollouts.parquet",
     log:
         f"logs/{config['scale']}/train/{{recipe}}/{{run}}/seed-{{seed}}/stage-{{stage}}.log",
     threads: lambda wildcards: run_of(wildcards).hardware["cpus"]
@@ -32,10 +32,10 @@ rule export:
     input:
         lambda wildcards: stamp(run_of(wildcards).framework, run_of(wildcards).device),
         source=checkpoint_source,
-        model=lambda wildcards: f"{R}/models/{run_of(wildcards).model}",
+        model=lambda wildcards: f"{RESULTS}/models/{run_of(wildcards).model}",
     output:
         directory(
-            f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/checkpoints/step-{{step}}"
+            f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/checkpoints/step-{{step}}"
         ),
     log:
         f"logs/{config['scale']}/export/{{recipe}}/{{run}}/seed-{{seed}}/step-{{step}}.log",
@@ -56,11 +56,11 @@ rule export:
 rule training_log:
     input:
         lambda wildcards: [
-            f"{R}/runs/{run_of(wildcards).name}/seed-{wildcards.seed}/stage-{stage.number}/training_log.parquet"
+            f"{RESULTS}/runs/{run_of(wildcards).name}/seed-{wildcards.seed}/stage-{stage.number}/training_log.parquet"
             for stage in run_of(wildcards).stages
         ],
     output:
-        f"{R}/runs/{{recipe}}/{{run}}/seed-{{seed}}/training_log.parquet",
+        f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/training_log.parquet",
     log:
         f"logs/{config['scale']}/training_log/{{recipe}}/{{run}}/seed-{{seed}}.log",
     resources:

@@ -40,7 +40,7 @@ import pyarrow.parquet as pq
 from eval import benchmark, vllm_settings
 os.environ.update(vllm_settings.environment("cpu"))
 from eval.vllm_model import CrossZeroVLLM
-from contracts.run_file import load_run
+from recipes.runs import load_run
 from tasks import prompts
 from frameworks import adapter
 model, data = Path(sys.argv[1]), Path(sys.argv[2])

@@ -78,7 +78,7 @@ def test_checkpoints_that_training_does_not_resume_from(project: Path, ended: li
         if step != 8:
             (folder / "trainer_state.json").write_text(json.dumps({"log_history": [{"grad_norm": grad_norm}]}))
     script = (
-        "from pathlib import Path; from contracts.run_file import load_run; from frameworks import adapter\n"
+        "from pathlib import Path; from recipes.runs import load_run; from frameworks import adapter\n"
         f"run = load_run('{tiny_project.RUN}', 'demo')\n"
         "paths = adapter.Paths(Path(), Path(), Path('other'))\n"
         "print(adapter.load('trl').newest_checkpoint(run, run.stages[0], paths))"

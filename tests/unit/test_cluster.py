@@ -1,4 +1,4 @@
-"""What jobs ask of a cluster, what it says of itself, and what runs need, against published figures."""
+"""Resources of jobs, parsing of Slurm's output, and estimates of what runs need, against published figures."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from cluster import capacity, memory, slurm
 from cluster.resources import ATTEMPTS, Need, resources_of
 from contracts import tables
 from contracts.errors import UserError
-from contracts.run_file import ROOT, Run, load_run, run_names
+from contracts.run_file import ROOT, Run
 from frameworks import adapter
+from recipes.runs import load_run, run_names
 
 SETTINGS = yaml.safe_load((ROOT / "profiles" / "slurm" / "cluster.yaml").read_text(encoding="utf-8"))["cluster"]
 
@@ -158,8 +159,8 @@ def test_the_page_and_what_was_measured(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_only_training_and_generation_hold_gpus_at_full_scale() -> None:
-    """The dry run of `snakemake --profile slurm reproduce_all`, from the repository root, literally."""
+def test_only_training_and_generation_request_gpus_at_full_scale() -> None:
+    """The dry run of `snakemake --profile slurm reproduce_all` in the repository."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     words = ["snakemake", "-n", "--profile", "slurm", "reproduce_all"]
     done = subprocess.run(

@@ -119,8 +119,8 @@ def test_compare_by_hand():
     page = markdown([one], reference)
     assert "| b | 5 | 40.0 | 60.0 | 20.0 | 20.0–60.0 | 40.0 |" in page
     assert page.count("not reviewed") == 3
-    fallback = compare("b", given, fallback="last-number")
-    assert fallback.scores["math-verify"] == 60.0
+    last_number = compare("b", given, extraction="last-number")
+    assert last_number.scores["math-verify"] == 60.0
 
 
 def test_a_text_cannot_break_the_report():

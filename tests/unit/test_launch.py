@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from contracts.errors import UserError
-from contracts.run_file import ROOT, framework_names, load_run
+from contracts.run_file import ROOT, framework_names
 from frameworks import adapter, launch
 from frameworks.__main__ import check_log, discard_if_changed
 from frameworks.adapter import Command
 from frameworks.reward_hook import FAILURE
+from recipes.runs import load_run
 
 pytestmark = pytest.mark.slow
 STAGE = load_run("openr1/qwen2.5-math-7b", "demo").stages[0]
@@ -137,6 +138,8 @@ def _read(file: Path) -> str:
 def test_a_training_without_any_signal_is_an_error_and_a_weak_one_a_warning(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    from recipes.runs import load_run
+
     run = load_run("openr1/qwen2.5-math-7b", "demo")
 
     def rows(zero_signal: list[float | None]) -> list[dict[str, float | None]]:

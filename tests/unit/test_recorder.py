@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import tables
-from contracts.run_file import load_run
 from frameworks import adapter, recorder, stage_log
 from frameworks.adapter import Paths
 from frameworks.recorder import Attempt, Batch, Live, Recorder
 from recipes import rewards
+from recipes.runs import load_run
 
 BATCH = Batch(prompts=2, samples=2)
 HOSTILE = [

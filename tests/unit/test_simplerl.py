@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts.run_file import RECIPES, ROOT, load_run
+from contracts.run_file import RECIPES, ROOT
 from frameworks.openrlhf.command import arguments, render
 from recipes.rewards import Problem
+from recipes.runs import load_run
 from recipes.simplerl.reward import boxed_answer
 from tasks import prompts
 

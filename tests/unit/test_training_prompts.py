@@ -6,9 +6,9 @@ import pytest
 
 from contracts import tables
 from contracts.errors import UserError
-from contracts.run_file import load_run
 from frameworks import training_prompts
 from frameworks.adapter import Paths
+from recipes.runs import load_run
 from tasks.problems import Problem, to_table
 
 RUN = load_run("tinyzero/grpo-3b", "full")  # 8 prompts a step, a prompt without chat template, 256 tokens at most

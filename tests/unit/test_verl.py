@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from contracts.errors import UserError
-from contracts.run_file import load_run
 from frameworks import adapter, recorder, reward_hook
 from frameworks.adapter import Paths
 from frameworks.verl import reward_hook as verl_reward
 from recipes import rewards
+from recipes.runs import load_run
 
 RUN = load_run("tinyzero/grpo-3b", "demo")
 STAGE = RUN.stages[0]

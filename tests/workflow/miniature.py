@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 
-from contracts.run_file import ROOT, run_names
+from contracts.run_file import ROOT
+from recipes.runs import run_names
 
 RUN = "openr1/qwen2.5-math-7b"
 STEPS, CHECKPOINTS = 6, [3, 6]
