@@ -65,11 +65,9 @@ def train(arguments: argparse.Namespace) -> None:
     with work_lock.sole_user(paths.work, "training"):
         discard_if_changed(paths.work, inputs)
         command = launch_stage(framework, run, stage, paths, arguments.seed, arguments.stop_on_collapse)
+        if (reached := framework.newest_checkpoint(run, stage, paths)) < stage.steps:
+            raise stopped(run, stage, reached)
         log, rollouts = stage_log.read(framework, run, stage, paths, name)
-        reached = framework.newest_checkpoint(run, stage, paths)
-    if reached < stage.steps:
-        raise stopped(run, stage, reached)
-    log = stage_log.fill(log, run, stage, name)
     check_log(log, run)
     rollouts = with_lengths(rollouts, arguments.model)
     tables.write(pa.Table.from_pylist(rollouts, schema=tables.ROLLOUT), tables.ROLLOUT, arguments.rollouts)

@@ -18,6 +18,7 @@ from contracts.errors import UserError
 from contracts.run_file import Run, Stage, framework_names
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.reward_hook import FAILURE
+from frameworks.settings import did_you_mean
 from recipes import rewards
 from tasks import prompts
 
@@ -117,6 +118,7 @@ class Adapter(ABC):
 def load(framework: str) -> Adapter:
     """The adapter of a framework; raises UserError for an unknown one."""
     if framework not in framework_names():
-        raise UserError(f"there is no framework '{framework}'; there are: {', '.join(framework_names())}")
+        known = framework_names()
+        raise UserError(f"there is no framework '{framework}' ({', '.join(known)}){did_you_mean(framework, known)}")
     adapter: Adapter = importlib.import_module(f"frameworks.{framework}.adapter").ADAPTER
     return adapter
