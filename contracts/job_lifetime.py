@@ -30,7 +30,8 @@ def _is_snakemake(process: psutil.Process) -> bool:
 
 def _ancestors() -> list[psutil.Process]:
     try:
-        return psutil.Process().parents()
+        parents: list[psutil.Process] = psutil.Process().parents()
+        return parents
     except psutil.Error:  # one ended just now
         return []
 

@@ -121,6 +121,6 @@ def _with_present_names(found: dict[str, Any]) -> dict[str, Any]:
         found["extraction"] = found.pop("fallback")
     protocol = found.get("protocol")
     if isinstance(protocol, dict):
-        name = protocol.get("name")
+        name = str(protocol.get("name"))
         protocol["name"] = RENAMED_PROTOCOLS.get(name, name)
     return found

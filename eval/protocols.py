@@ -15,12 +15,12 @@ import yaml
 from contracts import renamed
 from contracts.errors import UserError
 from contracts.tables import RENAMED_PROTOCOLS
-from grading.extraction import FALLBACKS
+from grading.extraction import RULES
 from tasks import prompts
 
 PROTOCOLS = Path(__file__).with_name("protocols.yaml")
 DEFAULT = "greedy-boxed"  # where lm-eval's command line names none
-EXTRACTIONS = tuple(FALLBACKS)
+EXTRACTIONS = tuple(RULES)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class Protocol:
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    found: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return found
 
 
 def names() -> list[str]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from contracts import paths, provenance, tables
 from contracts.errors import UserError, run_command
 from eval import statistics
-from tasks.math.verifier import normalise
+from tasks.math_answers.exact import normalise
 
 
 def _some(names: Iterable[str]) -> str:
@@ -111,7 +111,8 @@ def _or_none(value: float) -> float | None:
 
 def read_graded(path: Path) -> pd.DataFrame:
     """A table of graded samples as a data frame."""
-    return tables.read(path, tables.GRADED).to_pandas()
+    frame: pd.DataFrame = tables.read(path, tables.GRADED).to_pandas()
+    return frame
 
 
 def score_run(folder: Path, problems: Path | None = None) -> pa.Table:

@@ -21,7 +21,7 @@ from frameworks.trl.command import NATIVE_STEPS, STOP_IN_TIME, TIME_LIMIT
 SAVE_SECONDS = 120.0  # for the first checkpoint; later the longest step includes one
 
 
-class StopInTime(integration_utils.TensorBoardCallback):  # type: ignore[misc]
+class StopInTime(integration_utils.TensorBoardCallback):
     """Saves and stops at the end of a step if another one, as long as the longest, might not end in time."""
 
     def __init__(self) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 
 from contracts import tables
 from contracts.run_file import ROOT
@@ -126,6 +125,6 @@ def test_prompts_are_the_published_ones(model: Path, dataset: str, prompt: str) 
 
 
 def test_every_prompt_names_its_source_and_asks_the_question_once() -> None:
-    for name, entry in yaml.safe_load(prompts.FILE.read_text(encoding="utf-8")).items():
+    for name, entry in prompts.entries().items():
         assert entry["source"], name
         assert entry["user"].count("{question}") == 1, name

@@ -152,7 +152,7 @@ def attention_without_flash(module: ModuleType) -> None:
 def offload_unpinned(module: ModuleType) -> None:
     """verl pins the reference policy's memory, which needs an accelerator."""
 
-    class CPUOffloadPolicy(module.CPUOffloadPolicy):  # type: ignore[misc, name-defined]
+    class CPUOffloadPolicy(module.CPUOffloadPolicy):  # type: ignore[name-defined]
         def __init__(self, pin_memory: bool = False) -> None:
             super().__init__(pin_memory=False)
 
