@@ -16,9 +16,9 @@ from typing import ClassVar
 
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage, framework_names
+from contracts.unknown_names import unknown
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.reward_hook import FAILURE
-from frameworks.settings import did_you_mean
 from recipes import rewards
 from tasks import prompts
 
@@ -118,7 +118,6 @@ class Adapter(ABC):
 def load(framework: str) -> Adapter:
     """The adapter of a framework; raises UserError for an unknown one."""
     if framework not in framework_names():
-        known = framework_names()
-        raise UserError(f"there is no framework '{framework}' ({', '.join(known)}){did_you_mean(framework, known)}")
+        raise unknown("framework", framework, framework_names())
     adapter: Adapter = importlib.import_module(f"frameworks.{framework}.adapter").ADAPTER
     return adapter

@@ -25,7 +25,7 @@ def test_metrics_have_the_names_of_our_columns(name: str) -> None:
 
 
 def test_an_unknown_framework_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UserError, match="did you mean 'verl'"):
+    with pytest.raises(UserError, match="did you mean verl"):
         adapter.load("vrel")
 
 
