@@ -96,6 +96,8 @@ def test_what_cannot_be_read_is_reported_and_left_out(tmp_path: Path, capsys: py
     content = file.read_bytes()
     file.write_bytes(content + b'{"step": 3, "problem')
     assert sorted(recorder.read(tmp_path, BATCH)) == [1, 2] and not capsys.readouterr().out
+    file.write_bytes(content.replace(b'"reward": 1', b'"rewarf": 1').replace(b'"b"', b"7"))
+    assert recorder.read(tmp_path, BATCH) == {}
     lines = content.split(b"\n")
     lines[5] = lines[5][:7]
     file.write_bytes(b"\n".join(lines))
