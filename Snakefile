@@ -77,6 +77,7 @@ rule evaluate:
 rule check_recipes:
     input:
         [f"{WORK}/checked/{framework}.txt" for framework in FRAMEWORKS],
+        f"{WORK}/checked_evaluations.txt",
 
 
 rule help:

@@ -25,6 +25,7 @@ from analysis.results import Run, load_run
 from analysis.table_export import percent, points
 from analysis.text_safety import visible
 from contracts.errors import UserError, run_command
+from contracts.steps import folder as step_folder
 from eval import statistics
 
 # What came out is no reason, and the scores' record repeats those of the graded samples.
@@ -35,7 +36,7 @@ TOPICS = (
     ("model", ("model_sha256", "checkpoints: sha256")),
     ("versions", ("packages", "python", "environment", "devices")),
     ("code", ("git_",)),
-    ("grader", ("grader", "fallback", "verdict", "graded")),
+    ("grader", ("grader", "extraction", "verdict", "graded")),
     ("data", ("sha256", "problems", "task", "imported", "dataset")),
     ("prompts and decoding", ("prompt", "template", "temperature", "top_p", "max_tokens", "decoding", "protocol")),
 )  # fmt: skip
@@ -128,11 +129,11 @@ def _changed(one: str, two: str) -> str:
 def _about(place: str, steps: set[int], benchmarks: set[str]) -> bool:
     """Whether a record has to do with these steps and benchmarks; those of the whole run always have."""
     *folders, file = place.split("/")
-    step = next((folder for folder in folders if folder.startswith("step-")), None)
+    step = next((folder for folder in folders if folder.startswith(step_folder(""))), None)
     if step is None:
         return True
     of_them = file == "provenance.json" or any(file.startswith(f"{name}.") for name in benchmarks)
-    return of_them and step in {f"step-{number}" for number in steps}
+    return of_them and step in {step_folder(number) for number in steps}
 
 
 def provenance_differences(first: Run, second: Run, steps: set[int], benchmarks: set[str]) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from contracts import job_lifetime, provenance, tables, work_lock
+from contracts import job_lifetime, provenance, seeds, tables, work_lock
 from contracts.errors import UserError, run_command
 from contracts.run_file import SCALES, Run, inherit, read_yaml
 from frameworks import adapter, launch, nodes
@@ -26,7 +26,7 @@ from recipes.runs import load_run, run_names
 
 def run_id(run: Run, seed: int) -> str:
     """What tables call the run: its folder under results/<scale>/runs/."""
-    return f"{run.name}/seed-{seed}"
+    return seeds.run_id(run.name, seed)
 
 
 def check(arguments: argparse.Namespace) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from contracts import provenance, steps
 from contracts.errors import UserError
 from eval.score import check_complete, read_graded
 
 # What may differ if the user says so; items never may.
 ACCEPTABLE = ("prompt", "protocol", "grader")
-RECORDED = ("protocol", "task_sha256", "fallback")  # keys of a record beside the graded samples or the samples
+RECORDED = ("protocol", "task_sha256", "extraction")  # keys of a record beside the graded samples or the samples
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ def _record(path: Path) -> dict[str, Any]:
     """What is known of how a table was made: the record beside it, and that of the samples that it grades."""
     found: dict[str, Any] = {}
     for table in (path.parents[2] / "samples" / path.parent.name / path.name, path):
-        record = table.with_name(f"{table.name}.provenance.json")
-        if record.is_file():
-            found |= json.loads(record.read_text(encoding="utf-8"))
+        found |= provenance.read(table)
+    if isinstance(found.get("protocol"), dict):
+        found["protocol"].pop("source", None)  # a citation, which decides nothing
     return {key: found[key] for key in RECORDED if key in found}
 
 
@@ -48,8 +48,8 @@ def read(place: Path, name: str | None = None) -> Side:
     """
     files = [place] if place.is_file() else sorted(place.glob("*.parquet"))
     if not files:
-        steps = sorted(place.glob("step-*/"), key=lambda folder: int(folder.name.rpartition("-")[2]))
-        files = sorted(steps[-1].glob("*.parquet")) if steps else []
+        checkpoints = list(steps.folders(place).values())
+        files = sorted(checkpoints[-1].glob("*.parquet")) if checkpoints else []
     if not files:
         raise UserError(
             f"{place} should hold graded samples, <benchmark>.parquet, but holds none; run eval.grade first"
@@ -110,10 +110,14 @@ def obstacles(checkpoint: Side, baseline: Side, benchmark: str, accepted: Collec
         if column not in accepted and values[0] != values[1]:
             reasons.append(f"different {column}: {values[0] or 'none'} and {values[1] or 'none'}")
     one, two = baseline.records[benchmark], checkpoint.records[benchmark]
-    words = {"protocol": "protocol settings", "task_sha256": "benchmark data", "fallback": "ways of reading the answer"}
+    words = {
+        "protocol": "protocol settings",
+        "task_sha256": "benchmark data",
+        "extraction": "ways of reading the answer",
+    }
     for key in RECORDED:
         if key in one and key in two and one[key] != two[key] and key not in accepted:
-            if key == "fallback" and "grader" in accepted:
+            if key == "extraction" and "grader" in accepted:
                 continue
             reasons.append(f"different {words[key]}{_fields(one[key], two[key])}")
     return list(dict.fromkeys(reasons))

@@ -16,6 +16,7 @@ from analysis.report.checkpoint_comparison import Interval, mean_of
 from analysis.report.tables import interval_text
 from analysis.results import BENCHMARKS, Run
 from analysis.table_export import Table, percent, points
+from contracts import seeds
 from contracts.errors import UserError
 from eval import statistics
 from recipes import runs as run_files
@@ -34,7 +35,7 @@ class About:
 def about(run: Run, scale: str) -> About:
     """Look a run up in recipes/: its name is <recipe>/<run>/seed-<n>."""
     try:
-        found = run_files.load_run(run.name.rpartition("/")[0], scale)
+        found = run_files.load_run(seeds.run_of(run.name), scale)
     except UserError:
         record = next((r for name, r in run.provenance.items() if name.startswith("training_log")), {})
         return About(framework=str(record.get("framework", "–")))

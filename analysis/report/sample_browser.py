@@ -23,6 +23,7 @@ from analysis.patterns import PatternList
 from analysis.report import page
 from analysis.results import Run
 from analysis.text_safety import clipped
+from contracts.steps import folder as step_folder
 
 MOST = 100_000  # samples on the page; beyond, whole problems are left out by a hash of their names
 PART = 2_000_000  # characters of text in a part
@@ -107,7 +108,7 @@ def write(runs: Sequence[Run], lists: Sequence[PatternList], title: str, folder:
         "golds": [None if gold is None else clipped(gold, 300) for gold in _texts(samples["gold"].iloc[firsts])],
         "labels": {f"{i} {step}": run.label(step) for i, run in enumerate(runs) for step in run.steps},
         "files": {
-            f"{i} {step} {benchmarks.index(name)}": f"runs/{run.name}/graded/step-{step}/{name}.parquet"
+            f"{i} {step} {benchmarks.index(name)}": f"runs/{run.name}/graded/{step_folder(step)}/{name}.parquet"
             for i, run in enumerate(runs)
             for step in run.steps
             for name in run.benchmarks
