@@ -1,4 +1,4 @@
-"""What an artefact was made by and from, written beside it, so that every number can be followed back."""
+"""The record beside an artefact: what it was made by and from, so that every number can be traced."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def sha256(path: Path) -> str:
-    """Hash of a file, or of a folder's files with their names (hidden files and this module's records left out)."""
+    """Hash of a file, or of a folder's files and their names, without hidden files and provenance records."""
     digest = hashlib.sha256()
     if path.is_file():
         with path.open("rb") as file:
@@ -68,7 +68,7 @@ def _devices() -> list[str]:
 
 
 def collect() -> dict[str, Any]:
-    """The facts that every artefact shares: code, environment, packages, device."""
+    """The facts that every record has: code, environment, packages, device."""
     stamp = Path(sys.prefix) / ".stamp"
     dirty = _git("status", "--porcelain", "--untracked-files=no")
     return {
@@ -115,6 +115,6 @@ def _with_present_names(found: dict[str, Any]) -> dict[str, Any]:
         found["extraction"] = found.pop("fallback")
     protocol = found.get("protocol")
     if isinstance(protocol, dict):
-        name = protocol.get("name")
+        name = str(protocol.get("name"))
         protocol["name"] = RENAMED_PROTOCOLS.get(name, name)
     return found

@@ -71,7 +71,7 @@ def question(problem: Mapping[str, Any]) -> str:
     if len(messages) != 1 or messages[0]["role"] != "user":
         roles = ", ".join(message["role"] for message in messages)
         raise UserError(f"problem {problem['problem_id']} should have one user message, but has: {roles or 'none'}")
-    return messages[0]["content"]
+    return str(messages[0]["content"])
 
 
 def render(question: str, protocol: protocols.Protocol, tokenizer: Any | None) -> str:

@@ -53,7 +53,8 @@ class Protocol:
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    found: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return found
 
 
 def names() -> list[str]:

@@ -111,7 +111,8 @@ def _or_none(value: float) -> float | None:
 
 def read_graded(path: Path) -> pd.DataFrame:
     """A table of graded samples as a data frame."""
-    return tables.read(path, tables.GRADED).to_pandas()
+    frame: pd.DataFrame = tables.read(path, tables.GRADED).to_pandas()
+    return frame
 
 
 def score_run(folder: Path, problems: Path | None = None) -> pa.Table:

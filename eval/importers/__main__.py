@@ -172,9 +172,7 @@ def main() -> None:
     parser.add_argument("--run", required=True, help="a name for where the generations come from")
     parser.add_argument("--step", type=int, default=0, help="training step of the checkpoint that made them")
     parser.add_argument("--problems", type=Path, help="the benchmark's problem table: take its ids and gold answers")
-    parser.add_argument(
-        "--match", choices=WAYS, default="question", help="how to match problems (default: question)"
-    )
+    parser.add_argument("--match", choices=WAYS, default="question", help="how to match problems (default: question)")
     parser.add_argument("--map", default="", help="for jsonl: completion=FIELD,gold=FIELD,question=FIELD,…")
     parser.add_argument("--output", type=Path, required=True, help="the sample table to write (Parquet)")
     arguments = parser.parse_args()
