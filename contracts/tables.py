@@ -122,7 +122,13 @@ SCORE = pa.schema(
 
 
 def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:
-    """Write a table whole or not at all: to a temporary file beside it, which is then renamed."""
+    """Write a table whole or not at all: to a temporary file beside it, which is then renamed.
+
+    Args:
+        table: has at least the columns of the schema; others are left out.
+        schema: one of the schemas above.
+        path: of the Parquet file; its folder is created if needed.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
