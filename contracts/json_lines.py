@@ -40,6 +40,33 @@ def read(path: Path, *, torn_last_line: bool = False) -> Iterator[dict[str, Any]
             line = following
 
 
+class Follower:
+    """Reads a file that grows: each call yields the objects appended since the call before."""
+
+    def __init__(self, path: Path) -> None:
+        """Start at the beginning of the file."""
+        self.path, self._offset = path, 0
+
+    def read(self) -> Iterator[dict[str, Any]]:
+        """Yield the objects of the new complete lines; an incomplete last line waits until it is complete.
+
+        Raises:
+            UserError: a line is not a JSON object, or not UTF-8; the next call continues after it.
+            OSError: the file cannot be read.
+        """
+        with self.path.open("rb") as file:
+            file.seek(self._offset)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return
+                start, self._offset = self._offset, self._offset + len(line)
+                if line.strip():
+                    try:
+                        yield _object(line)
+                    except (ValueError, RecursionError) as error:
+                        raise UserError(f"{self.path}: byte {start}: not a JSON object ({error})") from None
+
+
 def dump(row: dict[str, Any]) -> str:
     r"""One line for a row, "\n" included: ASCII, so that every reader splits the file at the same places."""
     return json.dumps(row, ensure_ascii=True) + "\n"

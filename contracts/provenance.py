@@ -6,6 +6,7 @@ import hashlib
 import importlib.metadata
 import json
 import platform
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -16,11 +17,8 @@ from contracts import paths
 from contracts.errors import UserError
 from contracts.tables import RENAMED_PROTOCOLS
 
-PACKAGES = (
-    "torch", "transformers", "trl", "openrlhf", "verl", "vllm", "lm-eval", "math-verify", "accelerate", "deepspeed",
-    "datasets", "pyarrow", "snakemake",
-)  # fmt: skip
 ROOT = Path(__file__).resolve().parent.parent
+ALWAYS = {"torch", "transformers", "vllm", "accelerate", "deepspeed", "datasets", "pyarrow"}  # if installed
 
 
 def sha256(path: Path) -> str:
@@ -46,9 +44,17 @@ def _git(*arguments: str) -> str | None:
         return None
 
 
+def _packages() -> list[str]:
+    """The packages whose versions are recorded: those that envs/*/requirements.in pin, and ALWAYS."""
+    pinned = (
+        re.findall(r"^([\w.-]+)==", file.read_text(), re.MULTILINE) for file in ROOT.glob("envs/*/requirements.in")
+    )
+    return sorted(ALWAYS.union(*pinned))
+
+
 def _versions() -> dict[str, str]:
     found = {}
-    for name in PACKAGES:
+    for name in _packages():
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

@@ -5,6 +5,7 @@ Whether the names in a run file exist is checked above: the training's in recipe
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -139,6 +140,7 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
     validate(content, "run", file)
     if scale not in SCALES:
         raise UserError(f"scale should be one of {', '.join(SCALES)}, not '{scale}'")
+    _check_framework(content["framework"], file)
     values = content[scale]
     stages: list[Stage] = []
     for number, own in enumerate(values.get("stages", [{}]), start=1):
@@ -176,6 +178,19 @@ def _deep_merge(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
         both = isinstance(value, dict) and isinstance(base.get(key), dict)
         merged[key] = _deep_merge(base[key], value) if both else value
     return {key: value for key, value in merged.items() if value is not None}
+
+
+def framework_names() -> list[str]:
+    """The frameworks that runs may name: the folders of frameworks/ with an adapter."""
+    return sorted(adapter.parent.name for adapter in (ROOT / "frameworks").glob("*/adapter.py"))
+
+
+def _check_framework(name: str, file: Path) -> None:
+    known = framework_names()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        meant = f"; did you mean '{near[0]}'?" if near else ""
+        raise UserError(f"{shown(file)}: framework: '{name}' is not in frameworks/ ({', '.join(known)}){meant}")
 
 
 def _check_checkpoints(stage: Stage, file: Path, scale: str) -> None:

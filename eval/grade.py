@@ -21,7 +21,7 @@ import pyarrow as pa
 from contracts import paths, provenance, tables
 from contracts.errors import UserError, run_command
 from eval import benchmark, protocols
-from grading.grade import GRADERS, Grade, Item, grade
+from grading.grade import DEFAULT, Grade, Item, grade
 
 # What a graded table's record repeats of its samples' record: how they were asked for.
 ASKED = (
@@ -61,7 +61,7 @@ def grade_completions(
                 extraction=extraction,
             )
         )
-    return grade(items, grader=grader or GRADERS[0])
+    return grade(items, grader=grader or DEFAULT)
 
 
 def grade_table(samples: pa.Table, problems: pa.Table, path: Path, extraction: str, grader: str | None) -> pa.Table:

@@ -15,12 +15,12 @@ import yaml
 from contracts import renamed
 from contracts.errors import UserError
 from contracts.tables import RENAMED_PROTOCOLS
-from grading.extraction import FALLBACKS
+from grading.extraction import RULES
 from tasks import prompts
 
 PROTOCOLS = Path(__file__).with_name("protocols.yaml")
 DEFAULT = "greedy-boxed"  # where lm-eval's command line names none
-EXTRACTIONS = tuple(FALLBACKS)
+EXTRACTIONS = tuple(RULES)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from contracts import paths, provenance, tables
 from contracts.errors import UserError, run_command
 from eval import statistics
-from tasks.math.verifier import normalise
+from tasks.math_answers.exact import normalise
 
 
 def _some(names: Iterable[str]) -> str:

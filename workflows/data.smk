@@ -64,7 +64,9 @@ rule overlap:
 rule base_model:
     input:
         lambda wildcards: (
-            stamp("trl", "cpu") if "build" in MODELS[wildcards.model] else []
+            stamp(MODELS[wildcards.model]["environment"], "cpu")
+            if "environment" in MODELS[wildcards.model]
+            else []
         ),
     output:
         directory(FOLDER.model("{model}")),
@@ -75,7 +77,7 @@ rule base_model:
         **asks(Need(memory_mb=4000, minutes=240)),
     params:
         python=lambda wildcards: (
-            python("trl", "cpu") if "build" in MODELS[wildcards.model] else BASE
+            python(MODELS[wildcards.model].get("environment", "base"), "cpu")
         ),
         spec=lambda wildcards: json.dumps(MODELS[wildcards.model]),
     shell:

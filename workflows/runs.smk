@@ -5,7 +5,6 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-import yaml
 from snakemake.exceptions import WorkflowError
 
 from contracts import seeds, steps
@@ -14,7 +13,9 @@ from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT, validate
 from envs import build
 from eval.runs import check_names
+from recipes import models
 from recipes.runs import load_run, run_names
+from tasks import prompts
 
 HELP = """
 CrossZero reproduces R1-Zero style reinforcement learning and evaluates every checkpoint under one protocol.
@@ -86,8 +87,8 @@ RUN_FOLDER = FOLDER.run(seeds.run_id("{recipe}/{run}", "{seed}"))
 GRADED = "graded"
 if config["grader"] or config["extraction"]:
     GRADED = f"regraded/{config['grader'] or 'math-verify'}+{config['extraction'] or 'protocol'}/scores.parquet"
-PROMPTS = yaml.safe_load(Path("tasks/prompts.yaml").read_text(encoding="utf-8"))
-MODELS = yaml.safe_load(Path("recipes/models.yaml").read_text(encoding="utf-8"))
+PROMPTS = prompts.entries()
+MODELS = models.library()
 
 
 wildcard_constraints:

@@ -14,7 +14,7 @@ from eval import human_labels
 from eval.grader_agreement import class_table, compare, markdown, read_rows
 from grading import Grade
 from grading.disagreements import CLASSES, Reference, classify, read_reference
-from tasks.math import qwen_rules
+from tasks.math_answers import qwen_rules
 
 ROOT = Path(__file__).parents[2]
 MIRROR = ROOT / "../shared/data"

@@ -27,8 +27,9 @@ def given(folder: Path, questions: list[str]) -> Paths:
 def test_the_long_are_left_out_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = given(tmp_path, [f"Make {number}." for number in range(8)] + ["word " * 300])
     found = training_prompts.rendered(RUN, RUN.stages[0], paths, in_words)
-    assert [problem["problem_id"] for problem, _ in found] == [f"p-{index}" for index in range(8)]
-    assert all(f"Make {index}." in text for index, (_, text) in enumerate(found))
+    assert [question["problem_id"] for question in found] == [f"p-{index}" for index in range(8)]
+    assert all(f"Make {index}." in question["prompt"] for index, question in enumerate(found))
+    assert set(found[0]) == {*training_prompts.QUESTION, "prompt"}
     assert "1 of 9 prompts are longer than max_prompt_tokens (256): left out" in capsys.readouterr().out
 
 
