@@ -25,7 +25,6 @@ include: "workflows/data.smk"
 include: "workflows/train.smk"
 include: "workflows/evaluate.smk"
 include: "workflows/report.smk"
-include: "workflows/sides.smk"
 include: "workflows/gate.smk"
 include: "workflows/cluster.smk"
 
@@ -77,6 +76,7 @@ rule evaluate:
 rule check_recipes:
     input:
         [f"{WORK}/checked/{framework}.txt" for framework in FRAMEWORKS],
+        f"{WORK}/checked_evaluations.txt",
 
 
 rule help:
