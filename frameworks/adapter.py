@@ -74,11 +74,30 @@ class Adapter(ABC):
 
     @abstractmethod
     def newest_checkpoint(self, run: Run, stage: Stage, paths: Paths) -> int:
-        """The step (of the stage) of the newest complete native checkpoint, 0 for none; newer remains are deleted."""
+        """The newest complete native checkpoint; what a kill left of newer ones is deleted.
+
+        Args:
+            run: the run.
+            stage: one of its stages.
+            paths: where it is trained.
+
+        Returns:
+            Its step, from the start of the stage; 0 for none.
+        """
 
     @abstractmethod
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
-        """Write the native training data, and return the command that trains from the newest checkpoint to the end."""
+        """Write the native training data, and return the command that trains from the newest checkpoint to the end.
+
+        Args:
+            run: the run.
+            stage: one of its stages.
+            seed: of sampling and of the order of the data.
+            paths: where training reads and writes.
+
+        Raises:
+            UserError: the run does not fit the framework, its GPUs or its training set.
+        """
 
     @abstractmethod
     def printed(self, line: str) -> dict[str, float] | None:
@@ -89,6 +108,11 @@ class Adapter(ABC):
         """By step of the stage, the metrics that the framework logged, under its own names; NaN where it has none.
 
         Where a resumed training repeated a step, the later counts. What cannot be read is reported and left out.
+
+        Args:
+            run: the run.
+            stage: that was trained.
+            paths: where it was trained.
         """
 
     def columns(self, stage: Stage, values: Mapping[str, float]) -> dict[str, float]:
@@ -108,11 +132,29 @@ class Adapter(ABC):
 
     @abstractmethod
     def export(self, run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:
-        """Write the native checkpoint of a step (of the stage) to `output` in Hugging Face format."""
+        """Write a native checkpoint in Hugging Face format.
+
+        Args:
+            run: the run.
+            stage: that made the checkpoint.
+            step: of the checkpoint, from the start of the stage.
+            paths: where the stage was trained.
+            output: an empty folder.
+
+        Raises:
+            UserError: there is no such checkpoint.
+        """
 
     @abstractmethod
     def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
-        """What training a model of so many parameters on so many GPUs keeps in their memory."""
+        """What training keeps in the memory of one GPU.
+
+        Args:
+            run: the run.
+            stage: one of its stages.
+            gpus: that share the training.
+            parameters: of the model.
+        """
 
 
 def load(framework: str) -> Adapter:

@@ -54,7 +54,13 @@ def ray_environment(*folders: Path) -> dict[str, str]:
 
 
 def with_ray(run: Run, scratch: Path, words: list[str]) -> list[str]:
-    """A command, on several nodes inside the one that starts Ray on them; on one node it starts Ray by itself."""
+    """A trainer's command, wrapped where Ray has to run on several nodes; on one node the trainer starts Ray itself.
+
+    Args:
+        run: states nodes, GPUs and CPUs.
+        scratch: Ray's folder.
+        words: the command.
+    """
     count = run.hardware.get("nodes", 1)
     if count == 1:
         return words

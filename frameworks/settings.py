@@ -45,6 +45,11 @@ def updates_per_step(run: Run, stage: Stage) -> int:
 def check_batch(run: Run, stage: Stage, devices: int) -> int:
     """Forward passes of each device in one update.
 
+    Args:
+        run: for messages.
+        stage: states the batch.
+        devices: that train.
+
     Raises:
         UserError: the prompts of a step do not divide into updates, or the completions of an update into passes.
     """

@@ -78,7 +78,16 @@ def of_this_process() -> Weighted:
 def total(rewards: Weighted, completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """The weighted sum for each completion, with the first verdict that a reward gives.
 
-    A reward of None counts as nothing; where all are None, so is the sum.
+    Args:
+        rewards: functions and weights.
+        completions: the assistant's turns.
+        problems: of each completion.
+
+    Returns:
+        A Reward per completion. A value of None counts as nothing; where all are None, so is the sum.
+
+    Raises:
+        ValueError: a function returned another number of rewards, or an unknown verdict.
     """
     columns = []
     for function, _ in rewards:
