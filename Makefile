@@ -1,9 +1,11 @@
-# make            what there is
-# make demo       set everything up and reproduce all recipes at demo scale: half an hour to 45 minutes on 2 cores
-# make demo-all   every run, the cross-check of the frameworks and the run that collapses among them: over an hour
-# make test       set everything up and run all checks and tests
-# make test-slurm tests of the cluster part with real Slurm daemons, the long ones too (docs/cluster.md): half an hour
-# make lint       formatting, types, and Snakemake's own lint; part of make test
+# make            this list
+# make demo       build the environments and reproduce all recipes at demo scale: 30 to 45 minutes on 2 cores
+# make demo-all   every run, with the frameworks' cross-check and the collapsing run: over an hour
+# make test       build the environments and run all checks and tests
+# make test-slurm the tests with real Slurm daemons, the long ones included (docs/cluster.md): half an hour
+# make lint       formatting, types and Snakemake's lint; part of make test
+# make bench      performance tests
+# make locks      resolve envs/*/*.in into the pinned locks
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BASE = $(shell $(PYTHON) envs/build.py base --where)
@@ -26,11 +28,11 @@ demo-all: base
 	@echo "report: $(CURDIR)/results/demo/report/all/index.html"
 
 test: lint
-	@$(PYTHON) envs/build.py trl verl openrlhf eval
+	@$(PYTHON) envs/build.py --all
 	@$(RUN) python -m pytest $(PYTEST)
 
 test-slurm: base
-	@$(PYTHON) envs/build.py trl verl openrlhf eval
+	@$(PYTHON) envs/build.py --all
 	@$(RUN) python -m pytest tests/slurm -m "slurm or slurm_long" $(PYTEST)
 
 lint: base
@@ -41,7 +43,7 @@ lint: base
 	@$(RUN) snakemake --lint
 
 bench: base
-	@$(PYTHON) envs/build.py trl eval
+	@$(PYTHON) envs/build.py --all
 	@$(RUN) python -m pytest tests/performance --benchmark-only
 
 locks: base

@@ -1,16 +1,16 @@
 # CrossZero: recipe → data → train → export → generate → grade → score → report.
 #
-#   snakemake help                          what can be asked for
-#   snakemake check --config checkpoint=… baseline=…   is it better?
-#   snakemake reproduce_all                 everything, at demo scale, on this machine
-#   snakemake --profile slurm reproduce_all everything, at full scale, on a cluster
+#   snakemake help                            the targets
+#   snakemake reproduce_all                   all runs at demo scale on this machine
+#   snakemake --profile slurm reproduce_all   all runs at full scale on a cluster
+#   snakemake check --config checkpoint=… baseline=…   is a checkpoint better than a baseline?
 
 from snakemake.utils import min_version
 
 min_version("9.27")
 
 
-# All that a rule needs from outside is Python 3.11: packages come from the locks in envs/.
+# Rules need only Python 3.11 from the image; packages come from the locks in envs/.
 container: "docker://python:3.11-bookworm"
 
 
@@ -19,7 +19,7 @@ configfile: "config/config.yaml"
 
 include: "workflows/runs.smk"
 include: "workflows/resources.smk"
-include: "workflows/machine.smk"
+include: "workflows/local_resources.smk"
 include: "workflows/environments.smk"
 include: "workflows/data.smk"
 include: "workflows/train.smk"
@@ -41,7 +41,7 @@ localrules:
 rule reproduce_all:
     default_target: True
     input:
-        # The runs stand here too: what is missing of one is made, even where a report is there.
+        # Depend on the runs as well, so that an existing report does not hide missing scores.
         scored(reported("all")),
         f"{RESULTS}/report/all/index.html",
 

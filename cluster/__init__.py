@@ -1,1 +1,1 @@
-"""A Slurm cluster: what jobs ask of it, what is wrong with it before they do, what a run costs and what it has cost."""
+"""Slurm: resources of jobs, preflight checks, retries, and what runs will use and have used."""

@@ -14,32 +14,30 @@ from typing import Any
 from cluster import memory
 from contracts import tables
 from contracts.errors import run_command
-from contracts.run_file import Run, Stage, load_run
+from contracts.run_file import Run, Stage
+from frameworks import adapter
+from recipes.runs import load_run
 
-# Bytes for each parameter of a native checkpoint: its optimiser's state with the weights that belong to it, and the
-# weights as they are exported. DeepSpeed keeps 2 + 12 and 2, FSDP in verl 4 + 8.
-STATE_BYTES, WEIGHT_BYTES = {"trl": 14, "openrlhf": 14, "verl": 12}, {"trl": 2, "openrlhf": 2, "verl": 0}
-STATES_KEPT = {"openrlhf": 2}  # the others keep all (ckpt.max_num in frameworks/openrlhf/command.py)
 HOURS = ("training, published", "training, measured", "training, at most", "generation, at most")
 DISK = ("work/ GB", "results/ GB")
 COST_NOTES = """
-**GPU-hours.** Published: GPUs × the hours of the run file, its authors' or told from theirs. Measured: GPUs × steps ×
-the mean time of a step, where a stage of the run is trained. At most: GPUs × the time limits.
+**GPU-hours.** Published: GPUs × the hours of the run file, which its authors published or which follow from theirs.
+Measured: GPUs × steps × the mean time of a step, where a stage of the run is trained. At most: GPUs × the time limits.
 
 **Disk.** `work/` holds native checkpoints with optimiser states, needed until the run is finished; `results/` holds
 each checkpoint in 16 bits. Decimal gigabytes.
 """
 MEMORY = ("peak GB", "weights, gradients, optimiser", "completions in vLLM's cache", "fits")
 MEMORY_NOTES = """
-Peak: of the fullest GPU, of {gpu_gb}, by formula (`cluster/memory.py` has them with their sources). Weights, gradients,
+Peak: of the fullest GPU, of {gpu_gb}, by formula (`cluster/memory.py` gives the sources). Weights, gradients,
 optimiser: the part of it that does not depend on lengths. Completions in vLLM's cache: how many of full length a GPU
-generates at a time. It is an estimate: within a tenth of the GPU's size it cannot tell, and says "tight". The rule of
-thumb that it is checked against is 7B on 80 GB, 3B on 40 GB.
+generates at a time. This is an estimate: within a tenth of the GPU's size it is uncertain, and says "tight". It is
+checked against this rule of thumb: 7B on 80 GB, 3B on 40 GB.
 """
 
 
 def measured_hours(run: Run, results: Path) -> float | None:
-    """Hours of all steps at the mean pace of the stages that are trained, of any seed; None if there is none."""
+    """Hours of all steps at the mean time of a step in the trained stages of any seed; None if no stage is trained."""
     seconds, steps = 0.0, 0
     for file in results.glob(f"runs/{run.name}/seed-*/stage-*/training_log.parquet"):
         times = tables.read(file, tables.TRAINING_LOG)["wall_time"].drop_null().to_pylist()
@@ -48,32 +46,32 @@ def measured_hours(run: Run, results: Path) -> float | None:
 
 
 def native_checkpoints(stage: Stage) -> int:
-    """How many checkpoints a framework saves: at equal distances that hit every step that is wanted."""
+    """How many checkpoints a framework saves: at equal intervals that include every step of the run file."""
     return int(stage.steps // math.gcd(*stage.checkpoints))
 
 
 def disk_gb(run: Run) -> tuple[float, float]:
     """Gigabytes of native checkpoints, and of exported ones, of one training."""
-    of = memory.shape(run.model)
+    of, size = memory.shape(run.model), adapter.load(run.framework).checkpoint_size
     parameters = of["parameters"] / 1e9 if of else 0.0
     states = weights = 0
     for stage in run.stages:
         saved = native_checkpoints(stage)
-        states += min(saved, STATES_KEPT.get(run.framework, saved)) * (1 + (run.algorithm == "ppo"))
+        states += min(saved, size.states_kept or saved) * (1 + (run.algorithm == "ppo"))
         weights += saved
-    native = states * STATE_BYTES[run.framework] + weights * WEIGHT_BYTES[run.framework]
+    native = states * size.state + weights * size.weights
     return native * parameters, len(run.checkpoint_steps) * 2 * parameters
 
 
 def fullest(run: Run, gpu_gb: float) -> memory.Estimate | None:
-    """The estimate of the stage that needs most."""
+    """The estimate of the stage that needs most memory; None if no stage has one."""
     found = [memory.estimate(run, stage, gpu_gb) for stage in run.stages]
     known = [one for one in found if one is not None]
     return max(known, key=lambda one: one.peak) if known else None
 
 
 def verdict(need: memory.Estimate, gpu_gb: float) -> str:
-    """Whether it fits."""
+    """Whether it fits GPUs of this size, in GB: yes, no, or tight."""
     if not need.sequences:
         return "no: vLLM's share holds no whole completion"
     if need.peak > 1.1 * gpu_gb:
@@ -82,7 +80,15 @@ def verdict(need: memory.Estimate, gpu_gb: float) -> str:
 
 
 def row(run: Run, seeds: int, gpu_gb: float | None, results: Path, generating: int) -> dict[str, Any]:
-    """One run's line of the page; `generating` is how many GPUs generate."""
+    """One run's line of the page.
+
+    Args:
+        run: the run.
+        seeds: how many trainings of it.
+        gpu_gb: size of the cluster's GPUs in GB; None for the size that the run file names.
+        results: folder of the scale, for measured times.
+        generating: GPUs that generate samples after training.
+    """
     gpus, hardware = run.hardware["gpus"], run.hardware
     size = gpu_gb or hardware.get("gpu_memory_gb", 80)
     measured, expected = measured_hours(run, results), hardware.get("expected_hours")
@@ -107,7 +113,14 @@ def row(run: Run, seeds: int, gpu_gb: float | None, results: Path, generating: i
 
 
 def page(rows: list[dict[str, Any]], scale: str, seeds: int, gpu_gb: float | None) -> str:
-    """The Markdown page: what the runs cost, and whether they fit the GPUs."""
+    """The Markdown page: what the runs cost, and whether they fit the GPUs.
+
+    Args:
+        rows: as `row` gives them.
+        scale: of the runs.
+        seeds: how many trainings of each.
+        gpu_gb: size of the GPUs in GB; None for the sizes that the run files name.
+    """
     sums = {column: sum(one[column] or 0 for one in rows) for column in (*HOURS, *DISK) if column != HOURS[1]}
     title = f"# What {len(rows)} runs need, at {scale} scale, with {seeds} seed{'s' * (seeds > 1)}"
     cost = _table(("run", "nodes × GPUs", *HOURS, *DISK), [*rows, {"run": "**sum**", **sums}])
@@ -129,8 +142,10 @@ def _table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m cluster.capacity", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--run", nargs="+", required=True, metavar="RUN=GPUS", help="with the GPUs that generate")
+    parser = argparse.ArgumentParser(prog="python -m cluster.capacity", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument(
+        "--run", nargs="+", required=True, metavar="RUN=GPUS", help="a run and how many GPUs generate its samples"
+    )
     parser.add_argument("--scale", required=True)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--gpu-memory-gb", type=float, help="of the cluster's GPUs; default: what each run file names")

@@ -1,4 +1,4 @@
-"""Jobs of a Snakemake that was killed: Slurm runs them on, and they would write what the next one's jobs write."""
+"""Slurm jobs of a Snakemake that was killed: they keep running and would write the same files as new jobs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from cluster import slurm
 from contracts.errors import UserError
 
-PATIENCE_SECONDS = 300.0  # for cancelled jobs to be gone; Slurm gives them KillWait (30 s by default) to end
+CANCEL_SECONDS = 300.0  # until cancelled jobs have to be gone; Slurm gives them KillWait (30 s by default) to end
 
 
 def prefix(work: Path) -> str:
-    """What the names of all jobs begin with that use a work folder; one Snakemake at a time uses it."""
+    """Prefix of the names of all jobs of a work folder, which one Snakemake at a time uses."""
     return f"cz-{hashlib.sha256(str(work.resolve()).encode()).hexdigest()[:10]}"
 
 
 def name_jobs(executor: type[Any], work: Path) -> None:
-    """Have the executor begin its jobs' names so; its own setting is the profile's, which knows no folder."""
+    """Make the executor use the prefix. Its own setting is part of the profile, which does not know the folder."""
     set_up: Callable[..., None] = executor.__post_init__
 
     def __post_init__(self: Any, *arguments: Any, **named: Any) -> None:
@@ -31,31 +31,30 @@ def name_jobs(executor: type[Any], work: Path) -> None:
 
 
 def queued(work: Path) -> list[str]:
-    """Ids of this user's jobs for a work folder that wait or run."""
+    """Ids of this user's pending and running jobs of a work folder."""
     status, output, error = slurm.run(["squeue", "--me", "--noheader", "--format=%i %j"])
     if status:
-        said = error.splitlines()[-1] if error else f"status {status}"
-        raise UserError(f"squeue does not answer ({said}): snakemake preflight --profile slurm says more")
-    named = (line.split(maxsplit=1) for line in output.splitlines() if " " in line)
+        raise UserError(f"squeue failed ({slurm.reason(status, error)}): run snakemake preflight --profile slurm")
+    named = (line.split(maxsplit=1) for line in output.split("\n") if " " in line)
     return [job for job, name in named if name.startswith(prefix(work))]
 
 
 def cancel(work: Path) -> list[str]:
-    """Cancel what is left of an earlier Snakemake in this work folder, and wait for its end; returns the jobs' ids.
+    """Cancel the jobs that an earlier Snakemake left for this work folder and wait for their end; return their ids.
 
     Raises:
-        UserError: Slurm does not answer, or they are still there after five minutes.
+        UserError: squeue fails, or the jobs are still there after five minutes.
     """
     found = queued(work)
     if not found:
         return []
     slurm.run(["scancel", *found])
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + CANCEL_SECONDS
     while queued(work):
         if time.monotonic() > deadline:
             raise UserError(
-                f"jobs {', '.join(found)} of an earlier snakemake are cancelled but not gone; wait for their end "
-                "(squeue --me), and give the command again"
+                f"jobs {', '.join(found)} of an earlier snakemake are cancelled but still listed: wait until "
+                "squeue --me no longer lists them and run the command again"
             )
         time.sleep(1)
     return found

@@ -1,4 +1,4 @@
-"""One short job that tries what cannot be asked: does a node see this folder, run this Python, get the environment?"""
+"""One short job that checks on a node what Slurm does not report: folder, Python and environment."""
 
 from __future__ import annotations
 
@@ -22,29 +22,32 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def options(asked: Mapping[str, int | str | None]) -> list[str]:
-    """sbatch's options for a job's resources, as Snakemake's executor gives them."""
-    words = [f"{OPTIONS[key]}={value}" for key, value in asked.items() if key in OPTIONS and value is not None]
-    return words + shlex.split(str(asked.get("slurm_extra") or ""))
+def options(resources: Mapping[str, int | str | None]) -> list[str]:
+    """The options that Snakemake's executor passes to sbatch for these resources."""
+    words = [f"{OPTIONS[key]}={value}" for key, value in resources.items() if key in OPTIONS and value is not None]
+    return words + shlex.split(str(resources.get("slurm_extra") or ""))
 
 
-def run(words: Sequence[str], folder: Path, python: Path, wait_seconds: float = WAIT_SECONDS) -> tuple[bool, str]:
-    """Submit the job and wait for it.
+def run(options: Sequence[str], folder: Path, python: Path, wait_seconds: float = WAIT_SECONDS) -> tuple[bool, str]:
+    """Submit the job and wait for its end.
+
+    Args:
+        options: for sbatch.
+        folder: that the node has to see.
+        python: interpreter that the node has to run.
+        wait_seconds: after which the job is cancelled if it has not ended.
 
     Returns:
-        Whether jobs cannot work, and a sentence that says why; an empty one where everything is well.
+        Whether jobs would fail, and a sentence about the problem; an empty one if there is none.
     """
     word, name = secrets.token_hex(8), f"preflight-{secrets.token_hex(4)}"
     token = folder / TOKEN
     token.write_text(word)
-    script = "\n".join(
-        [
-            "#!/bin/sh",
-            f'[ "$(cat {shlex.quote(str(token))} 2>/dev/null)" = {word} ] || exit {UNSEEN}',
-            f"{shlex.quote(str(python))} -c '' || exit {NO_PYTHON}",
-            f'[ "${FLAG}" = {word} ] || exit {NOT_EXPORTED}',
-        ]
-    )
+    script = f"""#!/bin/sh
+[ "$(cat {shlex.quote(str(token))} 2>/dev/null)" = {word} ] || exit {UNSEEN}
+{shlex.quote(str(python))} -c '' || exit {NO_PYTHON}
+[ "${FLAG}" = {word} ] || exit {NOT_EXPORTED}
+"""
     command = [
         "sbatch",
         "--wait",
@@ -55,7 +58,7 @@ def run(words: Sequence[str], folder: Path, python: Path, wait_seconds: float = 
         "--output=/dev/null",
     ]
     job = subprocess.Popen(
-        [*command, *words], env={**os.environ, FLAG: word}, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [*command, *options], env={**os.environ, FLAG: word}, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
@@ -65,28 +68,38 @@ def run(words: Sequence[str], folder: Path, python: Path, wait_seconds: float = 
         job.kill()
         job.communicate()
         return False, (
-            f"no node was free for a short job within {wait_seconds:.0f} s, so whether nodes see {folder} and run "
-            f"{python} was not tried"
+            f"no node was free for a short job within {wait_seconds:.0f} s, so it was not tested whether nodes see "
+            f"{folder} and run {python}"
         )
     finally:
         token.unlink(missing_ok=True)
-    return explained(job.returncode, error, folder, python)
+    return explain(job.returncode, error, folder, python)
 
 
-def explained(status: int, error: str, folder: Path, python: Path) -> tuple[bool, str]:
-    """What the short job's exit status means."""
+def explain(status: int, error: str, folder: Path, python: Path) -> tuple[bool, str]:
+    """What the exit status of the short job means.
+
+    Args:
+        status: of the job.
+        error: stderr of sbatch.
+        folder: that the node had to see.
+        python: interpreter that the node had to run.
+
+    Returns:
+        As `run`.
+    """
     if status == 0:
         return False, ""
     if status == UNSEEN:
-        return True, f"a node does not see {folder}: put the project on a file system that all nodes share"
+        return True, f"a node does not see {folder}: move the project to a file system that all nodes share"
     if status == NO_PYTHON:
         return True, (
-            f"a node cannot run {python}: the Python that it was made with is not there; make the environments with "
-            "one that all nodes have, such as a module's, or on the shared file system"
+            f"a node cannot run {python}, because the Python that built it is missing there: rebuild the environments "
+            "with a Python that all nodes have, such as a module's or one on the shared file system"
         )
     if status == NOT_EXPORTED:
         return False, (
-            "jobs start with an empty environment here (--export=NONE is forced on sbatch): what they need from "
-            "modules belongs into `modules` in profiles/slurm/cluster.yaml; variables of this shell do not reach them"
+            "jobs start with an empty environment here (sbatch is forced to --export=NONE), so variables of this shell "
+            "do not reach them: list the modules that they need under modules in profiles/slurm/cluster.yaml"
         )
-    return True, f"a short job failed with status {status}: {error.strip().splitlines()[-1] if error.strip() else '?'}"
+    return True, f"a short job failed: {slurm.reason(status, error.strip())}"

@@ -1,4 +1,4 @@
-"""What a job needs, as Snakemake's resources: on a cluster those that its Slurm executor makes options of sbatch."""
+"""Snakemake resources of a job; on a cluster, the Slurm executor turns them into options of sbatch."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 from contracts.errors import UserError
 
-# Resources that a request may hold; one that a job has no use for is None, and Snakemake leaves it out.
+# Keys of `resources_of`. Snakemake omits resources that are None.
 KEYS = (
     "gpu", "gres", "nodes", "tasks", "cpus_per_task", "mem_mb", "runtime",
     "slurm_account", "slurm_partition", "qos", "constraint", "slurm_extra",
 )  # fmt: skip
-ATTEMPTS = 4  # the first, and `retries` in profiles/slurm/config.yaml
-SNAKEMAKE_MB = 500  # what Snakemake itself takes of a job's memory: once for the job, once for its step
+ATTEMPTS = 4  # the first one and `retries` in profiles/slurm/config.yaml
+SNAKEMAKE_MB = 500  # memory that Snakemake itself uses in a job: one process for the job, one for its step
 
 
 @dataclass(frozen=True)
 class Need:
-    """What one job needs; CPUs and memory are of each of its nodes, GPUs of all of them."""
+    """What one job needs: CPUs and memory of each node, GPUs of all nodes together."""
 
     memory_mb: int
     minutes: int
@@ -29,18 +29,23 @@ class Need:
 
 
 def resources_of(need: Need, cluster: Mapping[str, Any] | None, attempt: int = 1) -> dict[str, int | str | None]:
-    """The resources of a job: more memory and time with each attempt, up to what the cluster's settings allow.
+    """The resources of a job: memory and time grow with each attempt, up to the limits in the cluster's settings.
 
     Args:
-        need: what the run file says.
-        cluster: profiles/slurm/cluster.yaml; None on a machine without Slurm.
+        need: from the run file.
+        cluster: settings of profiles/slurm/cluster.yaml; None on a machine without Slurm.
         attempt: from 1.
 
+    Returns:
+        `mem_mb` in MB per node, `runtime` in minutes; None for resources that the job does not request.
+
     Raises:
-        UserError: the GPUs do not divide evenly over the nodes.
+        UserError: the number of GPUs is not a multiple of the number of nodes.
     """
     if need.gpus % need.nodes:
-        raise UserError(f"{need.gpus} GPUs do not divide over {need.nodes} nodes: set hardware.gpus or hardware.nodes")
+        raise UserError(
+            f"{need.gpus} GPUs do not divide over {need.nodes} nodes: change hardware.gpus or hardware.nodes"
+        )
     memory, minutes = need.memory_mb * attempt, need.minutes * attempt
     if cluster is None:
         return {"gpu": need.gpus, "nodes": need.nodes, "mem_mb": memory, "runtime": minutes}
@@ -48,8 +53,8 @@ def resources_of(need: Need, cluster: Mapping[str, Any] | None, attempt: int = 1
     queue = "gpu_" if need.gpus else ""
     hours = cluster[f"{queue}max_hours"]
     per_node = need.gpus // need.nodes
-    # By node (--gres) and not in all (--gpus): every node of a job has the same number then, and so has the step that
-    # starts the job's command on its first node.
+    # Per node (--gres) and not in total (--gpus), so that each node of a job gets the same number, and so does the job
+    # step that starts the command on the first node.
     kind = f"gpu:{cluster['gpu_type']}" if cluster["gpu_type"] else "gpu"
     return {
         "gres": f"{kind}:{per_node}" if need.gpus else None,

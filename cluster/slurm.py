@@ -1,4 +1,4 @@
-"""What a Slurm cluster says of itself, as plain data."""
+"""The partitions, nodes and configuration of a Slurm cluster, read from `scontrol`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 
 
 @dataclass(frozen=True)
 class Partition:
-    """A queue; `max_minutes` is None where it has no limit."""
+    """A partition; `max_minutes` is None if it has no time limit."""
 
     name: str
     default: bool
@@ -22,7 +22,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class Node:
-    """One machine; `gpus` holds the number of each type, under "" where the cluster names none."""
+    """One machine; `gpus` maps each GPU type ("" if the cluster names no types) to its number."""
 
     name: str
     host: str
@@ -33,22 +33,27 @@ class Node:
     usable: bool
 
 
-def run(words: Sequence[str], timeout: float = PATIENCE_SECONDS) -> tuple[int, str, str]:
-    """Exit status, output and error output of a command; 127 where there is none, 124 where it does not answer."""
+def run(command: Sequence[str], timeout: float = TIMEOUT_SECONDS) -> tuple[int, str, str]:
+    """Exit status, stdout and stderr of a command; status 127 if it is not installed, 124 after a time-out."""
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=timeout)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
     except FileNotFoundError:
-        return 127, "", f"{words[0]} is not installed"
+        return 127, "", f"{command[0]} is not installed"
     except subprocess.TimeoutExpired:
         return 124, "", f"no answer within {timeout:.0f} s"
     return done.returncode, done.stdout, done.stderr.strip()
+
+
+def reason(status: int, error: str) -> str:
+    """Why a command failed, from its exit status and its stderr: the last line, if there is one."""
+    return error.split("\n")[-1] or f"status {status}"
 
 
 def minutes(limit: str) -> int | None:
     """Slurm's time limit (`30`, `2:00:00`, `3-00:00:00`, UNLIMITED) in minutes, rounded down; None without a limit.
 
     Raises:
-        ValueError: it is no time limit.
+        ValueError: `limit` is not a time limit.
     """
     if limit in ("UNLIMITED", "INFINITE", "NONE"):
         return None
@@ -63,38 +68,38 @@ def minutes(limit: str) -> int | None:
 
 
 def fields(line: str) -> dict[str, str]:
-    """The `Key=value` words of a line of `scontrol show … --oneliner`; values have no spaces in what is read here."""
+    """The `Key=value` words of a line of `scontrol show … --oneliner`; the values used here contain no spaces."""
     return dict(word.split("=", 1) for word in line.split() if "=" in word)
 
 
 def read_partitions(output: str) -> list[Partition]:
-    """From `scontrol show partition --oneliner`."""
+    """Parse the output of `scontrol show partition --oneliner`."""
     found = []
-    for line in filter(str.strip, output.splitlines()):
-        said = fields(line)
-        if "PartitionName" in said:
-            limit = minutes(said.get("MaxTime", "UNLIMITED"))
-            up, default = said.get("State") == "UP", said.get("Default") == "YES"
-            found.append(Partition(said["PartitionName"], default, up, limit))
+    for line in filter(str.strip, output.split("\n")):
+        values = fields(line)
+        if "PartitionName" in values:
+            limit = minutes(values.get("MaxTime", "UNLIMITED"))
+            up, default = values.get("State") == "UP", values.get("Default") == "YES"
+            found.append(Partition(values["PartitionName"], default, up, limit))
     return found
 
 
 def read_nodes(output: str) -> list[Node]:
-    """From `scontrol show node --oneliner`."""
+    """Parse the output of `scontrol show node --oneliner`."""
     found = []
-    for line in filter(str.strip, output.splitlines()):
-        said = fields(line)
-        if "NodeName" not in said:
+    for line in filter(str.strip, output.split("\n")):
+        values = fields(line)
+        if "NodeName" not in values:
             continue
-        down = any(word in said.get("State", "") for word in ("DOWN", "DRAIN", "FAIL", "INVAL", "FUTURE"))
+        down = any(word in values.get("State", "") for word in ("DOWN", "DRAIN", "FAIL", "INVAL", "FUTURE"))
         found.append(
             Node(
-                name=said["NodeName"],
-                host=said.get("NodeHostName", said["NodeName"]),
-                partitions=tuple(filter(None, said.get("Partitions", "").split(","))),
-                cpus=int(said.get("CPUEfctv", said.get("CPUTot", 0))),
-                memory_mb=int(said.get("RealMemory", 0)) - int(said.get("MemSpecLimit", 0)),
-                gpus=read_gres(said.get("Gres", "")),
+                name=values["NodeName"],
+                host=values.get("NodeHostName", values["NodeName"]),
+                partitions=tuple(filter(None, values.get("Partitions", "").split(","))),
+                cpus=int(values.get("CPUEfctv", values.get("CPUTot", 0))),
+                memory_mb=int(values.get("RealMemory", 0)) - int(values.get("MemSpecLimit", 0)),
+                gpus=read_gres(values.get("Gres", "")),
                 usable=not down,
             )
         )
@@ -102,7 +107,7 @@ def read_nodes(output: str) -> list[Node]:
 
 
 def read_gres(text: str) -> dict[str, int]:
-    """GPUs by type from a node's Gres, such as `gpu:h100:8(S:0-1),shard:16`."""
+    """Number of GPUs by type from a node's Gres, such as `gpu:h100:8(S:0-1),shard:16`."""
     gpus: dict[str, int] = {}
     for part in re.sub(r"\([^)]*\)", "", text).split(","):
         name, *rest = part.split(":")
@@ -113,6 +118,6 @@ def read_gres(text: str) -> dict[str, int]:
 
 
 def read_configuration(output: str) -> dict[str, str]:
-    """From `scontrol show config`."""
-    pairs = (line.split("=", 1) for line in output.splitlines() if " = " in line or line.rstrip().endswith("="))
+    """Parse the output of `scontrol show config`."""
+    pairs = (line.split("=", 1) for line in output.split("\n") if " = " in line or line.rstrip().endswith("="))
     return {key.strip(): value.strip() for key, value in pairs}

@@ -6,17 +6,19 @@ import hashlib
 import importlib.metadata
 import json
 import platform
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-PACKAGES = (
-    "torch", "transformers", "trl", "openrlhf", "verl", "vllm", "lm-eval", "math-verify", "accelerate", "deepspeed",
-    "datasets", "pyarrow", "snakemake",
-)  # fmt: skip
+from contracts import paths
+from contracts.errors import UserError
+from contracts.tables import RENAMED_PROTOCOLS
+
 ROOT = Path(__file__).resolve().parent.parent
+ALWAYS = {"torch", "transformers", "vllm", "accelerate", "deepspeed", "datasets", "pyarrow"}  # if installed
 
 
 def sha256(path: Path) -> str:
@@ -42,9 +44,17 @@ def _git(*arguments: str) -> str | None:
         return None
 
 
+def _packages() -> list[str]:
+    """The packages whose versions are recorded: those that envs/*/requirements.in pin, and ALWAYS."""
+    pinned = (
+        re.findall(r"^([\w.-]+)==", file.read_text(), re.MULTILINE) for file in ROOT.glob("envs/*/requirements.in")
+    )
+    return sorted(ALWAYS.union(*pinned))
+
+
 def _versions() -> dict[str, str]:
     found = {}
-    for name in PACKAGES:
+    for name in _packages():
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -80,8 +90,37 @@ def collect() -> dict[str, Any]:
 
 def write(artefact: Path, **facts: Any) -> Path:
     """Write `<artefact>.provenance.json` (inside it, if it is a folder) with the shared facts and the given ones."""
-    record = (
-        artefact / "provenance.json" if artefact.is_dir() else artefact.with_name(f"{artefact.name}.provenance.json")
-    )
+    record = paths.record(artefact)
     record.write_text(json.dumps({**collect(), **facts}, indent=2, default=str) + "\n", encoding="utf-8")
     return record
+
+
+def read(artefact: Path) -> dict[str, Any]:
+    """The record of an artefact; empty where there is none."""
+    record = paths.record(artefact)
+    return read_record(record) if record.is_file() else {}
+
+
+def read_record(file: Path) -> dict[str, Any]:
+    """The content of a record; what earlier releases called by another name has its present name.
+
+    Raises:
+        UserError: it is not a JSON object.
+    """
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"), object_hook=_with_present_names)
+    except ValueError as error:
+        raise UserError(f"{file} should be JSON but is not ({error}); delete its artefact to make it again") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{file} should hold a JSON object; delete its artefact to make it again")
+    return found
+
+
+def _with_present_names(found: dict[str, Any]) -> dict[str, Any]:
+    if "fallback" in found:
+        found["extraction"] = found.pop("fallback")
+    protocol = found.get("protocol")
+    if isinstance(protocol, dict):
+        name = str(protocol.get("name"))
+        protocol["name"] = RENAMED_PROTOCOLS.get(name, name)
+    return found

@@ -1,7 +1,11 @@
-"""Run files: one published recipe with everything chosen, read, checked, and reduced to one scale."""
+"""Run files: one published recipe with every choice made, checked against the schema and reduced to one scale.
+
+Whether the names in a run file exist is checked above: the training's in recipes.runs, the evaluation's in eval.runs.
+"""
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -9,7 +13,6 @@ from typing import Any, cast
 import jsonschema
 import yaml
 
-from contracts import names
 from contracts.errors import UserError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,10 +24,10 @@ STAGE_KEYS = ("dataset", "steps", "checkpoints", "batch", "rollout", "optimizer"
 
 @dataclass(frozen=True)
 class Stage:
-    """One native training call; steps count within the stage, `first_step` is how many the stages before it took."""
+    """One native training call. Its steps and checkpoints count from the start of the stage."""
 
     number: int  # from 1
-    first_step: int
+    first_step: int  # steps of all stages before it
     dataset: str
     steps: int
     checkpoints: tuple[int, ...]
@@ -68,33 +71,21 @@ class Run:
         return next(s for s in self.stages if s.first_step < step <= s.first_step + s.steps)
 
 
-def run_names() -> list[str]:
-    """All runs, as <recipe>/<run>, in the order of their files."""
-    schema = ("title:", "framework:")
-    return [
-        f"{file.parent.name}/{file.stem}"
-        for file in sorted(RECIPES.glob("*/*.yaml"))
-        if all(word in file.read_text(encoding="utf-8") for word in schema)
-    ]
-
-
 def read_yaml(file: Path) -> dict[str, Any]:
     """A YAML mapping; raises UserError with the line of a syntax error."""
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UserError(f"{_shown(file)} does not exist") from None
+        raise UserError(f"{shown(file)} does not exist") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error)
-        raise UserError(
-            f"{_shown(file)} is not valid YAML{where}: {problem}; mend it and run the command again"
-        ) from None
+        raise UserError(f"{shown(file)} is not valid YAML{where}: {problem}; fix it and run it again") from None
     except UnicodeDecodeError:
-        raise UserError(f"{_shown(file)} is not UTF-8 text; save it as UTF-8 and run the command again") from None
+        raise UserError(f"{shown(file)} is not UTF-8 text; save it as UTF-8") from None
     if not isinstance(content, dict):
-        raise UserError(f"{_shown(file)} should hold keys and values, but holds {type(content).__name__}")
+        raise UserError(f"{shown(file)} should hold keys and values, but holds {type(content).__name__}")
     return content
 
 
@@ -106,31 +97,17 @@ def validate(content: Any, schema: str, file: Path) -> None:
         raise UserError("; ".join(_explain(error, file) for error in errors[:5]))
 
 
-def load_run(name: str, scale: str) -> Run:
-    """Read and check recipes/<recipe>/<run>.yaml and take one scale of it.
-
-    Raises:
-        UserError: there is no such run or scale, or the file breaks the schema or contradicts itself.
-    """
-    file = RECIPES / f"{name}.yaml"
-    if name not in run_names():
-        if file.is_file():
-            validate(read_yaml(file), "run", file)
-        raise UserError(f"there is no run '{name}'; there are: {', '.join(run_names())}")
-    return parse_run(read_yaml(file), name, file, scale)
-
-
 def inherit(content: dict[str, Any], file: Path) -> dict[str, Any]:
-    """The content of a run file with what it takes over from the run that it `extends`.
+    """The content of a run file, merged over that of the run that it `extends`.
 
-    Settings under `native` have a meaning in one framework alone, so another framework does not take them over; what is
-    stated in common words (batch, rollout, optimizer, objective) means the same in both. A null takes a key out.
+    Settings under `native` mean something to one framework alone, so a run of another framework does not inherit them;
+    batch, rollout, optimizer and objective mean the same in all. A null removes an inherited key.
     """
     if "extends" not in content:
         return content
     base = read_yaml(file.with_name(f"{content['extends']}.yaml"))
     if "extends" in base:
-        raise UserError(f"{_shown(file)}: extends: '{content['extends']}' extends another run itself; name that one")
+        raise UserError(f"{shown(file)}: extends: '{content['extends']}' extends another run itself; extend that one")
     if base.get("framework") != content.get("framework", base.get("framework")):
         scales = [base[scale] for scale in SCALES if isinstance(base.get(scale), dict)]
         for values in [*scales, *(stage for scale in scales for stage in scale.get("stages", []))]:
@@ -139,11 +116,22 @@ def inherit(content: dict[str, Any], file: Path) -> dict[str, Any]:
 
 
 def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run:
-    """A run from the content of its file; see load_run."""
+    """A run from the content of its file.
+
+    Args:
+        content: as `read_yaml` gives it.
+        name: `<recipe>/<run>`.
+        file: where the content is from; a run that it extends is read from the same folder.
+        scale: one of SCALES.
+
+    Raises:
+        UserError: the content breaks config/schemas/run.schema.yaml or contradicts itself, or there is no such scale.
+    """
     content = inherit(content, file)
     validate(content, "run", file)
     if scale not in SCALES:
         raise UserError(f"scale should be one of {', '.join(SCALES)}, not '{scale}'")
+    _check_framework(content["framework"], file)
     values = content[scale]
     stages: list[Stage] = []
     for number, own in enumerate(values.get("stages", [{}]), start=1):
@@ -152,7 +140,7 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
         merged["checkpoints"] = tuple(merged["checkpoints"])
         stages.append(Stage(number=number, first_step=first, **merged))
         _check_checkpoints(stages[-1], file, scale)
-    run = Run(
+    return Run(
         name=name,
         file=file,
         scale=scale,
@@ -167,8 +155,6 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
         hardware=values["hardware"],
         evaluation=values["evaluation"],
     )
-    names.check(run)
-    return run
 
 
 def _merge(common: Any, own: Any) -> Any:
@@ -185,15 +171,29 @@ def _deep_merge(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in merged.items() if value is not None}
 
 
+def framework_names() -> list[str]:
+    """The frameworks that runs may name: the folders of frameworks/ with an adapter."""
+    return sorted(adapter.parent.name for adapter in (ROOT / "frameworks").glob("*/adapter.py"))
+
+
+def _check_framework(name: str, file: Path) -> None:
+    known = framework_names()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        meant = f"; did you mean '{near[0]}'?" if near else ""
+        raise UserError(f"{shown(file)}: framework: '{name}' is not in frameworks/ ({', '.join(known)}){meant}")
+
+
 def _check_checkpoints(stage: Stage, file: Path, scale: str) -> None:
     found = list(stage.checkpoints)
     if found != sorted(found) or found[-1] != stage.steps:
         raise UserError(
-            f"{_shown(file)}: {scale}.checkpoints should rise and end with the last step, {stage.steps}, but is {found}"
+            f"{shown(file)}: {scale}.checkpoints should rise and end with the last step, {stage.steps}, but are {found}"
         )
 
 
-def _shown(file: Path) -> str:
+def shown(file: Path) -> str:
+    """The file's name for a message: relative to the project where it lies inside."""
     return str(file.relative_to(ROOT)) if file.is_relative_to(ROOT) else str(file)
 
 
@@ -203,8 +203,8 @@ def _explain(error: jsonschema.ValidationError, file: Path) -> str:
         known = cast(dict[str, Any], error.schema).get("properties", {})
         unknown = [key for key in cast(dict[str, Any], error.instance) if key not in known]
         keys = ", ".join(f"{where}.{key}" if where else key for key in unknown)
-        return f"{_shown(file)}: unknown key {keys}; known here are {', '.join(known)}"
+        return f"{shown(file)}: unknown key {keys}; known here are {', '.join(known)}"
     if error.validator == "anyOf":
         wanted = cast(dict[str, Any], error.schema).get("description", "something else")
-        return f"{_shown(file)}: {where} should be {wanted}, not {error.instance!r}"
-    return f"{_shown(file)}: {where or 'the file'}: {error.message}"
+        return f"{shown(file)}: {where} should be {wanted}, not {error.instance!r}"
+    return f"{shown(file)}: {where or 'the file'}: {error.message}"

@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from contracts.errors import UserError
@@ -94,6 +95,8 @@ GRADED = pa.schema(
     ]
 )
 
+RENAMED_PROTOCOLS = {"report": "greedy-boxed"}  # in tables and records of earlier releases: old name, present name
+
 VERDICTS = ("correct", "wrong", "no_answer", "truncated", "format_error", "ungradable")
 
 SCORE = pa.schema(
@@ -130,13 +133,21 @@ def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:
 
 
 def read(path: Path, schema: pa.Schema) -> pa.Table:
-    """Read a table and check that it has the columns that its contract promises."""
-    # What Snakemake makes, and makes again where it is not there: a file, or all samples or verdicts of a run.
+    """Read a table and check its columns; protocols that were renamed have their present names.
+
+    Args:
+        path: a Parquet file.
+        schema: one of the schemas above.
+
+    Raises:
+        UserError: there is no such file, it is not Parquet, or it lacks columns of the schema.
+    """
+    # What Snakemake makes as one: a file, or all samples or verdicts of a run.
     artefact = next((parent for parent in path.parents if parent.name in ("samples", "graded")), path)
     try:
         table = pq.read_table(path)
     except FileNotFoundError:
-        raise UserError(f"{path} should be a Parquet table but is not there; is it the path that was meant?") from None
+        raise UserError(f"{path} should be a Parquet table, but there is no such file; check the path") from None
     except (pa.ArrowInvalid, OSError) as error:
         raise UserError(
             f"{path} should be a Parquet table but cannot be read ({error}); delete {artefact} to have it made again"
@@ -144,7 +155,17 @@ def read(path: Path, schema: pa.Schema) -> pa.Table:
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
         raise UserError(
-            f"{path} lacks the columns {', '.join(missing)}: it is another table than the one that is needed (samples "
-            f"before grading lack the verdict), or of another version, which is made again if you delete {artefact}"
+            f"{path} should have the columns {', '.join(missing)} and has not: it is another table (samples before "
+            f"grading have no verdict) or from another version; delete {artefact} to have it made again"
         )
-    return table.select(schema.names).cast(schema)
+    table = table.select(schema.names).cast(schema)
+    if "protocol" in schema.names:
+        position = schema.get_field_index("protocol")
+        table = table.set_column(position, schema.field(position), _present_protocols(table["protocol"]))
+    return table
+
+
+def _present_protocols(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    for old, present in RENAMED_PROTOCOLS.items():
+        column = pc.if_else(pc.fill_null(pc.equal(column, old), False), present, column)
+    return column

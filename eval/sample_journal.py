@@ -1,33 +1,25 @@
-"""Samples on their way: JSON lines that survive a kill, so that a restart makes only what is missing.
+"""Samples as they are generated: JSON Lines that survive a kill, so that a restart generates only what is missing.
 
-A folder holds the samples of one benchmark and checkpoint under one set of settings; its name carries their hash, so
-that samples made under other settings can never be mixed in. Every process appends to a file of its own. A process
-that was killed may leave a torn last line, which is dropped.
+A folder holds the samples of one benchmark and checkpoint under one set of settings. Its name carries the settings'
+hash, so that samples made under other settings are never mixed in. Every process appends to a file of its own. A killed
+process may leave a torn last line, which is ignored.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from contracts import json_lines
 from contracts.errors import UserError
-
-logger = logging.getLogger(__name__)
 
 Key = tuple[str, int]  # problem_id, repeat
 SECONDS_BETWEEN_SYNCS = 1.0
-
-
-def seed_of(base: int, benchmark: str, problem_id: str, repeat: int) -> int:
-    """The sampling seed of one completion, from 0 to 2^31-1: a hash, so neither order nor number of GPUs matters."""
-    text = json.dumps([base, benchmark, problem_id, repeat])
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
 
 
 def settings_hash(settings: Mapping[str, Any]) -> str:
@@ -36,22 +28,22 @@ def settings_hash(settings: Mapping[str, Any]) -> str:
 
 
 def expected(problem_ids: Iterable[str], repeats: int) -> list[Key]:
-    """All the samples that a benchmark asks for, in order."""
+    """All samples that are requested of a benchmark, in order."""
     return [(problem_id, repeat) for problem_id in problem_ids for repeat in range(repeats)]
 
 
 class Writer:
-    """Appends samples to a new file of `folder`, on disk within about a second of being given."""
+    """Appends samples to a new file of `folder`; they are on disk within about a second."""
 
     def __init__(self, folder: Path) -> None:
-        """Open a new file in `folder`, which is made if it is not there."""
+        """Open a new file in `folder`, which is created if needed."""
         folder.mkdir(parents=True, exist_ok=True)
         self._file = (folder / f"{time.time_ns()}-{os.getpid()}.jsonl").open("x", encoding="utf-8")
         self._synced = time.monotonic()
 
     def write(self, samples: Iterable[Mapping[str, Any]]) -> None:
         """Append samples; each needs problem_id and repeat."""
-        lines = "".join(json.dumps(sample) + "\n" for sample in samples)
+        lines = "".join(json_lines.dump(dict(sample)) for sample in samples)
         if lines:
             self._file.write(lines)
             self._file.flush()
@@ -69,36 +61,27 @@ class Writer:
         self._file.close()
 
 
-def _lines(file: Path) -> Iterator[dict[str, Any]]:
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                if not line.endswith(b"\n"):
-                    raise ValueError
-                yield json.loads(line)
-            except ValueError:
-                if lines.read(1):
-                    raise UserError(
-                        f"line {number} of {file} is damaged, and it is not the last: delete this file, and its "
-                        "samples will be made again"
-                    ) from None
-                logger.warning("%s: the last line is incomplete and was dropped", file)
-
-
 def read(folder: Path) -> dict[Key, dict[str, Any]]:
-    """The samples of a folder by problem and repeat."""
+    """The samples of a folder by problem and repeat.
+
+    Raises:
+        UserError: a line before the last of its file is damaged.
+    """
     samples = {}
     for file in sorted(folder.glob("*.jsonl")):
-        for sample in _lines(file):
-            samples[(sample["problem_id"], sample["repeat"])] = sample
+        try:
+            for sample in json_lines.read(file, torn_last_line=True):
+                samples[(sample["problem_id"], sample["repeat"])] = sample
+        except UserError as error:
+            raise UserError(f"{error}; delete this file, and its samples are generated again") from None
     return samples
 
 
-class Progress:
-    """Counts the samples in folders as they grow, reading each byte once."""
+class SampleCounter:
+    """Counts the samples in folders while they grow, reading each byte once."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
-        """Count in these folders, which need not exist yet."""
+        """Count in these folders; they need not exist yet."""
         self._folders = list(folders)
         self._counted: dict[Path, tuple[int, int]] = {}
 

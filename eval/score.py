@@ -6,7 +6,6 @@ Reads DIR/step-<n>/<benchmark>.parquet, checks that nothing is missing, and writ
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from contracts import provenance, tables
+from contracts import paths, provenance, tables
 from contracts.errors import UserError, run_command
 from eval import statistics
-from tasks.math.verifier import normalise
+from tasks.math_answers.exact import normalise
 
 
 def _some(names: Iterable[str]) -> str:
@@ -29,26 +28,29 @@ def _some(names: Iterable[str]) -> str:
 def check_complete(
     graded: pd.DataFrame, where: str, problems: Iterable[str] | None = None, repeats: int | None = None
 ) -> None:
-    """Requested = delivered = graded, or an error that names what is missing.
+    """Check that requested = delivered = graded.
 
     Args:
-        graded: one run, step and benchmark.
-        where: what to call it in the error.
-        problems: the problem_ids that were requested; by default those that are there.
+        graded: one run, step and benchmark (GRADED).
+        where: what to call it in messages.
+        problems: the problem_ids that were requested; by default those of the table.
         repeats: completions requested per problem; by default as many as the highest repeat says.
+
+    Raises:
+        UserError: a sample is missing, is there twice, was not requested, or has no verdict; it names the first ones.
     """
     if graded.empty:
         raise UserError(f"{where} should hold graded samples but is empty; generate and grade it again")
-    mend = "run the generation again (it makes only what is missing), then the grading"
+    fix = "run the generation again (it generates only what is missing), then the grading"
     requested = list(problems) if problems is not None else sorted(graded["problem_id"].unique())
     k = repeats or int(graded["repeat"].max()) + 1
     if twice := graded.duplicated(["problem_id", "repeat"]).sum():
         raise UserError(
-            f"{where} should hold every problem and repeat once, but {twice} are there twice; delete it and {mend}"
+            f"{where} should hold every problem and repeat once, but {twice} are there twice; delete it and {fix}"
         )
     if unknown := sorted(set(graded["problem_id"]) - set(requested)):
         raise UserError(
-            f"{where} holds {len(unknown)} problems that were not requested ({_some(unknown)}); delete it and {mend}"
+            f"{where} holds {len(unknown)} problems that were not requested ({_some(unknown)}); delete it and {fix}"
         )
     delivered = set(zip(graded["problem_id"], graded["repeat"], strict=True))
     missing = [
@@ -59,20 +61,21 @@ def check_complete(
     ]
     if missing:
         raise UserError(
-            f"{where} should hold {len(requested)} problems × {k} repeats but lacks {len(missing)} "
-            f"({_some(missing)}); {mend}"
+            f"{where} should hold {len(requested)} problems × {k} repeats, but {len(missing)} are missing "
+            f"({_some(missing)}); {fix}"
         )
     if len(delivered) != len(requested) * k:
-        raise UserError(f"{where} should hold {k} repeats per problem but holds more; delete it and {mend}")
+        raise UserError(f"{where} should hold {k} repeats per problem but holds more; delete it and {fix}")
     ungraded = graded.loc[~graded["verdict"].isin(tables.VERDICTS), "problem_id"]
     if len(ungraded):
         raise UserError(f"{where} holds {len(ungraded)} samples without a verdict ({_some(ungraded)}); grade it again")
 
 
 def score(graded: pd.DataFrame) -> dict[str, object]:
-    """The row of contracts.tables.SCORE for one run, step and benchmark, complete as `check_complete` says.
+    """The SCORE row of one run, step and benchmark, whose samples are complete (`check_complete`).
 
-    An ungradable completion earns nothing, so the score is a lower bound; n_ungradable says by how much it could rise.
+    An ungradable completion counts as not correct, so the score is a lower bound; n_ungradable says how far it could
+    rise.
     """
     graded = graded.sort_values(["problem_id", "repeat"])
     n = graded["problem_id"].nunique()
@@ -108,7 +111,8 @@ def _or_none(value: float) -> float | None:
 
 def read_graded(path: Path) -> pd.DataFrame:
     """A table of graded samples as a data frame."""
-    return tables.read(path, tables.GRADED).to_pandas()
+    frame: pd.DataFrame = tables.read(path, tables.GRADED).to_pandas()
+    return frame
 
 
 def score_run(folder: Path, problems: Path | None = None) -> pa.Table:
@@ -116,16 +120,19 @@ def score_run(folder: Path, problems: Path | None = None) -> pa.Table:
 
     Args:
         folder: holds step-<n>/<benchmark>.parquet (GRADED).
-        problems: holds <benchmark>.parquet (PROBLEM), what was requested; else all steps are held to the same problems.
+        problems: holds <benchmark>.parquet (PROBLEM), what was requested; by default, all problems that any step has.
+
+    Raises:
+        UserError: there are no graded samples, or some are missing.
     """
-    paths = sorted(folder.glob("step-*/*.parquet"))
-    if not paths:
+    files = paths.tables(folder)
+    if not files:
         raise UserError(
             f"{folder} should hold step-<n>/<benchmark>.parquet but has none; grade the run's samples first"
         )
     requested: dict[str, list[str]] = {}
     repeats: dict[str, int] = {}
-    frames = {path: read_graded(path) for path in paths}
+    frames = {path: read_graded(path) for path in files}
     for path, graded in frames.items():
         name = path.stem
         if problems is not None and name not in requested:
@@ -141,19 +148,15 @@ def score_run(folder: Path, problems: Path | None = None) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=tables.SCORE)
 
 
-def judged(path: Path) -> dict[str, Any]:
-    """How the completions behind a score were asked for and judged, from the provenance of the graded table."""
-    file = path.with_name(f"{path.name}.provenance.json")
-    record = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    known = {
-        key: record[key] for key in ("samples", "samples_sha256", "task_sha256", "grader", "fallback") if key in record
-    }
-    return {"graded": str(path), **known}
+def graded_record(path: Path) -> dict[str, Any]:
+    """How the completions behind a score were asked for and graded, from the provenance of the graded table."""
+    record, kept = provenance.read(path), ("samples", "samples_sha256", "task_sha256", "grader", "extraction")
+    return {"graded": str(path), **{key: record[key] for key in kept if key in record}}
 
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graded", type=Path, required=True, help="folder with step-<n>/<benchmark>.parquet")
     parser.add_argument("--output", type=Path, required=True, help="the score table to write (Parquet)")
     parser.add_argument(
@@ -162,9 +165,7 @@ def main() -> None:
     arguments = parser.parse_args()
     scores = score_run(arguments.graded, arguments.problems)
     tables.write(scores, tables.SCORE, arguments.output)
-    provenance.write(
-        arguments.output, scored=[judged(path) for path in sorted(arguments.graded.glob("step-*/*.parquet"))]
-    )
+    provenance.write(arguments.output, scored=[graded_record(path) for path in paths.tables(arguments.graded)])
     for row in scores.to_pylist():
         print(
             f"step {row['step']:>6} {row['benchmark']:<24} {100 * row['avg_at_k']:5.1f} % "

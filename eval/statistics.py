@@ -79,7 +79,7 @@ def maj_at_k(answers: Sequence[Sequence[str | None]], correct: Correct) -> float
         answers: per problem, the (normalised) answers of its repeats; None does not vote.
         correct: which of them are right; right answers count as one answer however they are written.
 
-    Where several answers tie, the problem counts by the chance that a random choice among them is right.
+    Where several answers tie, the problem counts as the chance that a random choice among them is right.
     """
     credit = 0.0
     for row, right in zip(answers, np.asarray(correct), strict=True):

@@ -1,8 +1,9 @@
-"""`crosszero-vllm`: lm-eval's vLLM model, with a seed for each completion, finish reasons, and samples as they finish.
+"""`crosszero-vllm`: lm-eval's vLLM model with a seed per completion, finish reasons, and a journal of samples.
 
 On a plain lm-eval command line (see eval/lm_eval.py):
 
-    --model crosszero-vllm --model_args pretrained=PATH,protocol=report,work=FOLDER --device cpu --apply_chat_template
+    --model crosszero-vllm --model_args pretrained=PATH,protocol=greedy-boxed,work=FOLDER --device cpu \\
+        --apply_chat_template
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from lm_eval.models.vllm_causallms import VLLM
 from vllm import SamplingParams, TokensPrompt
 from vllm.sampling_params import RequestOutputKind
 
+from contracts import seeds
 from contracts.errors import UserError
 from eval import protocols, sample_journal, vllm_settings
 from eval.benchmark import TASK_PREFIX
-from eval.completion import Completion
+from eval.completion import CompletionText
 from tasks import prompts
 
 PROMPT_TOO_LONG = "prompt_too_long"
@@ -32,7 +34,7 @@ PROMPT_TOO_LONG = "prompt_too_long"
 
 @dataclass(frozen=True)
 class Request:
-    """One completion to be made: the `repeat`-th of a problem, sampled with `seed`."""
+    """One completion to generate: the `repeat`-th of a problem, sampled with `seed`."""
 
     benchmark: str
     problem_id: str
@@ -42,7 +44,7 @@ class Request:
 
 
 def requests_of(instances: Iterable[Instance], base_seed: int) -> list[Request]:
-    """Requests of lm-eval instances; lm-eval asks for k repeats by giving an instance k times."""
+    """Requests of lm-eval's instances; lm-eval asks for k repeats by passing an instance k times."""
     seen: Counter[tuple[str, str]] = Counter()
     found = []
     for instance in instances:
@@ -50,7 +52,7 @@ def requests_of(instances: Iterable[Instance], base_seed: int) -> list[Request]:
         problem_id = str(instance.doc.get("problem_id", instance.doc_id))
         repeat = seen[benchmark, problem_id]
         seen[benchmark, problem_id] += 1
-        seed = sample_journal.seed_of(base_seed, benchmark, problem_id, repeat)
+        seed = seeds.sampling_seed(base_seed, benchmark, problem_id, repeat)
         found.append(Request(benchmark, problem_id, repeat, seed, instance.args[0]))
     return found
 
@@ -61,19 +63,20 @@ class CrossZeroVLLM(VLLM):
 
     Args:
         pretrained: folder of a checkpoint in Hugging Face format.
-        device: `cpu`, or anything else for GPUs (which ones is for CUDA_VISIBLE_DEVICES to say).
-        protocol: name of an evaluation protocol, or the protocol itself. It decides the decoding; the tasks' own
-            generation_kwargs do not.
+        device: `cpu`, or anything else for GPUs (CUDA_VISIBLE_DEVICES says which).
+        protocol: name of an evaluation protocol, or the protocol itself. It decides the decoding; the tasks'
+            generation_kwargs are ignored.
         seed: base seed, from which each completion's own seed is derived.
-        work: folder in which `generate_until` keeps samples as they finish, to go on from when called again.
-        more: as lm-eval's VLLM, which gives them to vLLM's engine.
+        work: folder of the journal from which `generate_until` resumes; none by default.
+        data: unused; lm-eval passes it to the tasks.
+        more: passed to lm-eval's VLLM, which passes them to vLLM's engine.
     """
 
     def __init__(
         self,
         pretrained: str,
         device: str = "cuda",
-        protocol: str | protocols.Protocol = "report",
+        protocol: str | protocols.Protocol = protocols.DEFAULT,
         seed: int = 0,
         work: str | None = None,
         data: str | None = None,
@@ -85,17 +88,17 @@ class CrossZeroVLLM(VLLM):
         self.work = Path(work) if work else None
         if int(more.get("data_parallel_size", 1)) > 1:
             raise UserError(
-                "crosszero-vllm is one process; data parallelism is `python -m eval.generate --data-parallel`"
+                "crosszero-vllm is one process; for data parallelism use `python -m eval.generate --data-parallel`"
             )
         super().__init__(
             pretrained, **{"add_bos_token": None, **vllm_settings.engine("cpu" if device == "cpu" else "cuda"), **more}
         )
 
     def generate(self, requests: list[Request], emit: Callable[[list[dict[str, Any]]], None]) -> None:
-        """Make completions, giving them to `emit` as they finish (an empty list after a step in which none did).
+        """Generate completions and pass them to `emit` as they finish (an empty list after a step in which none did).
 
-        A prompt that fills the model's context is not cut: it gets an empty completion with the finish reason
-        `prompt_too_long`. One that leaves less room than the protocol's max_tokens gets what room there is.
+        A prompt that fills the model's context is not truncated: it gets an empty completion with the finish reason
+        `prompt_too_long`. Where the context leaves less than the protocol's max_tokens, a completion gets what is left.
         """
         tokens = self._tokens_of({request.prompt for request in requests})
         stop, stop_token_ids = self._stops()
@@ -104,7 +107,7 @@ class CrossZeroVLLM(VLLM):
             prompt = tokens[request.prompt]
             room = self.max_length - len(prompt)
             if room < 1:
-                unfit.append(sample_of(request, Completion("", PROMPT_TOO_LONG), len(prompt), 0))
+                unfit.append(sample_of(request, CompletionText("", PROMPT_TOO_LONG), len(prompt), 0))
                 continue
             fit.append(request)
             samplings.append(
@@ -119,26 +122,26 @@ class CrossZeroVLLM(VLLM):
                 )
             )
         emit(unfit)
-        prompts = [TokensPrompt(prompt_token_ids=tokens[request.prompt]) for request in fit]
-        # vLLM returns "<number>-<random>" and answers to "<number>".
-        numbers = [name.partition("-")[0] for name in self.model.enqueue(prompts, samplings, use_tqdm=False)]
+        asked = [TokensPrompt(prompt_token_ids=tokens[request.prompt]) for request in fit]
+        # enqueue returns "<number>-<random>"; the outputs carry "<number>".
+        numbers = [name.partition("-")[0] for name in self.model.enqueue(asked, samplings, use_tqdm=False)]
         waiting = dict(zip(numbers, fit, strict=True))
         while waiting:
             finished = []
-            # What LLM.generate does too, but it returns only when all are finished.
+            # As LLM.generate does, which returns only when all are finished.
             for output in self.model.llm_engine.step():
                 if not output.finished:
                     continue
                 made = output.outputs[0]
                 if made.finish_reason not in ("stop", "length"):
                     raise RuntimeError(f"vLLM ended a completion with finish reason '{made.finish_reason}'")
-                completion = Completion(made.text, made.finish_reason)
+                completion = CompletionText(made.text, made.finish_reason)
                 request = waiting.pop(output.request_id)
                 finished.append(sample_of(request, completion, len(output.prompt_token_ids), len(made.token_ids)))
             emit(finished)
 
     def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[str]:
-        """lm-eval's way in: all completions in the order of the requests, going on from what `work` has."""
+        """lm-eval's entry point: all completions in the order of the requests, resuming from the journal in `work`."""
         wanted = requests_of(requests, self.base_seed)
         made: dict[tuple[str, str, int], dict[str, Any]] = {}
         folders = {benchmark: self._folder(benchmark) for benchmark in {request.benchmark for request in wanted}}
@@ -159,10 +162,10 @@ class CrossZeroVLLM(VLLM):
         for writer in writers.values():
             writer.close()
         samples = [made[r.benchmark, r.problem_id, r.repeat] for r in wanted]
-        return [Completion(sample["completion"], sample["finish_reason"]) for sample in samples]
+        return [CompletionText(sample["completion"], sample["finish_reason"]) for sample in samples]
 
     def close(self) -> None:
-        """Free the engine's memory, so that another checkpoint can be loaded in this process."""
+        """Free the engine's memory, so that this process can load another checkpoint."""
         from vllm.distributed import cleanup_dist_env_and_memory
 
         self.model.llm_engine.engine_core.shutdown()
@@ -171,7 +174,7 @@ class CrossZeroVLLM(VLLM):
         cleanup_dist_env_and_memory()
 
     def _stops(self) -> tuple[list[str], list[int]]:
-        """The protocol's stops as texts and as tokens; a token that the model has no output for cannot come."""
+        """The protocol's stops as strings and as tokens, without tokens that the model cannot generate."""
         vocabulary, outputs = self.tokenizer.get_vocab(), self.model.llm_engine.model_config.get_vocab_size()
         tokens = {text: vocabulary[text] for text in self.protocol.stop if text in vocabulary}
         texts = [text for text in self.protocol.stop if text not in tokens]
@@ -184,7 +187,7 @@ class CrossZeroVLLM(VLLM):
     def _folder(self, benchmark: str) -> Path | None:
         if self.work is None:
             return None
-        # vLLM's own name for the model stands for its content here; eval.generate uses a hash of the files.
+        # The model's path stands for its content; eval.generate uses a hash of the files.
         settings = {
             "model": str(Path(self.model_args["model"]).resolve()),
             "decoding": json.loads(json.dumps(self.protocol.decoding())),
@@ -195,16 +198,16 @@ class CrossZeroVLLM(VLLM):
         return self.work / f"{benchmark}-{sample_journal.settings_hash(settings)[:12]}"
 
 
-def sample_of(request: Request, completion: Completion, prompt_tokens: int, completion_tokens: int) -> dict[str, Any]:
-    """A line of a partial-samples file."""
+def sample_of(request: Request, text: CompletionText, prompt_tokens: int, completion_tokens: int) -> dict[str, Any]:
+    """A completion as a line of the journal."""
     return {
         "benchmark": request.benchmark,
         "problem_id": request.problem_id,
         "repeat": request.repeat,
         "seed": request.seed,
         "prompt": request.prompt,
-        "completion": str(completion),
-        "finish_reason": completion.finish_reason,
+        "completion": str(text),
+        "finish_reason": text.finish_reason,
         "prompt_tokens": prompt_tokens,
         "completion_tokens": completion_tokens,
     }

@@ -1,8 +1,8 @@
-"""How vLLM is set up on a device: the environment, which has to be there before vLLM is imported, and the engine.
+"""How vLLM is set up on a device: the environment, set before vLLM is imported, and the engine.
 
-What the CPU needs is here and nowhere else. Without a GPU vLLM runs in float32, in the process that uses it (its usual
-second process takes minutes to start on a busy machine), without compilation, and on one OpenMP thread: two threads on
-busy cores are many times slower than one.
+All that the CPU needs is here. Without a GPU vLLM runs in float32, without compilation, in the calling process (its
+usual second process takes minutes to start on a busy machine), and on one OpenMP thread: two threads on busy cores are
+many times slower than one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _QUIET = {
     "TOKENIZERS_PARALLELISM": "false",
 }
 _CPU = {
-    # Its warnings here are a dozen for each model, all about what is chosen below or not there without a GPU.
+    # It warns a dozen times per model, always about settings made below or about the missing GPU.
     "VLLM_LOGGING_LEVEL": "ERROR",
     "TORCH_CPP_LOG_LEVEL": "ERROR",
     "PYTHONWARNINGS": "ignore::FutureWarning",
@@ -35,7 +35,7 @@ _CPU = {
 
 def environment(device: str) -> dict[str, str]:
     """Environment variables for a process that uses vLLM."""
-    # Checkpoints are folders: nothing is to be looked up on the hub while evaluating.
+    # Checkpoints are folders: evaluation never needs the hub.
     offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
     return {**_QUIET, **offline, **(_CPU if device == "cpu" else {})}
 
@@ -44,6 +44,6 @@ def engine(device: str) -> dict[str, Any]:
     """Arguments of vLLM's engine."""
     if device == "cuda":
         return {"dtype": "bfloat16", "use_tqdm_on_load": False}
-    # With a seed for each request, vLLM 0.31 cannot process a prompt in parts without a GPU: it sets its random number
-    # generator back after each part, and "CPU Generator does not use offset".
+    # Without a GPU, vLLM 0.31 cannot process a prompt in parts when each request has a seed: it resets its generator
+    # after each part, and "CPU Generator does not use offset".
     return {"dtype": "float32", "enforce_eager": True, "enable_chunked_prefill": False, "use_tqdm_on_load": False}

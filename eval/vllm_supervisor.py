@@ -1,4 +1,4 @@
-"""The generating processes of a plan: started, watched, and started again with smaller batches when memory ran out."""
+"""The vLLM processes of a plan: started, watched, and restarted with smaller batches when memory runs out."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from eval import sample_journal, vllm_settings
 from eval.vllm_worker import OUT_OF_MEMORY
 
 ATTEMPTS = 4
-FIRST_BATCH = 256  # max_num_seqs after the first failure is half of this, unless one was set
+FIRST_BATCH = 256  # where no max_num_seqs was set; the first failure halves it
 MIN_BATCH = 8
 SECONDS_BETWEEN_LOOKS = 0.5
 
 
 class ProgressLine:
-    """Samples done of those wanted, samples per second over the last minute, and the time left, on stderr."""
+    """A line on stderr: samples done and wanted, samples per second over the last minute, and the time left."""
 
     def __init__(self, wanted: int, folders: list[Path]) -> None:
         """Follow the samples in these folders until there are `wanted`."""
         self.wanted = wanted
-        self._progress = sample_journal.Progress(folders)
+        self._counter = sample_journal.SampleCounter(folders)
         self._recent: deque[tuple[float, int]] = deque(maxlen=120)
         self._every = 0.5 if sys.stderr.isatty() else 10.0
         self._shown = time.monotonic()
 
     def show(self, *, last: bool = False) -> None:
-        """Look at the files, and write the line if it is time to."""
+        """Count and write the line, if it is time to."""
         now = time.monotonic()
         if not last and now - self._shown < self._every:
             return
-        done = self._progress.count()
+        done = self._counter.count()
         self._recent.append((now, done))
         while len(self._recent) > 2 and now - self._recent[0][0] > 60:
             self._recent.popleft()
@@ -74,20 +74,20 @@ def _start(plan: dict[str, Any], plan_file: Path, index: int) -> subprocess.Pope
     settings["PYTHONPATH"] = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
     heartbeat = plan_file.with_name(f"heartbeat-{index}")
     heartbeat.touch()
-    # Its own process group, and a pipe from us that it watches: see eval.vllm_worker.end_with_supervisor.
+    # It has its own process group and watches this pipe: see eval.vllm_worker.end_with_supervisor.
     words = [sys.executable, "-m", "eval.vllm_worker", str(plan_file), str(index)]
     return subprocess.Popen(words, env=settings, stdin=subprocess.PIPE, start_new_session=True)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and what it started: a dead one may have left vLLM's engine process behind, holding its GPU."""
+    """Kill a process and what it started: even a dead one may have left vLLM's engine process holding its GPU."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def _watch(plan: dict[str, Any], plan_file: Path, line: ProgressLine, stall_seconds: float) -> list[int]:
-    """Run the processes to their end; returns their exit statuses. One that makes no progress is killed."""
+    """Run the processes to their end and return their exit statuses; one that makes no progress is an error."""
     running = {index: _start(plan, plan_file, index) for index in range(plan["processes"])}
     statuses: dict[int, int] = {}
     try:
@@ -102,8 +102,8 @@ def _watch(plan: dict[str, Any], plan_file: Path, line: ProgressLine, stall_seco
                 quiet_for = time.time() - plan_file.with_name(f"heartbeat-{index}").stat().st_mtime
                 if quiet_for > stall_seconds:
                     raise UserError(
-                        f"generating process {index} did nothing for {stall_seconds:.0f} s and was ended; what it made "
-                        "is kept. If the model only needs longer to load, raise --stall-seconds"
+                        f"vLLM process {index} made no progress for {stall_seconds:.0f} s and was ended; its samples "
+                        "are kept. If the model needs longer to load, raise --stall-seconds"
                     )
     finally:
         for process in running.values():
@@ -115,10 +115,13 @@ def run(make_plan: Callable[[], dict[str, Any]], work: Path, line: ProgressLine,
     """Run plans until nothing is missing.
 
     Args:
-        make_plan: what is still to be made, in which folders, with which engine (see eval.generate).
-        work: where the plan and the heartbeats go.
+        make_plan: returns what is still missing, in which folders, with which engine (see eval.generate).
+        work: folder of the plan and the heartbeats.
         line: shows the progress.
-        stall_seconds: how long a process may do nothing, loading a model included.
+        stall_seconds: longest time a process may make no progress, loading a model included.
+
+    Raises:
+        UserError: a process failed, stalled, or ran out of memory ATTEMPTS times.
     """
     batch: int | None = None
     for _ in range(ATTEMPTS):
@@ -133,19 +136,22 @@ def run(make_plan: Callable[[], dict[str, Any]], work: Path, line: ProgressLine,
         failed = [status for status in statuses if status not in (0, OUT_OF_MEMORY) and status >= 0]
         if failed:
             raise UserError(
-                f"a generating process ended with status {failed[0]}; its messages are above, and the samples that "
-                "were made are kept for the next try"
+                f"a vLLM process ended with status {failed[0]}; its messages are above. Finished samples are kept: fix "
+                "the cause and run the same command again"
             )
         if not any(statuses):
             for file in (plan_file, *work.glob("heartbeat-*")):
                 file.unlink()
             return
-        # A negative status is a signal: the kernel's SIGKILL is how a process ends that took too much memory.
+        # A negative status is a signal: the kernel kills a process that takes too much memory.
         size = plan["engine"].get("max_num_seqs") or FIRST_BATCH
         batch = max(MIN_BATCH, size // 2)
-        print(f"generate: a process ran out of memory or was killed; again, {batch} at a time", file=sys.stderr)
+        print(
+            f"generate: a process ran out of memory or was killed; trying again with {batch} sequences at a time",
+            file=sys.stderr,
+        )
     if make_plan()["jobs"]:
         raise UserError(
-            f"generation failed {ATTEMPTS} times, at last with {batch} sequences at a time: lower --max-model-len, "
-            "raise --tensor-parallel, or use a device with more memory; the samples that were made are kept"
+            f"generation failed {ATTEMPTS} times, the last time with {batch} sequences at a time: lower "
+            "--max-model-len, raise --tensor-parallel, or use a device with more memory; finished samples are kept"
         )

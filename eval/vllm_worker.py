@@ -1,7 +1,7 @@
-"""One generating process: it takes its share of a plan that eval.generate wrote, checkpoint after checkpoint.
+"""One vLLM process: it generates its share of the plan that eval.generate wrote, checkpoint after checkpoint.
 
-Importing vLLM takes a quarter of a minute on a CPU, so a process serves all benchmarks and all checkpoints of a run.
-For each checkpoint the engine is built anew: that takes seconds, and nothing of the last model can stay behind in it.
+Importing vLLM takes 15 seconds on a CPU, so one process serves all benchmarks and all checkpoints of a run. Each
+checkpoint gets a new engine: that takes seconds, and nothing of the last model can remain in it.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contracts import seeds
 from contracts.errors import UserError, run_command
 from eval import benchmark, protocols, sample_journal, vllm_settings
 
 if TYPE_CHECKING:
-    from eval.benchmark_task import BenchmarkTask
-    from eval.vllm_model import CrossZeroVLLM
+    from eval.vllm_model import CrossZeroVLLM, Request
 
 OUT_OF_MEMORY = 75  # exit status; the supervisor tries again with smaller batches
 SECONDS_BETWEEN_HEARTBEATS = 2.0
 
 
 def end_with_supervisor() -> None:
-    """End this process and the ones that vLLM started in it when the supervisor ends, however it ends.
+    """Kill this process and those that vLLM started from it when the supervisor ends, however it ends.
 
-    The supervisor holds the other end of this process's standard input, and has made it the leader of a process group.
-    vLLM's engine process would otherwise stay behind and keep its GPU.
+    The supervisor holds the other end of this process's standard input and has made it the leader of a process group.
+    Otherwise vLLM's engine process would live on and keep its GPU.
     """
 
     def wait() -> None:
@@ -45,14 +45,14 @@ def end_with_supervisor() -> None:
 
 
 def quiet() -> None:
-    """Keep the warnings of lm-eval and drop their chatter."""
+    """Keep lm-eval's warnings and drop the rest of its log."""
     logging.getLogger("lm_eval").setLevel(logging.WARNING)
-    # Warns, before vLLM's own level holds, that Triton has no CPU backend.
+    # It warns that Triton has no CPU backend, before vLLM's own log level is set.
     logging.getLogger("vllm.triton_utils").setLevel(logging.ERROR)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a smaller batch may help: CUDA or the allocator says so, or vLLM's engine process died of it."""
+    """Whether a smaller batch may help: CUDA or the allocator ran out of memory, or vLLM's engine process died."""
     import torch
     from vllm.v1.engine.exceptions import EngineDeadError
 
@@ -68,33 +68,48 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def build_requests(
-    tasks: dict[str, BenchmarkTask], model: CrossZeroVLLM, missing: dict[str, list[sample_journal.Key]]
-) -> list[Any]:
-    """The requests, through lm-eval's tasks, for the missing samples of this process."""
-    from eval.vllm_model import requests_of
+    problems: dict[str, dict[str, str]], model: CrossZeroVLLM, missing: dict[str, list[sample_journal.Key]]
+) -> list[Request]:
+    """The requests for missing samples.
+
+    Args:
+        problems: by benchmark, the questions by problem_id.
+        model: loaded, for its tokenizer, protocol and base seed.
+        missing: by benchmark, what to generate.
+    """
+    from eval.vllm_model import Request
 
     found = []
     for name, keys in missing.items():
-        wanted = set(keys)
-        tasks[name].build_all_requests(
-            apply_chat_template=model.protocol.chat_template,
-            chat_template=model.apply_chat_template,
-            tokenizer_name=model.tokenizer_name,
-            fewshot_as_multiturn=True,
-        )
-        copies = [i for i in tasks[name].instances for _ in range(i.repeats or 1)]
-        found += [r for r in requests_of(copies, model.base_seed) if (r.problem_id, r.repeat) in wanted]
+        wanted = dict.fromkeys(problem_id for problem_id, _ in keys)
+        texts = {pid: benchmark.render(problems[name][pid], model.protocol, model.tokenizer) for pid in wanted}
+        found += [
+            Request(name, pid, repeat, seeds.sampling_seed(model.base_seed, name, pid, repeat), texts[pid])
+            for pid, repeat in keys
+        ]
     return found
 
 
 def serve(
-    job: dict[str, Any], plan: dict[str, Any], tasks: dict[str, BenchmarkTask], index: int, beat: Callable[[], None]
+    job: dict[str, Any],
+    plan: dict[str, Any],
+    problems: dict[str, dict[str, str]],
+    index: int,
+    beat: Callable[[], None],
 ) -> None:
-    """Make this process's share of the missing samples of one checkpoint."""
+    """Generate this process's share of the missing samples of one checkpoint.
+
+    Args:
+        job: one of the plan's: the checkpoint, and what is missing by benchmark.
+        plan: as eval.generate.make_plan wrote it.
+        problems: by benchmark, the questions by problem_id.
+        index: of this process, from 0.
+        beat: reports that this process is alive.
+    """
     from eval.vllm_model import CrossZeroVLLM
 
     share = plan["processes"]
-    missing = {name: [tuple(key) for key in keys][index::share] for name, keys in job["missing"].items()}
+    missing = {name: [(pid, repeat) for pid, repeat in keys][index::share] for name, keys in job["missing"].items()}
     missing = {name: keys for name, keys in missing.items() if keys}
     if not missing:
         return
@@ -106,7 +121,7 @@ def serve(
         **plan["engine"],
     )
     beat()
-    requests = build_requests(tasks, model, missing)
+    requests = build_requests(problems, model, missing)
     writers = {name: sample_journal.Writer(Path(job["folders"][name])) for name in missing}
     facts = {
         "context_tokens": model.max_length,
@@ -130,14 +145,14 @@ def serve(
 
 
 def main() -> None:
-    """Serve the plan: `python -m eval.vllm_worker PLAN INDEX`."""
+    """Work off the plan: `python -m eval.vllm_worker PLAN INDEX`."""
     plan_file, index = Path(sys.argv[1]), int(sys.argv[2])
     plan = json.loads(plan_file.read_text())
     end_with_supervisor()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     for name, value in vllm_settings.environment(plan["device"]).items():
         if os.environ.get(name) != value:
-            raise UserError(f"{name} has to be '{value}' in the environment before vLLM is imported")
+            raise UserError(f"the environment variable {name} must be '{value}' before vLLM is imported")
     quiet()
     heartbeat = plan_file.with_name(f"heartbeat-{index}")
     last = 0.0
@@ -148,12 +163,10 @@ def main() -> None:
             heartbeat.touch()
             last = time.monotonic()
 
-    settings = {key: plan[key] for key in ("data", "protocol", "overrides")}
-    tasks = benchmark.load_tasks(plan["benchmarks"], **settings)
-    beat()
+    problems = {name: benchmark.questions(Path(plan["data"]), name) for name in plan["benchmarks"]}
     for job in plan["jobs"]:
         try:
-            serve(job, plan, tasks, index, beat)
+            serve(job, plan, problems, index, beat)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise

@@ -1,1 +1,1 @@
-"""Adapters: each turns a run into its framework's own command, checks it, launches it, and reads what it wrote."""
+"""Training through the frameworks' own trainers: a folder for each framework, and beside them what all share."""

@@ -1,4 +1,4 @@
-"""Check, train and export runs, whatever their framework; called by the workflow with the framework's own Python.
+"""Check, train and export runs of any framework; the workflow calls it with the framework's own Python.
 
 python -m frameworks check --framework trl
 python -m frameworks train --run openr1/qwen2.5-math-7b --scale demo --seed 0 --stage 1 …
@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import shutil
+import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from contracts import job_lifetime, provenance, tables
-from contracts.errors import UserError, run_command
-from contracts.run_file import SCALES, Run, inherit, load_run, read_yaml, run_names
-from frameworks import adapter, launch, nodes
-from frameworks.adapter import Paths
+from contracts import job_lifetime, provenance, tables, work_lock
+from contracts.errors import StoppedInTime, UserError, run_command
+from contracts.run_file import SCALES, Run, Stage, inherit, read_yaml
+from frameworks import adapter, launch, nodes, recorder, stage_log
+from frameworks.adapter import Adapter, Command, Paths
+from recipes.runs import load_run, run_names
 
 
 def run_id(run: Run, seed: int) -> str:
@@ -30,6 +32,7 @@ def run_id(run: Run, seed: int) -> str:
 
 def check(arguments: argparse.Namespace) -> None:
     """Have the framework's real parser read every run of it, at every scale."""
+    framework = adapter.load(arguments.framework)
     problems, checked = [], 0
     for name in run_names():
         try:
@@ -37,7 +40,7 @@ def check(arguments: argparse.Namespace) -> None:
                 run = load_run(name, scale)
                 if run.framework != arguments.framework:
                     continue
-                adapter.load(run.framework).check(run)
+                framework.check(run)
                 checked += 1
                 print(f"{name} ({scale}): accepted by {run.framework}")
         except UserError as error:
@@ -54,43 +57,31 @@ def check(arguments: argparse.Namespace) -> None:
 def train(arguments: argparse.Namespace) -> None:
     """Train one stage to its end and write its training log and its rollouts."""
     run = load_run(arguments.run, arguments.scale)
-    stage = run.stages[arguments.stage - 1]
+    stage, name = run.stages[arguments.stage - 1], run_id(run, arguments.seed)
     check_model(arguments.model)
-    native = adapter.load(run.framework)
-    native.check(run)  # seconds; before data are written, memory is taken, or a GPU is touched
+    framework = adapter.load(run.framework)
+    framework.check(run)  # takes seconds, before data are written, memory is taken, or a GPU is used
     paths = Paths(problems=arguments.problems, model=arguments.model, work=arguments.work)
     job_lifetime.end_with_workflow()
     inputs = {
         "problems_sha256": provenance.sha256(arguments.problems),
         "model_sha256": provenance.sha256(arguments.model),
     }
-    with job_lifetime.sole_user(paths.work, "training"):
-        start_anew_if_changed(paths.work, inputs)
-        command = native.prepare(run, stage, arguments.seed, paths)
-        if command.resumed_from:
-            print(f"{run.name}: going on from step {command.resumed_from}", flush=True)
-        if command.resumed_from < stage.steps:
-            launch.run(
-                command,
-                log=paths.work / "train.log",
-                steps=stage.steps,
-                name=run.name,
-                cap=stage.rollout.get("max_response_tokens"),
-                stop_on_collapse=arguments.stop_on_collapse == "True",
-            )
-    rows = native.read_log(run, stage, paths, run_id(run, arguments.seed))
-    if command.resumed_from < stage.steps and len(rows) < stage.steps and nodes.time_limit():
-        raise UserError(
-            f"training {run.name} stopped after step {len(rows)} of {stage.steps}, in time before its job's end; the "
-            "same command goes on from there"
-        )
-    check_log(rows, run, stage.steps)
-    rollouts = with_lengths(native.read_rollouts(run, stage, paths, run_id(run, arguments.seed)), arguments.model)
+    with work_lock.sole_user(paths.work, "training"):
+        discard_if_changed(paths.work, inputs)
+        command = launch_stage(framework, run, stage, paths, arguments.seed, arguments.stop_on_collapse)
+        log, rollouts = stage_log.read(framework, run, stage, paths, name)
+        reached = framework.newest_checkpoint(run, stage, paths)
+    if reached < stage.steps:
+        raise stopped(run, stage, reached)
+    log = stage_log.fill(log, run, stage, name)
+    check_log(log, run)
+    rollouts = with_lengths(rollouts, arguments.model)
     tables.write(pa.Table.from_pylist(rollouts, schema=tables.ROLLOUT), tables.ROLLOUT, arguments.rollouts)
-    tables.write(pa.Table.from_pylist(rows, schema=tables.TRAINING_LOG), tables.TRAINING_LOG, arguments.output)
+    tables.write(pa.Table.from_pylist(log, schema=tables.TRAINING_LOG), tables.TRAINING_LOG, arguments.output)
     provenance.write(
         arguments.output,
-        run=run_id(run, arguments.seed),
+        run=name,
         run_file=inherit(read_yaml(run.file), run.file),
         scale=run.scale,
         stage=stage.number,
@@ -100,11 +91,56 @@ def train(arguments: argparse.Namespace) -> None:
     )
 
 
-def with_lengths(rollouts: list[dict[str, Any]], model: Path) -> list[dict[str, Any]]:
-    """The rows with the tokens of each completion's text, by the model's own tokenizer.
+def launch_stage(
+    framework: Adapter, run: Run, stage: Stage, paths: Paths, seed: int, stop_on_collapse: bool
+) -> Command:
+    """Train a stage from its newest checkpoint, if it has not reached its end; returns the command.
 
-    The trainers log texts without their tokens. What was sampled may have been split otherwise, and ends with a token
-    that the text does not show, so these lengths are for distributions; means are the trainer's own, in the log.
+    Args:
+        framework: the run's.
+        run: the run.
+        stage: the one to train.
+        paths: where training reads and writes.
+        seed: of the training.
+        stop_on_collapse: end the training at a grave sign of collapse.
+
+    Raises:
+        UserError: the training failed; see launch.run.
+    """
+    resumed_from = framework.newest_checkpoint(run, stage, paths)
+    command = framework.prepare(run, stage, seed, paths)
+    if resumed_from:
+        print(f"{run.name}: resuming from step {resumed_from}", flush=True)
+    if resumed_from < stage.steps:
+        attempt = recorder.start_attempt(paths.work, resumed_from)
+        command.environment[recorder.VARIABLE] = str(attempt.folder)
+        launch.run(
+            command,
+            log=paths.work / "train.log",
+            steps=stage.steps,
+            name=run.name,
+            metrics=partial(framework.progress, stage),
+            recorded=recorder.Live(attempt, recorder.Batch.of(stage)).columns,
+            resumed_from=resumed_from,
+            cap=stage.rollout.get("max_response_tokens"),
+            stop_on_collapse=stop_on_collapse,
+        )
+    return command
+
+
+def stopped(run: Run, stage: Stage, reached: int) -> UserError:
+    """The error of a training that ended well before its last step: in time before its job's end, or without cause."""
+    text = f"training {run.name} stopped after step {reached} of {stage.steps}"
+    if nodes.time_limit():
+        return StoppedInTime(f"{text}, in time before its job's end; the same command resumes it")
+    return UserError(f"{text} without an error; its output is in train.log, and the same command resumes it")
+
+
+def with_lengths(rollouts: list[dict[str, Any]], model: Path) -> list[dict[str, Any]]:
+    """The rollouts with the number of tokens of each completion's text, by the model's own tokenizer.
+
+    The sampled tokens may split the text differently, and end with one that the text does not show. So these lengths
+    are for distributions; the means in the log are the trainer's own.
     """
     from transformers import AutoTokenizer
 
@@ -115,16 +151,16 @@ def with_lengths(rollouts: list[dict[str, Any]], model: Path) -> list[dict[str, 
     return [row | {"completion_tokens": len(tokens)} for row, tokens in zip(rollouts, encoded, strict=True)]
 
 
-def start_anew_if_changed(work: Path, inputs: dict[str, str]) -> None:
-    """Remove native files that were made from other inputs: going on from them would pass them off as made from these.
+def discard_if_changed(work: Path, inputs: dict[str, str]) -> None:
+    """Delete native files that were made from other inputs: resuming would pass them off as made from these.
 
-    The log stays. The record is written after the removal, so that a kill between the two only repeats the removal.
+    The log stays. The record is written after the deletion, so that a kill between the two only repeats the deletion.
     """
     record, content = work / "inputs.json", json.dumps(inputs, indent=2)
     if record.is_file() and record.read_text() == content:
         return
     for folder in (path for path in work.iterdir() if path.is_dir()):
-        print(f"{folder} was made from other data or another model: starting anew", flush=True)
+        print(f"{folder} was made from other data or another model: deleted, training starts again", flush=True)
         shutil.rmtree(folder)
     record.write_text(content)
 
@@ -144,17 +180,9 @@ def check_model(folder: Path) -> None:
         raise UserError(f"{folder} should be a model in Hugging Face format, but has no {' and no '.join(missing)}")
 
 
-def check_log(rows: list[dict[str, Any]], run: Run, steps: int) -> None:
-    """Raise UserError where a training that ended well did not go well."""
-    if len(rows) != steps:
-        raise UserError(
-            f"{run.name} should have logged {steps} steps, found {len(rows)}; delete its work folder to start again"
-        )
-    for column in ("reward_mean", "reward_std", "response_length_mean", "kl", "entropy", "grad_norm"):
-        bad = [row["step"] for row in rows if row.get(column) is not None and math.isnan(row[column])]
-        if bad:
-            reason = "; every reward function gave none there" if column == "reward_mean" else ""
-            raise UserError(f"{run.name}: {column} is not a number at step {bad[0]}{reason}")
+def check_log(rows: list[dict[str, Any]], run: Run) -> None:
+    """Warn of a training without much signal; raise UserError for one without any."""
+    steps = len(rows)
     silent = [row["step"] for row in rows if row["zero_signal_rate"] == 1.0]
     if len(silent) == steps:
         raise UserError(
@@ -171,27 +199,35 @@ def check_log(rows: list[dict[str, Any]], run: Run, steps: int) -> None:
 def export(arguments: argparse.Namespace) -> None:
     """Write one checkpoint in Hugging Face format; step 0 is the base model."""
     run = load_run(arguments.run, arguments.scale)
-    partial = arguments.output.with_name(f".{arguments.output.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+    unfinished = arguments.output.with_name(f".{arguments.output.name}.partial")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
     if arguments.step == 0:
         check_model(arguments.model)
-        shutil.copytree(arguments.model, partial, dirs_exist_ok=True, ignore=shutil.ignore_patterns("provenance.json"))
+        shutil.copytree(
+            arguments.model, unfinished, dirs_exist_ok=True, ignore=shutil.ignore_patterns("provenance.json")
+        )
     else:
         stage = run.stage_of(arguments.step)
         paths = Paths(problems=Path(), model=arguments.model, work=arguments.work)
-        adapter.load(run.framework).export(run, stage, arguments.step - stage.first_step, paths, partial)
-    check_model(partial)
+        adapter.load(run.framework).export(run, stage, arguments.step - stage.first_step, paths, unfinished)
+    check_model(unfinished)
     provenance.write(
-        partial,
+        unfinished,
         run=run_id(run, arguments.seed),
         step=arguments.step,
         model=run.model,
         base_sha256=provenance.sha256(arguments.model),
-        sha256=provenance.sha256(partial),
+        sha256=provenance.sha256(unfinished),
     )
     shutil.rmtree(arguments.output, ignore_errors=True)
-    partial.rename(arguments.output)
+    unfinished.rename(arguments.output)
+
+
+def _old_value(word: str) -> bool:
+    """`--stop-on-collapse True` of the release before, for one release."""
+    print(f"WARNING: --stop-on-collapse {word}: the option has no value now; give it, or leave it out", file=sys.stderr)
+    return word == "True"
 
 
 def main() -> None:
@@ -208,15 +244,18 @@ def main() -> None:
         verb.add_argument("--scale", required=True, choices=SCALES)
         verb.add_argument("--seed", type=int, required=True)
         verb.add_argument("--model", type=Path, required=True, help="folder of the model that training starts from")
-        verb.add_argument("--work", type=Path, required=True, help="of the stage; survives a failed job")
+        verb.add_argument(
+            "--work", type=Path, required=True, help="folder of the stage's native files; survives a failed job"
+        )
         verb.add_argument("--output", type=Path, required=True)
         verb.set_defaults(call=call)
         if name == "train":
             verb.add_argument("--stage", type=int, default=1)
             verb.add_argument("--problems", type=Path, required=True, help="problem table of the training set")
             verb.add_argument(
-                "--stop-on-collapse", choices=["True", "False"], default="False", help="or only warn of it"
-            )
+                "--stop-on-collapse", nargs="?", const=True, default=False, type=_old_value, metavar="",
+                help="end the training at a grave sign of collapse, instead of only warning",
+            )  # fmt: skip
             verb.add_argument("--rollouts", type=Path, required=True, help="table of completions that were trained on")
         else:
             verb.add_argument("--step", type=int, required=True)

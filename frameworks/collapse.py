@@ -1,10 +1,10 @@
-"""Signs that a training run is collapsing, from its log alone: what, since which step, and the evidence.
+"""Signs that a training run is collapsing, from its log alone: the kind, the step and the evidence.
 
-`signs` reads a whole log; `Watch` reads the same log step by step while training. Both give the same signs.
+`signs` reads a whole log; `Watch` reads the same log step by step while training runs. Both give the same signs.
 
-A sign is judged on means over WINDOW steps, so that one bad batch is none, and against the run's own best window so
-far, so that a run that begins badly (a base model that never stops, or never keeps the format) is not
-taken for one that goes bad. The numbers in the evidence are these means.
+A sign depends on means over WINDOW steps, so that one bad batch is no sign. These are compared with the run's own best
+window so far, so that a run that begins badly (a base model that never stops, or never keeps the format) is not
+mistaken for one that gets worse. The numbers in the evidence are these means.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 WINDOW = 5  # steps
-RISE = 0.25  # of a share of completions above its lowest window
-CUT = 0.5  # share of completions cut off at the limit, from which length has run to the cap
-CAP = 0.9  # of the response limit: a mean length above it has run to the cap, where the truncated share is not reported
+RISE = 0.25  # increase of a share of completions above its lowest window
+CUT = 0.5  # share of completions truncated at the limit, from which length is at the cap
+CAP = 0.9  # of the response limit: a mean length above it is at the cap, if the truncated share is not reported
 SILENT = 0.95  # share of groups without a signal
 SOLVED = 0.95  # accuracy above which a lack of signal is success
 KL, KL_TIMES = 1.0, 5.0  # nats per token; and times the mean before
 ENTROPY, ENTROPY_TIMES = 1.0, 3.0  # nats per token; and times the lowest window before
 LOST = 0.5  # of the best window's accuracy
-LOST_FROM = 0.1  # an accuracy below this is none to lose
+LOST_FROM = 0.1  # an accuracy below this cannot be lost
 
 GRAVE = ("not a number", "length at the cap", "format errors", "accuracy lost", "KL", "entropy")  # worth stopping for
 
@@ -32,7 +32,7 @@ Row = Mapping[str, float | int | None]
 
 @dataclass(frozen=True)
 class Sign:
-    """One kind of trouble: the step at which it shows, and the numbers that show it."""
+    """One kind of trouble, the step at which it appears, and the numbers that show it."""
 
     kind: str
     step: int
@@ -40,13 +40,13 @@ class Sign:
 
     @property
     def grave(self) -> bool:
-        """Whether the run is better stopped than gone on with."""
+        """Whether it is better to stop the run."""
         return self.kind in GRAVE
 
 
 @dataclass
 class _Column:
-    """Mean of a column's last WINDOW values, and the lowest, highest and mean of the windows that end before them."""
+    """Mean of a column's last WINDOW values; and lowest, highest and mean of the windows that end before these."""
 
     values: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
     recent: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))  # means of windows that overlap the last
@@ -79,7 +79,7 @@ class Watch:
 
     cap: float | None = None
     columns: dict[str, _Column] = field(default_factory=dict)
-    standing: set[str] = field(default_factory=set)  # kinds that were reported and have not gone since
+    present: set[str] = field(default_factory=set)  # kinds that were reported and have not disappeared since
 
     def add(self, row: Row) -> list[Sign]:
         """The signs that begin with this row: columns of contracts.tables.TRAINING_LOG, of which any may be missing."""
@@ -92,8 +92,8 @@ class Watch:
             if isinstance(value, int | float) and math.isfinite(value):
                 self.columns.setdefault(name, _Column()).add(float(value))
         found |= self._length() | self._rates() | self._spread()
-        new = [Sign(kind, step, evidence) for kind, evidence in found.items() if kind not in self.standing]
-        self.standing = set(found)
+        new = [Sign(kind, step, evidence) for kind, evidence in found.items() if kind not in self.present]
+        self.present = set(found)
         return new
 
     def _column(self, name: str) -> _Column:
@@ -105,7 +105,7 @@ class Watch:
         if cut.before:
             if cut.now >= CUT and cut.now - cut.lowest >= RISE:
                 return {
-                    "length at the cap": f"{cut.now:.0%} of the completions are cut off at the limit, after "
+                    "length at the cap": f"{cut.now:.0%} of the completions are truncated at the limit, after "
                     f"{cut.lowest:.0%} at best{shown}"
                 }
         elif (
@@ -145,10 +145,10 @@ class Watch:
 
 
 def signs(rows: Iterable[Row], cap: float | None = None) -> list[Sign]:
-    """All signs in a training log, in the order of its steps; a sign that goes and comes back is there twice.
+    """All signs in a training log, in the order of its steps; a sign that disappears and comes back is there twice.
 
     Args:
-        rows: of one stage, in order; with the columns of contracts.tables.TRAINING_LOG, None where not reported.
+        rows: of one stage, in order, with the columns of contracts.tables.TRAINING_LOG, None where not reported.
         cap: the response limit in tokens, if known.
     """
     watch = Watch(cap)

@@ -1,4 +1,4 @@
-"""Launching a native training command: its output into a log, progress in one line, and trouble seen as it starts."""
+"""Launches a native training command: its output goes into a log, progress is one line, trouble is reported early."""
 
 from __future__ import annotations
 
@@ -12,45 +12,57 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from contracts import subreaper
 from contracts.errors import UserError
+from contracts.tables import TRAINING_LOG
 from frameworks import collapse
 from frameworks.adapter import Command
 
 PROGRESS_SECONDS = 5.0
-QUIET_SECONDS = 1800.0  # without a line of output, the trainer is taken for hung
-STEP_SECONDS = 600.0  # without a further step for this long, and for STEP_MEDIANS times the median step, too
+QUIET_SECONDS = 1800.0  # a trainer that prints nothing for this long is considered hung
+STEP_SECONDS = 600.0  # and one that makes no step for this long and for STEP_MEDIANS times the median step
 STEP_MEDIANS = 20
 WATCH_SECONDS = 10.0
 LAST_LINES = 25
-LOGGED_AS = {
-    "length": "response_length_mean", "truncated": "truncated_rate", "kl": "kl", "entropy": "entropy",
-    "zero_signal": "zero_signal_rate", "accuracy": "accuracy", "format_error": "format_error_rate",
-}  # fmt: skip
+SHOWN = {"reward_mean": "reward", "response_length_mean": "length"}  # in the progress line
+
+Metrics = Mapping[str, float | None]
 
 
 def run(
-    command: Command, *, log: Path, steps: int, name: str, cap: float | None = None, stop_on_collapse: bool = False
+    command: Command,
+    *,
+    log: Path,
+    steps: int,
+    name: str,
+    metrics: Callable[[str], Metrics | None],
+    recorded: Callable[[int], Metrics] = lambda step: {},
+    resumed_from: int = 0,
+    cap: float | None = None,
+    stop_on_collapse: bool = False,
 ) -> None:
     """Run the command to its end.
 
     Args:
         command: what an adapter prepared.
         log: everything that it prints; appended to, so that a restart keeps the earlier part.
-        steps: policy updates of the stage, for the time left.
+        steps: of the stage, for the time left.
         name: of the run, for the progress line.
-        cap: the response limit in tokens, to see length run to it.
-        stop_on_collapse: end the training at a grave sign of collapse, instead of warning of it alone.
+        metrics: the metrics of a step from a line of output, as Adapter.progress gives them; may raise UserError.
+        recorded: what the recorded rollouts of a step say, as recorder.Live.columns gives it.
+        resumed_from: step of the checkpoint that the command continues.
+        cap: the response limit in tokens, to notice when lengths reach it.
+        stop_on_collapse: end the training at a grave sign of collapse, instead of only warning.
 
     Raises:
         UserError: it ended with another status than 0, printed nothing for half an hour, made no step for much longer
-            than steps take, lost a server, told of a failure, or reported a loss or reward that is not a number. The
-            last lines of its output are printed before.
+            than steps take, lost a server, reported a failure, or reported a metric that is not a number. The last
+            lines of its output are printed before.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a", encoding="utf-8") as file, _servers(command, file) as servers:
@@ -68,7 +80,7 @@ def run(
 
         previous = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
         recent: deque[str] = deque(maxlen=LAST_LINES)
-        progress = _Progress(name, steps, command.resumed_from)
+        progress = _Progress(name, steps, resumed_from)
         trouble = collapse.Watch(cap)
         finished = threading.Event()
 
@@ -90,17 +102,18 @@ def run(
                 file.flush()
                 recent.append(line)
                 try:
-                    metrics = command.progress(line)
+                    found = metrics(line)
                 except UserError as failure:
                     end(str(failure))
                     continue
-                if metrics is None:
+                if found is None:
                     continue
-                broken = [key for key, value in metrics.items() if not math.isfinite(value)]
+                broken = [key for key, value in found.items() if value is not None and not math.isfinite(value)]
                 if broken:
-                    end(f"reported {' and '.join(broken)} that is not a number at {progress.at()}")
-                progress.step(metrics)
-                for sign in trouble.add({"step": progress.done, **_as_logged(metrics)}):
+                    end(f"reported {' and '.join(broken)} that is not a number at step {progress.done + 1}")
+                progress.step(found)
+                row = {"step": progress.done, **_logged(found), **recorded(progress.done)}
+                for sign in trouble.add(row):
                     print(f"WARNING: {name}: {sign.kind} at step {sign.step}: {sign.evidence}", flush=True)
                     if stop_on_collapse and sign.grave:
                         end(f"is collapsing ({sign.kind} at step {sign.step}: {sign.evidence}) and was ended")
@@ -114,15 +127,15 @@ def run(
         sys.stderr.write("".join(recent))
         reason = ended_by_us[0] if ended_by_us else f"ended with status {status}"
         raise UserError(
-            f"training {name} {reason}; its output is in {log}, and the same command goes on from its last checkpoint"
+            f"training {name} {reason}; its output is in {log}, and the same command resumes from its last checkpoint"
         )
     if command.scratch:
         shutil.rmtree(command.scratch, ignore_errors=True)
 
 
-def _as_logged(metrics: dict[str, float]) -> dict[str, float]:
-    """A step's metrics under the names of the training log's columns."""
-    return {LOGGED_AS[name]: value for name, value in metrics.items() if name in LOGGED_AS}
+def _logged(found: Metrics) -> Metrics:
+    """The metrics that the training log has, too."""
+    return {name: value for name, value in found.items() if name in TRAINING_LOG.names}
 
 
 class _Progress:
@@ -132,39 +145,36 @@ class _Progress:
         self.last_output = self.last_step = self.started
         self.durations: list[float] = []
 
-    def at(self) -> str:
-        return f"step {self.done + 1}"
-
     def heard(self) -> None:
         self.last_output = time.monotonic()
 
     def hung(self) -> str:
-        """What says that the trainer is hung, if anything does."""
+        """Why the trainer seems to hang; empty if it does not."""
         now = time.monotonic()
         if now - self.last_output > QUIET_SECONDS:
             return f"printed nothing for {QUIET_SECONDS / 60:.0f} minutes"
-        if self.durations:  # it prints, or waits, but makes no steps: so does a failed exchange of weights
-            start_up, *rest = self.durations  # the first step carries the start-up
+        if self.durations:  # it may print and make no steps, as when an exchange of weights has failed
+            start_up, *rest = self.durations  # the first step includes the start-up
             patience = max(STEP_SECONDS, STEP_MEDIANS * statistics.median(rest) if rest else 2 * start_up)
             if now - self.last_step > patience:
                 return f"made no step for {patience / 60:.0f} minutes after {self.done} steps"
         return ""
 
-    def step(self, metrics: dict[str, float]) -> None:
+    def step(self, metrics: Metrics) -> None:
         self.done += 1
         now = time.monotonic()
         self.durations.append(now - self.last_step)
         self.last_step = now
         if self.done == self.first + 1:
-            self.started = now  # the first step carries the start-up
+            self.started = now  # the first step includes the start-up
         if now - self.shown < PROGRESS_SECONDS and self.done < self.steps:
             return
         self.shown = now
         timed = self.done - self.first - 1
         rate = (now - self.started) / timed if timed else float("nan")
         pace = f", {rate:.1f} s per step, {rate * (self.steps - self.done):.0f} s left" if timed else ""
-        shown = ", ".join(f"{key} {value:.3g}" for key, value in metrics.items() if key in ("reward", "length"))
-        print(f"{self.name}: step {self.done}/{self.steps}, {shown}{pace}", flush=True)
+        shown = "".join(f", {word} {metrics[column]:.3g}" for column, word in SHOWN.items() if column in metrics)
+        print(f"{self.name}: step {self.done}/{self.steps}{shown}{pace}", flush=True)
 
 
 def _start(command: Command, log: IO[str]) -> subprocess.Popen[str]:
@@ -183,7 +193,7 @@ def _start(command: Command, log: IO[str]) -> subprocess.Popen[str]:
 
 
 def _end(process: subprocess.Popen[str], patience: float = 20.0) -> None:
-    """End a process and its children: politely, then not."""
+    """End a process and its children: SIGTERM, then SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
@@ -198,7 +208,7 @@ def _end(process: subprocess.Popen[str], patience: float = 20.0) -> None:
 
 @contextmanager
 def _servers(command: Command, log: IO[str]) -> Iterator[list[subprocess.Popen[str]]]:
-    """The servers that a trainer talks to, for as long as it runs; their output goes into the same log."""
+    """Run the servers that a trainer needs for as long as it runs; their output goes into the same log."""
     running: list[subprocess.Popen[str]] = []
     try:
         for server in command.servers:

@@ -1,9 +1,9 @@
-"""The nodes of a Slurm job: who they are, and a command on each of them.
+"""The nodes of a Slurm job, and running a command on each of them.
 
     python -m frameworks.nodes each 2 COMMAND…
 
-runs the command on both nodes, as TRL's accelerate has to be. In its words {rank}, {head} and {port} stand for the
-node's number, the first node's address and a free port there. When one of them fails, all are ended.
+runs the command on both nodes, as accelerate needs it. In its words {rank}, {head} and {port} stand for the node's
+number, the first node's address and a free port there. When one command fails, all are ended.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from types import FrameType
 from contracts import subreaper
 from contracts.errors import UserError, run_command
 
-PATIENCE_SECONDS = 8.0  # between asking a step to end and killing it; less than the guard has (contracts/subreaper.py)
-# What names the job; the rest of Slurm's variables describes the step that this process is, and would shape a new one.
+PATIENCE_SECONDS = 8.0  # between asking a step to end and killing it; less than contracts/subreaper.py waits
+# Variables that name the job. Slurm's other variables describe this process's step, and would change a new one.
 LISTED = "CROSSZERO_NODES"
 KEPT = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_CONF", "SLURM_CLUSTER_NAME")
 
@@ -46,16 +46,19 @@ def of_this_job(needed: int) -> list[Node]:
     if "SLURM_JOB_ID" not in os.environ:
         raise UserError(f"a run on {needed} nodes needs a Slurm job: snakemake --profile slurm, or hardware.nodes: 1")
     here = os.environ.get("SLURMD_NODENAME") or socket.gethostname().split(".")[0]
-    said = _scontrol("show", "job", os.environ["SLURM_JOB_ID"], "--oneliner")
-    listed = re.search(r" NodeList=(\S+)", said)
+    shown = _scontrol("show", "job", os.environ["SLURM_JOB_ID"], "--oneliner")
+    listed = re.search(r" NodeList=(\S+)", shown)
     names = _scontrol("show", "hostnames", listed[1]).split() if listed else []
     if len(names) != needed or here not in names:
-        raise UserError(f"a run on {needed} nodes is in a Slurm job on {len(names)} ({', '.join(names) or 'none'})")
+        raise UserError(
+            f"a run on {needed} nodes needs a Slurm job on as many, but this one has {len(names)} nodes "
+            f"({', '.join(names) or 'none'})"
+        )
     return [Node(name, _address(name)) for name in sorted(names, key=lambda name: (name != here, name))]
 
 
 def time_limit() -> float | None:
-    """When Slurm will end this job, in seconds since 1970; None without a job or a limit, or if Slurm does not say."""
+    """When Slurm will end this job, in seconds since 1970; None without a job or a limit, or if scontrol fails."""
     if "SLURM_JOB_ID" not in os.environ:
         return None
     try:
@@ -67,7 +70,7 @@ def time_limit() -> float | None:
 
 
 def _address(name: str) -> str:
-    """The address by which Slurm's own daemons reach a node."""
+    """The address at which Slurm's own daemons reach a node."""
     listed = re.search(r" NodeAddr=(\S+)", _scontrol("show", "node", name, "--oneliner"))
     try:
         return socket.gethostbyname(listed[1] if listed else name)
@@ -79,20 +82,20 @@ def _scontrol(*words: str) -> str:
     try:
         done = subprocess.run(["scontrol", *words], capture_output=True, text=True, check=False, env=environment())
     except FileNotFoundError:
-        raise UserError("there is no scontrol on this node: jobs need Slurm's commands on PATH") from None
+        raise UserError("scontrol is not on PATH: jobs on several nodes need Slurm's commands on each node") from None
     if done.returncode:
         raise UserError(f"scontrol {' '.join(words)} failed: {done.stderr.strip()}")
     return done.stdout
 
 
 def environment() -> dict[str, str]:
-    """This process's environment without what Slurm said of its step."""
+    """This process's environment without the variables that describe its Slurm step."""
     shaped = re.compile("SLURM_|SRUN_|SBATCH_|SLURMD_")
     return {name: value for name, value in os.environ.items() if name in KEPT or not shaped.match(name)}
 
 
 def free_port() -> int:
-    """A port of this node that nobody listens on now."""
+    """A port of this node that is not in use now."""
     with socket.socket() as one:
         one.bind(("", 0))
         return int(one.getsockname()[1])
@@ -101,7 +104,7 @@ def free_port() -> int:
 def on_each(job: Sequence[Node], command: Sequence[str]) -> subprocess.Popen[str]:
     """Start a command once on every node, in a step that shares the job's CPUs, memory and GPUs with others.
 
-    One of them that fails ends all. `here` tells a command where it runs.
+    When one of them fails, all are ended. `here` tells a command where it runs.
     """
     words = ["srun", "--overlap", f"--nodes={len(job)}", f"--ntasks={len(job)}", "--ntasks-per-node=1", "--mem=0"]
     words += ["--cpu-bind=none", "--kill-on-bad-exit=1", "--export=ALL", "--unbuffered"]
@@ -121,10 +124,10 @@ def here() -> tuple[int, list[Node]]:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """End a step, or a command of this node: politely, then not."""
-    # srun passes SIGUSR1 on to its tasks, and kills them at SIGTERM.
-    polite = [signal.SIGUSR1] if process.args[0] == "srun" else []  # type: ignore[index]
-    for number in (*polite, signal.SIGTERM, signal.SIGKILL):
+    """End a step or a command of this node: with signals that it can handle, then with SIGKILL."""
+    # srun forwards SIGUSR1 to its tasks, but kills them at SIGTERM.
+    first = [signal.SIGUSR1] if process.args[0] == "srun" else []  # type: ignore[index]
+    for number in (*first, signal.SIGTERM, signal.SIGKILL):
         if process.poll() is None:
             process.send_signal(number)
             try:
@@ -135,7 +138,7 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def end_on_signals() -> None:
-    """Have these signals end this process as sys.exit does, so that what it started is ended too."""
+    """Have these signals end this process as sys.exit does, so that it can end what it started."""
 
     def leave(number: int, _: FrameType | None) -> None:
         raise SystemExit(128 + number)

@@ -2,9 +2,9 @@
 
     python -m frameworks.ray_cluster --nodes 4 --gpus 8 COMMAND…
 
-One step of the job starts Ray on every node, the head on this one. When all nodes and their GPUs are there, the command
-runs here with RAY_ADDRESS. When it has ended, however it ended, so has Ray, on every node: the step is ended, and on
-each node a guard (contracts/subreaper.py) ends what Ray has started and detached.
+One step of the job starts Ray on every node, the head on this one. When all nodes and their GPUs have joined, the
+command runs here with RAY_ADDRESS. When it has ended, in whatever way, the step is ended too, and on each node
+contracts/subreaper.py ends the processes that Ray has started and detached.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from pathlib import Path
 from contracts.errors import UserError, run_command
 from frameworks import nodes
 
-WAIT_SECONDS = 600.0  # for all nodes to be there; a network file system may take minutes to serve Ray's files
+WAIT_SECONDS = 600.0  # for all nodes to join; a network file system may take minutes to serve Ray's files
 LOOK_SECONDS = 1.0
 
 
 def start_node(arguments: argparse.Namespace) -> None:
-    """In the step, on every node: run Ray there until it is ended."""
+    """Run Ray on this node until it is ended; the step calls it on every node."""
     nodes.end_on_signals()
     rank, job = nodes.here()
     words = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
     words += [f"--node-ip-address={job[rank].address}", f"--num-gpus={arguments.gpus}"]
-    # Two nodes may be on one machine in a test; there, these default ports would clash.
+    # In a test two nodes may be on one machine, where the default ports would clash.
     words += [f"--dashboard-agent-listen-port={nodes.free_port()}", f"--metrics-export-port={nodes.free_port()}"]
     if arguments.cpus:
         words.append(f"--num-cpus={arguments.cpus}")
@@ -51,9 +51,9 @@ def start_node(arguments: argparse.Namespace) -> None:
 
 
 def resources(address: str, step: subprocess.Popen[str]) -> list[dict[str, float]]:
-    """What each of Ray's nodes has, as Ray sees it now; nothing while it cannot be asked.
+    """The resources of each of Ray's nodes as Ray sees them now; empty while Ray does not answer.
 
-    Another process asks, because this one could not be ended while it waits for an answer.
+    Another process asks, because this one could not be ended while it waits for the answer.
     """
     ask = (
         "import json, ray; ray.init(log_to_driver=False, logging_level='error'); print(json.dumps("
@@ -69,12 +69,22 @@ def resources(address: str, step: subprocess.Popen[str]) -> list[dict[str, float
         said = look.stdout.read() if look.poll() == 0 and look.stdout else ""
     finally:
         nodes.end(look)
-    found: list[dict[str, float]] = json.loads(said.splitlines()[-1]) if said.strip() else []
+    found: list[dict[str, float]] = json.loads(said.strip().split("\n")[-1]) if said.strip() else []
     return found
 
 
 def wait_for_nodes(address: str, count: int, gpus: int, step: subprocess.Popen[str]) -> None:
-    """Until Ray has all nodes and GPUs; raises UserError when the step has ended, or after ten minutes."""
+    """Return when Ray has all nodes and GPUs.
+
+    Args:
+        address: of Ray's head.
+        count: number of nodes.
+        gpus: of each node.
+        step: that runs Ray on the nodes.
+
+    Raises:
+        UserError: the step has ended, or ten minutes have passed.
+    """
     deadline, seen = time.monotonic() + WAIT_SECONDS, "none"
     while time.monotonic() < deadline:
         if step.poll() is not None:
@@ -87,20 +97,27 @@ def wait_for_nodes(address: str, count: int, gpus: int, step: subprocess.Popen[s
             return
         time.sleep(LOOK_SECONDS)
     raise UserError(
-        f"Ray should have {count} nodes with {count * gpus} GPUs, and has {seen} after {WAIT_SECONDS / 60:.0f} minutes"
+        f"Ray should have {count} nodes with {count * gpus} GPUs, but has {seen} after {WAIT_SECONDS / 60:.0f} minutes"
     )
 
 
 def run(command: Sequence[str], count: int, gpus: int, cpus: int, scratch: Path) -> int:
-    """Start Ray, run the command, end Ray; returns the command's status.
+    """Start Ray, run the command, end Ray; returns the command's exit status.
+
+    Args:
+        command: to run on this node.
+        count: number of nodes.
+        gpus: of each node.
+        cpus: of each node; 0 for as many as Ray finds.
+        scratch: folder of Ray's sockets and logs on each node.
 
     Raises:
-        UserError: there is no job of so many nodes, Ray did not start on all of them, or one was lost meanwhile.
+        UserError: there is no job of so many nodes, Ray did not start on all of them, or one was lost.
     """
     job, port = nodes.of_this_job(count), nodes.free_port()
     address = f"{job[0].address}:{port}"
     words = [sys.executable, "-m", "frameworks.ray_cluster", "--node", "--gpus", str(gpus), "--cpus", str(cpus)]
-    # Else anybody who reaches the port could run code as this user.
+    # Without a token anybody who reaches the port could run code as this user.
     os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     step = nodes.on_each(job, [*words, "--port", str(port), "--scratch", str(scratch)])
     process: subprocess.Popen[str] | None = None
@@ -116,7 +133,7 @@ def run(command: Sequence[str], count: int, gpus: int, cpus: int, scratch: Path)
         if process is not None:
             nodes.end(process)
         nodes.end(step)
-        shutil.rmtree(scratch, ignore_errors=True)  # what was still written while the step ended
+        shutil.rmtree(scratch, ignore_errors=True)  # files that were written while the step ended
 
 
 def main() -> None:
@@ -126,7 +143,7 @@ def main() -> None:
     )
     parser.add_argument("--nodes", type=int, default=0)
     parser.add_argument("--gpus", type=int, required=True, help="of each node")
-    parser.add_argument("--cpus", type=int, default=0, help="of each node; 0: what Ray finds")
+    parser.add_argument("--cpus", type=int, default=0, help="of each node; 0: as many as Ray finds")
     parser.add_argument("--scratch", type=Path, help="a short path for Ray's sockets and logs, on each node")
     parser.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)

@@ -1,4 +1,4 @@
-"""Join the training logs of a run's stages into one, steps counted over all stages.
+"""Join the training logs of a run's stages into one.
 
 python -m frameworks.training_log STAGE_LOG … --output training_log.parquet
 """
@@ -15,7 +15,7 @@ from contracts.errors import UserError, run_command
 
 
 def join(logs: list[pa.Table]) -> pa.Table:
-    """The rows of all stages in order; raises UserError where steps repeat, fall or are missing."""
+    """The rows of all stages in order; raises UserError unless their steps are 1, 2, 3, …"""
     joined = pa.concat_tables(logs)
     steps = joined["step"].to_pylist()
     if steps != list(range(1, len(steps) + 1)):

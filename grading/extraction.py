@@ -1,6 +1,6 @@
-r"""Which answer a completion gives: the last complete \boxed{…} after the thinking part, then a named fallback.
+r"""Which answer a completion gives: the last complete \boxed{…} after the thinking part, else by a named rule.
 
-Every rule runs in time linear in the completion, whatever a model writes.
+All of it takes time linear in the completion, whatever a model writes.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tasks.boxes import Box, boxes
+
 THINKING_ENDS = "</think>"
-# One token at a time: an opening box, an escaped character (so that \{ and \} are not braces), or a brace.
-_BRACES = re.compile(r"\\(?:boxed|fbox)\s*\{|\\.|[{}]", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?<=\d)")
 _ANSWER_LINE = re.compile(
     r"^[ \t*#>]*(?:(?:the\s)?(?:final\s)?answer(?:\s(?:is|was))?|A)\**\s?[:=]\s*(.+)$|^####\s*(.+)$", re.I | re.M
@@ -20,34 +20,16 @@ _JOINT = re.compile(r"[\s$\\,;.()\[\]]*(?:(?:and|or)\b[\s$\\(\[]*)?")
 
 
 class Extraction(NamedTuple):
-    """The answer (None if there is none), whether it stood complete in the text, and whether required tags broke."""
+    """The answer, if one was found."""
 
     answer: str | None
-    complete: bool = False
-    broken_tags: bool = False
+    complete: bool = False  # its end is marked, so that it counts in a truncated completion too
+    broken_tags: bool = False  # tags that should hold the answer are missing or not closed
 
 
 def after_thinking(completion: str) -> str:
     """The text after the last `</think>`; the whole text if there is none."""
     return completion.rpartition(THINKING_ENDS)[2]
-
-
-def boxes(text: str) -> list[tuple[int, int, str]]:
-    r"""All complete, non-empty \boxed{…} as (start, end, content), ordered by start."""
-    found = []
-    opened: list[tuple[int, int] | None] = []
-    for token in _BRACES.finditer(text):
-        word = token.group()
-        if word == "}":
-            if opened and (box := opened.pop()):
-                content = text[box[1] : token.start()].strip()
-                if content:
-                    found.append((box[0], token.end(), content))
-        elif word == "{":
-            opened.append(None)
-        elif word.endswith("{") and len(word) > 2:
-            opened.append((token.start(), token.end()))
-    return sorted(found)
 
 
 def last_boxed(text: str, *, several: bool = False) -> str | None:
@@ -56,18 +38,18 @@ def last_boxed(text: str, *, several: bool = False) -> str | None:
     With `several`, for problems with more than one answer, boxes that only "and", "or" or a comma separate from the
     last one are joined to it: `\boxed{1} and \boxed{3}` gives `1, 3`.
     """
-    found = boxes(text)
+    found = [box for box in boxes(text) if box.content and not box.escaped]
     if not found:
         return None
-    start, _, content = found[-1]
-    contents = [content]
-    if several:
-        for earlier_start, end, earlier in reversed(found[:-1]):
-            if end > start or start - end > 40 or not _JOINT.fullmatch(text, end, start):
-                break
-            contents.append(earlier)
-            start = earlier_start
-    return ", ".join(reversed(contents))
+    first = len(found) - 1
+    while several and first and _joined(text, found[first - 1], found[first]):
+        first -= 1
+    return ", ".join(box.content for box in found[first:])
+
+
+def _joined(text: str, left: Box, right: Box) -> bool:
+    """Whether only "and", "or", a comma or the like stands between two boxes."""
+    return left.end <= right.start <= left.end + 40 and bool(_JOINT.fullmatch(text, left.end, right.start))
 
 
 def last_tag(text: str, tag: str = "answer") -> str | None:
@@ -103,7 +85,7 @@ def _answer_line(text: str) -> Extraction:
     return Extraction((line.removesuffix(".").strip() or None) if line else None)
 
 
-FALLBACKS: dict[str, Callable[[str], Extraction]] = {
+RULES: dict[str, Callable[[str], Extraction]] = {
     "none": _none,
     "last-number": _last_number,
     "answer-tag": _answer_tag,
@@ -111,15 +93,22 @@ FALLBACKS: dict[str, Callable[[str], Extraction]] = {
 }
 
 
-def extract(completion: str, fallback: str = "none", *, several: bool = False) -> Extraction:
-    """The answer of a completion under a protocol's rule.
+def extract(completion: str, rule: str = "none", *, several: bool = False) -> Extraction:
+    """The last box after the thinking part, else what a protocol's extraction rule finds.
 
     Args:
         completion: what the model wrote, thinking included.
-        fallback: a name in FALLBACKS, used when nothing is boxed after the thinking part. `last-number` and
-            `answer-line` never yield a *complete* answer: in a completion that was cut they are not taken.
+        rule: a name in RULES. What `last-number` and `answer-line` find is never *complete*: in a completion that was
+            truncated it does not count.
         several: whether the problem has several answers, which may stand in several boxes.
     """
     text = after_thinking(completion)
     boxed = last_boxed(text, several=several)
-    return Extraction(boxed, complete=True) if boxed is not None else FALLBACKS[fallback](text)
+    return Extraction(boxed, complete=True) if boxed is not None else RULES[rule](text)
+
+
+def extract_tagged(completion: str) -> Extraction:
+    """The last complete answer tag after the thinking part, else the last box; an answer without either is broken."""
+    text = after_thinking(completion)
+    answer = last_tag(text) or last_boxed(text)
+    return Extraction(answer, complete=answer is not None, broken_tags=answer is None)

@@ -1,29 +1,47 @@
-"""A worker that judges pairs in a forked child, which it kills when one pair passes its deadline.
+"""A worker: runs a judge on pairs in a forked child, which it kills when one pair passes its deadline.
 
 Run by grading.worker_pool as `python -m grading.sandboxed_worker`: JSON requests on standard input, each after its
-length (8 bytes, little endian), and one JSON reply per line on standard output. The judges are imported once, here; a
-child that was killed is replaced by another fork in milliseconds. The child has bounded memory, cannot write files, and
-dies with its parent.
+length (8 bytes, little endian), and one JSON reply per line on standard output. A judge is imported once, here; a child
+that was killed is replaced by another fork in milliseconds. The child has bounded memory, cannot write files, and dies
+with its parent.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
+import logging
 import os
 import resource
 import select
 import signal
 import struct
 import sys
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from contracts.job_lifetime import die_with_parent
-from grading.backends import JUDGES, warm_up
+
+Judge = Callable[[str, str, dict[str, Any] | None], str]  # (gold, answer, meta) to correct, wrong or ungradable
 
 MEMORY = 3 << 30  # bytes of address space for one child; sympy and math-verify need about 0.3 GiB
 CODES = {b"c": "correct", b"w": "wrong", b"u": "ungradable"}
 LENGTH = struct.Struct("<Q")
+
+
+def load(name: str) -> Judge:
+    """The judge of this dotted name."""
+    module, _, function = name.rpartition(".")
+    judge: Judge = getattr(importlib.import_module(module), function)
+    return judge
+
+
+def warm_up(name: str) -> None:
+    """Import a judge and fill its caches, once for all later forks."""
+    module = importlib.import_module(name.rpartition(".")[0])
+    if hasattr(module, "warm_up"):
+        module.warm_up()
 
 
 def _limit_child() -> None:
@@ -43,19 +61,17 @@ def _serve_child(requests: BinaryIO, replies: int) -> None:
     """In the child: read chunks of pairs, write one byte per pair as soon as it is judged."""
     while header := requests.read(LENGTH.size):
         chunk = json.loads(requests.read(LENGTH.unpack(header)[0]))
-        judge = JUDGES[chunk["judge"]]
+        judge = load(chunk["judge"])
         for gold, answer, meta in chunk["pairs"]:
             try:
                 verdict = judge(gold, answer, json.loads(meta) if meta else None)
-            except (MemoryError, RecursionError):
-                verdict = "ungradable"
             except Exception:  # what sympy raises on model-written text has no common base; the pair is what is bad
                 verdict = "ungradable"
             os.write(replies, verdict[0].encode())
 
 
 class Child:
-    """A forked process that judges; `kill` ends it whatever it is doing."""
+    """A forked process that runs judges; `kill` ends it whatever it is doing."""
 
     def __init__(self) -> None:
         """Fork, with a pipe for requests and one for replies."""
@@ -89,8 +105,8 @@ class Child:
         os.close(self.replies)
 
 
-def judge_chunk(child: Child, request: dict[str, Any]) -> tuple[Child, list[str]]:
-    """Judge every pair of a request; the pair at which a child hangs or dies is ungradable, and the rest goes on."""
+def run_chunk(child: Child, request: dict[str, Any]) -> tuple[Child, list[str]]:
+    """Verdicts of a request's pairs; the pair at which a child hangs or dies is ungradable, and a new child resumes."""
     pairs, deadline = request["pairs"], request["deadline_s"]
     verdicts: list[str] = []
     while len(verdicts) < len(pairs):
@@ -113,8 +129,9 @@ def judge_chunk(child: Child, request: dict[str, Any]) -> tuple[Child, list[str]
 
 def main() -> None:
     """Serve requests until standard input ends."""
-    warm_up()
-    child = Child()
+    logging.disable(logging.CRITICAL)  # math-verify logs every time that its time-outs are off
+    child: Child | None = None
+    warm: set[str] = set()
     # Unbuffered, so that `select` sees whether anything is left
     with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as requests:
         while header := requests.read(LENGTH.size):
@@ -122,10 +139,18 @@ def main() -> None:
             body = b""
             while len(body) < size:
                 body += requests.read(size - len(body)) or sys.exit(1)
-            child, verdicts = judge_chunk(child, json.loads(body))
+            request = json.loads(body)
+            if child is None or request["judge"] not in warm:
+                if child:
+                    child.kill()
+                warm_up(request["judge"])
+                warm.add(request["judge"])
+                child = Child()
+            child, verdicts = run_chunk(child, request)
             sys.stdout.write(json.dumps(verdicts) + "\n")
             sys.stdout.flush()
-    child.kill()
+    if child:
+        child.kill()
 
 
 if __name__ == "__main__":

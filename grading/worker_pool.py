@@ -1,4 +1,4 @@
-"""A pool of killable workers that judges pairs of gold and answer."""
+"""A pool of worker processes that run judges on pairs of gold and answer, and can be killed."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 CHUNK = 8  # pairs per message: an easy pair costs 0.3 ms or more, a message about 0.1 ms
-# So that thousands of hanging pairs end within the hour: once this many seconds of all workers together went into pairs
-# that were not judged in time, the rest has the short deadline.
+# Once all workers together have spent this many seconds on pairs that were not judged in time, the other pairs have the
+# short deadline, so that thousands of hanging pairs end within the hour.
 PATIENCE_S = 600.0
 SHORT_DEADLINE_S = 0.5  # twice math-verify's 95th percentile on 519 hard pairs
 SECONDS_BETWEEN_LINES = 10.0
 
 
 class Pair(NamedTuple):
-    """What a judge compares; `meta` is JSON or None, so that pairs can be compared and hashed."""
+    """What a judge compares; `meta` is JSON or None, so that pairs can be hashed."""
 
     gold: str
     answer: str
@@ -37,7 +37,7 @@ class Worker:
     """One `grading.sandboxed_worker` process and the pipes to it."""
 
     def __init__(self) -> None:
-        """Start the process; it reports ready by answering."""
+        """Start the process."""
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         self._process = subprocess.Popen(
             [sys.executable, "-m", "grading.sandboxed_worker"],
@@ -45,16 +45,17 @@ class Worker:
             env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
 
-    def judge(self, name: str, pairs: Sequence[Pair], deadline_s: float) -> list[str]:
-        """Verdicts of the pairs, in order. Raises OSError or ValueError if the worker itself died."""
-        request = json.dumps({"judge": name, "pairs": pairs, "deadline_s": deadline_s}).encode()
+    def run(self, judge: str, pairs: Sequence[Pair], deadline_s: float) -> list[str]:
+        """Verdicts of the pairs, in order; raises OSError or ValueError if the worker itself died."""
+        request = json.dumps({"judge": judge, "pairs": pairs, "deadline_s": deadline_s}).encode()
         assert self._process.stdin and self._process.stdout
         self._process.stdin.write(struct.pack("<Q", len(request)) + request)
         self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
+        verdicts: list[str] = json.loads(self._process.stdout.readline())
+        return verdicts
 
     def close(self) -> None:
-        """End the process: it leaves when its input ends, and is killed if it does not."""
+        """End the process: it exits when its input ends, and is killed if it does not."""
         assert self._process.stdin and self._process.stdout
         with contextlib.suppress(OSError):
             self._process.stdin.close()
@@ -67,10 +68,10 @@ class Worker:
 
 
 class Progress:
-    """What has been judged, on stderr every ten seconds, and what the pairs cost that were not judged in time."""
+    """Reports on stderr every ten seconds, and counts the seconds spent on pairs that were not judged in time."""
 
     def __init__(self, wanted: int) -> None:
-        """Follow so many pairs."""
+        """Follow this many pairs."""
         self._wanted, self._done, self._ungradable, self._lost = wanted, 0, 0, 0.0
         self._shown = time.monotonic()
         self._lock = threading.Lock()
@@ -101,15 +102,22 @@ class Progress:
 
 
 class Pool:
-    """Workers that live as long as this process; a worker that dies is replaced and its chunk judged again, once."""
+    """Workers that live as long as this process; a worker that dies is replaced, and its chunk tried once more."""
 
     def __init__(self) -> None:
         """Start with no workers; they come with the first pairs."""
         self._workers: list[Worker] = []
         self._lock = threading.Lock()
 
-    def judge(self, name: str, pairs: Sequence[Pair], *, deadline_s: float, workers: int | None) -> list[str]:
-        """Verdicts of the pairs, in order: each pair has `deadline_s` seconds, past which it is ungradable."""
+    def run(self, judge: str, pairs: Sequence[Pair], *, deadline_s: float, workers: int | None) -> list[str]:
+        """Verdicts of the pairs, in order.
+
+        Args:
+            judge: dotted name of the judge (tasks.task.Grader).
+            pairs: what to judge.
+            deadline_s: seconds of wall time for one pair; past it the pair is `ungradable`.
+            workers: how many processes; by default one for each CPU core.
+        """
         chunks = [range(start, min(start + CHUNK, len(pairs))) for start in range(0, len(pairs), CHUNK)]
         todo: queue.SimpleQueue[range] = queue.SimpleQueue()
         for chunk in chunks:
@@ -123,7 +131,7 @@ class Pool:
                 while True:
                     chunk = todo.get_nowait()
                     started, deadline = time.monotonic(), progress.deadline(deadline_s)
-                    judged = self._judge_chunk(slot, name, pairs[chunk.start : chunk.stop], deadline)
+                    judged = self._run_chunk(slot, judge, pairs[chunk.start : chunk.stop], deadline)
                     verdicts[chunk.start : chunk.stop] = judged
                     progress.add(len(judged), judged.count("ungradable"), time.monotonic() - started)
             except queue.Empty:
@@ -144,14 +152,14 @@ class Pool:
             raise failures[0]
         return verdicts
 
-    def _judge_chunk(self, slot: int, name: str, pairs: Sequence[Pair], deadline_s: float) -> list[str]:
+    def _run_chunk(self, slot: int, judge: str, pairs: Sequence[Pair], deadline_s: float) -> list[str]:
         try:
-            return self._workers[slot].judge(name, pairs, deadline_s)
+            return self._workers[slot].run(judge, pairs, deadline_s)
         except (OSError, ValueError):
             self._workers[slot].close()
             self._workers[slot] = Worker()
         try:
-            return self._workers[slot].judge(name, pairs, deadline_s)
+            return self._workers[slot].run(judge, pairs, deadline_s)
         except (OSError, ValueError) as error:
             raise RuntimeError("a grading worker ended twice on the same pairs; its own message is above") from error
 

@@ -1,36 +1,59 @@
-"""Put a base model, by its name in recipes/models.yaml, into a folder: built here, or downloaded at its revision.
+"""Put a base model, by its name in recipes/models.yaml, into a folder: trained here, or downloaded at its revision.
 
-python -m recipes.models demo --output FOLDER
+    python -m recipes.models demo-countdown --output FOLDER
+
+A demo model takes 2 to 3 minutes on one core; a download of a 7B model is 15 GB.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import shutil
 from pathlib import Path
 from typing import Any
 
 from contracts import job_lifetime, provenance
 from contracts.errors import UserError, run_command
-from contracts.run_file import RECIPES, read_yaml
+from contracts.unknown_names import unknown
+from tasks import registry
 
-REGISTRY = RECIPES / "models.yaml"
+FOLDER = Path(__file__).resolve().parent
+DEMO_ENVIRONMENT = registry.read_yaml(FOLDER / "demo_model.yaml")["environment"]
+
+
+def library() -> dict[str, dict[str, Any]]:
+    """All models by name: with `hub` and `revision`, or with `demo_task` and the `environment` that trains it."""
+    tasks = [task for task in registry.names() if "demo" in registry.settings(task)]
+    found = {f"demo-{task.replace('_', '-')}": {"demo_task": task} for task in tasks}
+    found |= registry.read_yaml(FOLDER / "models.yaml")
+    return {
+        name: entry | ({"environment": DEMO_ENVIRONMENT} if "demo_task" in entry else {})
+        for name, entry in found.items()
+    }
+
+
+def names() -> list[str]:
+    """The models that run files may name."""
+    return list(library())
 
 
 def find(name: str) -> dict[str, Any]:
-    """The entry of a model, or of a hub id (with a slash); raises UserError with the names that exist."""
+    """The entry of a model, or of a hub id (with a slash); UserError with the nearest names if there is none."""
     if "/" in name:
         return {"hub": name, "revision": "main"}
-    known = read_yaml(REGISTRY)
+    known = library()
     if name not in known:
-        raise UserError(f"recipes/models.yaml has no model '{name}'; it has {', '.join(known)}")
-    entry: dict[str, Any] = known[name]
-    return entry
+        raise unknown("model", name, known)
+    return known[name]
 
 
 def download(repository: str, revision: str, output: Path) -> None:
     """Fetch a model from the Hugging Face hub and record which commit it was.
+
+    Args:
+        repository: hub id.
+        revision: branch, tag or commit.
+        output: folder for its files.
 
     Raises:
         UserError: the hub cannot be reached, or has no such repository or revision.
@@ -52,7 +75,7 @@ def download(repository: str, revision: str, output: Path) -> None:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", help="a name in recipes/models.yaml, or a hub id")
+    parser.add_argument("name", help="a name in recipes/models.yaml, demo-<task>, or a hub id")
     parser.add_argument("--output", required=True, type=Path)
     arguments = parser.parse_args()
     entry = find(arguments.name)
@@ -62,8 +85,10 @@ def main() -> None:
         partial.mkdir(parents=True, exist_ok=True)
         download(entry["hub"], entry["revision"], partial)
     else:
+        from recipes.demo_model.build import build
+
         shutil.rmtree(partial, ignore_errors=True)
-        importlib.import_module(entry["build"]).build(partial, entry["tasks"])
+        build(partial, entry["demo_task"])
     shutil.rmtree(arguments.output, ignore_errors=True)
     shutil.rmtree(partial / ".cache", ignore_errors=True)
     partial.rename(arguments.output)

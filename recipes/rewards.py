@@ -5,7 +5,8 @@ with whatever the prompt already held of it in front) and their problems, and re
 
     def reward(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]
 
-Adapters hand their framework one function, the weighted sum (`total`), in the framework's own convention.
+`recipes.rewards.correct` suits every task. Adapters hand their framework one function, the weighted sum (`total`), in
+the framework's own convention.
 """
 
 from __future__ import annotations
@@ -17,20 +18,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from contracts.tables import VERDICTS
+from grading import Item, grade
+from tasks.problems import Problem
 
-VARIABLE = "CROSSZERO_REWARDS"  # environment variable that tells a training process the rewards of its run
-
-
-class Problem(NamedTuple):
-    """What a reward may know of a problem: columns of contracts.tables.PROBLEM."""
-
-    task: str
-    answer: str
-    meta: str  # JSON
+VARIABLE = "CROSSZERO_REWARDS"  # environment variable with the rewards of a training process's run
+COLUMNS = ("task", "answer", "meta")  # of the problem table: what a training process is given, besides the prompt
 
 
 class Reward(NamedTuple):
-    """What a completion is given."""
+    """What a completion earns."""
 
     value: float | None  # None leaves the completion out, where the problem's answer is unusable
     verdict: str | None = None  # one of VERDICTS, if this reward judges the answer
@@ -39,6 +35,25 @@ class Reward(NamedTuple):
 
 Function = Callable[[Sequence[str], Sequence[Problem]], list[Reward]]
 Weighted = list[tuple[Function, float]]
+
+
+def problem(task: str, answer: str, meta: str) -> Problem:
+    """The problem as rewards see it, from its COLUMNS; `meta` is JSON."""
+    return Problem("", task, "", answer, json.loads(meta or "{}"))
+
+
+def verdicts(completions: Sequence[str], problems: Sequence[Problem]) -> list[str]:
+    """The evaluation's own verdicts, so that training and evaluation mean the same by "correct"."""
+    items = [
+        Item(p.task, p.answer or "", completion, meta=p.meta)
+        for p, completion in zip(problems, completions, strict=True)
+    ]
+    return [given.verdict for given in grade(items, workers=1)]
+
+
+def correct(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """1 for a correct answer, else 0; None where the problem is unusable."""
+    return [Reward(None if v == "ungradable" else float(v == "correct"), v) for v in verdicts(completions, problems)]
 
 
 def load(rewards: Iterable[Mapping[str, Any]]) -> Weighted:

@@ -1,22 +1,38 @@
 """Where each training set and benchmark comes from and what it must contain, by name.
 
-Training sets are entries of tasks/datasets.yaml; benchmarks are the `metadata.source` blocks of
-eval/benchmarks/*.yaml. Both have the same keys, explained at the head of datasets.yaml.
+Training sets are under `datasets` in tasks/<task>/task.yaml; benchmarks are the `metadata.source` blocks of
+eval/benchmarks/<name>.yaml, with the same keys and `task`. Both are loaded by
+
+    python -m tasks.loading NAME --output FILE [--mirror DIR]
+
+task            a folder of tasks/; a training set belongs to the task in whose file it stands
+rows            rows of the source, before those without a gold answer are left out
+convert         module of the task's folder that makes a problem of a row; `tasks.columns` if not given, which reads:
+columns         question, answer, form (tasks/gold_answers.py), and where there are such columns id and meta
+content_sha256  hash over the (question, answer) pairs of `files` (tasks/problems.py)
+generate        arguments of the task's generator besides `rows`; nothing is read then
+files           path in the mirror folder, an address with the same bytes, and the file's own hash and size
+raw_sha256      hash over columns as published, where somebody has published it
+hub             Hugging Face dataset, used when no mirror is given. `revision` is a commit; null means that none is
+                known: the head is loaded and its commit reported. Its own `columns`, `convert` and `content_sha256`
+                replace the above. Without a content_sha256 of its own, a hub set whose pairs differ from those of
+                `files` is loaded, and the difference is reported.
+
+Commits were read in public projects that pin the same sets. Addresses with twelve digits of a commit have them from
+the mirror's manifest; the file's hash pins the content.
 """
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from contracts.errors import UserError
+from contracts.unknown_names import unknown
+from tasks import registry
 from tasks.gold_answers import FORMS
 
 ROOT = Path(__file__).resolve().parent.parent
-DATASETS = ROOT / "tasks" / "datasets.yaml"
 BENCHMARKS = ROOT / "eval" / "benchmarks"
 
 _KEYS = {
@@ -29,53 +45,54 @@ _KEYS = {
 
 
 class Entry(NamedTuple):
-    """One named set: its specification as written, and the file that it is written in."""
+    """One named set: its specification, and the file with it, relative to the project's folder if inside."""
 
     name: str
     spec: dict[str, Any]
-    where: str  # relative to the project's folder where it lies in it
+    where: str
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads lm-eval's task files: their `!function module.name` is of no interest here and stays text."""
+def training_sets() -> list[str]:
+    """The data sets that run files may train on."""
+    return [entry.name for entry in _training_sets()]
 
 
-def _function_name(_: yaml.SafeLoader, node: yaml.Node) -> str:
-    return str(node.value)
+def find(name: str, benchmarks: Path = BENCHMARKS) -> Entry:
+    """The entry of that name.
 
+    Args:
+        name: of a training set or a benchmark.
+        benchmarks: folder of the benchmarks' files.
 
-_Loader.add_constructor("!function", _function_name)
-
-
-def find(name: str, datasets: Path = DATASETS, benchmarks: Path = BENCHMARKS) -> Entry:
-    """The entry of that name; UserError if there is none, if there are two, or if it is not well formed."""
-    known = {set_name: Entry(set_name, spec, _shown(datasets)) for set_name, spec in _read(datasets).items()}
-    for path in sorted(benchmarks.glob("*.yaml")):
-        source = (_read(path).get("metadata") or {}).get("source")
-        if path.stem in known:
-            raise UserError(f"the name {path.stem} stands both in {datasets} and in {path}: rename one of them")
-        if source is not None:
-            known[path.stem] = Entry(path.stem, source, _shown(path))
+    Raises:
+        UserError: there is none, there are two, or it is not well formed.
+    """
+    known: dict[str, Entry] = {}
+    for entry in [*_training_sets(), *_benchmarks(benchmarks)]:
+        if entry.name in known:
+            raise UserError(f"{known[entry.name].where} and {entry.where} both have a {entry.name}: rename one of them")
+        known[entry.name] = entry
     if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        meant = f"did you mean {close[0]}? " if close else ""
-        raise UserError(f"no training set or benchmark is called {name}: {meant}known are {', '.join(sorted(known))}")
+        raise unknown("training set or benchmark", name, sorted(known))
     _check(known[name])
     return known[name]
 
 
+def _training_sets() -> list[Entry]:
+    return [
+        Entry(name, {"task": task, **spec}, _shown(registry.FOLDER / task / "task.yaml"))
+        for task in registry.names()
+        for name, spec in registry.settings(task).get("datasets", {}).items()
+    ]
+
+
+def _benchmarks(folder: Path) -> list[Entry]:
+    sources = {path: (registry.read_yaml(path).get("metadata") or {}).get("source") for path in folder.glob("*.yaml")}
+    return [Entry(path.stem, source, _shown(path)) for path, source in sources.items() if source is not None]
+
+
 def _shown(path: Path) -> str:
     return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
-    except (OSError, yaml.YAMLError) as error:
-        raise UserError(f"{path} should be a YAML file but cannot be read: {' '.join(str(error).split())}") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{path} should hold `name: value` lines, found {type(content).__name__}")
-    return content
 
 
 def _check(entry: Entry) -> None:
@@ -85,10 +102,10 @@ def _check(entry: Entry) -> None:
     for key in ("task", "rows"):
         if key not in spec:
             raise UserError(f"{entry.where}, {entry.name}: the key `{key}` is missing")
+    if spec["task"] not in registry.names():
+        raise UserError(f"{entry.where}, {entry.name}: {unknown('task', str(spec['task']), registry.names())}")
     if not any(spec.get(key) for key in ("hub", "files", "generate")):
-        raise UserError(
-            f"{entry.where}, {entry.name}: none of `hub`, `files`, `generate` says where the rows come from"
-        )
+        raise UserError(f"{entry.where}, {entry.name}: one of `hub`, `files` and `generate` has to say where rows are")
     if "hub" in spec:
         _known_keys(entry, "hub.", spec["hub"], "hub")
     _known_keys(entry, "raw_sha256.", spec.get("raw_sha256") or {}, "raw_sha256")

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from contracts import provenance, tables
+from contracts import provenance, renamed, tables
 from contracts.errors import UserError, run_command
-from tasks import data_registry, sources
+from tasks import data_registry, registry, sources
 from tasks.data_registry import Entry
 from tasks.problems import Problem, content_digest, repeated_questions, rows_digest, to_table
 
@@ -68,17 +68,18 @@ def load(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, An
 
 
 def _generate(entry: Entry) -> tuple[list[Problem], dict[str, Any]]:
-    """Problems of a task that makes its own: `generate` names the module and the arguments of its `generate`."""
-    module, arguments = entry.spec["generate"]["module"], dict(entry.spec["generate"])
-    del arguments["module"]
+    """Problems of a task that makes its own: `generate` has the arguments of its generator."""
+    task, arguments = entry.spec["task"], dict(entry.spec["generate"])
+    if arguments.pop("module", None):
+        renamed.warn(f"`generate.module` of {entry.name} ({entry.where})", "the entry's `task`")
     try:
-        problems = importlib.import_module(module).generate(rows=entry.spec["rows"], **arguments)
-    except (ImportError, AttributeError, TypeError) as error:
-        raise UserError(f"{entry.where}, {entry.name}: {module} cannot generate it: {error}") from None
+        problems = registry.get(task).generate(rows=entry.spec["rows"], **arguments)
+    except TypeError as error:
+        raise UserError(f"{entry.where}, {entry.name}: the task {task} cannot generate it: {error}") from None
     facts = {
         "dataset": entry.name,
         "registry": entry.where,
-        "source": {"kind": "generated", **entry.spec["generate"]},
+        "source": {"kind": "generated", "task": task, **arguments},
         "rows": len(problems),
         "problems": len(problems),
         "distinct_questions": len(problems) - sum(len(group) - 1 for group in repeated_questions(problems)),
@@ -99,7 +100,7 @@ def _levels(problems: Sequence[Problem]) -> dict[str, int]:
 
 def _read_from(source: dict[str, Any], mirror: Path | None) -> str:
     if source["kind"] == "generated":
-        return str(source["module"])
+        return f"the generator of {source['task']}"
     if source["kind"] == "hub":
         return f"{source['path']} ({source['split']}) at {source['revision']}"
     return " + ".join(str(mirror / file["file"]) if mirror else file["url"] for file in source["files"])
@@ -118,7 +119,7 @@ def _convert(entry: Entry, rows: sources.Rows, spec: dict[str, Any], read_from: 
     try:
         converter = importlib.import_module(name)
     except ModuleNotFoundError:
-        raise UserError(f"{entry.where}, {entry.name}: no converter is called {name} (tasks)") from None
+        raise UserError(f"{entry.where}, {entry.name}: `convert` names {name}, and there is no such module") from None
     problems = []
     for index, row in enumerate(rows):
         try:
@@ -164,7 +165,7 @@ def report(facts: dict[str, Any], mirror: Path | None) -> str:
 def main() -> None:
     """Command line: NAME --output FILE [--mirror DIR]."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", help="a training set (tasks/datasets.yaml) or benchmark (eval/benchmarks)")
+    parser.add_argument("name", help="a training set (tasks/*/task.yaml) or benchmark (eval/benchmarks)")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the Parquet file to write")
     parser.add_argument("--mirror", type=Path, metavar="DIR", help="the configuration's data_mirror")
     arguments = parser.parse_args()

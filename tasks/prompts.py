@@ -1,4 +1,7 @@
-"""Prompts by name (tasks/prompts.yaml), put around a question: one text for training and for evaluation."""
+"""Prompts by name, put around a question: one text for training and for evaluation.
+
+They stand in tasks/prompts.yaml, and those that only one task uses in its task.yaml, under `prompts`.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from contracts.errors import UserError
+from contracts.unknown_names import unknown
+from tasks import registry
 
 FILE = Path(__file__).with_suffix(".yaml")
 
@@ -43,21 +46,37 @@ class Prompt:
         """
         if self.raw or tokenizer is None:
             return "\n\n".join(message["content"] for message in self.messages(question)) + self.assistant
-        text = tokenizer.apply_chat_template(self.messages(question), tokenize=False, add_generation_prompt=True)
+        text: str = tokenizer.apply_chat_template(self.messages(question), tokenize=False, add_generation_prompt=True)
         if tokenizer.bos_token and tokenizer("")["input_ids"][:1] == [tokenizer.bos_token_id]:
             text = text.removeprefix(tokenizer.bos_token)
         return text + self.assistant
 
 
+def files() -> list[str]:
+    """The files with prompts, relative to the project's folder."""
+    return ["tasks/prompts.yaml", *(f"tasks/{task}/task.yaml" for task in registry.names())]
+
+
+@cache
+def entries() -> dict[str, dict[str, Any]]:
+    """All prompts as they are written; UserError if a name occurs twice."""
+    found = registry.read_yaml(FILE)
+    for task in registry.names():
+        for name, entry in registry.settings(task).get("prompts", {}).items():
+            if name in found:
+                raise UserError(f"tasks/{task}/task.yaml: there is another prompt '{name}'; rename one of them")
+            found[name] = entry
+    return found
+
+
 @cache
 def library() -> dict[str, Prompt]:
     """All prompts by name."""
-    entries = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-    return {name: Prompt(name=name, **entry) for name, entry in entries.items()}
+    return {name: Prompt(name=name, **entry) for name, entry in entries().items()}
 
 
 def load(name: str) -> Prompt:
-    """The prompt of this name; raises UserError with those that there are."""
+    """The prompt of this name; UserError with the nearest names if there is none."""
     if name not in library():
-        raise UserError(f"there is no prompt '{name}' in tasks/prompts.yaml; there are: {', '.join(library())}")
+        raise unknown("prompt", name, library())
     return library()[name]

@@ -1,24 +1,24 @@
-# What is asked of a cluster before anything is queued, and of what it has done.
+# Checks and estimates before jobs are queued, and a report of what they used.
 
 
 localrules:
-    jobs_asked_for,
+    job_kinds,
     preflight,
     capacity,
     efficiency,
 
 
-rule jobs_asked_for:
+rule job_kinds:
     output:
         f"{WORK}/cluster/jobs.json",
     log:
-        f"logs/{config['scale']}/jobs_asked_for.log",
+        f"logs/{config['scale']}/job_kinds.log",
     params:
         cluster=CLUSTER,
-        jobs=jobs_asked_for(),
+        jobs=job_kinds(),
     run:
-        asked = {"cluster": params.cluster, "jobs": params.jobs}
-        Path(output[0]).write_text(json.dumps(asked, indent=1))
+        content = {"cluster": params.cluster, "jobs": params.jobs}
+        Path(output[0]).write_text(json.dumps(content, indent=1))
 
 
 rule preflight:
@@ -28,14 +28,14 @@ rule preflight:
         f"logs/{config['scale']}/preflight.log",
     params:
         base=BASE,
-        first_look=lambda wildcards: getattr(
+        first_check=lambda wildcards: getattr(
             workflow.executor_settings, "init_seconds_before_status_checks", 40
         ),
     shell:
-        "{params.base} -m cluster.preflight {input} --first-look {params.first_look} 2>&1 | tee {log}"
+        "{params.base} -m cluster.preflight {input} --first-check {params.first_check} 2>&1 | tee {log}"
 
 
-# These two have no output for Snakemake: asked again, they look again.
+# These two declare no output, so that each request runs them again.
 rule capacity:
     log:
         f"logs/{config['scale']}/capacity.log",

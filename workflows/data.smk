@@ -1,4 +1,4 @@
-# Problem tables of training sets and benchmarks, what they share, and base models.
+# Problem tables of training sets and benchmarks, their overlap, and base models.
 
 
 localrules:
@@ -6,13 +6,15 @@ localrules:
     base_model,
 
 
+from contracts import paths
+
 MIRROR = f"--mirror {config['data_mirror']}" if config["data_mirror"] else ""
 
 
 rule problems:
     output:
-        table=f"{RESULTS}/data/{{kind}}/{{dataset}}.parquet",
-        record=f"{RESULTS}/data/{{kind}}/{{dataset}}.parquet.provenance.json",
+        table=FOLDER.problems("{kind}", "{dataset}"),
+        record=paths.record(FOLDER.problems("{kind}", "{dataset}")),
     log:
         f"logs/{config['scale']}/data/{{kind}}/{{dataset}}.log",
     wildcard_constraints:
@@ -30,14 +32,14 @@ rule overlap:
     input:
         train=lambda wildcards: sorted(
             {
-                f"{RESULTS}/data/train/{stage.dataset}.parquet"
+                FOLDER.problems("train", stage.dataset)
                 for name in runs_of(wildcards.which)
                 for stage in RUNS[name].stages
             }
         ),
         benchmarks=lambda wildcards: sorted(
             {
-                f"{RESULTS}/data/benchmarks/{name}.parquet"
+                FOLDER.problems("benchmarks", name)
                 for run in runs_of(wildcards.which)
                 for name in RUNS[run].evaluation["benchmarks"]
             }
@@ -62,10 +64,12 @@ rule overlap:
 rule base_model:
     input:
         lambda wildcards: (
-            stamp("trl", "cpu") if "build" in MODELS[wildcards.model] else []
+            stamp(MODELS[wildcards.model]["environment"], "cpu")
+            if "environment" in MODELS[wildcards.model]
+            else []
         ),
     output:
-        directory(f"{RESULTS}/models/{{model}}"),
+        directory(FOLDER.model("{model}")),
     log:
         f"logs/{config['scale']}/models/{{model}}.log",
     threads: 1
@@ -73,7 +77,7 @@ rule base_model:
         **asks(Need(memory_mb=4000, minutes=240)),
     params:
         python=lambda wildcards: (
-            python("trl", "cpu") if "build" in MODELS[wildcards.model] else BASE
+            python(MODELS[wildcards.model].get("environment", "base"), "cpu")
         ),
         spec=lambda wildcards: json.dumps(MODELS[wildcards.model]),
     shell:

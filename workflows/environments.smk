@@ -27,7 +27,7 @@ rule checked:
         lambda wildcards: stamp(wildcards.framework, "cpu"),
         [str(run.file) for run in RUNS.values()],
         "config/schemas/run.schema.yaml",
-        "tasks/prompts.yaml",
+        prompts.files(),
     output:
         f"{WORK}/checked/{{framework}}.txt",
     log:

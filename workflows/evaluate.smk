@@ -1,5 +1,7 @@
-# Samples of every checkpoint with vLLM, graded by replay, scored. One job generates for all checkpoints and benchmarks of
-# a run, because importing vLLM costs more than a small evaluation; finished samples stay in the work folder.
+# Samples of every checkpoint with vLLM, their verdicts, and scores. One job generates for all checkpoints and benchmarks
+# of a run, because importing vLLM takes longer than a small evaluation. Unfinished samples are kept in the work folder.
+
+REGRADED = RUN_FOLDER.regraded("{grader}", "{extraction}")
 
 
 rule generate_samples:
@@ -8,7 +10,7 @@ rule generate_samples:
         checkpoints=checkpoints_of,
         problems=benchmark_tables,
     output:
-        directory(f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/samples"),
+        directory(RUN_FOLDER.samples),
     log:
         f"logs/{config['scale']}/generate/{{recipe}}/{{run}}/seed-{{seed}}.log",
     threads: 1
@@ -16,9 +18,9 @@ rule generate_samples:
         **asks(lambda wildcards: generation_need(run_of(wildcards))),
     params:
         python=lambda wildcards: python("eval", run_of(wildcards).device),
-        work=lambda wildcards: f"{WORK}/runs/{run_of(wildcards).name}/seed-{wildcards.seed}/samples",
+        work=str(WORK_FOLDER.run(seeds.run_id("{recipe}/{run}", "{seed}")).samples),
         checkpoints=lambda wildcards, input: " ".join(
-            f"--checkpoint {path.rpartition('-')[2]}={path}"
+            f"--checkpoint {steps.parse(Path(path).name)}={path}"
             for path in input.checkpoints
         ),
         benchmarks=lambda wildcards: " ".join(
@@ -29,9 +31,10 @@ rule generate_samples:
         device=lambda wildcards: run_of(wildcards).device,
         processes=lambda wildcards: max(generation_gpus(run_of(wildcards)), 1),
     shell:
-        "{params.python} -m eval.generate --run {wildcards.recipe}/{wildcards.run}/seed-{wildcards.seed}"
+        "{params.python} -m eval.generate"
+        f" --run {seeds.run_id('{wildcards.recipe}/{wildcards.run}', '{wildcards.seed}')}"
         " {params.checkpoints} --benchmark {params.benchmarks} --protocol {params.protocol} {params.overrides}"
-        f" --seed {{wildcards.seed}} --data {RESULTS}/data/benchmarks"
+        f" --seed {{wildcards.seed}} --data {FOLDER.benchmarks}"
         " --work {params.work} --output {output} --device {params.device} --data-parallel {params.processes}"
         " 2>&1 | tee -a {log}"
 
@@ -39,10 +42,10 @@ rule generate_samples:
 rule grade_samples:
     input:
         lambda wildcards: stamp("eval", run_of(wildcards).device),
-        samples=f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/samples",
+        samples=RUN_FOLDER.samples,
         problems=benchmark_tables,
     output:
-        directory(f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/graded"),
+        directory(RUN_FOLDER.graded),
     log:
         f"logs/{config['scale']}/grade/{{recipe}}/{{run}}/seed-{{seed}}.log",
     threads: 1
@@ -52,16 +55,16 @@ rule grade_samples:
         python=lambda wildcards: python("eval", run_of(wildcards).device),
     shell:
         "{params.python} -m eval.grade --samples {input.samples}"
-        f" --data {RESULTS}/data/benchmarks"
+        f" --data {FOLDER.benchmarks}"
         " --output {output} > {log} 2>&1"
 
 
 rule score_run:
     input:
-        graded=f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/graded",
+        graded=RUN_FOLDER.graded,
         problems=benchmark_tables,
     output:
-        f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/scores.parquet",
+        RUN_FOLDER.scores,
     log:
         f"logs/{config['scale']}/score/{{recipe}}/{{run}}/seed-{{seed}}.log",
     resources:
@@ -70,20 +73,18 @@ rule score_run:
         base=BASE,
     shell:
         "{params.base} -m eval.score --graded {input.graded}"
-        f" --problems {RESULTS}/data/benchmarks"
+        f" --problems {FOLDER.benchmarks}"
         " --output {output} > {log} 2>&1"
 
 
-# Grading again, with another grader or another place for answers without a box: never over the verdicts that reports use.
+# Grade with another grader or extraction rule, into a folder of its own: never over the verdicts that reports use.
 rule regrade_samples:
     input:
         lambda wildcards: stamp("eval", run_of(wildcards).device),
-        samples=f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/samples",
+        samples=RUN_FOLDER.samples,
         problems=benchmark_tables,
     output:
-        directory(
-            f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/regraded/{{grader}}+{{extraction}}/graded"
-        ),
+        directory(REGRADED.graded),
     log:
         f"logs/{config['scale']}/grade/{{recipe}}/{{run}}/seed-{{seed}}.{{grader}}+{{extraction}}.log",
     threads: 1
@@ -91,22 +92,22 @@ rule regrade_samples:
         **asks(Need(memory_mb=4000, minutes=60)),
     params:
         python=lambda wildcards: python("eval", run_of(wildcards).device),
-        fallback=lambda wildcards: (
+        extraction=lambda wildcards: (
             ""
             if wildcards.extraction == "protocol"
-            else f"--fallback {wildcards.extraction}"
+            else f"--extraction {wildcards.extraction}"
         ),
     shell:
         "{params.python} -m eval.grade --samples {input.samples}"
-        f" --data {RESULTS}/data/benchmarks"
-        " --grader {wildcards.grader} {params.fallback} --output {output} > {log} 2>&1"
+        f" --data {FOLDER.benchmarks}"
+        " --grader {wildcards.grader} {params.extraction} --output {output} > {log} 2>&1"
 
 
 use rule score_run as score_regraded with:
     input:
-        graded=f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/regraded/{{grader}}+{{extraction}}/graded",
+        graded=REGRADED.graded,
         problems=benchmark_tables,
     output:
-        f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/regraded/{{grader}}+{{extraction}}/scores.parquet",
+        REGRADED.scores,
     log:
         f"logs/{config['scale']}/score/{{recipe}}/{{run}}/seed-{{seed}}.{{grader}}+{{extraction}}.log",

@@ -1,4 +1,5 @@
-# What the jobs ask for: of a cluster (profiles/slurm/cluster.yaml) where the configuration has one, else of this machine.
+# Resources of the jobs: sbatch options where the configuration names a cluster (profiles/slurm/cluster.yaml), else what
+# Snakemake counts on this machine.
 
 import os
 
@@ -6,28 +7,35 @@ from cluster import orphaned_jobs, retries
 from cluster.resources import KEYS, Need, resources_of
 
 CLUSTER = config["cluster"]
+IN_JOB = not workflow.is_main_process and "SLURM_JOB_ID" in os.environ
 
 if CLUSTER and workflow.is_main_process:
     import snakemake.executors.local
     import snakemake_executor_plugin_slurm
 
     for module in (snakemake_executor_plugin_slurm, snakemake.executors.local):
-        retries.only_where_cut_off(module.Executor)
+        retries.retry_only_interrupted(module.Executor, Path(WORK))
     orphaned_jobs.name_jobs(snakemake_executor_plugin_slurm.Executor, Path(WORK))
 
 if CLUSTER and workflow.remote_exec:
-    # In a job: its node may have no network. What it needs was fetched by local rules, on the login node.
+    # Compute nodes may have no network. Local rules on the login node have downloaded everything.
     os.environ.update(HF_HUB_OFFLINE="1")
 
-if CLUSTER and CLUSTER["modules"]:
-    # Also where the cluster starts jobs with an empty environment. A login shell defines `module`.
+if CLUSTER:
+    # A login shell defines `module`, also where jobs start with an empty environment.
+    modules = " ".join(CLUSTER["modules"])
+    load = (
+        f"type module > /dev/null 2>&1 || source /etc/profile; module load {modules}; "
+    )
     shell.prefix(
-        f"type module > /dev/null 2>&1 || source /etc/profile; module load {' '.join(CLUSTER['modules'])}; "
+        (load if modules else "")
+        + "set -euo pipefail; "  # Snakemake's own prefix, which this one replaces
+        + (retries.record_exit_status(Path(WORK)) if IN_JOB else "")
     )
 
 
 def asks(need):
-    """What jobs ask for that need this, a Need or what gives one from the wildcards."""
+    """The `resources` of a rule, from a Need or a function from wildcards to a Need."""
 
     def resource(key):
         def value(wildcards, attempt):
@@ -64,8 +72,8 @@ def export_need(run):
     return Need(memory_mb=64000 if run.hardware["gpus"] else 1000, minutes=60)
 
 
-def jobs_asked_for():
-    """Every kind of job of the runs that the configuration asks for: what it is, and what it needs."""
+def job_kinds():
+    """Name and Need of every kind of job of the configured runs."""
     jobs = {"grading and tables": Need(memory_mb=4000, minutes=60)}
     for run in (RUNS[name] for name in ASKED):
         jobs[f"training {run.name}"] = training_need(run)

@@ -1,34 +1,40 @@
-# Which runs are asked for, and what the rules ask about them.
+# Which runs are reproduced, and what the rules need to know of them.
 
 import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
 
-import yaml
 from snakemake.exceptions import WorkflowError
 
+from contracts import seeds, steps
 from contracts.errors import UserError
-from contracts.run_file import ROOT, load_run, run_names, validate
+from contracts.paths import ResultsFolder
+from contracts.run_file import ROOT, validate
 from envs import build
+from eval.runs import check_names
+from recipes import models
+from recipes.runs import load_run, run_names
+from tasks import prompts
 
 HELP = """
 CrossZero reproduces R1-Zero style reinforcement learning and evaluates every checkpoint under one protocol.
 
   snakemake reproduce_all        train, evaluate and report every run of the configuration
   snakemake reproduce_<recipe>   the same for one recipe, such as reproduce_openr1
-  snakemake grade                the verdict on every stored sample; no GPU. With --config grader=strict or
-                                 extraction=last-number: again, into regraded/ beside graded/
-  snakemake evaluate             the scores of every checkpoint, without the report
-  snakemake report               tables, figures and page from what is there, making what is missing; with
-                                 --allowed-rules report report_page nothing else is made (docs/report.md)
+  snakemake grade                grade every stored sample; no GPU. With --config grader=strict or
+                                 extraction=last-number: grade again, into regraded/ beside graded/
+  snakemake evaluate             score every checkpoint, without the report
+  snakemake report               tables, figures and page, making whatever is missing; with
+                                 --allowed-rules report report_page only from existing results (docs/report.md)
   snakemake check --config checkpoint=… baseline=…   better, worse, cannot tell, or not comparable (docs/gate.md)
-  snakemake check_recipes        let each framework's own parser read every run at both scales; no GPU
-  snakemake preflight --profile slurm   what would go wrong on this cluster, before anything is queued (docs/cluster.md)
-  snakemake capacity             GPU-hours, disk and GPU memory of the runs; efficiency: what they took of a cluster
-  snakemake help                 this
+  snakemake check_recipes        check every run file at both scales with each framework's own parser; no GPU
+  snakemake preflight --profile slurm   report problems with this cluster before anything is queued (docs/cluster.md)
+  snakemake capacity             estimate GPU-hours, disk and GPU memory of the runs
+  snakemake efficiency           report what finished jobs used of what they asked for
+  snakemake help                 print this
 
-Add -n to see what would run, and --config to change config/config.yaml:
+Add -n for a dry run, and --config to override config/config.yaml:
   snakemake -n reproduce_all --config scale=full
   snakemake reproduce_openr1 --config seeds='[0,1]' data_mirror=../mirror
 On a cluster: snakemake --profile slurm reproduce_all
@@ -36,10 +42,9 @@ On a cluster: snakemake --profile slurm reproduce_all
 
 
 def read_runs():
-    """All runs at the configured scale, by name, and which are asked for; a WorkflowError says what is wrong with them."""
-    if isinstance(
-        config.get("seeds"), list
-    ):  # Snakemake reads lists on the command line as lists of words
+    """All runs at the configured scale by name, and the names of those to reproduce; checked before the graph is built."""
+    # Snakemake reads a list on the command line as a list of strings.
+    if isinstance(config.get("seeds"), list):
         config["seeds"] = [
             int(seed) if str(seed).isdecimal() else seed for seed in config["seeds"]
         ]
@@ -60,10 +65,13 @@ def read_runs():
             if unknown:
                 recipes = sorted({name.split("/")[0] for name in known})
                 raise UserError(
-                    f"config: reproduce names {', '.join(unknown)}, which is no recipe ({', '.join(recipes)}) "
-                    f"and no run ({', '.join(known)})"
+                    f"config: reproduce names {', '.join(unknown)}, which is neither a recipe ({', '.join(recipes)}) "
+                    f"nor a run ({', '.join(known)})"
                 )
-        return {name: load_run(name, config["scale"]) for name in known}, chosen
+        runs = {name: load_run(name, config["scale"]) for name in known}
+        for run in runs.values():
+            check_names(run)
+        return runs, chosen
     except UserError as error:
         raise WorkflowError(str(error)) from None
 
@@ -73,12 +81,14 @@ RECIPES = sorted({name.split("/")[0] for name in RUNS})
 FRAMEWORKS = sorted({run.framework for run in RUNS.values()})
 RESULTS = f"{config['results']}/{config['scale']}"
 WORK = f"{config['work']}/{config['scale']}"
-# What `snakemake grade` makes: the verdicts that reports use, or those of another grader beside them.
+FOLDER, WORK_FOLDER = ResultsFolder(Path(RESULTS)), ResultsFolder(Path(WORK))
+RUN_FOLDER = FOLDER.run(seeds.run_id("{recipe}/{run}", "{seed}"))
+# What `snakemake grade` writes: the verdicts that reports use, or those of another grader beside them.
 GRADED = "graded"
 if config["grader"] or config["extraction"]:
     GRADED = f"regraded/{config['grader'] or 'math-verify'}+{config['extraction'] or 'protocol'}/scores.parquet"
-PROMPTS = yaml.safe_load(Path("tasks/prompts.yaml").read_text(encoding="utf-8"))
-MODELS = yaml.safe_load(Path("recipes/models.yaml").read_text(encoding="utf-8"))
+PROMPTS = prompts.entries()
+MODELS = models.library()
 
 
 wildcard_constraints:
@@ -100,45 +110,43 @@ def stage_of(wildcards):
 
 
 def runs_of(which):
-    """The runs of a target: all that the configuration asks for, or of a recipe those, or all of it where it asks for none."""
+    """The runs of a target: all configured ones, or a recipe's configured ones, or all of the recipe's if none is."""
     if which == "all":
         return ASKED
-    of_it = [name for name in RUNS if name.split("/")[0] == which]
-    return [name for name in of_it if name in ASKED] or of_it
+    own = [name for name in RUNS if name.split("/")[0] == which]
+    return [name for name in own if name in ASKED] or own
 
 
 def ids_of(which):
     return [
-        f"{name}/seed-{seed}" for name in runs_of(which) for seed in config["seeds"]
+        seeds.run_id(name, seed) for name in runs_of(which) for seed in config["seeds"]
     ]
 
 
 def reported(which):
-    """The runs on a page: of all runs, generations made elsewhere stand on it too."""
+    """The runs on a page; the page of all runs also shows generations made elsewhere."""
     imported = config["imported"] if which == "all" else []
     for run_id in imported:
-        if not Path(f"{RESULTS}/runs/{run_id}/scores.parquet").is_file():
+        scores = FOLDER.run(run_id).scores
+        if not scores.is_file():
             raise WorkflowError(
-                f"config: imported names {run_id}, but {RESULTS}/runs/{run_id}/scores.parquet is not there: import, grade and "
-                f"score it first, at scale {config['scale']} (docs/report.md), or set another scale"
+                f"config: imported names {run_id}, but {scores} does not exist: import, grade and score it first, "
+                f"at scale {config['scale']} (docs/report.md), or set another scale"
             )
     return ids_of(which) + imported
 
 
 def scored(run_ids):
-    """What a report reads of every run, training aside: verdicts and scores."""
-    return [
-        f"{RESULTS}/runs/{run_id}/{part}"
-        for run_id in run_ids
-        for part in ("graded", "scores.parquet")
-    ]
+    """What a report reads of every run besides its training: verdicts and scores."""
+    runs = [FOLDER.run(run_id) for run_id in run_ids]
+    return [file for run in runs for file in (run.graded, run.scores)]
 
 
 RUN_IDS = ids_of("all")
 
 
 def stamp(name, device):
-    """The stamp of an environment: as an input, it has the environment built first."""
+    """The stamp of an environment; as an input, it makes Snakemake build the environment first."""
     return str((build.folder(name, device) / ".stamp").relative_to(build.TARGET.parent))
 
 
@@ -152,7 +160,7 @@ BASE = python("base", "cpu")
 
 
 def native_work(run, stage, seed):
-    """Folder of a stage's native files: another setting means another folder, so that nothing resumes from it."""
+    """Folder of a stage's native files; other settings mean another folder, so that training never resumes across them."""
     settings = [
         asdict(stage),
         run.rewards,
@@ -164,7 +172,8 @@ def native_work(run, stage, seed):
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[
         :8
     ]
-    return f"{WORK}/runs/{run.name}/seed-{seed}/stage-{stage.number}-{digest}"
+    folder = WORK_FOLDER.run(seeds.run_id(run.name, seed))
+    return f"{folder.stage(stage.number)}-{digest}"
 
 
 def stage_work(wildcards):
@@ -172,35 +181,38 @@ def stage_work(wildcards):
 
 
 def checkpoint_work(wildcards):
-    """The native files that a checkpoint is taken from; the base model (step 0) needs none, any stage's will do."""
+    """The native files that a checkpoint is exported from; the base model (step 0) needs none, so any stage's will do."""
     run = run_of(wildcards)
     return native_work(run, run.stage_of(max(int(wildcards.step), 1)), wildcards.seed)
 
 
+def folder_of(wildcards):
+    return FOLDER.run(seeds.run_id(run_of(wildcards).name, wildcards.seed))
+
+
 def stage_start(wildcards):
     """The checkpoint that a stage starts from: the last one of the stage before it, or the base model."""
-    return f"{RESULTS}/runs/{run_of(wildcards).name}/seed-{wildcards.seed}/checkpoints/step-{stage_of(wildcards).first_step}"
+    return folder_of(wildcards).checkpoint(stage_of(wildcards).first_step)
 
 
 def checkpoint_source(wildcards):
     """What a checkpoint is exported from: the base model, or the stage that made it."""
-    run = run_of(wildcards)
-    if int(wildcards.step) == 0:
-        return f"{RESULTS}/models/{run.model}"
-    return f"{RESULTS}/runs/{run.name}/seed-{wildcards.seed}/stage-{run.stage_of(int(wildcards.step)).number}/training_log.parquet"
+    run, step = run_of(wildcards), int(wildcards.step)
+    if step == 0:
+        return FOLDER.model(run.model)
+    return (
+        folder_of(wildcards).stage(run.stage_of(step).number) / "training_log.parquet"
+    )
 
 
 def checkpoints_of(wildcards):
-    run = run_of(wildcards)
-    return [
-        f"{RESULTS}/runs/{run.name}/seed-{wildcards.seed}/checkpoints/step-{step}"
-        for step in run.checkpoint_steps
-    ]
+    folder = folder_of(wildcards)
+    return [folder.checkpoint(step) for step in run_of(wildcards).checkpoint_steps]
 
 
 def benchmark_tables(wildcards):
     return [
-        f"{RESULTS}/data/benchmarks/{name}.parquet"
+        FOLDER.problems("benchmarks", name)
         for name in run_of(wildcards).evaluation["benchmarks"]
     ]
 

@@ -1,4 +1,4 @@
-# Native training, one job per stage, and its checkpoints in Hugging Face format.
+# Native training, one job per stage, and export of its checkpoints in Hugging Face format.
 
 
 rule train:
@@ -24,7 +24,7 @@ rule train:
         f" --scale {config['scale']}"
         " --seed {wildcards.seed} --stage {wildcards.stage} --problems {input.problems} --model {input.model}"
         " --work {params.work} --output {output.log_table} --rollouts {output.rollouts}"
-        f" --stop-on-collapse {config['stop_on_collapse']}"
+        f"{' --stop-on-collapse' if config['stop_on_collapse'] else ''}"
         " 2>&1 | tee -a {log}"
 
 

@@ -1,1 +1,1 @@
-"""Generations made elsewhere, as tables of samples: to be graded and compared under our protocol."""
+"""Generations made elsewhere, turned into tables of samples, to be graded and compared under our protocol."""

@@ -3,17 +3,16 @@
 python -m eval.importers --format qwen-math|lm-eval|lighteval|jsonl --input FILE… --benchmark NAME --run NAME
     --output FILE [--problems TABLE [--match question|id|order]] [--map completion=FIELD,gold=FIELD,question=FIELD,…]
 
-With --problems, the benchmark's problem table, the samples get our ids and our gold answers. What the file itself had,
-its ids, golds and verdicts, goes into OUTPUT.source.jsonl.
+With --problems, the benchmark's problem table, the samples get its ids and gold answers. The file's own ids, golds and
+verdicts go into OUTPUT.source.jsonl.
 
---map says which fields of plain JSONL are which columns: completion and gold always, and question (or prompt, the whole
-text that was asked) where problems are matched by it.
+--map gives the fields of plain JSONL: completion and gold always, and question (or prompt, the whole text that was
+sent) to match problems by it.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Sequence
@@ -21,14 +20,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from contracts import provenance, tables
+from contracts import json_lines, provenance, tables
 from contracts.errors import UserError, run_command
 from eval import benchmark as benchmarks
-from eval.importers.formats import FORMATS, Row, json_lines, jsonl
+from eval.importers.formats import FORMATS, Row, jsonl
 from eval.importers.matching import WAYS, match
 
 COLUMNS = (*tables.SAMPLE.names, "question")  # the question is matched, not stored
-LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # JSON can write half a character, which no UTF-8 can hold
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # half a character: JSON can escape it, UTF-8 cannot encode it
 
 
 def parse_mapping(text: str) -> dict[str, str]:
@@ -38,12 +37,12 @@ def parse_mapping(text: str) -> dict[str, str]:
     if unknown:
         raise UserError(f"--map has no column {', '.join(unknown)}; choose from {', '.join(COLUMNS)}")
     if not {"completion", "gold"} <= mapping.keys():
-        raise UserError("--map should say at least which fields are completion and gold: --map completion=…,gold=…")
+        raise UserError("--map should give at least the fields of completion and gold: --map completion=…,gold=…")
     return mapping
 
 
 def replace_surrogates(rows: Sequence[Row]) -> int:
-    """Put U+FFFD for each half of a character (a lone surrogate) in the texts of rows; returns how many there were."""
+    """Replace each lone surrogate in the rows' strings by U+FFFD; returns how many there were."""
     count = 0
     for row in rows:
         for column, value in row.items():
@@ -54,19 +53,28 @@ def replace_surrogates(rows: Sequence[Row]) -> int:
 
 
 def read_rows(layout: str, paths: Sequence[Path], mapping: dict[str, str] | None = None) -> list[Row]:
-    """The rows of some files (see eval.importers.formats), with what they say of themselves kept as `source_…`."""
+    """The rows of some files (see eval.importers.formats); their own id and gold are kept as `source_…`.
+
+    Args:
+        layout: a key of FORMATS; ignored where there is a mapping.
+        paths: the files, read one after the other.
+        mapping: the fields of plain JSONL, see `parse_mapping`.
+
+    Raises:
+        UserError: a file cannot be read as this layout, or there are no generations.
+    """
     rows = [row for path in paths for row in (jsonl(path, mapping or {}) if mapping else FORMATS[layout](path))]
     if not rows:
         raise UserError(
             f"{', '.join(map(str, paths))} should hold generations but hold none; check --format and --input"
         )
     if replaced := replace_surrogates(rows):
-        print(f"Halves of characters (lone surrogates), replaced by U+FFFD: {replaced:,}", file=sys.stderr)
+        print(f"Lone surrogates (halves of characters) replaced by U+FFFD: {replaced:,}", file=sys.stderr)
     return [{**row, "source_id": row["problem_id"], "source_gold": row["gold"]} for row in rows]
 
 
 def check_names(benchmark: str, run: str, step: int) -> None:
-    """Raise UserError for what cannot name samples: an unknown benchmark, a run that is no name, a step below 0."""
+    """Raise UserError for an unknown benchmark, an invalid name of a run, or a step below 0."""
     benchmarks.check_names([benchmark])
     if not re.fullmatch(r"\w[\w.+-]*(/\w[\w.+-]*)*", run):
         raise UserError(
@@ -77,7 +85,15 @@ def check_names(benchmark: str, run: str, step: int) -> None:
 
 
 def to_samples(rows: Sequence[Row], layout: str, benchmark: str, run: str, step: int) -> pa.Table:
-    """Rows as a table of contracts.tables.SAMPLE; what a layout does not say stays null."""
+    """Rows as a table of contracts.tables.SAMPLE; columns that a layout does not have are null.
+
+    Args:
+        rows: one per completion.
+        layout: recorded as the protocol, `imported:<layout>`.
+        benchmark: the benchmark's name.
+        run: a name for where the generations come from.
+        step: training step of the checkpoint that made them.
+    """
     whole = [
         {**row, "run": run, "step": step, "benchmark": benchmark, "protocol": f"imported:{layout}"} for row in rows
     ]
@@ -88,7 +104,7 @@ def to_samples(rows: Sequence[Row], layout: str, benchmark: str, run: str, step:
 
 
 def number_repeats(rows: Sequence[Row]) -> None:
-    """Let no two rows be the same sample: several files may be several repeats of the same problems."""
+    """Give rows of the same problem different repeats: several files may be several repeats of it."""
     seen: set[tuple[str, int]] = set()
     for row in rows:
         while (row["problem_id"], row["repeat"]) in seen:
@@ -107,16 +123,27 @@ def import_samples(
     problems: pa.Table | None = None,
     by: str = "question",
 ) -> tuple[pa.Table, list[Row]]:
-    """The samples of some files, and what the files themselves say of each: its id, gold, and verdict (right or not).
+    """The samples of some files, and per sample the files' own id, gold and verdict (right or not).
 
-    With `problems`, the benchmark's, the samples have their ids and golds; see eval.importers.matching for `by`.
+    Args:
+        layout: a key of FORMATS, or jsonl.
+        paths: the files.
+        benchmark: the benchmark's name.
+        run: a name for where the generations come from.
+        step: training step of the checkpoint that made them.
+        mapping: the fields of plain JSONL, see `parse_mapping`.
+        problems: the benchmark's (PROBLEM); the samples get their ids and golds.
+        by: how problems are matched, see eval.importers.matching.
+
+    Raises:
+        UserError: a file cannot be read as this layout, or a row fits no problem.
     """
     rows = read_rows(layout, paths, mapping)
     if problems is not None:
         if by == "question" and mapping is not None and not {"question", "prompt"} & mapping.keys():
             raise UserError(
-                "to match by question, --map should say which field is the question: --map …,question=FIELD (or "
-                "prompt=FIELD, a text that holds it); else choose --match id or order"
+                "to match by question, --map should give the field of the question: --map …,question=FIELD (or "
+                "prompt=FIELD, a text that contains it); otherwise choose --match id or order"
             )
         rows = match(rows, problems, by)
     number_repeats(rows)
@@ -125,14 +152,14 @@ def import_samples(
 
 
 def source_file(samples: Path) -> Path:
-    """Where the other harness's ids, golds and verdicts of a sample table are."""
+    """The file with the other harness's ids, golds and verdicts, beside a sample table."""
     return samples.with_name(f"{samples.name}.source.jsonl")
 
 
 def read_verdicts(samples: Path) -> dict[tuple[str, int], bool]:
-    """What the other harness said of the samples of a table, by problem and repeat; empty if nothing is known."""
+    """Whether the other harness called each sample of a table right, by problem and repeat; empty if unknown."""
     file = source_file(samples)
-    rows = json_lines(file) if file.is_file() else iter(())
+    rows = json_lines.read(file) if file.is_file() else iter(())
     return {(row["problem_id"], row["repeat"]): row["right"] for row in rows if row["right"] is not None}
 
 
@@ -145,7 +172,7 @@ def main() -> None:
     parser.add_argument("--run", required=True, help="a name for where the generations come from")
     parser.add_argument("--step", type=int, default=0, help="training step of the checkpoint that made them")
     parser.add_argument("--problems", type=Path, help="the benchmark's problem table: take its ids and gold answers")
-    parser.add_argument("--match", choices=WAYS, default="question", help="how problems are found (default: question)")
+    parser.add_argument("--match", choices=WAYS, default="question", help="how to match problems (default: question)")
     parser.add_argument("--map", default="", help="for jsonl: completion=FIELD,gold=FIELD,question=FIELD,…")
     parser.add_argument("--output", type=Path, required=True, help="the sample table to write (Parquet)")
     arguments = parser.parse_args()
@@ -163,7 +190,7 @@ def main() -> None:
         by=arguments.match,
     )
     tables.write(table, tables.SAMPLE, arguments.output)
-    source_file(arguments.output).write_text("".join(json.dumps(row) + "\n" for row in source), encoding="utf-8")
+    source_file(arguments.output).write_text("".join(json_lines.dump(row) for row in source), encoding="utf-8")
     provenance.write(
         arguments.output,
         imported={str(path): provenance.sha256(path) for path in arguments.input},
@@ -175,9 +202,9 @@ def main() -> None:
     print(f"{len(table)} samples written to {arguments.output}")
     if problems is not None:
         other = sum(row["source_gold"] != gold for row, gold in zip(source, table["gold"].to_pylist(), strict=True))
-        print(f"All matched by {arguments.match}; where golds are written otherwise ({other}), the benchmark's counts")
+        print(f"All matched by {arguments.match}; {other} golds are written differently: the benchmark's are used")
     if unknown:
-        print(f"Not known from this layout, left null: {', '.join(unknown)}", file=sys.stderr)
+        print(f"Not in this layout, left null: {', '.join(unknown)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Generations made elsewhere, matched to the problems of one of our benchmarks: so that our gold answers judge them."""
+"""Match generations made elsewhere to the problems of one of our benchmarks, so that our gold answers are used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WAYS = ("question", "id", "order")
 
 
 def _letters(text: str) -> str:
-    """The text without white space, which harnesses change."""
+    """The text without white space, in which harnesses differ."""
     return "".join(text.split())
 
 
@@ -23,7 +23,7 @@ def _asked(row: dict[str, Any]) -> str:
 
 
 def _by_question(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]]) -> list[int | None]:
-    """The problem with the row's question, else the one with the longest question that the row's text holds."""
+    """Per row, the problem with its question, else the one with the longest question that the row's text contains."""
     texts = [_letters(question(problem)) for problem in problems]
     places = {text: index for index, text in reversed([*enumerate(texts)])}
     longest_first = sorted(places, key=len, reverse=True)
@@ -40,19 +40,19 @@ def _by_order(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]]
     order = {name: index for index, name in enumerate(dict.fromkeys(row["problem_id"] for row in rows))}
     if len(order) != len(problems):
         raise UserError(
-            f"to match by order there should be as many problems as in the benchmark, {len(problems)}, and the "
+            f"to match by order there should be as many problems as in the benchmark, {len(problems)}, but the "
             f"generations have {len(order)}; use --match question or id"
         )
     return [order[row["problem_id"]] for row in rows]
 
 
 def match(rows: Sequence[dict[str, Any]], table: pa.Table, by: str) -> list[dict[str, Any]]:
-    """Rows with the problem_id and the gold answer of our benchmark in place of their own.
+    """Rows with the problem_id and the gold answer of our benchmark instead of their own.
 
     Args:
         rows: as eval.importers.formats gives them.
         table: the benchmark's problems (PROBLEM).
-        by: one of WAYS: `question` (its text, or a prompt that holds it), `id`, or `order` (of first appearance).
+        by: one of WAYS: `question` (its text, or a prompt that contains it), `id`, or `order` (of first appearance).
 
     Raises:
         UserError: a row fits no problem.
@@ -66,8 +66,8 @@ def match(rows: Sequence[dict[str, Any]], table: pa.Table, by: str) -> list[dict
     lost = [row["problem_id"] for row, place in zip(rows, places, strict=True) if place is None]
     if lost:
         raise UserError(
-            f"{len(lost)} of {len(rows)} generations fit no problem of the benchmark by {by}, the first is that of "
-            f"{lost[0]}; is it the same benchmark? Else try --match {' or '.join(way for way in WAYS if way != by)}"
+            f"{len(lost)} of {len(rows)} generations match no problem of the benchmark by {by}, the first is that of "
+            f"{lost[0]}; check the benchmark, or try --match {' or '.join(way for way in WAYS if way != by)}"
         )
     return [
         {**row, "problem_id": problems[place]["problem_id"], "gold": problems[place]["answer"]}

@@ -1,7 +1,7 @@
-"""A run as flags of OpenRLHF's `train_ppo_ray`; the parser and the assertions of the pinned release check them.
+"""A run as flags of OpenRLHF's `train_ppo_ray`.
 
 Units. OpenRLHF's rollout batch counts prompts, its train batch counts samples; a step (`global_step`) samples a rollout
-batch and makes an optimiser step of each train batch in it. Which key of the run file becomes which flag is in FLAGS;
+batch and makes an optimiser step of each train batch in it. FLAGS says which key of a run file becomes which flag;
 recipes/simplerl/published_script.md has the names of OpenRLHF 0.5, for which SimpleRL's script was written.
 
 GPUs. `vllm-colocated` puts actor, critic, reference and vLLM on all GPUs, where they take turns. `vllm-server` gives
@@ -10,26 +10,13 @@ vLLM `rollout.gpus` of its own; of the others the critic, if there is one, has h
 
 from __future__ import annotations
 
-import argparse
-import ast
-import contextlib
-import difflib
-import importlib.util
-import io
 import math
-import os
-import sys
-import warnings
-from datetime import datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NoReturn
-from unittest.mock import patch
 
-from contracts.errors import UserError
 from contracts.run_file import Run, Stage
-from frameworks.adapter import devices, updates_per_step, values
-from recipes import rewards
+from frameworks import adapter
+from frameworks.adapter import check_batch, devices, values
 
 REWARD_FILE = Path(__file__).with_name("reward_hook.py")
 FLAGS = {
@@ -52,11 +39,11 @@ FLAGS = {
     "objective.entropy_coefficient": ["actor.entropy_coef"],
     "objective.updates_per_batch": ["train.max_epochs"],
 }
-# Keys that are converted, or used elsewhere than in a flag of their own.
+# Keys that are converted, or used elsewhere than in a flag of their own, with the flag that they end up in.
 CONVERTED = {
     "batch.prompts_per_step": "rollout.batch_size",
     "batch.prompts_per_update": "train.batch_size",
-    "rollout.max_prompt_tokens": "data.max_len",  # longer prompts are left out of the data and counted
+    "rollout.max_prompt_tokens": "data.max_len",  # longer prompts are left out of the training set
     "rollout.engine": "train.colocate_all",
     "rollout.gpus": "vllm.num_engines",
     "optimizer.adam_beta2": "actor.adam.betas",
@@ -68,7 +55,8 @@ CONVERTED = {
 }
 LOSSES = {"grpo": "seq-mean-token-mean", "dapo": "token-mean"}
 ESTIMATORS = {"group": "group_norm", "batch": "reinforce_baseline", "none": "dr_grpo"}  # of GRPO
-ADAM_BETA1 = 0.9  # OpenRLHF's default, as its second, for which run files have a key
+ADAM_BETA1 = 0.9  # OpenRLHF's default; run files have a key for the second beta alone
+STATES_KEPT = 2  # of the states that a resume needs, each many times the size of the model
 SCHEDULES = (
     "linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup", "inverse_sqrt",
     "cosine_with_min_lr", "cosine_warmup_with_min_lr", "warmup_stable_decay",
@@ -76,7 +64,7 @@ SCHEDULES = (
 
 
 def _refuse(run: Run, key: str, text: str) -> NoReturn:
-    raise UserError(f"{run.file.name}: {run.scale}.{key}: {text}")
+    raise adapter.refuse(run, key, f": {text}")
 
 
 def _group(run: Run, gpus: int) -> dict[str, int]:
@@ -100,22 +88,13 @@ def layout(run: Run, stage: Stage) -> dict[str, int]:
     return {"actor": actor, "critic": actor * critics, "vllm": total - rest}
 
 
-def _check_batch(run: Run, stage: Stage, actors: int) -> None:
-    updates_per_step(run, stage)
-    if "samples_per_device" not in stage.batch:
-        _refuse(run, "batch.samples_per_device", "is needed by OpenRLHF; add it")
-    update = stage.batch["prompts_per_update"] * stage.batch["samples_per_prompt"]
-    at_once = stage.batch["samples_per_device"] * actors
-    if update % at_once:
-        _refuse(
-            run, "batch.prompts_per_update",
-            f"{stage.batch['prompts_per_update']} prompts × {stage.batch['samples_per_prompt']} samples = {update} do "
-            f"not divide into {actors} devices × {stage.batch['samples_per_device']} samples_per_device = {at_once}",
-        )  # fmt: skip
-
-
 def passes(run: Run, stage: Stage, rows: int) -> tuple[int, int]:
-    """Steps in one pass over `rows` problems, and passes: whole steps only, what is left over is not used.
+    """Steps in one pass over the training set, and number of passes; problems that do not fill a step are not used.
+
+    Args:
+        run: for messages.
+        stage: says how many steps there are, and how many prompts each samples.
+        rows: problems in the training set.
 
     Raises:
         UserError: there are too few problems for a step, or the stage would end within a pass.
@@ -137,7 +116,20 @@ def passes(run: Run, stage: Stage, rows: int) -> tuple[int, int]:
 def arguments(
     run: Run, stage: Stage, seed: int, data: Path, model: Path, output: Path, rows: int | None = None
 ) -> dict[str, tuple[Any, str]]:
-    """Every flag with its value and the key of the run file that it comes from; `rows`: how many problems there are."""
+    """Every flag with its value and the key of the run file that it comes from.
+
+    Args:
+        run: the run.
+        stage: one of its stages.
+        seed: the trainer's.
+        data: file of the training set.
+        model: folder that training starts from.
+        output: folder of native checkpoints and logs.
+        rows: problems in the training set; None where it is not written yet.
+
+    Raises:
+        UserError: OpenRLHF does not have what the run wants, or the batch, the GPUs or the passes do not divide.
+    """
     found: dict[str, tuple[Any, str]] = {}
 
     def put(flag: str, value: Any, key: str = "") -> None:
@@ -146,11 +138,11 @@ def arguments(
     given = values(stage)
     for key, value in given.items():
         if key not in FLAGS and key not in CONVERTED:
-            _refuse(run, key, "has no meaning for OpenRLHF; take it out")
+            _refuse(run, key, "has no meaning for OpenRLHF; remove it")
         for flag in FLAGS.get(key, []):
             put(flag, value, key)
     gpus = layout(run, stage)
-    _check_batch(run, stage, gpus["actor"])
+    check_batch(run, stage, gpus["actor"])
 
     prompts = stage.batch.get("prompts_per_step", stage.batch["prompts_per_update"])
     put("rollout.batch_size", prompts, "batch.prompts_per_step")
@@ -186,9 +178,9 @@ def arguments(
     put("ckpt.save_steps", math.gcd(*stage.checkpoints), "checkpoints")
     put("ckpt.save_hf", True)
     put("ckpt.load_enable", True)
-    put("ckpt.max_num", 2)  # of the states that a resume needs, each many times the model; HF folders are not counted
+    put("ckpt.max_num", STATES_KEPT)  # Hugging Face folders are not counted, and all are kept
     put("logger.tensorboard_dir", str(output))
-    put("logger.wandb.run_name", "log")
+    put("logger.wandb.run_name", "log")  # the folder of TensorBoard's events, too
     _devices(run, stage, gpus, put)
     for flag, value in stage.native.items():
         if flag in found:
@@ -258,83 +250,3 @@ def render(flags: dict[str, tuple[Any, str]]) -> list[str]:
         elif value is not True:
             words.append(str(value))
     return words
-
-
-class _Refused(Exception):
-    pass
-
-
-class _StrictParser(argparse.ArgumentParser):
-    """The release's parser, without the abbreviations that argparse takes by default."""
-
-    def __init__(self) -> None:
-        super().__init__(allow_abbrev=False)
-
-    def error(self, message: str) -> NoReturn:
-        raise _Refused(message)
-
-    def parse_args(self, *_: Any) -> Any:  # type: ignore[override]
-        parsed, unknown = self.parse_known_args()
-        flags = [word[2:] for word in unknown if word.startswith("--")]
-        if flags:
-            known = [option[2:] for option in self._option_string_actions if option.startswith("--")]
-            near = difflib.get_close_matches(flags[0], known, n=1)
-            meant = f"; did you mean '{near[0]}'?" if near else ""
-            raise _Refused(f"this release of OpenRLHF has no setting '{flags[0]}'{meant}")
-        if unknown:
-            raise _Refused(f"unexpected '{' '.join(unknown)}'")
-        return parsed
-
-
-def parse(words: list[str]) -> Any:
-    """Have the release's own parser and assertions read a command line, without launching what it says.
-
-    They stand under `if __name__ == "__main__"` in its script, whose last statement launches the training.
-
-    Raises:
-        _Refused, AssertionError: the command line is not accepted.
-    """
-    spec = importlib.util.find_spec("openrlhf")
-    if spec is None or not spec.submodule_search_locations:
-        raise UserError("OpenRLHF is not installed; build its environment with: python3.11 envs/build.py openrlhf")
-    root = Path(spec.submodule_search_locations[0])
-    script = root / "cli" / "train_ppo_ray.py"
-    guarded = [node for node in ast.parse(script.read_text()).body if isinstance(node, ast.If)]
-    *body, launch = guarded[-1].body
-    if ast.unparse(launch) != "train(args)":
-        raise RuntimeError(f"{script} ends otherwise than the release that this is made for")
-    config: dict[str, Any] = {"__name__": "config"}
-    exec(compile((root / "utils" / "config.py").read_text(), "config.py", "exec"), config)
-    kept = [node for node in body if not (isinstance(node, ast.ImportFrom) and node.module == "openrlhf.utils.config")]
-    names = {
-        "argparse": SimpleNamespace(ArgumentParser=_StrictParser),
-        "os": os,
-        "datetime": datetime,
-        "hierarchize": config["hierarchize"],
-    }
-    with patch.object(sys, "argv", ["train_ppo_ray", *words]), contextlib.redirect_stdout(io.StringIO()):
-        exec(compile(ast.Module(body=kept, type_ignores=[]), str(script), "exec"), names)
-    return names["args"]
-
-
-def check(run: Run) -> None:
-    """Let OpenRLHF's parser and assertions read the rendered commands, and load the rewards."""
-    for stage in run.stages:
-        flags = arguments(run, stage, 0, Path("data.jsonl"), Path("model"), Path("output"))
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of packages that torch imports
-                parse(render(flags))
-        except (_Refused, AssertionError) as error:
-            message = str(error)
-            key = next((key for flag, (_, key) in flags.items() if key and _names(message, flag)), "")
-            raise UserError(f"{run.file.name}: {key + ': ' if key else ''}OpenRLHF refuses it: {message}") from None
-    for reward in run.rewards:
-        try:
-            rewards.load([reward])
-        except (ImportError, AttributeError) as error:
-            raise UserError(f"{run.file.name}: rewards: {reward['function']} cannot be loaded ({error})") from None
-
-
-def _names(message: str, flag: str) -> bool:
-    return f"--{flag}:" in message or f"'{flag}'" in message

@@ -1,8 +1,8 @@
-"""TRL's trainer saves a checkpoint and ends, before its job's time is up and where it is told to end (SIGTERM).
+"""Has TRL's trainer save a checkpoint and stop before its job's time limit, and at SIGTERM.
 
-The callback is registered among transformers' reports, because TRL's script takes callbacks only by the name of one
-(`--report_to`); so it is TensorBoard's, too. transformers' own `enable_jit_checkpoint` would not do: it saves within a
-step, where DeepSpeed has updated the weights of a step that is not counted yet, and it knows of no time limit.
+The callback is registered among transformers' integrations, because TRL's script accepts callbacks only by the name of
+one (`--report_to`); so it is also the TensorBoard callback. transformers' own `enable_jit_checkpoint` does not suffice:
+it saves within a step, when DeepSpeed has updated weights for a step that is not counted yet, and has no time limit.
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ from transformers.integrations import integration_utils
 
 from frameworks.trl.command import NATIVE_STEPS, STOP_IN_TIME, TIME_LIMIT
 
-SAVE_SECONDS = 120.0  # for the first checkpoint; later the longest step has one in it
+SAVE_SECONDS = 120.0  # for the first checkpoint; later the longest step includes one
 
 
 class StopInTime(integration_utils.TensorBoardCallback):
-    """Saves and ends at the end of a step if the longest one so far, and saving, would not end in time again."""
+    """Saves and stops at the end of a step if another one, as long as the longest, might not end in time."""
 
     def __init__(self) -> None:
-        """Read what the launcher has set."""
+        """Read the environment variables that the adapter has set."""
         super().__init__()
         self.limit = float(os.environ.get(TIME_LIMIT, math.inf))
         self.steps = int(os.environ.get(NATIVE_STEPS, 1))
-        self.told, self.longest, self.last = False, 0.0, math.nan
+        self.asked, self.longest, self.last = False, 0.0, math.nan
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
-        """From now on SIGTERM asks for a checkpoint."""
+        """From now on SIGTERM asks to save and stop."""
 
-        def tell(*_: object) -> None:
-            self.told = True
+        def ask(*_: object) -> None:
+            self.asked = True
 
         super().on_train_begin(args, state, control, **others)
-        signal.signal(signal.SIGTERM, tell)
+        signal.signal(signal.SIGTERM, ask)
         self.last = time.monotonic()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
-        """Decide, the same in every process."""
+        """Decide whether to stop, the same in every process."""
         if state.global_step % self.steps:
             return
         now = time.monotonic()
         self.longest, self.last = max(self.longest, now - self.last), now
-        if agreed(self.told or self.limit - time.time() < self.longest + SAVE_SECONDS, args.device):
+        if agreed(self.asked or self.limit - time.time() < self.longest + SAVE_SECONDS, args.device):
             control.should_save = control.should_training_stop = True
 
 
 def agreed(wanted: bool, device: Any) -> bool:
-    """Whether any of the processes wants it; all of them have to ask."""
+    """Whether any of the processes wants it; every process has to call this."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return wanted
     votes = torch.tensor(int(wanted), device=device)
@@ -61,5 +61,5 @@ def agreed(wanted: bool, device: Any) -> bool:
 
 
 def register() -> None:
-    """Have `--report_to` know it."""
+    """Make the callback known to `--report_to`."""
     integration_utils.INTEGRATION_TO_CALLBACK[STOP_IN_TIME] = StopInTime

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
+import os
+from collections.abc import Sequence
 from typing import Any
 
+from frameworks import reward_hook
+from frameworks.training_prompts import QUESTION
 from frameworks.trl import early_stop
-from recipes import rewards
+from frameworks.trl.command import NATIVE_STEPS
 
 early_stop.register()  # TRL's script imports this module before it makes the trainer
-loaded = cache(rewards.of_this_process)
 
 
+@reward_hook.failures_printed()
 def reward(
-    completions: Sequence[str],
-    task: Sequence[str],
-    answer: Sequence[str],
-    meta: Sequence[str],
-    prefill: Sequence[str],
-    problem_id: Sequence[str],
-    log_metric: Callable[[str, float], None] | None = None,
-    log_extra: Callable[[str, list[Any]], None] | None = None,
-    **_: Any,
+    prompts: Sequence[str], completions: Sequence[str], trainer_state: Any, **columns: Any
 ) -> list[float | None]:
-    """One number per completion; accuracy and error rates go into TRL's log, verdicts into its tables."""
-    turns = [begun + completion for begun, completion in zip(prefill, completions, strict=True)]
-    given = rewards.total(loaded(), turns, [rewards.Problem(*row) for row in zip(task, answer, meta, strict=True)])
-    if log_metric is not None:
-        for name, value in rewards.rates(given).items():
-            log_metric(name, value)
-    if log_extra is not None:  # columns of the tables of completions that TRL writes
-        log_extra("problem_id", list(problem_id))
-        log_extra("verdict", [one.verdict for one in given])
-    return [one.value for one in given]
+    """One number per completion; the columns of the training set come as lists, one item per completion.
+
+    `global_step` counts the trainer's finished updates; the completions of a step are judged before its first.
+    """
+    questions = [
+        dict(zip(QUESTION, row, strict=True)) for row in zip(*(columns[name] for name in QUESTION), strict=True)
+    ]
+    step = trainer_state.global_step // int(os.environ[NATIVE_STEPS]) + 1
+    return [given.value for given in reward_hook.judge(questions, prompts, completions, step)]

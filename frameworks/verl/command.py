@@ -1,8 +1,8 @@
 """A run as Hydra overrides of verl's `main_ppo`.
 
 Units. verl counts prompts in `data.train_batch_size` (sampled in one step) and in `ppo_mini_batch_size` (behind one
-optimiser step), completions in `ppo_micro_batch_size_per_gpu`. Run files state all three in these units already; what
-does not divide is refused. Which run-file key becomes which override is in OVERRIDES.
+optimiser step), completions in `ppo_micro_batch_size_per_gpu`. Run files state all three in these units already; a
+batch that does not divide is refused. OVERRIDES says which key of a run file becomes which override.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from frameworks import adapter
-from frameworks.adapter import updates_per_step
+from frameworks.adapter import check_batch, updates_per_step
 
 ACTOR, ROLLOUT, REF, MODEL = (f"actor_rollout_ref.{part}" for part in ("actor", "rollout", "ref", "model"))
 # Prompts are rendered already: the one message of each goes to the tokenizer as it is.
@@ -56,7 +55,7 @@ ESTIMATORS = {"ppo": "gae", "grpo": "grpo"}
 LOSSES = {"grpo": "seq-mean-token-mean", "dapo": "token-mean", "dr_grpo": "seq-mean-token-sum-norm"}
 SCHEDULES = {"constant": "constant", "constant_with_warmup": "constant", "cosine": "cosine"}
 KL_ESTIMATORS = {"k1": "kl", "k2": "mse", "k3": "low_var_kl"}
-# With no GPU: one process of everything, single precision, nothing that only pays on a larger machine.
+# Without a GPU: one process of each kind, single precision, nothing that pays only on a larger machine.
 CPU: dict[str, Any] = {
     "trainer.device": "cpu",
     "data.dataloader_num_workers": 0,
@@ -102,7 +101,18 @@ Overrides = dict[str, tuple[Any, str]]
 
 
 def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: Path) -> Overrides:
-    """Every override with its value and the key of the run file that it comes from; raises UserError, see check."""
+    """Every override with its value and the key of the run file that it comes from.
+
+    Args:
+        run: the run.
+        stage: one of its stages.
+        seed: of sampling and of the order of the data.
+        paths: where training reads and writes.
+        scratch: Ray's folder.
+
+    Raises:
+        UserError: verl does not have what the run wants, or the batch does not divide.
+    """
     values, found = adapter.values(stage), Overrides()
     _refuse(run, stage, values)
     ppo = run.algorithm == "ppo"
@@ -119,7 +129,7 @@ def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: 
     _put_surroundings(run, stage, seed, paths, scratch, put)
     if run.device == "cpu":
         put("ray_kwargs.ray_init.runtime_env.py_executable", str(scratch / "python"))
-        own_ray = CPU_RAY if run.hardware.get("nodes", 1) == 1 else {}  # else ray_cluster starts it, with the same
+        own_ray = CPU_RAY if run.hardware.get("nodes", 1) == 1 else {}  # otherwise ray_cluster starts it, with the same
         for key, value in {
             **CPU,
             **own_ray,
@@ -136,48 +146,34 @@ def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: 
         name = key.lstrip("+")
         if name not in may_change and (name in found or f"+{name}" in found):
             source = found.get(name, found.get(f"+{name}", (None, "")))[1]
-            raise UserError(f"{run.file.name}: {run.scale}.native.{key} is set by {source or 'the adapter'} already")
+            raise adapter.refuse(run, f"native.{key}", f" is set by {source or 'the adapter'} already")
         put(key, value, f"native.{key}")
     return found
 
 
 def _refuse(run: Run, stage: Stage, values: dict[str, Any]) -> None:
-    """Raise UserError for what has no meaning here, is missing, or does not divide."""
-
-    def refuse(key: str, what: str) -> None:
-        raise UserError(f"{run.file.name}: {run.scale}.{key}{what}")
-
+    """Raise UserError for a setting that has no meaning here or is missing, or a batch that does not divide."""
     for key in values:
         if key not in OVERRIDES and key not in CONVERTED:
-            refuse(key, " has no meaning for verl; take it out")
+            raise adapter.refuse(run, key, " has no meaning for verl; remove it")
         if run.algorithm != "ppo" and key.partition(".")[2] in ONLY_PPO:
-            refuse(key, f" has no meaning for {run.algorithm}; take it out")
+            raise adapter.refuse(run, key, f" has no meaning for {run.algorithm}; remove it")
     for key in NEEDED:
         if key not in values:
-            refuse(key, " is needed by verl; add it")
-    if values.get("rollout.engine", "vllm-colocated") != "vllm-colocated":
-        refuse("rollout.engine", f": verl samples with vllm-colocated here, not {values['rollout.engine']}")
-    updates_per_step(run, stage)
-    devices = adapter.devices(run)
-    update = stage.batch["prompts_per_update"] * stage.batch["samples_per_prompt"]
-    at_once = devices * stage.batch["samples_per_device"]
-    if update % at_once:
-        refuse(
-            "batch.prompts_per_update",
-            f": {stage.batch['prompts_per_update']} prompts × {stage.batch['samples_per_prompt']} samples = {update} "
-            f"completions do not divide into {devices} devices × {stage.batch['samples_per_device']} "
-            f"samples_per_device = {at_once}",
-        )
+            raise adapter.refuse(run, key, " is needed by verl; add it")
+    if (engine := values.get("rollout.engine", "vllm-colocated")) != "vllm-colocated":
+        raise adapter.refuse(run, "rollout.engine", f": verl samples with vllm-colocated here, not {engine}")
+    check_batch(run, stage, adapter.devices(run))
 
 
 def _choice(run: Run, key: str, value: str, known: dict[str, str]) -> str:
     if value not in known:
-        raise UserError(f"{run.file.name}: {run.scale}.{key}: verl has {', '.join(known)}, not '{value}'")
+        raise adapter.refuse(run, key, f": verl has {', '.join(known)}, not '{value}'")
     return known[value]
 
 
 def _put_converted(run: Run, stage: Stage, values: dict[str, Any], put: Any) -> None:
-    """Settings whose words or units differ."""
+    """Settings whose names or units differ."""
     ppo = run.algorithm == "ppo"
     put("algorithm.adv_estimator", ESTIMATORS[run.algorithm], "algorithm")
     put(
@@ -221,7 +217,7 @@ def _put_surroundings(run: Run, stage: Stage, seed: int, paths: adapter.Paths, s
     native, data, model = paths.work / "native", paths.work / "data" / "train.parquet", str(paths.model.absolute())
     nodes = run.hardware.get("nodes", 1)
     put("data.train_files", str(data.absolute()), "dataset")
-    put("data.val_files", str(data.absolute()))  # verl wants some; nothing is validated, evaluation comes later
+    put("data.val_files", str(data.absolute()))  # verl needs some; nothing is validated
     put("data.val_max_samples", 1)
     put("data.seed", seed)
     put(f"{ROLLOUT}.seed", seed)
@@ -236,20 +232,19 @@ def _put_surroundings(run: Run, stage: Stage, seed: int, paths: adapter.Paths, s
     put("reward.custom_reward_function.path", "pkg://frameworks.verl.reward_hook", "rewards")
     put("reward.custom_reward_function.name", "compute_score", "rewards")
     put("trainer.total_training_steps", stage.steps, "steps")
-    put("trainer.total_epochs", stage.steps, "steps")  # no fewer than the steps need
+    put("trainer.total_epochs", stage.steps, "steps")  # at least as many as the steps need
     put("trainer.save_freq", math.gcd(*stage.checkpoints), "checkpoints")
     put("trainer.test_freq", -1)
     put("trainer.val_before_train", False)
     put("trainer.n_gpus_per_node", adapter.devices(run) // nodes, "hardware.gpus")
     put("trainer.nnodes", nodes, "hardware.nodes")
     put("trainer.default_local_dir", str((native / "checkpoints").absolute()))
-    put("trainer.rollout_data_dir", str((native / "rollouts").absolute()))
     put("trainer.project_name", "crosszero")
     put("trainer.experiment_name", run.name.replace("/", "-"))
     put("trainer.logger", ["console", "file"])
     put("hydra.run.dir", str((native / "hydra").absolute()))
     if nodes == 1:
-        put("+ray_kwargs.ray_init.address", "local")  # never somebody else's Ray
+        put("+ray_kwargs.ray_init.address", "local")  # never another user's Ray
         put("+ray_kwargs.ray_init._temp_dir", str(scratch))
         put("+ray_kwargs.ray_init.include_dashboard", False)
 

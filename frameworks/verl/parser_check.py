@@ -1,8 +1,8 @@
-"""A run's overrides, read by the installed verl's own configuration, without Ray, GPU or weights.
+"""A stage's overrides, read by the installed verl's own configuration, without Ray, GPU or weights.
 
-Hydra refuses unknown keys and bad values, verl's dataclasses what they do not know, and its `validate_config` what does
-not fit together. Where verl itself would look only while it trains, or never, it is looked at here: added keys that
-nothing reads, advantage estimators and losses, and the reward groups of older releases.
+Hydra refuses unknown keys and bad values, verl's dataclasses refuse unknown fields, and its `validate_config` refuses
+combinations. What verl itself checks only while it trains, or never, is checked here: added keys that nothing reads,
+advantage estimators and losses, and the reward groups of older releases.
 """
 
 from __future__ import annotations
@@ -20,39 +20,30 @@ from pathlib import Path
 from typing import Any
 
 from contracts.errors import UserError
-from contracts.run_file import Run
+from contracts.run_file import Run, Stage
 from frameworks.adapter import Paths
 from frameworks.verl.command import Overrides, overrides, render
-from recipes import rewards
-from tasks import prompts
 
 LEGACY = ("custom_reward_function", "reward_model", "sandbox_fusion")
 TYPED = ("algorithm", "actor_rollout_ref.rollout", "actor_rollout_ref.actor", "actor_rollout_ref.model", "critic")
 
 
-def check(run: Run) -> None:
-    """Raise UserError unless verl's own configuration accepts every stage of the run."""
-    prompts.load(run.prompt)
-    for reward in run.rewards:
-        try:
-            rewards.load([reward])
-        except (ImportError, AttributeError) as error:
-            raise UserError(f"{run.file.name}: rewards: {reward['function']} cannot be loaded ({error})") from None
-    for stage in run.stages:
-        paths = Paths(problems=Path("problems"), model=_stand_in(), work=Path("work"))
-        found = overrides(run, stage, 0, paths, Path("ray"))
-        _check_native(run, stage.native)
-        try:
-            with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that GRPO has no critic
-                _compose(found)
-        except Exception as error:  # Hydra, OmegaConf, and verl's assertions have no error in common
-            raise UserError(f"{run.file.name}: {_blamed(found, error)}verl refuses it: {_reason(error)}") from None
+def check(run: Run, stage: Stage) -> None:
+    """Raise UserError unless verl's own configuration accepts the stage."""
+    paths = Paths(problems=Path("problems"), model=_stand_in(), work=Path("work"))
+    found = overrides(run, stage, 0, paths, Path("ray"))
+    _check_native(run, stage.native)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that GRPO has no critic
+            _compose(found)
+    except Exception as error:  # Hydra, OmegaConf and verl's assertions have no error class in common
+        raise UserError(f"{run.file.name}: {_blamed(found, error)}verl refuses it: {_reason(error)}") from None
 
 
 @cache
 def _stand_in() -> Path:
-    """A model folder without weights: verl reads the configuration and the tokenizer of whatever it is given."""
+    """A model folder without weights: verl reads the configuration and the tokenizer of any model."""
     from tokenizers import Tokenizer, models
     from transformers import PreTrainedTokenizerFast, Qwen2Config
 
@@ -84,7 +75,7 @@ def _compose(found: Overrides) -> None:
 
 
 def _check_what_verl_finds_late(config: Any) -> None:
-    """Names that verl looks up, and a number that it divides by, only when it trains."""
+    """Raise ValueError for names that verl looks up, and a number that it divides by, only when it trains."""
     from verl.trainer.ppo.core_algos import ADV_ESTIMATOR_REGISTRY, POLICY_LOSS_REGISTRY
 
     for key, value, known in (
@@ -101,12 +92,12 @@ def _check_what_verl_finds_late(config: Any) -> None:
 
 
 def _check_native(run: Run, native: dict[str, Any]) -> None:
-    """Refuse keys that verl takes in silence and nothing reads."""
+    """Raise UserError for keys that verl accepts silently although nothing reads them."""
     for key in native:
         name = key.lstrip("+")
         where = f"{run.file.name}: {run.scale}.native.{key}"
         if name.partition(".")[0] in LEGACY:
-            raise UserError(f"{where}: this release of verl takes it and ignores it; rewards are stated in `rewards`")
+            raise UserError(f"{where}: this release of verl accepts it and ignores it; set the rewards in `rewards`")
         if name == key:
             continue
         group, _, rest = name.partition(".")
@@ -129,7 +120,7 @@ def _names_read() -> frozenset[str]:
 
 
 def _reason(error: BaseException) -> str:
-    """The innermost message, in one line: Hydra wraps what a dataclass says into a page."""
+    """The innermost message, in one line: Hydra wraps the message of a dataclass into a page."""
     while error.__cause__ is not None:
         error = error.__cause__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import json
-import threading
-from functools import cache
 from typing import Any
 
-from recipes import rewards
-
-loaded = cache(rewards.of_this_process)
-FAILED = "a reward function failed: "  # the adapter looks for it: verl itself drops the completion and goes on
-one_at_a_time = threading.Lock()  # verl calls from threads, and rewards need not be made for that
+from frameworks import reward_hook
 
 
-def compute_score(data_source: str, solution_str: str, ground_truth: str, **_: Any) -> dict[str, Any]:
-    """The reward of one completion; `ground_truth` is the row of the problem as JSON, see verl.write_data.
+@reward_hook.failures_printed()
+def compute_score(
+    data_source: str, solution_str: str, ground_truth: str, extra_info: dict[str, Any], **_: Any
+) -> dict[str, Any]:
+    """The reward of one completion.
 
-    verl cannot leave a completion out: where all rewards are None, it counts 0, for the whole group alike.
+    Args:
+        data_source: unused.
+        solution_str: the completion.
+        ground_truth: the question with its rendered prompt, as JSON; see VerlAdapter.write_data.
+        extra_info: verl's; `max_global_steps` is the step whose weights sampled the completion, one before its own.
+
+    verl cannot leave a completion out: where all rewards are None, it counts 0.
     """
-    try:
-        problem = json.loads(ground_truth)
-        asked = rewards.Problem(*(problem[column] for column in rewards.Problem._fields))
-        with one_at_a_time:
-            (given,) = rewards.total(loaded(), [problem["prefill"] + solution_str], [asked])
-    except Exception as error:
-        print(f"{FAILED}{type(error).__name__}: {error}", flush=True)
-        raise
-    return {"score": 0.0 if given.value is None else given.value, "verdict": given.verdict}
+    question, weights_of = json.loads(ground_truth), extra_info.get("max_global_steps")
+    step = None if weights_of is None else int(weights_of) + 1
+    (given,) = reward_hook.judge([question], [question["prompt"]], [solution_str], step, without_reward=0.0)
+    return {"score": given.value, "verdict": given.verdict}

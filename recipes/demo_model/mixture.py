@@ -1,23 +1,21 @@
-"""What a demo model is pre-trained on: traces of one or several tasks, each a mixture of habits.
+"""What a demo model is pre-trained on: traces of a task, a mixture of habits.
 
 A habit is a way to solve the task. The right one is only one of them, and the asked format is kept only part of the
-time; the shares are in demo_model.yaml. So the base model knows everything that a good answer needs and does it rarely:
-that is where reinforcement learning starts from. The first part of the examples shows the right habit alone, because
-the skill is then learned from far fewer of them.
+time; the shares are in the task's task.yaml. So the base model knows everything that a good answer needs and does it
+rarely: that is where reinforcement learning starts from. The first part of the examples shows the right habit alone,
+because the skill is then learned from far fewer of them.
 """
 
 from __future__ import annotations
 
-import importlib
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tasks import prompts
+from tasks import prompts, registry
 from tasks.problems import Problem
-
-Tasks = Mapping[str, Mapping[str, Any]]  # `tasks` of demo_model.yaml
+from tasks.task import Traces
 
 
 class Row(NamedTuple):
@@ -28,51 +26,40 @@ class Row(NamedTuple):
     completion: str
 
 
-def _traces(task: str) -> Any:
-    return importlib.import_module(f"tasks.{task}.traces")
+def _strata(traces: Traces, problems: list[Problem]) -> list[list[Problem]]:
+    """The problems in the groups that traces are drawn from equally often."""
+    found: dict[Any, list[Problem]] = defaultdict(list)
+    for problem in problems:
+        found[traces.strata(problem)].append(problem)
+    return list(found.values())
 
 
-def phrases(tasks: Tasks) -> list[str]:
-    """Texts that are to be one token each."""
-    return [phrase for name, settings in tasks.items() for phrase in _traces(name).phrases(settings["problems"])]
-
-
-def _pools(name: str, settings: Mapping[str, Any], seed: int) -> list[list[Problem]]:
-    """The task's training problems in groups that traces are told of alike often."""
-    pools: dict[Any, list[Problem]] = defaultdict(list)
-    for problem in _traces(name).problems(seed=seed, **settings["problems"]):
-        pools[_traces(name).strata(problem)].append(problem)
-    return list(pools.values())
-
-
-def _task(
-    name: str, settings: Mapping[str, Any], habits: Any, pools: list[list[Problem]], rng: random.Random
+def _examples(
+    traces: Traces, asked: list[prompts.Prompt], habits: Any, strata: list[list[Problem]], rng: random.Random
 ) -> Iterator[Row]:
-    asked = [prompts.load(prompt) for prompt in settings["prompts"]]
     while True:
         for prompt in asked:
-            problem = rng.choice(rng.choice(pools))
-            yield Row(prompt, problem.question, _traces(name).completion(problem, prompt, habits, rng))
+            rng.random()  # unused, kept so that the same seed gives the same models as in release 0.1
+            problem = rng.choice(rng.choice(strata))
+            yield Row(prompt, problem.question, traces.completion(problem, prompt, habits, rng))
 
 
-def rows(tasks: Tasks, count: int, skills_first: float, seed: int) -> list[Row]:
-    """`count` examples in the order in which they are learned, tasks by their steps and their prompts in turn.
+def rows(task: str, demo: Mapping[str, Any], count: int, skills_first: float, seed: int) -> list[Row]:
+    """Examples in the order in which they are learned, the prompts in turn.
 
     Args:
-        tasks: steps, prompts, problems, habits, and what is other in them while only skills are shown.
+        task: its name.
+        demo: `demo` of its task.yaml: prompts, problems, habits, and what differs in them while only skills are shown.
         count: how many.
         skills_first: the share of them, from the start, that shows skills only.
         seed: of the problems and of every choice.
     """
-    rng = random.Random(seed)
-    pools = {name: _pools(name, settings, seed) for name, settings in tasks.items()}
-    shares = [settings["steps"] for settings in tasks.values()]
+    rng, traces = random.Random(seed), registry.get(task).traces
+    strata = _strata(traces, traces.problems(seed=seed, **demo["problems"]))
+    asked = [prompts.load(name) for name in demo["prompts"]]
     skills = round(count * skills_first)
     found: list[Row] = []
-    for part, changed in ((skills, True), (count - skills, False)):
-        streams = {}
-        for name, settings in tasks.items():
-            habits = settings["habits"] | (settings["skill"] if changed else {})
-            streams[name] = _task(name, settings, _traces(name).Habits(**habits), pools[name], rng)
-        found += [next(streams[rng.choices(list(streams), shares)[0]]) for _ in range(part)]
+    for part, changes in ((skills, demo["skill"]), (count - skills, {})):
+        stream = _examples(traces, asked, traces.Habits(**demo["habits"] | changes), strata, rng)
+        found += [next(stream) for _ in range(part)]
     return found

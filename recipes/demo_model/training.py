@@ -56,7 +56,7 @@ def train(model: Any, examples: Sequence[Example], padding: int, settings: dict[
         model: a transformers causal language model.
         examples: in the order in which they are learned, but for sorting by length over short stretches.
         padding: the token that fills up batches.
-        settings: `training` of demo_model.yaml.
+        settings: `training` of recipes/demo_model.yaml.
         seed: of the order of batches.
     """
     import torch
@@ -71,9 +71,10 @@ def train(model: Any, examples: Sequence[Example], padding: int, settings: dict[
         torch.optim.AdamW(others, lr=settings["learning_rate"], betas=(0.9, 0.98), weight_decay=0.0),
     ]
     batches = in_batches_of_similar_length(examples, settings["batch"], seed)
+    warmup: int = settings["warmup_steps"]
 
     def scale(step: int) -> float:  # linear warm-up, cosine decay
-        return min((step + 1) / settings["warmup_steps"], 1) * (1 + math.cos(math.pi * step / len(batches))) / 2
+        return min((step + 1) / warmup, 1) * (1 + math.cos(math.pi * step / len(batches))) / 2
 
     schedules = [torch.optim.lr_scheduler.LambdaLR(optimizer, scale) for optimizer in optimizers]
     started, losses = time.monotonic(), list[float]()

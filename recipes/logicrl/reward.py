@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-from recipes.rewards import Problem, Reward
-from tasks.knights_knaves.verifier import verify
+from recipes.rewards import Reward
+from tasks import registry
+from tasks.problems import Problem
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 FORMAT = 1.0  # or its negative
@@ -18,7 +18,7 @@ def knights_knaves(completions: Sequence[str], problems: Sequence[Problem]) -> l
 
     The format is kept if each of the four tags stands in the assistant's turn exactly once, in order; anything may
     stand between them. The answer is read only then: everybody has to be called a knight or a knave once, and nobody
-    else may be (tasks.knights_knaves.verifier).
+    else may be (the task's verifier).
 
     On purpose other than published: the turn is what the prompt begins plus what the model wrote, not what follows the
     first "Assistant:" anywhere, which a model can write itself; an answer of more than 5000 characters is unreadable.
@@ -28,16 +28,13 @@ def knights_knaves(completions: Sequence[str], problems: Sequence[Problem]) -> l
 
 
 def _reward(completion: str, problem: Problem) -> Reward:
-    try:
-        meta = json.loads(problem.meta)
-        people = dict(zip(meta["names"], meta["knights"], strict=True))
-    except (KeyError, TypeError, ValueError):
-        return Reward(None, "ungradable")
     answer = _answer(completion)
+    verdict = registry.get(problem.task).verify(answer or "", problem.answer or "", problem.meta)
+    if verdict == "ungradable":
+        return Reward(None, verdict)
     if answer is None:
         return Reward(UNPARSABLE - FORMAT, "format_error", format_error=True)
-    verdict = verify(answer, list(people), list(people.values()))
-    value = {"correct": RIGHT, "wrong": WRONG}.get(verdict, UNPARSABLE)
+    value = {"correct": RIGHT, "wrong": WRONG}.get(verdict or "", UNPARSABLE)
     return Reward(FORMAT + value, verdict)
 
 

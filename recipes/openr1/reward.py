@@ -5,25 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from grading import Item, grade
 from grading.extraction import last_boxed
-from recipes.rewards import Problem, Reward
+from recipes.rewards import Reward, correct
+from tasks.problems import Problem
 
 TAGS = re.compile(r"^<think>.*?</think>\s*<answer>.*?</answer>$", re.DOTALL | re.MULTILINE)
 
-
-def accuracy(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
-    """1 for a right answer in the last box, else 0; None where the gold answer is unusable.
-
-    Right or wrong is the evaluation's own judgement (math-verify in killable workers, an exact comparison before it),
-    so that training and evaluation mean the same by "right".
-    """
-    items = [
-        Item(p.task, p.answer, completion, finish_reason=None, meta=p.meta, extraction="none")
-        for p, completion in zip(problems, completions, strict=True)
-    ]
-    verdicts = [result.verdict for result in grade(items, workers=1)]
-    return [Reward(None if v == "ungradable" else float(v == "correct"), v) for v in verdicts]
+accuracy = correct  # open-r1's too: 1 or 0 by math-verify, none where the gold answer cannot be read
 
 
 def tags(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:

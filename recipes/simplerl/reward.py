@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grading import Item, grade
-from recipes.rewards import Problem, Reward
+from recipes.rewards import Reward, correct, verdicts
+from tasks.problems import Problem
 
 RIGHT, WRONG, NO_BOX = 1.0, -0.5, -1.0
 BOX = "boxed"  # the published code looks for this word anywhere in the completion
+
+right = correct  # SimpleRL-Zoo's: 1 or 0
 
 
 def boxed_answer(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
@@ -21,21 +23,8 @@ def boxed_answer(completions: Sequence[str], problems: Sequence[Problem]) -> lis
     The value is None where the gold answer is unusable. A box without an answer to judge (an empty or open one) counts
     as a box.
     """
-    verdicts = _verdicts(completions, problems)
-    return [_reward(text, verdict) for text, verdict in zip(completions, verdicts, strict=True)]
-
-
-def right(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
-    """SimpleRL-Zoo's: 1 for a right answer in the last box, else 0; None where the gold answer is unusable."""
-    return [Reward(None if v == "ungradable" else float(v == "correct"), v) for v in _verdicts(completions, problems)]
-
-
-def _verdicts(completions: Sequence[str], problems: Sequence[Problem]) -> list[str]:
-    items = [
-        Item(p.task, p.answer, completion, finish_reason=None, meta=p.meta, extraction="none")
-        for p, completion in zip(problems, completions, strict=True)
-    ]
-    return [result.verdict for result in grade(items, workers=1)]
+    judged = zip(completions, verdicts(completions, problems), strict=True)
+    return [_reward(completion, verdict) for completion, verdict in judged]
 
 
 def _reward(completion: str, verdict: str) -> Reward:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-from recipes.rewards import Problem, Reward
-from tasks.countdown.verifier import number, verify
+from recipes.rewards import Reward
+from tasks import registry
+from tasks.problems import Problem
 
 RIGHT, WELL_FORMED, NONE = 1.0, 0.1, 0.0
 OPENING, CLOSING = "<answer>", "</answer>"
@@ -30,14 +30,12 @@ def countdown(completions: Sequence[str], problems: Sequence[Problem]) -> list[R
 
 
 def _reward(completion: str, problem: Problem) -> Reward:
-    try:
-        numbers, target = [int(n) for n in json.loads(problem.meta)["nums"]], number(problem.answer)
-    except (KeyError, TypeError, ValueError, ZeroDivisionError):
-        return Reward(None, "ungradable")
     expression = _last_answer(completion.rpartition("\n")[2])
+    verdict = registry.get(problem.task).verify(expression or "", problem.answer or "", problem.meta)
+    if verdict == "ungradable":
+        return Reward(None, verdict)
     if expression is None:
         return Reward(NONE, "format_error")
-    verdict = verify(expression, numbers, target)
     return Reward(RIGHT if verdict == "correct" else WELL_FORMED, verdict)
 
 

@@ -1,1 +1,32 @@
-"""Countdown: reach a target with given numbers, each used once."""
+"""Countdown: reach a target with given numbers, each used exactly once.
+
+Data: https://huggingface.co/datasets/Jiayi-Pan/Countdown-Tasks-3to4, as TinyZero trains on it.
+
+    question   Using the numbers [44, 19, 35], create an equation that equals 98. …
+    answer     98, and `nums` in meta; right is any expression such as 44 + 19 + 35
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasks.countdown import verifier
+from tasks.task import Task
+
+
+class Countdown(Task):
+    """The answer is an expression."""
+
+    answer_format = "tagged"
+
+    def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "") -> str:
+        """Judge an expression by its numbers and its value. See Task.verify."""
+        try:
+            numbers, target = [int(number) for number in meta["nums"]], verifier.number(gold)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+            return "ungradable"
+        return verifier.verify(answer, numbers, target)
+
+
+TASK = Countdown("countdown")

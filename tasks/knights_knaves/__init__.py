@@ -1,1 +1,33 @@
-"""Knights and Knaves: who tells the truth and who lies."""
+"""Knights and Knaves: who tells the truth, from what each of two to eight people says?
+
+Data: K-and-K (Xie et al., arXiv:2410.23123) in Logic-RL's files, https://github.com/Unakar/Logic-RL.
+
+    question   A very special island … You meet 2 inhabitants: Zoey, and Noah. Zoey said that Noah is a knave. …
+    answer     (1) Zoey is a knight
+               (2) Noah is a knave
+               and in meta `names` and `knights` (whether each is one)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasks.knights_knaves import verifier
+from tasks.task import Task
+
+
+class KnightsKnaves(Task):
+    """The answer says of each person whether they are a knight or a knave."""
+
+    answer_format = "tagged"
+
+    def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "") -> str:
+        """Judge the identities of all people. See Task.verify."""
+        try:
+            return verifier.verify(answer, meta["names"], meta["knights"])
+        except (KeyError, TypeError, ValueError):  # of the problem: no answer makes the verifier raise
+            return "ungradable"
+
+
+TASK = KnightsKnaves("knights_knaves")

@@ -1,24 +1,21 @@
-"""Knights and Knaves: who tells the truth? Logic-RL's files, https://github.com/Unakar/Logic-RL (from K-and-K).
+"""Rows of Logic-RL's Knights and Knaves files, https://github.com/Unakar/Logic-RL (from K-and-K).
 
-The answer is the list that the recipe asks for, one line a person: `(1) Zoey is a knight`. `meta.names` has the names
-in that order and `meta.knights` whether each is a knight.
+The answer is the list that the recipe asks for. `meta.names` has the names in that order and `meta.knights` whether
+each is a knight.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from tasks.knights_knaves.problems import answer
 from tasks.problems import Problem, index_id
 
 
 def convert(row: dict[str, Any], index: int, task: str, columns: dict[str, Any]) -> Problem:
-    """One row as a problem; KeyError if a column is missing."""
+    """One row as a problem; see tasks.columns.convert."""
     names = [str(name) for name in row["names"]]
     knights = [bool(knight) for knight in row["solution"]]
-    answer = "\n".join(
-        f"({place}) {name} is a {'knight' if knight else 'knave'}"
-        for place, (name, knight) in enumerate(zip(names, knights, strict=True), start=1)
-    )
     question = str(row["quiz"]).strip()
     meta = {"names": names, "knights": knights, "people": len(names)}
-    return Problem(index_id(index, question), task, question, answer, meta)
+    return Problem(index_id(index, question), task, question, answer(names, knights), meta)

@@ -11,26 +11,23 @@ from pathlib import Path
 
 from contracts.errors import UserError
 from contracts.run_file import parse_run, read_yaml
-from frameworks import launch
+from frameworks import adapter, stage_log
+from frameworks.__main__ import launch_stage
 from frameworks.adapter import Paths
-from frameworks.openrlhf import adapter as openrlhf
 
 
 def main() -> None:
     file, problems, model, work = map(Path, sys.argv[1:])
     run = parse_run(read_yaml(file), "test/short", file, "demo")
     stage, paths = run.stages[0], Paths(problems=problems, model=model, work=work)
+    openrlhf = adapter.load(run.framework)
     try:
         openrlhf.check(run)
-        command = openrlhf.prepare(run, stage, 0, paths)
-        print(f"resumed from {command.resumed_from}", flush=True)
-        launch.run(command, log=work / "train.log", steps=stage.steps, name=run.name)
+        launch_stage(openrlhf, run, stage, paths, seed=0, stop_on_collapse=False)
         (work / "export").mkdir()
         openrlhf.export(run, stage, stage.steps, paths, work / "export")
-        log = openrlhf.read_log(run, stage, paths, "test/short/seed-0")
-        rollouts = openrlhf.read_rollouts(run, stage, paths, "test/short/seed-0")
-        logged = {step: values for step, (_, values) in openrlhf._logged(work / "native").items()}
-        print(json.dumps({"log": log, "rollouts": rollouts, "logged": logged}))
+        log, rollouts = stage_log.read(openrlhf, run, stage, paths, "test/short/seed-0")
+        print(json.dumps({"log": log, "rollouts": rollouts, "logged": openrlhf.logged(run, stage, paths)}))
     except UserError as error:
         sys.exit(f"Error: {error}")
 

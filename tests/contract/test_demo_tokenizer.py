@@ -22,12 +22,13 @@ import json, sys, tempfile
 import yaml
 from pathlib import Path
 from transformers import AutoTokenizer
-from recipes import prompts
 from recipes.demo_model import build, mixture, tokenizer as demo_tokenizer
+from tasks import prompts, registry
 settings = yaml.safe_load(build.SETTINGS.read_text())
-tasks = settings["tasks"]
-rows, phrases = mixture.rows(tasks, 400, 0.5, 0), mixture.phrases(tasks)
-asked = [prompts.load(name) for task in tasks.values() for name in task["prompts"]]
+demos = {name: registry.settings(name)["demo"] for name in registry.names() if "demo" in registry.settings(name)}
+rows = [row for name, demo in demos.items() for row in mixture.rows(name, demo, 133, 0.5, 0)]
+phrases = [phrase for name, demo in demos.items() for phrase in registry.get(name).traces.phrases(demo["problems"])]
+asked = [prompts.load(name) for demo in demos.values() for name in demo["prompts"]]
 texts = [f"{row.question} {row.completion}" for row in rows]
 built = demo_tokenizer.build(texts, asked, phrases, settings["vocabulary"])
 rendered = [row.prompt.render(row.question, built) + row.completion for row in rows]

@@ -105,7 +105,7 @@ def test_one_yaml_file_is_a_benchmark(tmp_path):
     ids = tables.read(table, tables.PROBLEM)["problem_id"].to_pylist()
     rows = [
         {"run": "r", "step": 0, "benchmark": "mine", "problem_id": name, "repeat": 0, "completion": "\\boxed{5}",
-         "finish_reason": "stop", "protocol": "report"}
+         "finish_reason": "stop", "protocol": "greedy-boxed"}
         for name in ids
     ]  # fmt: skip
     tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, tmp_path / "samples/mine.parquet")

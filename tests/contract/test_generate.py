@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from contracts import tables
+from contracts import seeds, tables
 from envs.build import python
 from eval import sample_journal
 
@@ -94,7 +94,7 @@ def test_two_checkpoints_and_two_benchmarks_in_one_process(place, tmp_path):
             problems = 42 if name == "arithmetic_words" else 40
             assert keys_of(path) == Counter((f"p{n}", r) for n in range(problems) for r in range(3))
             for row in rows:
-                assert row["seed"] == sample_journal.seed_of(0, name, row["problem_id"], row["repeat"])
+                assert row["seed"] == seeds.sampling_seed(0, name, row["problem_id"], row["repeat"])
                 assert (row["run"], row["step"], row["protocol"]) == ("test/tiny/seed-0", step, "demo")
                 assert row["gold"] == "4"
                 assert row["prompt"].startswith("<|im_start|>system\nPlease reason step by step")
@@ -151,7 +151,7 @@ print(json.dumps([[str(c), c.finish_reason] for c in Replay(sys.argv[1]).generat
 
 
 def made_so_far(work):
-    return sample_journal.Progress((work / "step-0").glob("*")).count()
+    return sample_journal.SampleCounter((work / "step-0").glob("*")).count()
 
 
 def test_killed_three_times_and_restarted_with_another_number_of_processes(place, tmp_path):
@@ -204,7 +204,7 @@ def status(pid):
 
 def test_a_killed_worker_is_tried_again_with_smaller_batches(place, tmp_path):
     words = command(
-        place, tmp_path / "work", tmp_path / "out", "--max-num-seqs", "16", "--protocol", "report",
+        place, tmp_path / "work", tmp_path / "out", "--max-num-seqs", "16", "--protocol", "greedy-boxed",
         "--set", "chat_template=false", "--set", "max_tokens=300", benchmarks=BENCHMARKS[:1],
     )  # fmt: skip
     process = start(words)
@@ -213,7 +213,7 @@ def test_a_killed_worker_is_tried_again_with_smaller_batches(place, tmp_path):
     os.kill(worker, signal.SIGKILL)
     _, said = process.communicate()
     assert process.returncode == 0, said
-    assert "again, 8 at a time" in said
+    assert "trying again with 8 sequences" in said
     rows = pq.read_table(tmp_path / "out/step-0/arithmetic_expressions.parquet").to_pylist()
     assert len(rows) == 120
     assert rows[0]["prompt"].endswith("within \\boxed{}.\n\nWhat is 0+0?"), "without the chat template"
@@ -235,7 +235,7 @@ def test_an_engine_that_cannot_start_is_an_error_and_not_a_stall(place, tmp_path
         text=True,
     )
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("Error: a generating process ended with status 1")
+    assert done.stderr.splitlines()[-1].startswith("Error: a vLLM process ended with status 1")
     assert time.monotonic() - started < 100
 
 
@@ -246,7 +246,7 @@ def test_mistakes_are_answered_before_vllm_is_imported(place, tmp_path):
         (command(place, tmp_path, tmp_path, checkpoints=(9,)), "no config.json"),
         (command(place, tmp_path, tmp_path, benchmarks=["arithmetics"]), "there is no benchmark 'arithmetics'"),
         (command(place, tmp_path, tmp_path, "--set", "top_k=3"), "has no field 'top_k'"),
-        (command(place, tmp_path, tmp_path, benchmarks=["gsm8k"]), "gsm8k.parquet, which is not there"),
+        (command(place, tmp_path, tmp_path, benchmarks=["gsm8k"]), "gsm8k.parquet, but there is no such file"),
         (command(place, tmp_path, tmp_path, "--tensor-parallel", "2"), "--data-parallel"),
     ):
         done = subprocess.run(words, cwd=ROOT, env=environment(), capture_output=True, text=True)

@@ -24,7 +24,7 @@ pytestmark = [
 # What the release's parser gives each flag that a command line leaves out.
 DEFAULTS = """
 import json
-from frameworks.openrlhf.command import parse
+from frameworks.openrlhf.parser_check import parse
 args = parse(["--vllm.num_engines", "1", "--actor.model_name_or_path", "m", "--reward.remote_url", "r.py"])
 print(json.dumps([args.vllm.tensor_parallel_size, args.actor.min_lr_ratio, list(args.reward.clip_range),
                   args.algo.kl.target, args.critic.freezing_steps]))
@@ -34,14 +34,14 @@ print(json.dumps([args.vllm.tensor_parallel_size, args.actor.min_lr_ratio, list(
 REWRITTEN = """
 import importlib.util, json
 from pathlib import Path
-from frameworks.cpu import openrlhf
+from frameworks.openrlhf.cpu import rewrites
 root = Path(importlib.util.find_spec("openrlhf").submodule_search_locations[0])
 found = {}
 for file in root.rglob("*.py"):
-    _, done = openrlhf.rewrite(file.read_text())
+    _, done = rewrites.rewrite(file.read_text())
     if done:
         found["openrlhf." + str(file.relative_to(root))[:-3].replace("/", ".")] = done
-print(json.dumps([found, openrlhf.REWRITES]))
+print(json.dumps([found, rewrites.REWRITES]))
 """
 
 

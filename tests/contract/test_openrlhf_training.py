@@ -156,21 +156,21 @@ def killed(place: Place, failed: Any) -> str:
 def finished(place: Place, killed: str) -> dict[str, Any]:
     status, output, errors = place.finish()
     assert status == 0, errors
-    return {"output": output, **json.loads(output.splitlines()[-1])}
+    return {"output": output, **json.loads(output.strip().split("\n")[-1])}
 
 
 def test_a_reward_that_raises_fails_the_job(place: Place, failed: tuple[int, str, str]) -> None:
     status, output, errors = failed
-    assert status == 1 and "resumed from 0" in output
+    assert status == 1 and "resuming" not in output
     assert "ValueError: the judge is out of order" in errors.splitlines()[-1]
     assert not place.left_behind()
 
 
-def test_a_killed_training_leaves_nothing_running_and_goes_on(
+def test_a_killed_training_leaves_nothing_running_and_resumes(
     place: Place, killed: str, finished: dict[str, Any]
 ) -> None:
-    assert "resumed from 1" in killed  # the failure was in the second step
-    assert any(f"resumed from {step}" in finished["output"] for step in (1, 2))
+    assert "resuming from step 1" in killed  # the failure was in the second step
+    assert any(f"resuming from step {step}" in finished["output"] for step in (1, 2))
     assert not place.left_behind()
 
 
@@ -178,7 +178,7 @@ def test_the_log_has_every_step_once(finished: dict[str, Any]) -> None:
     log = finished["log"]
     assert [row["step"] for row in log] == [1, 2, 3]
     for row in log:
-        assert set(row) == set(tables.TRAINING_LOG.names)
+        assert set(row) >= set(tables.TRAINING_LOG.names)
         assert 0 <= row["reward_mean"] <= 1 and row["accuracy"] + row["wrong_answer_rate"] == pytest.approx(1)
         assert 0 < row["response_length_mean"] <= 24 and 0 <= row["truncated_rate"] <= 1
         assert row["grad_norm"] > 0 and row["learning_rate"] == pytest.approx(3e-3) and row["entropy"] > 0
@@ -226,19 +226,19 @@ def test_a_checkpoint_loads_with_its_tokenizer(place: Place, finished: dict[str,
 def test_a_loss_that_is_not_a_number_is_an_error_whatever_the_exit_status(
     place: Place, finished: dict[str, Any]
 ) -> None:
-    printed = next(line for line in (place.work / "train.log").read_text().splitlines() if "Global step 3" in line)
+    printed = next(line for line in (place.work / "train.log").read_text().split("\n") if "Global step 3" in line)
     script = (
         "import sys; from pathlib import Path; from torch.utils.tensorboard import SummaryWriter\n"
-        "from contracts.run_file import parse_run, read_yaml; from frameworks import openrlhf\n"
-        "from frameworks.adapter import Paths\n"
+        "from contracts.run_file import parse_run, read_yaml; from frameworks import adapter, stage_log\n"
         "file, work, printed = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]\n"
-        "assert openrlhf._step_metrics(printed)['critic_loss'] >= 0\n"
-        "broken = openrlhf._step_metrics(printed.replace(\"'critic_loss': \", \"'critic_loss': nan, 'was': \"))\n"
+        "run, openrlhf = parse_run(read_yaml(file), 'test/short', file, 'demo'), adapter.load('openrlhf')\n"
+        "stage, paths = run.stages[0], adapter.Paths(Path(), Path(), work)\n"
+        "assert openrlhf.progress(stage, printed)['critic_loss'] >= 0\n"
+        "broken = openrlhf.progress(stage, printed.replace(\"'critic_loss': \", \"'critic_loss': nan, 'was': \"))\n"
         "assert broken['critic_loss'] != broken['critic_loss']\n"
         "writer = SummaryWriter(work / 'native' / 'log')\n"
         "writer.add_scalar('train/critic_loss', float('nan'), 3); writer.close()\n"
-        "run = parse_run(read_yaml(file), 'test/short', file, 'demo')\n"
-        "openrlhf.read_log(run, run.stages[0], Paths(Path(), Path(), work), 'test/short/seed-0')\n"
+        "stage_log.read(openrlhf, run, stage, paths, 'test/short/seed-0')\n"
     )
     words = [PYTHON, "-c", script, place.run_file, place.work, printed]
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}

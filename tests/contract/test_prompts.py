@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 
 from contracts import tables
 from contracts.run_file import ROOT
@@ -40,9 +39,9 @@ import pyarrow.parquet as pq
 from eval import benchmark, vllm_settings
 os.environ.update(vllm_settings.environment("cpu"))
 from eval.vllm_model import CrossZeroVLLM
-from contracts.run_file import load_run
-from recipes import prompts
-from frameworks import trl, verl
+from recipes.runs import load_run
+from tasks import prompts
+from frameworks import adapter
 model, data = Path(sys.argv[1]), Path(sys.argv[2])
 lm = CrossZeroVLLM(str(model), device="cpu", protocol="demo")
 found = {}
@@ -61,8 +60,8 @@ for name in prompts.library():
     stage = replace(
         run.stages[0], rollout={"max_prompt_tokens": 10_000}, batch={"prompts_per_update": 1, "samples_per_prompt": 1}
     )
-    trl.write_data(run, stage, paths, folder / "trl")
-    verl.write_data(run, stage, paths, folder / "verl")
+    for framework in ("trl", "verl"):
+        adapter.load(framework).write_data(run, stage, paths, folder / framework)
     trained = pq.read_table(folder / "trl" / "train.parquet")["prompt"][0].as_py()
     (message,) = pq.read_table(folder / "verl" / "train.parquet")["prompt"][0].as_py()
     found[name] = [[trained, message["content"]], lm.tokenizer(trained)["input_ids"], asked, lm.tok_encode(asked)]
@@ -73,7 +72,7 @@ print(json.dumps(found))
 RENDERED = """
 import json, sys
 from transformers import AutoTokenizer
-from recipes import prompts
+from tasks import prompts
 tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
 for line in sys.stdin:
     name, question = json.loads(line)
@@ -126,6 +125,6 @@ def test_prompts_are_the_published_ones(model: Path, dataset: str, prompt: str) 
 
 
 def test_every_prompt_names_its_source_and_asks_the_question_once() -> None:
-    for name, entry in yaml.safe_load(prompts.FILE.read_text(encoding="utf-8")).items():
+    for name, entry in prompts.entries().items():
         assert entry["source"], name
         assert entry["user"].count("{question}") == 1, name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import statistics
 import subprocess
 import time
 from pathlib import Path
@@ -50,20 +51,26 @@ def ended(project: Path) -> list[Path]:
     return sorted((project / tiny_project.WORK / "native").glob("checkpoint-*"))
 
 
-def test_it_goes_on_from_the_step_at_which_it_was_told_to_end(project: Path, ended: list[Path]) -> None:
+def test_it_resumes_from_the_step_at_which_it_was_ended(project: Path, ended: list[Path]) -> None:
     assert len(ended) == 1  # none was due before the last step
     step, odd = divmod(int(ended[0].name.rpartition("-")[2]), UPDATES)
     assert 2 <= step < STEPS and not odd  # a step makes two updates
     training = train(project)
     output, _ = training.communicate(timeout=300)
-    assert training.returncode == 0 and f"going on from step {step}" in output, output
+    assert training.returncode == 0 and f"resuming from step {step}" in output, output
     rows = tables.read(project / "log.parquet", tables.TRAINING_LOG).to_pylist()
     assert [row["step"] for row in rows] == list(range(1, STEPS + 1))
+    rollouts = tables.read(project / "rollouts.parquet", tables.ROLLOUT).to_pylist()
+    for row in rows:
+        of_step = [rollout["reward"] for rollout in rollouts if rollout["step"] == row["step"]]
+        assert len(of_step) == 16 and sum(of_step) / 16 == pytest.approx(row["reward_mean"], abs=1e-6)
+        assert row["accuracy"] == 0.0 and row["wrong_answer_rate"] == 1.0  # the reward says so of every completion
+        assert row["reward_std"] == pytest.approx(statistics.stdev(of_step))
 
 
-def test_checkpoints_that_are_not_gone_on_from(project: Path, ended: list[Path]) -> None:
+def test_checkpoints_that_training_does_not_resume_from(project: Path, ended: list[Path]) -> None:
     """Of half a step, of a step that gave no number, not written to its end, and what was saved in between earlier."""
-    native = project / "other"
+    native = project / "other" / "native"
     for step, grad_norm in ((2, 1.0), (4, 1.0), (5, 1.0), (6, float("nan")), (8, 1.0)):
         folder = native / f"checkpoint-{step}"
         folder.mkdir(parents=True)
@@ -71,10 +78,12 @@ def test_checkpoints_that_are_not_gone_on_from(project: Path, ended: list[Path])
         if step != 8:
             (folder / "trainer_state.json").write_text(json.dumps({"log_history": [{"grad_norm": grad_norm}]}))
     script = (
-        "from pathlib import Path; from frameworks import trl\n"
-        f"print(trl._last_whole_checkpoint(Path('other'), {UPDATES}, {STEPS}))"
+        "from pathlib import Path; from recipes.runs import load_run; from frameworks import adapter\n"
+        f"run = load_run('{tiny_project.RUN}', 'demo')\n"
+        "paths = adapter.Paths(Path(), Path(), Path('other'))\n"
+        "print(adapter.load('trl').newest_checkpoint(run, run.stages[0], paths))"
     )
     words = [tiny_project.python("trl"), "-c", script]
     done = subprocess.run(words, cwd=project, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "other/checkpoint-4"
+    assert done.stdout.strip() == "2"  # a step makes two updates
     assert [folder.name for folder in native.iterdir()] == ["checkpoint-4"]

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from contracts.run_file import RECIPES, inherit, read_yaml, run_names
+from contracts.run_file import RECIPES, inherit, read_yaml
 from envs.build import lock_file
+from recipes.runs import run_names
 from tests.contract.adapter_answers import answers, changed
 from tests.contract.tiny_project import DEMO
 

@@ -1,8 +1,7 @@
-"""A short PPO training through the real verl: killed on the way and gone on, its weights in step with its engine's."""
+"""A short PPO training through the real verl: killed on the way and resumed, its weights in step with its engine's."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import time
 from pathlib import Path
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from contracts import tables
+from contracts import json_lines, tables
 from envs.build import python
 from tests.contract import tiny_project
 from tests.contract.tiny_project import STEPS, WORK
@@ -52,7 +51,7 @@ def output(project: Path, killed: list[str]) -> str:
 def logged(project: Path) -> dict[int, dict[str, float]]:
     steps = {}
     for file in sorted((project / WORK / "native" / "log").iterdir()):
-        steps.update({entry["step"]: entry["data"] for entry in map(json.loads, file.read_text().splitlines())})
+        steps.update({entry["step"]: entry["data"] for entry in json_lines.read(file)})
     return steps
 
 
@@ -60,8 +59,8 @@ def test_no_process_outlives_a_killed_training(killed: list[str]) -> None:
     assert killed == []
 
 
-def test_it_goes_on_from_its_last_whole_checkpoint(project: Path, output: str) -> None:
-    assert "going on from step 2" in output
+def test_it_resumes_from_its_newest_complete_checkpoint(project: Path, output: str) -> None:
+    assert "resuming from step 2" in output
     assert {file.name for file in (project / WORK / "native" / "log").iterdir()} == {
         "from-000000.jsonl",
         "from-000002.jsonl",

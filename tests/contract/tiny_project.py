@@ -58,9 +58,10 @@ def make(folder: Path, framework: str = "verl", algorithm: str = "ppo", **change
         "demo": DEMO | changes,
     }
     (recipe / "ppo.yaml").write_text(yaml.safe_dump(content))
-    datasets = read_yaml(folder / "tasks" / "datasets.yaml")
-    datasets["arithmetic"]["rows"] = 32
-    (folder / "tasks" / "datasets.yaml").write_text(yaml.safe_dump(datasets))
+    arithmetic = folder / "tasks" / "arithmetic" / "task.yaml"
+    settings = read_yaml(arithmetic)
+    settings["datasets"]["arithmetic"]["rows"] = 32
+    arithmetic.write_text(yaml.safe_dump(settings))
     make_model = ROOT / "tests" / "contract" / "make_tiny_model.py"
     subprocess.run([python(framework), make_model, folder / "model"], check=True, capture_output=True)
     loading = [python("base"), "-m", "tasks.loading", "arithmetic", "--output", "problems.parquet"]

@@ -63,7 +63,7 @@ def place(tmp_path_factory):
 def test_harness(benchmark, place):
     words = [
         PYTHON, "-m", "eval.generate", "--run", "test/tiny/seed-0", "--checkpoint", f"0={place / 'model'}",
-        "--benchmark", *BENCHMARKS, "--protocol", "report",
+        "--benchmark", *BENCHMARKS, "--protocol", "greedy-boxed",
         "--set", f"max_tokens={MAX_TOKENS}", "--set", f"repeats={REPEATS}",
         "--data", place / "data", "--work", place / "work", "--output", place / "out", "--device", "cpu",
         "--max-model-len", str(CONTEXT),

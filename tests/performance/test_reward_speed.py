@@ -4,14 +4,12 @@ Run with `pytest tests/performance/test_reward_speed.py --benchmark-only`; one c
 what a model wrote through `eval`, which is why it stands here and gets completions of our own making only.
 """
 
-import json
 import random
 import re
 
 import pytest
 
 from recipes.logicrl.reward import knights_knaves
-from recipes.rewards import Problem
 from recipes.tinyzero.reward import countdown
 from tasks.countdown import problems as countdown_problems
 from tasks.knights_knaves import problems as knights_knaves_problems
@@ -22,10 +20,6 @@ ALLOWED = re.compile(r"[\d+\-*/().\s]+")
 ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 ROLES = re.compile(r"knight|knave")
-
-
-def asked(row):
-    return Problem(row.task, row.answer, json.dumps(row.meta))
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +33,7 @@ def countdown_batch():
         wrong = "".join(f"{n}{rng.choice('+-*')}" for n in nums[:-1]) + str(nums[-1])
         answers.append(rng.choice([right, wrong, f"{nums[0]}+{nums[0]}", "no idea"]))
     turns = [f"<think>{THINKING}</think> <answer>{answer}</answer>" for answer in answers]
-    return turns, [asked(row) for row in problems]
+    return turns, problems
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +45,14 @@ def people_batch():
         knights = [knight if rng.random() < 0.9 else not knight for knight in row.meta["knights"]]
         answer = knights_knaves_problems.answer(row.meta["names"], knights)
         turns.append(f"<think>{THINKING}</think><answer>{rng.choice([answer, answer, answer[:40]])}</answer>")
-    return turns, [asked(row) for row in problems]
+    return turns, problems
 
 
 def countdown_by_eval(turns, problems):
     """TinyZero's rules, straightforwardly."""
     values = []
     for turn, problem in zip(turns, problems, strict=True):
-        numbers, target = json.loads(problem.meta)["nums"], int(problem.answer)
+        numbers, target = problem.meta["nums"], int(problem.answer)
         found = ANSWER.findall(turn.rpartition("\n")[2])
         if not found:
             values.append(0.0)

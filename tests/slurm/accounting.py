@@ -16,7 +16,7 @@ INSTALL = "apt-get install -y --no-install-recommends slurmdbd mariadb-server"
 
 
 def missing(path: str) -> str:
-    """Why there can be no accounting here, or nothing."""
+    """The programs that are not installed and how to install them; empty if accounting can be started."""
     absent = [program for program in PROGRAMS if shutil.which(program, path=path) is None]
     return f"{', '.join(absent)} not installed: {INSTALL}" if absent else ""
 
@@ -35,7 +35,7 @@ def settings(folder: Path, port: int, enforce: str) -> str:
 
 
 def start(cluster: Cluster, port: int, database_port: int) -> None:
-    """Start both, and make the cluster known; munged runs already, slurmctld does not yet."""
+    """Start both and register the cluster; munged has to run, slurmctld must not run yet."""
     data, user = cluster.folder / "database", getpass.getuser()
     make = ["mariadb-install-db", "--no-defaults", f"--datadir={data}", f"--user={user}", "--skip-test-db"]
     make.append("--auth-root-authentication-method=normal")

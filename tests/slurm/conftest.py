@@ -13,14 +13,14 @@ from tests.slurm import daemons
 
 @pytest.fixture(scope="session")
 def slurm() -> None:
-    """Skips a test where Slurm's daemons are not installed."""
+    """Skip a test if Slurm's daemons are not installed."""
     if why := daemons.missing():
         pytest.skip(why)
 
 
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
-    """A function that has this process use a cluster, as a shell on its login node would."""
+    """A function that makes this process use a cluster, like a shell on its login node."""
 
     def use(cluster: daemons.Cluster) -> daemons.Cluster:
         for name in ("SBATCH_EXPORT", "SLURM_EXPORT_ENV"):
@@ -33,6 +33,6 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
 
 @pytest.fixture
 def short() -> Iterator[Path]:
-    """A folder with a short path, for sockets in it: their paths may have 107 bytes."""
+    """A folder with a short path, because paths of sockets are limited to 107 bytes."""
     with tempfile.TemporaryDirectory(prefix="cz-", dir="/tmp") as folder:
         yield Path(folder)

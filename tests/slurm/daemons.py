@@ -1,4 +1,4 @@
-"""A Slurm cluster on one machine: munged, slurmctld and some slurmd, in their own folder and ended by their ids."""
+"""A Slurm cluster on one machine: munged, slurmctld and several slurmd, in a folder of their own."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from tests.slurm import accounting
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scancel", "squeue", "sinfo", "scontrol")
@@ -29,13 +31,13 @@ PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 
 
 def missing() -> str:
-    """Why no cluster can be started here, or nothing."""
+    """The programs that are not installed and how to install them; empty if a cluster can be started."""
     absent = [program for program in PROGRAMS if shutil.which(program, path=PATH) is None]
     return f"{', '.join(absent)} not installed: {INSTALL}" if absent else ""
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, below those that the kernel takes for outgoing connections."""
+    """Ports without a listener, below the range that the kernel uses for outgoing connections."""
     found: list[int] = []
     while len(found) < count:
         with socket.socket() as one, suppress(OSError):
@@ -46,7 +48,7 @@ def free_ports(count: int) -> list[int]:
 
 @dataclass
 class Cluster:
-    """A running cluster; `environment` makes Slurm's commands talk to it."""
+    """A running cluster; Slurm's commands use it if started with `environment`."""
 
     folder: Path
     environment: dict[str, str]
@@ -61,7 +63,7 @@ class Cluster:
             )  # fmt: skip
 
     def stop(self, name: str, number: int = signal.SIGTERM) -> None:
-        """End one daemon; it can be started again."""
+        """Stop one daemon; it can be started again."""
         process = self.processes.pop(name)
         process.send_signal(number)
         try:
@@ -77,28 +79,28 @@ class Cluster:
         self.start(name, "slurmd", "-D", "-N", name, "-f", str(self.folder / "slurm.conf"))
 
     def lose_node(self, name: str) -> None:
-        """A node fails: its daemon, and all that jobs ran on it, are gone, and the controller knows."""
+        """Kill a node's daemon and the processes of its jobs, and report the node as down."""
         self.stop(name, signal.SIGKILL)
         self.run("scontrol", "update", f"nodename={name}", "state=down", "reason=test")
-        for entry in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                environment = (entry / "environ").read_bytes()
-                if f"SLURMD_NODENAME={name}\0".encode() in environment and str(self.folder).encode() in environment:
-                    os.kill(int(entry.name), signal.SIGKILL)
+        for process in psutil.process_iter(["environ"]):
+            environment = process.info["environ"] or {}
+            if environment.get("SLURMD_NODENAME") == name and str(self.folder) in str(environment):
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
 
     def run(self, *command: str, check: bool = True) -> str:
-        """Output of one of Slurm's commands."""
+        """Standard output of one of Slurm's commands."""
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=60)
         assert not check or done.returncode == 0, (command, done.stdout, done.stderr, self.logs())
         return done.stdout
 
     def jobs(self) -> dict[str, str]:
-        """State of every job that the controller remembers, by its id."""
+        """State of every job that the controller remembers, by job id."""
         lines = self.run("squeue", "--noheader", "--states=all", "--format=%i|%T").splitlines()
         return dict(line.split("|") for line in lines)
 
     def wait_for(self, what: str, condition: object) -> None:
-        """Wait until a function of no arguments gives something true."""
+        """Wait until a function without arguments returns something true."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not condition():  # type: ignore[operator]
             assert time.monotonic() < deadline, (what, self.logs())
@@ -111,7 +113,7 @@ class Cluster:
 
 
 def configuration(folder: Path, nodes: int, *, gpus: int, cpus: int, memory_mb: int, extra: str) -> str:
-    """slurm.conf and gres.conf of so many nodes on this machine."""
+    """Write slurm.conf and gres.conf; return the path of slurm.conf."""
     host, (controller, *ports) = socket.gethostname(), free_ports(nodes + 1)
     names = [f"n{number}" for number in range(1, nodes + 1)]
     user = getpass.getuser()
@@ -138,7 +140,7 @@ def configuration(folder: Path, nodes: int, *, gpus: int, cpus: int, memory_mb: 
         "GresTypes=gpu",
         "JobAcctGatherType=jobacct_gather/linux",
         "JobAcctGatherFrequency=task=1",
-        "JobAcctGatherParams=OverMemoryKill,UsePss",  # what processes share counts once, as it does in a cgroup
+        "JobAcctGatherParams=OverMemoryKill,UsePss",  # shared memory counts once, as in a cgroup
         "SchedulerParameters=bf_interval=1,sched_interval=1,batch_sched_delay=0",
         "SlurmdParameters=config_overrides",
         "ReturnToService=2",
@@ -156,7 +158,7 @@ def configuration(folder: Path, nodes: int, *, gpus: int, cpus: int, memory_mb: 
         lines.append("PartitionName=short Nodes=ALL Default=YES MaxTime=1-0 State=UP")
     (folder / "slurm.conf").write_text("\n".join([*lines, extra, ""]))
     if gpus:
-        for number in range(gpus):  # slurmd counts character devices; nobody opens these
+        for number in range(gpus):  # slurmd counts character devices and does not open them
             os.mknod(folder / f"gpu{number}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
         device = f"File={folder}/gpu[0-{gpus - 1}]" if gpus > 1 else f"File={folder}/gpu0"
         (folder / "gres.conf").write_text(
@@ -169,15 +171,15 @@ def configuration(folder: Path, nodes: int, *, gpus: int, cpus: int, memory_mb: 
 def cluster(
     nodes: int = 2, *, gpus: int = 0, cpus: int = 2, memory_mb: int = 8000, extra: str = "", accounts: str | None = None
 ) -> Iterator[Cluster]:
-    """A cluster whose nodes are idle; everything it started is gone afterwards, jobs too.
+    """A cluster with idle nodes; its daemons and jobs are ended afterwards.
 
     Args:
-        nodes: how many slurmd.
-        gpus: pretended GPUs of each node, of type `demo`.
-        cpus: processors of each node, pretended too.
-        memory_mb: memory of each node.
+        nodes: number of slurmd.
+        gpus: simulated GPUs per node, of type `demo`.
+        cpus: simulated processors per node.
+        memory_mb: memory per node.
         extra: lines of slurm.conf, such as other partitions.
-        accounts: with accounting, and this as AccountingStorageEnforce; None: without.
+        accounts: AccountingStorageEnforce of a cluster with accounting; None: without accounting.
     """
     folder = Path(tempfile.mkdtemp(prefix="cz-slurm-", dir="/tmp"))  # short: sockets' paths may have 107 bytes
     folder.chmod(0o755)
@@ -189,7 +191,7 @@ def cluster(
         extra += "\n" + accounting.settings(folder, database[0], accounts)
     conf = configuration(folder, nodes, gpus=gpus, cpus=cpus, memory_mb=memory_mb, extra=extra)
     (folder / "state").mkdir()
-    # Commands that know the cluster by themselves, as on a real one: Snakemake keeps SLURM_CONF from a job's srun.
+    # Wrappers that know the cluster, because Snakemake removes SLURM_CONF from the environment of a job's srun.
     (folder / "bin").mkdir()
     for program in ("sbatch", "srun", "scancel", "squeue", "sinfo", "scontrol", "sacct", "sacctmgr", "sshare"):
         command = folder / "bin" / program

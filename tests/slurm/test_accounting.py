@@ -1,4 +1,4 @@
-"""A cluster that keeps accounts, with a real slurmdbd: accounts that are missing or wrong, and what jobs have taken."""
+"""A cluster with accounting (a real slurmdbd): missing and wrong accounts, and the efficiency report."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def running() -> Iterator[daemons.Cluster]:
 
 
 def wrong(cluster: daemons.Cluster, **changes: Any) -> list[str]:
-    """What preflight calls wrong."""
+    """Preflight's errors."""
     settings = yaml.safe_load((ROOT / "profiles" / "slurm" / "cluster.yaml").read_text(encoding="utf-8"))["cluster"]
     jobs = [{"name": "tables", **asdict(Need(memory_mb=500, minutes=10))}]
-    return [finding.text for finding in preflight.found({**settings, **changes}, jobs, 40) if finding.grave]
+    return [finding.text for finding in preflight.check({**settings, **changes}, jobs, 40) if finding.error]
 
 
 def test_accounts(running: daemons.Cluster, known: Callable[[daemons.Cluster], daemons.Cluster]) -> None:
@@ -48,19 +48,19 @@ def test_accounts(running: daemons.Cluster, known: Callable[[daemons.Cluster], d
     done = subprocess.run(refused, env=running.environment, capture_output=True, text=True, check=False)
     assert done.returncode and "Invalid account" in done.stderr
     assert wrong(running) == [
-        f"profiles/slurm/cluster.yaml: account is not set, and {USER} has no default account; there are none: ask the "
+        f"profiles/slurm/cluster.yaml: account is not set, and {USER} has no default account; accounts: none: ask the "
         "cluster's administrators for one"
     ]
     running.run(*manage, "add", "account", "physics", "chemistry", "cluster=crosszero")
     running.run(*manage, "add", "user", USER, "account=physics,chemistry", "defaultaccount=physics")
     found = wrong(running, account="phisics")
-    assert len(found) == 1 and "phisics is not one of" in found[0], found
+    assert len(found) == 1 and "phisics is not an account of" in found[0], found
     assert "chemistry, physics; did you mean physics?" in found[0]
     assert not wrong(running) and not wrong(running, account="chemistry")
 
 
 def test_efficiency(running: daemons.Cluster, tmp_path: Path) -> None:
-    """Jobs of the real line, and the page of what they have taken."""
+    """Jobs of the real workflow, and the page about them."""
     if not (environment("trl", "cpu") / ".stamp").is_file():
         pytest.skip("environment trl is not built; make test builds it")
     project = miniature.copy(tmp_path)
@@ -77,7 +77,7 @@ def test_efficiency(running: daemons.Cluster, tmp_path: Path) -> None:
 
     snakemake("check_recipes", "--set-resources", "checked:gres=gpu:1")  # at demo scale no job holds a GPU by itself
     page = snakemake("efficiency")
-    assert page.count("# What 1 jobs have taken") == 1
+    assert page.count("# Resources used by 1 jobs") == 1
     row = re.search(r"\| checked \| 1 \| 0 \| (\S+) \| 0 \| (\S+) \| (\S+) \| (\S+) \|", page)
     assert row and 0 < float(row[1]) < 0.1 and float(row[2]) >= float(row[1]) and 0 <= float(row[3]) < 0.1, page
     assert "| checked trl | COMPLETED | 1 | 0." in page

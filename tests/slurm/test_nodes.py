@@ -1,4 +1,4 @@
-"""Ray over the nodes of a real Slurm job: it forms, the command uses it, and however that ends, nothing is left."""
+"""Ray on the nodes of a real Slurm job: it starts, the command uses it, and no process is left however that ends."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def running() -> Iterator[daemons.Cluster]:
 
 
 def submit(cluster: daemons.Cluster, script: Path, *options: str, nodes: int = 2) -> str:
-    """Queue a job as the workflow does it, with a step on the first node that starts the launcher; returns its id."""
+    """Queue a job as the workflow does, with a step on the first node that starts the launcher; return its id."""
     launch = f"{python('verl')} -m frameworks.ray_cluster --nodes {nodes} --gpus 2 --cpus 2"
     launch += f" --scratch {script.parent}/ray"
     return queue(cluster, script, f"{launch} {python('verl')} {script}", *options)
 
 
 def queue(cluster: daemons.Cluster, script: Path, command: str, *options: str) -> str:
-    """Queue a job of two nodes for a command, under the guard, as `frameworks` starts it."""
+    """Queue a job of two nodes for a command, under the subreaper, as `frameworks` starts it."""
     wrapped = f"MARK=handed-on srun -n1 -N1 {python('verl')} {subreaper.__file__} {command}"
     words = ["sbatch", "--parsable", "--nodes=2", "--gres=gpu:2", f"--output={script}.out", f"--chdir={ROOT}", *options]
     return cluster.run(*words, "--wrap", wrapped).strip()
@@ -63,7 +63,7 @@ def ended(cluster: daemons.Cluster, job: str) -> str:
 
 
 def left_over(folder: Path) -> list[str]:
-    """Command lines of processes that have to do with this test's folder, where Ray's sockets are."""
+    """Command lines of processes that mention this test's folder, where Ray's sockets are."""
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
     return [line for line in listed if str(folder) in line]
 
@@ -107,7 +107,8 @@ def test_a_job_of_too_few_nodes_and_no_job_at_all(running: daemons.Cluster, shor
     job = submit(running, script, nodes=3)
     assert ended(running, job) == "FAILED"
     output = (short / "never.py.out").read_text()
-    assert "a run on 3 nodes is in a Slurm job on 2 (n1, n2)" in output and "RAN" not in output
+    assert "a run on 3 nodes needs a Slurm job on as many, but this one has 2 nodes (n1, n2)" in output
+    assert "RAN" not in output
     words = [str(python("verl")), "-m", "frameworks.ray_cluster", "--nodes", "2", "--gpus", "1", "true"]
     alone = subprocess.run(words, cwd=ROOT, env=running.environment, capture_output=True, text=True, check=False)
     assert alone.returncode == 1 and "needs a Slurm job" in alone.stderr and "Traceback" not in alone.stderr

@@ -1,4 +1,4 @@
-"""Strangers' clusters in the small: preflight says in a sentence what would go wrong on each, and queues nothing."""
+"""Small clusters with all kinds of settings: preflight finds what would fail on each, and queues nothing."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def settings(**changes: Any) -> dict[str, Any]:
     return {**file["cluster"], "partition": "cpu", "gpu_partition": "gpu", "gpu_type": "demo", **limits, **changes}
 
 
-def found(training: Need = TRAINING, first_look: int = 40, **changes: Any) -> tuple[list[str], list[str]]:
-    """What preflight calls wrong, and its notes."""
+def found(training: Need = TRAINING, first_check: int = 40, **changes: Any) -> tuple[list[str], list[str]]:
+    """Preflight's errors and notes."""
     jobs = [{"name": "tables", **asdict(ANALYSIS)}, {"name": "training r/x", **asdict(training)}]
-    findings = preflight.found(settings(**changes), jobs, first_look)
-    return [f.text for f in findings if f.grave], [f.text for f in findings if not f.grave]
+    findings = preflight.check(settings(**changes), jobs, first_check)
+    return [f.text for f in findings if f.error], [f.text for f in findings if not f.error]
 
 
 def test_a_cluster_that_suits_the_runs(running: daemons.Cluster, known: Use) -> None:
@@ -58,9 +58,9 @@ def test_a_cluster_that_suits_the_runs(running: daemons.Cluster, known: Use) -> 
     [
         ({"partition": "cpus"}, ("partition: cpus", "cpu, gpu, closed", "did you mean cpu?")),
         ({"gpu_partition": "a100"}, ("gpu_partition: a100", "cpu, gpu, closed")),
-        ({"partition": "closed"}, ("closed now",)),
+        ({"partition": "closed"}, ("closed is closed",)),
         ({"gpu_type": "h100"}, ("type h100", "has demo", "gpu_type")),
-        ({"gpu_partition": "cpu", "gpu_max_hours": 20}, ("asks for 10 h", "cpu allows 4 h", "gpu_max_hours: 4")),
+        ({"gpu_partition": "cpu", "gpu_max_hours": 20}, ("requests 10 h", "cpu allows 4 h", "gpu_max_hours: 4")),
         ({"account": "physics"}, ("account: physics", "keeps no accounts", "null")),
         ({"gpu_constraint": "liquid"}, ("refused by sbatch", "--constraint=liquid", "Invalid feature")),
     ],
@@ -74,13 +74,13 @@ def test_a_wrong_setting(running: daemons.Cluster, known: Use, changes: dict[str
 @pytest.mark.parametrize(
     ("need", "words"),
     [
-        (Need(6000, 2000, gpus=4, nodes=2), ("33.3333 h", "gpu allows 24 h", "gpu_max_hours: 24", "checkpoint")),
-        (Need(6000, 60, gpus=8, nodes=2), ("4 GPUs of one node", "at most 2", "nodes: 4")),
-        (Need(6000, 60, gpus=6, nodes=3), ("3 nodes", "has 2 that fit")),
-        (Need(1000, 600, gpus=2), ("asks, at its 4th attempt, for 40 h", "gpu allows 24 h", "gpu_max_hours: 24")),
-        (Need(6000, 60, gpus=2), ("asks, at its 4th attempt, for 24.5 GB", "at most 8 GB", "max_memory_gb: 8")),
-        (Need(9000, 60, gpus=2), ("9.5 GB of one node", "at most 8 GB", "max_memory_gb: 8")),
-        (Need(6000, 60, gpus=2, cpus=16), ("16 CPUs of one node", "at most 2", "max_cpus: 2")),
+        (Need(6000, 2000, gpus=4, nodes=2), ("33.33 h", "gpu allows 24 h", "gpu_max_hours: 24", "checkpoint")),
+        (Need(6000, 60, gpus=8, nodes=2), ("4 GPUs per node", "at most 2", "nodes: 4")),
+        (Need(6000, 60, gpus=6, nodes=3), ("3 nodes", "has only 2 that fit")),
+        (Need(1000, 600, gpus=2), ("requests, at its 4th attempt, 40 h", "gpu allows 24 h", "gpu_max_hours: 24")),
+        (Need(6000, 60, gpus=2), ("requests, at its 4th attempt, 24.5 GB", "at most 8 GB", "max_memory_gb: 8")),
+        (Need(9000, 60, gpus=2), ("9.5 GB per node", "at most 8 GB", "max_memory_gb: 8")),
+        (Need(6000, 60, gpus=2, cpus=16), ("16 CPUs per node", "at most 2", "max_cpus: 2")),
     ],
 )
 def test_a_run_that_does_not_fit(running: daemons.Cluster, known: Use, need: Need, words: tuple[str, ...]) -> None:
@@ -89,7 +89,7 @@ def test_a_run_that_does_not_fit(running: daemons.Cluster, known: Use, need: Nee
     assert any(all(word in text for word in ("training r/x", *words)) for text in wrong), wrong
 
 
-def test_what_is_proposed_against_too_long_too_much_and_too_many_is_taken(running: daemons.Cluster, known: Use) -> None:
+def test_a_run_fits_with_the_proposed_limits(running: daemons.Cluster, known: Use) -> None:
     known(running)
     greedy = Need(9000, 2000, gpus=2, cpus=16)
     wrong, _ = found(greedy, gpu_max_hours=24, max_memory_gb=8, max_cpus=2)
@@ -101,16 +101,16 @@ def test_no_default_partition_and_none_set(known: Use) -> None:
         known(cluster)
         wrong, _ = found(ANALYSIS, partition=None, gpu_partition=None)
         assert wrong == [
-            "profiles/slurm/cluster.yaml: partition is not set, and this cluster has no default; there are main"
+            "profiles/slurm/cluster.yaml: partition is not set, and this cluster has no default; partitions: main"
         ]
 
 
-def test_finished_jobs_forgotten_too_soon(known: Use) -> None:
+def test_finished_jobs_are_forgotten_too_soon(known: Use) -> None:
     with daemons.cluster(1, extra="MinJobAge=20\nPartitionName=cpu Nodes=n1 Default=YES") as cluster:
         known(cluster)
         wrong, _ = found(ANALYSIS, gpu_partition=None)
         assert any("MinJobAge" in text and "status-checks: 6" in text for text in wrong), wrong
-        assert not found(ANALYSIS, first_look=6, gpu_partition=None)[0]
+        assert not found(ANALYSIS, first_check=6, gpu_partition=None)[0]
 
 
 def test_a_folder_that_nodes_do_not_see_and_a_python_that_they_do_not_have(
@@ -120,11 +120,11 @@ def test_a_folder_that_nodes_do_not_see_and_a_python_that_they_do_not_have(
     from cluster import probe
 
     known(running)
-    grave, text = probe.run(["--partition=cpu", "--mem=100"], tmp_path, tmp_path / "python")
-    assert grave and "cannot run" in text
-    assert probe.explained(probe.UNSEEN, "", tmp_path, tmp_path)[0]
-    grave, text = probe.run(["--partition=cpu", "--mem=100", "--begin=now+1hour"], tmp_path, tmp_path, wait_seconds=3)
-    assert not grave and "was not tried" in text
+    error, text = probe.run(["--partition=cpu", "--mem=100"], tmp_path, tmp_path / "python")
+    assert error and "cannot run" in text
+    assert probe.explain(probe.UNSEEN, "", tmp_path, tmp_path)[0]
+    error, text = probe.run(["--partition=cpu", "--mem=100", "--begin=now+1hour"], tmp_path, tmp_path, wait_seconds=3)
+    assert not error and "was not tested" in text
     running.wait_for("the short job's end", lambda: "PENDING" not in running.jobs().values())
 
 
@@ -151,7 +151,7 @@ def test_no_slurm_at_all_and_a_controller_that_does_not_answer(
     known: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "no sbatch" in found(ANALYSIS)[0][0]
+    assert "sbatch is not installed" in found(ANALYSIS)[0][0]
     with daemons.cluster(1) as cluster:
         known(cluster)
         cluster.stop("slurmctld")

@@ -1,4 +1,4 @@
-"""Jobs that were cut off are tried again with more; jobs that ended by themselves are not: through real sbatch."""
+"""Interrupted jobs are submitted again with more memory and time, failed ones are not: through real sbatch."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from cluster import retries
+from contracts.exit_status import RESUMABLE
 from contracts.run_file import ROOT
 from tests.slurm import daemons
 
 SNAKEFILE = """
 import sys
+from pathlib import Path
 sys.path.insert(0, {root!r})
 from cluster import retries
 from cluster.resources import KEYS, Need, resources_of
@@ -25,7 +24,9 @@ CLUSTER = dict.fromkeys(
     "account partition gpu_partition qos gpu_type gpu_constraint max_hours gpu_max_hours max_cpus max_memory_gb extra"
     .split())
 if workflow.is_main_process:
-    retries.only_where_cut_off(snakemake_executor_plugin_slurm.Executor)
+    retries.retry_only_interrupted(snakemake_executor_plugin_slurm.Executor, Path("work"))
+else:
+    shell.prefix("set -euo pipefail; " + retries.record_exit_status(Path("work")))
 
 def asks(need):
     def one(key):
@@ -45,6 +46,13 @@ rule interrupted:
     shell:
         "echo $SLURMD_NODENAME >> nodes; if [ $(wc -l < nodes) = 1 ]; then sleep 90; exit 1; fi; touch {{output}}"
 
+rule resumable:
+    output: "resumable"
+    resources: **asks(Need(memory_mb=300, minutes=1))
+    shell:
+        "echo try >> resumable.tries; if [ $(wc -l < resumable.tries) = 1 ]; then exit {resumable} | tee -a log; fi; "
+        "touch {{output}}"
+
 rule mistaken:
     output: "mistaken"
     resources: **asks(Need(memory_mb=300, minutes=1))
@@ -59,7 +67,7 @@ def running(slurm: None) -> Iterator[daemons.Cluster]:
 
 
 def start(cluster: daemons.Cluster, folder: Path, *targets: str) -> subprocess.Popen[str]:
-    (folder / "Snakefile").write_text(SNAKEFILE.format(root=str(ROOT), python=sys.executable))
+    (folder / "Snakefile").write_text(SNAKEFILE.format(root=str(ROOT), python=sys.executable, resumable=RESUMABLE))
     words = ["snakemake", "--executor", "slurm", "--jobs", "2", "--retries", "3", "--keep-going", "--latency-wait", "5"]
     words += ["--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "2", "--slurm-requeue"]
     path = f"{Path(sys.executable).parent}:{cluster.environment['PATH']}"
@@ -90,37 +98,11 @@ def test_a_job_that_slurm_starts_again_is_waited_for(running: daemons.Cluster, t
 
 @pytest.mark.slurm
 @pytest.mark.slow
-def test_out_of_memory_is_tried_again_with_more_and_a_mistake_is_not(running: daemons.Cluster, tmp_path: Path) -> None:
-    process = start(running, tmp_path, "greedy", "mistaken")
+def test_which_failed_jobs_are_retried(running: daemons.Cluster, tmp_path: Path) -> None:
+    process = start(running, tmp_path, "greedy", "resumable", "mistaken")
     output, _ = process.communicate(timeout=300)
     assert process.returncode == 1, output
     assert (tmp_path / "greedy").exists(), output
     assert 2 <= len((tmp_path / "greedy.tries").read_text().split()) <= 4
+    assert (tmp_path / "resumable").exists() and len((tmp_path / "resumable.tries").read_text().split()) == 2, output
     assert (tmp_path / "mistaken.tries").read_text().split() == ["try"], output
-
-
-@given(st.sampled_from(retries.CUT_OFF), st.text())
-def test_what_slurm_ended_is_worth_another_attempt(state: str, output: str) -> None:
-    assert retries.worth_retrying(f"SLURM-job '7' failed, SLURM status is: '{state}'. Reason: Unknown.", output)
-
-
-@pytest.mark.parametrize(
-    ("state", "output", "worth"),
-    [
-        ("FAILED", "slurmstepd: error: Detected 1 oom_kill event in StepId=5.0. Some of the step tasks …", True),
-        ("FAILED", "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=5.0 cgroup.", True),
-        ("FAILED", "srun: error: n1: task 0: Out Of Memory", True),
-        (
-            "FAILED",
-            "slurmstepd-n1: error: StepId=2.0 exceeded memory limit (323444736 > 104857600), being killed",
-            True,
-        ),
-        ("FAILED", "Error: training r/x stopped after step 7 of 9, in time before its job's end; the same …", True),
-        ("FAILED", "Error: there is no run 'openr2'; there are: openr1", False),
-        ("FAILED", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", False),
-        ("CANCELLED", "slurmstepd: error: *** JOB 5 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***", False),
-    ],
-)
-def test_what_a_job_and_its_output_say(state: str, output: str, worth: bool) -> None:
-    message = f"SLURM-job '5' failed, SLURM status is: '{state}'. Detailed failure reason unavailable"
-    assert retries.worth_retrying(message, output) == worth

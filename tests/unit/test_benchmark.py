@@ -4,7 +4,7 @@ import pytest
 from contracts import tables
 from contracts.errors import UserError
 from eval import benchmark, protocols, vllm_supervisor
-from eval.completion import Completion
+from eval.completion import CompletionText
 from tasks import prompts
 
 
@@ -26,6 +26,10 @@ def test_all_benchmarks_are_there():
     real = {"gsm8k", "math500", "aime24", "amc23", "minerva_math", "olympiadbench", "aime25"}
     generated = {"countdown", "knights_knaves", "arithmetic_expressions", "arithmetic_words"}
     assert real | generated <= set(benchmark.names())
+
+
+def test_the_size_is_the_one_that_the_benchmarks_file_states():
+    assert (benchmark.size("gsm8k"), benchmark.size("aime24"), benchmark.size("knights_knaves_2")) == (1319, 30, 200)
 
 
 def test_all_files_are_in_order():
@@ -66,8 +70,8 @@ def test_without_a_chat_template_system_and_user_are_two_paragraphs():
 
 
 def test_raw_prompts_need_no_chat_template():
-    assert protocols.load("report").needs_chat_template()
-    assert not protocols.load("report", {"prompt": "tinyzero-base"}).needs_chat_template()
+    assert protocols.load("greedy-boxed").needs_chat_template()
+    assert not protocols.load("greedy-boxed", {"prompt": "tinyzero-base"}).needs_chat_template()
 
 
 def test_a_problem_has_one_user_message():
@@ -77,7 +81,7 @@ def test_a_problem_has_one_user_message():
 
 
 def test_problems_are_checked(tmp_path):
-    with pytest.raises(UserError, match="not there"):
+    with pytest.raises(UserError, match="no such file"):
         benchmark.problems(tmp_path, "gsm8k")
     tables.write(table("a", "b", ids=["x", "x"]), tables.PROBLEM, tmp_path / "gsm8k.parquet")
     with pytest.raises(UserError, match="each problem once"):
@@ -97,7 +101,7 @@ def test_the_task_hash_follows_the_problems(tmp_path):
 
 
 def test_completions_are_strings_that_know_how_they_ended():
-    completion = Completion("abc", "length")
+    completion = CompletionText("abc", "length")
     assert completion == "abc"
     assert completion.finish_reason == "length"
 

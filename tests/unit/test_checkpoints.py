@@ -55,13 +55,13 @@ def test_a_chat_template_is_only_needed_by_protocols_that_use_it(folder):
 @pytest.mark.parametrize("content", [b"", b"\0" * 4, b"\xff" * 100, (4).to_bytes(8, "little") + b"nope" * 9])
 def test_damaged_weights(folder, content):
     (folder / "model.safetensors").write_bytes(content)
-    with pytest.raises(UserError, match="cut off or damaged"):
+    with pytest.raises(UserError, match="truncated or damaged"):
         checkpoints.check(folder, chat_template=True)
 
 
 def test_weights_cut_off(folder):
     weights(folder / "model.safetensors", size=15)
-    with pytest.raises(UserError, match="cut off or damaged"):
+    with pytest.raises(UserError, match="truncated or damaged"):
         checkpoints.check(folder, chat_template=True)
 
 

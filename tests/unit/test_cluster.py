@@ -1,4 +1,4 @@
-"""What jobs ask of a cluster, what it says of itself, and what runs need, against published figures."""
+"""Resources of jobs, parsing of Slurm's output, and estimates of what runs need, against published figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from cluster import capacity, memory, slurm
 from cluster.resources import ATTEMPTS, Need, resources_of
 from contracts import tables
 from contracts.errors import UserError
-from contracts.run_file import ROOT, Run, load_run, run_names
+from contracts.run_file import ROOT, Run
+from frameworks import adapter
+from recipes.runs import load_run, run_names
 
 SETTINGS = yaml.safe_load((ROOT / "profiles" / "slurm" / "cluster.yaml").read_text(encoding="utf-8"))["cluster"]
 
@@ -124,7 +126,7 @@ def test_state_of_adam_in_mixed_precision() -> None:
     stage = dataclasses.replace(run.stages[0], objective={})
     for sharding, gigabytes in (("none", 120.0), ("zero2", 16.6), ("zero3", 1.9)):
         shared = dataclasses.replace(run, hardware={**run.hardware, "sharding": sharding})
-        state, _ = memory._state(shared, stage, 64, 7.5e9)
+        state = adapter.load(run.framework).memory(shared, stage, 64, 7.5e9).training
         assert state / 1e9 == pytest.approx(gigabytes, abs=0.05)
 
 
@@ -157,8 +159,8 @@ def test_the_page_and_what_was_measured(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_only_training_and_generation_hold_gpus_at_full_scale() -> None:
-    """The dry run of `snakemake --profile slurm reproduce_all`, from the repository root, literally."""
+def test_only_training_and_generation_request_gpus_at_full_scale() -> None:
+    """The dry run of `snakemake --profile slurm reproduce_all` in the repository."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     words = ["snakemake", "-n", "--profile", "slurm", "reproduce_all"]
     done = subprocess.run(

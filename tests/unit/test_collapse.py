@@ -43,7 +43,7 @@ def test_a_healthy_run_has_no_signs(seed: int) -> None:
 @pytest.mark.parametrize(
     ("change", "kind", "evidence"),
     [
-        ({"truncated_rate": {80: 0.9}}, "length at the cap", "of the completions are cut off at the limit"),
+        ({"truncated_rate": {80: 0.9}}, "length at the cap", "of the completions are truncated at the limit"),
         ({"format_error_rate": {80: 0.7}}, "format errors", "of the completions break the format"),
         ({"zero_signal_rate": {80: 1.0}}, "no signal", "% of the groups all rewards are equal"),
         ({"kl": {80: 30.0}}, "KL", "the KL divergence from the reference is "),
@@ -88,7 +88,7 @@ def test_the_evidence_is_the_mean_over_a_window_and_the_best_before() -> None:
     rows = [{"step": i, "truncated_rate": 0.0 if i <= 20 else 1.0} for i in range(1, 31)]
     # of steps 19 to 23 three are cut: the first window over one half
     assert signs(rows) == [
-        collapse.Sign("length at the cap", 23, "60% of the completions are cut off at the limit, after 0% at best")
+        collapse.Sign("length at the cap", 23, "60% of the completions are truncated at the limit, after 0% at best")
     ]
 
 

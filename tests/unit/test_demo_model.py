@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contracts.errors import UserError
 from grading import Item, grade
-from recipes import rewards
+from recipes import models, rewards
 from recipes.demo_model import mixture
 from recipes.demo_model.training import Example, in_batches_of_similar_length
 from recipes.logicrl.reward import knights_knaves
 from recipes.openr1.reward import TAGS
 from recipes.tinyzero.reward import countdown
-from tasks import prompts
+from tasks import prompts, registry
 from tasks.arithmetic import problems as arithmetic
 from tasks.arithmetic import traces as arithmetic_traces
 from tasks.countdown import problems as countdown_problems
@@ -31,7 +29,7 @@ from tasks.knights_knaves import puzzles as knights_knaves_puzzles
 from tasks.knights_knaves import traces as knights_knaves_traces
 from tasks.problems import Problem
 
-SETTINGS = yaml.safe_load(Path(mixture.__file__).with_name("demo_model.yaml").read_text(encoding="utf-8"))
+DEMOS = {name: registry.settings(name)["demo"] for name in registry.names() if "demo" in registry.settings(name)}
 PROBLEMS = arithmetic_traces.problems(60, 0)
 RIGHT = arithmetic_traces.Habits(right_order=1.0, look_back=0.0, in_words=0.5, format_kept=1.0, slip=0.0)
 LOOKING_BACK = replace(RIGHT, right_order=0.0, look_back=1.0)
@@ -61,8 +59,7 @@ def test_looking_back_says_so_and_tags_match_the_reward_pattern() -> None:
 
 def judged(reward: rewards.Function, prompt: prompts.Prompt, problem: Problem, completion: str) -> rewards.Reward:
     """What the recipe's reward gives for a trace."""
-    told = rewards.Problem(problem.task, problem.answer or "", json.dumps(problem.meta))
-    return reward([prompt.assistant + completion], [told])[0]
+    return reward([prompt.assistant + completion], [problem])[0]
 
 
 @given(st.lists(st.integers(1, 20), min_size=3, max_size=3))
@@ -75,7 +72,7 @@ def test_every_countdown_result_is_the_value_of_its_expression(numbers: list[int
             assert value == result.value and sorted(used) == sorted(numbers)
 
 
-COUNTDOWN = SETTINGS["tasks"]["countdown"]
+COUNTDOWN = DEMOS["countdown"]
 PERSISTENT = replace(countdown_traces.Habits(**COUNTDOWN["habits"] | COUNTDOWN["skill"]), slip=0.0)
 
 
@@ -96,7 +93,7 @@ def test_persistent_countdown_traces_are_right_wherever_division_is_not_needed()
     assert max(text.count("\n") for text in stopped) == early.early
 
 
-PUZZLES = SETTINGS["tasks"]["knights_knaves"]
+PUZZLES = DEMOS["knights_knaves"]
 THOROUGH = replace(knights_knaves_traces.Habits(**PUZZLES["habits"] | PUZZLES["skill"]), slip=0.0)
 
 
@@ -117,22 +114,30 @@ def test_thorough_knights_and_knaves_traces_are_right_and_careless_ones_not_alwa
     assert values(replace(THOROUGH, format_kept=0.0)) == {-3.0}
 
 
-def test_the_mixture_begins_with_skills_and_holds_every_prompt_and_no_held_out_problem() -> None:
-    tasks = {name: dict(task) for name, task in SETTINGS["tasks"].items()}
-    for name in ("arithmetic", "knights_knaves"):
-        tasks[name]["problems"] = tasks[name]["problems"] | {"rows": 300}
-    rows = mixture.rows(tasks, 600, 0.5, 0)
-    assert {row.prompt.name for row in rows} == {name for task in tasks.values() for name in task["prompts"]}
+@pytest.mark.parametrize("task", DEMOS)
+def test_the_mixture_begins_with_skills_and_holds_every_prompt_and_no_held_out_problem(task: str) -> None:
+    demo = dict(DEMOS[task])
+    if "rows" in demo["problems"]:
+        demo["problems"] = demo["problems"] | {"rows": 300}
+    rows = mixture.rows(task, demo, 300, 0.5, 0)
+    assert len(rows) == 300 and {row.prompt.name for row in rows} == set(demo["prompts"])
     with_answer = ["</think><answer>" in row.completion for row in rows if row.prompt.assistant]
-    assert all(with_answer[: len(with_answer) // 3]) and not all(with_answer)
-    shown = {row.question for row in rows}
-    assert not shown & {p.question for p in arithmetic.generate(300, ["expressions"], "test", 0)}
+    assert not with_answer or (all(with_answer[:150]) and not all(with_answer))
+    held_out = {p.question for p in arithmetic.generate(300, ["expressions"], "test", 0)}
     for row in rows:
-        if row.prompt.name.startswith("tinyzero"):
+        assert row.question not in held_out
+        if task == "countdown":
             target, *numbers = (int(number) for number in re.findall(r"\d+", row.question))
             assert countdown_problems.split_of(numbers, target) == "train"
-        if row.prompt.name.startswith("logicrl"):
+        if task == "knights_knaves":
             assert knights_knaves_problems.split_of(knights_knaves_puzzles.read(row.question)[1]) == "train"
+
+
+def test_every_task_with_demo_traces_has_a_base_model_without_an_entry() -> None:
+    assert {f"demo-{task.replace('_', '-')}" for task in DEMOS} < set(models.names())
+    assert models.find("demo") == models.find("demo-arithmetic")
+    with pytest.raises(UserError, match=r"no model 'demo-countdwn'; did you mean demo-countdown"):
+        models.find("demo-countdwn")
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=200), st.integers(1, 9), st.integers(0, 9))

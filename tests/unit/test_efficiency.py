@@ -39,5 +39,5 @@ def test_gpu_hours_with_what_preemption_lost(tmp_path: Path) -> None:
 
 def test_no_accounting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match="accounting does not answer"):
-        efficiency.ask({"1": ("train", "x")})
+    with pytest.raises(UserError, match="sacct is not installed"):
+        efficiency.query({"1": ("train", "x")})

@@ -15,7 +15,8 @@ import pytest
 from analysis.gate import baselines, compare, inputs, power, render, request
 from contracts import tables
 from contracts.errors import UserError
-from contracts.run_file import ROOT, load_run
+from contracts.run_file import ROOT
+from recipes.runs import load_run
 
 
 def graded(correct, benchmark="math500", **columns):

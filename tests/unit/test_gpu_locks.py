@@ -16,7 +16,7 @@ from contracts.run_file import ROOT
 TAKES = """
 import sys
 from pathlib import Path
-from contracts import gpu_locks as gpus
+from contracts import gpu_locks
 print(",".join(gpu_locks.take(int(sys.argv[1]), "a run", Path(sys.argv[2]))), flush=True)
 sys.stdin.read()
 """

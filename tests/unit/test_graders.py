@@ -14,7 +14,7 @@ from eval import human_labels
 from eval.grader_agreement import class_table, compare, markdown, read_rows
 from grading import Grade
 from grading.disagreements import CLASSES, Reference, classify, read_reference
-from tasks.math import qwen_rules
+from tasks.math_answers import qwen_rules
 
 ROOT = Path(__file__).parents[2]
 MIRROR = ROOT / "../shared/data"
@@ -119,8 +119,8 @@ def test_compare_by_hand():
     page = markdown([one], reference)
     assert "| b | 5 | 40.0 | 60.0 | 20.0 | 20.0–60.0 | 40.0 |" in page
     assert page.count("not reviewed") == 3
-    fallback = compare("b", given, fallback="last-number")
-    assert fallback.scores["math-verify"] == 60.0
+    last_number = compare("b", given, extraction="last-number")
+    assert last_number.scores["math-verify"] == 60.0
 
 
 def test_a_text_cannot_break_the_report():

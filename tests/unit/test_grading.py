@@ -9,7 +9,11 @@ import pytest
 from contracts import tables
 from contracts.errors import UserError
 from grading import Item, grade, worker_pool
+from grading.extraction import RULES
 from grading.worker_pool import POOL, Pair
+from tasks import registry
+
+JUDGE = registry.get("math").graders["math-verify"].judge
 
 
 def verdict(gold, completion, **more):
@@ -97,30 +101,30 @@ def test_only_the_guilty_pair_is_ungradable():
     pairs = [Pair(f"x+{i}", f"{i}+x", None) for i in range(40)]
     pairs[17] = Pair("9", "9^{9^{9^{9}}}", None)
     started = time.monotonic()
-    verdicts = POOL.judge("math-verify", pairs, deadline_s=3.0, workers=2)
+    verdicts = POOL.run(JUDGE, pairs, deadline_s=3.0, workers=2)
     assert [i for i, v in enumerate(verdicts) if v != "correct"] == [17]
     assert verdicts[17] == "ungradable"
     assert time.monotonic() - started < 15
 
 
 def test_a_worker_that_is_killed_from_outside_is_replaced():
-    POOL.judge("math-verify", [Pair("x", "x+1", None)], deadline_s=5.0, workers=1)
+    POOL.run(JUDGE, [Pair("x", "x+1", None)], deadline_s=5.0, workers=1)
     POOL._workers[0]._process.kill()
-    assert POOL.judge("math-verify", [Pair("x+1", "1+x", None)], deadline_s=5.0, workers=1) == ["correct"]
+    assert POOL.run(JUDGE, [Pair("x+1", "1+x", None)], deadline_s=5.0, workers=1) == ["correct"]
 
 
 def test_many_hanging_pairs_get_a_short_deadline(monkeypatch, capsys):
     monkeypatch.setattr(worker_pool, "PATIENCE_S", 2.0)
     monkeypatch.setattr(worker_pool, "SECONDS_BETWEEN_LINES", 1.0)
     given = []
-    real = worker_pool.Worker.judge
+    real = worker_pool.Worker.run
     monkeypatch.setattr(
         worker_pool.Worker,
-        "judge",
+        "run",
         lambda self, name, pairs, deadline: given.append(deadline) or real(self, name, pairs, deadline),
     )
     pairs = [Pair("9", f"9^{{9^{{9^{{{n}}}}}}}", None) for n in range(20, 60)]
-    assert POOL.judge("math-verify", pairs, deadline_s=1.0, workers=2) == ["ungradable"] * 40
+    assert POOL.run(JUDGE, pairs, deadline_s=1.0, workers=2) == ["ungradable"] * 40
     assert given[0] == 1.0 and given[-1] == worker_pool.SHORT_DEADLINE_S
     said = capsys.readouterr().err
     assert "from here each has 0.5 s" in said
@@ -129,7 +133,7 @@ def test_many_hanging_pairs_get_a_short_deadline(monkeypatch, capsys):
 
 def test_a_worker_that_runs_out_of_memory_is_replaced():
     pairs = [Pair("1", "\\binom{10^{9}}{5 \\cdot 10^{8}}", None), Pair("x+1", "1+x", None)]
-    assert POOL.judge("math-verify", pairs, deadline_s=5.0, workers=1)[1] == "correct"
+    assert POOL.run(JUDGE, pairs, deadline_s=5.0, workers=1)[1] == "correct"
 
 
 HOSTILE = [
@@ -220,16 +224,16 @@ def test_long_completions_take_linear_time():
         "٣" * 200_000,
         "\u202e" * 200_000,
     ):
-        for fallback in ("none", "last-number", "answer-tag", "answer-line"):
+        for rule in RULES:
             started = time.monotonic()
-            grade([Item("math", "7", text, extraction=fallback)])
+            grade([Item("math", "7", text, extraction=rule)])
             assert time.monotonic() - started < 2
 
 
 def test_the_same_pair_is_judged_once(monkeypatch):
     judged = []
-    real = POOL.judge
-    monkeypatch.setattr(POOL, "judge", lambda name, pairs, **more: judged.extend(pairs) or real(name, pairs, **more))
+    real = POOL.run
+    monkeypatch.setattr(POOL, "run", lambda judge, pairs, **more: judged.extend(pairs) or real(judge, pairs, **more))
     results = grade([Item("math", "x+1", "\\boxed{1+x}")] * 50 + [Item("math", "2", "\\boxed{2}")] * 50)
     assert [r.verdict for r in results] == ["correct"] * 100
     assert judged == [Pair("x+1", "1+x", None)]
@@ -240,6 +244,11 @@ def test_mistakes_are_named():
         grade([], grader="guess")
     with pytest.raises(UserError, match="extraction should be one of"):
         grade([Item("math", "1", "1", extraction="first-number")])
+
+
+def test_an_unknown_task_is_never_graded_as_another():
+    with pytest.raises(UserError, match=r"no task 'countdwn'; did you mean countdown\?"):
+        grade([Item("countdwn", "24", "\\boxed{24}", meta={"nums": [4, 6]})])
 
 
 def test_tolerances_and_units():

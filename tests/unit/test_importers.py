@@ -83,14 +83,14 @@ def test_plain_jsonl_with_a_mapping(tmp_path):
         ("1", 0, "y", "6"),
         ("1", 1, "z", "6"),
     ]
-    with pytest.raises(UserError, match=r"no field out\.words in line 1"):
+    with pytest.raises(UserError, match=r"no field out\.words in row 1"):
         import_samples("jsonl", [path], "b", "r", mapping={"completion": "out.words", "gold": "answer"})
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{}\n[1]\n", "lacks idx, gt, code"),
+        ("{}\n[1]\n", "should have idx, gt, code"),
         ("[1]\n", "line 1 is not"),
         ("", "hold none"),
         ('{"idx": 1', "line 1 is not"),
@@ -106,27 +106,27 @@ def test_a_wrong_file_is_named(tmp_path, text, message):
 def test_completions_that_are_no_list_of_texts_are_refused(tmp_path, code):
     good, wrong = {"idx": 3, "gt": "18", "code": ["a"]}, {"idx": 4, "gt": "18", "code": code}
     path = lines(tmp_path / "a.jsonl", good, wrong)
-    with pytest.raises(UserError, match=r"a\.jsonl, line 2: code should be a list of completions, each a text, but is"):
+    with pytest.raises(UserError, match=r"a\.jsonl, row 2: code should be a list of strings, the completions, but is"):
         import_samples("qwen-math", [path], "b", "r")
     logged = lines(tmp_path / "b.jsonl", {"doc_id": 0, "target": "5", "resps": code})
-    with pytest.raises(UserError, match=r"b\.jsonl, line 1: resps should"):
+    with pytest.raises(UserError, match=r"b\.jsonl, row 1: resps should"):
         import_samples("lm-eval", [logged], "b", "r")
     if code != "a text":  # of plain JSONL that is one completion
-        with pytest.raises(UserError, match=r"a\.jsonl, line 2: code should"):
+        with pytest.raises(UserError, match=r"a\.jsonl, row 2: code should"):
             import_samples("jsonl", [path], "b", "r", mapping={"completion": "code", "gold": "gt"})
 
 
 def test_bytes_that_are_not_utf8_are_named_with_their_line(tmp_path):
     row = b'{"idx": 3, "gt": "18", "code": ["a"]}\n'
     (tmp_path / "a.jsonl").write_bytes(row + b"\n" + row.replace(b"a", b"\xff"))
-    with pytest.raises(UserError, match=r"line 3 is not: .* byte 0xff in position 33"):
+    with pytest.raises(UserError, match=r"line 3 is not a JSON object .* byte 0xff in position 33"):
         import_samples("qwen-math", [tmp_path / "a.jsonl"], "b", "r")
 
 
 def test_wrong_mappings_are_named():
     with pytest.raises(UserError, match="no column answers"):
         parse_mapping("answers=a,completion=b,gold=c")
-    with pytest.raises(UserError, match="at least which fields"):
+    with pytest.raises(UserError, match="at least the fields"):
         parse_mapping("completion=b")
 
 
@@ -170,12 +170,12 @@ def test_generations_are_matched_to_the_problems_of_a_benchmark(tmp_path):
     table, _ = import_samples("qwen-math", [path], "b", "r", problems=benchmark, by="order")
     assert columns(table, "problem_id", "gold") == [("p0", "0"), ("p1", "1"), ("p1", "1")]
     with pytest.raises(
-        UserError, match="3 of 3 generations fit no problem of the benchmark by id, the first is that of 7"
+        UserError, match="3 of 3 generations match no problem of the benchmark by id, the first is that of 7"
     ):
         import_samples("qwen-math", [path], "b", "r", problems=benchmark, by="id")
     with pytest.raises(UserError, match="should be as many problems"):
         import_samples("qwen-math", [path], "b", "r", problems=problems_of("How many?"), by="order")
-    with pytest.raises(UserError, match="is it the same benchmark"):
+    with pytest.raises(UserError, match="check the benchmark"):
         import_samples("qwen-math", [path], "b", "r", problems=problems_of("How many men?"))
 
 
@@ -189,7 +189,7 @@ def test_plain_jsonl_is_matched_by_its_question(tmp_path):
             path = lines(tmp_path / "a.jsonl", row, row | {"problem": "Say: 5"})
         table, _ = import_samples("jsonl", [path], "b", "r", mapping=mapping, problems=benchmark)
         assert columns(table, "problem_id", "gold") == [("p1", "1"), ("p0", "0")]
-    with pytest.raises(UserError, match="which field is the question: --map …,question=FIELD"):
+    with pytest.raises(UserError, match="the field of the question: --map …,question=FIELD"):
         import_samples(
             "jsonl", [path], "b", "r", mapping=parse_mapping("completion=output,gold=answer"), problems=benchmark
         )

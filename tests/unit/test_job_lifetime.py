@@ -1,4 +1,4 @@
-"""Jobs end with the workflow that started them, and one at a time uses a work folder: with real processes."""
+"""Jobs end with the workflow that started them: with real processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from contracts import job_lifetime
-from contracts.errors import UserError
 from contracts.run_file import ROOT
 
 pytestmark = pytest.mark.slow
@@ -61,9 +60,9 @@ def test_a_job_ends_when_its_snakemake_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_process_that_no_workflow_started_watches_nothing() -> None:
-    code = "from contracts import job_lifetime; print(job_lifetime.chain_to_snakemake())"
+    code = "from contracts import job_lifetime; print([p.pid for p in job_lifetime.chain_to_snakemake()])"
     done = subprocess.run(["setsid", "--wait", sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.strip() in ("[]", str(job_lifetime.chain_to_snakemake()))
+    assert done.stdout.strip() in ("[]", str([process.pid for process in job_lifetime.chain_to_snakemake()]))
 
 
 def test_a_child_dies_with_its_parent(tmp_path: Path) -> None:
@@ -77,21 +76,3 @@ def test_a_child_dies_with_its_parent(tmp_path: Path) -> None:
     parent.kill()
     parent.wait()
     assert gone(child)
-
-
-def test_a_work_folder_is_for_one_process_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_lifetime, "PATIENCE_SECONDS", 0.5)
-    second = job_lifetime.sole_user(tmp_path, "training")
-    with job_lifetime.sole_user(tmp_path, "training"), pytest.raises(UserError, match="another process is training"):
-        second.__enter__()
-    with job_lifetime.sole_user(tmp_path, "training"):
-        pass
-
-
-def test_a_ghost_gets_time_to_end(tmp_path: Path) -> None:
-    ghost = subprocess.Popen(["flock", tmp_path / ".lock", "sleep", "1"])
-    while not (tmp_path / ".lock").exists():
-        time.sleep(0.05)
-    with job_lifetime.sole_user(tmp_path, "training"):
-        pass
-    assert ghost.wait() == 0

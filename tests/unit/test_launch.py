@@ -7,27 +7,36 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from contracts.errors import UserError
-from contracts.run_file import ROOT
-from frameworks import launch
-from frameworks.__main__ import check_log, start_anew_if_changed
+from contracts.run_file import ROOT, framework_names
+from frameworks import adapter, launch
+from frameworks.__main__ import check_log, discard_if_changed
 from frameworks.adapter import Command
-from frameworks.trl.adapter import _step_metrics
+from frameworks.reward_hook import FAILURE
+from recipes.runs import load_run
 
 pytestmark = pytest.mark.slow
+STAGE = load_run("openr1/qwen2.5-math-7b", "demo").stages[0]
 
 
 def trainer(script: str) -> Command:
-    return Command([sys.executable, "-c", script], progress=_step_metrics)
+    return Command([sys.executable, "-c", script])
+
+
+def run(command: Command, log: Path, steps: int, framework: str = "trl", **settings: Any) -> None:
+    metrics = partial(adapter.load(framework).progress, STAGE)
+    launch.run(command, log=log, steps=steps, name="r/x", metrics=metrics, **settings)
 
 
 def test_progress_is_one_line_a_step_and_the_output_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = "print({'loss': '0.1', 'reward': '0.5', 'completions/mean_length': '31'}); print('saved')"
-    launch.run(trainer(script), log=tmp_path / "train.log", steps=1, name="r/x")
+    run(trainer(script), tmp_path / "train.log", 1)
     assert "r/x: step 1/1, reward 0.5, length 31" in capsys.readouterr().out
     assert "saved" in (tmp_path / "train.log").read_text()
 
@@ -42,35 +51,38 @@ time.sleep(600 * STOPPED)
 
 
 def test_a_collapse_is_warned_of_as_it_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    launch.run(trainer(COLLAPSING.replace("STOPPED", "0")), log=tmp_path / "l", steps=30, name="r/x")
+    run(trainer(COLLAPSING.replace("STOPPED", "0")), tmp_path / "l", 30)
     warnings = [line for line in capsys.readouterr().out.splitlines() if "WARNING" in line]
     assert warnings == [
-        "WARNING: r/x: length at the cap at step 19: 60% of the completions are cut off at the limit, after 0% at best"
-        "; the mean response has 31 tokens"
+        "WARNING: r/x: length at the cap at step 19: 60% of the completions are truncated at the limit, after 0% at "
+        "best; the mean response has 31 tokens"
     ]
 
 
 def test_a_collapse_ends_the_run_where_that_is_asked_for(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"is collapsing .length at the cap at step 19: .* and was ended"):
         command = trainer(COLLAPSING.replace("STOPPED", "1"))
-        launch.run(command, log=tmp_path / "l", steps=30, name="r/x", stop_on_collapse=True)
+        run(command, tmp_path / "l", 30, stop_on_collapse=True)
 
 
-@pytest.mark.parametrize("key", ["loss", "reward"])
-def test_a_loss_or_reward_that_is_not_a_number_ends_the_run(tmp_path: Path, key: str) -> None:
-    values = {"loss": "0.1", "reward": "0.5", key: "nan"}
+@pytest.mark.parametrize(
+    ("key", "value", "column"),
+    [("loss", "nan", "loss"), ("reward", "nan", "reward_mean"), ("reward", None, "reward_mean")],
+)
+def test_a_loss_or_reward_that_is_not_a_number_ends_the_run(tmp_path: Path, key: str, value: Any, column: str) -> None:
+    values = {"loss": "0.1", "reward": "0.5", key: value}
     script = f"import time; print({values!r}, flush=True); time.sleep(600)"
     started = time.monotonic()
-    with pytest.raises(UserError, match=rf"reported {key} that is not a number at step 1"):
-        launch.run(trainer(script), log=tmp_path / "train.log", steps=5, name="r/x")
+    with pytest.raises(UserError, match=rf"reported {column} that is not a number at step 1"):
+        run(trainer(script), tmp_path / "train.log", 5)
     assert time.monotonic() - started < 60
 
 
 def test_another_status_than_zero_is_an_error_with_the_last_lines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(UserError, match=r"ended with status 3.*same command goes on"):
-        launch.run(trainer("print('CUDA out of memory'); raise SystemExit(3)"), log=tmp_path / "l", steps=1, name="r")
+    with pytest.raises(UserError, match=r"ended with status 3.*same command resumes"):
+        run(trainer("print('CUDA out of memory'); raise SystemExit(3)"), tmp_path / "l", 1)
     assert "CUDA out of memory" in capsys.readouterr().err
 
 
@@ -78,7 +90,7 @@ def test_a_trainer_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(launch, "QUIET_SECONDS", 1.0)
     monkeypatch.setattr(launch, "WATCH_SECONDS", 0.2)
     with pytest.raises(UserError, match="printed nothing"):
-        launch.run(trainer("import time; time.sleep(600)"), log=tmp_path / "l", steps=1, name="r")
+        run(trainer("import time; time.sleep(600)"), tmp_path / "l", 1)
 
 
 def test_a_trainer_does_not_wait_for_a_server_that_has_died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,13 +98,13 @@ def test_a_trainer_does_not_wait_for_a_server_that_has_died(tmp_path: Path, monk
     server = Command([sys.executable, "-c", "raise SystemExit(7)"])
     waiting = Command([sys.executable, "-c", "import time; time.sleep(600)"], servers=[server])
     with pytest.raises(UserError, match="lost a server that it needs, which ended with status 7"):
-        launch.run(waiting, log=tmp_path / "l", steps=1, name="r")
+        run(waiting, tmp_path / "l", 1)
 
 
 def test_a_servers_life_ends_with_the_trainer(tmp_path: Path) -> None:
     server = Command([sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)"])
     command = Command([sys.executable, "-c", "import time; time.sleep(1)"], servers=[server])
-    launch.run(command, log=tmp_path / "l", steps=1, name="r")
+    run(command, tmp_path / "l", 1)
     pid = int(
         next(line for line in (tmp_path / "l").read_text().splitlines() if line.startswith("[server]")).split()[1]
     )
@@ -105,7 +117,8 @@ def test_sigterm_reaches_the_trainer_and_its_children(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from frameworks import launch;"
         "from frameworks.adapter import Command;"
         "inner = 'import os, time; print(os.getpid(), flush=True); time.sleep(600)';"
-        f"launch.run(Command([sys.executable, '-c', inner]), log=Path({str(tmp_path / 'l')!r}), steps=1, name='r')"
+        f"launch.run(Command([sys.executable, '-c', inner]), log=Path({str(tmp_path / 'l')!r}), steps=1, name='r',"
+        "metrics=lambda _: None)"
     )
     outer = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
     deadline = time.monotonic() + 30
@@ -125,37 +138,31 @@ def _read(file: Path) -> str:
 def test_a_training_without_any_signal_is_an_error_and_a_weak_one_a_warning(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from contracts.run_file import load_run
+    from recipes.runs import load_run
 
     run = load_run("openr1/qwen2.5-math-7b", "demo")
 
-    def rows(zero_signal: list[float], reward: float = 0.5) -> list[dict[str, float | None]]:
-        return [
-            {"step": i, "reward_mean": reward, "zero_signal_rate": rate, "truncated_rate": 0.9}
-            for i, rate in enumerate(zero_signal, start=1)
-        ]
+    def rows(zero_signal: list[float | None]) -> list[dict[str, float | None]]:
+        return [{"step": i, "zero_signal_rate": rate, "truncated_rate": 0.9} for i, rate in enumerate(zero_signal, 1)]
 
-    check_log(rows([1.0, 1.0, 0.5, 1.0]), run, 4)
+    check_log(rows([1.0, 1.0, 0.5, 1.0]), run)
     said = capsys.readouterr().out
     assert "no group had a signal in 3 of 4 steps" in said and "90% of the completions were cut" in said
     with pytest.raises(UserError, match="nothing was learned"):
-        check_log(rows([1.0] * 4), run, 4)
-    with pytest.raises(UserError, match="not a number at step 1"):
-        check_log(rows([0.5] * 4, float("nan")), run, 4)
-    with pytest.raises(UserError, match="logged 5 steps, found 4"):
-        check_log(rows([0.5] * 4), run, 5)
+        check_log(rows([1.0] * 4), run)
+    check_log(rows([None] * 4), run)  # what is unknown is no failure
 
 
-def test_native_files_are_gone_on_from_only_if_their_inputs_are_the_same(tmp_path: Path) -> None:
+def test_training_resumes_only_if_its_inputs_are_the_same(tmp_path: Path) -> None:
     def checkpoint() -> Path:
         (tmp_path / "native" / "checkpoint-20").mkdir(parents=True, exist_ok=True)
         return tmp_path / "native" / "checkpoint-20"
 
-    start_anew_if_changed(tmp_path, {"problems_sha256": "a", "model_sha256": "b"})
+    discard_if_changed(tmp_path, {"problems_sha256": "a", "model_sha256": "b"})
     kept = checkpoint()
-    start_anew_if_changed(tmp_path, {"problems_sha256": "a", "model_sha256": "b"})
+    discard_if_changed(tmp_path, {"problems_sha256": "a", "model_sha256": "b"})
     assert kept.is_dir()
-    start_anew_if_changed(tmp_path, {"problems_sha256": "a", "model_sha256": "c"})
+    discard_if_changed(tmp_path, {"problems_sha256": "a", "model_sha256": "c"})
     assert not kept.exists()
 
 
@@ -176,7 +183,7 @@ def gone(pid: int) -> bool:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux")
 def test_what_a_trainer_has_detached_ends_with_it(tmp_path: Path) -> None:
-    launch.run(trainer(DETACHED), log=tmp_path / "l", steps=1, name="r")
+    run(trainer(DETACHED), tmp_path / "l", 1)
     assert gone(int(_read(tmp_path / "l").splitlines()[-1]))
 
 
@@ -186,7 +193,8 @@ def test_what_a_trainer_has_detached_ends_when_the_launcher_is_killed(tmp_path: 
         "import sys; from pathlib import Path; from frameworks import launch;"
         "from frameworks.adapter import Command;"
         f"inner = {DETACHED + 'time.sleep(600)'!r};"
-        f"launch.run(Command([sys.executable, '-c', inner]), log=Path({str(tmp_path / 'l')!r}), steps=1, name='r')"
+        f"launch.run(Command([sys.executable, '-c', inner]), log=Path({str(tmp_path / 'l')!r}), steps=1, name='r',"
+        "metrics=lambda _: None)"
     )
     outer = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
     deadline = time.monotonic() + 30
@@ -206,16 +214,18 @@ def test_a_trainer_that_makes_no_more_steps_is_ended_though_it_prints(
     step = "print({'loss': '0.1', 'reward': '0.5'}, flush=True);"
     script = f"import time\n{step}{step}{step}\nwhile True: time.sleep(0.1); print('waiting', flush=True)"
     with pytest.raises(UserError, match=r"made no step for .* minutes after 3 steps and was ended"):
-        launch.run(trainer(script), log=tmp_path / "l", steps=9, name="r")
+        run(trainer(script), tmp_path / "l", 9)
 
 
-def test_a_line_that_tells_of_a_failure_ends_the_trainer(tmp_path: Path) -> None:
-    from frameworks.verl.adapter import _step_metrics as of_verl
+@pytest.mark.parametrize("framework", framework_names())
+def test_a_line_that_reports_a_failed_reward_ends_the_trainer(tmp_path: Path, framework: str) -> None:
+    script = f"import time; print({FAILURE + 'ValueError: no'!r}, flush=True); time.sleep(600)"
+    with pytest.raises(UserError, match=r"training r/x was ended: .*a reward function failed: ValueError: no"):
+        run(trainer(script), tmp_path / "l", 1, framework)
 
-    script = "import time; print('a reward function failed: ValueError: no', flush=True); time.sleep(600)"
-    with pytest.raises(UserError, match="training r was ended: a reward function failed: ValueError: no"):
-        launch.run(Command([sys.executable, "-c", script], progress=of_verl), log=tmp_path / "l", steps=1, name="r")
-    line = (
-        "(TaskRunnerV1 pid=1) step:7 - critic/score/mean:0.25 - actor/loss:np.float64(-1e-3) - response_length/mean:9.0"
-    )
-    assert of_verl(line) == {"reward": 0.25, "loss": -0.001, "length": 9.0}
+
+def test_what_was_recorded_of_a_step_is_watched_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = "\n".join(["print({'reward': '0.5'})"] * 12)
+    wrong_form = {step: float(step > 5) for step in range(1, 13)}
+    run(trainer(script), tmp_path / "l", 12, recorded=lambda step: {"format_error_rate": wrong_form[step]})
+    assert "WARNING: r/x: format errors at step " in capsys.readouterr().out

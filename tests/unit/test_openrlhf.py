@@ -1,4 +1,4 @@
-"""OpenRLHF's adapter where it needs no OpenRLHF: units, whole checkpoints, its log, and the reward of a text."""
+"""OpenRLHF's adapter where it needs no OpenRLHF: units, checkpoints, its line of a step, and the reward of a text."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.errors import UserError
-from contracts.run_file import Run, Stage, load_run
-from frameworks.openrlhf import adapter as openrlhf
+from contracts.run_file import Run, Stage
+from frameworks import adapter, recorder, reward_hook
 from frameworks.openrlhf import reward_hook as openrlhf_reward
+from frameworks.openrlhf.adapter import keep_newest_checkpoint
 from frameworks.openrlhf.command import layout, passes
 from recipes import rewards
+from recipes.runs import load_run
 
 RUN = load_run("simplerl/qwen2.5-math-7b", "full")
 
@@ -78,27 +80,27 @@ def checkpoint(folder: Path, step: int, *missing: str) -> None:
 
 
 @pytest.mark.parametrize("missing", ["actor", "weights", "tokenizer", "critic"])
-def test_training_goes_on_from_the_last_whole_checkpoint(tmp_path: Path, missing: str) -> None:
+def test_training_resumes_from_the_newest_complete_checkpoint(tmp_path: Path, missing: str) -> None:
     checkpoint(tmp_path, 4)
     checkpoint(tmp_path, 8)
     checkpoint(tmp_path, 12, missing)
-    assert openrlhf._keep_last_whole_checkpoint(tmp_path, critic=True) == 8
+    assert keep_newest_checkpoint(tmp_path, critic=True) == 8
     assert {(tmp_path / state / "latest").read_text() for state in ("_actor", "_critic")} == {"global_step8"}
     assert not list(tmp_path.rglob("global_step12*"))
     assert (tmp_path / "global_step4_hf").is_dir()  # to be exported later
 
 
-def test_a_half_written_tokenizer_is_not_whole(tmp_path: Path) -> None:
+def test_a_half_written_tokenizer_is_not_complete(tmp_path: Path) -> None:
     checkpoint(tmp_path, 4)
     (tmp_path / "global_step4_hf" / "tokenizer.json").write_text('{"version": "1.0", "trunc')
-    assert openrlhf._keep_last_whole_checkpoint(tmp_path, critic=True) == 0
-    assert not (tmp_path / "_actor").exists()  # else OpenRLHF would load what is there
+    assert keep_newest_checkpoint(tmp_path, critic=True) == 0
+    assert not (tmp_path / "_actor").exists()  # otherwise OpenRLHF would load what is there
 
 
 def test_without_a_critic_none_is_waited_for(tmp_path: Path) -> None:
     checkpoint(tmp_path, 4, "critic")
-    assert openrlhf._keep_last_whole_checkpoint(tmp_path, critic=False) == 4
-    assert openrlhf._keep_last_whole_checkpoint(tmp_path / "nothing", critic=False) == 0
+    assert keep_newest_checkpoint(tmp_path, critic=False) == 4
+    assert keep_newest_checkpoint(tmp_path / "nothing", critic=False) == 0
 
 
 LINE = (
@@ -108,22 +110,19 @@ LINE = (
 
 
 def test_metrics_of_a_step_are_read_from_its_line() -> None:
-    found = openrlhf._step_metrics(LINE)
+    openrlhf = adapter.load("openrlhf")
+    found = openrlhf.progress(RUN.stages[0], LINE)
     assert found is not None and math.isnan(found.pop("loss"))
     assert found == {
-        "critic_loss": 0.02, "kl": 1e-5, "return": -0.5, "grad_norm": 1.8, "reward": 0.03125, "length": 24.0,
+        "critic_loss": 0.02, "kl": 1e-5, "return": -0.5, "grad_norm": 1.8, "reward_mean": 0.03125,
+        "response_length_mean": 24.0,
     }  # fmt: skip
-    assert openrlhf._step_metrics("(PPOTrainer pid=1) Episode [1/1]: 12%") is None
-
-
-def test_the_line_of_a_reward_that_failed_ends_the_run() -> None:
-    with pytest.raises(UserError, match="KeyError: 'nums'"):
-        openrlhf._step_metrics(f"(RolloutRayActor pid=7) {openrlhf_reward.FAILURE}KeyError: 'nums'\n")
+    assert openrlhf.progress(RUN.stages[0], "(PPOTrainer pid=1) Episode [1/1]: 12%") is None
 
 
 PROMPT = "<|im_start|>user\nhow many?<|im_end|>\n<|im_start|>assistant\n<think>"
 LABEL = {
-    "problem_id": "p0", "task": "math", "answer": "15", "meta": "{}", "prefill": "<think>", "recorded": True,
+    "problem_id": "p0", "task": "math", "answer": "15", "meta": "{}", "prefill": "<think>",
 }  # fmt: skip
 
 
@@ -132,28 +131,25 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The environment of a training process."""
     own = [{"function": "recipes.openr1.reward.tags", "weight": 2.0}]
     special = ["<|im_start|>", "<|im_end|>", "<|endoftext|>"]
-    for name, value in {**rewards.environment(own), **openrlhf_reward.environment(special, tmp_path / "r")}.items():
+    for name, value in {**rewards.environment(own), **openrlhf_reward.environment(special)}.items():
         monkeypatch.setenv(name, value)
-    openrlhf_reward.settings.cache_clear()
-    openrlhf_reward.loaded.cache_clear()
-    return tmp_path / "r"
+    monkeypatch.setenv(recorder.VARIABLE, str(recorder.start_attempt(tmp_path, 0).folder))
+    for cached in (openrlhf_reward.end_of_turn, reward_hook.loaded, recorder.of_this_process):
+        cached.cache_clear()
+    return tmp_path
 
 
-def test_a_reward_reads_the_turn_up_to_its_end(process: Path) -> None:
-    text = "so</think><answer>15</answer>"
+@pytest.mark.parametrize("more", ["", "\u2028", "\x85\0", "\ud800"])
+def test_a_reward_reads_the_turn_up_to_its_end(process: Path, more: str) -> None:
+    text = f"so{more}</think><answer>15</answer>"
     given = openrlhf_reward.judge(f"{PROMPT}{text}<|im_end|>\n<|im_start|>user\nmore", PROMPT, json.dumps(LABEL))
-    assert given["rewards"] == given["scores"] == 2.0
-    assert given["extra_logs"] == {"accuracy": 0.0, "wrong_answer_rate": 0.0, "format_error_rate": 0.0}
-    (row,) = [json.loads(line) for file in process.glob("*.jsonl") for line in file.read_text().splitlines()]
-    assert (row["prompt"], row["completion"], row["reward"], row["problem_id"]) == (PROMPT, text, 2.0, "p0")
+    assert given == {"rewards": 2.0, "scores": 2.0, "extra_logs": {}}
+    ((step, (row,)),) = recorder.read(process, recorder.Batch(1, 1)).items()
+    assert (step, row["prompt"], row["completion"], row["reward"]) == (1, PROMPT, text, 2.0)
+    assert (row["problem_id"], row["verdict"], row["format_error"]) == ("p0", None, False)
 
 
-def test_what_is_not_recorded_whole_keeps_its_reward(process: Path) -> None:
-    openrlhf_reward.judge(f"{PROMPT}no end", PROMPT, json.dumps(LABEL | {"recorded": False}))
-    (row,) = [json.loads(line) for file in process.glob("*.jsonl") for line in file.read_text().splitlines()]
-    assert row["reward"] == 0.0 and "completion" not in row
-
-
-def test_a_text_that_is_not_of_its_prompt_is_an_error(process: Path) -> None:
+def test_a_text_that_is_not_of_its_prompt_is_reported(process: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ValueError, match="does not begin with its prompt"):
         openrlhf_reward.judge("something else", PROMPT, json.dumps(LABEL))
+    assert reward_hook.FAILURE in capsys.readouterr().out

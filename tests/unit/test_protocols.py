@@ -1,3 +1,5 @@
+import argparse
+
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
@@ -18,17 +20,17 @@ def test_every_protocol_is_valid_and_names_its_source(name):
 
 
 def test_published_values():
-    report, open_r1, sober = (protocols.load(name) for name in ("report", "open-r1", "sober"))
-    assert (report.temperature, report.max_tokens, report.repeats_of("math500")) == (0, 3000, 1)
+    greedy, open_r1, sober = (protocols.load(name) for name in ("greedy-boxed", "open-r1", "sober"))
+    assert (greedy.temperature, greedy.max_tokens, greedy.repeats_of("math500")) == (0, 3000, 1)
     assert (open_r1.temperature, open_r1.top_p, open_r1.max_tokens) == (0.6, 0.95, 32768)
     assert (open_r1.repeats_of("aime24"), open_r1.repeats_of("math500"), open_r1.repeats_of("gsm8k")) == (64, 4, 1)
     assert (sober.temperature, sober.top_p, sober.max_tokens) == (0.8, 0.9, 32768)
-    assert protocols.load("qwen-math").fallback == "last-number"
+    assert protocols.load("qwen-math").extraction == "last-number"
 
 
 def test_overrides_replace_fields_and_nothing_else():
     overrides = protocols.parse_overrides(["temperature=0.5", "repeats={default: 2, aime24: 8}", "stop=['</answer>']"])
-    changed, plain = protocols.load("report", overrides), protocols.load("report")
+    changed, plain = protocols.load("greedy-boxed", overrides), protocols.load("greedy-boxed")
     assert (changed.temperature, changed.repeats_of("aime24"), changed.repeats_of("x")) == (0.5, 8, 2)
     assert changed.stop == ("</answer>",)
     assert (changed.max_tokens, changed.prompt) == (plain.max_tokens, plain.prompt)
@@ -37,19 +39,19 @@ def test_overrides_replace_fields_and_nothing_else():
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
-        ("reprot", [], "report"),
-        ("report", ["temprature=1"], "temperature"),
-        ("report", ["prompt=boxd"], "boxed"),
-        ("report", ["temperature=hot"], "a number"),
-        ("report", ["repeats=0"], "at least 1"),
-        ("report", ["repeats={aime24: 4}"], "default"),
-        ("report", ["repeats=true"], "at least 1"),
-        ("report", ["max_tokens=1.5"], "whole number"),
-        ("report", ["chat_template=maybe"], "true or false"),
-        ("report", ["stop=x"], "list"),
-        ("report", ["fallback=last_number"], "last-number"),
-        ("report", ["temperature"], "key=value"),
-        ("report", ["stop=[unclosed"], "YAML"),
+        ("greedy-boxd", [], "greedy-boxed"),
+        ("greedy-boxed", ["temprature=1"], "temperature"),
+        ("greedy-boxed", ["prompt=boxd"], "boxed"),
+        ("greedy-boxed", ["temperature=hot"], "a number"),
+        ("greedy-boxed", ["repeats=0"], "at least 1"),
+        ("greedy-boxed", ["repeats={aime24: 4}"], "default"),
+        ("greedy-boxed", ["repeats=true"], "at least 1"),
+        ("greedy-boxed", ["max_tokens=1.5"], "whole number"),
+        ("greedy-boxed", ["chat_template=maybe"], "true or false"),
+        ("greedy-boxed", ["stop=x"], "list"),
+        ("greedy-boxed", ["extraction=last_number"], "last-number"),
+        ("greedy-boxed", ["temperature"], "key=value"),
+        ("greedy-boxed", ["stop=[unclosed"], "YAML"),
     ],
 )
 def test_mistakes_are_explained(name, settings, said):
@@ -69,13 +71,27 @@ def test_any_override_is_taken_or_refused_with_a_sentence(overrides):
         assert getattr(protocol, key) == value
 
 
-def test_fallbacks_are_those_of_the_grader():
-    extraction = pytest.importorskip("grading.extraction")
-    assert set(protocols.FALLBACKS) == set(extraction.FALLBACKS)
+def test_old_names_are_accepted_with_a_warning(capsys):
+    protocols.canonical.cache_clear()
+    assert protocols.load("report", {"fallback": "last-number"}) == protocols.load(
+        "greedy-boxed", {"extraction": "last-number"}
+    )
+    warnings = capsys.readouterr().err.splitlines()
+    assert len(warnings) == 2 and "greedy-boxed" in warnings[0] and "extraction" in warnings[1]
+
+
+def test_the_old_option_sets_the_new_one(capsys):
+    parser = argparse.ArgumentParser()
+    protocols.add_extraction_option(parser, "none", "")
+    assert parser.parse_args([]).extraction == "none"
+    assert parser.parse_args(["--extraction", "answer-line"]).extraction == "answer-line"
+    assert capsys.readouterr().err == ""
+    assert parser.parse_args(["--fallback", "answer-line"]).extraction == "answer-line"
+    assert "--extraction" in capsys.readouterr().err
 
 
 def test_decoding_holds_what_decides_a_completion():
     demo = protocols.load("demo")
-    assert demo.decoding() == protocols.load("demo", {"repeats": 9, "fallback": "last-number"}).decoding()
+    assert demo.decoding() == protocols.load("demo", {"repeats": 9, "extraction": "last-number"}).decoding()
     for key, value in {"temperature": 0.1, "top_p": 0.5, "max_tokens": 9, "stop": ["x"], "prompt": "plain"}.items():
         assert protocols.load("demo", {key: value}).decoding() != demo.decoding()

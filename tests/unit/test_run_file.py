@@ -10,7 +10,11 @@ import pytest
 import yaml
 
 from contracts.errors import UserError
-from contracts.run_file import RECIPES, SCALES, load_run, parse_run, read_yaml, run_names, validate
+from contracts.run_file import RECIPES, SCALES, parse_run, read_yaml, validate
+from eval import protocols
+from eval import runs as eval_runs
+from recipes import runs
+from recipes.runs import load_run, run_names
 
 NAME = "openr1/qwen2.5-math-7b"
 FILE = RECIPES / f"{NAME}.yaml"
@@ -44,7 +48,8 @@ def test_the_published_values_are_there() -> None:
         (lambda c: c["full"]["optimizer"].update(learning_rate="fast"), "full.optimizer.learning_rate"),
         (lambda c: c["demo"].update(steps=0), "demo.steps"),
         (lambda c: c["demo"].pop("evaluation"), "evaluation"),
-        (lambda c: c.update(framework="jax"), "framework"),
+        (lambda c: c.update(framework="jax"), "framework: 'jax'"),
+        (lambda c: c.update(framework="vrel"), "did you mean 'verl'?"),
         (lambda c: c["demo"].update(checkpoints=[40, 20]), "demo.checkpoints"),
         (lambda c: c["demo"].update(checkpoints=[20, 40]), "demo.checkpoints"),
         (lambda c: c.update(prompt="boxd"), "prompt: 'boxd'"),
@@ -61,7 +66,9 @@ def test_the_published_values_are_there() -> None:
 def test_a_mistake_is_refused_with_file_and_key(content: dict[str, Any], change: Any, named: str) -> None:
     change(content)
     with pytest.raises(UserError) as refused:
-        parse_run(content, NAME, FILE, "demo")
+        run = parse_run(content, NAME, FILE, "demo")
+        runs.check_names(run)
+        eval_runs.check_names(run)
     assert "qwen2.5-math-7b.yaml" in str(refused.value) and named in str(refused.value)
 
 
@@ -73,6 +80,23 @@ def test_stages_inherit_what_they_do_not_change(content: dict[str, Any]) -> None
     assert second.rollout == {**first.rollout, "temperature": 1.2}
     assert run.checkpoint_steps == [0, *first.checkpoints, first.steps + 10]
     assert run.stage_of(first.steps) is first and run.stage_of(first.steps + 1) is second
+
+
+def test_every_yaml_in_a_recipes_folder_is_a_run_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "openr1/qwen2.5-math-7b" in run_names() and not any("demo_model" in name for name in run_names())
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "first.yaml").write_text("titel: a typing mistake\n")
+    monkeypatch.setattr(runs, "RECIPES", tmp_path)
+    assert run_names() == ["mine/first"]
+    with pytest.raises(UserError, match=r"first\.yaml: .*titel"):
+        load_run("mine/first", "demo")
+
+
+def test_the_old_name_of_a_protocol_is_accepted(content: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    protocols.canonical.cache_clear()
+    content["demo"]["evaluation"]["protocol"] = "report"
+    eval_runs.check_names(parse_run(content, NAME, FILE, "demo"))
+    assert "'greedy-boxed'" in capsys.readouterr().err
 
 
 def test_unknown_runs_are_answered_with_the_known_ones() -> None:

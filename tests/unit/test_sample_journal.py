@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from contracts import seeds
 from contracts.errors import UserError
 from eval import sample_journal
 
@@ -47,13 +48,6 @@ def test_a_torn_last_line_is_dropped(tmp_path, kept):
     assert set(sample_journal.read(tmp_path)) == {("a", 0)}
 
 
-def test_a_last_line_without_its_newline_is_dropped(tmp_path):
-    write(tmp_path, sample("a"), sample("b"))
-    (file,) = files(tmp_path)
-    file.write_bytes(file.read_bytes()[:-1])
-    assert set(sample_journal.read(tmp_path)) == {("a", 0)}
-
-
 def test_a_damaged_line_in_the_middle_is_an_error(tmp_path):
     write(tmp_path, sample("a"), sample("b"))
     (file,) = files(tmp_path)
@@ -72,34 +66,34 @@ def test_a_restarted_process_does_not_append_to_a_torn_line(tmp_path):
     assert set(sample_journal.read(tmp_path)) == {("a", 0), ("b", 0)}
 
 
-def test_progress_counts_each_line_once_while_files_grow(tmp_path):
-    progress = sample_journal.Progress([tmp_path / "x", tmp_path / "y"])
-    assert progress.count() == 0
+def test_each_line_is_counted_once_while_files_grow(tmp_path):
+    counter = sample_journal.SampleCounter([tmp_path / "x", tmp_path / "y"])
+    assert counter.count() == 0
     write(tmp_path / "x", sample("a"), sample("b"))
-    assert progress.count() == 2
+    assert counter.count() == 2
     with files(tmp_path / "x")[0].open("a") as growing:
         growing.write(json.dumps(sample("c")) + "\n" + '{"torn')
     write(tmp_path / "y", sample("d"))
-    assert progress.count() == 4
+    assert counter.count() == 4
 
 
 @given(st.integers(0, 2**40), st.text(), st.text(), st.integers(0, 10**6))
 def test_seeds_fit_31_bits_and_depend_on_everything(base, benchmark, problem, repeat):
-    seed = sample_journal.seed_of(base, benchmark, problem, repeat)
+    seed = seeds.sampling_seed(base, benchmark, problem, repeat)
     assert 0 <= seed < 2**31
-    assert seed == sample_journal.seed_of(base, benchmark, problem, repeat)
+    assert seed == seeds.sampling_seed(base, benchmark, problem, repeat)
     others = {
-        sample_journal.seed_of(base + 1, benchmark, problem, repeat),
-        sample_journal.seed_of(base, benchmark + "x", problem, repeat),
-        sample_journal.seed_of(base, benchmark, problem + "x", repeat),
-        sample_journal.seed_of(base, benchmark, problem, repeat + 1),
+        seeds.sampling_seed(base + 1, benchmark, problem, repeat),
+        seeds.sampling_seed(base, benchmark + "x", problem, repeat),
+        seeds.sampling_seed(base, benchmark, problem + "x", repeat),
+        seeds.sampling_seed(base, benchmark, problem, repeat + 1),
     }
     assert seed not in others
 
 
 def test_seeds_of_a_benchmark_do_not_repeat():
-    seeds = {sample_journal.seed_of(0, "aime24", str(p), r) for p in range(30) for r in range(64)}
-    assert len(seeds) == 30 * 64
+    found = {seeds.sampling_seed(0, "aime24", str(p), r) for p in range(30) for r in range(64)}
+    assert len(found) == 30 * 64
 
 
 def test_settings_hash_does_not_depend_on_order():

@@ -16,7 +16,7 @@ def graded(step=0, verdicts=("correct", "wrong", "truncated", "correct"), **colu
         row |= {"run": "openr1/demo/seed-0", "step": step, "benchmark": "amc23", "problem_id": f"p{i // 2}"}
         row |= {
             "repeat": i % 2,
-            "protocol": "report",
+            "protocol": "greedy-boxed",
             "verdict": verdict,
             "grader": "strict",
             "completion_tokens": 10 * i,
@@ -60,7 +60,7 @@ def test_a_step_that_lacks_what_another_has_is_refused(tmp_path):
     save(graded(0), tmp_path / "step-0" / "amc23.parquet")
     save(graded(20).iloc[:2], tmp_path / "step-20" / "amc23.parquet")
     with pytest.raises(
-        UserError, match=r"step-20/amc23.parquet should hold 2 problems × 2 repeats but lacks 2 \(p1 repeat 0"
+        UserError, match=r"step-20/amc23.parquet should hold 2 problems × 2 repeats, but 2 are missing \(p1 repeat 0"
     ):
         score_run(tmp_path)
 
@@ -69,7 +69,7 @@ def test_problems_that_nobody_delivered_are_named(tmp_path):
     save(graded(0), tmp_path / "graded" / "step-0" / "amc23.parquet")
     rows = [dict.fromkeys(tables.PROBLEM.names) | {"problem_id": f"p{i}"} for i in range(3)]
     tables.write(pa.Table.from_pylist(rows, schema=tables.PROBLEM), tables.PROBLEM, tmp_path / "problems/amc23.parquet")
-    with pytest.raises(UserError, match=r"lacks 2 .p2 repeat 0, p2 repeat 1"):
+    with pytest.raises(UserError, match=r"2 are missing .p2 repeat 0, p2 repeat 1"):
         score_run(tmp_path / "graded", tmp_path / "problems")
 
 
@@ -77,7 +77,7 @@ def test_incomplete_tables_are_refused():
     frame = graded()
     for broken, message in (
         (frame.iloc[:0], "is empty"),
-        (frame.iloc[:3], "lacks 1 .p1 repeat 1"),
+        (frame.iloc[:3], "1 are missing .p1 repeat 1"),
         (pd.concat([frame, frame.iloc[:1]]), "1 are there twice"),
         (frame.assign(verdict=["correct", None, "right", "wrong"]), "2 samples without a verdict"),
     ):

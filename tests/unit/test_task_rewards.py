@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from contracts.run_file import ROOT
 from recipes.logicrl.reward import knights_knaves
-from recipes.rewards import Problem, rates
+from recipes.rewards import correct, problem, rates
 from recipes.tinyzero.reward import countdown as countdown_reward
 from tasks import data_registry, loading, prompts
-from tasks import problems as problem_rows
 from tasks.countdown import problems as countdown_problems
 from tasks.countdown import verifier as countdown
 from tasks.knights_knaves import problems as knights_knaves_problems
+from tasks.problems import Problem
 
 CASES = Path(__file__).parent / "cases"
 MIRROR = ROOT.parent / "shared" / "data"
@@ -32,11 +32,7 @@ def name(case):
     return case["name"]
 
 
-def asked(row: problem_rows.Problem) -> Problem:
-    return Problem(row.task, row.answer, json.dumps(row.meta))
-
-
-def published(*datasets: str) -> list[problem_rows.Problem]:
+def published(*datasets: str) -> list[Problem]:
     """Every 20th problem of the published files, if they are there."""
     found = []
     for dataset in datasets if MIRROR.is_dir() else ():
@@ -53,7 +49,7 @@ def filled(case: dict, words: dict[str, str]) -> str:
     return text.replace("</answer>", ")" * case.get("closed", 0) + "</answer>") if "closed" in case else text
 
 
-def countdown_words(row: problem_rows.Problem) -> dict[str, str]:
+def countdown_words(row: Problem) -> dict[str, str]:
     nums = row.meta["nums"]
     candidates = [f" {sign} ".join(map(str, nums)) for sign in "*+"]
     wrong = next(text for text in candidates if countdown.evaluate(text)[0] != int(row.answer))
@@ -62,7 +58,7 @@ def countdown_words(row: problem_rows.Problem) -> dict[str, str]:
     return {"right": right, "wrong": wrong, "first": str(nums[0]), "target": row.answer}
 
 
-def people_words(row: problem_rows.Problem) -> dict[str, str]:
+def people_words(row: Problem) -> dict[str, str]:
     names, knights = row.meta["names"], row.meta["knights"]
     lines = knights_knaves_problems.answer(names, knights).split("\n")
     turned = knights_knaves_problems.answer(names, [*knights[:-1], not knights[-1]])
@@ -95,7 +91,7 @@ def some(rows: list, case: dict) -> list:
 def test_tinyzero_on_any_problem(case, countdown_rows):
     rows = some(countdown_rows, case)
     begun = prompts.load("tinyzero-base").assistant
-    given = countdown_reward([begun + filled(case, words) for _, words in rows], [asked(row) for row, _ in rows])
+    given = countdown_reward([begun + filled(case, words) for _, words in rows], [row for row, _ in rows])
     expected = case.get("verdict") or VERDICT_OF[case["value"]]
     wrong = [(r.problem_id, g) for (r, _), g in zip(rows, given, strict=True) if g[:2] != (case["value"], expected)]
     assert not wrong
@@ -103,8 +99,8 @@ def test_tinyzero_on_any_problem(case, countdown_rows):
 
 @pytest.mark.parametrize("case", TINYZERO["one_problem"], ids=name)
 def test_tinyzero_on_its_own_problem(case):
-    problem = Problem("countdown", str(case["target"]), json.dumps({"nums": case["nums"]}))
-    (given,) = countdown_reward([filled(case, {})], [problem])
+    asked = problem("countdown", str(case["target"]), json.dumps({"nums": case["nums"]}))
+    (given,) = countdown_reward([filled(case, {})], [asked])
     assert given[:2] == (case["value"], case.get("verdict") or VERDICT_OF[case["value"]])
 
 
@@ -113,7 +109,7 @@ def test_tinyzero_on_its_own_problem(case):
 def test_logicrl_on_any_problem(case, prompt, people_rows):
     rows = some(people_rows, case)
     begun = prompts.load(prompt).assistant
-    given = knights_knaves([begun + filled(case, words) for _, words in rows], [asked(row) for row, _ in rows])
+    given = knights_knaves([begun + filled(case, words) for _, words in rows], [row for row, _ in rows])
     expected = (case["value"], VERDICT_OF[case["value"]])
     assert not [(row.problem_id, g) for (row, _), g in zip(rows, given, strict=True) if g[:2] != expected]
 
@@ -128,17 +124,25 @@ def test_what_differs_from_the_published_function_says_why(table):
 def test_broken_format_is_counted_apart_from_wrong_answers(people_rows):
     row, words = people_rows[0]
     turns = ["<think></think><answer>{right}</answer>", "<think></think><answer>{wrong}</answer>", "<think>{right}"]
-    given = knights_knaves([filled({"completion": turn}, words) for turn in turns], [asked(row)] * 3)
+    given = knights_knaves([filled({"completion": turn}, words) for turn in turns], [row] * 3)
     assert rates(given) == {"accuracy": 1 / 3, "wrong_answer_rate": 1 / 3, "format_error_rate": 1 / 3}
 
 
-@pytest.mark.parametrize("reward", [countdown_reward, knights_knaves])
+@pytest.mark.parametrize("task", ["countdown", "knights_knaves"])
+@pytest.mark.parametrize("reward", [countdown_reward, knights_knaves, correct])
 @pytest.mark.parametrize(
     "meta", ["{}", "[]", "", "null", '{"nums": 5}', '{"nums": ["x"], "names": ["A"], "knights": []}']
 )
-def test_an_unusable_problem_is_left_out(reward, meta):
-    (given,) = reward(["<think></think><answer>5</answer>"], [Problem("task", "five", meta)])
+def test_an_unusable_problem_is_left_out(reward, task, meta):
+    (given,) = reward(["<think></think><answer>5</answer>"], [problem(task, "five", meta)])
     assert given == (None, "ungradable", False)
+
+
+def test_the_generic_reward_pays_for_the_task_s_own_verdict(countdown_rows):
+    row, words = countdown_rows[0]
+    turns = ["<think></think><answer>{right}</answer>", "<think></think><answer>{wrong}</answer>", "{right}"]
+    given = correct([filled({"completion": turn}, words) for turn in turns], [row] * 3)
+    assert given == [(1.0, "correct", False), (0.0, "wrong", False), (0.0, "format_error", False)]
 
 
 WORDS = (
@@ -148,8 +152,8 @@ WORDS = (
 MARKS = ["\n", " ", "\x00", "\u202e", "\ud800", "\u0661", "\u212a", "\u00d7", "\u00a0", "\r", "\u2028"]
 PIECES = st.sampled_from([*WORDS.split(" "), *MARKS])
 HOSTILE = st.lists(PIECES, max_size=80).map("".join) | st.text(max_size=200)
-COUNTDOWN = Problem("countdown", "98", '{"nums": [44, 19, 35]}')
-PEOPLE = Problem("knights_knaves", "", '{"names": ["Zoey", "Jack"], "knights": [true, false]}')
+COUNTDOWN = problem("countdown", "98", '{"nums": [44, 19, 35]}')
+PEOPLE = problem("knights_knaves", "", '{"names": ["Zoey", "Jack"], "knights": [true, false]}')
 
 
 @settings(max_examples=3000)

@@ -6,9 +6,9 @@ import pytest
 
 from contracts import tables
 from contracts.errors import UserError
-from contracts.run_file import load_run
 from frameworks import training_prompts
 from frameworks.adapter import Paths
+from recipes.runs import load_run
 from tasks.problems import Problem, to_table
 
 RUN = load_run("tinyzero/grpo-3b", "full")  # 8 prompts a step, a prompt without chat template, 256 tokens at most
@@ -27,8 +27,9 @@ def given(folder: Path, questions: list[str]) -> Paths:
 def test_the_long_are_left_out_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = given(tmp_path, [f"Make {number}." for number in range(8)] + ["word " * 300])
     found = training_prompts.rendered(RUN, RUN.stages[0], paths, in_words)
-    assert [problem["problem_id"] for problem, _ in found] == [f"p-{index}" for index in range(8)]
-    assert all(f"Make {index}." in text for index, (_, text) in enumerate(found))
+    assert [question["problem_id"] for question in found] == [f"p-{index}" for index in range(8)]
+    assert all(f"Make {index}." in question["prompt"] for index, question in enumerate(found))
+    assert set(found[0]) == {*training_prompts.QUESTION, "prompt"}
     assert "1 of 9 prompts are longer than max_prompt_tokens (256): left out" in capsys.readouterr().out
 
 

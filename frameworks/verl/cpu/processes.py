@@ -1,4 +1,4 @@
-"""How verl's processes start where there is no GPU: the platform of verl_platform.py, and packages imported once."""
+"""How verl's processes start where there is no GPU: on the platform of cpu_platform.py, with packages imported once."""
 
 from __future__ import annotations
 
@@ -11,15 +11,10 @@ from frameworks.verl.cpu import fork_server
 ENVIRONMENT = {
     "VERL_USE_EXTERNAL_MODULES": "frameworks.verl.cpu.cpu_platform",
     "VERL_PLATFORM": "cpu",
-    "VERL_ENGINE_DEVICE": "cuda",  # which of its engine classes; they do not depend on it otherwise
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",  # Snakemake sets it to the job's cores, and its threads would wait for each other
-    "VLLM_CPU_KVCACHE_SPACE": "1",  # GB
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "RAY_worker_niceness": "0",  # Ray's default, 15, would give way to every other process
+    "VERL_ENGINE_DEVICE": "cuda",  # selects the engine classes, which do not depend on it otherwise
     "CUDA_VISIBLE_DEVICES": "0",  # Ray compares it with the GPU that it has in name
 }
-# What verl, transformers and vLLM import, all but Ray and what imports Ray.
+# What verl, transformers and vLLM import, except Ray and what imports Ray.
 PRELOADED = (
     "torch", "torch.distributed.fsdp", "torch._dynamo", "transformers", "transformers.modeling_utils",
     "transformers.models.qwen2.modeling_qwen2", "tensordict", "datasets", "pandas", "hydra", "zmq", "numba", "peft",
@@ -29,7 +24,7 @@ PRELOADED = (
 
 
 def server(scratch: Path, environment: dict[str, str]) -> Command:
-    """What has to run beside verl, so that `scratch/python` is the interpreter of its workers."""
+    """The server that has to run beside verl, so that `scratch/python` is the interpreter of its workers."""
     scratch.mkdir(exist_ok=True)
     socket = scratch / "forking"
     fork_server.script(socket)

@@ -1,6 +1,6 @@
-"""verl's own replay buffer, asked more often: it looks for completions every 2 s, as long as a small step takes.
+"""verl's own replay buffer with a shorter poll interval: its 2 s are as long as a small step.
 
-Named in `trainer.v1.sampler.custom_sampler`, on the CPU alone.
+Used on the CPU alone, by `trainer.v1.sampler.custom_sampler`.
 """
 
 from __future__ import annotations

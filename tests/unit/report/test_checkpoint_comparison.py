@@ -160,5 +160,5 @@ def test_the_opening_names_a_run_that_collapsed_with_step_and_evidence() -> None
     last = opening(make_run(rows(0, many("w")) + rows(20, many("cw")), log))[-1]
     assert last.startswith(
         "1 run shows signs of collapse (recipe/run/seed-0: length at the cap at step 12: 54% of the completions are "
-        "cut off at the limit, after 0% at best"
+        "truncated at the limit, after 0% at best"
     )

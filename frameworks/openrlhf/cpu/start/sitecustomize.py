@@ -1,5 +1,5 @@
-"""Loaded by Python at its start in every process of an OpenRLHF training on the CPU (this folder is on PYTHONPATH)."""
+"""Python loads it at the start of every process of an OpenRLHF training on the CPU: this folder is on PYTHONPATH."""
 
-from frameworks.openrlhf.cpu import rewrites as openrlhf
+from frameworks.openrlhf.cpu import rewrites
 
-openrlhf.install()
+rewrites.install()

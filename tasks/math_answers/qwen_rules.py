@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tasks.math.verifier import normalise
+from tasks.math_answers.exact import normalise
 
 RELATIVE_TOLERANCE = 1e-4
 _LAST_TEXT = re.compile(r"(?<=.)\\(?:text|mathrm)\s*\{[^{}]*\}(?:\^\{?\d\}?)?$")
@@ -100,3 +100,9 @@ def _symbolically(gold: str, answer: str, signed: bool = True) -> bool:
 def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
     """Judge by the rules above; `meta` is not used. An empty gold equals an empty answer, as it does there."""
     return "correct" if _same(_clean(gold), _clean(answer)) else "wrong"
+
+
+def warm_up() -> None:
+    """Import sympy and fill the caches of its LaTeX parser."""
+    for gold, answer in (("\\frac{1}{2}", "\\frac{2}{3}"), ("x^2+1", "(x+1)^2")):
+        judge(gold, answer)

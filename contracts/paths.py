@@ -1,0 +1,89 @@
+"""Where results are: the layout of `results/<scale>/`, for Python modules and for the workflow's rules.
+
+Names may be Snakemake wildcards: `ResultsFolder(Path("results/demo")).run("{recipe}/{run}/seed-{seed}").scores`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from contracts import steps
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """`runs/<recipe>/<run>/seed-<n>`: the results of one training of a run."""
+
+    path: Path
+
+    @property
+    def samples(self) -> Path:
+        """Folder of the sample tables, see `table`."""
+        return self.path / "samples"
+
+    @property
+    def graded(self) -> Path:
+        """Folder of the graded tables, see `table`."""
+        return self.path / "graded"
+
+    @property
+    def scores(self) -> Path:
+        """The score table."""
+        return self.path / "scores.parquet"
+
+    @property
+    def training_log(self) -> Path:
+        """The training log of all stages."""
+        return self.path / "training_log.parquet"
+
+    def stage(self, number: int | str) -> Path:
+        """Folder of a stage's training_log.parquet and rollouts.parquet."""
+        return self.path / steps.stage_folder(number)
+
+    def checkpoint(self, step: int | str) -> Path:
+        """Folder of a model in Hugging Face format; step 0 is the base model."""
+        return self.path / "checkpoints" / steps.folder(step)
+
+    def regraded(self, grader: str, extraction: str) -> RunFolder:
+        """Where verdicts of another grader or extraction rule go, and the scores from them."""
+        return RunFolder(self.path / "regraded" / f"{grader}+{extraction}")
+
+
+@dataclass(frozen=True)
+class ResultsFolder:
+    """`results/<scale>`."""
+
+    path: Path
+
+    @property
+    def benchmarks(self) -> Path:
+        """Folder of the benchmarks' problem tables, `<benchmark>.parquet`."""
+        return self.path / "data" / "benchmarks"
+
+    def problems(self, kind: str, name: str) -> Path:
+        """The problem table of a training set (kind `train`) or of a benchmark (kind `benchmarks`)."""
+        return self.path / "data" / kind / f"{name}.parquet"
+
+    def model(self, name: str) -> Path:
+        """Folder of a base model."""
+        return self.path / "models" / name
+
+    def run(self, run_id: str) -> RunFolder:
+        """Folder of a run's results, by its id (contracts.seeds.run_id)."""
+        return RunFolder(self.path / "runs" / run_id)
+
+
+def table(folder: Path, step: int | str, benchmark: str) -> Path:
+    """The table of one checkpoint and benchmark in a folder of sample tables or graded tables."""
+    return folder / steps.folder(step) / f"{benchmark}.parquet"
+
+
+def tables(folder: Path) -> list[Path]:
+    """All such tables in a folder, by step and benchmark."""
+    return [file for step in steps.folders(folder).values() for file in sorted(step.glob("*.parquet"))]
+
+
+def record(artefact: Path) -> Path:
+    """The provenance record beside a file, or inside a folder."""
+    return artefact / "provenance.json" if artefact.is_dir() else artefact.with_name(f"{artefact.name}.provenance.json")

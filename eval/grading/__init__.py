@@ -1,0 +1,1 @@
+"""Old name of `grading`, `eval.grader_agreement` and `eval.human_labels`: its commands work for one more release."""

@@ -1,0 +1,16 @@
+"""What OpenRLHF calls its metrics, and what we call them."""
+
+COLUMNS = {
+    "rollout/reward_mean": "reward_mean",
+    "rollout/response_length_mean": "response_length_mean",
+    "rollout/truncated_rate": "truncated_rate",
+    "kl": "kl",
+    "entropy_loss": "entropy",
+    "actor_grad_norm": "grad_norm",
+    "actor_lr": "learning_rate",
+    "timing/step_total": "seconds",
+    "policy_loss": "loss",
+    "critic_loss": "critic_loss",
+    "critic_grad_norm": "critic_grad_norm",
+    "return": "return",
+}

@@ -1,0 +1,94 @@
+"""A stage's command, read by the parser and the assertions of the installed OpenRLHF, without Ray, GPU or weights."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import importlib.util
+import io
+import os
+import sys
+import warnings
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NoReturn
+from unittest.mock import patch
+
+from contracts.errors import UserError
+from contracts.run_file import Run, Stage
+from frameworks.adapter import did_you_mean
+from frameworks.openrlhf.command import arguments, render
+
+
+def check(run: Run, stage: Stage) -> None:
+    """Let OpenRLHF's parser and assertions read the rendered command."""
+    flags = arguments(run, stage, 0, Path("data.jsonl"), Path("model"), Path("output"))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of packages that torch imports
+            parse(render(flags))
+    except (_Refused, AssertionError) as error:
+        message = str(error)
+        key = next((key for flag, (_, key) in flags.items() if key and _names(message, flag)), "")
+        raise UserError(f"{run.file.name}: {key + ': ' if key else ''}OpenRLHF refuses it: {message}") from None
+
+
+def _names(message: str, flag: str) -> bool:
+    return f"--{flag}:" in message or f"'{flag}'" in message
+
+
+class _Refused(Exception):
+    pass
+
+
+class _StrictParser(argparse.ArgumentParser):
+    """The release's parser, without the abbreviations that argparse accepts by default."""
+
+    def __init__(self) -> None:
+        super().__init__(allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        raise _Refused(message)
+
+    def parse_args(self, *_: Any) -> Any:  # type: ignore[override]
+        parsed, unknown = self.parse_known_args()
+        flags = [word[2:] for word in unknown if word.startswith("--")]
+        if flags:
+            known = [option[2:] for option in self._option_string_actions if option.startswith("--")]
+            raise _Refused(f"this release of OpenRLHF has no setting '{flags[0]}'{did_you_mean(flags[0], known)}")
+        if unknown:
+            raise _Refused(f"unexpected '{' '.join(unknown)}'")
+        return parsed
+
+
+def parse(words: list[str]) -> Any:
+    """Have the release's own parser and assertions read a command line, without launching the training.
+
+    They are under `if __name__ == "__main__"` in its script, whose last statement launches the training.
+
+    Raises:
+        _Refused, AssertionError: the command line is not accepted.
+    """
+    spec = importlib.util.find_spec("openrlhf")
+    if spec is None or not spec.submodule_search_locations:
+        raise UserError("OpenRLHF is not installed; build its environment with: python3.11 envs/build.py openrlhf")
+    root = Path(spec.submodule_search_locations[0])
+    script = root / "cli" / "train_ppo_ray.py"
+    guarded = [node for node in ast.parse(script.read_text()).body if isinstance(node, ast.If)]
+    *body, launch = guarded[-1].body
+    if ast.unparse(launch) != "train(args)":
+        raise RuntimeError(f"{script} does not end as in the release that this is made for")
+    config: dict[str, Any] = {"__name__": "config"}
+    exec(compile((root / "utils" / "config.py").read_text(), "config.py", "exec"), config)
+    kept = [node for node in body if not (isinstance(node, ast.ImportFrom) and node.module == "openrlhf.utils.config")]
+    names = {
+        "argparse": SimpleNamespace(ArgumentParser=_StrictParser),
+        "os": os,
+        "datetime": datetime,
+        "hierarchize": config["hierarchize"],
+    }
+    with patch.object(sys, "argv", ["train_ppo_ray", *words]), contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(ast.Module(body=kept, type_ignores=[]), str(script), "exec"), names)
+    return names["args"]

@@ -1,0 +1,218 @@
+"""Every judged completion of a training, written once by the reward hook; logs, warnings and rollouts are read from it.
+
+    <work>/rollouts/<attempt>-from-<step>/<host>-<pid>-<time>.jsonl
+
+Each start of the trainer is an attempt with its own folder, and each process that judges writes its own file. A row has
+`step` (of the stage), `problem_id`, `reward`, `verdict`, `format_error`, `time` and, if the completion may be kept,
+`prompt` and `completion`. A hook that does not know its step writes null: these rows are assigned to steps by counting,
+in the order of their times, because a synchronous trainer judges equally many in every step.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from bisect import bisect_right, insort
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from contracts import json_lines
+from contracts.errors import UserError
+from contracts.run_file import Stage
+from contracts.tables import ROLLOUTS_PER_STEP
+from recipes import rewards
+
+VARIABLE = "CROSSZERO_ROLLOUTS"  # environment variable with the attempt's folder, for the training processes
+FOLDER = "rollouts"
+Row = dict[str, Any]
+
+
+class Attempt(NamedTuple):
+    """One start of the trainer."""
+
+    number: int
+    resumed_from: int  # step of the checkpoint that it continues, 0 for none
+    folder: Path
+
+
+def attempts(work: Path) -> list[Attempt]:
+    """The attempts at a stage, in order."""
+    found = []
+    for folder in (work / FOLDER).glob("*-from-*"):
+        number, _, resumed_from = folder.name.partition("-from-")
+        found.append(Attempt(int(number), int(resumed_from), folder))
+    return sorted(found)
+
+
+def start_attempt(work: Path, resumed_from: int) -> Attempt:
+    """Make the folder of a new attempt."""
+    number = 1 + max((attempt.number for attempt in attempts(work)), default=0)
+    folder = (work / FOLDER / f"{number:03d}-from-{resumed_from:06d}").absolute()
+    folder.mkdir(parents=True)
+    return Attempt(number, resumed_from, folder)
+
+
+class Recorder:
+    """Appends rows to this process's own file of an attempt."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open a new file in the attempt's folder."""
+        name = f"{os.uname().nodename}-{os.getpid()}-{time.time_ns()}.jsonl"
+        self._file = (folder / name).open("x", encoding="ascii")
+        self._step: int | None = None
+        self._kept: list[str] = []  # problems of the step's kept rows so far, ascending
+
+    def write(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Append rows and flush; each has `step`, `problem_id`, `prompt` and `completion`, besides what was judged."""
+        lines = []
+        for row in rows:
+            found = {**row, "time": time.time()}
+            if not self._may_be_kept(found["step"], found["problem_id"]):
+                del found["prompt"], found["completion"]
+            lines.append(json_lines.dump(found))
+        self._file.write("".join(lines))
+        self._file.flush()
+
+    def _may_be_kept(self, step: int | None, problem_id: str) -> bool:
+        """Whether the row is among the first ROLLOUTS_PER_STEP of its step by problem, as far as this process knows.
+
+        The first of all processes together are among the first of each, so no row that will be kept loses its text.
+        """
+        if step is None:
+            return True
+        if step != self._step:
+            self._step, self._kept = step, []
+        if bisect_right(self._kept, problem_id) >= ROLLOUTS_PER_STEP:
+            return False
+        insort(self._kept, problem_id)
+        del self._kept[ROLLOUTS_PER_STEP:]
+        return True
+
+
+@cache
+def of_this_process() -> Recorder:
+    """The recorder of a training process; the launcher names its folder in the environment."""
+    return Recorder(Path(os.environ[VARIABLE]))
+
+
+class Batch(NamedTuple):
+    """What a complete step has judged."""
+
+    prompts: int
+    samples: int  # of each prompt
+
+    @classmethod
+    def of(cls, stage: Stage) -> Batch:
+        """The batch that a stage samples in each step."""
+        prompts = stage.batch.get("prompts_per_step", stage.batch["prompts_per_update"])
+        return cls(prompts, stage.batch["samples_per_prompt"])
+
+    def complete(self, rows: Sequence[Row]) -> bool:
+        """Whether these are all rows of one step: the right number, in whole groups."""
+        groups = Counter(row["problem_id"] for row in rows).values()
+        return len(rows) == self.prompts * self.samples and all(count % self.samples == 0 for count in groups)
+
+
+def by_step(rows: Sequence[Row], steps_before: int, batch: Batch) -> dict[int, list[Row]]:
+    """Rows of one attempt by step, each in the order in which it was judged.
+
+    Args:
+        rows: all that were judged after `steps_before`.
+        steps_before: needed to count steps where the rows do not name theirs.
+        batch: what each step judges.
+    """
+    found: dict[int, list[Row]] = {}
+    if any(row["step"] is None for row in rows):
+        size = batch.prompts * batch.samples
+        for index, row in enumerate(sorted(rows, key=lambda row: row["time"])):
+            found.setdefault(steps_before + 1 + index // size, []).append(row)
+    else:
+        for row in rows:
+            found.setdefault(row["step"], []).append(row)
+    return found
+
+
+def read(work: Path, batch: Batch) -> dict[int, list[Row]]:
+    """The rollouts of a stage by step. Where an attempt repeats steps of an earlier one, the later counts.
+
+    What cannot be read is reported as a warning and left out; so are incomplete steps.
+    """
+    found: dict[int, list[Row]] = {}
+    for attempt in attempts(work):
+        rows: list[Row] = []
+        for file in sorted(attempt.folder.glob("*.jsonl")):
+            try:
+                rows += json_lines.read(file, torn_last_line=True)
+            except (UserError, OSError) as error:
+                print(f"WARNING: the rest of these rollouts cannot be read: {error}", flush=True)
+        found = {step: kept for step, kept in found.items() if step <= attempt.resumed_from}
+        found |= by_step(rows, attempt.resumed_from, batch)
+    return {step: rows for step, rows in sorted(found.items()) if batch.complete(rows)}
+
+
+class Live:
+    """Columns of the training log from an attempt's rollouts, step by step while they are written."""
+
+    def __init__(self, attempt: Attempt, batch: Batch) -> None:
+        """Start before the attempt's first step."""
+        self._attempt, self._batch, self._done = attempt, batch, attempt.resumed_from
+        self._files: dict[Path, json_lines.Follower] = {}
+        self._waiting: list[Row] = []  # rows of steps after `_done`, without their texts
+
+    def columns(self, step: int) -> dict[str, float | None]:
+        """See the function `columns`; empty where the step's rollouts are incomplete or cannot be read.
+
+        Steps are to be asked for in ascending order.
+        """
+        try:
+            self._waiting += self._new_rows()
+        except (UserError, OSError):
+            return {}
+        found = by_step(self._waiting, self._done, self._batch)
+        here = found.get(step, [])
+        if not self._batch.complete(here):
+            return {}
+        self._waiting = [row for other, rows in found.items() if other > step for row in rows]
+        self._done = step
+        return columns(here)
+
+    def _new_rows(self) -> Iterator[Row]:
+        for file in sorted(self._attempt.folder.glob("*.jsonl")):
+            for row in self._files.setdefault(file, json_lines.Follower(file)).read():
+                yield {name: value for name, value in row.items() if name not in ("prompt", "completion")}
+
+
+def columns(rows: Sequence[Row]) -> dict[str, float | None]:
+    """Columns of contracts.tables.TRAINING_LOG from the rollouts of one complete step; none without rollouts."""
+    if not rows:
+        return {}
+    given = [rewards.Reward(row["reward"], row["verdict"], row["format_error"]) for row in rows]
+    return {
+        **rewards.rates(given),
+        "reward_std": _standard_deviation([one.value for one in given if one.value is not None]),
+        "zero_signal_rate": rewards.zero_signal_rate(_groups(rows)),
+    }
+
+
+def kept(rows: Sequence[Row]) -> list[Row]:
+    """The rows of one step whose texts are kept: the first ROLLOUTS_PER_STEP in the order of their problems."""
+    return sorted(rows, key=lambda row: row["problem_id"])[:ROLLOUTS_PER_STEP]
+
+
+def _groups(rows: Sequence[Row]) -> Iterator[list[Any]]:
+    ordered = sorted(rows, key=lambda row: row["problem_id"])
+    for _, members in groupby(ordered, key=lambda row: row["problem_id"]):
+        yield [row["reward"] for row in members]
+
+
+def _standard_deviation(values: Sequence[float]) -> float | None:
+    """With Bessel's correction; None for fewer than two values."""
+    if len(values) < 2:
+        return None
+    mean = sum(values) / len(values)
+    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))

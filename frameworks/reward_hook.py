@@ -1,0 +1,72 @@
+"""What the reward hooks of all frameworks share: judge completions with the run's rewards, and record each.
+
+A hook is the function in the framework's own convention that its trainer calls; it lies in the framework's folder.
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from frameworks import recorder
+from recipes import rewards
+
+FAILURE = "CrossZero: a reward function failed: "  # the launcher ends the training at a line with these words
+loaded = cache(rewards.of_this_process)
+one_at_a_time = threading.Lock()  # trainers call from threads, and reward functions need not be made for that
+
+
+@contextmanager
+def failures_printed() -> Iterator[None]:
+    """Print a line with FAILURE for what is raised inside: some trainers drop the completion and continue."""
+    try:
+        yield
+    except BaseException as error:
+        traceback.print_exc()
+        print(f"{FAILURE}{type(error).__name__}: {' '.join(str(error).split())}", flush=True)
+        raise
+
+
+def judge(
+    questions: Sequence[Mapping[str, Any]],
+    prompts: Sequence[str],
+    completions: Sequence[str],
+    step: int | None,
+    without_reward: float | None = None,
+) -> list[rewards.Reward]:
+    """The reward of each completion; each is recorded as a rollout.
+
+    Args:
+        questions: of each completion, as frameworks.training_prompts gives them.
+        prompts: what the model saw.
+        completions: what it added.
+        step: of the stage, from 1; None where the trainer does not say.
+        without_reward: the value where no reward function gave one, for trainers that cannot leave a completion out.
+
+    Raises:
+        Exception: whatever a reward function raises.
+    """
+    turns = [question["prefill"] + completion for question, completion in zip(questions, completions, strict=True)]
+    problems = [rewards.problem(*(question[name] for name in rewards.COLUMNS)) for question in questions]
+    with one_at_a_time:
+        given = [
+            one if one.value is not None else one._replace(value=without_reward)
+            for one in rewards.total(loaded(), turns, problems)
+        ]
+        recorder.of_this_process().write(
+            {
+                "step": step,
+                "problem_id": question["problem_id"],
+                "prompt": prompt,
+                "completion": completion,
+                "reward": one.value,
+                "verdict": one.verdict,
+                "format_error": one.format_error,
+            }
+            for question, prompt, completion, one in zip(questions, prompts, completions, given, strict=True)
+        )
+    return given

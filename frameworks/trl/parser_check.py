@@ -1,0 +1,66 @@
+"""A stage's commands, read by the installed TRL's own parsers, without a GPU or weights."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from unittest.mock import patch
+
+from contracts.errors import UserError
+from contracts.run_file import Run, Stage
+from frameworks.adapter import did_you_mean
+from frameworks.trl.command import arguments, devices, launcher, render, server
+
+
+def check(run: Run, stage: Stage) -> None:
+    """Let TRL's parser, and accelerate's and the vLLM server's where they are used, read the rendered commands."""
+    from trl import GRPOConfig
+    from trl.scripts import grpo, vllm_serve
+
+    flags = arguments(run, stage, 0, Path("data"), Path("model"), Path("output"))
+    if run.device == "cuda" and not _has_gpu():
+        flags["use_cpu"] = (True, "")  # otherwise transformers refuses bf16 on a machine that only checks
+    # The check is one process; TRL's batch arithmetic is that of the run's devices.
+    with patch.object(GRPOConfig, "world_size", devices(run, stage)):
+        _parse(grpo.make_parser(), render(flags), {flag: key for flag, (_, key) in flags.items()}, run)
+    if run.device == "cuda" or run.hardware.get("nodes", 1) > 1:
+        from accelerate.commands.launch import launch_command_parser
+
+        _parse(launch_command_parser(), [*launcher(run, stage), "-m", "trl.scripts.grpo"], {}, run)
+    if stage.rollout.get("engine") == "vllm-server":
+        keys = {"gpu_memory_utilization": f"{run.scale}.native.vllm_gpu_memory_utilization"}
+        _parse(vllm_serve.make_parser(), server(run, stage, Path("model")), keys, run)
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def _parse(parser: argparse.ArgumentParser, words: list[str], keys: dict[str, str], run: Run) -> None:
+    """Parse with the framework's own parser; a refusal becomes one sentence with the run file's key."""
+    known = {option[2:] for option in parser._option_string_actions if option.startswith("--")}
+    for flag in (word[2:] for word in words if word.startswith("--")):
+        if flag not in known:
+            raise UserError(
+                f"{run.file.name}: {keys.get(flag) or flag}: this release of TRL has no setting '{flag}'"
+                f"{did_you_mean(flag, known)}"
+            )
+    parser.allow_abbrev = False
+
+    def refuse(message: str) -> None:
+        raise ValueError(message)
+
+    parser.error = refuse  # type: ignore[method-assign, assignment]
+    try:
+        if hasattr(parser, "parse_args_and_config"):
+            parser.parse_args_and_config(list(words), fail_with_unknown_args=True)
+        else:
+            parser.parse_args(words)
+    except (ValueError, TypeError, argparse.ArgumentError) as error:
+        message = str(error)
+        named = re.search(r"--([a-z_0-9]+)|\b([a-z]+(?:_[a-z0-9]+)+)\b", message)
+        key = keys.get((named[1] or named[2]) if named else "", "")
+        raise UserError(f"{run.file.name}: {key + ': ' if key else ''}TRL refuses it: {message}") from None

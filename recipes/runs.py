@@ -1,0 +1,51 @@
+"""Runs by name: each recipes/<recipe>/<run>.yaml is a run file, read at one scale, its training's names checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from contracts.errors import UserError
+from contracts.run_file import RECIPES, Run, parse_run, read_yaml, shown
+from recipes import models
+from tasks import data_registry, prompts
+
+NOT_RECIPES = ("demo_model",)  # folders of recipes/ that hold something else: this one builds base models
+
+
+def run_names() -> list[str]:
+    """All runs, as <recipe>/<run>, in the order of their files."""
+    files = sorted(RECIPES.glob("*/*.yaml"))
+    return [f"{file.parent.name}/{file.stem}" for file in files if file.parent.name not in NOT_RECIPES]
+
+
+def load_run(name: str, scale: str) -> Run:
+    """Read and check recipes/<recipe>/<run>.yaml and take one scale of it.
+
+    Raises:
+        UserError: there is no such run or scale, the file breaks the schema or contradicts itself, or a prompt, model
+            or data set does not exist.
+    """
+    if name not in run_names():
+        raise UserError(f"there is no run '{name}'; there are: {', '.join(run_names())}")
+    file = RECIPES / f"{name}.yaml"
+    run = parse_run(read_yaml(file), name, file, scale)
+    check_names(run)
+    return run
+
+
+def check_names(run: Run) -> None:
+    """Raise UserError, with the file and the key, for a prompt, model or training set that does not exist."""
+    _check(run, "prompt", run.prompt, prompts.library(), "prompts")
+    _check(run, f"{run.scale}.model", run.model, _models(), "models")
+    for stage in run.stages:
+        _check(run, f"{run.scale}.dataset", stage.dataset, _training_sets(), "training sets")
+
+
+def _check(run: Run, key: str, name: str, known: Iterable[str], what: str) -> None:
+    if name not in known:
+        raise UserError(f"{shown(run.file)}: {key}: '{name}' is not one of the {what}; there are: {', '.join(known)}")
+
+
+# Read once: a workflow checks all runs, and the files do not change meanwhile.
+_models, _training_sets = cache(models.names), cache(data_registry.training_sets)

@@ -1,0 +1,1 @@
+"""Old name of `tasks`: its commands work for one more release."""

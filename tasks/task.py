@@ -1,0 +1,116 @@
+"""A task: one kind of problem whose answers a program can judge. Everything else asks this object.
+
+A folder `tasks/<name>/` is a task if it has a `task.yaml` (tasks/registry.py). Its package defines
+
+    TASK = Countdown("countdown")
+
+and may hold more modules: row converters of data sets, the verifier, demo traces.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import random
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, cast
+
+from contracts.errors import UserError
+
+if TYPE_CHECKING:
+    from tasks.problems import Problem
+    from tasks.prompts import Prompt
+
+
+class Grader(NamedTuple):
+    """A named way of grading a task's answers.
+
+    `judge` is the dotted name of a function (gold, answer, meta) -> verdict for the answers that `Task.verify` leaves
+    undecided. It may take long or exhaust memory: it runs in worker processes that can be killed. If its module has a
+    function `warm_up`, every worker calls it once.
+    """
+
+    judge: str | None = None
+    package: str | None = None  # its version is stated with the verdicts
+    extraction: str | None = None  # replaces the protocol's rule for answers without a box
+
+
+class Traces(Protocol):
+    """The module from which the demo base model of a task is trained; see tasks/countdown/traces.py."""
+
+    Habits: Callable[..., Any]  # made from `demo.habits` of task.yaml
+
+    def problems(self, *, seed: int, **arguments: Any) -> list[Problem]:
+        """Training problems; `arguments` are `demo.problems` of task.yaml."""
+
+    def strata(self, problem: Problem) -> Any:
+        """The group of a problem: traces are drawn from all groups equally often."""
+
+    def phrases(self, problems: Mapping[str, Any]) -> Sequence[str]:
+        """Texts that become one token each, given `demo.problems` of task.yaml."""
+
+    def completion(self, problem: Problem, prompt: Prompt, habits: Any, rng: random.Random) -> str:
+        """What follows the rendered prompt: a trace and its answer."""
+
+
+class Task:
+    """One task; subclasses override what is special about theirs. Only `verify` has to be there.
+
+    Attributes:
+        name: the folder's name.
+        answer_format: where a completion states its answer, after the thinking part: `boxed`, the last box, else by the
+            protocol's extraction rule; `tagged`, the last complete <answer> tag, else the last box.
+        graders: by name; empty if `verify` decides every answer, whatever the grader.
+        judged_meta: keys of a problem's `meta` that judges read.
+    """
+
+    answer_format: Literal["boxed", "tagged"] = "boxed"
+    graders: ClassVar[Mapping[str, Grader]] = {}
+    judged_meta: Sequence[str] = ()
+
+    def __init__(self, name: str) -> None:
+        """Name the task as its folder is named."""
+        self.name = name
+
+    def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "") -> str | None:
+        """Judge an extracted answer in bounded time, whatever a model wrote.
+
+        Args:
+            answer: the answer, as extracted from the completion.
+            gold: the problem's answer.
+            meta: what else the problem says.
+            grader: a name in `graders`, where the task has several.
+
+        Returns:
+            `correct`, `wrong`, `format_error` (not readable as an answer) or `ungradable` (the problem is unusable);
+            None leaves it to the grader's judge.
+        """
+        raise NotImplementedError
+
+    def generate(self, *, rows: int, split: str, seed: int, **arguments: Any) -> list[Problem]:
+        """Make problems, for data sets with `generate:`; by default `generate` of the folder's module `problems`.
+
+        Args:
+            rows: how many.
+            split: `train` or `test`, which share no problem.
+            seed: of all draws; the same arguments give the same problems.
+            arguments: the task's own.
+
+        Raises:
+            UserError: the task has no generator, an argument is out of range, or there are not enough problems.
+        """
+        module = self._module("problems")
+        if module is None:
+            raise UserError(f"the task {self.name} has no generator: its data sets need `hub` or `files`")
+        problems: list[Problem] = module.generate(rows=rows, split=split, seed=seed, **arguments)
+        return problems
+
+    @property
+    def traces(self) -> Traces:
+        """The demo traces: the folder's module `traces`; without it, they stand in its `__init__.py`."""
+        return cast(Traces, self._module("traces") or importlib.import_module(f"tasks.{self.name}"))
+
+    def _module(self, name: str) -> ModuleType | None:
+        module = f"tasks.{self.name}.{name}"
+        return importlib.import_module(module) if importlib.util.find_spec(module) else None

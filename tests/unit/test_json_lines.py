@@ -1,0 +1,47 @@
+"""JSON Lines: only a newline ends a line, whatever a model writes."""
+
+import json
+
+import pytest
+
+from contracts import json_lines
+from contracts.errors import StoppedInTime, UserError, run_command
+from contracts.exit_status import RESUMABLE
+
+SEPARATORS = "\u0085\u2028\u2029\x0b\x0c\x1c\x1d\x1e\r"
+HOSTILE = [f"a{mark}b" for mark in SEPARATORS] + ["\0", "\ud800", '"}\n{"', "\\u2028", "\x1b[31m", "", "\u202e"]
+
+
+@pytest.mark.parametrize("escaped", [True, False], ids=["escaped", "as it is"])
+def test_hostile_text_comes_back_as_it_was(tmp_path, escaped):
+    rows = [{"completion": text} for text in HOSTILE if escaped or text != "\ud800"]
+    lines = [json_lines.dump(row) if escaped else json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    file = tmp_path / "rows.jsonl"
+    file.write_bytes("".join(lines).encode())
+    assert list(json_lines.read(file)) == rows
+
+
+def test_a_torn_last_line_is_skipped_only_when_asked_for(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_bytes(b'{"a": 1}\r\n\n{"a": 2}\n{"a": "\xc3')
+    assert list(json_lines.read(file, torn_last_line=True)) == [{"a": 1}, {"a": 2}]
+    with pytest.raises(UserError, match="line 4"):
+        list(json_lines.read(file))
+
+
+@pytest.mark.parametrize("line", [b"{", b"[1]", b"\xff", b"[" * 100_000])
+def test_a_bad_line_in_between_is_an_error(tmp_path, line):
+    file = tmp_path / "rows.jsonl"
+    file.write_bytes(b'{"a": 1}\n' + line + b'\n{"a": 2}\n')
+    with pytest.raises(UserError, match="line 2"):
+        list(json_lines.read(file, torn_last_line=True))
+
+
+@pytest.mark.parametrize("error, status", [(StoppedInTime("saved"), RESUMABLE), (UserError("wrong"), "Error: wrong")])
+def test_only_a_command_that_stopped_in_time_is_worth_another_attempt(error, status):
+    def main():
+        raise error
+
+    with pytest.raises(SystemExit) as ended:
+        run_command(main)
+    assert ended.value.code == status

@@ -1,0 +1,181 @@
+"""Recorded rollouts: every one is read back as it was judged, at its step, once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts import tables
+from frameworks import adapter, recorder, stage_log
+from frameworks.adapter import Paths
+from frameworks.recorder import Attempt, Batch, Live, Recorder
+from recipes import rewards
+from recipes.runs import load_run
+
+BATCH = Batch(prompts=2, samples=2)
+HOSTILE = [
+    "\u0085",
+    "\u2028",
+    "\u2029",
+    "\x0b",
+    "\x0c",
+    "\x1c\x1d\x1e",
+    "\0",
+    "\ud800",
+    '"}\n{"',
+    "\r\n",
+    "\\",
+    "\x1b[2J",
+]
+
+
+def row(step: int | None, problem: str, reward: float | None = 0.0, text: str = "text", **more: Any) -> dict[str, Any]:
+    verdict = "correct" if reward else "wrong"
+    return {
+        "step": step, "problem_id": problem, "prompt": "asked", "completion": text, "reward": reward,
+        "verdict": verdict, "format_error": False, **more,
+    }  # fmt: skip
+
+
+def step_of(step: int | None, *rewards_: float, **more: Any) -> list[dict[str, Any]]:
+    return [row(step, problem, reward, **more) for problem, reward in zip("aabb", rewards_, strict=True)]
+
+
+def write(attempt: Attempt, *rows: dict[str, Any]) -> None:
+    Recorder(attempt.folder).write(rows)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_texts_come_back_and_go_into_a_table(tmp_path: Path, text: str) -> None:
+    write(recorder.start_attempt(tmp_path, 0), *step_of(1, 0, 1, 0, 0, text=f"a{text}b"))
+    found = recorder.read(tmp_path, BATCH)
+    assert [one["completion"] for one in found[1]] == [f"a{text}b"] * 4
+    run = load_run("openr1/qwen2.5-math-7b", "demo")
+    rollouts = [stage_log._rollout("r/x/seed-0", run.stages[0], 1, one) for one in found[1]]
+    table = pa.Table.from_pylist(rollouts, schema=tables.ROLLOUT)
+    assert table["completion"][0].as_py() == f"a{text}b".replace("\ud800", "?")
+
+
+def test_a_later_attempt_replaces_what_it_repeats(tmp_path: Path) -> None:
+    first, second = recorder.start_attempt(tmp_path, 0), recorder.start_attempt(tmp_path, 1)
+    write(first, *step_of(1, 0, 0, 0, 0), *step_of(2, 0, 0, 0, 0), *step_of(3, 0, 0, 0, 0)[:1])
+    write(second, *step_of(2, 1, 1, 1, 1))
+    found = recorder.read(tmp_path, BATCH)
+    assert {step: {one["reward"] for one in rows} for step, rows in found.items()} == {1: {0}, 2: {1}}
+
+
+def test_rows_without_a_step_are_counted_from_the_checkpoint_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(float(number) for number in range(100))
+    monkeypatch.setattr(recorder.time, "time", lambda: next(clock))
+    attempt = recorder.start_attempt(tmp_path, 4)
+    one, other = Recorder(attempt.folder), Recorder(attempt.folder)  # processes that share each step
+    for reward in (0.0, 1.0, 2.0):
+        one.write([row(None, "a", reward), row(None, "b", reward)])
+        other.write([row(None, "a", reward), row(None, "b", reward)])
+    one.write([row(None, "a", 3.0)])  # cut off by a kill
+    found = recorder.read(tmp_path, BATCH)
+    assert {step: {one["reward"] for one in rows} for step, rows in found.items()} == {5: {0.0}, 6: {1.0}, 7: {2.0}}
+
+
+def test_counts_that_do_not_add_up_are_refused(tmp_path: Path) -> None:
+    write(recorder.start_attempt(tmp_path, 0), *[row(None, problem) for problem in "aaab"])
+    assert recorder.read(tmp_path, BATCH) == {}
+
+
+def test_what_cannot_be_read_is_reported_and_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    attempt = recorder.start_attempt(tmp_path, 0)
+    write(attempt, *step_of(1, 0, 1, 0, 0), *step_of(2, 0, 0, 0, 0))
+    (file,) = attempt.folder.iterdir()
+    content = file.read_bytes()
+    file.write_bytes(content + b'{"step": 3, "problem')
+    assert sorted(recorder.read(tmp_path, BATCH)) == [1, 2] and not capsys.readouterr().out
+    lines = content.split(b"\n")
+    lines[5] = lines[5][:7]
+    file.write_bytes(b"\n".join(lines))
+    assert sorted(recorder.read(tmp_path, BATCH)) == [1]
+    assert "WARNING" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_live_columns_are_those_of_the_finished_log(tmp_path: Path, known: bool) -> None:
+    attempt = recorder.start_attempt(tmp_path, 2)
+    live, writer = Live(attempt, BATCH), Recorder(attempt.folder)
+    assert live.columns(3) == {}
+    seen = {}
+    for step, given_ in enumerate([(0, 1, 0, 0), (1, 1, 1, 1), (0, 0, 0, 0.5)], 3):
+        writer.write(step_of(step if known else None, *given_))
+        if step != 3:  # a step's rows may come late, over a network file system
+            seen[step] = live.columns(step)
+    found = recorder.read(tmp_path, BATCH)
+    assert seen == {step: recorder.columns(found[step]) for step in (4, 5)}
+    assert recorder.columns(found[3]) == {
+        "accuracy": 0.25, "wrong_answer_rate": 0.75, "format_error_rate": 0.0, "reward_std": 0.5,
+        "zero_signal_rate": 0.5,
+    }  # fmt: skip
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=40), min_size=1, max_size=3))
+def test_every_rollout_that_is_kept_has_its_text(problems_of_processes: list[list[str]]) -> None:
+    """However the processes share a step, and in whatever order they judge."""
+    rows = []
+    for problems in problems_of_processes:
+        writer = Recorder.__new__(Recorder)
+        writer._step, writer._kept = None, []
+        rows += [(problem, writer._may_be_kept(1, problem)) for problem in problems]
+    kept = recorder.kept([{"problem_id": problem, "kept": kept} for problem, kept in rows])
+    assert all(one["kept"] for one in kept) and len(kept) == min(len(rows), tables.ROLLOUTS_PER_STEP)
+
+
+@pytest.mark.parametrize(
+    ("groups", "rate"),
+    [
+        ([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0]], 0.5),
+        ([[1.0], [0.0]], None),
+        ([[1.0], [0.0, 0.0]], 1.0),
+        ([], None),
+    ],
+)
+def test_share_of_groups_without_a_signal(groups: list[list[float]], rate: float | None) -> None:
+    assert rewards.zero_signal_rate(groups) == rate
+
+
+class Logged:
+    """An adapter whose framework has logged these steps."""
+
+    def __init__(self, steps: dict[int, dict[str, float]]) -> None:
+        self.steps = steps
+
+    def logged(self, *_: Any) -> dict[int, dict[str, float]]:
+        return self.steps
+
+    def columns(self, _: Any, values: dict[str, float]) -> dict[str, float]:
+        return values
+
+
+def test_a_damaged_log_leaves_gaps_and_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = load_run("openr1/qwen2.5-math-7b", "demo")
+    stage, paths = run.stages[0], Paths(Path(), Path(), tmp_path)
+    logged: Any = Logged({1: {"reward_mean": 0.5, "seconds": 2.0, "tokens": 8.0}, 3: {"reward_mean": 0.5}})
+    log, rollouts = stage_log.read(logged, run, stage, paths, "r/x/seed-0")
+    filled = stage_log.fill(log, run, stage, "r/x/seed-0")
+    assert [one["step"] for one in filled] == list(range(1, stage.steps + 1)) and rollouts == []
+    assert [one["reward_mean"] for one in filled[:3]] == [0.5, None, 0.5]
+    assert (filled[0]["tokens_per_second"], filled[0]["wall_time"], filled[0]["accuracy"]) == (4.0, 2.0, None)
+    assert capsys.readouterr().out.count("WARNING") == 2
+    pa.Table.from_pylist(filled, schema=tables.TRAINING_LOG)
+
+
+def test_a_metric_that_is_not_a_number_is_an_error(tmp_path: Path) -> None:
+    run = load_run("openr1/qwen2.5-math-7b", "demo")
+    logged: Any = Logged({1: {"reward_mean": 0.5}, 2: {"reward_mean": float("nan")}})
+    with pytest.raises(
+        adapter.UserError, match="reward_mean is not a number at step 2; every reward function gave none"
+    ):
+        stage_log.read(logged, run, run.stages[0], Paths(Path(), Path(), tmp_path), "r/x/seed-0")
