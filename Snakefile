@@ -76,6 +76,7 @@ rule evaluate:
 rule check_recipes:
     input:
         [f"{WORK}/checked/{framework}.txt" for framework in FRAMEWORKS],
+        f"{WORK}/checked_evaluations.txt",
 
 
 rule help:

@@ -25,6 +25,7 @@ from analysis.results import RunResults, load_run
 from analysis.table_export import percent, points
 from analysis.text_safety import visible
 from contracts.errors import UserError, run_command
+from contracts.steps import folder as step_folder
 from eval import statistics
 from eval.statistics import Estimate
 
@@ -36,7 +37,7 @@ TOPICS = (
     ("model", ("model_sha256", "checkpoints: sha256")),
     ("versions", ("packages", "python", "environment", "devices")),
     ("code", ("git_",)),
-    ("grader", ("grader", "fallback", "extraction", "verdict", "graded")),
+    ("grader", ("grader", "extraction", "verdict", "graded")),
     ("data", ("sha256", "problems", "task", "imported", "dataset")),
     ("prompts and decoding", ("prompt", "template", "temperature", "top_p", "max_tokens", "decoding", "protocol")),
 )  # fmt: skip
@@ -137,11 +138,11 @@ def _changed(one: str, two: str) -> str:
 def _about(place: str, steps: Collection[int], benchmarks: Collection[str]) -> bool:
     """Whether a record concerns these steps and benchmarks. Records of the whole run always do."""
     *folders, file = place.split("/")
-    step = next((folder for folder in folders if folder.startswith("step-")), None)
+    step = next((folder for folder in folders if folder.startswith(step_folder(""))), None)
     if step is None:
         return True
     of_them = file == "provenance.json" or any(file.startswith(f"{name}.") for name in benchmarks)
-    return of_them and step in {f"step-{number}" for number in steps}
+    return of_them and step in {step_folder(number) for number in steps}
 
 
 def _setting_differences(first: RunResults, second: RunResults, place: str) -> dict[str, tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,8 +14,10 @@ import pyarrow.compute as pc
 
 from analysis.reference import in_order
 from analysis.text_safety import visible
-from contracts import tables
+from contracts import provenance, tables
 from contracts.errors import UserError
+from contracts.steps import folders as step_folders
+from contracts.steps import stage_folder
 from eval.statistics import Correct
 
 SAMPLE_COLUMNS = [
@@ -141,32 +142,17 @@ def _read_log(path: Path) -> tuple[pd.DataFrame, dict[str, list[int]]]:
 
 def _read_rollouts(folder: Path) -> pd.DataFrame:
     columns = ["stage", "step", "completion", "reward", "verdict", "completion_tokens"]
-    files = sorted(folder.glob("stage-*/rollouts.parquet"))
+    files = sorted(folder.glob(f"{stage_folder('*')}/rollouts.parquet"))
     parts = [valid_text(tables.read(file, tables.ROLLOUT)).select(columns) for file in files]
     whole = pa.concat_tables(parts) if parts else tables.ROLLOUT.empty_table().select(columns)
     rollouts: pd.DataFrame = whole.to_pandas()
     return rollouts
 
 
-def _step_folders(folder: Path) -> dict[int, Path]:
-    found = {}
-    for child in folder.glob("step-*"):
-        number = child.name.removeprefix("step-")
-        if child.is_dir() and number.isdecimal():
-            found[int(number)] = child
-    return found
-
-
 def _read_provenance(folder: Path) -> dict[str, dict[str, Any]]:
-    records = {}
-    for path in sorted(folder.rglob("*provenance.json")):
-        try:
-            records[str(path.relative_to(folder))] = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise UserError(
-                f"{path} should be JSON but is not ({error}); delete the artefact beside it to make it again"
-            ) from None
-    return records
+    return {
+        str(path.relative_to(folder)): provenance.read_record(path) for path in sorted(folder.rglob("*provenance.json"))
+    }
 
 
 def _listed(items: Sequence[str], most: int = 6) -> str:
@@ -228,7 +214,7 @@ def _tables(folder: Path, name: str) -> tuple[pd.DataFrame, dict[str, list[int]]
     if not (_imported(scores) or log_path.is_file()):
         raise UserError(f"run {name} has no {log_path.name} in {folder}; train and evaluate it first")
     log, not_finite = _read_log(log_path) if log_path.is_file() else (tables.TRAINING_LOG.empty_table().to_pandas(), {})
-    graded_folders = _step_folders(folder / "graded")
+    graded_folders = step_folders(folder / "graded")
     files = [path for step in sorted(graded_folders) for path in sorted(graded_folders[step].glob("*.parquet"))]
     if not files:
         raise UserError(f"run {name} has no graded samples in {folder / 'graded'}; evaluate it first")
@@ -264,7 +250,7 @@ def load_run(results: Path, name: str, benchmarks: Sequence[str] = ()) -> RunRes
         if inside or not folder.is_dir():
             raise UserError(f"there is no run {name} under {runs}; there are: {', '.join(inside or known) or 'none'}")
     log, not_finite, scores, graded = _tables(folder, name)
-    steps = set(scores["step"]) | set(_step_folders(folder / "graded")) | set(_step_folders(folder / "checkpoints"))
+    steps = set(scores["step"]) | set(step_folders(folder / "graded")) | set(step_folders(folder / "checkpoints"))
     wanted = set(benchmarks) or set(scores["benchmark"]) | set(graded["benchmark"])
     if strange := [str(n) for n in (name, *sorted(wanted)) if n != visible(n)]:
         raise UserError(f"names of runs and benchmarks should be readable, but {visible(strange[0])} is not; rename it")

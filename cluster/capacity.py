@@ -15,6 +15,8 @@ from cluster import memory
 from contracts import tables
 from contracts.errors import run_command
 from contracts.run_file import Run, Stage
+from contracts.seeds import run_id
+from contracts.steps import stage_folder
 from frameworks import adapter
 from recipes.runs import load_run
 
@@ -39,7 +41,7 @@ checked against this rule of thumb: 7B on 80 GB, 3B on 40 GB.
 def measured_hours(run: Run, results: Path) -> float | None:
     """Hours of all steps at the mean time of a step in the trained stages of any seed; None if no stage is trained."""
     seconds, steps = 0.0, 0
-    for file in results.glob(f"runs/{run.name}/seed-*/stage-*/training_log.parquet"):
+    for file in results.glob(f"runs/{run_id(run.name, '*')}/{stage_folder('*')}/training_log.parquet"):
         times = tables.read(file, tables.TRAINING_LOG)["wall_time"].drop_null().to_pylist()
         seconds, steps = seconds + max(times, default=0.0), steps + len(times)
     return sum(stage.steps for stage in run.stages) * seconds / steps / 3600 if steps else None

@@ -1,1 +1,1 @@
-"""What passes between the stages: run files, tables, provenance, and errors that a user can mend."""
+"""What passes between the stages: run files, tables, provenance, paths of results, and errors that a user can fix."""

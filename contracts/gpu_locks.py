@@ -1,28 +1,28 @@
-"""Which GPUs of this machine a process takes, where no scheduler says so: a kernel lock for each, held while it lives.
+"""Which GPUs of this machine a process takes when no scheduler assigns them: one kernel lock per GPU while it lives.
 
-Slurm sets CUDA_VISIBLE_DEVICES for its jobs. On a machine of one's own nobody does, and two trainings that Snakemake
-runs side by side would both take GPU 0.
+Slurm sets CUDA_VISIBLE_DEVICES for its jobs. On a machine without a scheduler nobody does, and two trainings that
+Snakemake runs side by side would both take GPU 0.
 """
 
 from __future__ import annotations
 
-import fcntl
 import getpass
 import os
 import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import IO
+
+from filelock import FileLock, Timeout
 
 from contracts.errors import UserError
 
-LOOK_SECONDS = 2.0
-_held: dict[str, IO[str]] = {}  # locks of this process, by GPU
+POLL_SECONDS = 2.0
+_held: dict[str, FileLock] = {}  # locks of this process, by GPU
 
 
 def visible() -> list[str]:
-    """The GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them."""
+    """The GPUs that this process may use, by their names in CUDA_VISIBLE_DEVICES."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is not None:
         return [name.strip() for name in named.split(",") if name.strip()]
@@ -34,34 +34,33 @@ def visible() -> list[str]:
 
 
 def take(needed: int, what: str, folder: Path | None = None) -> list[str]:
-    """GPUs for this process alone, until it ends; waits while others have too many of them.
+    """Take GPUs for this process alone until it ends, waiting while other processes hold too many.
 
-    In a Slurm job all of the job's GPUs are its own, and none is locked.
+    In a Slurm job all of the job's GPUs are its own, so none is locked.
 
     Args:
-        needed: how many.
+        needed: number of GPUs.
         what: needs them, for the message.
-        folder: of the locks; the default is one for each user, in the temporary folder.
+        folder: of the locks; by default one per user, in the temporary folder.
 
     Raises:
-        UserError: there are not as many.
+        UserError: this process may not use that many.
     """
     pool = visible()
     if len(pool) < needed:
         named = f"CUDA_VISIBLE_DEVICES names {','.join(pool) or 'none'}" if "CUDA_VISIBLE_DEVICES" in os.environ else ""
         raise UserError(
-            f"{what} needs {needed} GPUs, but {named or f'this machine has {len(pool)}'}: ask for more, or set "
+            f"{what} needs {needed} GPUs, but {named or f'this machine has {len(pool)}'}: make more visible, or set "
             "full.hardware.gpus and the batch in its run file"
         )
     if "SLURM_JOB_ID" in os.environ:
         return pool
     folder = folder or Path(tempfile.gettempdir()) / f"crosszero-gpus-{getpass.getuser()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    told = False
+    reported = False
     while True:
-        # One process at a time chooses, so that two do not hold half of what each needs.
-        with (folder / "choosing").open("w") as choosing:
-            fcntl.flock(choosing, fcntl.LOCK_EX)
+        # One process at a time chooses, so that no two hold half of what each needs.
+        with FileLock(folder / "choosing"):
             mine = [name for name in pool if name in _held]
             for name in pool:
                 if len(mine) < needed and name not in mine and _lock(folder, name):
@@ -69,19 +68,18 @@ def take(needed: int, what: str, folder: Path | None = None) -> list[str]:
             if len(mine) >= needed:
                 return mine[:needed]
             for name in mine:
-                _held.pop(name).close()
-        if not told:
-            print(f"{what} waits for {needed} of {len(pool)} GPUs: others have them", flush=True)
-            told = True
-        time.sleep(LOOK_SECONDS)
+                _held.pop(name).release()
+        if not reported:
+            print(f"{what} waits for {needed} of {len(pool)} GPUs: other processes hold them", flush=True)
+            reported = True
+        time.sleep(POLL_SECONDS)
 
 
 def _lock(folder: Path, name: str) -> bool:
-    file = (folder / name.replace("/", "-")).open("w")
+    lock = FileLock(folder / name.replace("/", "-"))
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
+        lock.acquire(blocking=False)
+    except Timeout:
         return False
-    _held[name] = file
+    _held[name] = lock
     return True

@@ -30,10 +30,10 @@ def _is_snakemake(process: psutil.Process) -> bool:
 
 def _ancestors() -> list[psutil.Process]:
     try:
-        parents: list[psutil.Process] = psutil.Process().parents()
-        return parents
+        found: list[psutil.Process] = psutil.Process().parents()
     except psutil.Error:  # one ended just now
-        return []
+        found = []
+    return found
 
 
 def chain_to_snakemake() -> list[psutil.Process]:

@@ -75,12 +75,18 @@ class ResultsFolder:
 
 
 def table(folder: Path, step: int | str, benchmark: str) -> Path:
-    """The table of one checkpoint and benchmark in a folder of sample tables or graded tables."""
+    """The table of one checkpoint and benchmark.
+
+    Args:
+        folder: RunFolder.samples or RunFolder.graded.
+        step: training step of the checkpoint.
+        benchmark: the benchmark's name.
+    """
     return folder / steps.folder(step) / f"{benchmark}.parquet"
 
 
 def tables(folder: Path) -> list[Path]:
-    """All such tables in a folder, by step and benchmark."""
+    """All tables of such a folder, by step and benchmark."""
     return [file for step in steps.folders(folder).values() for file in sorted(step.glob("*.parquet"))]
 
 

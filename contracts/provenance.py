@@ -1,4 +1,4 @@
-"""What an artefact was made by and from, written beside it, so that every number can be followed back."""
+"""The record beside an artefact: what it was made by and from, so that every number can be traced."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALWAYS = {"torch", "transformers", "vllm", "accelerate", "deepspeed", "datasets"
 
 
 def sha256(path: Path) -> str:
-    """Hash of a file, or of a folder's files with their names (hidden files and this module's records left out)."""
+    """Hash of a file, or of a folder's files and their names, without hidden files and provenance records."""
     digest = hashlib.sha256()
     if path.is_file():
         with path.open("rb") as file:
@@ -74,7 +74,7 @@ def _devices() -> list[str]:
 
 
 def collect() -> dict[str, Any]:
-    """The facts that every artefact shares: code, environment, packages, device."""
+    """The facts that every record has: code, environment, packages, device."""
     stamp = Path(sys.prefix) / ".stamp"
     dirty = _git("status", "--porcelain", "--untracked-files=no")
     return {

@@ -90,7 +90,16 @@ def read_yaml(file: Path) -> dict[str, Any]:
 
 
 def validate(content: Any, schema: str, file: Path) -> None:
-    """Check against config/schemas/<schema>.schema.yaml; raises UserError that names the file and the key."""
+    """Check the content of a YAML file against a JSON schema.
+
+    Args:
+        content: what the file holds.
+        schema: of config/schemas/<schema>.schema.yaml.
+        file: for messages.
+
+    Raises:
+        UserError: it breaks the schema; the message names the file and the keys.
+    """
     checker = jsonschema.Draft202012Validator(yaml.safe_load((SCHEMAS / f"{schema}.schema.yaml").read_text("utf-8")))
     errors = sorted(checker.iter_errors(content), key=lambda error: [str(part) for part in error.absolute_path])
     if errors:

@@ -1,9 +1,9 @@
-"""Runs a command, and ends with it everything that it started: `python contracts/subreaper.py COMMAND…`.
+"""Run a command, and end everything that it started with it: `python contracts/subreaper.py COMMAND…`.
 
-A trainer may start processes that detach themselves, as Ray does, and when it is killed without warning some of them
-live on. The guard is the parent of all that lose theirs (Linux), so it can find them. It ends them when the command has
-ended, when it is told to (SIGTERM, SIGUSR1), and when the process that started it is gone, however that ended. Its exit
-status is the command's. Only the standard library is used: it runs in every environment, before anything else.
+A trainer may start processes that detach themselves, as Ray does; when it is killed, some of them live on. This process
+becomes their parent when they lose theirs (Linux), so it can find them. It kills them when the command ends, on SIGTERM
+or SIGUSR1, and when the process that started it is gone. Its exit status is the command's. It uses only the standard
+library, because it runs in every environment, before anything else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 15.0  # between asking the command to end and killing it
 
 
 def prctl(option: int, value: int) -> None:
-    """The system call, where there is one."""
+    """The system call on Linux; elsewhere nothing."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value)
 
@@ -37,7 +37,7 @@ def children() -> list[int]:
 
 
 def end_all() -> None:
-    """Kill all children, then what these leave behind, until nothing is left."""
+    """Kill all children, then the orphans that they leave, until none is left."""
     while found := children():
         for pid in found:
             with suppress(ProcessLookupError):
@@ -49,7 +49,7 @@ def end_all() -> None:
 def main() -> int:
     """Run the command of the command line; returns its exit status."""
     asked: list[int] = []
-    for number in (signal.SIGTERM, signal.SIGUSR1):  # srun makes SIGTERM a kill, and passes on this
+    for number in (signal.SIGTERM, signal.SIGUSR1):  # srun turns SIGTERM into a kill, but passes SIGUSR1 on
         signal.signal(number, lambda number, _: asked.append(number))
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     prctl(PR_SET_CHILD_SUBREAPER, 1)

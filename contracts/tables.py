@@ -2,7 +2,7 @@
 
 problem → (train) → training log, (generate) → sample → (grade) → graded sample → (score) → score
 
-`run` is everywhere the same name, `<recipe>/<run>/seed-<n>`, which is also its folder under `results/<scale>/runs/`.
+`run` is a run's id, `<recipe>/<run>/seed-<n>` (contracts.seeds), in all tables.
 Lengths are in tokens, times in seconds, rates and accuracies are fractions from 0 to 1.
 """
 
@@ -22,8 +22,8 @@ MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())])
 PROBLEM = pa.schema(
     [
         ("problem_id", pa.string()),
-        ("task", pa.string()),  # math, arithmetic, countdown, …: which verifier judges it
-        ("messages", MESSAGES),  # the question alone; the recipe's or the protocol's prompt is put around it later
+        ("task", pa.string()),  # math, arithmetic, countdown, …: which verifier applies
+        ("messages", MESSAGES),  # the question alone; the run's or the protocol's prompt is added later
         ("answer", pa.string()),
         ("meta", pa.string()),  # JSON: level, subject, and what the verifier needs besides the answer
     ]
@@ -34,7 +34,7 @@ TRAINING_LOG = pa.schema(
         ("run", pa.string()),
         ("stage", pa.int32()),
         ("step", pa.int64()),
-        ("wall_time", pa.float64()),  # seconds since the stage first started, waiting between restarts left out
+        ("wall_time", pa.float64()),  # seconds since the stage first started, without the time between restarts
         ("reward_mean", pa.float64()),
         ("reward_std", pa.float64()),  # over all completions of the step
         ("accuracy", pa.float64()),
@@ -57,11 +57,11 @@ ROLLOUT = pa.schema(  # completions that were trained on; not all of a step, see
         ("run", pa.string()),
         ("stage", pa.int32()),
         ("step", pa.int64()),
-        ("problem_id", pa.string()),  # null where the framework does not tell
+        ("problem_id", pa.string()),  # null where the framework does not report it
         ("prompt", pa.string()),  # as the model saw it
-        ("completion", pa.string()),  # what the model added; the prompt may hold the beginning of its turn
+        ("completion", pa.string()),  # what the model added; the prompt may contain the beginning of its turn
         ("reward", pa.float64()),
-        ("verdict", pa.string()),  # one of VERDICTS; null where no reward judges the answer
+        ("verdict", pa.string()),  # one of VERDICTS; null where no reward verifies the answer
         ("completion_tokens", pa.int32()),  # of its text, by the model's tokenizer
     ]
 )
@@ -122,7 +122,13 @@ SCORE = pa.schema(
 
 
 def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:
-    """Write a table whole or not at all: into a neighbouring file, which is then renamed."""
+    """Write a table whole or not at all: to a temporary file beside it, which is then renamed.
+
+    Args:
+        table: has at least the columns of the schema; others are left out.
+        schema: one of the schemas above.
+        path: of the Parquet file; its folder is created if needed.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -73,7 +73,7 @@ class Target:
         made, wanted = provenance.read(self.output), json.loads(json.dumps(self.identity()))
         if any(made.get(key) != value for key, value in wanted.items()):
             return False
-        return bool(pq.read_metadata(self.output).num_rows == len(self.expected()))
+        return int(pq.read_metadata(self.output).num_rows) == len(self.expected())
 
 
 def parse_checkpoints(values: list[str]) -> dict[int, Path]:

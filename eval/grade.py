@@ -100,7 +100,16 @@ def grade_table(samples: pa.Table, problems: pa.Table, path: Path, extraction: s
 
 
 def extraction_of(samples: pa.Table, path: Path, chosen: str | None) -> str:
-    """Where to look for answers without a box: as chosen, else as the samples' protocol says."""
+    """Where to look for an answer without a box.
+
+    Args:
+        samples: of one protocol (SAMPLE).
+        path: where the samples are from, for messages.
+        chosen: the rule to use, or None for that of the samples' protocol.
+
+    Raises:
+        UserError: none is chosen, and the protocol is not one of ours, as for imported samples.
+    """
     protocol = _only(samples, "protocol", path)
     if chosen:
         return chosen

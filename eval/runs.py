@@ -1,10 +1,11 @@
-"""The evaluation of a run file: whether its protocol, the fields it overrides, and its benchmarks exist."""
+"""The evaluation of run files: `python -m eval.runs` checks that of every run at both scales, without a GPU."""
 
 from __future__ import annotations
 
-from contracts.errors import UserError
-from contracts.run_file import Run, shown
+from contracts.errors import UserError, run_command
+from contracts.run_file import SCALES, Run, shown
 from eval import benchmark, protocols
+from recipes.runs import load_run, run_names
 
 
 def check_names(run: Run) -> None:
@@ -22,3 +23,15 @@ def check_names(run: Run) -> None:
         protocols.load(protocol, run.evaluation.get("override"))
     except UserError as error:
         raise UserError(f"{where}.override: {error}") from None
+
+
+def main() -> None:
+    """Check every run at both scales."""
+    for name in run_names():
+        for scale in SCALES:
+            check_names(load_run(name, scale))
+    print(f"the evaluations of {len(run_names())} runs name benchmarks and protocols that exist")
+
+
+if __name__ == "__main__":
+    run_command(main)

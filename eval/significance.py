@@ -1,7 +1,7 @@
-"""Whether a difference is more than chance, what difference could have been seen, and how many samples would do.
+"""Significance of a difference, the smallest difference that could have been found, and the samples needed to find it.
 
-All tests are paired and clustered by problem: repeats of one problem are averaged first. Differences are fractions,
-positive where the second model is better.
+All tests are paired and clustered by problem: repeats of one problem are averaged first. Differences in accuracy are
+fractions from -1 to 1, positive where the second model is better.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ DRAWS = 100_000  # of the permutation test over several benchmarks; its p-value 
 
 
 def permutation(counts: npt.NDArray[np.int64]) -> float:
-    """Two-sided p-value of the exact paired permutation test that the differences sum to nothing but chance.
+    """Two-sided p-value of the exact paired permutation test that the differences are due to chance.
 
-    Under the null hypothesis the two models' results of a problem could be exchanged, so that each difference has
+    Under the null hypothesis the two models' results on a problem are exchangeable, so that each difference has
     either sign with probability 1/2, independently (Fisher 1935, "The Design of Experiments", section 21). The
     distribution of their sum over all 2^n signs is computed exactly, one magnitude at a time. With one sample per
     problem it is the exact McNemar test: the binomial test of the discordant problems.
@@ -49,6 +49,11 @@ def permutation_of_mean(parts: Sequence[Floats], draws: int = DRAWS, seed: int =
     """Two-sided p-value of the same test for the unweighted mean over several benchmarks, by random signs.
 
     The observed signs count as one of the draws (Phipson and Smyth 2010, "Permutation p-values should never be zero").
+
+    Args:
+        parts: per benchmark, the differences of its problems, of shape (problems,).
+        draws: random draws of all signs.
+        seed: of the draws.
     """
     random = np.random.default_rng(seed)
     total = np.zeros(draws)
@@ -67,13 +72,13 @@ def student(differences: Floats, null: float = 0.0) -> float:
         return 1.0
     deviation = float(differences.std(ddof=1))
     gap = float(differences.mean()) - null
-    if deviation < 1e-12:  # all equal: as many problems as there are agree, which the sign test can judge
+    if deviation < 1e-12:  # all differences are equal: use the sign test over the problems
         return 1.0 if abs(gap) < 1e-12 else float(min(1.0, 2 * 0.5**n))
     return float(2 * stats.t.sf(abs(gap) / (deviation / math.sqrt(n)), n - 1))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values adjusted for their number so that any false finding has the nominal chance at most (Holm 1979)."""
+    """p-values adjusted so that the chance of any false positive stays below the nominal level (Holm 1979)."""
     adjusted, highest = [0.0] * len(p_values), 0.0
     for rank, place in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
         highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
@@ -103,7 +108,14 @@ def mcnemar_power(n: int, discordant: float, difference: float, alpha: float) ->
 
 
 def student_power(n: int, deviation: float, difference: float, alpha: float) -> float:
-    """Power of the paired t test over problems, which the permutation test approaches (noncentral t)."""
+    """Power of the paired t test over problems, which the permutation test approaches (noncentral t).
+
+    Args:
+        n: problems.
+        deviation: standard deviation of the differences over problems.
+        difference: true difference in accuracy.
+        alpha: two-sided level.
+    """
     if n < 2:
         return 0.0
     if deviation <= 0:
@@ -115,11 +127,17 @@ def student_power(n: int, deviation: float, difference: float, alpha: float) -> 
 
 
 def smallest_detectable(differences: Floats, repeats: int, alpha: float = ALPHA, power: float = POWER) -> float | None:
-    """The smallest true difference that the test would have found with this power; None if none would have been.
+    """The smallest true difference that the test would have found with this power; None if it would have found none.
 
-    With one repeat from the exact McNemar test at the observed rate of discordant problems, with more from the spread
-    of the differences. Fewer than log2(2/alpha) problems that changed are never significant: where next to nothing
-    changed, this decides.
+    With one repeat it follows from the exact McNemar test at the observed rate of discordant problems, with more from
+    the spread of the differences. Fewer than log2(2/alpha) changed problems are never significant: where almost nothing
+    changed, this limit decides.
+
+    Args:
+        differences: per problem, of shape (problems,).
+        repeats: completions per problem.
+        alpha: two-sided level.
+        power: chance of finding the difference.
     """
     n = len(differences)
     discordant, deviation = float(np.mean(differences != 0)), float(differences.std(ddof=1)) if n > 1 else 0.0
@@ -169,9 +187,9 @@ def assumed_spread(accuracy: float, likeness: float, change: float) -> Spread:
 
 
 class Needed(NamedTuple):
-    """Repeats per problem that suffice (None: no number does), the smallest difference at that number, the limit."""
+    """The samples that find a difference with the wanted power."""
 
-    repeats: int | None
+    repeats: int | None  # per problem; None if no number suffices
     limit: float  # the smallest difference that any number of repeats could find with these problems
     problems: int  # problems with which one repeat each would suffice
 
@@ -179,8 +197,15 @@ class Needed(NamedTuple):
 def needed(n: int, difference: float, parts: Spread, alpha: float = ALPHA, power: float = POWER) -> Needed:
     """How many repeats per problem find a true difference with this power.
 
-    The variance of the mean difference is (between + within / k) / n: repeats shrink the second part alone, problems
-    shrink both (Miller 2024, arXiv:2411.00640, section 3.1). With n problems the first part sets a limit.
+    The variance of the mean difference is (between + within / k) / n: more repeats k shrink only the second part, more
+    problems n both (Miller 2024, arXiv:2411.00640, section 3.1). With n problems the first part sets a limit.
+
+    Args:
+        n: problems.
+        difference: true difference in accuracy.
+        parts: variances of the difference between problems and within a problem.
+        alpha: two-sided level.
+        power: chance of finding the difference.
     """
     factor = float(stats.t.ppf(1 - alpha / 2, n - 1) + stats.t.ppf(power, n - 1))
     limit = factor * math.sqrt(parts.between / n)

@@ -92,13 +92,18 @@ def maj_at_k(answers: Sequence[Sequence[str | None]], correct: Correct) -> float
 
 
 def paired_difference(first: Correct, second: Correct, confidence: float = 0.95) -> Estimate:
-    """How much more accurate `second` is than `first` on the same problems, in the same order.
+    """How much more accurate `second` is than `first` on the same problems, in the same order (-1 to 1).
 
     The mean over problems of the difference of their mean accuracies, with Student's t interval over problems (Miller
     2024, arXiv:2411.00640, section 4.2; the numbers of repeats may differ). Repeats of one problem are not independent,
     which the difference per problem takes into account. Where all differences are equal, two imagined problems with
     differences of plus and minus one repeat keep the interval from being empty (as in Bonett and Price 2012, "Adjusted
     Wald confidence interval for a difference of binomial proportions based on paired data").
+
+    Args:
+        first: of shape (problems, repeats).
+        second: of shape (problems, its own repeats).
+        confidence: of the interval.
     """
     if len(first) != len(second):
         raise ValueError(f"paired comparison needs the same problems, got {len(first)} and {len(second)}")

@@ -58,7 +58,7 @@ def requests_of(instances: Iterable[Instance], base_seed: int) -> list[Request]:
 
 
 @register_model("crosszero-vllm")
-class CrossZeroVLLM(VLLM):
+class CrossZeroVLLM(VLLM):  # type: ignore[misc]  # no types there
     """lm-eval's vLLM model under one of our protocols.
 
     Args:
@@ -199,7 +199,14 @@ class CrossZeroVLLM(VLLM):
 
 
 def sample_of(request: Request, text: CompletionText, prompt_tokens: int, completion_tokens: int) -> dict[str, Any]:
-    """A completion as a line of the journal."""
+    """A completion as a line of the journal.
+
+    Args:
+        request: what was asked.
+        text: the completion, with its finish reason.
+        prompt_tokens: tokens of the prompt.
+        completion_tokens: tokens of the completion.
+    """
     return {
         "benchmark": request.benchmark,
         "problem_id": request.problem_id,

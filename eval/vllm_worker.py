@@ -90,6 +90,18 @@ def build_requests(
     return found
 
 
+def share_of(missing: dict[str, list[list[Any]]], index: int, processes: int) -> dict[str, list[sample_journal.Key]]:
+    """This process's share of what is missing.
+
+    Args:
+        missing: by benchmark, pairs of problem_id and repeat.
+        index: of this process, from 0.
+        processes: how many share the work.
+    """
+    shares = {name: [(pid, repeat) for pid, repeat in keys][index::processes] for name, keys in missing.items()}
+    return {name: keys for name, keys in shares.items() if keys}
+
+
 def serve(
     job: dict[str, Any],
     plan: dict[str, Any],
@@ -108,9 +120,7 @@ def serve(
     """
     from eval.vllm_model import CrossZeroVLLM
 
-    share = plan["processes"]
-    missing = {name: [(pid, repeat) for pid, repeat in keys][index::share] for name, keys in job["missing"].items()}
-    missing = {name: keys for name, keys in missing.items() if keys}
+    missing = share_of(job["missing"], index, plan["processes"])
     if not missing:
         return
     model = CrossZeroVLLM(

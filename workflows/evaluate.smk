@@ -111,3 +111,20 @@ use rule score_run as score_regraded with:
         REGRADED.scores,
     log:
         f"logs/{config['scale']}/score/{{recipe}}/{{run}}/seed-{{seed}}.{{grader}}+{{extraction}}.log",
+
+
+# For check_recipes; the runs of the configured scale are checked whenever the workflow starts.
+rule check_evaluations:
+    input:
+        [str(run.file) for run in RUNS.values()],
+        "eval/protocols.yaml",
+    output:
+        f"{WORK}/checked_evaluations.txt",
+    log:
+        f"logs/{config['scale']}/check/evaluations.log",
+    resources:
+        **asks(Need(memory_mb=1000, minutes=10)),
+    params:
+        base=BASE,
+    shell:
+        "{params.base} -m eval.runs > {output} 2> {log}"

@@ -4,11 +4,11 @@
 rule train:
     input:
         lambda wildcards: stamp(run_of(wildcards).framework, run_of(wildcards).device),
-        problems=lambda wildcards: f"{RESULTS}/data/train/{stage_of(wildcards).dataset}.parquet",
+        problems=lambda wildcards: FOLDER.problems("train", stage_of(wildcards).dataset),
         model=stage_start,
     output:
-        log_table=f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/stage-{{stage}}/training_log.parquet",
-        rollouts=f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/stage-{{stage}}/rollouts.parquet",
+        log_table=RUN_FOLDER.stage("{stage}") / "training_log.parquet",
+        rollouts=RUN_FOLDER.stage("{stage}") / "rollouts.parquet",
     log:
         f"logs/{config['scale']}/train/{{recipe}}/{{run}}/seed-{{seed}}/stage-{{stage}}.log",
     threads: lambda wildcards: run_of(wildcards).hardware["cpus"]
@@ -32,11 +32,9 @@ rule export:
     input:
         lambda wildcards: stamp(run_of(wildcards).framework, run_of(wildcards).device),
         source=checkpoint_source,
-        model=lambda wildcards: f"{RESULTS}/models/{run_of(wildcards).model}",
+        model=lambda wildcards: FOLDER.model(run_of(wildcards).model),
     output:
-        directory(
-            f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/checkpoints/step-{{step}}"
-        ),
+        directory(RUN_FOLDER.checkpoint("{step}")),
     log:
         f"logs/{config['scale']}/export/{{recipe}}/{{run}}/seed-{{seed}}/step-{{step}}.log",
     resources:
@@ -56,11 +54,11 @@ rule export:
 rule training_log:
     input:
         lambda wildcards: [
-            f"{RESULTS}/runs/{run_of(wildcards).name}/seed-{wildcards.seed}/stage-{stage.number}/training_log.parquet"
+            folder_of(wildcards).stage(stage.number) / "training_log.parquet"
             for stage in run_of(wildcards).stages
         ],
     output:
-        f"{RESULTS}/runs/{{recipe}}/{{run}}/seed-{{seed}}/training_log.parquet",
+        RUN_FOLDER.training_log,
     log:
         f"logs/{config['scale']}/training_log/{{recipe}}/{{run}}/seed-{{seed}}.log",
     resources:

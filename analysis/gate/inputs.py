@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from contracts import provenance, steps
 from contracts.errors import UserError
 from eval.score import check_complete, read_graded
 
@@ -35,12 +35,9 @@ def _record(path: Path) -> dict[str, Any]:
     """How a table was made: the record beside it, and that of the samples that it grades."""
     found: dict[str, Any] = {}
     for table in (path.parents[2] / "samples" / path.parent.name / path.name, path):
-        record = table.with_name(f"{table.name}.provenance.json")
-        if record.is_file():
-            found |= json.loads(record.read_text(encoding="utf-8"))
-    for facts in (found, found.get("protocol")):
-        if isinstance(facts, dict) and "fallback" in facts:  # the name in older records
-            facts["extraction"] = facts.pop("fallback")
+        found |= provenance.read(table)
+    if isinstance(found.get("protocol"), dict):
+        found["protocol"].pop("source", None)  # a citation, which has no effect
     return {key: found[key] for key in RECORDED if key in found}
 
 
@@ -56,8 +53,8 @@ def read(place: Path, name: str | None = None) -> GradedCheckpoint:
     """
     files = [place] if place.is_file() else sorted(place.glob("*.parquet"))
     if not files:
-        steps = sorted(place.glob("step-*/"), key=lambda folder: int(folder.name.rpartition("-")[2]))
-        files = sorted(steps[-1].glob("*.parquet")) if steps else []
+        checkpoints = list(steps.folders(place).values())
+        files = sorted(checkpoints[-1].glob("*.parquet")) if checkpoints else []
     if not files:
         raise UserError(
             f"{place} should contain graded samples, <benchmark>.parquet, but has none; run eval.grade first"

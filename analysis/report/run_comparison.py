@@ -17,6 +17,7 @@ from analysis.report.checkpoint_comparison import mean_of
 from analysis.report.tables import interval_text
 from analysis.results import RunResults
 from analysis.table_export import Table, percent, points
+from contracts import seeds
 from contracts.errors import UserError
 from eval import statistics
 from eval.statistics import Estimate
@@ -38,7 +39,7 @@ class RunFacts:
 def run_facts(run: RunResults, scale: str) -> RunFacts:
     """Look a run up in recipes/ by its name, <recipe>/<run>/seed-<n>."""
     try:
-        found = run_files.load_run(run.name.rpartition("/")[0], scale)
+        found = run_files.load_run(seeds.run_of(run.name), scale)
     except UserError:
         record = next((r for name, r in run.provenance.items() if name.startswith("training_log")), {})
         return RunFacts(framework=str(record.get("framework", "–")))

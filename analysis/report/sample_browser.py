@@ -23,6 +23,7 @@ from analysis.patterns import PatternList
 from analysis.report import page
 from analysis.results import RunResults
 from analysis.text_safety import clipped
+from contracts.steps import folder as step_folder
 
 MAX_SAMPLES = 100_000  # if there are more, whole problems are left out in the order of a hash of their names
 CHUNK = 2_000_000  # characters of text in a chunk
@@ -92,7 +93,7 @@ def _index(runs: Sequence[RunResults], samples: pd.DataFrame, problem: list[int]
         "golds": [None if gold is None else clipped(gold, 300) for gold in _texts(firsts["gold"])],
         "labels": {f"{i} {step}": run.label(step) for i, run in enumerate(runs) for step in run.steps},
         "files": {
-            f"{i} {step} {benchmarks.index(name)}": f"runs/{run.name}/graded/step-{step}/{name}.parquet"
+            f"{i} {step} {benchmarks.index(name)}": f"runs/{run.name}/graded/{step_folder(step)}/{name}.parquet"
             for i, run in enumerate(runs)
             for step in run.steps
             for name in run.benchmarks

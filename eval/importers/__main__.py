@@ -74,7 +74,16 @@ def read_rows(layout: str, paths: Sequence[Path], mapping: dict[str, str] | None
 
 
 def check_names(benchmark: str, run: str, step: int) -> None:
-    """Raise UserError for an unknown benchmark, an invalid name of a run, or a step below 0."""
+    """Check what the samples will be called.
+
+    Args:
+        benchmark: must exist in eval/benchmarks.
+        run: path-like, of letters, digits and . _ + -; it becomes a folder under results/<scale>/runs/.
+        step: training step, 0 or above.
+
+    Raises:
+        UserError: one of them is not valid.
+    """
     benchmarks.check_names([benchmark])
     if not re.fullmatch(r"\w[\w.+-]*(/\w[\w.+-]*)*", run):
         raise UserError(

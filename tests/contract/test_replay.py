@@ -1,4 +1,4 @@
-"""Grading stored samples through lm-eval and the replay model, by our command and by lm-eval's own."""
+"""Grading stored samples by our command and through lm-eval with the replay model: the same verdicts."""
 
 import json
 import math
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from contracts import tables
+from contracts import paths, tables
 from envs.build import python
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +73,7 @@ def verdicts(path):
 def test_the_same_samples_under_two_rules(place):
     done = grade(place, "graded")
     assert done.returncode == 0, done.stderr
-    again = grade(place, "again", "--fallback", "last-number")
+    again = grade(place, "again", "--extraction", "last-number")
     assert again.returncode == 0, again.stderr
     for step in (0, 7):
         path = place / "graded" / f"step-{step}" / "arithmetic_words.parquet"
@@ -98,6 +98,72 @@ def test_a_plain_lm_eval_command_line(place):
     metrics = json.loads(results.read_text())["results"]["crosszero_arithmetic_words"]
     assert metrics["accuracy,judged"] == pytest.approx(2 / 6)
     assert metrics["truncated,judged"] == pytest.approx(1 / 6)
+
+
+# The whole of lm-eval: tasks, the replay model, the filter; every sample's grade, as JSON on the last line.
+THROUGH_LM_EVAL = """
+import json, sys
+from pathlib import Path
+from lm_eval.evaluator import evaluate
+from contracts import paths, tables
+from eval import benchmark
+from eval.replay import Replay
+found = []
+for path in paths.tables(Path(sys.argv[1])):
+    samples = tables.read(path, tables.SAMPLE)
+    protocol, repeats = samples["protocol"][0].as_py(), max(samples["repeat"].to_pylist()) + 1
+    tasks = benchmark.load_tasks([path.stem], data=sys.argv[2], protocol=protocol, repeats=repeats)
+    results = evaluate(Replay(str(path.parent)), {"tasks": tasks}, bootstrap_iters=0)
+    found += [
+        [path.parent.name, path.stem, logged["doc"]["problem_id"], repeat, grade["answer"], grade["verdict"]]
+        for logged in results["samples"][path.stem]
+        for repeat, grade in enumerate(logged["filtered_resps"][0])
+    ]
+print(json.dumps(found))
+"""
+DEMO = ROOT / "results" / "demo"
+HOSTILE = [
+    "\\boxed{4}\u2028\x85\x1e",
+    "\x00\\boxed{4\x00}",
+    "\\boxed{" * 500,
+    "\\boxed{__import__('os').abort()}",
+    "\r\n\\boxed{4}\r",
+]
+
+
+def both_ways(samples, data, output):
+    """The grades of all samples in a folder by lm-eval with the replay model, and by our command."""
+    done = subprocess.run(
+        [PYTHON, "-c", THROUGH_LM_EVAL, samples, data],
+        cwd=ROOT, env={**os.environ, "HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    ours = run("eval.grade", "--samples", samples, "--data", data, "--output", output)
+    assert ours.returncode == 0, ours.stderr
+    keys = ("benchmark", "problem_id", "repeat", "answer", "verdict")
+    rows = [
+        [path.parent.name, *(row[key] for key in keys)]
+        for path in paths.tables(output)
+        for row in tables.read(path, tables.GRADED).to_pylist()
+    ]
+    return json.loads(done.stdout.rstrip("\n").rpartition("\n")[2]), rows
+
+
+def test_both_ways_give_every_sample_the_same_grade(place):
+    for path in paths.tables(place / "samples"):
+        rows = pq.read_table(path).to_pylist()
+        for row, completion in zip(rows, HOSTILE, strict=False):
+            row["completion"] = completion
+        tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, path)
+    through_lm_eval, ours = both_ways(place / "samples", place / "data", place / "graded")
+    assert len(ours) == 2 * len(CASES) and through_lm_eval == ours
+
+
+@pytest.mark.skipif(not DEMO.is_dir(), reason="the demo was not run here (make demo)")
+def test_both_ways_give_the_demos_samples_the_same_grade(tmp_path):
+    samples = min(DEMO.glob("runs/*/*/seed-*/samples"))
+    through_lm_eval, ours = both_ways(samples, DEMO / "data" / "benchmarks", tmp_path)
+    assert len(ours) > 100 and through_lm_eval == ours
 
 
 def test_where_it_is_not_known_how_samples_ended_neither_is_the_share_of_truncated_ones(place):
@@ -138,7 +204,8 @@ def test_samples_of_an_unknown_protocol_need_a_rule(place):
         tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, path)
     done = grade(place, "graded")
     assert done.returncode == 1
-    assert "--fallback" in done.stderr
+    assert "--extraction" in done.stderr
     done = grade(place, "graded", "--fallback", "none")
     assert done.returncode == 0, done.stderr
+    assert "warning: --fallback is now called --extraction" in done.stderr
     assert verdicts(place / "graded/step-0/arithmetic_words.parquet") == [v for _, _, v, _ in CASES]

@@ -28,7 +28,7 @@ def graded(correct, benchmark="math500", **columns):
                 dict.fromkeys(tables.GRADED.names)
                 | {"run": "r", "step": 0, "benchmark": benchmark, "problem_id": f"p{problem:04}", "repeat": repeat}
                 | {"prompt": f"question {problem}", "completion": f"</script> {problem} \\boxed{{{int(right)}}}"}
-                | {"finish_reason": "stop", "completion_tokens": 10 + repeat, "gold": "1", "protocol": "report"}
+                | {"finish_reason": "stop", "completion_tokens": 10 + repeat, "gold": "1", "protocol": "greedy-boxed"}
                 | {"verdict": "correct" if right else "wrong", "grader": "math-verify 1", "answer": str(int(right))}
                 | columns
             )
@@ -102,7 +102,7 @@ def test_a_margin_forgives_a_loss_below_it(tmp_path):
     ("change", "words"),
     [
         ({"grader": "strict"}, "different grader: math-verify 1 and strict"),
-        ({"protocol": "demo"}, "different protocol: report and demo"),
+        ({"protocol": "demo"}, "different protocol: greedy-boxed and demo"),
         ({"gold": "2"}, "different gold answers on 20 problems"),
         ({"prompt": "x"}, "different prompts on 20 problems"),
     ],
@@ -121,7 +121,7 @@ def test_data_hash_and_decoding_are_compared_where_they_are_recorded(tmp_path):
         folder = save(tmp_path / name / "graded" / "step-0", graded(sample(20, 2, 0.5, 0)))
         samples = tmp_path / name / "samples" / "step-0"
         samples.mkdir(parents=True)
-        record = {"task_sha256": task, "fallback": "none"}
+        record = {"task_sha256": task, "extraction": "none"}
         (folder / "math500.parquet.provenance.json").write_text(json.dumps(record))
         (samples / "math500.parquet.provenance.json").write_text(json.dumps({"protocol": {"temperature": heat}}))
         made.append(inputs.read(folder))

@@ -28,7 +28,7 @@ def four(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     yield
     for name in list(gpu_locks._held):
-        gpu_locks._held.pop(name).close()
+        gpu_locks._held.pop(name).release()
 
 
 def process(count: int, folder: Path) -> subprocess.Popen[str]:
@@ -48,7 +48,7 @@ def test_no_gpu_is_taken_twice_and_those_of_a_killed_process_are_free(tmp_path: 
         mine = gpu_locks.take(1, "this", tmp_path)
         assert sorted([*taken, *mine]) == ["0", "1", "2", "GPU-d4"]
         third = process(2, tmp_path)
-        assert line(third) == "a run waits for 2 of 4 GPUs: others have them"
+        assert line(third) == "a run waits for 2 of 4 GPUs: other processes hold them"
         first.kill()
         assert sorted(line(third).split(",")) == sorted(taken[:2])
         third.kill()

@@ -1,10 +1,13 @@
 import argparse
+import json
 
+import pyarrow as pa
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from contracts import paths, provenance, tables
 from contracts.errors import UserError
 from eval import protocols
 from tasks import prompts
@@ -95,3 +98,17 @@ def test_decoding_holds_what_decides_a_completion():
     assert demo.decoding() == protocols.load("demo", {"repeats": 9, "extraction": "last-number"}).decoding()
     for key, value in {"temperature": 0.1, "top_p": 0.5, "max_tokens": 9, "stop": ["x"], "prompt": "plain"}.items():
         assert protocols.load("demo", {key: value}).decoding() != demo.decoding()
+
+
+def test_tables_and_records_of_earlier_releases_have_the_present_names(tmp_path):
+    path = tmp_path / "samples" / "step-0" / "gsm8k.parquet"
+    rows = [{"problem_id": "a", "protocol": name} for name in ("report", "demo", None, "imported:jsonl")]
+    tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, path)
+    assert tables.read(path, tables.SAMPLE)["protocol"].to_pylist() == ["greedy-boxed", "demo", None, "imported:jsonl"]
+    old = {"fallback": "none", "protocol": {"name": "report", "fallback": "none"}, "samples": {"fallback": "x"}}
+    paths.record(path).write_text(json.dumps(old))
+    assert provenance.read(path) == {
+        "extraction": "none",
+        "protocol": {"name": "greedy-boxed", "extraction": "none"},
+        "samples": {"extraction": "x"},
+    }

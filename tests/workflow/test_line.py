@@ -138,7 +138,7 @@ def test_the_protocol_is_recorded_with_every_score(project: Path) -> None:
         assert expected.items() <= asked["protocol"].items()
         assert "boxed" in json.dumps(asked["prompt"]) and len(asked["chat_template_sha256"]) == 64
         assert asked["repeats"] == REPEATS and asked["seed"]["base"] == 0
-        assert scored["grader"].startswith("math-verify") and scored["fallback"] == "none"
+        assert scored["grader"].startswith("math-verify") and scored["extraction"] == "none"
 
 
 def test_graded_again_by_another_grader_beside_the_first(project: Path) -> None:
@@ -149,7 +149,7 @@ def test_graded_again_by_another_grader_beside_the_first(project: Path) -> None:
     folder = project / RUN_FOLDER / "regraded/strict+last-number"
     again = folder / "graded/step-0" / first.name
     record = json.loads(again.with_name(f"{again.name}.provenance.json").read_text())
-    assert (record["grader"], record["fallback"]) == ("strict", "last-number")
+    assert (record["grader"], record["extraction"]) == ("strict", "last-number")
     kept = ("problem_id", "repeat", "seed", "completion")
     assert pq.read_table(again).select(kept) == pq.read_table(first).select(kept)
     assert len(pq.read_table(folder / "scores.parquet")) == len(BENCHMARKS) * (1 + len(miniature.CHECKPOINTS))
