@@ -5,7 +5,7 @@
 from analysis.gate.request import SIDES, GateRequest
 
 try:
-    GATE = GateRequest(config, RUNS, ASKED[0], RESULTS)
+    GATE = GateRequest(config, RUNS, ASKED[0], FOLDER)
 except UserError as error:
     raise WorkflowError(str(error)) from None
 
