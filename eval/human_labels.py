@@ -12,19 +12,20 @@ from pathlib import Path
 
 from contracts import json_lines
 from contracts.errors import UserError, run_command
+from eval import benchmark
 from grading.extraction import extract
 from grading.grade import Grade, Item, grade
 
 
 def agreement(path: Path) -> list[tuple[str, str, bool, str, Grade]]:
     """Model, problem, label, gold and our grade of every solution in the file."""
-    keys, items = [], []
+    keys, items, task = [], [], benchmark.task_of("gsm8k")
     for index, row in enumerate(json_lines.read(path)):
         gold = extract(str(row.get("ground_truth", "")), "answer-line").answer or ""
         for model, solution in row.items():
             if isinstance(solution, dict) and {"is_correct", "solution"} <= solution.keys():
                 keys.append((model, str(index), bool(solution["is_correct"]), gold))
-                items.append(Item("math", gold, solution["solution"], extraction="answer-line"))
+                items.append(Item(task, gold, solution["solution"], extraction="answer-line"))
     if not items:
         raise UserError(f"{path} should hold solutions with is_correct and solution, but holds none; check --input")
     return [(*key, result) for key, result in zip(keys, grade(items), strict=True)]
