@@ -33,11 +33,11 @@ def agreement(path: Path) -> list[tuple[str, str, bool, str, Grade]]:
 
 def markdown(rows: list[tuple[str, str, bool, str, Grade]]) -> str:
     """Agreement per model, and every solution whose verdict differs from its label."""
-    lines = ["| model | solutions | labelled right | judged right | agreement |", "|---|---|---|---|---|"]
+    lines = ["| model | solutions | labelled right | graded right | agreement |", "|---|---|---|---|---|"]
     for model in dict.fromkeys(row[0] for row in rows):
         ours = [row for row in rows if row[0] == model]
         right = [row[4].verdict == "correct" for row in ours]
-        same = sum(judged == row[2] for judged, row in zip(right, ours, strict=True))
+        same = sum(given == row[2] for given, row in zip(right, ours, strict=True))
         share = f"{100 * same / len(ours):.2f} %"
         lines.append(f"| {model} | {len(ours)} | {sum(row[2] for row in ours)} | {sum(right)} | {share} |")
     differ = [row for row in rows if (row[4].verdict == "correct") != row[2]]
