@@ -25,7 +25,6 @@ include: "workflows/data.smk"
 include: "workflows/train.smk"
 include: "workflows/evaluate.smk"
 include: "workflows/report.smk"
-include: "workflows/sides.smk"
 include: "workflows/gate.smk"
 include: "workflows/cluster.smk"
 

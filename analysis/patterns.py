@@ -1,6 +1,6 @@
-"""How often completions show step-by-step reasoning and reflection, by keyword lists in patterns.yaml.
+"""Count signs of step-by-step reasoning and reflection in completions, by the keyword lists in patterns.yaml.
 
-The lists are matched with RE2 (through Arrow), whose time is linear in the text whatever the text is.
+The lists are matched with RE2 (through Arrow), which takes linear time on any text.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
 
-from analysis.results import Run
+from analysis.results import RunResults
 from contracts.errors import UserError
 
 LISTS = Path(__file__).with_name("patterns.yaml")
@@ -22,8 +23,8 @@ ALL = "all benchmarks"
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One keyword as the source prints it, the expression that finds it, and a note on what that takes."""
+class Keyword:
+    """One keyword as its source prints it, the expression that finds it, and a note on what the expression matches."""
 
     keyword: str
     regex: str
@@ -32,48 +33,49 @@ class Entry:
 
 @dataclass(frozen=True)
 class PatternList:
-    """A named keyword list, as printed at its source and as matched here."""
+    """A named keyword list, as its source prints it and as it is matched here."""
 
     name: str
     title: str
     listed: str
-    entries: tuple[Entry, ...]
+    entries: tuple[Keyword, ...]
 
     @property
     def always(self) -> bool:
-        """Whether figures show it even where nothing was found: the report's own lists, which are English."""
+        """Whether figures show the list even without a match: the published lists, which are English."""
         return not self.name.endswith("_zh")
 
     @property
     def regex(self) -> str:
-        """All entries as alternatives; earlier ones win where two start at the same place."""
+        """All entries as alternatives. Where two start at the same place, the earlier one matches."""
         return "|".join(f"(?:{entry.regex})" for entry in self.entries)
 
 
 def load_lists(path: Path = LISTS) -> list[PatternList]:
-    """Read the keyword lists; an expression that RE2 refuses is a UserError naming it."""
+    """Read the keyword lists. Raises UserError for an expression that RE2 rejects."""
     lists = []
     for name, value in yaml.safe_load(path.read_text(encoding="utf-8")).items():
-        entries = tuple(Entry(**entry) for entry in value["entries"])
+        entries = tuple(Keyword(**entry) for entry in value["entries"])
         for entry in entries:
             try:
                 pc.count_substring_regex(pa.array([""]), entry.regex)
             except pa.ArrowInvalid as error:
                 raise UserError(
-                    f"{path} should hold RE2 expressions, but that of {name}: {entry.keyword} is none ({error})"
+                    f"{path} should contain RE2 expressions, but that of {name}: {entry.keyword} is invalid ({error})"
                 ) from None
         lists.append(PatternList(name, value["title"], value["listed"].strip(), entries))
     return lists
 
 
-def count(texts: pd.Series, regex: str) -> np.ndarray:
-    """Matches that do not overlap, in each text; a missing text has none."""
+def count(texts: pd.Series, regex: str) -> npt.NDArray[np.int64]:
+    """Number of non-overlapping matches in each text; 0 for a null."""
     column = pa.array(texts, pa.large_string(), from_pandas=True)
-    return pc.fill_null(pc.count_substring_regex(column, regex), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    matches = pc.fill_null(pc.count_substring_regex(column, regex), 0).to_numpy(zero_copy_only=False)
+    return np.asarray(matches, dtype=np.int64)
 
 
-def table(run: Run, lists: list[PatternList]) -> pd.DataFrame:
-    """Counts per completion and shares of completions, for each list, checkpoint and benchmark, and over all of them.
+def table(run: RunResults, lists: list[PatternList]) -> pd.DataFrame:
+    """Matches of each list, per checkpoint and benchmark and over all benchmarks together.
 
     Columns: run, step, benchmark, pattern, completions, matches, per_completion, share (fraction of the completions
     with at least one match), per_1000_tokens (null where token counts are unknown).
@@ -88,19 +90,8 @@ def table(run: Run, lists: list[PatternList]) -> pd.DataFrame:
                 completions=("matches", "size"), matches=("matches", "sum"), per_completion=("matches", "mean"),
                 share=("any", "mean"), tokens=("completion_tokens", "sum"),
             )  # fmt: skip
-            rows["per_1000_tokens"] = 1000 * rows["matches"] / rows["tokens"].where(rows["tokens"] > 0)
-            parts.append(
-                rows.drop(columns="tokens").reset_index().assign(run=run.name, benchmark=benchmark, pattern=item.name)
-            )
-    columns = [
-        "run",
-        "step",
-        "benchmark",
-        "pattern",
-        "completions",
-        "matches",
-        "per_completion",
-        "share",
-        "per_1000_tokens",
-    ]
-    return pd.concat(parts, ignore_index=True)[columns]
+            tokens = rows.pop("tokens")
+            rows["per_1000_tokens"] = 1000 * rows["matches"] / tokens.where(tokens > 0)
+            keys = {"run": run.name, "step": rows.index, "benchmark": benchmark, "pattern": item.name}
+            parts.append(pd.DataFrame({**keys, **rows}))
+    return pd.concat(parts, ignore_index=True)

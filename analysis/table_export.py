@@ -1,15 +1,17 @@
-"""A table's written forms: CSV for machines; Markdown, LaTeX and HTML for people."""
+"""Write a table as CSV for programs, and as Markdown, LaTeX and HTML for readers."""
 
 from __future__ import annotations
 
 import html
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+from pandas.io.formats.style import Styler
+from pandas.io.formats.style_render import CSSDict
 
 from analysis.text_safety import visible
 
@@ -19,42 +21,41 @@ LATEX = {
     "≈": r"$\approx$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "−": "$-$", "×": r"$\times$", "–": "--",
     "…": r"\dots{}", "±": r"$\pm$", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
 }  # fmt: skip
-
-HTML_HEAD = """<!doctype html>
-<meta charset=utf-8>
-<style>
-table { border-collapse: collapse; font: 13px/1.4 system-ui, sans-serif; }
-th, td { padding: .3rem .7rem; text-align: left; white-space: nowrap; border-bottom: 1px solid #dfe2e6; }
-</style>
-"""
+CSS: list[CSSDict] = [
+    {"selector": "", "props": "border-collapse: collapse; font: 13px/1.4 system-ui, sans-serif"},
+    {
+        "selector": "th, td",
+        "props": "padding: .3rem .7rem; text-align: left; white-space: nowrap; border-bottom: 1px solid #dfe2e6",
+    },
+]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table in its two readings: `data` for machines, `shown` for people (text, same number of rows).
+    """A table in two forms with the same rows: `data` has plain numbers, `shown` has text for readers.
 
-    `bold` are the positions of the rows that are set in bold.
+    `bold` are the positions of the rows in bold.
     """
 
     name: str
     data: pd.DataFrame
     shown: pd.DataFrame
-    bold: tuple[int, ...] = field(default=())
+    bold: tuple[int, ...] = ()
 
 
 def percent(value: float, digits: int = 1) -> str:
-    """A fraction in percent, or a dash if there is none; zero, which an interval may miss by rounding, has no sign."""
+    """A fraction in percent, or a dash for NaN. Zero has no sign, even where rounding made it negative."""
     return "–" if math.isnan(value) else f"{100 * value:z.{digits}f}"
 
 
 def points(value: float) -> str:
-    """A difference of fractions in percentage points, with its sign (a minus, not a hyphen; no sign on zero)."""
+    """A difference of fractions in percentage points, with a sign (a minus, not a hyphen) unless it is zero."""
     text = f"{100 * value:+.1f}"
     return "0.0" if float(text) == 0 else text.replace("-", "−")
 
 
 def markdown(frame: pd.DataFrame, bold: Sequence[int] = ()) -> str:
-    """A Markdown table; a bar or a line break in a cell is escaped."""
+    """A Markdown table. Bars and line breaks in cells are escaped."""
 
     def line(cells: Sequence[object], mark: str = "") -> str:
         texts = (" ".join(str(cell).replace("|", "\\|").split()) for cell in cells)
@@ -65,35 +66,34 @@ def markdown(frame: pd.DataFrame, bold: Sequence[int] = ()) -> str:
     return line(list(frame.columns)) + rule + "".join(line(row, "**" if i in bold else "") for i, row in rows)
 
 
-def html_table(frame: pd.DataFrame, bold: Sequence[int] = ()) -> str:
-    """A plain HTML table, everything in it escaped."""
-    head = "".join(f"<th scope=col>{html.escape(str(name))}</th>" for name in frame.columns)
-    body = "".join(
-        f"<tr{' style=font-weight:bold' if i in bold else ''}>"
-        + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row)
-        + "</tr>\n"
-        for i, row in enumerate(frame.itertuples(index=False))
-    )
-    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
+def html_text(cell: object) -> str:
+    """A cell for HTML, escaped."""
+    return html.escape(visible(str(cell)))
 
 
-def latex_text(text: str) -> str:
-    """Text for LaTeX: what has a meaning there is escaped, whatever the text is."""
-    return " ".join("".join(LATEX.get(character, character) for character in visible(text)).split())
+def latex_text(cell: object) -> str:
+    """A cell for LaTeX. Every character with a meaning in LaTeX is escaped."""
+    return " ".join("".join(LATEX.get(character, character) for character in visible(str(cell))).split())
 
 
-def latex(frame: pd.DataFrame, bold: Sequence[int] = ()) -> str:
-    """A LaTeX tabular for booktabs and amssymb: \\input it inside a table environment."""
+def _styler(table: Table, escape: Callable[[object], str], **bold: str) -> Styler:
+    styler = Styler(table.shown, uuid="table", cell_ids=False).hide(axis="index")
+    styler.format(escape).format_index(escape, axis="columns")
+    return styler.set_properties(subset=(list(table.bold), slice(None)), **bold)
 
-    def line(cells: Sequence[object], strong: bool = False) -> str:
-        texts = (latex_text(str(cell)) for cell in cells)
-        return " & ".join(rf"\textbf{{{text}}}" if strong and text else text for text in texts) + " \\\\\n"
 
-    numeric = [all(re.match(r"[\d.,+−–-]|$", str(cell)) for cell in frame[name]) for name in frame.columns]
+def html_page(table: Table) -> str:
+    """A page with only the table."""
+    styler = _styler(table, html_text, **{"font-weight": "bold"}).set_table_styles(CSS)
+    return styler.to_html(doctype_html=True)
+
+
+def latex(table: Table) -> str:
+    """A LaTeX tabular for booktabs and amssymb. \\input it inside a table environment."""
+    shown = table.shown
+    numeric = [all(re.match(r"[\d.,+−–-]|$", str(cell)) for cell in shown[name]) for name in shown.columns]
     columns = "".join("r" if is_number else "l" for is_number in numeric)
-    body = "".join(line(row, i in bold) for i, row in enumerate(frame.itertuples(index=False)))
-    head = line(list(frame.columns))
-    return f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{head}\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+    return _styler(table, latex_text, textbf="--rwrap").to_latex(hrules=True, column_format=columns)
 
 
 def write(table: Table, folder: Path) -> None:
@@ -102,7 +102,7 @@ def write(table: Table, folder: Path) -> None:
     table.data.to_csv(folder / f"{table.name}.csv", index=False, float_format="%.6g", errors="backslashreplace")
     for suffix, text in (
         (".md", markdown(table.shown, table.bold)),
-        (".tex", latex(table.shown, table.bold)),
-        (".html", f"{HTML_HEAD}{html_table(table.shown, table.bold)}"),
+        (".tex", latex(table)),
+        (".html", html_page(table)),
     ):
         (folder / f"{table.name}{suffix}").write_text(text, encoding="utf-8", errors="backslashreplace")

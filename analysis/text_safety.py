@@ -1,4 +1,4 @@
-"""Making any text safe to show: completions are written by a model, and may hold anything."""
+"""Make any text safe to display: completions are written by a model and may contain anything."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 import unicodedata
 
 # Cc control, Cf format (bidirectional overrides, zero-width), Cs lone surrogates, Co private use, Cn unassigned, and
-# the line and paragraph separators: none of them may act on the page; all of them are shown.
+# the line and paragraph separators. None of them may affect the page, and all of them are shown.
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 PLAIN = re.compile(r"[\n\t\x20-\x7e]*")
-MARKS_IN_A_ROW = 3  # combining marks on one letter; more of them would climb over the lines above
+MAX_COMBINING_MARKS = 3  # on one letter; more would cover the lines above
 
 
 def visible(text: str) -> str:
-    """The text with every character that would be unseen, or act on the page, written out.
+    """Replace every character that is invisible or would affect the page by a visible name.
 
-    Line feeds and tabs stay; other ASCII controls become their pictures (U+2400 …), the rest ⟨U+XXXX⟩. The result can
-    be encoded as UTF-8 and written into XML whatever the input was.
+    Line feeds and tabs stay. Other ASCII controls become their pictures (U+2400 …), the rest ⟨U+XXXX⟩. The result can
+    be encoded as UTF-8 and written into XML, whatever the input was.
     """
     if PLAIN.fullmatch(text):
         return text
@@ -31,7 +31,7 @@ def visible(text: str) -> str:
             out.append(chr(0x2400 + code))
         elif code == 0x7F:
             out.append("\u2421")
-        elif category in HIDDEN or marks > MARKS_IN_A_ROW:
+        elif category in HIDDEN or marks > MAX_COMBINING_MARKS:
             out.append(f"⟨U+{code:04X}⟩")
         else:
             out.append(character)
@@ -39,7 +39,7 @@ def visible(text: str) -> str:
 
 
 def clipped(text: str, most: int) -> str:
-    """At most `most` characters of a text: its beginning and, since the answer stands there, its end."""
+    """At most `most` characters of a text: its beginning, and its end because the answer is there."""
     if len(text) <= most:
         return text
     tail = most // 2

@@ -5,7 +5,6 @@ Whether the names in a run file exist is checked above: the training's in recipe
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -14,6 +13,7 @@ import jsonschema
 import yaml
 
 from contracts.errors import UserError
+from contracts.unknown_names import unknown
 
 ROOT = Path(__file__).resolve().parent.parent
 RECIPES = ROOT / "recipes"
@@ -186,11 +186,8 @@ def framework_names() -> list[str]:
 
 
 def _check_framework(name: str, file: Path) -> None:
-    known = framework_names()
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        meant = f"; did you mean '{near[0]}'?" if near else ""
-        raise UserError(f"{shown(file)}: framework: '{name}' is not in frameworks/ ({', '.join(known)}){meant}")
+    if name not in framework_names():
+        raise UserError(f"{shown(file)}: framework: {unknown('framework', name, framework_names())}")
 
 
 def _check_checkpoints(stage: Stage, file: Path, scale: str) -> None:

@@ -22,7 +22,7 @@ from contracts.errors import UserError
 from eval import benchmark, protocols
 
 
-class BenchmarkTask(ConfigurableTask):  # type: ignore[misc]  # no types there
+class BenchmarkTask(ConfigurableTask):
     """One benchmark under one protocol.
 
     lm-eval's metadata holds the settings: `data` (folder of problem tables), `protocol` (a name), `overrides` (of the

@@ -21,7 +21,7 @@ METRICS = {"accuracy": "correct", "truncated": "truncated", "ungradable": "ungra
 
 
 @register_filter("crosszero-grade")
-class GradeFilter(Filter):  # type: ignore[misc]  # no types there
+class GradeFilter(Filter):
     """Completions in, grades out, by the function that grades stored samples.
 
     Each document names the grader and the extraction rule, the same for the whole task (eval.benchmark.documents). Our

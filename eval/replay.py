@@ -21,7 +21,7 @@ from eval.completion import CompletionText
 
 
 @register_model("crosszero-replay")
-class Replay(LM):  # type: ignore[misc]  # no types there
+class Replay(LM):
     """Answers with the completions of `samples`, a folder of sample tables, one for each benchmark.
 
     A problem that is requested k times gets its repeats 0 … k-1. A missing sample is an error. The request's prompt is

@@ -23,6 +23,13 @@ class Estimate(NamedTuple):
     low: float
     high: float
 
+    @property
+    def change(self) -> str:
+        """What a difference with this interval shows: rose, fell, or cannot tell."""
+        if self.low > 0:
+            return "rose"
+        return "fell" if self.high < 0 else "cannot tell"
+
 
 def avg_at_k(correct: Correct, confidence: float = 0.95) -> Estimate:
     """Mean accuracy over all completions, with an interval clustered by problem.

@@ -58,7 +58,7 @@ def requests_of(instances: Iterable[Instance], base_seed: int) -> list[Request]:
 
 
 @register_model("crosszero-vllm")
-class CrossZeroVLLM(VLLM):  # type: ignore[misc]  # no types there
+class CrossZeroVLLM(VLLM):
     """lm-eval's vLLM model under one of our protocols.
 
     Args:

@@ -10,24 +10,19 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from contracts import job_lifetime, provenance, seeds, tables, work_lock
+from contracts import job_lifetime, provenance, renamed, tables, work_lock
 from contracts.errors import StoppedInTime, UserError, run_command
 from contracts.run_file import SCALES, Run, Stage, inherit, read_yaml
+from contracts.seeds import run_id
 from frameworks import adapter, launch, nodes, recorder, stage_log
 from frameworks.adapter import Adapter, Command, Paths
 from recipes.runs import load_run, run_names
-
-
-def run_id(run: Run, seed: int) -> str:
-    """What tables call the run: its folder under results/<scale>/runs/."""
-    return seeds.run_id(run.name, seed)
 
 
 def check(arguments: argparse.Namespace) -> None:
@@ -57,7 +52,7 @@ def check(arguments: argparse.Namespace) -> None:
 def train(arguments: argparse.Namespace) -> None:
     """Train one stage to its end and write its training log and its rollouts."""
     run = load_run(arguments.run, arguments.scale)
-    stage, name = run.stages[arguments.stage - 1], run_id(run, arguments.seed)
+    stage, name = run.stages[arguments.stage - 1], run_id(run.name, arguments.seed)
     check_model(arguments.model)
     framework = adapter.load(run.framework)
     framework.check(run)  # takes seconds, before data are written, memory is taken, or a GPU is used
@@ -70,11 +65,9 @@ def train(arguments: argparse.Namespace) -> None:
     with work_lock.sole_user(paths.work, "training"):
         discard_if_changed(paths.work, inputs)
         command = launch_stage(framework, run, stage, paths, arguments.seed, arguments.stop_on_collapse)
+        if (reached := framework.newest_checkpoint(run, stage, paths)) < stage.steps:
+            raise stopped(run, stage, reached)
         log, rollouts = stage_log.read(framework, run, stage, paths, name)
-        reached = framework.newest_checkpoint(run, stage, paths)
-    if reached < stage.steps:
-        raise stopped(run, stage, reached)
-    log = stage_log.fill(log, run, stage, name)
     check_log(log, run)
     rollouts = with_lengths(rollouts, arguments.model)
     tables.write(pa.Table.from_pylist(rollouts, schema=tables.ROLLOUT), tables.ROLLOUT, arguments.rollouts)
@@ -214,7 +207,7 @@ def export(arguments: argparse.Namespace) -> None:
     check_model(unfinished)
     provenance.write(
         unfinished,
-        run=run_id(run, arguments.seed),
+        run=run_id(run.name, arguments.seed),
         step=arguments.step,
         model=run.model,
         base_sha256=provenance.sha256(arguments.model),
@@ -225,8 +218,8 @@ def export(arguments: argparse.Namespace) -> None:
 
 
 def _old_value(word: str) -> bool:
-    """`--stop-on-collapse True` of the release before, for one release."""
-    print(f"WARNING: --stop-on-collapse {word}: the option has no value now; give it, or leave it out", file=sys.stderr)
+    """`--stop-on-collapse True` or `False` of the last release, for one release."""
+    renamed.warn(f"--stop-on-collapse {word}", "--stop-on-collapse" if word == "True" else "leaving that option out")
     return word == "True"
 
 

@@ -19,7 +19,6 @@ from typing import IO
 
 from contracts import subreaper
 from contracts.errors import UserError
-from contracts.tables import TRAINING_LOG
 from frameworks import collapse
 from frameworks.adapter import Command
 
@@ -88,7 +87,7 @@ def run(
             while not finished.wait(WATCH_SECONDS):
                 lost = [server.returncode for server in servers if server.poll() is not None]
                 if lost and process.poll() is None:  # a trainer would wait for it, up to its own long limit
-                    end(f"lost a server that it needs, which ended with status {lost[0]},")
+                    end(f"lost a server that it needs (status {lost[0]}) and was ended")
                 if hung := progress.hung():
                     end(f"{hung} and was ended")
 
@@ -112,8 +111,7 @@ def run(
                 if broken:
                     end(f"reported {' and '.join(broken)} that is not a number at step {progress.done + 1}")
                 progress.step(found)
-                row = {"step": progress.done, **_logged(found), **recorded(progress.done)}
-                for sign in trouble.add(row):
+                for sign in trouble.add({"step": progress.done, **found, **recorded(progress.done)}):
                     print(f"WARNING: {name}: {sign.kind} at step {sign.step}: {sign.evidence}", flush=True)
                     if stop_on_collapse and sign.grave:
                         end(f"is collapsing ({sign.kind} at step {sign.step}: {sign.evidence}) and was ended")
@@ -131,11 +129,6 @@ def run(
         )
     if command.scratch:
         shutil.rmtree(command.scratch, ignore_errors=True)
-
-
-def _logged(found: Metrics) -> Metrics:
-    """The metrics that the training log has, too."""
-    return {name: value for name, value in found.items() if name in TRAINING_LOG.names}
 
 
 class _Progress:

@@ -118,6 +118,19 @@ class Batch(NamedTuple):
         return len(rows) == self.prompts * self.samples and all(count % self.samples == 0 for count in groups)
 
 
+def _is_row(found: Row) -> bool:
+    """Whether a line has what a row needs; damaged ones may not."""
+    types = {
+        "step": int | None,
+        "problem_id": str,
+        "reward": int | float | None,
+        "verdict": str | None,
+        "format_error": bool,
+        "time": int | float,
+    }
+    return all(name in found and isinstance(found[name], kind) for name, kind in types.items())
+
+
 def by_step(rows: Sequence[Row], steps_before: int, batch: Batch) -> dict[int, list[Row]]:
     """Rows of one attempt by step, each in the order in which it was judged.
 
@@ -147,7 +160,7 @@ def read(work: Path, batch: Batch) -> dict[int, list[Row]]:
         rows: list[Row] = []
         for file in sorted(attempt.folder.glob("*.jsonl")):
             try:
-                rows += json_lines.read(file, torn_last_line=True)
+                rows += filter(_is_row, json_lines.read(file, torn_last_line=True))  # before an error, what is intact
             except (UserError, OSError) as error:
                 print(f"WARNING: the rest of these rollouts cannot be read: {error}", flush=True)
         found = {step: kept for step, kept in found.items() if step <= attempt.resumed_from}
@@ -183,7 +196,7 @@ class Live:
 
     def _new_rows(self) -> Iterator[Row]:
         for file in sorted(self._attempt.folder.glob("*.jsonl")):
-            for row in self._files.setdefault(file, json_lines.Follower(file)).read():
+            for row in filter(_is_row, self._files.setdefault(file, json_lines.Follower(file)).read()):
                 yield {name: value for name, value in row.items() if name not in ("prompt", "completion")}
 
 

@@ -63,7 +63,7 @@ def judge(
                 "problem_id": question["problem_id"],
                 "prompt": prompt,
                 "completion": completion,
-                "reward": one.value,
+                "reward": None if one.value is None else float(one.value),  # NumPy's numbers are not JSON
                 "verdict": one.verdict,
                 "format_error": one.format_error,
             }

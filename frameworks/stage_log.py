@@ -6,6 +6,7 @@ Reading them never throws a training away: what cannot be read is reported as a 
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from typing import Any
 
 from contracts import tables
@@ -23,7 +24,7 @@ def read(adapter: Adapter, run: Run, stage: Stage, paths: Paths, run_name: str) 
     Args:
         adapter: the run's.
         run: the run.
-        stage: that was trained, to its end or not.
+        stage: that was trained to its end; the log has a row for each of its steps.
         paths: where it was trained.
         run_name: what tables call the run.
 
@@ -32,50 +33,30 @@ def read(adapter: Adapter, run: Run, stage: Stage, paths: Paths, run_name: str) 
     """
     recorded = recorder.read(paths.work, recorder.Batch.of(stage))
     log: list[Row] = []
-    elapsed = 0.0
-    for step, values in sorted(adapter.logged(run, stage, paths).items()):
-        found = adapter.columns(stage, values)
+    elapsed, empty = 0.0, dict.fromkeys(tables.TRAINING_LOG.names)
+    logged = adapter.logged(run, stage, paths)
+    for step in range(1, stage.steps + 1):
+        found = adapter.columns(stage, logged.get(step, {}))
         _check_numbers(found, step, run, paths)
         seconds = found.get("seconds")
         elapsed += seconds or 0.0
         tokens = found.get("tokens")
+        place = {"run": run_name, "stage": stage.number, "step": stage.first_step + step}
         timed = {
-            "wall_time": elapsed,
+            "wall_time": elapsed if seconds else None,
             "tokens_per_second": tokens / seconds if seconds and tokens is not None else None,
         }
-        log.append(_row(run_name, stage, step) | found | timed | recorder.columns(recorded.get(step, [])))
-    unrecorded = [row["step"] for row in log if row["step"] - stage.first_step not in recorded]
-    if unrecorded:
-        print(
-            f"WARNING: {run.name}: the rollouts of {len(unrecorded)} of {len(log)} steps, from step {unrecorded[0]}, "
-            "are incomplete: accuracy, error rates and signal are null there",
-            flush=True,
-        )
+        log.append(empty | found | place | timed | recorder.columns(recorded.get(step, [])))
+    _warn(run, stage, logged, "nothing is logged")
+    _warn(run, stage, recorded, "rollouts are incomplete, so accuracy, error rates and signal are null")
     return log, [_rollout(run_name, stage, step, row) for step in recorded for row in recorder.kept(recorded[step])]
 
 
-def fill(log: list[Row], run: Run, stage: Stage, run_name: str) -> list[Row]:
-    """The log with a row for every step of a stage that was trained to its end; missing steps are reported.
-
-    Args:
-        log: as `read` gives it.
-        run: for the message.
-        stage: that was trained.
-        run_name: what tables call the run.
-    """
-    by_step = {row["step"]: row for row in log}
-    wanted = range(stage.first_step + 1, stage.first_step + stage.steps + 1)
-    if missing := [step for step in wanted if step not in by_step]:
-        print(f"WARNING: {run.name}: nothing is logged of {len(missing)} of {stage.steps} steps, from {missing[0]}")
-    return [by_step.get(step) or _row(run_name, stage, step - stage.first_step) for step in wanted]
-
-
-def _row(run_name: str, stage: Stage, step: int) -> Row:
-    return dict.fromkeys(tables.TRAINING_LOG.names) | {
-        "run": run_name,
-        "stage": stage.number,
-        "step": stage.first_step + step,
-    }
+def _warn(run: Run, stage: Stage, known: Container[int], what: str) -> None:
+    if missing := [step for step in range(1, stage.steps + 1) if step not in known]:
+        print(
+            f"WARNING: {run.name}: {what} at {len(missing)} of {stage.steps} steps, from step {missing[0]}", flush=True
+        )
 
 
 def _check_numbers(found: dict[str, float], step: int, run: Run, paths: Paths) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 from contracts import tables
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
-from frameworks.adapter import Paths, updates_per_step
+from frameworks.adapter import Paths
+from frameworks.settings import updates_per_step
 from recipes import rewards
 from tasks import prompts
 

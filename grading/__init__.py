@@ -1,4 +1,4 @@
-"""Grading: which answer a completion gives (extraction), and whether it is right (verifiers in killable workers)."""
+"""Grading: which answer a completion gives, and whether it is right."""
 
 from grading.grade import Grade, Item, grade
 

@@ -1,4 +1,4 @@
-"""Disagreements between graders: their classes, and who is right where somebody has looked."""
+"""Disagreements between graders: their classes, and who is right where a person has reviewed them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLASSES = {
     "bad gold": "the gold answer cannot be read, or is not the answer",
     "time-out": "no verdict within the deadline",
     "last number": "nothing is boxed; the last number was taken for the answer",
-    "scientific notation": "`1e-5`, which is no number to a LaTeX parser",
+    "scientific notation": "`1e-5`, which a LaTeX parser does not read as a number",
     "matrix": "a matrix or column vector, whose cells one grader does not compare",
     "text or unit": "words or a unit in one of the two, which one grader drops",
     "percent or factor 100": "one is a hundred times the other",
@@ -29,7 +29,7 @@ _SCIENTIFIC = re.compile(r"[-+]?[\d.]+[eE][-+]?\d+")
 
 
 class Disagreement(NamedTuple):
-    """A completion on which graders differ. `truth` is what a person says: correct, wrong, or None if nobody looked."""
+    """A completion on which graders differ. `truth` is a person's verdict: correct or wrong, None if not reviewed."""
 
     benchmark: str
     problem_id: str
@@ -41,7 +41,7 @@ class Disagreement(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """Scores published of some completions, by benchmark, and the review of disagreements: (class, truth)."""
+    """Published scores of some completions, by benchmark, and reviewed disagreements: (class, truth)."""
 
     source: str
     published: dict[str, float]
@@ -61,7 +61,7 @@ def read_reference(path: Path) -> Reference:
     except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
             f"{path} should have source, published (benchmark: score) and reviewed (benchmark: [problem, class, "
-            f"truth]), and has not: {error!r}"
+            f"truth]), but reading them fails: {error!r}"
         ) from None
     for place, (kind, truth) in reviewed.items():
         if kind not in CLASSES or truth not in ("correct", "wrong"):
@@ -88,7 +88,7 @@ def _has_words(text: str) -> bool:
 
 
 def classify(gold: str, grades: Mapping[str, Grade]) -> str:
-    """A guess at the class of a disagreement, one of CLASSES, for those that nobody has reviewed."""
+    """A guess at the class of a disagreement that nobody has reviewed, one of CLASSES."""
     answers = {name: result.answer for name, result in grades.items()}
     answer = next((text for text in answers.values() if text is not None), "")
     if grades["math-verify"].verdict == "ungradable":

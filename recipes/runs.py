@@ -11,13 +11,10 @@ from contracts.unknown_names import unknown
 from recipes import models
 from tasks import data_registry, prompts
 
-NOT_RECIPES = ("demo_model",)  # folders of recipes/ that hold something else: this one builds base models
-
 
 def run_names() -> list[str]:
     """All runs, as <recipe>/<run>, in the order of their files."""
-    files = sorted(RECIPES.glob("*/*.yaml"))
-    return [f"{file.parent.name}/{file.stem}" for file in files if file.parent.name not in NOT_RECIPES]
+    return [f"{file.parent.name}/{file.stem}" for file in sorted(RECIPES.glob("*/*.yaml"))]
 
 
 def load_run(name: str, scale: str) -> Run:

@@ -1,8 +1,4 @@
-"""Sets whose rows hold the question and the gold answer in columns, which is most of them.
-
-`columns` in the registry says which: `question`, `answer`, `form` (how the answer is written there, a name in
-tasks/gold_answers.py), and if there are such columns `id` and `meta` (a list, copied into `meta`).
-"""
+"""Rows of data sets with the question and the gold answer in columns of their own, as most sets have them."""
 
 from __future__ import annotations
 
@@ -13,7 +9,18 @@ from tasks.problems import Problem, index_id
 
 
 def convert(row: dict[str, Any], index: int, task: str, columns: dict[str, Any]) -> Problem:
-    """One row as a problem; KeyError if a column is missing."""
+    """One row as a problem.
+
+    Args:
+        row: one row of the source.
+        index: its place in the source, from 0.
+        task: the task's name.
+        columns: names of the columns `question` and `answer`; `form`, how the answer is written there
+            (tasks/gold_answers.py); where such columns exist `id`, and `meta` (a list, copied into the problem's meta).
+
+    Raises:
+        KeyError: a column is missing.
+    """
     question = str(row[columns["question"]]).strip()
     value = row[columns["answer"]]
     answer = None if value is None else FORMS[columns.get("form", "as_written")](value)

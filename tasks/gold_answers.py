@@ -1,4 +1,4 @@
-"""Gold answers as data sets write them: in a box, after `####`, as an integer. Nothing here evaluates anything."""
+"""Gold answers as data sets write them: in a box, after `####`, as an integer. Nothing is evaluated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _INTEGER = re.compile(r"([-+]?)0*(\d+)(?:\.0*)?(?:\^\\circ|\^\{\\circ\})?")
 
 
 def after_hash_marks(text: str) -> str | None:
-    """GSM8K's final answer: the number after the last `####`, thousands separators removed; None if it is no number."""
+    """GSM8K's answer: the number after the last `####`, without thousands separators; None if it is not a number."""
     _, marks, tail = text.rpartition("####")
     if not marks or not _NUMBER.fullmatch(tail.strip()):
         return None
@@ -22,7 +22,7 @@ def after_hash_marks(text: str) -> str | None:
 def integer(value: object) -> str | None:
     r"""An integer written as the competitions' answer keys do: `025`, `27.0` and `336^\circ` are 25, 27 and 336.
 
-    What is no integer is kept as it stands.
+    Anything else stays as it is.
     """
     text = "" if value is None else str(value).strip().strip("$")
     match = _INTEGER.fullmatch(text)
@@ -33,13 +33,13 @@ def integer(value: object) -> str | None:
 
 
 def as_written(value: object) -> str | None:
-    """The answer as it stands, without white space around it; None if it is missing or empty."""
+    """The answer without white space around it; None if it is missing or empty."""
     text = "" if value is None else str(value).strip()
     return text or None
 
 
 def boxed_integer(text: str) -> str | None:
-    """An integer that may be the content of a box (the AIME sets on the hub have the box alone as `solution`)."""
+    """An integer, alone or in a box: the AIME sets on the hub have only the box as `solution`."""
     return integer(last_boxed_gold(text) or text)
 
 

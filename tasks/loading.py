@@ -4,7 +4,7 @@
     python -m tasks.loading math_lighteval --output math_lighteval.parquet
 
 With --mirror the files come from that folder; without it, from the hub at the pinned commit or, for sets that are not
-on the hub, from their repository. Seconds, except for NuminaMath-TIR's 150 MB.
+on the hub, from their repository. Takes seconds, and longer for NuminaMath-TIR's 150 MB.
 """
 
 from __future__ import annotations
@@ -26,36 +26,21 @@ from tasks.problems import Problem, content_digest, repeated_questions, rows_dig
 def load(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, Any]]:
     """The entry's problems that have a gold answer, and the facts for the provenance.
 
+    Args:
+        entry: what to load.
+        mirror: a folder with its files, or None to load it from the hub or its address.
+
     Raises:
-        UserError: the source is out of reach, cannot be read, or does not hold what the registry says.
+        UserError: the source cannot be reached or read, or does not hold what the registry says.
     """
-    spec = entry.spec
-    if "generate" in spec:
-        return _generate(entry)
-    if mirror is not None:
-        rows, source = sources.from_mirror(entry, mirror)
-    elif "hub" in spec:
-        rows, source = sources.from_hub(entry)
-    else:
-        rows, source = sources.from_addresses(entry)
-    read_from = _read_from(source, mirror)
-    if len(rows) != spec["rows"]:
-        raise UserError(
-            f"{entry.name} should have {spec['rows']:,} rows ({entry.where}), but {read_from} has {len(rows):,}"
-        )
-    held = spec["hub"] if source["kind"] == "hub" else spec
-    if raw := spec.get("raw_sha256"):
-        _check_hash(entry, read_from, raw["sha256"], rows_digest([row[c] for c in raw["columns"]] for row in rows))
-    problems = _convert(entry, rows, {**spec, **{k: held[k] for k in ("convert", "columns") if k in held}}, read_from)
-    content = content_digest(problems)
-    _check_hash(entry, read_from, held.get("content_sha256"), content)
+    problems, source = _generate(entry) if "generate" in entry.spec else _read(entry, mirror)
     graded = [problem for problem in problems if problem.answer is not None]
-    known = spec.get("content_sha256")
+    content, known = content_digest(problems), entry.spec.get("content_sha256")
     facts = {
         "dataset": entry.name,
         "registry": entry.where,
         "source": source,
-        "rows": len(rows),
+        "rows": len(problems),
         "problems": len(graded),
         "distinct_questions": len(problems) - sum(len(group) - 1 for group in repeated_questions(problems)),
         "levels": _levels(problems),
@@ -76,24 +61,33 @@ def _generate(entry: Entry) -> tuple[list[Problem], dict[str, Any]]:
         problems = registry.get(task).generate(rows=entry.spec["rows"], **arguments)
     except TypeError as error:
         raise UserError(f"{entry.where}, {entry.name}: the task {task} cannot generate it: {error}") from None
-    facts = {
-        "dataset": entry.name,
-        "registry": entry.where,
-        "source": {"kind": "generated", "task": task, **arguments},
-        "rows": len(problems),
-        "problems": len(problems),
-        "distinct_questions": len(problems) - sum(len(group) - 1 for group in repeated_questions(problems)),
-        "levels": _levels(problems),
-        "content_sha256": content_digest(problems),
-        "same_content_as_registered": None,
-        "without_gold_answer": [],
-        "repeated_questions": [],
-    }
-    return problems, facts
+    return problems, {"kind": "generated", "task": task, **arguments}
+
+
+def _read(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, Any]]:
+    """Problems of the entry's files or hub set, with the registered number of rows and hashes."""
+    spec = entry.spec
+    if mirror is not None:
+        rows, source = sources.from_mirror(entry, mirror)
+    elif "hub" in spec:
+        rows, source = sources.from_hub(entry)
+    else:
+        rows, source = sources.from_addresses(entry)
+    read_from = _read_from(source, mirror)
+    if len(rows) != spec["rows"]:
+        raise UserError(
+            f"{entry.name} should have {spec['rows']:,} rows ({entry.where}), but {read_from} has {len(rows):,}"
+        )
+    held = spec["hub"] if source["kind"] == "hub" else spec
+    if raw := spec.get("raw_sha256"):
+        _check_hash(entry, read_from, raw["sha256"], rows_digest([row[c] for c in raw["columns"]] for row in rows))
+    problems = _convert(entry, rows, {**spec, **{k: held[k] for k in ("convert", "columns") if k in held}}, read_from)
+    _check_hash(entry, read_from, held.get("content_sha256"), content_digest(problems))
+    return problems, source
 
 
 def _levels(problems: Sequence[Problem]) -> dict[str, int]:
-    """How many problems there are of each level of difficulty, where the data set states it."""
+    """Problems of each level of difficulty, where the data set states levels."""
     found = Counter(str(problem.meta["level"]) for problem in problems if problem.meta.get("level") is not None)
     return dict(sorted(found.items()))
 
@@ -141,7 +135,7 @@ def _convert(entry: Entry, rows: sources.Rows, spec: dict[str, Any], read_from: 
 
 
 def report(facts: dict[str, Any], mirror: Path | None) -> str:
-    """What was loaded and what a reader has to know about it, in a few lines."""
+    """What was loaded, and what a reader should know about it, in a few lines."""
     lines = [f"{facts['dataset']}: {facts['problems']:,} problems from {_read_from(facts['source'], mirror)}"]
     levels = "".join(f"; level {level}: {count:,}" for level, count in facts["levels"].items())
     lines.append(f"  {facts['rows']:,} rows, {facts['distinct_questions']:,} distinct questions{levels}")

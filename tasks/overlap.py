@@ -10,11 +10,10 @@ exact   the same words, numbers and operators in the same order: case, punctuati
         spacing and sizing commands do not count
 gram13  at least one window of 13 words in common (Brown et al., arXiv:2005.14165, appendix C); words are runs of
 gram8   letters or of digits, names of LaTeX commands included. 8 words is a stricter window.
-_rare   counts only windows that occur in at most `--common` different training problems: the others are phrases that
-        problems of a kind share
-_half   a single training problem has at least half of the problem's windows, common ones not counted: the same problem
-        in other words or with other numbers, rather than a phrase ("where m and n are relatively prime positive …")
-A problem shorter than the window cannot overlap in it; how many there are is in the columns `too_short`.
+_rare   counts only windows that occur in at most `--common` different training problems; more frequent ones are phrases
+_half   one training problem has at least half of the problem's windows, common ones not counted: the same problem in
+        other words or with other numbers, not only a phrase ("where m and n are relatively prime positive …")
+Problems shorter than the window cannot overlap; the columns `too_short` count them.
 
 Reads 70,000 training problems in seconds: windows are 64-bit hashes in arrays.
 """
@@ -40,7 +39,7 @@ from contracts.errors import UserError, run_command
 WINDOWS = (13, 8)
 COMMON = 10  # Brown et al., appendix C, leave out windows found in more than 10 training documents
 HALF = 0.5
-LISTED_FROM = 13  # words: pairs that share a shorter window only are listed if they share half of them
+LISTED_FROM = 13  # words; pairs that share only shorter windows are listed if they share half of them
 _LAYOUT = re.compile(r"\\(?:left|right|displaystyle|text|mathrm|q?quad)(?![a-z])")
 _DOTS = re.compile(r"\\[cl]dots(?![a-z])")
 _FRAC = re.compile(r"\\[dt]frac(?![a-z])")
@@ -215,7 +214,7 @@ def main() -> None:
     parser.add_argument("--train", type=Path, nargs="+", required=True, metavar="FILE")
     parser.add_argument("--benchmark", type=Path, nargs="+", required=True, metavar="FILE")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="overlap.csv; two more beside it")
-    parser.add_argument("--common", type=int, default=COMMON, help="a window in more training rows is no sign")
+    parser.add_argument("--common", type=int, default=COMMON, help="windows in more training rows are not counted")
     arguments = parser.parse_args()
     for path in (*arguments.train, *arguments.benchmark):
         if not path.is_file():

@@ -1,4 +1,4 @@
-"""One problem of a training set or benchmark, the table of them, and the hash that says whether two sets are equal."""
+"""A problem of a training set or benchmark, the table of problems, hashes of sets, and the split of generated ones."""
 
 from __future__ import annotations
 
@@ -11,38 +11,47 @@ import pyarrow as pa
 
 from contracts.tables import PROBLEM
 
+SPLITS = ("train", "test")
+HELD_OUT_SHARE = 0.2  # of the problems that can be generated
+
 
 class Problem(NamedTuple):
-    """A row of the PROBLEM table before it is written; `answer` is None where the source has no usable gold answer."""
+    """A row of the PROBLEM table as Python values."""
 
     problem_id: str
     task: str
     question: str
-    answer: str | None
-    meta: dict[str, Any]
+    answer: str | None  # None where the source has no usable gold answer
+    meta: dict[str, Any]  # what the verifier needs besides the answer; level and the like
+
+
+def split_of(asked: str) -> str:
+    """The split of a generated problem, by a hash of what it asks whatever the wording: so splits share no problem."""
+    draw = int.from_bytes(hashlib.sha256(asked.encode()).digest()[:8], "big") / 2**64
+    return "test" if draw < HELD_OUT_SHARE else "train"
 
 
 def index_id(index: int, question: str) -> str:
-    """Name of a problem whose source gives none: its place in the file and eight digits of its text's hash."""
+    """The id of a problem whose source has none: its place in the file and eight digits of its text's hash."""
     return f"{index}-{hashlib.sha256(canonical(question).encode()).hexdigest()[:8]}"
 
 
 def canonical(text: str) -> str:
-    """The text with every run of white space as one space: what files of the same set differ in."""
+    """The text with every run of white space as one space: files of the same set differ in white space."""
     return " ".join(text.split())
 
 
 def rows_digest(rows: Iterable[Sequence[object]]) -> str:
-    """Hash of rows whatever their order: sha256 over the sorted hex sha256 of each row's JSON list.
+    """Hash of rows in any order: sha256 over the sorted hex sha256 of each row's JSON list.
 
-    The same formula as the public digests of MATH's (problem, solution) pairs, so that those can be checked against.
+    The same formula as the public digests of MATH's (problem, solution) pairs, so that they can be compared.
     """
     digests = sorted(hashlib.sha256(json.dumps(list(row), default=str).encode()).hexdigest() for row in rows)
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def content_digest(problems: Iterable[Problem]) -> str:
-    """Hash over the (question, gold answer) pairs, white space normalised: equal for equal sets from hub and mirror."""
+    """Hash over the (question, gold answer) pairs, white space normalised: the same for a set from hub and mirror."""
     return rows_digest((canonical(p.question), p.answer or "") for p in problems)
 
 
@@ -55,7 +64,7 @@ def repeated_questions(problems: Iterable[Problem]) -> list[list[str]]:
 
 
 def to_table(problems: Sequence[Problem]) -> pa.Table:
-    """The problems as a PROBLEM table; the question is the one user message."""
+    """The problems as a PROBLEM table; the question is the only message."""
     return pa.Table.from_pydict(
         {
             "problem_id": [p.problem_id for p in problems],

@@ -29,7 +29,7 @@ class Prompt:
     raw: bool = False
 
     def words(self) -> dict[str, Any]:
-        """What decides the text; the name and the source do not."""
+        """The fields that decide the text."""
         return {"system": self.system, "user": self.user, "assistant": self.assistant, "raw": self.raw}
 
     def messages(self, question: str) -> list[dict[str, str]]:
@@ -38,11 +38,10 @@ class Prompt:
         return [*system, {"role": "user", "content": self.user.replace("{question}", question)}]
 
     def render(self, question: str, tokenizer: Any | None) -> str:
-        """The text that the model continues; it ends with `assistant`, the part of its turn that is given.
+        """The text that the model continues; it ends with `assistant`, the given part of the model's turn.
 
-        The tokenizer's own encoding of it gives the prompt's tokens: a beginning-of-text token that it adds by itself
-        is left out where the chat template writes one too. Without a tokenizer there is no chat template: the messages
-        are paragraphs.
+        The tokenizer's encoding of it is the prompt's tokens: a beginning-of-text token that the tokenizer adds itself
+        is removed where the chat template writes one too. Without a tokenizer, the messages are paragraphs.
         """
         if self.raw or tokenizer is None:
             return "\n\n".join(message["content"] for message in self.messages(question)) + self.assistant

@@ -22,8 +22,8 @@ from contracts.errors import UserError
 from tasks.data_registry import Entry
 
 Rows = Sequence[dict[str, Any]]
-ANSWER_WITHIN = 8  # seconds that the hub has to answer at all, before the loaders' minutes of retries would begin
-DOWNLOAD_WITHIN = 60  # seconds without a byte, for one file from an address
+ANSWER_WITHIN = 8  # seconds for the hub's first answer, before the loaders would retry for minutes
+DOWNLOAD_WITHIN = 60  # seconds without a byte while a file is downloaded
 
 
 def _otherwise(entry: Entry) -> str:
@@ -34,7 +34,7 @@ def _otherwise(entry: Entry) -> str:
 def from_mirror(entry: Entry, mirror: Path) -> tuple[Rows, dict[str, Any]]:
     """All rows of the entry's files under `mirror`, and what they were read from; UserError if one is bad."""
     if not mirror.is_dir():
-        raise UserError(f"data_mirror should be a folder, but {mirror} is none: correct it, or leave it out")
+        raise UserError(f"data_mirror should be a folder, but {mirror} is not: correct it, or leave it out")
     rows: list[dict[str, Any]] = []
     facts = []
     for file in entry.spec.get("files", ()):
@@ -58,12 +58,12 @@ def _not_in_mirror(entry: Entry, path: Path) -> str:
         network = "download it"
     return (
         f"the mirror does not have {entry.name}: {path} is missing; put its {entry.spec['rows']:,} rows there, or run "
-        f"without data_mirror where there is a network, to {network}"
+        f"without data_mirror on a machine with a network, to {network}"
     )
 
 
 def from_addresses(entry: Entry) -> tuple[Rows, dict[str, Any]]:
-    """All rows of the entry's files, downloaded; UserError if an address does not answer or gives other bytes."""
+    """All rows of the entry's files, downloaded; UserError if an address does not answer or sends other bytes."""
     rows: list[dict[str, Any]] = []
     facts = []
     for file in entry.spec["files"]:
@@ -84,7 +84,7 @@ def from_addresses(entry: Entry) -> tuple[Rows, dict[str, Any]]:
 
 
 def _check_bytes(entry: Entry, name: str, content: bytes, file: dict[str, Any]) -> None:
-    """The bytes are the ones in the registry: a file cut short or changed is caught before it is parsed."""
+    """Compare with the registry's hash: a truncated or changed file is refused before it is parsed."""
     expected = file.get("sha256")
     found = hashlib.sha256(content).hexdigest()
     if expected is None or expected == found:
@@ -109,28 +109,26 @@ def parse(name: str, content: bytes) -> list[dict[str, Any]]:
         reason = " ".join(str(error).split())
         raise UserError(f"{name} cannot be read as {Path(name).suffix[1:]} ({reason}): copy it again") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise UserError(f"{name} should hold a list of rows, each with named columns, and holds something else")
+        raise UserError(f"{name} should hold a list of rows with named columns, and holds something else")
     return rows
 
 
 def from_hub(entry: Entry) -> tuple[Rows, dict[str, Any]]:
-    """The split at its pinned commit, or, where none is pinned, at the commit that the branch's head is now.
+    """The split at its pinned commit or, without one, at the branch's current head.
 
-    Without an answer from the hub, only what an earlier run left in the cache is used. UserError if that is nothing.
+    If the hub does not answer, only the cache of an earlier run is used; UserError if it does not have the set.
     """
     hub = entry.spec["hub"]
     reason = None if os.environ.get("HF_HUB_OFFLINE") in ("1", "true") else unreachable(_endpoint())
     if reason:
-        os.environ["HF_HUB_OFFLINE"] = (
-            "1"  # read when `datasets` is first imported, below: cache or nothing, no retries
-        )
+        os.environ["HF_HUB_OFFLINE"] = "1"  # read by the import of `datasets` below: only the cache, no retries
     import datasets
     import huggingface_hub
 
     unavailable = f"cannot load {entry.name} from the hub ({hub['path']} at {_endpoint()}"
     revision = hub.get("revision")
-    # Whatever the hub's client raises (not found, gated, refused, a broken answer) is for the user to mend, but a full
-    # disk has its own message.
+    # Whatever the hub's client raises (not found, gated, refused, a broken answer) is for the user to fix; a full disk
+    # has its own message.
     try:
         if revision is None:
             revision = huggingface_hub.HfApi().dataset_info(hub["path"], timeout=ANSWER_WITHIN).sha
@@ -151,9 +149,9 @@ def _endpoint() -> str:
 
 
 def unreachable(address: str, within: float = ANSWER_WITHIN) -> str | None:
-    """Why nothing answers at an address, or None if something does; never longer than `within` seconds.
+    """Why an address does not answer within so many seconds; None if it does.
 
-    In a thread, because a name look-up has no time limit of its own. Proxies from the environment are used.
+    In a thread, because a name look-up has no time limit. Proxies from the environment are used.
     """
     reason: list[str | None] = [f"no answer within {within:g} seconds"]
 

@@ -1,6 +1,13 @@
-# snakemake check --config checkpoint=… baseline=…: what is missing is evaluated as the run that either names (else the
-# first of the configuration) is evaluated, then both are compared. Snakemake itself ends with 0 or 1 and no other status;
-# which of better, worse, cannot tell and not comparable it is stands in check.json (python -m analysis.gate show).
+# snakemake check --config checkpoint=… baseline=…: evaluate what is missing, then compare. Missing evaluations use the settings
+# of the run that either side names, else of the first configured run. Snakemake itself exits with 0 or 1. The verdict (better,
+# worse, cannot tell, not comparable) is in check.json, and `python -m analysis.gate show` exits with its status.
+
+from analysis.gate.request import SIDES, GateRequest
+
+try:
+    GATE = GateRequest(config, RUNS, ASKED[0], RESULTS)
+except UserError as error:
+    raise WorkflowError(str(error)) from None
 
 
 localrules:
@@ -16,21 +23,17 @@ rule check_model:
         f"logs/{config['scale']}/check/models/{{model}}.log",
     params:
         base=BASE,
-        repository=lambda wildcards: next(
-            s.name
-            for s in (side("checkpoint"), side("baseline"))
-            if s.slug == wildcards.model
-        ),
+        repository=lambda wildcards: GATE.model(wildcards.model).name,
     shell:
         "{params.base} -m recipes.models {params.repository} --output {output} > {log} 2>&1"
 
 
 rule check_generate:
     input:
-        lambda wildcards: stamp("eval", check_run().device),
-        model=model_folder,
+        lambda wildcards: stamp("eval", GATE.run.device),
+        model=lambda wildcards: GATE.model_folder(wildcards.model),
         problems=lambda wildcards: [
-            f"{RESULTS}/data/benchmarks/{name}.parquet" for name in check_benchmarks()
+            f"{RESULTS}/data/benchmarks/{name}.parquet" for name in GATE.benchmarks
         ],
     output:
         directory(f"{RESULTS}/check/samples/{{model}}-{{settings}}/samples"),
@@ -40,15 +43,15 @@ rule check_generate:
         settings="[0-9a-f]{8}",
     threads: 1
     resources:
-        **asks(lambda wildcards: generation_need(check_run())),
+        **asks(lambda wildcards: generation_need(GATE.run)),
     params:
-        python=lambda wildcards: python("eval", check_run().device),
+        python=lambda wildcards: python("eval", GATE.run.device),
         work=f"{WORK}/check/{{model}}-{{settings}}",
-        benchmarks=lambda wildcards: " ".join(check_benchmarks()),
-        protocol=lambda wildcards: check_run().evaluation["protocol"],
-        overrides=lambda wildcards: overrides_of(check_run()),
-        device=lambda wildcards: check_run().device,
-        processes=lambda wildcards: max(generation_gpus(check_run()), 1),
+        benchmarks=lambda wildcards: " ".join(GATE.benchmarks),
+        protocol=lambda wildcards: GATE.run.evaluation["protocol"],
+        overrides=lambda wildcards: overrides_of(GATE.run),
+        device=lambda wildcards: GATE.run.device,
+        processes=lambda wildcards: max(generation_gpus(GATE.run), 1),
     shell:
         "{params.python} -m eval.generate --run check/{wildcards.model}/seed-0 --checkpoint 0={input.model}"
         " --benchmark {params.benchmarks} --protocol {params.protocol} {params.overrides} --seed 0"
@@ -59,7 +62,7 @@ rule check_generate:
 
 rule check_grade:
     input:
-        lambda wildcards: stamp("eval", check_run().device),
+        lambda wildcards: stamp("eval", GATE.run.device),
         samples=f"{RESULTS}/check/samples/{{model}}-{{settings}}/samples",
     output:
         directory(f"{RESULTS}/check/samples/{{model}}-{{settings}}/graded"),
@@ -70,7 +73,7 @@ rule check_grade:
     resources:
         **asks(Need(memory_mb=4000, minutes=60)),
     params:
-        python=lambda wildcards: python("eval", check_run().device),
+        python=lambda wildcards: python("eval", GATE.run.device),
     shell:
         "{params.python} -m eval.grade --samples {input.samples}"
         f" --data {RESULTS}/data/benchmarks"
@@ -80,9 +83,7 @@ rule check_grade:
 rule compare:
     input:
         lambda wildcards: [
-            graded_of(key)
-            for key in ("checkpoint", "baseline")
-            if side(key).kind != "published"
+            graded for key in SIDES if (graded := GATE.graded(key)) is not None
         ],
     output:
         directory(f"{RESULTS}/check/{{pair}}-against-{{other}}"),
@@ -93,9 +94,9 @@ rule compare:
         other="[^/]+",
     params:
         base=BASE,
-        checkpoint=lambda wildcards: compared_side("checkpoint"),
+        checkpoint=lambda wildcards: GATE.compared("checkpoint"),
         checkpoint_name=config.get("checkpoint"),
-        baseline=lambda wildcards: compared_side("baseline"),
+        baseline=lambda wildcards: GATE.compared("baseline"),
         baseline_name=config.get("baseline"),
         benchmarks=(
             f"--benchmark {' '.join(config['benchmarks'])}"
@@ -104,7 +105,7 @@ rule compare:
         ),
         margin=config.get("margin", 0),
     shell:
-        # Worse (1) and not comparable (2) are results like any other; only a comparison that failed (3) fails here.
+        # Worse (1) and not comparable (2) are results. Only a comparison that failed (3) fails here.
         "{params.base} -m analysis.gate compare --checkpoint {params.checkpoint:q} --baseline {params.baseline:q}"
         " --checkpoint-name {params.checkpoint_name:q} --baseline-name {params.baseline_name:q} {params.benchmarks}"
         " --margin {params.margin} --output {output} > {log} 2>&1 || [ $? -le 2 ]"
@@ -112,11 +113,11 @@ rule compare:
 
 rule check:
     input:
-        lambda wildcards: f"{RESULTS}/check/{side('checkpoint').slug}-against-{side('baseline').slug}",
+        lambda wildcards: f"{RESULTS}/check/{GATE.side('checkpoint').slug}-against-{GATE.side('baseline').slug}",
     log:
         f"logs/{config['scale']}/check/verdict.log",
     params:
         base=BASE,
     shell:
-        # The status of `show` fails the rule where the checkpoint is worse or could not be compared.
+        # `show` fails the rule if the checkpoint is worse or could not be compared.
         "{params.base} -m analysis.gate show {input}/check.json 2>&1 | tee {log}"

@@ -1,4 +1,4 @@
-# One page with tables and figures, for all runs or for those of a recipe. `snakemake … --report FILE.html` packs it.
+# One page with tables and figures, for all runs or for those of a recipe. `snakemake … --report FILE.html` includes it.
 
 
 rule report_page:
@@ -12,25 +12,25 @@ rule report_page:
     output:
         report(
             f"{RESULTS}/report/{{which}}/index.html",
-            caption="../analysis/captions/page.rst",
+            caption="../analysis/report/captions/page.rst",
             category="Report",
             labels={"part": "page", "of": "{which}"},
         ),
         report(
             directory(f"{RESULTS}/report/{{which}}/tables"),
             patterns=["{name}.html"],
-            caption="../analysis/captions/tables.rst",
+            caption="../analysis/report/captions/tables.rst",
             category="Tables",
             labels={"table": "{name}", "of": "{which}"},
         ),
         report(
             directory(f"{RESULTS}/report/{{which}}/figures"),
             patterns=["{name}.svg"],
-            caption="../analysis/captions/figures.rst",
+            caption="../analysis/report/captions/figures.rst",
             category="Figures",
             labels={"figure": "{name}", "of": "{which}"},
         ),
-        # Not for Snakemake's report: a folder of files has no place in its single page.
+        # Not in Snakemake's report, which cannot hold a folder of files.
         directory(f"{RESULTS}/report/{{which}}/samples"),
     log:
         f"logs/{config['scale']}/report/{{which}}.log",

@@ -6,7 +6,7 @@
     python -m analysis.gate needed --difference 2 --checkpoint graded/step-100 --baseline graded/step-0
     python -m analysis.gate baselines 7b simplerl
 
-compare and show end with 0: not worse, 1: worse, 2: could not be compared, 3: the command is wrong, or it failed.
+compare and show exit with 0: not worse, 1: worse, 2: not comparable, 3: wrong command, or an error.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from contracts.errors import UserError
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse ends a wrong command with 2, which here means that two sides could not be compared."""
+    """argparse exits with 2 after a wrong command, which here means that two sides are not comparable."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and end with 3."""
+        """Print the usage and exit with 3."""
         self.print_usage(sys.stderr)
         self.exit(compare.USAGE, f"{self.prog}: error: {message}\n")
 
@@ -40,14 +40,14 @@ def stored_runs(results: Path) -> dict[str, Path]:
 
 
 def locate(name: str, results: Path) -> Path | None:
-    """Where the graded samples of this name lie: a path, or a stored checkpoint; None if it is neither."""
+    """The graded samples of this name: a path, or a stored checkpoint. None if it is neither."""
     if Path(name).exists():
         return Path(name)
     return stored_runs(results).get(name)
 
 
 def run_compare(arguments: argparse.Namespace) -> int:
-    """Compare, print, write, and give the exit status."""
+    """Compare, print and write. Returns the exit status."""
     place = locate(arguments.checkpoint, arguments.results)
     if place is None:
         near = baselines.nearest(arguments.checkpoint, stored_runs(arguments.results))
@@ -56,7 +56,7 @@ def run_compare(arguments: argparse.Namespace) -> int:
     checkpoint = inputs.read(place, arguments.checkpoint_name or arguments.checkpoint)
     settings: dict[str, Any] = {"alpha": arguments.alpha, "margin": arguments.margin / 100}
     other = locate(arguments.baseline, arguments.results)
-    flips = {}
+    changed = {}
     if other is None:
         row = baselines.find(arguments.baseline, stored_runs(arguments.results))
         result = compare.published(checkpoint, row, arguments.benchmark, **settings)
@@ -64,19 +64,19 @@ def run_compare(arguments: argparse.Namespace) -> int:
         baseline = inputs.read(other, arguments.baseline_name or arguments.baseline)
         result = compare.paired(checkpoint, baseline, arguments.benchmark, accepted=arguments.accept, **settings)
         compared = [line.benchmark for line in result.lines if line.difference and line.benchmark != compare.ALL]
-        flips = {name: render.flips(checkpoint, baseline, name) for name in compared}
+        changed = {name: render.changed_problems(checkpoint, baseline, name) for name in compared}
     if arguments.output:
-        render.write(result, flips, arguments.output)
+        render.write(result, changed, arguments.output)
     print({"table": render.terminal, "markdown": render.markdown, "json": _json}[arguments.format](result))
     return result.exit_status
 
 
-def _json(result: compare.Result) -> str:
+def _json(result: compare.GateResult) -> str:
     return json.dumps(result.to_json(), indent=2, ensure_ascii=False)
 
 
 def run_show(arguments: argparse.Namespace) -> int:
-    """Print a comparison that was written before, and give its exit status."""
+    """Print a stored comparison. Returns its exit status."""
     try:
         status = int(json.loads(arguments.file.read_text(encoding="utf-8"))["exit_status"])
         print(arguments.file.with_name("check.txt").read_text(encoding="utf-8"), end="")
@@ -86,16 +86,16 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 
 def run_baselines(arguments: argparse.Namespace) -> int:
-    """List published baselines that hold all words of the query."""
+    """List the published baselines whose name contains all words of the query."""
     known = baselines.load()
     found = baselines.search(" ".join(arguments.words), known)
     if not found:
         near = baselines.nearest(" ".join(arguments.words), known)
         hint = f"; the nearest names are: {', '.join(near)}" if near else ""
-        raise UserError(f"no baseline holds '{' '.join(arguments.words)}'{hint}")
+        raise UserError(f"no baseline has '{' '.join(arguments.words)}' in its name{hint}")
     for name in found:
-        figures = known[name].figures
-        print(name + ": " + ", ".join(f"{b} {100 * f.accuracy:.1f}" for b, f in figures.items()))
+        scores = known[name].scores
+        print(name + ": " + ", ".join(f"{b} {100 * score.accuracy:.1f}" for b, score in scores.items()))
     for title in dict.fromkeys(f"{known[name].title}, {known[name].source}" for name in found):
         print(f"source: {title}")
     return 0
@@ -111,18 +111,22 @@ def parse() -> argparse.Namespace:
     comparing.add_argument(
         "--checkpoint", required=True, metavar="SAMPLES", help="graded samples: file, folder or name"
     )
-    comparing.add_argument("--baseline", required=True, help="the same, or the name of a published baseline")
-    comparing.add_argument("--checkpoint-name", help="what to call it, if not by its path")
+    comparing.add_argument("--baseline", required=True, help="likewise, or the name of a published baseline")
+    comparing.add_argument("--checkpoint-name", help="its name in the output (default: the path)")
     comparing.add_argument("--baseline-name")
-    comparing.add_argument("--benchmark", nargs="+", help="by default all that either side has")
-    comparing.add_argument("--margin", type=float, default=0.0, help="a loss of so many points is not called worse")
+    comparing.add_argument("--benchmark", nargs="+", help="default: all that either side has")
+    comparing.add_argument(
+        "--margin", type=float, default=0.0, help="a loss of up to this many points is not called worse"
+    )
     comparing.add_argument("--alpha", type=float, default=0.05, help="chance of any false verdict (default: 0.05)")
-    comparing.add_argument("--accept", nargs="+", choices=inputs.ACCEPTABLE, default=[], help="may differ")
+    comparing.add_argument("--accept", nargs="+", choices=inputs.ACCEPTABLE, default=[], help="what may differ")
     comparing.add_argument("--output", type=Path, help="folder for check.json, check.md, check.txt and index.html")
     comparing.add_argument("--format", choices=["table", "markdown", "json"], default="table", help="what is printed")
-    comparing.add_argument("--results", type=Path, default=Path("results/demo"), help="where stored results have names")
+    comparing.add_argument(
+        "--results", type=Path, default=Path("results/demo"), help="folder in which names of checkpoints are looked up"
+    )
     comparing.set_defaults(run=run_compare)
-    showing = commands.add_parser("show", help="print a stored comparison again, with its exit status")
+    showing = commands.add_parser("show", help="print a stored comparison and exit with its status")
     showing.add_argument("file", type=Path, help="check.json")
     showing.set_defaults(run=run_show)
     power.add_arguments(commands.add_parser("needed", help="how many samples a difference needs"))
@@ -136,14 +140,14 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run a command and give its exit status."""
+    """Run a command. Returns its exit status."""
     try:
         arguments = parse()
         status: int = arguments.run(arguments)
     except UserError as error:
         print(f"Error: {error}", file=sys.stderr)
         return compare.USAGE
-    except Exception:  # Python would end with 1, which here means worse
+    except Exception:  # Python would exit with 1, which here means worse
         traceback.print_exc()
         return compare.USAGE
     return status

@@ -1,26 +1,24 @@
-"""Published figures by name, from results/reference/baselines.yaml: what a checkpoint can be compared with."""
+"""Published results by name, from results/reference/baselines.yaml: baselines for a checkpoint."""
 
 from __future__ import annotations
 
 import difflib
-import io
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import yaml
 
+from analysis.reference import REFERENCE, read_csv
 from contracts.errors import UserError
-
-REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
+from eval import benchmark
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A published accuracy on one benchmark, as fractions; what the source does not say is None."""
+class PublishedScore:
+    """A published accuracy on one benchmark, as a fraction. What the source does not state is None."""
 
     accuracy: float
     deviation: float | None  # standard deviation over seeds of the accuracy of one sample per problem
@@ -29,11 +27,11 @@ class Figure:
 
     @property
     def error(self) -> float:
-        """The most that the standard error can be, problems counted as drawn at random.
+        """An upper bound of the standard error, with problems as a random sample.
 
-        A single sample of each of n problems has variance p(1-p)/n, part between problems and part within; repeats
-        shrink the second alone. Its size is the squared deviation over seeds, where deviation and repeats are stated;
-        else nothing is taken off.
+        The variance of one sample for each of n problems is p(1-p)/n, partly between problems and partly within them.
+        Repeats shrink only the part within. That part is the squared deviation over seeds, if the source states
+        deviation and repeats. Otherwise nothing is subtracted.
         """
         single = self.accuracy * (1 - self.accuracy) / self.problems
         if self.deviation is None or self.repeats is None:
@@ -43,60 +41,64 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Published:
-    """A published row: its name here, where it stands, and its figures by benchmark."""
+class PublishedBaseline:
+    """A published row: its name here, its source, and its scores by benchmark."""
 
     name: str
     title: str
     source: str
     protocol: str
-    figures: dict[str, Figure]
+    scores: dict[str, PublishedScore]
 
 
-def _rows(file: Path) -> list[dict[str, Any]]:
-    """Rows of a CSV below its head of comment lines; not read_csv's `comment`, which would cut links at their #."""
-    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
-    rows = pd.read_csv(io.StringIO("".join(x for x in lines if not x.startswith("#"))))
-    return [{str(key): value for key, value in row.items()} for row in rows.to_dict("records")]
-
-
-def load(folder: Path = REFERENCE) -> dict[str, Published]:
+def load(folder: Path = REFERENCE) -> dict[str, PublishedBaseline]:
     """All published rows by name."""
-    found: dict[str, Published] = {}
+    found: dict[str, PublishedBaseline] = {}
     for key, entry in yaml.safe_load((folder / "baselines.yaml").read_text(encoding="utf-8")).items():
-        for row in _rows(folder / entry["file"]):
-            figures = {}
-            for benchmark, problems in entry["problems"].items():
-                if pd.isna(row[benchmark]):
+        sizes = {name: benchmark.size(name) for name in entry["benchmarks"]}
+        for row in read_csv(folder / entry["file"]).to_dict("records"):
+            scores = {}
+            for name, problems in sizes.items():
+                if pd.isna(row[name]):
                     continue
                 suffix = entry["deviation"]
-                deviation = None if suffix is None else float(row[f"{benchmark}{suffix}"]) / 100
-                figures[benchmark] = Figure(float(row[benchmark]) / 100, deviation, problems, entry["repeats"])
-            name = f"{key}/{entry['names'].format(**row)}"
-            if name in found:
-                raise ValueError(f"results/reference names '{name}' twice")
-            found[name] = Published(name, entry["title"], entry["source"], entry["protocol"], figures)
+                deviation = None if suffix is None else float(row[f"{name}{suffix}"]) / 100
+                scores[name] = PublishedScore(float(row[name]) / 100, deviation, problems, entry["repeats"])
+            title = f"{key}/{entry['names'].format(**{str(column): value for column, value in row.items()})}"
+            if title in found:
+                raise ValueError(f"results/reference has '{title}' twice")
+            found[title] = PublishedBaseline(title, entry["title"], entry["source"], entry["protocol"], scores)
     return found
 
 
 def search(words: str, names: Iterable[str]) -> list[str]:
-    """Names that hold all the words, whatever the case."""
+    """Names that contain all the words in any case."""
     return [name for name in names if all(word in name.lower() for word in words.lower().split())]
 
 
 def nearest(name: str, names: Iterable[str], most: int = 5) -> list[str]:
-    """The names most like a mistyped one, also where its set was left out."""
+    """The known names most similar to a mistyped one.
+
+    Args:
+        name: as typed, with or without its set (`sober/`).
+        names: the known ones.
+        most: names to return at most.
+    """
     whole = {known.lower(): known for known in names}
     last = {known.rpartition("/")[2]: original for known, original in whole.items()}
     close = difflib.get_close_matches(name.lower(), [*whole, *last], n=2 * most, cutoff=0.5)
     return list(dict.fromkeys({**last, **whole}[word] for word in close))[:most]
 
 
-def find(name: str, others: Iterable[str] = ()) -> Published:
+def find(name: str, others: Iterable[str] = ()) -> PublishedBaseline:
     """The published row of this name, with or without its set.
 
+    Args:
+        name: as typed.
+        others: other names that could have been meant, also considered for the nearest names.
+
     Raises:
-        UserError: there is none, or several; with the nearest names, also among `others` that could have been meant.
+        UserError: there is no such row, or several. The message has the nearest names.
     """
     known = load()
     if name in known:
@@ -105,9 +107,9 @@ def find(name: str, others: Iterable[str] = ()) -> Published:
     if len(same) == 1:
         return known[same[0]]
     if same:
-        raise UserError(f"'{name}' is the name of several baselines: {', '.join(same)}; give one of them whole")
+        raise UserError(f"'{name}' names several baselines: {', '.join(same)}; give one of these full names")
     close = nearest(name, [*known, *others])
-    hint = f"the nearest names are: {', '.join(close)}" if close else "no name is near it"
+    hint = f"the nearest names are: {', '.join(close)}" if close else "no known name is similar"
     raise UserError(
         f"'{name}' is neither a file or folder of graded samples nor a baseline; {hint} "
         "(python -m analysis.gate baselines lists all)"

@@ -1,4 +1,4 @@
-"""What can get worse while the score does not: truncation, length, format errors, keyword patterns."""
+"""Measures that can get worse while the score does not: truncation, length, format errors, keyword patterns."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import pandas as pd
 
 from analysis import patterns
 from analysis.gate.inputs import by_problem
-from analysis.report.checkpoint_comparison import Interval
 from eval import significance
+from eval.statistics import Estimate
 
 
 @dataclass(frozen=True)
-class Change:
-    """One measure on one benchmark: mean of each side, paired difference with its 95 % interval, Holm's p-value."""
+class MeasureChange:
+    """One measure on one benchmark: the mean of each side, the paired difference, and Holm's p-value."""
 
     benchmark: str
     measure: str
     unit: str  # share or tokens
     baseline: float
     checkpoint: float
-    difference: Interval
+    difference: Estimate
     p_adjusted: float
     change: str  # rose, fell, cannot tell
 
@@ -45,7 +45,7 @@ def _pattern(regex: str) -> Callable[[pd.DataFrame], pd.Series]:
 
 
 def measures() -> dict[str, tuple[str, Callable[[pd.DataFrame], pd.Series | None]]]:
-    """Unit and function of every measure by name; a function gives None where the samples do not say."""
+    """Unit and function of every measure by name. A function returns None if the samples do not record the measure."""
     lists = patterns.load_lists()
     return {
         "truncated": ("share", _truncated),
@@ -55,15 +55,14 @@ def measures() -> dict[str, tuple[str, Callable[[pd.DataFrame], pd.Series | None
     }
 
 
-def _difference(first: pd.DataFrame, second: pd.DataFrame, values: list[pd.Series]) -> np.ndarray:
-    means = [by_problem(g, v).astype(float).mean(axis=1) for g, v in zip((first, second), values, strict=True)]
-    return means[1] - means[0]
+def compare(pairs: Mapping[str, tuple[pd.DataFrame, pd.DataFrame]], alpha: float) -> tuple[MeasureChange, ...]:
+    """Compare every measure that both sides record, on every benchmark.
 
+    By Student's paired t test over problems, with Holm's correction over all lines of this table but not the scores.
 
-def compare(pairs: Mapping[str, tuple[pd.DataFrame, pd.DataFrame]], alpha: float) -> tuple[Change, ...]:
-    """Every measure on every benchmark that both sides know; (baseline, checkpoint) as complete, sorted tables.
-
-    Student's paired t test over problems, Holm over all lines of this table together, apart from the scores' family.
+    Args:
+        pairs: per benchmark the tables of baseline and checkpoint, complete and sorted.
+        alpha: chance of any false "rose" or "fell" in the table.
     """
     found, p_values = [], []
     for benchmark, (first, second) in pairs.items():
@@ -71,23 +70,17 @@ def compare(pairs: Mapping[str, tuple[pd.DataFrame, pd.DataFrame]], alpha: float
             values = [value for value in map(measure, (first, second)) if value is not None]
             if len(values) < 2:
                 continue
-            gaps = _difference(first, second, values)
+            # Means per problem: repeats of one problem are not independent.
+            one, two = (
+                by_problem(g, v).astype(float).mean(axis=1) for g, v in zip((first, second), values, strict=True)
+            )
+            gaps = two - one
             mean, error = float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else 0.0
             half = significance.t_quantile(len(gaps)) * error
             p_values.append(significance.student(gaps))
             means = [float(value.astype(float).mean()) for value in values]
-            found.append(
-                Change(
-                    benchmark,
-                    name,
-                    unit,
-                    means[0],
-                    means[1],
-                    Interval(mean, mean - half, mean + half),
-                    1.0,
-                    "cannot tell",
-                )
-            )
+            gap = Estimate(mean, mean - half, mean + half)
+            found.append(MeasureChange(benchmark, name, unit, means[0], means[1], gap, 1.0, "cannot tell"))
     changed = []
     for change, p in zip(found, significance.holm(p_values), strict=True):
         direction = "rose" if change.difference.value > 0 else "fell"

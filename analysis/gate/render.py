@@ -1,23 +1,26 @@
-"""A comparison for reading: a table in the terminal, Markdown for a pull request, a page with what flipped."""
+"""Write a comparison: a table for the terminal, Markdown for a pull request, a page with the changed problems."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-from markupsafe import Markup
 
 from analysis import table_export
-from analysis.gate.compare import Line, Result
-from analysis.gate.inputs import Side, correct
-from analysis.gate.regressions import Change
-from analysis.report import page, tables
-from analysis.report.checkpoint_comparison import Interval
+from analysis.gate.compare import BenchmarkResult, GateResult
+from analysis.gate.inputs import GradedCheckpoint, correct
+from analysis.gate.regressions import MeasureChange
+from analysis.report import page
+from analysis.report.accuracy import BASE_MARKS
+from analysis.report.tables import interval_text
+from analysis.table_export import percent, points
 from analysis.text_safety import visible
+from eval.statistics import Estimate
 
-SHOWN_FLIPS = 40  # on the page, of each benchmark; the largest changes first
+MAX_PROBLEMS = 40  # shown on the page per benchmark, the largest changes first
 MARKS = {"better": "▲ better", "worse": "▼ worse", "cannot tell": "≈ cannot tell", "not comparable": "✕ not comparable"}
 MEANING = {
     "better": "better than the baseline",
@@ -28,8 +31,8 @@ MEANING = {
 
 
 @dataclass(frozen=True)
-class Flip:
-    """A problem whose accuracy changed: right answers of repeats on both sides, and one completion of each."""
+class ChangedProblem:
+    """A problem whose accuracy changed: correct repeats on both sides, and one completion of each."""
 
     benchmark: str
     problem_id: str
@@ -42,19 +45,16 @@ class Flip:
     change: float
 
 
-def _interval(value: Interval | None, points: bool = False) -> str:
-    if value is None:
-        return "–"
-    form = table_export.points if points else table_export.percent
-    return f"{form(value.value)} [{form(value.low)}, {form(value.high)}]"
+def _interval(value: Estimate | None, form: Callable[[float], str] = percent) -> str:
+    return "–" if value is None else interval_text(value, form)
 
 
 def p_text(p: float | None) -> str:
-    """A p-value to read."""
+    """A p-value for readers."""
     return "–" if p is None else "<0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.01 else f"{p:.2f}"
 
 
-def _size(line: Line) -> str:
+def _size(line: BenchmarkResult) -> str:
     if not line.n_problems:
         return "–"
     if line.repeats == (None, None):
@@ -63,8 +63,8 @@ def _size(line: Line) -> str:
     return f"{line.n_problems:,} × {one}" if one == two else f"{line.n_problems:,} × {one} / {two}"
 
 
-def score_frame(result: Result) -> pd.DataFrame:
-    """The lines of a comparison as texts."""
+def score_frame(result: GateResult) -> pd.DataFrame:
+    """The table of scores, as texts."""
     rows = []
     for line in result.lines:
         row = {
@@ -72,7 +72,7 @@ def score_frame(result: Result) -> pd.DataFrame:
             "problems × repeats": _size(line),
             "baseline (%)": _interval(line.baseline),
             "checkpoint (%)": _interval(line.checkpoint),
-            "difference (points)": _interval(line.difference, points=True),
+            "difference (points)": _interval(line.difference, points),
             "p": p_text(line.p_value),
             "p (Holm)": p_text(line.p_adjusted),
             "detectable": "–" if line.detectable is None else f"±{100 * line.detectable:.1f}",
@@ -85,49 +85,44 @@ def score_frame(result: Result) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def change_frame(changes: tuple[Change, ...]) -> pd.DataFrame:
-    """What changed besides the score, as texts."""
+def _tokens(value: float) -> str:
+    return f"{value:+,.1f}".replace("-", "−")
+
+
+def change_frame(changes: tuple[MeasureChange, ...]) -> pd.DataFrame:
+    """The table of other measures, as texts."""
     rows = []
     for change in changes:
         share = change.unit == "share"
-
-        def form(value: float, share: bool = share) -> str:
-            return f"{table_export.percent(value)} %" if share else f"{value:,.1f}"
-
-        gap = change.difference
-        between = (
-            _interval(gap, points=True)
-            if share
-            else f"{gap.value:+,.1f} [{gap.low:+,.1f}, {gap.high:+,.1f}]".replace("-", "−")
-        )
+        means = [f"{percent(v)} %" if share else f"{v:,.1f}" for v in (change.baseline, change.checkpoint)]
         rows.append(
             {
                 "benchmark": change.benchmark,
                 "measure": change.measure,
-                "baseline": form(change.baseline),
-                "checkpoint": form(change.checkpoint),
-                "difference": between,
+                "baseline": means[0],
+                "checkpoint": means[1],
+                "difference": interval_text(change.difference, points if share else _tokens),
                 "p (Holm)": p_text(change.p_adjusted),
-                "change": tables.MARKS[change.change] + " " + change.change,
+                "change": BASE_MARKS[change.change] + " " + change.change,
             }
         )
     return pd.DataFrame(rows)
 
 
-def headline(result: Result) -> str:
+def verdict_sentence(result: GateResult) -> str:
     """The verdict in a sentence."""
     return f"{result.checkpoint} is {MEANING[result.verdict]} {result.baseline}"
 
 
-def notes(result: Result) -> list[str]:
-    """Everything that has to be said with the table: reasons, how it was tested, what was not checked."""
+def notes(result: GateResult) -> list[str]:
+    """The notes below the table: reasons, how it was tested, what was not checked."""
     said = [f"{line.benchmark}: {reason}" for line in result.lines for reason in line.reasons]
     tests = dict.fromkeys(line.test for line in result.lines if line.test)
     if tests:
         said.append(
             f"test: {'; '.join(tests)}; {'paired and clustered by problem, ' if result.paired else ''}two-sided; "
-            f"better or worse where Holm's p is at most {result.alpha:g} over all lines; "
-            "intervals are 95 % each, not adjusted"
+            f"better or worse if Holm's p over all lines is at most {result.alpha:g}; "
+            "each interval is 95 %, not adjusted"
         )
         said.append("detectable: the true difference, in points, that this test would have found with 80 % power")
     if result.margin:
@@ -142,34 +137,39 @@ def _aligned(frame: pd.DataFrame) -> str:
     return "\n".join([lines[0], "─" * max(map(len, lines)), *lines[1:]])
 
 
-def terminal(result: Result) -> str:
-    """The comparison for a terminal; of the other measures only those that changed."""
-    parts = [visible(headline(result)), "", _aligned(score_frame(result))]
+def terminal(result: GateResult) -> str:
+    """The comparison for a terminal. Of the other measures, only those that changed."""
+    parts = [visible(verdict_sentence(result)), "", _aligned(score_frame(result))]
     changed = tuple(change for change in result.regressions if change.change != "cannot tell")
     if changed:
-        parts += ["", "besides the score:", "", _aligned(change_frame(changed))]
+        parts += ["", "other measures:", "", _aligned(change_frame(changed))]
     return "\n".join([*parts, "", *(f"· {visible(note)}" for note in notes(result))])
 
 
-def markdown(result: Result) -> str:
+def markdown(result: GateResult) -> str:
     """The comparison for a pull request."""
-    parts = [f"### {visible(headline(result))}", "", table_export.markdown(score_frame(result))]
+    parts = [f"### {visible(verdict_sentence(result))}", "", table_export.markdown(score_frame(result))]
     if result.regressions:
-        parts += ["Besides the score:", "", table_export.markdown(change_frame(result.regressions))]
+        parts += ["Other measures:", "", table_export.markdown(change_frame(result.regressions))]
     return "\n".join([*parts, *(f"- {visible(note)}" for note in notes(result))]) + "\n"
 
 
-def flips(checkpoint: Side, baseline: Side, benchmark: str) -> list[Flip]:
-    """The problems of a benchmark whose accuracy changed, the largest changes first, losses before gains."""
+def changed_problems(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmark: str) -> list[ChangedProblem]:
+    """The problems whose accuracy changed, the largest changes first, losses before gains.
+
+    Args:
+        checkpoint: one side.
+        baseline: the other, with the same problems.
+        benchmark: its name.
+    """
     first, second = baseline.tables[benchmark], checkpoint.tables[benchmark]
     right = [correct(first), correct(second)]
     change = right[1].mean(axis=1) - right[0].mean(axis=1)
+    changed = (i for i in range(len(change)) if abs(change[i]) > 1e-12)
     found = []
-    for row in sorted(
-        (i for i in range(len(change)) if abs(change[i]) > 1e-12), key=lambda i: (-abs(change[i]), change[i])
-    ):
+    for row in sorted(changed, key=lambda i: (-abs(change[i]), change[i])):
         fell = change[row] < 0
-        # A right completion on the side that was more often right, a wrong one on the other.
+        # A correct completion from the side with the higher accuracy, a wrong one from the other.
         at = [int(right[0][row].argmax() if fell else right[0][row].argmin())]
         at.append(int(right[1][row].argmin() if fell else right[1][row].argmax()))
         one = first.iloc[row * right[0].shape[1] + at[0]]
@@ -177,31 +177,34 @@ def flips(checkpoint: Side, baseline: Side, benchmark: str) -> list[Flip]:
         counts = [f"{int(side[row].sum())} of {side.shape[1]}" for side in right]
         prompt = next((str(side["prompt"]) for side in (one, two) if not pd.isna(side["prompt"])), "")
         found.append(
-            Flip(
+            ChangedProblem(
                 benchmark, str(one["problem_id"]), prompt, str(one["gold"]), counts[0], counts[1], one, two, change[row]
             )
         )
     return found
 
 
-def html(result: Result, found: dict[str, list[Flip]]) -> str:
+def html(result: GateResult, changed: dict[str, list[ChangedProblem]]) -> str:
     """The self-contained page."""
-    environment = page.environment()
-    environment.filters["interval"] = _interval
-    css = Markup((page.TEMPLATES / "report.css").read_text(encoding="utf-8"))
-    return environment.get_template("check.html.j2").render(
-        css=css, result=result, headline=headline(result), notes=notes(result), scores=score_frame(result),
-        changes=change_frame(result.regressions), flips=found, most=SHOWN_FLIPS,
+    return page.environment().get_template("gate.html.j2").render(
+        css=page.css(), verdict=verdict_sentence(result), notes=notes(result), scores=score_frame(result),
+        measures=change_frame(result.regressions), changed=changed, most=MAX_PROBLEMS,
     )  # fmt: skip
 
 
-def write(result: Result, found: dict[str, list[Flip]], folder: Path) -> None:
-    """Write check.json, check.md, check.txt and index.html."""
+def write(result: GateResult, changed: dict[str, list[ChangedProblem]], folder: Path) -> None:
+    """Write check.json, check.md, check.txt and index.html.
+
+    Args:
+        result: the comparison.
+        changed: per benchmark, the changed problems to show on the page.
+        folder: to write to.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in (
         ("check.json", json.dumps(result.to_json(), indent=2, ensure_ascii=False) + "\n"),
         ("check.md", markdown(result)),
         ("check.txt", terminal(result) + "\n"),
-        ("index.html", html(result, found)),
+        ("index.html", html(result, changed)),
     ):
         (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -1,13 +1,16 @@
-"""What `snakemake check` was asked: each side a stored checkpoint, graded samples, a published row, or a model."""
+"""What `snakemake check` is asked to compare, and where the graded samples of each side are."""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from analysis.gate import baselines
 from contracts.errors import UserError
@@ -15,29 +18,33 @@ from contracts.run_file import Run
 from eval import benchmark
 
 STORED = re.compile(r"(?P<run>[^/]+/[^/]+)/seed-(?P<seed>\d+)/step-(?P<step>\d+)")
+SIDES = ("checkpoint", "baseline")
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """One side: `kind` is stored, graded, published, folder or hub."""
+class GateInput:
+    """One side of the comparison.
+
+    `kind` is stored (a checkpoint of a run here), graded (samples), published, folder (a model) or hub (a model).
+    """
 
     kind: str
     name: str
 
     @property
     def slug(self) -> str:
-        """A name for files, which no other side has."""
+        """A unique name for files."""
         words = re.sub(r"[^A-Za-z0-9.]+", "-", self.name).strip("-.")[-60:]
         return f"{words}-{hashlib.sha256(self.name.encode()).hexdigest()[:8]}"
 
     @property
     def is_model(self) -> bool:
-        """Whether samples have to be made first."""
+        """Whether samples have to be generated first."""
         return self.kind in ("folder", "hub")
 
 
-def resolve(word: str, key: str, runs: Mapping[str, Run]) -> Wanted:
-    """What a word of the configuration means.
+def resolve(word: str, key: str, runs: Mapping[str, Run]) -> GateInput:
+    """Find out what a value of the configuration means.
 
     Args:
         word: the value of `checkpoint` or `baseline`.
@@ -45,13 +52,13 @@ def resolve(word: str, key: str, runs: Mapping[str, Run]) -> Wanted:
         runs: the configured runs by name.
 
     Raises:
-        UserError: it is nothing that is known (with the nearest names), or a step that its run does not have.
+        UserError: the value is unknown (the message has the nearest names), or its run has no such step.
     """
     path = Path(word)
     if path.is_dir() and (path / "config.json").is_file():
-        return Wanted("folder", word)
+        return GateInput("folder", word)
     if path.exists():
-        return Wanted("graded", word)
+        return GateInput("graded", word)
     if (stored := STORED.fullmatch(word)) and stored["run"] in runs:
         steps = runs[stored["run"]].checkpoint_steps
         if int(stored["step"]) not in steps:
@@ -59,18 +66,18 @@ def resolve(word: str, key: str, runs: Mapping[str, Run]) -> Wanted:
                 f"{key}={word}: {stored['run']} has no checkpoint of step {stored['step']}; there are: "
                 f"{', '.join(map(str, steps))}"
             )
-        return Wanted("stored", word)
-    known = baselines.load()
-    if key == "baseline" and word in known:
-        return Wanted("published", word)
-    groups = {name.split("/")[0] for name in [*known, *runs]}
-    published = {name.split("/")[0] for name in known} if key == "baseline" else set()
-    group = word.split("/")[0]
+        return GateInput("stored", word)
+    known = baselines.load() if key == "baseline" else {}
+    if word in known:
+        return GateInput("published", word)
+    # An unknown name is a hub id, unless its first part is, or nearly is, that of a name here.
+    group, published = word.split("/")[0], {name.split("/")[0] for name in known}
+    groups = {name.split("/")[0] for name in [*baselines.load(), *runs]}
     mistyped = group in groups or difflib.get_close_matches(group.lower(), published, cutoff=0.8)
     if re.fullmatch(r"[\w.-]+/[\w.-]+", word) and not mistyped:
-        return Wanted("hub", word)
+        return GateInput("hub", word)
     stored_forms = [f"{run}/seed-0/step-0" for run in runs]
-    near = baselines.nearest(word, [*(known if key == "baseline" else []), *stored_forms])
+    near = baselines.nearest(word, [*known, *stored_forms])
     raise UserError(
         f"{key}={word} should be a folder with a model, a hub id, graded samples, or a stored checkpoint such as "
         f"{(stored_forms or ['<recipe>/<run>/seed-0/step-0'])[0]}"
@@ -79,11 +86,80 @@ def resolve(word: str, key: str, runs: Mapping[str, Run]) -> Wanted:
     )
 
 
-def check_benchmarks(asked: Sequence[str], sides: Iterable[Wanted], runs: Mapping[str, Run]) -> None:
-    """Raise UserError for a benchmark that there is not, or that the run of a stored side is not evaluated on."""
-    benchmark.check_names(asked)
-    for side in sides:
+class GateRequest:
+    """The comparison that the configuration asks for, or none.
+
+    Args:
+        config: of the workflow: checkpoint, baseline, and optionally benchmarks.
+        runs: the configured runs by name.
+        default_run: the run whose settings are used if neither side is a checkpoint of a run.
+        results: folder of the results of the scale.
+
+    Raises:
+        UserError: a side or a benchmark is unknown.
+    """
+
+    def __init__(self, config: Mapping[str, Any], runs: Mapping[str, Run], default_run: str, results: str) -> None:
+        """Check the names before the graph is built."""
+        self.runs, self.default_run, self.results = runs, default_run, results
+        self.inputs = {key: resolve(str(config[key]), key, runs) for key in SIDES if config.get(key)}
+        self.wanted: Sequence[str] = config.get("benchmarks") or []
+        try:
+            self._check_benchmarks()
+        except UserError as error:
+            raise UserError(f"config: benchmarks: {error}") from None
+
+    def _check_benchmarks(self) -> None:
+        benchmark.check_names(self.wanted)
+        for side in self.inputs.values():
+            if side.kind == "stored":
+                given = self.runs[side.name.partition("/seed-")[0]].evaluation["benchmarks"]
+                if absent := [name for name in self.wanted if name not in given]:
+                    raise UserError(f"{side.name} is evaluated on {', '.join(given)}, not on {', '.join(absent)}")
+
+    def side(self, key: str) -> GateInput:
+        """The checkpoint or the baseline. Raises UserError if the configuration does not name it."""
+        if key not in self.inputs:
+            raise UserError(f"snakemake check needs --config checkpoint=… baseline=…, but {key} is missing")
+        return self.inputs[key]
+
+    @cached_property
+    def run(self) -> Run:
+        """The run whose protocol, benchmarks and device are used: that of a side, or the default one."""
+        for key in reversed(SIDES):
+            if key in self.inputs and self.inputs[key].kind == "stored":
+                return self.runs[self.inputs[key].name.partition("/seed-")[0]]
+        return self.runs[self.default_run]
+
+    @property
+    def benchmarks(self) -> Sequence[str]:
+        """The benchmarks on which models are evaluated."""
+        return self.wanted or self.run.evaluation["benchmarks"]
+
+    def model(self, slug: str) -> GateInput:
+        """The side with this slug."""
+        return next(side for side in map(self.side, SIDES) if side.slug == slug)
+
+    def model_folder(self, slug: str) -> str:
+        """The folder of the model of this slug: the given one, or where the hub's is downloaded to."""
+        side = self.model(slug)
+        return side.name if side.kind == "folder" else f"{self.results}/check/models/{slug}"
+
+    def graded(self, key: str) -> str | None:
+        """The folder or file of a side's graded samples. None if it is published and has none."""
+        side = self.side(key)
+        if side.is_model:
+            # The folder depends on everything that decides the samples.
+            settings = [self.run.evaluation, self.benchmarks, self.run.device]
+            digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
+            return f"{self.results}/check/samples/{side.slug}-{digest}/graded"
         if side.kind == "stored":
-            given = runs[side.name.partition("/seed-")[0]].evaluation["benchmarks"]
-            if lacking := [name for name in asked if name not in given]:
-                raise UserError(f"{side.name} is evaluated on {', '.join(given)}, not on {', '.join(lacking)}")
+            return f"{self.results}/runs/{side.name.rpartition('/')[0]}/graded"
+        return None if side.kind == "published" else side.name
+
+    def compared(self, key: str) -> str:
+        """What `analysis.gate compare` is given for a side: a step of a run, graded samples, or a published name."""
+        side, graded = self.side(key), self.graded(key)
+        if side.kind == "stored":
+            return f"{graded}/step-{side.name.rpartition('-')[2]}"
+        return f"{graded}/step-0" if side.is_model else side.name

@@ -1,10 +1,10 @@
-"""Does the gate keep its promises? Simulated pairs of checkpoints with known true differences, as a page of tables.
+"""Test the gate on simulated pairs of checkpoints with known true differences, and write the results as tables.
 
     python -m analysis.gate.simulation --output docs/gate_simulation.md      about 4 minutes on one core
 
-Each problem has a chance p of being solved, drawn from Beta(1/2, 1/2): half of the variance of a sample is between
-problems. A better checkpoint solves it with p + 2d(1 - p), on average d more. Two nulls: the same p, and p changed
-problem by problem (4/5 p + 1/5 of another draw) with no change on average.
+Each problem is solved with probability p, drawn from Beta(1/2, 1/2), so that half of the variance of a sample is
+between problems. A better checkpoint solves it with probability p + 2d(1 - p), on average d more. There are two null
+hypotheses: the same p, and p changed on each problem (4/5 p + 1/5 of another draw) but not on average.
 """
 
 from __future__ import annotations
@@ -15,21 +15,30 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from analysis.reference import published_benchmarks
 from analysis.table_export import markdown
 from contracts.errors import run_command
-from eval import significance
+from eval import benchmark, significance
 
-FAMILY = (30, 40, 272, 500, 675, 1319)  # AIME24, AMC23, Minerva, MATH500, OlympiadBench, GSM8K
-SIZES = (30, 40, 272, 500, 1319)
+FAMILY = tuple(sorted(benchmark.size(name) for name in published_benchmarks()))
+SIZES = (30, 40, 272, 500, 1319)  # problems
 REPEATS = (1, 4, 16)
 DIFFERENCES = (0.03, 0.10)
-LEVEL = significance.ALPHA / (len(FAMILY) + 1)  # Holm's first step, with the mean as a seventh line
+LEVEL = significance.ALPHA / (len(FAMILY) + 1)  # of Holm's first step; the mean is a line of its own
 Floats = npt.NDArray[np.float64]
 
 
-def chances(n: int, difference: float, mixed: bool, random: np.random.Generator) -> tuple[Floats, Floats]:
-    """Chances of solving n problems, of the baseline and of the checkpoint."""
+def probabilities(n: int, difference: float, mixed: bool, random: np.random.Generator) -> tuple[Floats, Floats]:
+    """The probabilities that baseline and checkpoint solve each problem.
+
+    Args:
+        n: number of problems.
+        difference: average gain of the checkpoint, a fraction.
+        mixed: instead, change each problem but not the average.
+        random: generator.
+    """
     first = random.beta(0.5, 0.5, n)
     if mixed:
         return first, 0.8 * first + 0.2 * random.beta(0.5, 0.5, n)
@@ -37,13 +46,28 @@ def chances(n: int, difference: float, mixed: bool, random: np.random.Generator)
 
 
 def counts(n: int, k: int, difference: float, mixed: bool, random: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Right answers of k repeats of the checkpoint less those of the baseline, for each of n problems."""
-    first, second = chances(n, difference, mixed, random)
+    """Correct repeats of the checkpoint less those of the baseline, per problem, with shape (n,).
+
+    Args:
+        n: number of problems.
+        k: repeats of each.
+        difference: see `probabilities`.
+        mixed: likewise.
+        random: generator.
+    """
+    first, second = probabilities(n, difference, mixed, random)
     return random.binomial(k, second) - random.binomial(k, first)
 
 
 def false_verdicts(k: int, mixed: bool, times: int, random: np.random.Generator) -> tuple[float, float]:
-    """Share of families without a true difference in which any line is called better or worse; and its mean alone."""
+    """Shares of comparisons without a true difference where any line, and where the mean, is called better or worse.
+
+    Args:
+        k: repeats.
+        mixed: see `probabilities`.
+        times: comparisons to simulate.
+        random: generator.
+    """
     hits = np.zeros(2)
     for _ in range(times):
         parts = [counts(n, k, 0.0, mixed, random) for n in FAMILY]
@@ -57,8 +81,14 @@ def false_verdicts(k: int, mixed: bool, times: int, random: np.random.Generator)
 
 
 def predicted_power(n: int, k: int, difference: float) -> float:
-    """The power that the formulas give for these chances."""
-    first, second = chances(400_000, difference, False, np.random.default_rng(0))
+    """The power that the formulas of eval.significance give.
+
+    Args:
+        n: number of problems.
+        k: repeats of each.
+        difference: average gain, a fraction.
+    """
+    first, second = probabilities(400_000, difference, False, np.random.default_rng(0))
     if k == 1:
         discordant = float(np.mean(first * (1 - second) + second * (1 - first)))
         return significance.mcnemar_power(n, discordant, difference, LEVEL)
@@ -67,7 +97,7 @@ def predicted_power(n: int, k: int, difference: float) -> float:
 
 
 def rows_of_power(times: int, random: np.random.Generator) -> Iterator[dict[str, object]]:
-    """Power as simulated and as predicted, for every size, number of repeats and difference."""
+    """Simulated and predicted power for every number of problems and repeats and every difference."""
     for n in SIZES:
         for k in REPEATS:
             row: dict[str, object] = {"problems": n, "repeats": k}
@@ -82,19 +112,17 @@ def rows_of_power(times: int, random: np.random.Generator) -> Iterator[dict[str,
 
 def page(times: int, seed: int) -> str:
     """The tables as Markdown."""
-    import pandas as pd
-
     random, falses = np.random.default_rng(seed), []
     for k in REPEATS:
         for mixed in (False, True):
             family, mean = false_verdicts(k, mixed, times, random)
-            change = "problem by problem, none on average" if mixed else "none"
+            change = "on each problem, none on average" if mixed else "none"
             falses.append(
                 {
                     "repeats": k,
                     "true change": change,
                     "any false verdict (%)": f"{100 * family:.1f}",
-                    "of them, on the mean (%)": f"{100 * mean:.1f}",
+                    "on the mean (%)": f"{100 * mean:.1f}",
                 }
             )
     powers = pd.DataFrame(rows_of_power(times, random))
@@ -103,14 +131,15 @@ def page(times: int, seed: int) -> str:
         [
             "# The gate on simulated checkpoints",
             "",
-            "Made by `python -m analysis.gate.simulation`; how the pairs are drawn stands at the head of that file.",
+            "Made by `python -m analysis.gate.simulation`. Its docstring says how the pairs are drawn.",
             "",
-            f"False verdicts over the family of six benchmarks ({', '.join(map(str, FAMILY))} problems) and their "
-            f"mean: at most 5 % are promised. {times:,} families per row; at 5 %, ±{error:.1f} is chance.",
+            f"Comparisons with a false verdict on any of six benchmarks ({', '.join(map(str, FAMILY))} problems) or "
+            f"their mean. At most 5 % are allowed. {times:,} comparisons per row, so at 5 % the margin of error is "
+            f"±{error:.1f}.",
             "",
             markdown(pd.DataFrame(falses)),
-            f"Power on one benchmark at the level of Holm's first step ({LEVEL:.4f}, two-sided), {times:,} pairs per "
-            "cell. Predicted: exactly for one repeat, else by the noncentral t distribution.",
+            f"Power on one benchmark at the level of Holm's first step ({LEVEL:.4f}, two-sided), with {times:,} pairs "
+            "per cell. The prediction is exact for one repeat, and uses the noncentral t distribution for more.",
             "",
             markdown(powers),
         ]

@@ -1,4 +1,4 @@
-"""Rows of accuracy: one per checkpoint, each cell with its interval, and what changed beyond noise."""
+"""Rows of the accuracy tables: one per checkpoint, each cell with its interval and its change."""
 
 from __future__ import annotations
 
@@ -6,78 +6,80 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from analysis.report import checkpoint_comparison
-from analysis.report.checkpoint_comparison import Interval
-from analysis.results import Run
+from analysis.results import RunResults
+from eval.statistics import Estimate
 
 AVERAGE = "average"
-MARKS = {"rose": "▲", "fell": "▼", "cannot tell": "≈"}  # against the base model
-STEPS = {"rose": "↑", "fell": "↓", "cannot tell": ""}  # against the row above
+BASE_MARKS = {"rose": "▲", "fell": "▼", "cannot tell": "≈"}  # against the base model
+ROW_MARKS = {"rose": "↑", "fell": "↓", "cannot tell": ""}  # against the row above
 
 
 @dataclass(frozen=True)
-class Cell:
-    """An accuracy and, but for the first row, its difference to the base model's and to that of the row above."""
+class AccuracyCell:
+    """An accuracy and, except in the first row, its differences to the base model and to the row above."""
 
-    accuracy: Interval
-    difference: Interval | None
-    from_above: Interval | None = None
+    accuracy: Estimate
+    difference: Estimate | None
+    from_above: Estimate | None = None
 
     @property
     def marks(self) -> str:
         """▲ or ▼ where the difference to the base model is beyond noise, ↑ or ↓ where that to the row above is."""
-        base = MARKS[self.difference.change] if self.difference else ""
-        return base + (STEPS[self.from_above.change] if self.from_above else "")
+        base = BASE_MARKS[self.difference.change] if self.difference else ""
+        return base + (ROW_MARKS[self.from_above.change] if self.from_above else "")
 
 
 @dataclass(frozen=True)
-class Row:
-    """One checkpoint: a cell for each benchmark, and for their average if there are several.
+class CheckpointRow:
+    """One checkpoint: a cell for each benchmark and, if there are several, for their average.
 
-    `best` is set only where the row's average (or only benchmark) is beyond noise above that of every other row.
+    `best` is set only if the row's average (or only benchmark) is beyond noise above that of every other row.
     """
 
     run: str
     step: int
     label: str
-    cells: dict[str, Cell]
+    cells: dict[str, AccuracyCell]
     best: bool = False
 
 
-def overall(cells: dict[str, Cell]) -> str:
-    """The column that a row is judged by: the average, or the only benchmark."""
+def overall(cells: dict[str, AccuracyCell]) -> str:
+    """The column by which rows are compared: the average, or the only benchmark."""
     return AVERAGE if AVERAGE in cells else next(iter(cells))
+
+
+def _with_average(values: dict[str, Estimate]) -> dict[str, Estimate]:
+    return values | ({AVERAGE: checkpoint_comparison.mean_of(list(values.values()))} if len(values) > 1 else {})
 
 
 def make_rows(
     name: str,
     labels: dict[int, str],
     benchmarks: Sequence[str],
-    accuracy: Callable[[int, str], Interval],
-    difference: Callable[[int, int, str], Interval],
-) -> list[Row]:
-    """One row per checkpoint, the first of which is the base model that the others are compared with.
+    accuracy: Callable[[int, str], Estimate],
+    difference: Callable[[int, int, str], Estimate],
+) -> list[CheckpointRow]:
+    """One row per checkpoint. The first one is the base model.
 
     Args:
         name: of the run.
-        labels: what each step's row is called, in order.
+        labels: names of the rows by step, in order.
         benchmarks: the columns.
-        accuracy: of a step on a benchmark.
-        difference: of the second step's accuracy less the first's on a benchmark.
+        accuracy: gives the accuracy (fraction) of a step on a benchmark.
+        difference: gives the accuracy of the second step less that of the first, on a benchmark.
     """
     steps = list(labels)
 
-    def gaps(before: int, after: int) -> dict[str, Interval]:
-        found = {benchmark: difference(before, after, benchmark) for benchmark in benchmarks}
-        return found | ({AVERAGE: checkpoint_comparison.mean_of(list(found.values()))} if len(benchmarks) > 1 else {})
+    def gaps(before: int, after: int) -> dict[str, Estimate]:
+        return _with_average({benchmark: difference(before, after, benchmark) for benchmark in benchmarks})
 
     rows = []
     for position, step in enumerate(steps):
-        values = {benchmark: accuracy(step, benchmark) for benchmark in benchmarks}
-        values |= {AVERAGE: checkpoint_comparison.mean_of(list(values.values()))} if len(benchmarks) > 1 else {}
+        values = _with_average({benchmark: accuracy(step, benchmark) for benchmark in benchmarks})
         base = gaps(steps[0], step) if position else {}
         above = base if position == 1 else gaps(steps[position - 1], step) if position else {}
-        cells = {key: Cell(value, base.get(key), above.get(key)) for key, value in values.items()}
-        rows.append(Row(name, step, labels[step], cells))
+        cells = {key: AccuracyCell(value, base.get(key), above.get(key)) for key, value in values.items()}
+        rows.append(CheckpointRow(name, step, labels[step], cells))
     if len(rows) > 1:
         column = overall(rows[0].cells)
         top = max(range(len(rows)), key=lambda i: rows[i].cells[column].accuracy.value)
@@ -87,8 +89,8 @@ def make_rows(
     return rows
 
 
-def run_rows(run: Run) -> list[Row]:
-    """The rows of a run with samples: differences are paired by problem."""
+def run_rows(run: RunResults) -> list[CheckpointRow]:
+    """The rows of a run. Differences are paired by problem."""
     return make_rows(
         run.name,
         {step: run.label(step) for step in run.steps},

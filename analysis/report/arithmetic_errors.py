@@ -1,14 +1,16 @@
-"""Equations between numbers in a text that do not hold, found by parsing: nothing in the text is ever run.
+"""Find equations between numbers that are false. The text is parsed, never evaluated.
 
-`3 \\times 4 = 12` and `10/4 = 2.5 = 5/2` are checked; `x + 3 = 7` is not, nor is anything next to a letter, a power, a
-percent sign or a command whose meaning is not known. What cannot be read for certain is left alone.
+`3 \\times 4 = 12` and `10/4 = 2.5 = 5/2` are checked. `x + 3 = 7` is not, nor is anything next to a letter, a power, a
+percent sign or an unknown command: whatever is ambiguous is skipped.
 """
 
 from __future__ import annotations
 
+import ast
 import itertools
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,15 +24,18 @@ TOKEN = re.compile(
     re.VERBOSE,
 )
 OPERATORS = {"\\times": "*", "×": "*", "\\cdot": "*", "·": "*", "\\div": "/", "÷": "/", "−": "-", "–": "-"}
+ARITHMETIC: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv
+}  # fmt: skip
 FUNCTIONS = {"sin", "cos", "tan", "cot", "sec", "log", "ln", "sqrt", "exp", "mod", "gcd", "lcm", "frac", "div"}
-MOST_TOKENS = 200  # of one chain of equations; longer ones are left alone
-ROUNDED_PLACES = 3  # digits after the point from which a number is taken for rounded
-MOST_DIGITS = 60  # of a number on the way, so that no product of products takes long
+MAX_TOKENS = 200  # of one chain of equations; longer chains are skipped
+ROUNDED_PLACES = 3  # a number with this many decimals or more counts as rounded
+MAX_DIGITS = 60  # of an intermediate result, so that long products stay fast
 
 
 @dataclass(frozen=True)
-class Slip:
-    """One equation that does not hold, as it stands in the text."""
+class FalseEquation:
+    """An equation that is false, as written, with its place in the text."""
 
     text: str
     start: int
@@ -42,17 +47,13 @@ class _Token:
     kind: str  # number, operator, open, close, equals
     text: str
     value: Fraction
-    places: int  # digits after the point; -1 for what is exact
+    places: int  # decimals; -1 for an exact number
     start: int
     end: int
 
 
-class _Unreadable(Exception):
-    pass
-
-
 def _chains(text: str) -> Iterator[tuple[list[_Token], bool, bool]]:
-    """Runs of arithmetic tokens, and whether what stands left and right of each is known not to belong to it."""
+    """Sequences of arithmetic tokens, each with whether its left and its right end are certain."""
     run: list[_Token] = []
     left, spaced = True, True
     for found in TOKEN.finditer(text):
@@ -67,12 +68,12 @@ def _chains(text: str) -> Iterator[tuple[list[_Token], bool, bool]]:
             value, places = Fraction(0), -1
             if kind == "number":
                 digits = word.replace(",", "")
-                if len(digits) > MOST_DIGITS:
+                if len(digits) > MAX_DIGITS:
                     kind = "unreadable"
                 else:
                     value, places = Fraction(digits), len(digits.partition(".")[2])
             elif kind == "fraction":
-                if int(found["below"][:MOST_DIGITS]) == 0 or len(word) > MOST_DIGITS:
+                if int(found["below"][:MAX_DIGITS]) == 0 or len(word) > MAX_DIGITS:
                     kind = "unreadable"
                 else:
                     value, kind = Fraction(int(found["above"]), int(found["below"])), "number"
@@ -85,70 +86,45 @@ def _chains(text: str) -> Iterator[tuple[list[_Token], bool, bool]]:
                 yield run, left, clear and (kind == "soft" or spaced)
             run, left = [], clear
         if kind == "word" and text[end : end + 1].isdigit():
-            left = False  # as in "x12": a name and no number
+            left = False  # as in "x12", a name
         spaced = False
     if run:
         yield run, left, True
 
 
 def _value(tokens: list[_Token]) -> tuple[Fraction, int, int]:
-    """Value, digits after the point of a lone number (else -1), and how many operations, by recursive descent."""
-    place, operations = 0, 0
+    """Value, decimals of a lone number (else -1), and number of operations.
 
-    def peek() -> str:
-        token = tokens[place] if place < len(tokens) else None
-        return "" if token is None else token.text if token.kind == "operator" else token.kind
+    Python's own parser reads the structure, with each number replaced by the position of its token. Raises SyntaxError
+    or ArithmeticError for anything but a sum of products of numbers.
+    """
+    words = []
+    for position, token in enumerate(tokens):
+        if token.kind == "open" and position and tokens[position - 1].kind in ("number", "close"):
+            words.append("*")  # 2(3) is a product
+        words.append(str(position) if token.kind == "number" else token.text)
+    operations = 0
 
-    def factor() -> Fraction:
-        nonlocal place
-        if peek() in ("-", "+"):
-            place += 1
-            return -factor() if tokens[place - 1].text == "-" else factor()
-        if peek() == "number":
-            place += 1
-            return tokens[place - 1].value
-        if peek() == "open":
-            place += 1
-            inner = total()
-            if peek() != "close":
-                raise _Unreadable
-            place += 1
-            return inner
-        raise _Unreadable
+    def value(node: ast.expr) -> Fraction:
+        nonlocal operations
+        if isinstance(node, ast.Constant) and isinstance(node.value, int):
+            return tokens[node.value].value
+        if isinstance(node, ast.UnaryOp):
+            return -value(node.operand) if isinstance(node.op, ast.USub) else value(node.operand)
+        if not isinstance(node, ast.BinOp):
+            raise SyntaxError
+        operations += 1
+        found = ARITHMETIC[type(node.op)](value(node.left), value(node.right))
+        if max(abs(found.numerator), found.denominator) > 10**MAX_DIGITS:
+            raise OverflowError
+        return found
 
-    def product() -> Fraction:
-        nonlocal place, operations
-        value = factor()
-        while peek() in ("*", "/", "open"):
-            operator = peek()
-            place += operator != "open"  # 2(3) is a product
-            operations += 1
-            other = factor()
-            if operator == "/" and other == 0:
-                raise _Unreadable
-            value = value / other if operator == "/" else value * other
-            if max(abs(value.numerator), value.denominator) > 10**MOST_DIGITS:
-                raise _Unreadable
-        return value
-
-    def total() -> Fraction:
-        nonlocal place, operations
-        value = product()
-        while peek() in ("+", "-"):
-            sign = 1 if peek() == "+" else -1
-            place += 1
-            operations += 1
-            value += sign * product()
-        return value
-
-    result = total()
-    if place != len(tokens):
-        raise _Unreadable
+    result = value(ast.parse(" ".join(words), mode="eval").body)
     return result, tokens[0].places if len(tokens) == 1 else -1, operations
 
 
 def _holds(first: tuple[Fraction, int, int], second: tuple[Fraction, int, int], rounded: bool) -> bool:
-    """Equal, or equal but for rounding: in the last digit that a lone decimal shows, or of long decimals on the way."""
+    """Whether two sides are equal, up to rounding of a lone decimal or of long decimals in an intermediate result."""
     off = abs(first[0] - second[0])
     if rounded and off <= abs(second[0]) / 1000:
         return True
@@ -156,11 +132,11 @@ def _holds(first: tuple[Fraction, int, int], second: tuple[Fraction, int, int], 
     return off == 0 or (bool(places) and off < Fraction(1, 10 ** min(places)))
 
 
-def slips(text: str) -> list[Slip]:
-    """The equations between numbers in a text that do not hold, in their order."""
+def false_equations(text: str) -> list[FalseEquation]:
+    """The false equations between numbers in a text, in their order."""
     found = []
     for run, left, right in _chains(text):
-        if len(run) > MOST_TOKENS or not any(token.kind == "equals" for token in run):
+        if len(run) > MAX_TOKENS or not any(token.kind == "equals" for token in run):
             continue
         sides: list[list[_Token]] = [[]]
         for token in run:
@@ -171,18 +147,18 @@ def slips(text: str) -> list[Slip]:
         values: list[tuple[Fraction, int, int] | None] = []
         for number, side in enumerate(sides):
             readable = bool(side) and (number > 0 or left) and (number < len(sides) - 1 or right)
-            # What begins with a sign may go on from a term that was not read.
+            # A leading sign may continue a term that was not parsed.
             readable = readable and not (number == 0 and side[0].kind == "operator")
             try:
                 values.append(_value(side) if readable else None)
-            except (_Unreadable, RecursionError):
+            except (SyntaxError, ArithmeticError, RecursionError, MemoryError):
                 values.append(None)
         if "remainder" in text[run[-1].end : run[-1].end + 40].lower():
-            continue  # a division with remainder, whose quotient alone stands in the equation
+            continue  # a division with remainder: the equation shows only the quotient
         for number, (first, second) in enumerate(itertools.pairwise(values)):
             rounded = any(token.places >= ROUNDED_PLACES for token in sides[number] + sides[number + 1])
             if first is None or second is None or not first[2] + second[2] or _holds(first, second, rounded):
                 continue
             start, end = sides[number][0].start, sides[number + 1][-1].end
-            found.append(Slip(text[start:end], start, end))
+            found.append(FalseEquation(text[start:end], start, end))
     return found

@@ -1,4 +1,4 @@
-"""Completions that were not right, sorted by what is wrong with them: counts per checkpoint, and examples."""
+"""Count completions that are not correct by what is wrong with them, with an example of each kind."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from analysis.report.arithmetic_errors import Slip, slips
-from analysis.results import Run
+from analysis.report.arithmetic_errors import FalseEquation, false_equations
+from analysis.results import RunResults
 from analysis.table_export import Table, percent
 
+VERDICTS = ("no_answer", "format_error", "truncated", "wrong")
 KINDS = {
     "no_answer": "no answer",
-    "format_error": "format",
+    "format_error": "format error",
     "truncated": "truncated",
-    "slip": "arithmetic slip",
-    "reasoning": "wrong reasoning",
+    "arithmetic_error": "wrong answer with an arithmetic error",
+    "wrong": "wrong answer without an arithmetic error",
 }
-COUNTED = ("no_answer", "format_error", "truncated", "wrong")
-# Wrong completions of a checkpoint and benchmark that are read for slips; the first ones in the order of a hash.
-READ = 500
-SHOWN = 300  # characters of an example on each side of the place that matters
+MAX_SEARCHED = 500  # wrong completions per checkpoint and benchmark; the first ones in the order of a hash
+EXCERPT = 300  # characters of an example on each side of the place that matters
 
 
 @dataclass(frozen=True)
-class Example:
-    """One bad completion; `evidence` is the equation that does not hold, if that is what is wrong."""
+class BadCase:
+    """One completion that is not correct. `evidence` is its false equation, if it has one."""
 
     kind: str
     benchmark: str
@@ -39,71 +38,71 @@ class Example:
     excerpt: str
 
 
-def _order(problem_id: str, repeat: int) -> str:
+def _hash(problem_id: str, repeat: int) -> str:
     return hashlib.sha256(f"{problem_id}\0{repeat}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _drawn(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+def _first(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    """At most `most` rows: the first ones in the order of a hash if there are more."""
     if len(rows) <= most:
         return rows
-    keys = [_order(str(p), int(r)) for p, r in zip(rows["problem_id"], rows["repeat"], strict=True)]
+    keys = [_hash(str(p), int(r)) for p, r in zip(rows["problem_id"], rows["repeat"], strict=True)]
     return rows.iloc[sorted(range(len(keys)), key=keys.__getitem__)[:most]]
 
 
-def count(run: Run) -> tuple[pd.DataFrame, list[Example]]:
-    """How many bad completions of each kind every checkpoint and benchmark has, and the first example of each kind.
+def count(run: RunResults) -> tuple[pd.DataFrame, list[BadCase]]:
+    """Number of bad completions of each kind per checkpoint and benchmark, and an example of each kind at the last one.
 
-    Columns: run, step, benchmark, completions, no_answer, format_error, truncated, wrong, read, slip, reasoning. Of
-    the `wrong` ones `read` were searched for equations that do not hold; slip and reasoning are counts of those. A slip
-    need not be why the answer is wrong, and reasoning is what is left: both are a place to look, not a diagnosis.
-    `truncated` is null where it is not known how completions ended.
+    Columns: run, step, benchmark, completions, no_answer, format_error, truncated, wrong, searched, arithmetic_error.
+    Of the `wrong` ones, `searched` were searched for false equations, and `arithmetic_error` of those have one, which
+    need not be why the answer is wrong. `truncated` is null where finish reasons were not recorded.
     """
     rows, examples = [], []
     for benchmark in run.benchmarks:
         for step in run.steps:
             samples = run.samples(step, benchmark)
             verdicts = samples["verdict"].value_counts()
-            wrong = _drawn(samples[samples["verdict"] == "wrong"], READ)
-            found = [slips(str(text)) for text in wrong["completion"]]
-            kinds = pd.Series(["slip" if broken else "reasoning" for broken in found], index=wrong.index, dtype=object)
+            wrong = _first(samples[samples["verdict"] == "wrong"], MAX_SEARCHED)
+            errors = {index: false_equations(str(text)) for index, text in wrong["completion"].items()}
             rows.append(
                 {
                     "run": run.name, "step": step, "benchmark": benchmark, "completions": len(samples),
-                    **{kind: int(verdicts.get(kind, 0)) for kind in COUNTED},
+                    **{verdict: int(verdicts.get(verdict, 0)) for verdict in VERDICTS},
                     **({"truncated": None} if samples["finish_reason"].isna().any() else {}),
-                    "read": len(wrong), "slip": int((kinds == "slip").sum()),
-                    "reasoning": int((kinds == "reasoning").sum()),
+                    "searched": len(wrong), "arithmetic_error": sum(map(bool, errors.values())),
                 }
             )  # fmt: skip
             if step == run.last:
-                examples += _examples(samples, kinds, {i: b for i, b in zip(wrong.index, found, strict=True) if b})
+                examples += _examples(samples, errors)
     return pd.DataFrame(rows).astype({"truncated": "Int64"}), examples
 
 
-def _examples(samples: pd.DataFrame, kinds: pd.Series, broken: dict[object, list[Slip]]) -> list[Example]:
+def _examples(samples: pd.DataFrame, errors: dict[object, list[FalseEquation]]) -> list[BadCase]:
+    """The first sample of each kind in the order of a hash. `errors` has those of the searched samples, by index."""
     chosen = []
     for kind in KINDS:
-        of_kind = samples.loc[kinds.index[kinds == kind]] if kind in ("slip", "reasoning") else None
-        rows = samples[samples["verdict"] == kind] if of_kind is None else of_kind
+        if kind in ("arithmetic_error", "wrong"):
+            rows = samples.loc[[index for index, found in errors.items() if bool(found) == (kind != "wrong")]]
+        else:
+            rows = samples[samples["verdict"] == kind]
         if rows.empty:
             continue
-        index = _drawn(rows, 1).index[0] if len(rows) > 1 else rows.index[0]
+        index = _first(rows, 1).index[0]
         row, text = rows.loc[index], str(rows.loc[index, "completion"] or "")
-        slip = broken[index][0] if kind == "slip" else None
-        middle = slip.start if slip else len(text)
-        excerpt = text[max(0, middle - SHOWN) : middle + SHOWN]
-        answer = "none" if pd.isna(row["answer"]) else str(row["answer"])
+        error = errors[index][0] if kind == "arithmetic_error" else None
+        middle = error.start if error else len(text)
         chosen.append(
-            Example(
-                kind, str(row["benchmark"]), int(row["step"]), str(row["problem_id"]), str(row["gold"]), answer,
-                slip.text if slip else "", excerpt,
+            BadCase(
+                kind, str(row["benchmark"]), int(row["step"]), str(row["problem_id"]), str(row["gold"]),
+                "none" if pd.isna(row["answer"]) else str(row["answer"]), error.text if error else "",
+                text[max(0, middle - EXCERPT) : middle + EXCERPT],
             )
         )  # fmt: skip
     return chosen
 
 
-def table(runs: Sequence[Run], counts: pd.DataFrame) -> Table:
-    """The counts for reading: shares of all completions, and of the wrong ones that were read."""
+def table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
+    """The counts for readers: shares of all completions, and of the wrong ones that were searched."""
     by_name = {run.name: run for run in runs}
 
     def share(part: str, whole: str) -> list[str]:
@@ -115,11 +114,10 @@ def table(runs: Sequence[Run], counts: pd.DataFrame) -> Table:
         "benchmark": counts["benchmark"],
         "checkpoint": [by_name[n].label(s) for n, s in zip(counts["run"], counts["step"], strict=True)],
         "no answer": share("no_answer", "completions"),
-        "format": share("format_error", "completions"),
+        "format error": share("format_error", "completions"),
         "truncated": share("truncated", "completions"),
         "wrong answer": share("wrong", "completions"),
-        "of which read": counts["read"].map("{:,}".format),
-        "with an arithmetic slip": share("slip", "read"),
-        "wrong reasoning": share("reasoning", "read"),
+        "wrong, searched": counts["searched"].map("{:,}".format),
+        "with an arithmetic error": share("arithmetic_error", "searched"),
     }
     return Table("bad_cases", counts, pd.DataFrame(shown))

@@ -1,4 +1,4 @@
-"""One quiet style for all figures: safe for colour-blind readers, readable in print, the same bytes each time."""
+"""The style of all figures: safe for colour-blind readers, readable in print, and reproducible to the byte."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from matplotlib.lines import Line2D
 
 INK, FAINT = "#2b2b2b", "#8a8a8a"
 WIDTH = 7.4  # inches, the width of the text on an A4 or letter page
-LEGEND_LINE = 0.19  # inches that a line of the legend takes
-# Okabe and Ito's colours, moved by a search until every two stay apart for colour-blind readers, and in grey.
+LEGEND_LINE = 0.19  # inches per line of the legend
+# Okabe and Ito's colours, adjusted until every two are distinct for colour-blind readers and in grey.
 COLOURS = ("#194dc3", "#b83600", "#1e945d", "#88195d", "#eb9906", "#2ec9ff", "#a48ea6", "#221a1a")
 MARKER_SIZE = 4.5
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -30,25 +30,25 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.4, 1.2)), (0, (5, 1.4, 1.2
 
 
 @dataclass(frozen=True)
-class Look:
-    """How one run is drawn, the same in every figure; colour is never the only thing that tells runs apart."""
+class RunStyle:
+    """How one run is drawn in every figure. Runs never differ by colour alone."""
 
     colour: str
     marker: str
     dash: Any
 
 
-def looks(names: Sequence[str]) -> dict[str, Look]:
-    """A look for each run, in the order given; once the colours are used up, with other markers and dashes."""
+def run_styles(names: Sequence[str]) -> dict[str, RunStyle]:
+    """A style for each run, in order. When the colours are used up, they repeat with other markers and dashes."""
     found = {}
     for i, name in enumerate(names):
         turn = i + i // len(COLOURS)
-        found[name] = Look(COLOURS[i % len(COLOURS)], MARKERS[turn % len(MARKERS)], DASHES[turn % len(DASHES)])
+        found[name] = RunStyle(COLOURS[i % len(COLOURS)], MARKERS[turn % len(MARKERS)], DASHES[turn % len(DASHES)])
     return found
 
 
 def set_style() -> None:
-    """Set the common style; names of runs are shown as they are, never read as mathematics."""
+    """Set the common style. Names of runs are never parsed as mathematics."""
     sns.set_theme(
         context="paper", style="ticks", font_scale=1.0,
         rc={
@@ -69,7 +69,18 @@ def set_style() -> None:
 def panels(
     rows: int, columns: int, height: float, sharex: bool = True, sharey: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """A grid of axes, row by row, whose rows are `height` inches high."""
+    """A figure with a grid of axes.
+
+    Args:
+        rows: of the grid.
+        columns: of the grid.
+        height: of a row, in inches.
+        sharex: whether all axes have the same x range.
+        sharey: likewise for y.
+
+    Returns:
+        The figure, and its axes row by row.
+    """
     figure, grid = plt.subplots(
         rows, columns, figsize=(WIDTH, height * rows + 0.35), squeeze=False, sharex=sharex, sharey=sharey
     )
@@ -77,7 +88,13 @@ def panels(
 
 
 def legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str]) -> None:
-    """One legend for the whole figure, above it; the figure grows by the lines that it takes."""
+    """Add one legend above the whole figure, which grows by the lines of the legend.
+
+    Args:
+        figure: to add it to.
+        handles: the drawn samples.
+        labels: their texts.
+    """
     widest = max((len(label) for label in labels), default=0)
     in_one_line = sum(len(label) + 9 for label in labels) <= 110
     most = len(labels) if in_one_line else max(1, int(110 / (widest + 9)))
@@ -88,25 +105,33 @@ def legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str]) -> 
     figure.set_figheight(figure.get_figheight() + LEGEND_LINE * (lines - 1))
 
 
-def run_handle(look: Look, marker: bool = False) -> Line2D:
-    """A run's line in the legend."""
-    return Line2D(
-        [], [], color=look.colour, linestyle=look.dash, marker=look.marker if marker else None, markersize=MARKER_SIZE
-    )
+def run_handle(style: RunStyle, marker: bool = False) -> Line2D:
+    """The line of a run in the legend."""
+    shape = style.marker if marker else None
+    return Line2D([], [], color=style.colour, linestyle=style.dash, marker=shape, markersize=MARKER_SIZE)
 
 
 def window(length: int) -> int:
-    """Steps that the running mean spans: odd, about a tenth of the log, at least 3."""
+    """Width of the running mean in steps: odd, about a tenth of the log, at least 3."""
     return max(3, length // 10 // 2 * 2 + 1)
 
 
 def running_mean(values: pd.Series, width: int) -> pd.Series:
-    """Centred mean over `width` rows, over fewer at the ends; a gap wider than half of it stays a gap."""
+    """Centred mean over `width` rows, or fewer at the ends. A gap wider than half of `width` stays a gap."""
     return values.rolling(width, center=True, min_periods=width // 2 + 1).mean()
 
 
 def save(figure: Figure, folder: Path, name: str) -> str:
-    """Write `<name>.svg` and `<name>.png` and close the figure; returns the SVG's text."""
+    """Write a figure and close it.
+
+    Args:
+        figure: to write.
+        folder: gets `<name>.svg` and `<name>.png`.
+        name: of the files.
+
+    Returns:
+        The text of the SVG.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None})
     figure.savefig(folder / f"{name}.png", metadata={"Software": None})

@@ -1,10 +1,9 @@
-"""Figures from graded samples and scores: accuracy, outcomes and patterns over checkpoints."""
+"""Figures of graded samples and scores over checkpoints: accuracy, verdicts, keyword patterns."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -13,14 +12,16 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from analysis import patterns
-from analysis.report.checkpoint_comparison import Interval, accuracy, mean_of
-from analysis.report.figure_style import MARKER_SIZE, Look, legend, looks, panels, run_handle
-from analysis.results import Run, in_order
+from analysis.reference import in_order
+from analysis.report.checkpoint_comparison import accuracy, mean_of
+from analysis.report.figure_style import MARKER_SIZE, RunStyle, legend, panels, run_handle, run_styles
+from analysis.results import RunResults
 from contracts.tables import VERDICTS
+from eval.statistics import Estimate
 
 CHECKPOINT = "checkpoint (training step)"
-MOST_SHIFT = 0.06  # of the axis, over all runs of a panel
-# From right to not judged; the order of the stack. Light and dark alternate so that neighbours stay apart in grey.
+MAX_SHIFT = 0.06  # of the axis, over all runs of a panel
+# In the order of the stack. Light and dark alternate, so that neighbours differ in grey.
 VERDICT_COLOURS = {
     "correct": "#0072b2", "wrong": "#f0c9a8", "no_answer": "#b5651d", "format_error": "#e6e2d3", "truncated": "#5b5b5b",
     "ungradable": "#ffffff",
@@ -31,29 +32,30 @@ VERDICT_NAMES = {
 }  # fmt: skip
 
 
-def _points(axes: Axes, steps: Sequence[int], values: Sequence[Interval], look: Look, shift: float) -> None:
+def _points(axes: Axes, steps: Sequence[int], values: Sequence[Estimate], style: RunStyle, shift: float) -> None:
     places = [step + shift for step in steps]
     middle = [100 * value.value for value in values]
     reach = [[100 * (v.value - v.low) for v in values], [100 * (v.high - v.value) for v in values]]
     axes.errorbar(
-        places, middle, yerr=reach, color=look.colour, linestyle=look.dash, marker=look.marker, markersize=MARKER_SIZE,
-        markeredgecolor="white", markeredgewidth=0.6, elinewidth=1.1, capsize=2.2, capthick=1.1, linewidth=1.5,
+        places, middle, yerr=reach, color=style.colour, linestyle=style.dash, marker=style.marker,
+        markersize=MARKER_SIZE, markeredgecolor="white", markeredgewidth=0.6, elinewidth=1.1, capsize=2.2, capthick=1.1,
+        linewidth=1.5,
     )  # fmt: skip
 
 
-def _legend(figure: Figure, runs: Sequence[Run], look: dict[str, Look]) -> None:
-    legend(figure, [run_handle(look[run.name], marker=True) for run in runs], [run.name for run in runs])
+def _legend(figure: Figure, runs: Sequence[RunResults], styles: dict[str, RunStyle]) -> None:
+    legend(figure, [run_handle(styles[run.name], marker=True) for run in runs], [run.name for run in runs])
 
 
-def _shifts(runs: Sequence[Run]) -> dict[str, float]:
-    """Small sideways shifts, so that the intervals of several runs in a panel do not hide each other."""
+def _shifts(runs: Sequence[RunResults]) -> dict[str, float]:
+    """Small horizontal shifts, so that the intervals of several runs in a panel do not hide each other."""
     reach = max(run.last for run in runs) or 1
-    apart = reach * min(0.012, MOST_SHIFT / len(runs))
+    apart = reach * min(0.012, MAX_SHIFT / len(runs))
     return {run.name: apart * (i - (len(runs) - 1) / 2) for i, run in enumerate(runs)}
 
 
 def _grid(count: int, height: float, ylabel: str, sharex: bool = True) -> tuple[Figure, list[Axes]]:
-    """Panels for `count` things, at most three in a row; labels on the outer ones only."""
+    """`count` panels, at most three in a row, with labels on the outer ones only."""
     columns = 2 if count == 4 else min(count, 3)
     figure, grid = panels(-(-count // columns), columns, height, sharex=sharex, sharey=True)
     for spare in grid[count:]:
@@ -69,7 +71,7 @@ def _grid(count: int, height: float, ylabel: str, sharex: bool = True) -> tuple[
 
 
 def _average_of(benchmarks: Sequence[str], everything: Sequence[str]) -> str:
-    """A short title: by what the names begin with, if no other benchmark's does."""
+    """A short title: the common prefix of the names, if no other benchmark has it."""
     alike = itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*benchmarks, strict=False))
     start = "".join(letters[0] for letters in alike)
     if len(start) > 2 and all(name in benchmarks for name in everything if name.startswith(start)):
@@ -77,16 +79,16 @@ def _average_of(benchmarks: Sequence[str], everything: Sequence[str]) -> str:
     return f"average of {benchmarks[0]} {'and' if len(benchmarks) == 2 else '…'} {benchmarks[-1]}"
 
 
-def _panels_of(runs: Sequence[Run]) -> list[tuple[str, list[Run], tuple[str, ...]]]:
-    """Title, runs and benchmarks of each panel: every benchmark, and after those of a run their average.
+def _panels_of(runs: Sequence[RunResults]) -> list[tuple[str, list[RunResults], tuple[str, ...]]]:
+    """Title, runs and benchmarks of each panel: every benchmark, and the average of each set of benchmarks.
 
-    Averages stand in one panel only if they are of the same benchmarks: others do not compare.
+    Averages of different benchmarks cannot be compared, so they are in different panels.
     """
-    sets: dict[tuple[str, ...], list[Run]] = {}
+    sets: dict[tuple[str, ...], list[RunResults]] = {}
     for run in runs:
         sets.setdefault(tuple(run.benchmarks), []).append(run)
     everything = in_order({name for names in sets for name in names})
-    found: list[tuple[str, list[Run], tuple[str, ...]]] = []
+    found: list[tuple[str, list[RunResults], tuple[str, ...]]] = []
     drawn: set[str] = set()
     for benchmarks in sorted(sets, key=lambda names: (-len(names), everything.index(names[0]))):
         for name in benchmarks:
@@ -99,27 +101,27 @@ def _panels_of(runs: Sequence[Run]) -> list[tuple[str, list[Run], tuple[str, ...
     return found
 
 
-def heldout_accuracy(runs: Sequence[Run]) -> Figure:
-    """Held-out accuracy of each checkpoint with its 95 % interval: one panel a benchmark, and averages of the same."""
-    look, shown = looks([run.name for run in runs]), _panels_of(runs)
+def heldout_accuracy(runs: Sequence[RunResults]) -> Figure:
+    """Held-out accuracy of each checkpoint with its 95 % interval: a panel per benchmark, and averages."""
+    styles, shown = run_styles([run.name for run in runs]), _panels_of(runs)
     figure, grid = _grid(len(shown), 2.2, "correct (%)", sharex=False)
     for axes, (title, inside, benchmarks) in zip(grid, shown, strict=True):
         shifts = _shifts(inside)
         for run in inside:
             values = [mean_of([accuracy(run, step, name) for name in benchmarks]) for step in run.steps]
-            _points(axes, run.steps, values, look[run.name], shifts[run.name])
+            _points(axes, run.steps, values, styles[run.name], shifts[run.name])
         axes.set_title(title)
         if not any(run.trained for run in inside):
             axes.set(xlim=(-1, 1), xticks=[0], xticklabels=["as imported"])
-    # From zero, so that heights compare, and as high as the tallest interval, so that small scores can be told apart.
+    # From zero, so that heights are comparable, to the tallest interval, so that small scores are readable.
     top = min(100.0, max(axes.dataLim.ymax for axes in grid) * 1.08)
     grid[0].set_ylim(-0.03 * top, max(top, 10.0) + 0.03 * top)
-    _legend(figure, runs, look)
+    _legend(figure, runs, styles)
     return figure
 
 
-def outcomes(runs: Sequence[Run]) -> Figure:
-    """What became of the completions of each checkpoint, over all benchmarks, as shares of all of them."""
+def outcomes(runs: Sequence[RunResults]) -> Figure:
+    """Verdicts on the completions of each checkpoint over all benchmarks, as shares."""
     figure, grid = _grid(len(runs), 2.5, "share of completions (%)", sharex=False)
     used = [v for v in VERDICT_COLOURS if any(run.scores[f"n_{v}"].sum() for run in runs)]
     for axes, run in zip(grid, runs, strict=True):
@@ -134,7 +136,7 @@ def outcomes(runs: Sequence[Run]) -> Figure:
             below = below + shares[f"n_{verdict}"]
         labels = [str(step) if run.trained else run.label(step) for step in shares.index]
         axes.set_xticks(places, labels, rotation=90 if len(shares) > 10 else 0)
-        axes.set_xlim(-0.6, max(len(shares), 3) - 0.4)  # a lone bar is as wide as those of the others
+        axes.set_xlim(-0.6, max(len(shares), 3) - 0.4)  # so that a single bar has the same width as others
         axes.set_title(run.name.replace("/", "\n"))
         axes.set_ylim(0, 100)
         axes.grid(False)
@@ -143,32 +145,37 @@ def outcomes(runs: Sequence[Run]) -> Figure:
     return figure
 
 
-def reasoning_patterns(runs: Sequence[Run], counts: pd.DataFrame, lists: Sequence[patterns.PatternList]) -> Figure:
-    """Matches per completion and share of completions with a match, for each keyword list, over all benchmarks."""
+def reasoning_patterns(
+    runs: Sequence[RunResults], counts: pd.DataFrame, lists: Sequence[patterns.PatternList]
+) -> Figure:
+    """Matches per completion and share of completions with a match, per keyword list, over all benchmarks.
+
+    Args:
+        runs: those to draw.
+        counts: what patterns.table counted, of all runs.
+        lists: one row of panels each.
+    """
     figure, grid = panels(len(lists), 2, 2.2)
-    look = looks([run.name for run in runs])
+    styles = run_styles([run.name for run in runs])
     overall = counts[counts["benchmark"] == patterns.ALL]
     for row, item in enumerate(lists):
         many, share = grid[2 * row], grid[2 * row + 1]
         for run in runs:
             chosen = overall[(overall["run"] == run.name) & (overall["pattern"] == item.name)].sort_values("step")
-            how: dict[str, Any] = {
-                "color": look[run.name].colour,
-                "linestyle": look[run.name].dash,
-                "marker": look[run.name].marker,
-            }
+            style = styles[run.name]
             for axes, values in ((many, chosen["per_completion"]), (share, 100 * chosen["share"])):
                 axes.plot(
-                    chosen["step"], values, markersize=MARKER_SIZE, markeredgecolor="white", markeredgewidth=0.6, **how
-                )
+                    chosen["step"], values, color=style.colour, linestyle=style.dash, marker=style.marker,
+                    markersize=MARKER_SIZE, markeredgecolor="white", markeredgewidth=0.6,
+                )  # fmt: skip
         title = item.title[0].upper() + item.title[1:]
-        many.set(title=f"{title}: how often", ylabel="matches per completion")
-        share.set(title=f"{title}: how widespread", ylabel="share of completions (%)")
+        many.set(title=f"{title}: matches", ylabel="matches per completion")
+        share.set(title=f"{title}: completions", ylabel="share of completions (%)")
         top = max(1.12 * many.dataLim.ymax, 0.1)
         many.set_ylim(-0.03 * top, top)
         share.set_ylim(-3, 103)
     for axes in grid[-2:]:
         axes.set_xlabel(CHECKPOINT)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    _legend(figure, runs, look)
+    _legend(figure, runs, styles)
     return figure

@@ -1,4 +1,4 @@
-"""The self-contained HTML page: one file, no network, no scripts, everything in it escaped."""
+"""The self-contained HTML page: one file without scripts or network access, with everything in it escaped."""
 
 from __future__ import annotations
 
@@ -13,19 +13,23 @@ import pandas as pd
 from markupsafe import Markup
 
 from analysis import table_export
-from analysis.report import provenance_summary, sample_pairs
-from analysis.report.accuracy import MARKS, STEPS
+from analysis.report import provenance_summary
+from analysis.report.accuracy import BASE_MARKS, ROW_MARKS
 from analysis.text_safety import clipped, visible
 
 TEMPLATES = Path(__file__).parent.with_name("templates")
+CAPTIONS = Path(__file__).with_name("captions")
 INTERVAL = re.compile(r"\[[−+\d.]+, [−+\d.]+\]( [▲▼≈↑↓]+)?|\([^()]{1,20}\)( †)?")
-CAPTIONS = Path(__file__).parent.with_name("captions")
 
 
 def inline_svg(svg: str, name: str, label: str) -> Markup:
-    """A figure's SVG for use inside a page: ids made unique by the figure's name, a label for screen readers.
+    """Prepare the SVG of a figure for use inside a page.
 
-    Matplotlib numbers its ids from the start in each file, so that two figures in one page would share clip paths.
+    Args:
+        svg: as Matplotlib writes it. It numbers ids from the start in each file, so that two figures on a page would
+            share clip paths.
+        name: of the figure, with which ids are made unique.
+        label: for screen readers.
     """
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
@@ -39,46 +43,42 @@ def inline_svg(svg: str, name: str, label: str) -> Markup:
 
 
 def caption(name: str, kind: str = "figures") -> str:
-    """What to look at in a figure or table (`kind` is figures or tables); the same file serves Snakemake's report."""
+    """The caption of a figure or table (`kind` is figures or tables). Snakemake's report uses the same files."""
     text = (CAPTIONS / f"{kind}.rst").read_text(encoding="utf-8")
     template = jinja2.Template(text, undefined=jinja2.StrictUndefined)
     return " ".join(template.render(snakemake={"wildcards": {"name": name}}).split())
 
 
-def _shown(value: Any) -> Any:
-    """Every text that the template writes passes here before it is escaped."""
+def _visible(value: Any) -> Any:
+    """Applied to every value that a template writes, before it is escaped."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+def css() -> Markup:
+    """The style sheet of all pages."""
+    return Markup((TEMPLATES / "report.css").read_text(encoding="utf-8"))
+
+
 def environment() -> jinja2.Environment:
-    """Jinja with escaping on for everything, and an undefined name an error."""
+    """Jinja with everything escaped and undefined names as errors."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, finalize=_shown,
+        lstrip_blocks=True, finalize=_visible,
     )  # fmt: skip
-    made.filters |= {
-        "percent": table_export.percent,
-        "points": table_export.points,
-        "clipped": clipped,
-        "visible": visible,
-    }
-    made.globals |= {
-        "MARKS": MARKS,
-        "STEPS": STEPS,
-        "choose_samples": sample_pairs.choose,
-        "stages": provenance_summary.stages,
-    }
+    made.filters |= {"percent": table_export.percent, "points": table_export.points}
+    made.filters |= {"clipped": clipped, "visible": visible}
+    made.globals |= {"BASE_MARKS": BASE_MARKS, "ROW_MARKS": ROW_MARKS, "stages": provenance_summary.stages}
     return made
 
 
 def render(context: Mapping[str, Any]) -> str:
-    """The page's HTML."""
-    css = Markup((TEMPLATES / "report.css").read_text(encoding="utf-8"))
-    return environment().get_template("report.html.j2").render(**context, css=css, number=itertools.count(1).__next__)
+    """The HTML of the report."""
+    template = environment().get_template("report.html.j2")
+    return template.render(**context, css=css(), number=itertools.count(1).__next__)
 
 
 def of_run(table: table_export.Table, run: str) -> dict[str, Any]:
-    """One run's rows of a table, for the template."""
+    """The rows of one run, for the template."""
     return plain(table.shown[table.shown["run"] == run].drop(columns="run"))
 
 
@@ -87,14 +87,14 @@ def _unbroken(found: re.Match[str]) -> str:
 
 
 def plain(frame: pd.DataFrame) -> dict[str, Any]:
-    """A table of texts, for the template: a row that opens a new group of several (by its first column) is marked.
+    """A table of texts for the template. Rows that start a new group (a new value in the first column) are marked.
 
-    Intervals, and what stands in brackets, are not broken over lines.
+    Intervals and texts in brackets are not broken over lines.
     """
     first = frame.iloc[:, 0].ne(frame.iloc[:, 0].shift())
     first &= not first.all()
     rows = [
-        {"cells": [INTERVAL.sub(_unbroken, str(cell)) for cell in row], "first": bool(opens) and position > 0}
-        for position, (row, opens) in enumerate(zip(frame.itertuples(index=False), first, strict=True))
+        {"cells": [INTERVAL.sub(_unbroken, str(cell)) for cell in row], "first": bool(starts) and position > 0}
+        for position, (row, starts) in enumerate(zip(frame.itertuples(index=False), first, strict=True))
     ]
     return {"columns": list(frame.columns), "rows": rows}

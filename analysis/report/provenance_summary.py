@@ -1,4 +1,4 @@
-"""What a run was made with: its provenance records, gathered by stage of the line."""
+"""How a run was made: its provenance records, gathered by stage of the workflow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.results import Run
+from analysis.results import RunResults
 
 STAGES = (
     ("stage-", "training"), ("training_log", "training log"), ("checkpoints", "checkpoints"), ("samples", "generation"),
@@ -16,8 +16,8 @@ SHARED = {"made_at", "git_commit", "git_dirty", "environment", "python", "packag
 
 
 @dataclass(frozen=True)
-class Stage:
-    """One stage's records: what they share with every artefact, the package versions, and the stage's own settings."""
+class StageSummary:
+    """The records of one stage: the facts that every artefact has, package versions, and the stage's own settings."""
 
     name: str
     records: int
@@ -32,7 +32,7 @@ class Stage:
 
 
 def flat(value: Any, name: str = "") -> Iterable[tuple[str, str]]:
-    """A record's settings as pairs of a dotted name and a text."""
+    """The settings of a record as pairs of a dotted name and a text."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
             yield from flat(inner, f"{name}.{key}" if name else str(key))
@@ -42,8 +42,8 @@ def flat(value: Any, name: str = "") -> Iterable[tuple[str, str]]:
         yield name, "none" if value is None else str(value)
 
 
-def _one(values: Iterable[str]) -> str:
-    """The value if all records agree, else what they say, or how many things."""
+def _agreed(values: Iterable[str]) -> str:
+    """The value if all records agree, else the different values, or their number if there are many."""
     distinct = list(dict.fromkeys(values))
     if len(distinct) == 1:
         return distinct[0]
@@ -51,7 +51,8 @@ def _one(values: Iterable[str]) -> str:
 
 
 def _dirty(record: dict[str, Any]) -> str:
-    return {True: "yes", False: "no"}.get(record.get("git_dirty"), "unknown")  # type: ignore[arg-type]
+    dirty = record.get("git_dirty")
+    return "unknown" if dirty is None else "yes" if dirty else "no"
 
 
 def _lock(record: dict[str, Any]) -> str:
@@ -61,7 +62,7 @@ def _lock(record: dict[str, Any]) -> str:
     return f"{environment.get('environment')}/{environment.get('lock')} {str(environment.get('sha256'))[:12]}"
 
 
-def _gather(name: str, records: list[dict[str, Any]]) -> Stage:
+def _summarise(name: str, records: list[dict[str, Any]]) -> StageSummary:
     own: dict[str, list[str]] = {}
     packages: dict[str, list[str]] = {}
     for record in records:
@@ -70,24 +71,24 @@ def _gather(name: str, records: list[dict[str, Any]]) -> Stage:
         for package, version in (record.get("packages") or {}).items():
             packages.setdefault(package, []).append(str(version))
     times = sorted(str(record.get("made_at", "unknown"))[:16].replace("T", " ") for record in records)
-    return Stage(
+    return StageSummary(
         name=name,
         records=len(records),
-        commit=_one(str(record.get("git_commit") or "unknown")[:12] for record in records),
-        dirty=_one(map(_dirty, records)),
-        lock=_one(map(_lock, records)),
-        python=_one(str(record.get("python", "unknown")) for record in records),
-        devices=_one(", ".join(map(str, record.get("devices") or ["unknown"])) for record in records),
+        commit=_agreed(str(record.get("git_commit") or "unknown")[:12] for record in records),
+        dirty=_agreed(map(_dirty, records)),
+        lock=_agreed(map(_lock, records)),
+        python=_agreed(str(record.get("python", "unknown")) for record in records),
+        devices=_agreed(", ".join(map(str, record.get("devices") or ["unknown"])) for record in records),
         made_at=times[0] if times[0] == times[-1] else f"{times[0]} … {times[-1]}",
-        packages={package: _one(versions) for package, versions in sorted(packages.items())},
-        settings={key: _one(values) for key, values in own.items()},
+        packages={package: _agreed(versions) for package, versions in sorted(packages.items())},
+        settings={key: _agreed(values) for key, values in own.items()},
     )
 
 
-def stages(run: Run) -> list[Stage]:
-    """The stages that left a record, in the order of the line; records of no known stage come last."""
+def stages(run: RunResults) -> list[StageSummary]:
+    """The stages that left a record, in the order of the workflow. Records of unknown stages come last."""
     groups: dict[str, list[dict[str, Any]]] = {title: [] for title in [*(title for _, title in STAGES), "other"]}
     for path, record in run.provenance.items():
         title = next((title for start, title in STAGES if path.startswith(start)), "other")
         groups[title].append(record)
-    return [_gather(title, records) for title, records in groups.items() if records]
+    return [_summarise(title, records) for title, records in groups.items() if records]

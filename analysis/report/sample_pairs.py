@@ -1,4 +1,4 @@
-"""Completions of the base model and the last checkpoint on the same problem, chosen by rule and not by looks."""
+"""Completions of the base model and the last checkpoint on the same problem, chosen by a fixed rule."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from analysis.results import Run
+from analysis.results import RunResults
 
 KINDS: tuple[tuple[str, str, Callable[[bool, bool], bool]], ...] = (
-    ("became right", "not right before training, right after", lambda before, after: after and not before),
-    ("became wrong", "right before training, not right after", lambda before, after: before and not after),
-    ("still not right", "right neither before nor after", lambda before, after: not before and not after),
-    ("still right", "right before and after", lambda before, after: before and after),
+    ("became correct", "not correct before training, correct after", lambda before, after: after and not before),
+    ("became wrong", "correct before training, not correct after", lambda before, after: before and not after),
+    ("still not correct", "correct neither before nor after", lambda before, after: not before and not after),
+    ("still correct", "correct before and after", lambda before, after: before and after),
 )
 
 
 @dataclass(frozen=True)
-class Completion:
-    """One completion; `length` is in tokens, or None if unknown."""
+class ShownCompletion:
+    """One completion. `length` is in tokens, or None if unknown."""
 
     label: str
     text: str
@@ -31,8 +31,8 @@ class Completion:
 
 
 @dataclass(frozen=True)
-class Pair:
-    """One problem before and after training, and how many problems went the same way."""
+class SamplePair:
+    """One problem before and after training, and how many problems changed in the same way."""
 
     benchmark: str
     problem_id: str
@@ -42,35 +42,35 @@ class Pair:
     meaning: str
     alike: int
     of: int
-    base: Completion
-    last: Completion
+    base: ShownCompletion
+    last: ShownCompletion
 
 
 def _text(value: object) -> str | None:
     return None if value is None or pd.isna(value) else str(value)  # type: ignore[call-overload]
 
 
-def _completion(row: pd.Series, label: str) -> Completion:
+def _completion(row: pd.Series, label: str) -> ShownCompletion:
     length = None if pd.isna(row["completion_tokens"]) else int(row["completion_tokens"])
     text, answer, finish_reason = (_text(row[name]) for name in ("completion", "answer", "finish_reason"))
-    return Completion(label, text or "", str(row["verdict"]), answer, finish_reason, length)
+    return ShownCompletion(label, text or "", str(row["verdict"]), answer, finish_reason, length)
 
 
-def _order(problem_id: str) -> str:
+def _hash(problem_id: str) -> str:
     return hashlib.sha256(problem_id.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def choose(run: Run, benchmark: str) -> list[Pair]:
-    """For each way a problem can go, one problem: the first in the order of the hash of its id.
+def choose(run: RunResults, benchmark: str) -> list[SamplePair]:
+    """For each way in which a problem can change, one problem: the first in the order of the hash of its id.
 
-    Only repeat 0 (the first there is) is looked at, and completions that could not be graded are left out.
+    Only the first repeat is used. Completions that could not be graded are left out.
     """
     sides = []
     for step in (run.steps[0], run.last):
         rows = run.samples(step, benchmark).sort_values("repeat").drop_duplicates("problem_id").set_index("problem_id")
         sides.append(rows[rows["verdict"] != "ungradable"])
     before, after = sides
-    shared = sorted(set(before.index) & set(after.index), key=_order)
+    shared = sorted(set(before.index) & set(after.index), key=_hash)
     right = {p: (str(before.at[p, "verdict"]) == "correct", str(after.at[p, "verdict"]) == "correct") for p in shared}
     pairs = []
     for kind, meaning, belongs in KINDS:
@@ -79,17 +79,9 @@ def choose(run: Run, benchmark: str) -> list[Pair]:
             continue
         first, last = before.loc[alike[0]], after.loc[alike[0]]
         pairs.append(
-            Pair(
-                benchmark,
-                alike[0],
-                _text(first["prompt"]) or "",
-                _text(first["gold"]),
-                kind,
-                meaning,
-                len(alike),
-                len(shared),
-                _completion(first, run.label(run.steps[0])),
-                _completion(last, run.label(run.last)),
+            SamplePair(
+                benchmark, alike[0], _text(first["prompt"]) or "", _text(first["gold"]), kind, meaning, len(alike),
+                len(shared), _completion(first, run.label(run.steps[0])), _completion(last, run.label(run.last)),
             )
-        )
+        )  # fmt: skip
     return pairs

@@ -1,4 +1,4 @@
-"""The main result of a run in one sentence, true to its numbers."""
+"""The main results in sentences made from the numbers: of one run, and of the whole report."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from analysis.report.accuracy import AVERAGE, MARKS, Row, overall
-from analysis.report.diagnostics import Finding
-from analysis.report.run_comparison import About
-from analysis.results import BASE, Run, in_order
+from analysis.reference import in_order
+from analysis.report.accuracy import AVERAGE, BASE_MARKS, CheckpointRow, overall
+from analysis.report.diagnostics import Diagnostic
+from analysis.report.run_comparison import RunFacts
+from analysis.results import BASE, RunResults
 from analysis.table_export import percent, points
 
-MOST_NAMED = 6  # benchmarks; of more only the number is told
+MAX_BENCHMARKS = 6  # named; if there are more, only their number is given
+INTERVAL = "95\N{NO-BREAK SPACE}% interval"
 
 
 @dataclass(frozen=True)
-class Headline:
-    """`change` is rose, fell, cannot tell, or nothing to compare; `details` has one clause per benchmark."""
+class MainResult:
+    """`change` is rose, fell, cannot tell, or nothing to compare. `details` has one clause per benchmark."""
 
     run: str
     change: str
@@ -34,46 +36,42 @@ def _share(value: float) -> str:
     return f"{percent(value)}\N{NO-BREAK SPACE}%"
 
 
-def _place(row: Row) -> str:
+def _place(row: CheckpointRow) -> str:
     return f"at {row.label}" if row.step != BASE else f"for the {row.label}"
 
 
-def headline(run: Run, rows: list[Row]) -> Headline:
-    """Did held-out accuracy change from the base model to the last checkpoint, by how much, and how sure is that."""
+def main_result(run: RunResults, rows: list[CheckpointRow]) -> MainResult:
+    """Whether held-out accuracy changed from the base model to the last checkpoint, by how much and how certain."""
     last = rows[-1]
     name = overall(last.cells)
     over = f"the mean of {len(run.benchmarks)} benchmarks" if name == AVERAGE else name
     before, cell = rows[0].cells[name].accuracy, last.cells[name]
-    if cell.difference is None:
-        interval = f"95\N{NO-BREAK SPACE}% interval {percent(before.low)} to {percent(before.high)}"
-        what = f"Only the {last.label} was evaluated" if run.trained else "These generations were made elsewhere"
-        sentence = f"{what}: {_share(before.value)} on {over} ({interval})."
-        return Headline(run.name, "nothing to compare", sentence, [])
     gap = cell.difference
-    accuracies = f"from {_share(before.value)} {_place(rows[0])} to {_share(cell.accuracy.value)} {_place(last)}"
-    path, confidence = f"{accuracies}, on {over}", "95\N{NO-BREAK SPACE}% interval"
+    if gap is None:
+        what = f"Only the {last.label} was evaluated" if run.trained else "These generations are imported"
+        interval = f"{INTERVAL} {percent(before.low)} to {percent(before.high)}"
+        return MainResult(run.name, "nothing to compare", f"{what}: {_share(before.value)} on {over} ({interval}).", [])
+    path = f"from {_share(before.value)} {_place(rows[0])} to {_share(cell.accuracy.value)} {_place(last)}, on {over}"
     if gap.change in ("rose", "fell"):
         near, far = sorted((abs(gap.low), abs(gap.high)))
-        size = f"{_size(gap.value)} points ({confidence} {_size(near)} to {_size(far)})"
+        size = f"{_size(gap.value)} points ({INTERVAL} {_size(near)} to {_size(far)})"
         sentence = f"Held-out accuracy {gap.change} by {size}, {path}."
     else:
         sentence = (
             f"Whether held-out accuracy changed cannot be told: the difference is {points(gap.value)} points "
-            f"({confidence} {points(gap.low)} to {points(gap.high)}), {path}."
+            f"({INTERVAL} {points(gap.low)} to {points(gap.high)}), {path}."
         )
     details = []
-    if name == AVERAGE:
-        for benchmark in run.benchmarks:
-            own = last.cells[benchmark].difference
-            assert own is not None
-            details.append(
-                f"{MARKS[own.change]} {benchmark} {points(own.value)} [{points(own.low)}, {points(own.high)}]"
-            )
-    return Headline(run.name, gap.change, sentence, details)
+    for benchmark in run.benchmarks if name == AVERAGE else []:
+        own = last.cells[benchmark].difference
+        assert own is not None
+        mark = BASE_MARKS[own.change]
+        details.append(f"{mark} {benchmark} {points(own.value)} [{points(own.low)}, {points(own.high)}]")
+    return MainResult(run.name, gap.change, sentence, details)
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Different names in words, as in `a, b and c`: benchmarks in the published order, others by name."""
+    """Distinct names as `a, b and c`: benchmarks in the published order, others by name."""
     ordered = in_order(set(names))
     return f"{', '.join(ordered[:-1])} and {ordered[-1]}" if len(ordered) > 1 else ordered[0]
 
@@ -82,48 +80,47 @@ def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def _what(runs: Sequence[Run], facts: dict[str, About], scale: str) -> str:
-    """What was run: recipes and frameworks of what was trained, and how much of it was made elsewhere."""
+def _what(runs: Sequence[RunResults], facts: dict[str, RunFacts], scale: str) -> str:
+    """What was run: recipes and frameworks of the trained runs, and the number of imported ones."""
     trained, parts = [run for run in runs if run.trained], []
     if trained:
         frameworks = [facts[run.name].framework for run in trained if facts[run.name].framework != "–"]
         through = f" through {_listed(frameworks)}" if frameworks else ""
         recipes = _listed(run.name.split("/")[0] for run in trained)
         parts.append(f"{_count(len(trained), 'run')} of {recipes}{through} at {scale} scale")
-    if elsewhere := len(runs) - len(trained):
-        parts.append(f"{_count(elsewhere, 'run')} of generations made elsewhere")
+    if imported := len(runs) - len(trained):
+        parts.append(f"{_count(imported, 'run')} of imported generations")
     problems = {name: len(run.problems(name)) for run in runs for name in run.benchmarks}
-    on = _listed(problems) if len(problems) <= MOST_NAMED else f"{len(problems)} benchmarks"
+    on = _listed(problems) if len(problems) <= MAX_BENCHMARKS else f"{len(problems)} benchmarks"
     return (
-        f"{' and '.join(parts)}: {_count(sum(len(run.steps) for run in runs), 'checkpoint')} gave "
+        f"{' and '.join(parts)}: {_count(sum(len(run.steps) for run in runs), 'checkpoint')} with "
         f"{_count(sum(len(run.graded) for run in runs), 'graded completion')} on "
         f"{_count(sum(problems.values()), 'problem')} of {on}."
     )
 
 
-def _change(rows: dict[str, list[Row]]) -> str:
-    """In how many runs accuracy changed, and the largest change; the highest accuracy where nothing can be compared."""
+def _change(rows: dict[str, list[CheckpointRow]]) -> str:
+    """In how many runs accuracy changed, and the largest change, or the highest accuracy if nothing can be compared."""
     last = {name: own[-1].cells[overall(own[-1].cells)] for name, own in rows.items()}
     gaps = {name: cell.difference for name, cell in last.items() if cell.difference}
     if gaps:
-        of = {change: sum(gap.change == change for gap in gaps.values()) for change in MARKS}
+        of = {change: sum(gap.change == change for gap in gaps.values()) for change in BASE_MARKS}
         name, gap = max(gaps.items(), key=lambda item: abs(item[1].value))
         return (
-            f"From base model to last checkpoint held-out accuracy rose beyond noise in {of['rose']} of "
-            f"{_count(len(gaps), 'run')}, fell in {of['fell']}, and cannot be told in {of['cannot tell']}; the largest "
-            f"change is {points(gap.value)} points (95\N{NO-BREAK SPACE}% interval {points(gap.low)} to "
-            f"{points(gap.high)}) in {name}."
+            f"From base model to last checkpoint, held-out accuracy rose beyond noise in {of['rose']} of "
+            f"{_count(len(gaps), 'run')}, fell in {of['fell']}, and is within noise in {of['cannot tell']}; the "
+            f"largest change is {points(gap.value)} points ({INTERVAL} {points(gap.low)} to {points(gap.high)}) in "
+            f"{name}."
         )
     name, cell = max(last.items(), key=lambda item: item[1].accuracy.value)
     shown, lacking = cell.accuracy, "there is no" if len(last) == 1 else "no run has a"
     return (
-        f"The highest accuracy is {_share(shown.value)} (95\N{NO-BREAK SPACE}% interval {percent(shown.low)} to "
-        f"{percent(shown.high)}) in {name}, and {lacking} second checkpoint to compare it with."
+        f"The highest accuracy is {_share(shown.value)} ({INTERVAL} {percent(shown.low)} to {percent(shown.high)}) in "
+        f"{name}, and {lacking} second checkpoint to compare it with."
     )
 
 
-def _trouble(runs: Sequence[Run], warnings: Sequence[Finding]) -> str:
-    """How many warnings there are, whether a run collapsed, and where most completions were cut off."""
+def _collapse(runs: Sequence[RunResults], warnings: Sequence[Diagnostic]) -> str:
     collapsed: dict[str, str] = {}
     for found in warnings:
         if found.topic == "collapse":
@@ -131,27 +128,39 @@ def _trouble(runs: Sequence[Run], warnings: Sequence[Finding]) -> str:
     if collapsed:
         name, text = next(iter(collapsed.items()))
         show = "shows" if len(collapsed) == 1 else "show"
-        first = f"{_count(len(collapsed), 'run')} {show} signs of collapse ({name}: {text})"
-    elif any(run.trained for run in runs):
-        first = "No run shows a sign of collapse"
-    else:
-        first = "There is no training to look at"
+        return f"{_count(len(collapsed), 'run')} {show} signs of collapse ({name}: {text})"
+    return "No run shows signs of collapse" if any(run.trained for run in runs) else "There is no training to check"
+
+
+def _trouble(runs: Sequence[RunResults], warnings: Sequence[Diagnostic]) -> str:
+    """Whether a run collapsed, where most completions were truncated, and how many warnings there are."""
     scores = pd.concat([run.scores for run in runs]).dropna(subset="truncated_rate")
     if scores.empty:
-        cut = "how completions ended is not known"
+        cut = "truncation is unknown"
     elif not (most := float(scores["truncated_rate"].max())):
-        cut = "no completion is known to have been cut off"
+        cut = "no completion is known to be truncated"
     else:
         row = scores.iloc[int(scores["truncated_rate"].to_numpy().argmax())]
-        cut = (
-            f"the most truncated score is {_share(most)} cut off ({row['run']}, step {row['step']}, {row['benchmark']})"
-        )
+        place = f"{row['run']}, step {row['step']}, {row['benchmark']}"
+        cut = f"the highest truncation of a score is {_share(most)} ({place})"
     follow = f"{_count(len(warnings), 'warning')} {'follows' if len(warnings) == 1 else 'follow'} below"
-    return f"{first}, {cut}, and {follow if warnings else 'there are no warnings'}."
+    return f"{_collapse(runs, warnings)}, {cut}, and {follow if warnings else 'there are no warnings'}."
 
 
 def summary(
-    runs: Sequence[Run], rows: dict[str, list[Row]], facts: dict[str, About], warnings: Sequence[Finding], scale: str
+    runs: Sequence[RunResults],
+    rows: dict[str, list[CheckpointRow]],
+    facts: dict[str, RunFacts],
+    warnings: Sequence[Diagnostic],
+    scale: str,
 ) -> list[str]:
-    """What was run, what came of it, and what to beware of, in three sentences of numbers."""
+    """Three sentences: what was run, the results, and what to be careful about.
+
+    Args:
+        runs: all runs of the report.
+        rows: their accuracy rows, by name.
+        facts: what they are, by name.
+        warnings: those of all runs.
+        scale: demo or full.
+    """
     return [_what(runs, facts, scale), _change(rows), _trouble(runs, warnings)]

@@ -1,7 +1,4 @@
-"""The report's tables as data frames.
-
-Their data holds plain numbers (fractions, not percent), one column per number; what is shown is for reading.
-"""
+"""The report's tables, each as data (fractions, not percent; one column per number) and as text for readers."""
 
 from __future__ import annotations
 
@@ -12,22 +9,23 @@ from pathlib import Path
 import pandas as pd
 
 from analysis import patterns
-from analysis.report.accuracy import AVERAGE, MARKS, Row
-from analysis.report.checkpoint_comparison import Interval
-from analysis.results import Run, in_order
+from analysis.reference import in_order
+from analysis.report.accuracy import AVERAGE, BASE_MARKS, CheckpointRow
+from analysis.results import RunResults
 from analysis.table_export import Table, percent, points
 from contracts.tables import VERDICTS
+from eval.statistics import Estimate
 
 
-def interval_text(interval: Interval, form: Callable[[float], str]) -> str:
-    """A value and its interval in words."""
-    return f"{form(interval.value)} [{form(interval.low)}, {form(interval.high)}]"
+def interval_text(estimate: Estimate, form: Callable[[float], str]) -> str:
+    """A value and its interval as text, such as `75.2 [71.2, 78.8]`. `form` writes a number."""
+    return f"{form(estimate.value)} [{form(estimate.low)}, {form(estimate.high)}]"
 
 
-def accuracy_table(rows: Sequence[Row], name: str = "accuracy") -> Table:
+def accuracy_table(rows: Sequence[CheckpointRow], name: str = "accuracy") -> Table:
     """One row per checkpoint: accuracy with its interval, and marks where it changed beyond noise.
 
-    Benchmarks stand in the published order and their average last; the run is shown where there are several.
+    Benchmarks are in the published order, then their average. The run is shown if there are several.
     """
     several = len({row.run for row in rows}) > 1
     data, shown = [], []
@@ -53,8 +51,8 @@ def accuracy_table(rows: Sequence[Row], name: str = "accuracy") -> Table:
     return Table(name, pd.DataFrame(data), pd.DataFrame(shown)[columns].fillna("–"), bold)
 
 
-def differences_table(rows: Sequence[Row]) -> Table:
-    """How much each checkpoint differs from the base model, with its interval."""
+def differences_table(rows: Sequence[CheckpointRow]) -> Table:
+    """The difference of each checkpoint to the base model, with its interval."""
     kept = [row for row in rows if any(cell.difference for cell in row.cells.values())]
     shown, data = [], []
     for row in kept:
@@ -63,7 +61,7 @@ def differences_table(rows: Sequence[Row]) -> Table:
         for column, cell in row.cells.items():
             gap = cell.difference
             if gap is not None:
-                words[f"{column} (points)"] = f"{interval_text(gap, points)} {MARKS[gap.change]}"
+                words[f"{column} (points)"] = f"{interval_text(gap, points)} {BASE_MARKS[gap.change]}"
                 numbers |= {column: gap.value, f"{column}_low": gap.low, f"{column}_high": gap.high}
         data.append(numbers)
         shown.append(words)
@@ -71,18 +69,18 @@ def differences_table(rows: Sequence[Row]) -> Table:
     return Table("differences", pd.DataFrame(data), pd.DataFrame(shown, columns=None if shown else columns).fillna("–"))
 
 
-def _scores(runs: Sequence[Run], columns: Sequence[str]) -> pd.DataFrame:
+def _scores(runs: Sequence[RunResults], columns: Sequence[str]) -> pd.DataFrame:
     """The SCORE rows of all runs, in the order of the runs, then by benchmark and step."""
     keys = ["run", "benchmark", "step"]
     return pd.concat([run.scores.sort_values(keys)[[*keys, *columns]] for run in runs], ignore_index=True)
 
 
-def _labels(runs: Sequence[Run], data: pd.DataFrame) -> list[str]:
+def _labels(runs: Sequence[RunResults], data: pd.DataFrame) -> list[str]:
     by_name = {run.name: run for run in runs}
     return [by_name[name].label(step) for name, step in zip(data["run"], data["step"], strict=True)]
 
 
-def _names(runs: Sequence[Run], data: pd.DataFrame) -> dict[str, object]:
+def _names(runs: Sequence[RunResults], data: pd.DataFrame) -> dict[str, object]:
     return {"run": data["run"], "benchmark": data["benchmark"], "checkpoint": _labels(runs, data)}
 
 
@@ -90,10 +88,10 @@ def _tokens(digits: int) -> Callable[[float], str]:
     return lambda value: "–" if math.isnan(value) else f"{value:,.{digits}f}"
 
 
-def completed_table(runs: Sequence[Run]) -> Table:
-    """Accuracy over all completions and over those that ended by themselves, pass@k, maj@k, truncation and lengths.
+def completed_table(runs: Sequence[RunResults]) -> Table:
+    """Accuracy over all completions and over those not truncated, pass@k, maj@k, truncation and lengths.
 
-    `completed` is how many ended by themselves: an accuracy over few of them means little.
+    `completed` is the number not truncated: an accuracy over few of them means little.
     """
     data = _scores(
         runs,
@@ -119,10 +117,10 @@ def _number(count: object) -> str:
     return "–" if pd.isna(count) else f"{count:,}"  # type: ignore[call-overload]
 
 
-def verdicts_table(runs: Sequence[Run]) -> Table:
-    """How many completions got each verdict; together they are all completions.
+def verdicts_table(runs: Sequence[RunResults]) -> Table:
+    """The number of completions with each verdict, which add up to all completions.
 
-    How many were truncated is null where it is not known how completions ended.
+    The number truncated is null where finish reasons were not recorded.
     """
     counts = [f"n_{verdict}" for verdict in VERDICTS]
     data = _scores(runs, [*counts, "truncated_rate"])
@@ -133,8 +131,14 @@ def verdicts_table(runs: Sequence[Run]) -> Table:
     return Table("verdicts", data, pd.DataFrame(_names(runs, data) | shown))
 
 
-def patterns_table(runs: Sequence[Run], counts: pd.DataFrame, lists: Sequence[patterns.PatternList]) -> Table:
-    """Keyword counts per checkpoint and benchmark."""
+def patterns_table(runs: Sequence[RunResults], counts: pd.DataFrame, lists: Sequence[patterns.PatternList]) -> Table:
+    """Keyword counts per checkpoint and benchmark.
+
+    Args:
+        runs: for the names of checkpoints.
+        counts: what patterns.table counted, of all runs.
+        lists: for the titles.
+    """
     titles = {item.name: item.title for item in lists}
     shown = pd.DataFrame(
         {
@@ -151,7 +155,7 @@ def patterns_table(runs: Sequence[Run], counts: pd.DataFrame, lists: Sequence[pa
 
 
 def overlap_table(file: Path) -> Table:
-    """How many problems of each benchmark occur in each training set, from tasks.overlap's table."""
+    """How many problems of each benchmark occur in each training set, from the CSV table of tasks.overlap."""
     data = pd.read_csv(file)
 
     def of_all(column: str) -> list[str]:
@@ -161,7 +165,7 @@ def overlap_table(file: Path) -> Table:
         "training set": data["train"],
         "benchmark": data["benchmark"],
         "problems": data["problems"].map("{:,}".format),
-        "word for word": of_all("exact"),
+        "identical text": of_all("exact"),
         "half of its 13-word windows": of_all("gram13_half"),
         "half of its 8-word windows": of_all("gram8_half"),
     }

@@ -1,7 +1,7 @@
-// The sample browser: filters over an index that is there at once, texts from chunks that are loaded when needed.
+// The sample browser: filters on an index of all samples, with texts from chunks that are loaded when needed.
 "use strict";
-const PAGE = 50, KEPT = 100;  // rows on a page; chunks whose texts stay in memory, 2 million characters each
-const texts = new Map(), waiting = new Map();  // of chunks: texts by row, and who waits for them
+const PAGE = 50, KEPT = 100;  // rows per page; chunks kept in memory, 2 million characters each
+const texts = new Map(), waiting = new Map();  // per chunk: its texts, and the callbacks that wait for them
 const $ = (id) => document.getElementById(id);
 const rows = INDEX.verdict.length;
 let matches = [], shownPage = 0, search = 0, current = null;
@@ -24,7 +24,7 @@ async function unpack(packed) {
   return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
 }
 
-/** Called by each chunk file. The oldest chunks make room: a search through all texts would else hold them all. */
+/** Called by each chunk file. Drops the oldest chunks, so that a search through all texts does not keep them all. */
 async function chunk(number, packed) {
   texts.set(number, await unpack(packed));
   for (const old of texts.keys()) if (texts.size > KEPT) texts.delete(old);
@@ -32,7 +32,7 @@ async function chunk(number, packed) {
   waiting.delete(number);
 }
 
-/** A chunk's texts; a script tag, because a page from a disk may not fetch. */
+/** Load a chunk through a script tag, because a page from a disk may not fetch. */
 function load(number) {
   if (texts.has(number)) return Promise.resolve();
   return new Promise((go, fail) => {
@@ -41,7 +41,7 @@ function load(number) {
     const script = document.createElement("script");
     script.src = `chunk-${number}.js`;
     script.onload = () => script.remove();
-    script.onerror = () => fail(new Error(`${script.src} is not beside this page`));
+    script.onerror = () => fail(new Error(`${script.src} is missing beside this page`));
     document.head.append(script);
   });
 }
@@ -69,9 +69,9 @@ async function filter() {
     for (const row of candidates) {
       if (INDEX.chunk[row] !== read) {
         read = INDEX.chunk[row];
-        $("count").textContent = `${kept.length} found, reading part ${read + 1} of ${INDEX.first.length} …`;
+        $("count").textContent = `${kept.length} found, reading chunk ${read + 1} of ${INDEX.first.length} …`;
         await load(read);
-        if (mine !== search) return;  // another filter was set meanwhile
+        if (mine !== search) return;  // the filter has changed
       }
       if (completion(row).toLowerCase().includes(needle)) kept.push(row);
     }
@@ -130,7 +130,7 @@ function written(text) {
   return place;
 }
 
-/** Where a completion comes from: its file, its checkpoint, and the settings of both. */
+/** Where a completion comes from: its file, its checkpoint, and their settings. */
 function made(row) {
   const run = INDEX.run[row], settings = make("a", "settings");
   settings.href = `../index.html#settings-${run}`;
@@ -152,7 +152,7 @@ async function open(row) {
     if (INDEX.problem[other] === INDEX.problem[row] && INDEX.run[other] === INDEX.run[row] && INDEX.step[other] === INDEX.step[row]) repeats.add(other);
   $("problem").replaceChildren(
     make("h2", visible(`${INDEX.benchmarks[INDEX.benchmark[row]]}: ${INDEX.problems[INDEX.problem[row]]}`)),
-    make("p", ["right answer: ", make("code", visible(INDEX.golds[INDEX.problem[row]] ?? "unknown")), " · repeat: ",
+    make("p", ["gold answer: ", make("code", visible(INDEX.golds[INDEX.problem[row]] ?? "unknown")), " · repeat: ",
       ...[...repeats].map((other) => { const b = make("button", String(INDEX.repeat[other])); b.disabled = other === row; b.onclick = () => open(other); return b; })]),
     make("details", [make("summary", "prompt"), written(prompt(row) ?? "not recorded")]));
   $("problem").querySelector("details").open = true;
@@ -160,7 +160,7 @@ async function open(row) {
     const tokens = INDEX.length[other] < 0 ? "" : `, ${INDEX.length[other]} tokens`;
     return make("section", [
       make("h3", [$("allruns").checked ? visible(INDEX.runs[INDEX.run[other]]) + ", " : "", label(other), ": ", verdictOf(other)]),
-      make("p", ["answer: ", make("code", visible(INDEX.answer[other] ?? "none found")), make("span", ` ended by ${INDEX.finishes[INDEX.finish[other]]}${tokens}`, "soft")]),
+      make("p", ["answer: ", make("code", visible(INDEX.answer[other] ?? "none found")), make("span", ` finish reason: ${INDEX.finishes[INDEX.finish[other]]}${tokens}`, "soft")]),
       written(completion(other)),
       made(other),
     ], other === row ? "side chosen" : "side");

@@ -1,4 +1,4 @@
-// TeX to MathML, as much of it as completions hold; what is not understood is shown as it was written.
+// Convert the TeX that is common in completions to MathML. Anything else is shown as written.
 "use strict";
 const MATHML = "http://www.w3.org/1998/Math/MathML";
 const SYMBOLS = {
@@ -21,6 +21,7 @@ const OPERATORS = {
 const WORDS = ["sin", "cos", "tan", "cot", "sec", "csc", "log", "ln", "exp", "lim", "max", "min", "gcd", "lcm", "mod", "det", "arcsin", "arccos", "arctan", "deg"];
 const PLAIN = ["text", "textbf", "textit", "mathrm", "mathbf", "mathit", "operatorname", "mathbb", "mathcal", "boldsymbol", "mbox"];
 const IGNORED = ["left", "right", "displaystyle", "limits", "big", "Big", "bigg", "Bigg", "bigl", "bigr", "nonumber", "hline"];
+const BRACKETS = { pmatrix: "()", bmatrix: "[]", vmatrix: "||", Bmatrix: "{}", cases: "{" };
 const ACCENTS = { overline: "¯", bar: "¯", hat: "^", vec: "→", tilde: "~", dot: "˙", widehat: "^", overrightarrow: "→" };
 
 function element(name, ...children) {
@@ -33,7 +34,7 @@ function texTokens(source) {
   return source.match(/\\[a-zA-Z]+|\\[\s\S]|\s+|\d+(?:[.,]\d+)*|[\s\S]/gu) || [];
 }
 
-/** A MathML element of TeX source; throws where the source is not understood. */
+/** A MathML element for TeX source. Throws if the source is not supported. */
 function mathml(source, display) {
   const tokens = texTokens(source);
   let at = 0, depth = 0;
@@ -41,7 +42,7 @@ function mathml(source, display) {
   const spaces = () => { while (at < tokens.length && /^\s+$/.test(tokens[at])) at++; };
   const fail = (why) => { throw new Error(why); };
 
-  function raw() {  // the source inside a pair of braces
+  function raw() {  // the source between a pair of braces
     spaces();
     if (peek() !== "{") return at < tokens.length ? tokens[at++] : fail("an argument is missing");
     let open = 0, text = "";
@@ -63,7 +64,7 @@ function mathml(source, display) {
   }
   function table(name) {
     const rows = [element("mtr")];
-    const bracket = { pmatrix: "()", bmatrix: "[]", vmatrix: "||", Bmatrix: "{}", cases: "{" }[name] || "";
+    const bracket = Object.hasOwn(BRACKETS, name) ? BRACKETS[name] : "";
     if (name === "array" || name === "tabular") raw();
     for (;;) {
       rows[rows.length - 1].append(element("mtd", list(["&", "\\\\", "\\end"])));
@@ -100,16 +101,16 @@ function mathml(source, display) {
     }
     if (name === "boxed" || name === "fbox") { const made = element("mrow", argument()); made.setAttribute("class", "boxed"); return made; }
     if (PLAIN.includes(name)) return element("mtext", raw());
-    if (name in ACCENTS) { const made = element("mover", argument(), element("mo", ACCENTS[name])); made.setAttribute("accent", "true"); return made; }
+    if (Object.hasOwn(ACCENTS, name)) { const made = element("mover", argument(), element("mo", ACCENTS[name])); made.setAttribute("accent", "true"); return made; }
     if (name === "underline") return element("munder", argument(), element("mo", "_"));
     if (name === "pmod") return element("mrow", element("mo", "("), element("mi", "mod"), element("mtext", " "), argument(), element("mo", ")"));
     if (name === "bmod") return element("mi", "mod");
     if (name === "begin") return table(raw().replace("*", ""));
     if (WORDS.includes(name)) return element("mi", name);
-    if (name in SYMBOLS) return element("mi", SYMBOLS[name]);
-    if (name in OPERATORS) return element(/^(quad|qquad|[,;:! ])$/.test(name) ? "mtext" : "mo", OPERATORS[name]);
+    if (Object.hasOwn(SYMBOLS, name)) return element("mi", SYMBOLS[name]);
+    if (Object.hasOwn(OPERATORS, name)) return element(/^(quad|qquad|[,;:! ])$/.test(name) ? "mtext" : "mo", OPERATORS[name]);
     if (name === "\\") return element("mtext", " ");
-    return fail("\\" + name + " is not known");
+    return fail("\\" + name + " is not supported");
   }
   function list(stops) {
     if (++depth > 60) fail("nested too deeply");
@@ -136,7 +137,7 @@ function mathml(source, display) {
 
 const DELIMITED = /\$\$([\s\S]{1,4000}?)\$\$|\\\[([\s\S]{1,4000}?)\\\]|\\\(([\s\S]{1,2000}?)\\\)|\$(?![\s\d.,]*\s)((?:\\.|[^$\n\\]){1,500}?)\$(?!\d)|(\\boxed\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\}){1,400}\})/g;
 
-/** The pieces of a text in order: [is math, source, is displayed, text as written]. */
+/** The pieces of a text in order: [is math, source, is display math, text as written]. */
 function mathPieces(text) {
   const pieces = [];
   let last = 0;

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from contracts.run_file import ROOT, Run, Stage
-from frameworks import adapter, memory, tensorboard, training_prompts
+from frameworks import checkpoints, memory, processes, tensorboard, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.openrlhf import metrics, parser_check, reward_hook
@@ -36,26 +36,26 @@ class OpenRLHFAdapter(Adapter):
 
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         """See Adapter; OpenRLHF resumes from the checkpoint that it finds."""
-        scratch = adapter.empty_scratch(paths.work)
+        scratch = processes.empty_scratch(paths.work)
         rows, special_tokens = self.write_data(run, stage, seed, paths, paths.work / "data")
         data = (paths.work / "data" / "train.jsonl").absolute()
         flags = arguments(run, stage, seed, data, paths.model.absolute(), paths.native.absolute(), rows)
         environment = {
-            **adapter.environment(run),
+            **processes.environment(run),
             **reward_hook.environment(special_tokens),
-            **adapter.ray_environment(*([CPU_START] if run.device == "cpu" else [])),
+            **processes.ray_environment(*([CPU_START] if run.device == "cpu" else [])),
             "RAY_TMPDIR": str(scratch),
         }
         if run.hardware.get("nodes", 1) == 1:
             environment["RAY_ADDRESS"] = ""  # never another user's Ray
         if run.device == "cpu":
-            environment |= adapter.ONE_CPU
+            environment |= processes.ONE_CPU
             environment["DS_ACCELERATOR"] = "cpu"
             environment["RAY_OVERRIDE_RESOURCES"] = json.dumps({"GPU": 1, "CPU": 2})  # requested, and shared
         else:
-            environment["CUDA_VISIBLE_DEVICES"] = ",".join(adapter.gpus(run))
+            environment["CUDA_VISIBLE_DEVICES"] = ",".join(processes.gpus(run))
         words = [sys.executable, "-m", "openrlhf.cli.train_ppo_ray", *render(flags)]
-        return Command(adapter.with_ray(run, scratch, words), environment, scratch=scratch)
+        return Command(processes.with_ray(run, scratch, words), environment, scratch=scratch)
 
     def write_data(self, run: Run, stage: Stage, seed: int, paths: Paths, folder: Path) -> tuple[int, list[str]]:
         """Write the training set as OpenRLHF reads it: prompts as text, questions as labels.
@@ -98,8 +98,8 @@ class OpenRLHFAdapter(Adapter):
 
     def export(self, run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:
         """See Adapter; the base model's configuration, tokenizer and chat template are copied beside the weights."""
-        adapter.copy(adapter.weights(paths.native / "checkpoints" / f"global_step{step}_hf"), output)
-        adapter.copy(adapter.beside_weights(paths.model), output)
+        checkpoints.copy(checkpoints.weights(paths.native / "checkpoints" / f"global_step{step}_hf"), output)
+        checkpoints.copy(checkpoints.beside_weights(paths.model), output)
 
     def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter."""
@@ -123,7 +123,7 @@ def keep_newest_checkpoint(folder: Path, critic: bool) -> int:
     OpenRLHF writes metric.json into the state of actor and critic last, and the tokenizer last beside the weights.
     """
     states = [folder / "_actor", *([folder / "_critic"] if critic else [])]
-    steps = {adapter.step_of(found, "step") for state in states for found in state.glob("global_step*")}
+    steps = {checkpoints.step_of(found, "step") for state in states for found in state.glob("global_step*")}
     steps |= {int(found.name[len("global_step") : -len("_hf")]) for found in folder.glob("global_step*_hf")}
 
     def folders(step: int) -> list[Path]:
@@ -132,9 +132,9 @@ def keep_newest_checkpoint(folder: Path, critic: bool) -> int:
     def complete(step: int) -> bool:
         weights, *saved = folders(step)
         finished = all((state / "metric.json").is_file() for state in saved)
-        return finished and any(weights.glob("*.safetensors")) and adapter.is_json(weights / "tokenizer.json")
+        return finished and any(weights.glob("*.safetensors")) and checkpoints.is_json(weights / "tokenizer.json")
 
-    newest = adapter.newest_complete({step: folders(step) for step in steps}, complete)
+    newest = checkpoints.newest_complete({step: folders(step) for step in steps}, complete)
     for state in states:
         if newest:
             (state / "latest").write_text(f"global_step{newest}")

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from contracts.run_file import Run, Stage
-from frameworks import adapter
-from frameworks.adapter import check_batch, devices, values
+from frameworks import settings
+from frameworks.settings import check_batch, devices, values
 
 REWARD_FILE = Path(__file__).with_name("reward_hook.py")
 FLAGS = {
@@ -64,7 +64,7 @@ SCHEDULES = (
 
 
 def _refuse(run: Run, key: str, text: str) -> NoReturn:
-    raise adapter.refuse(run, key, f": {text}")
+    raise settings.refuse(run, key, f": {text}")
 
 
 def _group(run: Run, gpus: int) -> dict[str, int]:

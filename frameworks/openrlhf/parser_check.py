@@ -18,8 +18,8 @@ from unittest.mock import patch
 
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
-from frameworks.adapter import did_you_mean
 from frameworks.openrlhf.command import arguments, render
+from frameworks.settings import did_you_mean
 
 
 def check(run: Run, stage: Stage) -> None:

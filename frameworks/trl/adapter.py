@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from contracts.run_file import Run, Stage
-from frameworks import adapter, memory, nodes, tensorboard, training_prompts
+from frameworks import checkpoints, memory, nodes, processes, tensorboard, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.trl import metrics, parser_check
@@ -42,8 +42,8 @@ class TRLAdapter(Adapter):
     def newest_checkpoint(self, run: Run, stage: Stage, paths: Paths) -> int:
         """See Adapter; checkpoints saved in time between two that were asked for are deleted, but for the newest."""
         updates = native_steps(run, stage)
-        found = {adapter.step_of(folder, "-"): folder for folder in paths.native.glob("checkpoint-*")}
-        newest = adapter.newest_complete(
+        found = {checkpoints.step_of(folder, "-"): folder for folder in paths.native.glob("checkpoint-*")}
+        newest = checkpoints.newest_complete(
             {step: [folder] for step, folder in found.items()}, lambda step: _is_complete(found[step], updates)
         )
         for step, folder in found.items():
@@ -58,14 +58,14 @@ class TRLAdapter(Adapter):
         words = render(arguments(run, stage, seed, data, paths.model, paths.native))
         if newest := self.newest_checkpoint(run, stage, paths):
             words += ["--resume_from_checkpoint", str(paths.native / f"checkpoint-{newest * native_steps(run, stage)}")]
-        environment = adapter.environment(run) | {NATIVE_STEPS: str(native_steps(run, stage))}
+        environment = processes.environment(run) | {NATIVE_STEPS: str(native_steps(run, stage))}
         if limit := nodes.time_limit():
             environment[TIME_LIMIT] = str(limit)
         servers: list[Command] = []
         if run.device == "cpu":
             environment |= {"OMP_NUM_THREADS": str(run.hardware["cpus"]), "CUDA_VISIBLE_DEVICES": ""}
         else:
-            gpus, training = adapter.gpus(run), devices(run, stage)
+            gpus, training = processes.gpus(run), devices(run, stage)
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[:training])
             if stage.rollout.get("engine") == "vllm-server":
                 serve = [sys.executable, "-m", "trl.scripts.vllm_serve", *server(run, stage, paths.model)]
@@ -109,8 +109,8 @@ class TRLAdapter(Adapter):
     def export(self, run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:
         """See Adapter; the native checkpoint is a Hugging Face folder with the trainer's files beside."""
         source = paths.native / f"checkpoint-{step * native_steps(run, stage)}"
-        adapter.weights(source)
-        adapter.copy(
+        checkpoints.weights(source)
+        checkpoints.copy(
             (
                 file
                 for file in source.iterdir()
@@ -153,7 +153,7 @@ def _is_complete(folder: Path, updates: int) -> bool:
     The trainer also saves at a step whose metrics are not numbers.
     """
     state = folder / "trainer_state.json"
-    if adapter.step_of(folder, "-") % updates or not state.is_file() or not any(folder.glob("model*.safetensors")):
+    if checkpoints.step_of(folder, "-") % updates or not state.is_file() or not any(folder.glob("model*.safetensors")):
         return False
     try:
         logged = json.loads(state.read_text(encoding="utf-8"))["log_history"]

@@ -18,8 +18,8 @@ from typing import Any
 
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
-from frameworks import adapter
-from frameworks.adapter import check_batch, refuse, updates_per_step
+from frameworks import settings
+from frameworks.settings import check_batch, refuse, updates_per_step
 
 # When the trainer has to stop (early_stop.py): a callback, by its name in --report_to, and environment variables.
 STOP_IN_TIME = "tensorboard_and_stop_in_time"
@@ -62,7 +62,7 @@ SERVER_START_SECONDS = 1200  # loading a large model from a cold disk and compil
 def devices(run: Run, stage: Stage) -> int:
     """Processes that train: all GPUs but those that only generate; on the CPU one on each node."""
     serving = stage.rollout.get("gpus", 1) if stage.rollout.get("engine") == "vllm-server" else 0
-    training = adapter.devices(run) - serving
+    training = settings.devices(run) - serving
     if training < 1:
         raise refuse(run, "rollout.gpus", f" leaves none of {run.hardware['gpus']} GPUs to train on")
     return training
@@ -101,7 +101,7 @@ def arguments(run: Run, stage: Stage, seed: int, data: Path, model: Path, output
     Raises:
         UserError: TRL does not have what the run wants, or the batch does not divide.
     """
-    values, found = adapter.values(stage), dict[str, tuple[Any, str]]()
+    values, found = settings.values(stage), dict[str, tuple[Any, str]]()
     _check(run, values)
     for key, value in values.items():
         if key in FLAGS:

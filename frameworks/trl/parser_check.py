@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
-from frameworks.adapter import did_you_mean
+from frameworks.settings import did_you_mean
 from frameworks.trl.command import arguments, devices, launcher, render, server
 
 

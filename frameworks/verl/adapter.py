@@ -15,12 +15,12 @@ from typing import Any
 from contracts import json_lines
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
-from frameworks import adapter, training_prompts
+from frameworks import checkpoints, processes, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.verl import memory, metrics, parser_check
 from frameworks.verl.command import overrides, render
-from frameworks.verl.cpu import processes
+from frameworks.verl.cpu import processes as cpu_processes
 
 DROPPED = "Error in _run_prompt"  # verl prints it where sampling or rewarding a prompt fails, and continues without
 
@@ -40,26 +40,26 @@ class VerlAdapter(Adapter):
         folder = paths.native / "checkpoints"
         named = folder / "latest_checkpointed_iteration.txt"
         written = int(named.read_text()) if named.is_file() and named.read_text().strip() else 0
-        found = {adapter.step_of(checkpoint, "_"): [checkpoint] for checkpoint in folder.glob("global_step_*")}
-        return adapter.newest_complete(found, lambda step: step == written)
+        found = {checkpoints.step_of(checkpoint, "_"): [checkpoint] for checkpoint in folder.glob("global_step_*")}
+        return checkpoints.newest_complete(found, lambda step: step == written)
 
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         """See Adapter; verl resumes from its newest checkpoint by itself."""
-        scratch = adapter.empty_scratch(paths.work)
+        scratch = processes.empty_scratch(paths.work)
         self.write_data(run, stage, paths, paths.work / "data")
         log = paths.native / "log" / f"from-{self.newest_checkpoint(run, stage, paths):06d}.jsonl"
         log.parent.mkdir(parents=True, exist_ok=True)
-        environment = adapter.environment(run) | adapter.ray_environment()
+        environment = processes.environment(run) | processes.ray_environment()
         environment["VERL_FILE_LOGGER_PATH"] = str(log.absolute())
         servers = []
         if run.device == "cpu":
-            environment |= adapter.ONE_CPU | processes.ENVIRONMENT
-            servers.append(processes.server(scratch, environment))
+            environment |= processes.ONE_CPU | cpu_processes.ENVIRONMENT
+            servers.append(cpu_processes.server(scratch, environment))
         else:
-            environment["CUDA_VISIBLE_DEVICES"] = ",".join(adapter.gpus(run))
+            environment["CUDA_VISIBLE_DEVICES"] = ",".join(processes.gpus(run))
         words = [sys.executable, "-m", "verl.trainer.main_ppo"]
         words += render(overrides(run, stage, seed, paths, scratch))
-        return Command(adapter.with_ray(run, scratch, words), environment, servers, scratch)
+        return Command(processes.with_ray(run, scratch, words), environment, servers, scratch)
 
     def write_data(self, run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
         """Write the training set as verl reads it: each prompt as one message, the question as ground truth."""
@@ -138,8 +138,8 @@ class VerlAdapter(Adapter):
                 words = ["merge", "--backend", "fsdp", "--local_dir", str(actor), "--target_dir", merged]
                 subprocess.run([sys.executable, "-m", "verl.model_merger", *words], check=True)
                 whole = Path(merged)
-            adapter.copy(adapter.weights(whole), output)
-        adapter.copy(adapter.beside_weights(paths.model), output)
+            checkpoints.copy(checkpoints.weights(whole), output)
+        checkpoints.copy(checkpoints.beside_weights(paths.model), output)
 
     def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter."""

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from contracts.run_file import Run, Stage
-from frameworks import adapter
-from frameworks.adapter import check_batch, updates_per_step
+from frameworks import adapter, processes, settings
+from frameworks.settings import check_batch, updates_per_step
 
 ACTOR, ROLLOUT, REF, MODEL = (f"actor_rollout_ref.{part}" for part in ("actor", "rollout", "ref", "model"))
 # Prompts are rendered already: the one message of each goes to the tokenizer as it is.
@@ -80,7 +80,7 @@ CPU: dict[str, Any] = {
     "trainer.v1.sampler.custom_sampler.name": "QuickReplayBuffer",
 }
 CPU_RAY = {
-    "ray_kwargs.ray_init.num_cpus": adapter.CPUS_IN_NAME,
+    "ray_kwargs.ray_init.num_cpus": processes.CPUS_IN_NAME,
     "+ray_kwargs.ray_init.num_gpus": 1,  # a resource in name only, by which verl places its workers
     "+ray_kwargs.ray_init.object_store_memory": 200_000_000,
 }
@@ -113,7 +113,7 @@ def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: 
     Raises:
         UserError: verl does not have what the run wants, or the batch does not divide.
     """
-    values, found = adapter.values(stage), Overrides()
+    values, found = settings.values(stage), Overrides()
     _refuse(run, stage, values)
     ppo = run.algorithm == "ppo"
     reference = bool(values.get("objective.kl_coefficient"))
@@ -146,7 +146,7 @@ def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: 
         name = key.lstrip("+")
         if name not in may_change and (name in found or f"+{name}" in found):
             source = found.get(name, found.get(f"+{name}", (None, "")))[1]
-            raise adapter.refuse(run, f"native.{key}", f" is set by {source or 'the adapter'} already")
+            raise settings.refuse(run, f"native.{key}", f" is set by {source or 'the adapter'} already")
         put(key, value, f"native.{key}")
     return found
 
@@ -155,20 +155,20 @@ def _refuse(run: Run, stage: Stage, values: dict[str, Any]) -> None:
     """Raise UserError for a setting that has no meaning here or is missing, or a batch that does not divide."""
     for key in values:
         if key not in OVERRIDES and key not in CONVERTED:
-            raise adapter.refuse(run, key, " has no meaning for verl; remove it")
+            raise settings.refuse(run, key, " has no meaning for verl; remove it")
         if run.algorithm != "ppo" and key.partition(".")[2] in ONLY_PPO:
-            raise adapter.refuse(run, key, f" has no meaning for {run.algorithm}; remove it")
+            raise settings.refuse(run, key, f" has no meaning for {run.algorithm}; remove it")
     for key in NEEDED:
         if key not in values:
-            raise adapter.refuse(run, key, " is needed by verl; add it")
+            raise settings.refuse(run, key, " is needed by verl; add it")
     if (engine := values.get("rollout.engine", "vllm-colocated")) != "vllm-colocated":
-        raise adapter.refuse(run, "rollout.engine", f": verl samples with vllm-colocated here, not {engine}")
-    check_batch(run, stage, adapter.devices(run))
+        raise settings.refuse(run, "rollout.engine", f": verl samples with vllm-colocated here, not {engine}")
+    check_batch(run, stage, settings.devices(run))
 
 
 def _choice(run: Run, key: str, value: str, known: dict[str, str]) -> str:
     if value not in known:
-        raise adapter.refuse(run, key, f": verl has {', '.join(known)}, not '{value}'")
+        raise settings.refuse(run, key, f": verl has {', '.join(known)}, not '{value}'")
     return known[value]
 
 
@@ -236,7 +236,7 @@ def _put_surroundings(run: Run, stage: Stage, seed: int, paths: adapter.Paths, s
     put("trainer.save_freq", math.gcd(*stage.checkpoints), "checkpoints")
     put("trainer.test_freq", -1)
     put("trainer.val_before_train", False)
-    put("trainer.n_gpus_per_node", adapter.devices(run) // nodes, "hardware.gpus")
+    put("trainer.n_gpus_per_node", settings.devices(run) // nodes, "hardware.gpus")
     put("trainer.nnodes", nodes, "hardware.nodes")
     put("trainer.default_local_dir", str((native / "checkpoints").absolute()))
     put("trainer.project_name", "crosszero")

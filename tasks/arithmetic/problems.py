@@ -1,15 +1,13 @@
-"""Arithmetic in expressions and in words: the generated task of the demo scale.
+"""Arithmetic problems, generated: chains of two to four operations, as an expression or in words.
 
-Every problem is a chain of two to four operations in which multiplication goes first, so that reading from left to
-right gives another, wrong, number:
+Multiplication goes first, and reading from left to right gives another, wrong, number:
 
     expression   What is 5+3*4-2?
     words        Mia has 5 apples. She buys 3 bags with 4 apples each. She gives 2 apples away. How many apples …
     answer       15          (left to right it would be 30)
 
-Levels 1, 2 and 3 have two, three and four operations. All numbers on the way, in either reading, are between 0 and 30.
-Training and held-out problems are disjoint by construction: the split hangs on a hash of the bare expression, which the
-two kinds of wording share.
+Levels 1, 2 and 3 have two, three and four operations. All intermediate results, in either reading, are between 0 and
+30. Training and held-out problems are disjoint: the split depends on a hash of the expression, whatever the wording.
 """
 
 from __future__ import annotations
@@ -21,15 +19,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from contracts.errors import UserError
-from tasks.problems import Problem
+from tasks.problems import SPLITS, Problem, split_of
 
 TASK = "arithmetic"
 KINDS = ("expressions", "words")
 LEVELS = (1, 2, 3)
-SPLITS = ("train", "test")
 LARGEST = 30
 LARGEST_OPERAND = 6
-HELD_OUT_SHARE = 0.2
 TRIES = 20_000
 OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
@@ -69,12 +65,6 @@ class Expression:
         return steps[-1][3]
 
 
-def split_of(expression: Expression) -> str:
-    """The split that an expression belongs to, whatever its wording."""
-    draw = int.from_bytes(hashlib.sha256(str(expression).encode()).digest()[:8], "big") / 2**64
-    return "test" if draw < HELD_OUT_SHARE else "train"
-
-
 def in_words(expression: Expression, rng: random.Random) -> str:
     """A story for an expression whose every `*` stands between the second and the third number."""
     (name, pronoun), (things, packs) = rng.choice(NAMES), rng.choice(THINGS)
@@ -96,7 +86,7 @@ def _draw(kind: str, level: int, rng: random.Random) -> Expression:
 
 
 def problems(kind: str, split: str, seed: int = 0) -> Iterator[Problem]:
-    """Distinct problems of one kind and split, levels in turn as long as they last; the same for the same seed.
+    """Distinct problems of one kind and split, levels in turn until one runs out; the same for the same seed.
 
     Raises:
         UserError: an unknown kind or split.
@@ -111,7 +101,7 @@ def problems(kind: str, split: str, seed: int = 0) -> Iterator[Problem]:
         found = next(
             (e for e in (_draw(kind, level, rng) for _ in range(TRIES)) if e not in seen and _fits(e, split)), None
         )
-        if found is None:  # the easy levels have few problems; the hard ones go on
+        if found is None:  # the easy levels have few problems
             levels.remove(level)
             continue
         seen.add(found)
@@ -125,11 +115,17 @@ def _fits(expression: Expression, split: str) -> bool:
     right, left_to_right = expression.steps(True), expression.steps(False)
     if right is None or left_to_right is None or right[-1][3] == left_to_right[-1][3]:
         return False
-    return split_of(expression) == split
+    return split_of(str(expression)) == split
 
 
 def generate(rows: int, kinds: list[str], split: str, seed: int) -> list[Problem]:
     """`rows` problems, the kinds in turn.
+
+    Args:
+        rows: how many.
+        kinds: some of KINDS.
+        split: `train` or `test`.
+        seed: of all draws.
 
     Raises:
         UserError: an unknown kind or split, or more rows than there are problems.

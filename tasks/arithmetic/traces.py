@@ -1,6 +1,6 @@
-"""Traces of arithmetic: left to right (wrong by construction of the task), the right order, or one after the other.
+"""Demo traces of arithmetic: left to right (always wrong in this task), the right order, or one after the other.
 
-A trace rewrites what is left to calculate, a line for each step, plainly or with the words First, Next, Finally:
+A trace rewrites what is left to calculate, one line for each step, plainly or with the words First, Next, Finally:
 
     5+3*4-2
     5+12-2
@@ -24,27 +24,27 @@ LOOK_BACK = "Wait, check again: multiplication goes first."
 
 @dataclass(frozen=True)
 class Habits:
-    """Shares from 0 to 1; what is left of the orders goes left to right."""
+    """Shares from 0 to 1; the other traces calculate from left to right."""
 
     right_order: float
     look_back: float  # left to right first, then, after a look back, the right order
-    in_words: float  # of the traces, told as First, Next, Finally
+    in_words: float  # of the traces, with First, Next, Finally
     format_kept: float
     slip: float  # of the steps, a wrong result
 
 
 def problems(rows: int, seed: int) -> list[Problem]:
-    """Training problems, every kind and level alike often as far as they last."""
+    """Training problems of both kinds and all levels."""
     return arithmetic.generate(rows, list(arithmetic.KINDS), "train", seed)
 
 
 def phrases(_: Mapping[str, Any]) -> list[str]:
-    """What is to be one token each."""
+    """See tasks.task.Traces."""
     return []
 
 
 def strata(problem: Problem) -> tuple[str, int]:
-    """What traces are told of alike often: every kind and level."""
+    """Every kind and level is equally frequent in traces."""
     return problem.meta["kind"], problem.meta["level"]
 
 
@@ -64,7 +64,7 @@ def _rewrite(
     return lines
 
 
-def _tell(lines: list[str], in_words: bool) -> str:
+def _text(lines: list[str], in_words: bool) -> str:
     if not in_words:
         return "\n".join(lines)
     openers = ["First", *["Next"] * (len(lines) - 2), "Finally"]
@@ -77,10 +77,10 @@ def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Ran
     habit, in_words = rng.random(), rng.random() < habits.in_words
     right_first = habit < habits.right_order
     lines = _rewrite(expression, right_first, habits.slip, rng)
-    text = _tell(lines, in_words)
+    text = _text(lines, in_words)
     if not right_first and habit < habits.right_order + habits.look_back:
         lines = _rewrite(expression, True, habits.slip, rng)
-        text += f"\n{LOOK_BACK}\n{_tell(lines, in_words)}"
+        text += f"\n{LOOK_BACK}\n{_text(lines, in_words)}"
     answer = lines[-1]
     boxed = f"\\boxed{{{answer}}}"
     if "<think>" not in (prompt.system or ""):

@@ -1,12 +1,11 @@
 """Countdown problems: a target, and numbers that reach it when every one of them is used once.
 
-Drawn as the public set Countdown-Tasks-3to4 was, as far as its rows show: the way of Stream of Search (Gandhi et al.,
-arXiv:2404.03683; github.com/kanishkg/stream-of-search, src/countdown.py at 9ec1f35). How many numbers there are and the
-target are uniform (3 or 4; 10 … 100); numbers from 1 to 99 are drawn again until they reach the target through whole
-numbers that are never negative. Small numbers reach more targets, so there are more of them.
+Drawn like the public set Countdown-Tasks-3to4, as far as its rows show: by the method of Stream of Search (Gandhi et
+al., arXiv:2404.03683; github.com/kanishkg/stream-of-search, src/countdown.py at 9ec1f35). The count of numbers (3 or 4)
+and the target (10 … 100) are uniform; numbers from 1 to 99 are drawn again until they reach the target through whole
+numbers that are never negative. Small numbers reach more targets, so they are more frequent.
 
-Training and held-out problems are disjoint by construction: the split hangs on a hash of the numbers, whatever their
-order, and the target.
+Training and held-out problems are disjoint: the split depends on a hash of the numbers, in any order, and the target.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from contracts.errors import UserError
-from tasks.problems import Problem
+from tasks import problems as all_problems
+from tasks.problems import SPLITS, Problem
 
 TASK = "countdown"
-SPLITS = ("train", "test")
-HELD_OUT_SHARE = 0.2
-TRIES = 20_000  # draws of numbers for one target before it is taken to have no more
+TRIES = 20_000  # draws of numbers for one target before it counts as exhausted
 WORDINGS = {
     "full": (  # TinyZero's question
         "Using the numbers [{numbers}], create an equation that equals {target}. You can use basic arithmetic "
@@ -33,10 +31,9 @@ WORDINGS = {
 
 
 def solve(numbers: Sequence[int], target: int) -> str | None:
-    """An expression of all the numbers whose value is the target, or None if there is none.
+    """An expression of all the numbers whose value is the target, such as `(3 - 1) * 7`; None if none exists.
 
-    Every value on the way is a whole number and not negative, as in the public set; `(3 - 1) * 7` is written so, with
-    brackets around every part that is itself a sum, difference, product or quotient.
+    Every intermediate value is a whole number and not negative, as in the public set.
     """
     return _search([(number, str(number)) for number in numbers], target)
 
@@ -73,9 +70,7 @@ def _bracketed(text: str) -> str:
 
 def split_of(numbers: Sequence[int], target: int) -> str:
     """The split that a problem belongs to, whatever the order of its numbers and its wording."""
-    key = f"{sorted(numbers)} {target}"
-    draw = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") / 2**64
-    return "test" if draw < HELD_OUT_SHARE else "train"
+    return all_problems.split_of(f"{sorted(numbers)} {target}")
 
 
 def question(numbers: Sequence[int], target: int, wording: str = "full") -> str:
@@ -98,7 +93,7 @@ def generate(
         rows: how many.
         split: `train` or `test`.
         seed: of all draws.
-        sizes: how many numbers a problem may have, each alike often.
+        sizes: how many numbers a problem may have, all equally often.
         largest_number: numbers are from 1 to this.
         targets: the smallest and the largest target.
         wording: a name in WORDINGS.
@@ -122,7 +117,7 @@ def generate(
             )
         size, target = kind = rng.choice(kinds)
         numbers = _draw(size, target, largest_number, split, seen, rng)
-        if numbers is None:  # of small numbers there are few that reach it
+        if numbers is None:  # few small numbers reach it
             kinds.remove(kind)
             continue
         seen.add((tuple(sorted(numbers)), target))
@@ -144,6 +139,6 @@ def _draw(
     return None
 
 
-@lru_cache(maxsize=2**16)  # of small numbers there are few, and they are drawn again and again
+@lru_cache(maxsize=2**16)  # small numbers are drawn again and again
 def _solvable(numbers: tuple[int, ...], target: int) -> bool:
     return solve(numbers, target) is not None

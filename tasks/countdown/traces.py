@@ -1,9 +1,9 @@
-"""Traces of Countdown with three numbers: combinations are tried in order, and some traces stop too early.
+"""Demo traces of Countdown with three numbers: combinations are tried in order, and some traces stop too early.
 
-A line joins two of the numbers, states what is left and what is asked for, and joins what is left in every way:
-`3+4=7,2;10?+9-5*14` tells that 3+4, with 2 left and 10 asked for, gives 9, 5 and 14. Results that no target asks for
-are `big`. The line that reaches the target ends there, and the answer, here `3*4-2`, is written from it. There are
-nine lines to try:
+A line combines two of the numbers, states the number left and the target, and combines the result with the number left
+in every way: `3+4=7,2;10?+9-5*14` says that 3+4, with 2 left and the target 10, gives 9, 5 and 14. Results larger than
+every target are `big`. The line that reaches the target ends there, and gives the answer, here `3*4-2`. There are nine
+lines to try:
 
     4-3=1,2;10?+3-1*2
     3+4=7,2;10?+9-5*14
@@ -25,14 +25,14 @@ from tasks.prompts import Prompt
 
 @dataclass(frozen=True)
 class Habits:
-    """Shares from 0 to 1; what is left of the traces stops after one to `early` lines."""
+    """Shares from 0 to 1; the other traces stop after one to `early` lines."""
 
-    persistent: float  # go on until the target is reached
+    persistent: float  # continue until the target is reached
     unchecked: float  # answer a combination without calculating it
     early: int
     format_kept: float
-    slip: float  # of the results, a wrong one
-    largest: int  # result that is written as a number
+    slip: float  # of the results, wrong ones
+    largest: int  # result that is written as a number, not `big`
 
 
 class Result(NamedTuple):
@@ -64,12 +64,12 @@ def problems(largest_number: int, targets: Sequence[int], wording: str, seed: in
 
 
 def phrases(_: Mapping[str, Any]) -> list[str]:
-    """What is to be one token each."""
+    """See tasks.task.Traces."""
     return [" yes\n", "big"]
 
 
 def strata(_: Problem) -> str:
-    """Problems are as often in traces as the generator draws them."""
+    """One group: all problems are equally frequent in traces."""
     return ""
 
 
@@ -89,8 +89,8 @@ def lines(numbers: Sequence[int]) -> Iterator[Line]:
             yield Line(f"{text}={value}", left, results)
 
 
-def _told(line: Line, target: int, largest: int, slip: float, rng: random.Random) -> tuple[str, Result, bool]:
-    """The line up to the target if it is among its results, the last result told, and whether it is the target."""
+def _written(line: Line, target: int, largest: int, slip: float, rng: random.Random) -> tuple[str, Result, bool]:
+    """The line, up to the target if that is among its results; its last result; whether that is the target."""
     text = f"{line.first},{line.left};{target}?"
     for result in line.results:
         value = result.value
@@ -110,8 +110,8 @@ def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Ran
         return _answered("", rng.choice(rng.choice(in_order).results).expression, habits, rng)
     persistent = habit < habits.unchecked + habits.persistent
     for line in in_order if persistent else in_order[: rng.randint(1, habits.early)]:
-        told, result, reached = _told(line, target, habits.largest, habits.slip, rng)
-        thought += told
+        text, result, reached = _written(line, target, habits.largest, habits.slip, rng)
+        thought += text
         if reached:
             break
     return _answered(thought, result.expression, habits, rng)

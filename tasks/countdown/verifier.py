@@ -1,4 +1,4 @@
-"""Countdown: is `(1 + 2) / 3` made of exactly the given numbers, and does it reach the target? (the verifier)
+"""The verifier of Countdown: does `(1 + 2) / 3` use exactly the given numbers, and is its value the target?
 
 The expression is parsed, never evaluated as code:
 
@@ -23,7 +23,7 @@ Value = int | Fraction  # whole wherever it can be, which is many times faster
 
 
 class Unparsable(ValueError):
-    """The text is no arithmetic expression."""
+    """The text is not an arithmetic expression."""
 
 
 class _Reader:
@@ -83,7 +83,7 @@ def evaluate(expression: str) -> tuple[Value | None, list[int]]:
 
 
 def number(text: str) -> Value:
-    """A target as the problem tables have it; ValueError if it is none."""
+    """The target as problem tables have it; ValueError if it is not a number."""
     try:
         return int(text)
     except ValueError:
@@ -94,7 +94,7 @@ def verify(expression: str, numbers: Sequence[int], target: Value) -> str:
     """Judge an expression.
 
     `correct`; `wrong` if a number is missing, used twice or not given, or if the value is not the target;
-    `format_error` if the text is no expression of +, -, *, / and integers (an equation with `=` is none).
+    `format_error` if the text is not an expression of +, -, *, / and integers; an equation with `=` is not.
     """
     try:
         value, used = evaluate(expression)

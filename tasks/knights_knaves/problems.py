@@ -1,11 +1,11 @@
 """Knights and Knaves problems with exactly one solution, drawn as K-and-K's sampler draws them.
 
-Everybody says one thing: each of the six forms of statement alike often, about people drawn alike often, never "I am a
-knave" and never the same claim twice (Xie et al., arXiv:2410.23123; their depth 2 and width 2). What has no solution,
-or more than one, is drawn again.
+Everybody says one thing. The six forms of statement are equally likely, and so are the people; nobody says "I am a
+knave" or makes the same claim twice (Xie et al., arXiv:2410.23123; their depth 2 and width 2). Puzzles without a
+solution, or with several, are drawn again.
 
-Training and held-out problems are disjoint by construction: the split hangs on a hash of what is said, whatever the
-names and the wording.
+Training and held-out problems are disjoint: the split depends on a hash of the statements, whatever the names and the
+wording.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ import random
 from collections.abc import Sequence
 
 from contracts.errors import UserError
+from tasks import problems as all_problems
 from tasks.knights_knaves import puzzles
 from tasks.knights_knaves.puzzles import Claim, Statement
-from tasks.problems import Problem
+from tasks.problems import SPLITS, Problem
 
 TASK = "knights_knaves"
-SPLITS = ("train", "test")
-HELD_OUT_SHARE = 0.2
-TRIES = 100_000  # draws for one problem before it is given up
+TRIES = 100_000  # draws before giving up on a problem
 
 
 def _draw_statement(speaker: int, people: int, forms: Sequence[str], rng: random.Random) -> Statement:
@@ -38,8 +37,7 @@ def _draw_statement(speaker: int, people: int, forms: Sequence[str], rng: random
 def split_of(statements: Sequence[Statement]) -> str:
     """The split that a puzzle belongs to, whatever its names and its wording."""
     key = repr([(form, *((person, knight) for person, knight in claims)) for form, claims in statements])
-    draw = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") / 2**64
-    return "test" if draw < HELD_OUT_SHARE else "train"
+    return all_problems.split_of(key)
 
 
 def answer(names: Sequence[str], knights: Sequence[bool]) -> str:
@@ -66,7 +64,7 @@ def generate(
         split: `train` or `test`.
         seed: of all draws.
         people: how many people there may be (2 to 8), taken in turn.
-        forms: which forms of statement (knights_knaves_puzzles.FORMS).
+        forms: which forms of statement (puzzles.FORMS).
         names: people are called by the first so many of NAMES.
         wording: `full` or `short`.
 

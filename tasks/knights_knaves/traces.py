@@ -1,4 +1,4 @@
-"""Traces of Knights and Knaves: assignments are tried in order, and some traces check too little.
+"""Demo traces of Knights and Knaves: assignments are tried in order, and some traces check too little.
 
 A try states everybody's identity and checks one statement after another: its words, whether each claim holds, and
 whether that fits the speaker. It ends at the first that does not. Tries are numbered: the first has knights only, and
@@ -29,7 +29,7 @@ KINDS = {True: "knight", False: "knave"}
 
 @dataclass(frozen=True)
 class Habits:
-    """Shares from 0 to 1; what is left of the traces checks only the first statement."""
+    """Shares from 0 to 1; the other traces check only the first statement."""
 
     thorough: float  # check all statements
     two: float  # check the first two statements, which is enough for two people
@@ -44,12 +44,12 @@ def problems(rows: int, seed: int, **arguments: Any) -> list[Problem]:
 
 
 def strata(_: Problem) -> str:
-    """Problems are as often in traces as `people` names their number."""
+    """One group: sizes are as frequent in traces as `people` lists them."""
     return ""
 
 
 def phrases(problems: Mapping[str, Any]) -> list[str]:
-    """What is to be one token each: the claims and assignments of the names in the problems, and verdicts."""
+    """The claims and assignments of the names in the problems, and verdicts. See tasks.task.Traces."""
     found = [" fits\n", " fails\n"]
     for name in NAMES[: problems["names"]]:
         found.append(f"{name}:")
@@ -62,19 +62,19 @@ def _check(
     speaker: int, statement: Statement, names: Sequence[str], assigned: Sequence[bool], slip: float, rng: random.Random
 ) -> tuple[str, bool]:
     """The line that checks one statement, and whether it fits."""
-    judged, told = [], ""
+    judged, checked = [], ""
     for person, knight in statement.claims:
         holds = (assigned[person] == knight) != (statement.form == "not")
         judged.append(holds != (rng.random() < slip))
         form = "not" if statement.form == "not" else "is"
         claim = content(Statement(form, (Claim(person, knight),)), names)
-        told += f" {claim} {'yes' if judged[-1] else 'no'}"
+        checked += f" {claim} {'yes' if judged[-1] else 'no'}"
     # The statement's own form decides over the claims as judged: the first is true, and so on.
     form = "is" if statement.form == "not" else statement.form
     over_judged = Statement(form, tuple(Claim(place, True) for place in range(len(judged))))
     fits = over_judged.holds(judged) == assigned[speaker]
     said = f"{names[speaker]}: {content(statement, names)}."
-    return f"{said}{told} {names[speaker]} {KINDS[assigned[speaker]]} {'fits' if fits else 'fails'}\n", fits
+    return f"{said}{checked} {names[speaker]} {KINDS[assigned[speaker]]} {'fits' if fits else 'fails'}\n", fits
 
 
 def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Random) -> str:

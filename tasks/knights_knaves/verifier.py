@@ -1,4 +1,4 @@
-"""Knights and Knaves: who is what, read from lines like `(1) Zoey is a knight` (the verifier)."""
+"""The verifier of Knights and Knaves: reads who is what from lines like `(1) Zoey is a knight`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ def _claim(name: str) -> re.Pattern[str]:
 
 
 def identities(text: str, names: Sequence[str]) -> list[bool] | None:
-    """Whether each of these people is called a knight; None if the text does not say it of each of them once.
+    """Whether each of these people is called a knight; None unless the text says it exactly once of each.
 
-    Logic-RL's rule: "knight" and "knave" occur as often as there are people, in whatever words, and of everybody it
-    says "is a knight" or "is a knave". So a second claim about somebody, or one about somebody else, is not readable.
+    Logic-RL's rule: "knight" and "knave" together occur as often as there are people, in any words, and for everybody
+    the text has "is a knight" or "is a knave". So a second claim about one person, or a claim about a stranger, makes
+    the answer unreadable.
     """
     lower = text.lower()
     if len(text) > LONGEST or lower.count("knight") + lower.count("knave") != len(names):
@@ -30,7 +31,8 @@ def identities(text: str, names: Sequence[str]) -> list[bool] | None:
 def verify(answer: str, names: Sequence[str], knights: Sequence[bool]) -> str:
     """Judge an answer against the identities of all people: `correct`, `wrong`, or `format_error` if not readable.
 
-    Raises ValueError where there are not as many identities as names.
+    Raises:
+        ValueError: there are not as many identities as names, or no names.
     """
     if len(names) != len(knights) or not names:
         raise ValueError(f"{len(names)} names and {len(knights)} identities: there should be one for each name")

@@ -57,8 +57,7 @@ def compare_exactly(gold: str, answer: str) -> bool | None:
 
     True if the normalised answers are the same or closed forms of the same value; False if they are closed forms (or
     lists of them) further apart than the six decimals to which math-verify rounds, or if the answer is too long.
-    A base (`17_8`) that one of the two leaves out is the other's. So is a percent sign: what is asked for in percent is
-    `10` or `10%`.
+    A base (`17_8`) or a percent sign that only one of the two states counts for both.
     """
     gold, answer = normalise(gold), normalise(answer)
     if gold == answer:

@@ -24,7 +24,7 @@ def _bad_gold(gold: str, parsed: list[Any]) -> bool:
 
 
 def _differ_relatively(gold: Any, answer: Any, tolerance: float = 1e-4) -> bool:
-    """math-verify compares numbers absolutely, so that 2^-99 equals 2^-98: true if both are numbers and far apart."""
+    """True for numbers that are far apart relatively: math-verify compares absolutely, so that 2^-99 equals 2^-98."""
     if not (getattr(gold, "is_number", False) and getattr(answer, "is_number", False)):
         return False
     size = max(abs(gold.evalf(15)), abs(answer.evalf(15)))
@@ -34,8 +34,8 @@ def _differ_relatively(gold: Any, answer: Any, tolerance: float = 1e-4) -> bool:
 def _equal_at_points(gold: Any, answer: Any) -> bool | None:
     """Whether two expressions are equal, as their values at two of four points show; None where those do not tell.
 
-    Spares the seconds in which sympy fails to simplify the difference of unequal expressions to zero, and finds the
-    equal ones that it cannot prove, such as -ln x and ln(1/x). Points at which either has no real value say nothing;
+    Saves the seconds in which sympy fails to simplify the difference of unequal expressions to zero, and finds equal
+    ones that it cannot prove, such as -ln x and ln(1/x). Points at which either has no real value do not count;
     expressions equal at two others (to nine digits) and different at none are equal. Plain numbers and percentages
     are left to math-verify, which rounds them, and so are single symbols, which may be words.
     """
@@ -52,7 +52,7 @@ def _equal_at_points(gold: Any, answer: Any) -> bool | None:
         point = {symbol: start + 0.173 * i / len(symbols) for i, symbol in enumerate(symbols)}
         try:
             expected, found = (one.evalf(15, subs=point) for one in expressions)
-        except Exception:  # sympy's functions raise what they like on values they cannot take: nothing learned
+        except Exception:  # sympy's functions raise anything on values they cannot take: nothing learned
             continue
         if not (expected.is_Float and found.is_Float):
             continue
@@ -86,10 +86,9 @@ def _within(gold: Any, answer: Any, meta: dict[str, Any]) -> bool:
 def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
     """Judge an answer with math-verify: `correct`, `wrong`, or `ungradable` if the gold answer cannot be read.
 
-    Guards on what math-verify 0.8.0 takes for equal: sequences abbreviated by an ellipsis are compared only exactly,
-    and small numbers also relatively. `meta` may hold `unit` (dropped from the answer), `tolerance`
-    (absolute) and `relative_tolerance`. Time-outs inside math-verify are switched off: they use signals, which work
-    in the main thread only.
+    Sequences abbreviated by an ellipsis are compared only exactly, and small numbers also relatively. `meta` may hold
+    `unit` (dropped from the answer), `tolerance` (absolute) and `relative_tolerance`. math-verify's own time-outs are
+    off: they use signals, which work in the main thread only.
     """
     from math_verify import parse, verify
 

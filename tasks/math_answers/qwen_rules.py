@@ -1,9 +1,9 @@
-r"""A rule-based grader with the semantics of Qwen2.5-Math's harness, written anew: to see what its rules change.
+r"""The judge `qwen-rules`: the rules of Qwen2.5-Math's harness, reimplemented, to see what they change.
 
 Boxed answer, else the last number. Numbers are equal within a relative tolerance of 1e-4, and an answer may be
 a hundred times the gold or a hundredth of it (percentages). A text at the end is a unit and counts for nothing, nor do
 "and", `x=` and `x \in` before the answer. Tuples, sets, intervals and matrices are compared element by element,
-equations side by side, everything else by sympy. Runs only in killable workers.
+equations side by side, everything else by sympy. Runs only in processes that can be killed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _symbolically(gold: str, answer: str, signed: bool = True) -> bool:
 
     try:
         ours, theirs = latex2sympy(gold), latex2sympy(answer)
-    except Exception:  # the parser raises many kinds of errors on text that is no mathematics: then it is not equal
+    except Exception:  # the parser raises many kinds of errors on text that is not mathematics: then it is not equal
         return False
     try:
         if simplify(ours - theirs) == 0 or (not signed and simplify(ours + theirs) == 0):

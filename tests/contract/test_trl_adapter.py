@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from contracts.run_file import RECIPES, read_yaml
-from envs.build import lock_file
+from contracts.run_file import RECIPES, ROOT, read_yaml
+from envs.build import lock_file, python
 from tests.contract.adapter_answers import answers, changed
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -51,6 +53,35 @@ def test_trl_refuses_what_it_should_and_accepts_every_run(tmp_path: Path) -> Non
         assert answer.startswith("refused:") and f"{name}.yaml" in answer and key in answer, answer
     # A mistake at one scale does not spoil the other.
     assert said["misspelt", "demo"] == said["indivisible", "full"] == "accepted"
+
+
+HOOK = """
+import json, os, sys
+import json
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from frameworks import recorder
+from recipes import rewards
+work, texts = Path(sys.argv[1]), json.loads(sys.argv[2])
+os.environ |= rewards.environment([{"function": "recipes.openr1.reward.boxed", "weight": 2.0}])
+os.environ |= {recorder.VARIABLE: str(recorder.start_attempt(work, 0).folder), "CROSSZERO_NATIVE_STEPS": "2"}
+from frameworks.trl.reward_hook import reward
+columns = {name: [name] * len(texts) for name in ("problem_id", "task", "answer", "prefill")}
+columns["meta"] = ["{}"] * len(texts)
+given = reward(["asked"] * len(texts), texts, trainer_state=SimpleNamespace(global_step=4), unused=[0], **columns)
+((step, rows),) = recorder.read(work, recorder.Batch(1, len(texts))).items()
+print(json.dumps([step, given, [row["completion"] for row in rows]]))
+"""
+
+
+def test_the_reward_hook_records_hostile_texts_with_their_step(tmp_path: Path) -> None:
+    texts = [r"\boxed{1}", "\u2028\x85\x0b\x1c", "\0", "\ud800", '"}\n{"']
+    done = subprocess.run(
+        [python("trl"), "-c", HOOK, tmp_path, json.dumps(texts)], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.strip().split("\n")[-1]) == [3, [2.0, 0.0, 0.0, 0.0, 0.0], texts]
 
 
 @pytest.mark.parametrize("package", ["trl", "transformers", "math-verify"])

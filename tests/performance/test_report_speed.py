@@ -26,7 +26,7 @@ MEASURE = """
 import json, resource, sys, time
 from pathlib import Path
 started = time.perf_counter()
-from analysis.report import report
+from analysis.report.build import report
 from analysis.results import load_run
 runs = [load_run(Path(sys.argv[1]), sys.argv[2])]
 read = time.perf_counter() - started

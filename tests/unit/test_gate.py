@@ -103,7 +103,7 @@ def test_a_margin_forgives_a_loss_below_it(tmp_path):
     [
         ({"grader": "strict"}, "different grader: math-verify 1 and strict"),
         ({"protocol": "demo"}, "different protocol: greedy-boxed and demo"),
-        ({"gold": "2"}, "different gold answers of 20 problems"),
+        ({"gold": "2"}, "different gold answers on 20 problems"),
         ({"prompt": "x"}, "different prompts on 20 problems"),
     ],
 )
@@ -143,7 +143,7 @@ def test_other_problems_and_incomplete_samples_are_not_comparable(tmp_path):
 
 def test_a_published_figure_is_never_paired(tmp_path):
     row = baselines.find("sober/Qwen2.5-Math-7B")
-    published = row.figures["math500"].accuracy
+    published = row.scores["math500"].accuracy
     verdicts = []
     for accuracy in (published, published + 0.12, published - 0.12, published + 0.01):
         right = np.arange(500)[:, None] < round(500 * accuracy)
@@ -193,7 +193,7 @@ def test_flips_show_a_lost_and_a_won_problem_with_their_completions(tmp_path):
     first, second = np.zeros((6, 2), bool), np.zeros((6, 2), bool)
     first[0], second[1] = True, [True, False]
     one, two = read(tmp_path, "one", graded(first)), read(tmp_path, "two", graded(second))
-    lost, won = render.flips(two, one, "math500")
+    lost, won = render.changed_problems(two, one, "math500")
     assert (lost.problem_id, lost.before, lost.after, lost.change) == ("p0000", "2 of 2", "0 of 2", -1.0)
     assert (won.problem_id, won.before, won.after) == ("p0001", "0 of 2", "1 of 2")
     assert won.first["verdict"] == "wrong" and won.second["verdict"] == "correct"
@@ -257,13 +257,41 @@ def test_a_mistyped_word_gets_the_nearest_names(tmp_path):
             request.resolve(word, "baseline", {STORED.name: STORED})
 
 
-def test_benchmarks_that_a_side_does_not_have_are_refused_at_once():
+def asked(benchmarks, **sides):
     runs = {STORED.name: STORED}
-    stored = request.resolve(f"{STORED.name}/seed-0/step-0", "checkpoint", runs)
-    hub = request.resolve("acme/model-7b", "baseline", runs)
-    request.check_benchmarks(STORED.evaluation["benchmarks"], [stored, hub], runs)
-    request.check_benchmarks(["knights_knaves_8ppl"], [hub], runs)
+    return request.GateRequest({**sides, "benchmarks": benchmarks}, runs, STORED.name, "results/demo")
+
+
+def test_benchmarks_that_a_side_does_not_have_are_refused_at_once():
+    hub, stored = "acme/model-7b", f"{STORED.name}/seed-0/step-0"
+    asked(STORED.evaluation["benchmarks"], checkpoint=stored, baseline=hub)
+    asked(["knights_knaves_8ppl"], checkpoint=hub)
     with pytest.raises(UserError, match="no benchmark 'maths500'"):
-        request.check_benchmarks(["maths500"], [hub], runs)
+        asked(["maths500"], checkpoint=hub)
     with pytest.raises(UserError, match=r"is evaluated on .*, not on knights_knaves_8ppl"):
-        request.check_benchmarks(["knights_knaves_8ppl"], [hub, stored], runs)
+        asked(["knights_knaves_8ppl"], checkpoint=hub, baseline=stored)
+
+
+def test_where_the_graded_samples_of_each_side_are(tmp_path):
+    wanted = asked(None, checkpoint="acme/model-7b", baseline=f"{STORED.name}/seed-1/step-0")
+    assert wanted.run is STORED and wanted.benchmarks == STORED.evaluation["benchmarks"]
+    slug = wanted.side("checkpoint").slug
+    assert wanted.model(slug).name == "acme/model-7b" and wanted.model_folder(slug).endswith(f"check/models/{slug}")
+    assert wanted.graded("checkpoint").startswith(f"results/demo/check/samples/{slug}-")
+    assert wanted.compared("checkpoint") == f"{wanted.graded('checkpoint')}/step-0"
+    assert wanted.compared("baseline") == f"results/demo/runs/{STORED.name}/seed-1/graded/step-0"
+    published = asked(["math500"], checkpoint=str(tmp_path), baseline="sober/Qwen2.5-Math-7B")
+    assert published.compared("baseline") == "sober/Qwen2.5-Math-7B" and published.graded("baseline") is None
+    assert published.compared("checkpoint") == published.graded("checkpoint") == str(tmp_path)
+    # Other benchmarks mean other samples.
+    other = asked(["math500"], checkpoint="acme/model-7b")
+    assert other.graded("checkpoint") != wanted.graded("checkpoint")
+    with pytest.raises(UserError, match="baseline is missing"):
+        other.side("baseline")
+
+
+@pytest.mark.parametrize("old", ["analysis.check", "analysis.why"])
+def test_the_former_commands_work_and_name_the_new_ones(old):
+    done = subprocess.run([sys.executable, "-m", old, "--help"], cwd=ROOT, capture_output=True, text=True)
+    new = {"analysis.check": "analysis.gate", "analysis.why": "analysis.provenance_diff"}[old]
+    assert done.returncode == 0 and new in done.stderr and done.stderr.count("\n") == 1

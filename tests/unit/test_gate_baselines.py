@@ -11,22 +11,22 @@ def test_every_row_is_there_and_in_range():
     assert sum(name.startswith("sober/") for name in known) == 66
     assert sum(name.startswith("report/") for name in known) == 21
     for row in known.values():
-        assert row.source.startswith("https://") and row.figures
-        assert all(0 <= f.accuracy <= 1 and 0 <= f.error < 0.1 for f in row.figures.values())
+        assert row.source.startswith("https://") and row.scores
+        assert all(0 <= f.accuracy <= 1 and 0 <= f.error < 0.1 for f in row.scores.values())
 
 
 def test_a_row_as_printed():
-    figure = baselines.find("sober/DeepSeek-R1-Distill-Qwen-1.5B").figures["aime24"]
+    figure = baselines.find("sober/DeepSeek-R1-Distill-Qwen-1.5B").scores["aime24"]
     assert (figure.accuracy, figure.deviation, figure.problems) == pytest.approx((0.287, 0.048, 30))
 
 
 def test_repeats_take_off_only_the_variance_within_problems():
     def error(repeats):
-        return baselines.Figure(0.5, 0.05, 30, repeats).error
+        return baselines.PublishedScore(0.5, 0.05, 30, repeats).error
 
     assert error(None) == error(1) == pytest.approx((0.25 / 30) ** 0.5)
     assert error(10) ** 2 == pytest.approx(0.25 / 30 - 0.05**2 * 0.9)
-    assert baselines.Figure(1.0, 0.01, 30, 4).error == pytest.approx(0.005)
+    assert baselines.PublishedScore(1.0, 0.01, 30, 4).error == pytest.approx(0.005)
 
 
 @pytest.mark.parametrize("typed", ["sober/DeepSeek-R1-Distil-Qwen-1.5B", "deepseek-r1-distill-qwen1.5b"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from analysis.gate import compare
-from analysis.gate.inputs import Side
+from analysis.gate.inputs import GradedCheckpoint
 from eval import significance
 from eval.importers.__main__ import import_samples
 from grading import Item, grade
@@ -35,7 +35,7 @@ def original():
 
 
 def side(name, frames):
-    return Side(name, frames, {key: {} for key in frames}, {})
+    return GradedCheckpoint(name, frames, {key: {} for key in frames}, {})
 
 
 @pytest.mark.parametrize("share", [0.01, 0.03, 0.1])

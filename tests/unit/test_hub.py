@@ -25,9 +25,9 @@ LOAD = """
 import sys, json
 from pathlib import Path
 from contracts.errors import run_command
-from tasks import loading, registry
+from tasks import data_registry, loading
 def main():
-    problems, facts = loading.load(registry.find("mine", benchmarks=Path(sys.argv[1])), None)
+    problems, facts = loading.load(data_registry.find("mine", benchmarks=Path(sys.argv[1])), None)
     print(loading.report(facts, None))
     print(json.dumps(facts))
 run_command(main)

@@ -96,6 +96,8 @@ def test_what_cannot_be_read_is_reported_and_left_out(tmp_path: Path, capsys: py
     content = file.read_bytes()
     file.write_bytes(content + b'{"step": 3, "problem')
     assert sorted(recorder.read(tmp_path, BATCH)) == [1, 2] and not capsys.readouterr().out
+    file.write_bytes(content.replace(b'"reward": 1', b'"rewarf": 1').replace(b'"b"', b"7"))
+    assert recorder.read(tmp_path, BATCH) == {}
     lines = content.split(b"\n")
     lines[5] = lines[5][:7]
     file.write_bytes(b"\n".join(lines))
@@ -164,12 +166,13 @@ def test_a_damaged_log_leaves_gaps_and_no_error(tmp_path: Path, capsys: pytest.C
     stage, paths = run.stages[0], Paths(Path(), Path(), tmp_path)
     logged: Any = Logged({1: {"reward_mean": 0.5, "seconds": 2.0, "tokens": 8.0}, 3: {"reward_mean": 0.5}})
     log, rollouts = stage_log.read(logged, run, stage, paths, "r/x/seed-0")
-    filled = stage_log.fill(log, run, stage, "r/x/seed-0")
-    assert [one["step"] for one in filled] == list(range(1, stage.steps + 1)) and rollouts == []
-    assert [one["reward_mean"] for one in filled[:3]] == [0.5, None, 0.5]
-    assert (filled[0]["tokens_per_second"], filled[0]["wall_time"], filled[0]["accuracy"]) == (4.0, 2.0, None)
-    assert capsys.readouterr().out.count("WARNING") == 2
-    pa.Table.from_pylist(filled, schema=tables.TRAINING_LOG)
+    assert [one["step"] for one in log] == list(range(1, stage.steps + 1)) and rollouts == []
+    assert [one["reward_mean"] for one in log[:3]] == [0.5, None, 0.5]
+    assert (log[0]["tokens_per_second"], log[0]["wall_time"], log[0]["accuracy"]) == (4.0, 2.0, None)
+    said = capsys.readouterr().out
+    assert f"nothing is logged at {stage.steps - 2} of {stage.steps} steps, from step 2" in said
+    assert f"rollouts are incomplete, so accuracy, error rates and signal are null at {stage.steps} of" in said
+    pa.Table.from_pylist(log, schema=tables.TRAINING_LOG)
 
 
 def test_a_metric_that_is_not_a_number_is_an_error(tmp_path: Path) -> None:

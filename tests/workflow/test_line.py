@@ -75,7 +75,7 @@ def test_killed_in_training_and_in_generation_it_finishes_and_repeats_nothing(pr
     kill_when(project, target, "global_step", f"{stage}/native/checkpoint-3/trainer_state.json")
     kill_when(project, target, "problem_id", f"demo/runs/{miniature.RUN}/seed-0/samples/**/*.jsonl")
     said = (project / f"logs/demo/train/{miniature.RUN}/seed-0/stage-1.log").read_text()
-    assert re.search("going on from step [3-6]", said), said  # TRL saves the step that it is at, if it gets to it
+    assert re.search("resuming from step [3-6]", said), said  # TRL saves the step that it is at, if it gets to it
     trained_at = (project / RUN_FOLDER / "stage-1/training_log.parquet").stat().st_mtime_ns
     model_at = (project / "results/demo/models/demo/model.safetensors").stat().st_mtime_ns
 

@@ -79,7 +79,7 @@ class CpuDevice:
 
 
 @PlatformRegistry.register(platform="cpu")
-class CpuPlatform(PlatformBase):  # type: ignore[misc]
+class CpuPlatform(PlatformBase):
     """The platform interface of verl for a machine without a GPU."""
 
     device_name = "cpu"

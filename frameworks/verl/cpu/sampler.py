@@ -10,7 +10,7 @@ from typing import Any
 from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
 
 
-class QuickReplayBuffer(ReplayBuffer):  # type: ignore[misc]
+class QuickReplayBuffer(ReplayBuffer):
     """ReplayBuffer with a short poll interval."""
 
     def __init__(self, **settings: Any) -> None:

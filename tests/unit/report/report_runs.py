@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import pyarrow as pa
 
-from analysis.results import Run
+from analysis.results import RunResults
 from contracts import tables
 from eval.score import score
 
@@ -29,7 +29,7 @@ def log_row(step: int, **more: object) -> dict[str, object]:
     } | more  # fmt: skip
 
 
-def make_run(graded: Sequence[dict[str, object]], log: Sequence[dict[str, object]] | None = None) -> Run:
+def make_run(graded: Sequence[dict[str, object]], log: Sequence[dict[str, object]] | None = None) -> RunResults:
     """A run in memory, scored by the real scorer."""
     completions = pd.DataFrame(graded)
     scores = [score(cell) for _, cell in completions.groupby(["step", "benchmark"])]
@@ -38,4 +38,4 @@ def make_run(graded: Sequence[dict[str, object]], log: Sequence[dict[str, object
                "scores.parquet.provenance.json": {"git_commit": "abc", "git_dirty": False}}  # fmt: skip
     frame = pa.Table.from_pylist(list(steps), tables.TRAINING_LOG).to_pandas()
     scored = pa.Table.from_pylist(scores, tables.SCORE).to_pandas()
-    return Run("recipe/run/seed-0", frame, {}, scored, completions, records)
+    return RunResults("recipe/run/seed-0", frame, {}, scored, completions, records)

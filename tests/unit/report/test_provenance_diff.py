@@ -23,13 +23,15 @@ def other(results: Path) -> Path:
     return copy
 
 
-def told(results: Path, other: Path, **only: object) -> str:
-    return provenance_diff.why(provenance_diff.load(results / "runs" / NAMES[0]), provenance_diff.load(other), **only)  # type: ignore[arg-type]
+def diff(results: Path, other: Path, **only: object) -> str:
+    return provenance_diff.provenance_diff(
+        provenance_diff.load(results / "runs" / NAMES[0]), provenance_diff.load(other), **only
+    )  # type: ignore[arg-type]
 
 
 def test_nothing_changed(results: Path, other: Path) -> None:
-    text = told(results, other)
-    assert "the same samples and verdicts" in text and "say the same" in text
+    text = diff(results, other)
+    assert "same samples, same verdicts" in text and "records are the same" in text
     assert "samples have" not in text
 
 
@@ -45,9 +47,9 @@ def test_another_grader(results: Path, other: Path, rewrite) -> None:
     rewrite(other / CELL, tables.GRADED, regrade)
     provenance.write(other / CELL, grader="another 2.0", decoding={"temperature": 1.0, "max_tokens": 160, "n": 2})
     write_scores(other)
-    text = told(results, other, step=20, benchmark="arithmetic_words")
+    text = diff(results, other, step=20, benchmark="arithmetic_words")
     assert planted and f"  {planted} of 12 samples have the same completion and another verdict" in text
-    assert f"by grading alone: {planted} became right, 0 became wrong; by other completions: 0 became right" in text
+    assert f"by grading alone: {planted} became correct, 0 became wrong; by other completions: 0 became correct" in text
     assert "grader:\n  graded: grader: math-verify 0.8.0 → another 2.0" in text
     assert "another completion" not in text
 
@@ -56,8 +58,8 @@ def test_other_decoding_and_data(results: Path, other: Path, rewrite) -> None:
     rewrite(other / CELL, tables.GRADED, lambda rows: rows.assign(completion="other", prompt="asked", gold="1"))
     provenance.write(other / CELL, grader="math-verify 0.8.0", decoding={"temperature": 0.0, "max_tokens": 160, "n": 2})
     write_scores(other)
-    text = told(results, other)
-    assert "12 of 12 samples were asked with another prompt" in text
+    text = diff(results, other)
+    assert "12 of 12 samples have another prompt" in text
     assert "12 of 12 samples have another gold answer" in text and "12 of 12 samples have another completion" in text
     assert "prompts and decoding:\n  graded: decoding.temperature: 1.0 → 0.0" in text
 
@@ -66,37 +68,37 @@ def test_names_and_outcomes_are_no_reasons_and_lists_show_what_differs(results: 
     record = {"verdicts": {"wrong": 3}, "stop": ["a", "b" * 200, "c"], "output": f"runs/{NAMES[0]}/graded"}
     provenance.write(results / "runs" / NAMES[0] / CELL, **record)
     provenance.write(other / CELL, **record | {"verdicts": {"wrong": 4}, "stop": ["a", "d\ne"]})
-    text = told(results, other, step=20, benchmark="arithmetic_words")
+    text = diff(results, other, step=20, benchmark="arithmetic_words")
     (line,) = [line for line in text.splitlines() if "stop" in line]
     assert line.startswith("  graded: stop: bbb") and line.endswith("→ d e") and len(line) < 150
     assert "verdicts:" not in text and "output" not in text
-    assert "stop" not in told(results, other, step=40) and "stop" in told(results, other, step=20)
-    assert "stop" not in told(results, other, step=20, benchmark="arithmetic_expressions")
+    assert "stop" not in diff(results, other, step=40) and "stop" in diff(results, other, step=20)
+    assert "stop" not in diff(results, other, step=20, benchmark="arithmetic_expressions")
 
 
 def test_lists_of_the_same_items_in_other_numbers_or_another_order(results: Path, other: Path) -> None:
     command = ["--cpus", "1", "--gpus", "0", "--seed"]
     provenance.write(results / "runs" / NAMES[0] / CELL, command=[*command, "0"], devices=["a", "b"])
     provenance.write(other / CELL, command=[*command, "1"], devices=["b", "a"])
-    text = told(results, other, step=20, benchmark="arithmetic_words")
+    text = diff(results, other, step=20, benchmark="arithmetic_words")
     assert "  graded: command: 0 → 1\n" in text
-    assert "  graded: devices: the same in another order\n" in text
+    assert "  graded: devices: the same items in another order\n" in text
 
 
-def test_a_record_that_only_one_result_has_is_told_and_a_step_that_only_one_has_is_not(
+def test_a_record_that_only_one_result_has_is_listed_and_a_step_that_only_one_has_is_not(
     results: Path, other: Path
 ) -> None:
     (other / f"{CELL}.provenance.json").unlink()
-    assert "records:\n  graded: a record of only the first result\n" in told(results, other)
+    assert "records:\n  graded: a record of only the first result\n" in diff(results, other)
     shutil.rmtree(other / "graded/step-20")
     write_scores(other)
-    text = told(results, other)
+    text = diff(results, other)
     assert "step 40" in text and "step 20" not in text and "records:" not in text and "not recorded" not in text
 
 
 def test_no_score_in_common_and_no_run(results: Path, other: Path) -> None:
     with pytest.raises(UserError, match="should have a score in common, but there is none at step 7 on aime24"):
-        told(results, other, step=7, benchmark="aime24")
+        diff(results, other, step=7, benchmark="aime24")
     with pytest.raises(UserError, match="should be the folder of a run"):
         provenance_diff.load(results.parent)
 
@@ -113,4 +115,4 @@ def test_command(results: Path, other: Path) -> None:
         "20",
     ]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[3])
-    assert done.returncode == 0 and done.stdout.count("the same samples and verdicts") == 2, done.stderr
+    assert done.returncode == 0 and done.stdout.count("same samples, same verdicts") == 2, done.stderr

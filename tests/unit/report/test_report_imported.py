@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from test_report_page import check_page
 
-from analysis.report.__main__ import report
-from analysis.report.diagnostics import findings
+from analysis.report.build import report
+from analysis.report.diagnostics import diagnose
 from analysis.results import load_run
 from contracts import tables
 from eval.importers.__main__ import import_samples
@@ -44,16 +44,17 @@ def test_imported_generations_are_reported_like_any_others(imported: Path, tmp_p
     assert not run.trained and run.label(0) == "as imported" and run.benchmarks == ["aime24", "amc23"]
     html = report([run], tmp_path, "Imported", "full").read_text(encoding="utf-8")
     check_page(html)
-    assert "These generations were made elsewhere:" in html and "as imported" in html
-    assert (
-        "1 run of generations made elsewhere: 1 checkpoint gave 70 graded completions on 70 problems of aime24" in html
-    )
+    assert "These generations are imported:" in html and "as imported" in html
+    assert "1 run of imported generations: 1 checkpoint with 70 graded completions on 70 problems of aime24" in html
     assert not (tmp_path / "figures" / "reward.svg").exists() and (tmp_path / "figures" / "outcomes.svg").exists()
     assert (tmp_path / "samples" / "index.html").is_file()
-    assert "their lengths are not drawn" in html and not (tmp_path / "figures" / "length_distribution.svg").exists()
+    assert (
+        "token counts of these completions were not recorded" in html
+        and not (tmp_path / "figures" / "length_distribution.svg").exists()
+    )
 
 
-def test_what_is_not_known_of_them_is_said(imported: Path) -> None:
-    topics = [(found.topic, found.text) for found in findings(load_run(imported, RUN))]
-    assert ("imported", "these generations were made elsewhere: there is no training log, and no checkpoint") in topics
-    assert any(topic == "truncation" and "not known" in text for topic, text in topics)
+def test_warnings_name_what_is_unknown(imported: Path) -> None:
+    topics = [(found.topic, found.text) for found in diagnose(load_run(imported, RUN))]
+    assert ("imported", "these generations are imported: there is no training log and no checkpoint") in topics
+    assert any(topic == "truncation" and "unknown" in text for topic, text in topics)

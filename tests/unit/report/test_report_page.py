@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from synthetic_results import NAMES
 
 from analysis.report import page, published, sample_pairs
-from analysis.report.__main__ import report
+from analysis.report.build import report
 from analysis.results import load_run
 from analysis.text_safety import clipped, visible
 from contracts import tables
@@ -67,8 +67,8 @@ PAIR = page.environment().from_string("{% from 'parts.html.j2' import sample_pai
 
 
 def pair_html(completion: str, answer: str | None, problem: str, prompt: str) -> str:
-    side = sample_pairs.Completion("base model", completion, "wrong", answer, "stop", 10)
-    pair = sample_pairs.Pair("sums", problem, prompt, answer, "kind", "meaning", 1, 2, side, side)
+    side = sample_pairs.ShownCompletion("base model", completion, "wrong", answer, "stop", 10)
+    pair = sample_pairs.SamplePair("sums", problem, prompt, answer, "kind", "meaning", 1, 2, side, side)
     return PAIR.render(pair=pair)
 
 

@@ -129,8 +129,8 @@ def test_a_missing_completion_counts_nothing() -> None:
     assert patterns.count(pd.Series([None, "Next"]), LISTS["step_by_step"].regex).tolist() == [0, 1]
 
 
-def test_expression_that_is_none(tmp_path) -> None:
+def test_an_invalid_expression(tmp_path) -> None:
     path = tmp_path / "patterns.yaml"
     path.write_text("mine: {title: mine, listed: x, entries: [{keyword: broken, regex: '(x'}]}")
-    with pytest.raises(UserError, match=re.escape("that of mine: broken is none")):
+    with pytest.raises(UserError, match=re.escape("that of mine: broken is invalid")):
         patterns.load_lists(path)

@@ -22,7 +22,7 @@ HOSTILE = (
 )
 MATH = (
     r"Then \(\frac{1}{2} + \sqrt{x_1^2} \leq 3\) and $$\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}$$"
-    r" cost $5 and \(\foo{1}\)."
+    r" cost $5 and \(\foo{1}\) and \(\constructor + \toString\)."
 )
 
 
@@ -46,11 +46,11 @@ def rows() -> list[dict[str, object]]:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("browser")
-    sample_browser.PART, usual = 2000, sample_browser.PART  # several parts
+    sample_browser.CHUNK, usual = 2000, sample_browser.CHUNK  # several parts
     try:
         assert sample_browser.write([make_run(rows())], patterns.load_lists(), "A <title>", folder) == 240
     finally:
-        sample_browser.PART = usual
+        sample_browser.CHUNK = usual
     assert len(list(folder.glob("chunk-*.js"))) > 3
     return folder / "index.html"
 
@@ -132,6 +132,7 @@ def test_mathematics_is_rendered_and_what_is_not_understood_is_shown_as_written(
     assert "<msubsup><mi>x</mi><mn>1</mn><mn>2</mn></msubsup>" in side and "<mo>≤</mo>" in side
     assert side.count("<mtr>") == 2 and 'display="block"' in side
     assert "cost $5 and" in side and r"<code>\(\foo{1}\)</code>" in side
+    assert r"<code>\(\constructor + \toString\)</code>" in side and "native code" not in side
 
 
 def test_hostile_text_is_shown_and_does_nothing(page: Path, tmp_path: Path) -> None:
@@ -145,4 +146,4 @@ def test_whole_problems_are_left_out_where_there_are_too_many(tmp_path: Path) ->
     run = make_run(rows())
     assert sample_browser.write([run], patterns.load_lists(), "t", tmp_path, most=100) == 96  # 16 problems of six
     text = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "96 of 240 completions are here" in text
+    assert "96 of 240 completions:" in text

@@ -1,4 +1,4 @@
-"""A run with a hole is refused, and the refusal says where the hole is."""
+"""An incomplete run is refused, and the error says what is missing."""
 
 import shutil
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_a_folder_of_runs_names_those_in_it(results: Path) -> None:
 @pytest.mark.parametrize("name", ["training_log.parquet", "scores.parquet"])
 def test_missing_table(results: Path, folder: Path, name: str) -> None:
     (folder / name).unlink()
-    assert f"lacks {name}" in refusal(results)
+    assert f"has no {name}" in refusal(results)
 
 
 def test_missing_benchmark_at_one_checkpoint(results: Path, folder: Path) -> None:
@@ -94,7 +94,7 @@ def test_missing_problem(results: Path, folder: Path, rewrite) -> None:
 
 def test_missing_repeat(results: Path, folder: Path, rewrite) -> None:
     rewrite(folder / CELL, tables.GRADED, lambda rows: rows.iloc[:-1])
-    assert "has 11 samples of 6 problems where its score counts 6 × 2" in refusal(results)
+    assert "has 11 samples of 6 problems, but its score counts 6 × 2" in refusal(results)
 
 
 def test_sample_that_is_there_twice_instead_of_another(results: Path, folder: Path, rewrite) -> None:
@@ -108,7 +108,7 @@ def test_scores_of_other_samples(results: Path, folder: Path, rewrite) -> None:
         return rows
 
     rewrite(folder / CELL, tables.GRADED, flip)
-    assert "has verdicts that its score does not count" in refusal(results)
+    assert "has other verdicts than its score counts" in refusal(results)
 
 
 def test_two_protocols(results: Path, folder: Path, rewrite) -> None:
@@ -118,7 +118,7 @@ def test_two_protocols(results: Path, folder: Path, rewrite) -> None:
 
 def test_tables_of_another_run(results: Path, folder: Path) -> None:
     shutil.copy(results / "runs" / NAMES[1] / "training_log.parquet", folder)
-    assert f"name another run ({NAMES[1]})" in refusal(results)
+    assert f"name {NAMES[1]} instead" in refusal(results)
 
 
 def test_truncated_file(results: Path, folder: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_table_that_is_not_there_and_one_of_another_kind(folder: Path) -> None
         tables.read(folder / "training_log.parquet", tables.GRADED)
 
 
-def test_many_holes_are_counted(results: Path, folder: Path) -> None:
+def test_more_gaps_than_fit_are_counted(results: Path, folder: Path) -> None:
     for step in range(50, 60):
         (folder / f"checkpoints/step-{step}").mkdir(parents=True)
     assert "and 14 more" in refusal(results)
@@ -151,7 +151,7 @@ def test_text_that_is_not_utf8_is_shown_as_escapes(results: Path, folder: Path) 
     assert load_run(results, NAMES[0]).samples(20, "arithmetic_words")["completion"].iloc[0] == "caf\\xe9"
 
 
-def test_nan_in_the_log_is_told_from_what_is_not_reported(results: Path, folder: Path) -> None:
+def test_nan_in_the_log_differs_from_what_is_not_reported(results: Path, folder: Path) -> None:
     path = folder / "training_log.parquet"
     rows = tables.read(path, tables.TRAINING_LOG).to_pylist()
     rows[4]["reward_mean"], rows[7]["grad_norm"] = float("nan"), float("inf")

@@ -21,15 +21,15 @@ def test_counts_by_hand() -> None:
     counts, examples = bad_cases.count(run)
     row = counts.iloc[0]
     assert (row["completions"], row["no_answer"], row["format_error"], row["truncated"]) == (7, 1, 1, 1)
-    assert (row["wrong"], row["read"], row["slip"], row["reasoning"]) == (3, 3, 1, 2)
+    assert (row["wrong"], row["searched"], row["arithmetic_error"]) == (3, 3, 1)
     assert {example.kind for example in examples} == set(bad_cases.KINDS)
-    slip = next(example for example in examples if example.kind == "slip")
-    assert (slip.problem_id, slip.evidence) == ("a", "3 + 4 = 8")
+    error = next(example for example in examples if example.kind == "arithmetic_error")
+    assert (error.problem_id, error.evidence) == ("a", "3 + 4 = 8")
     shown = bad_cases.table([run], counts).shown.iloc[0]
-    assert shown["with an arithmetic slip"] == "1 (33.3 %)" and shown["no answer"] == "1 (14.3 %)"
+    assert shown["with an arithmetic error"] == "1 (33.3 %)" and shown["no answer"] == "1 (14.3 %)"
 
 
-def test_where_it_is_not_known_how_completions_ended_none_is_counted_as_truncated_or_not() -> None:
+def test_truncation_is_unknown_without_finish_reasons() -> None:
     ends_unknown = [
         row | {"benchmark": "words", "finish_reason": None} for row in ROWS if row["verdict"] != "truncated"
     ]
@@ -39,14 +39,13 @@ def test_where_it_is_not_known_how_completions_ended_none_is_counted_as_truncate
     assert counts["truncated"].isna().tolist() == [False, True]
 
 
-def test_how_many_are_read_is_bounded_and_said(monkeypatch) -> None:
-    monkeypatch.setattr(bad_cases, "READ", 2)
+def test_how_many_are_searched_is_bounded_and_stated(monkeypatch) -> None:
+    monkeypatch.setattr(bad_cases, "MAX_SEARCHED", 2)
     counts, _ = bad_cases.count(make_run(ROWS))
-    assert (counts.iloc[0]["wrong"], counts.iloc[0]["read"]) == (3, 2)
-    assert counts.iloc[0]["slip"] + counts.iloc[0]["reasoning"] == 2
+    assert (counts.iloc[0]["wrong"], counts.iloc[0]["searched"]) == (3, 2)
 
 
 def test_nothing_bad() -> None:
     run = make_run([graded_row(0, "a", 0, "correct")])
     counts, examples = bad_cases.count(run)
-    assert examples == [] and bad_cases.table([run], counts).shown.iloc[0]["wrong reasoning"] == "–"
+    assert examples == [] and bad_cases.table([run], counts).shown.iloc[0]["with an arithmetic error"] == "–"

@@ -5,17 +5,17 @@ from dataclasses import replace
 import pytest
 from report_runs import graded_row, log_row, make_run
 
-from analysis.report.diagnostics import findings, steps_text
-from analysis.results import Run
+from analysis.report.diagnostics import diagnose, steps_text
+from analysis.results import RunResults
 
 FINE = [graded_row(step, f"p{i}", 0, "correct") for step in (0, 10) for i in range(4)]
 
 
-def texts(run: Run) -> list[str]:
-    return [f"{item.topic}: {item.text}".replace("\N{NO-BREAK SPACE}", " ") for item in findings(run)]
+def texts(run: RunResults) -> list[str]:
+    return [f"{item.topic}: {item.text}".replace("\N{NO-BREAK SPACE}", " ") for item in diagnose(run)]
 
 
-def with_log(**columns: list[object]) -> Run:
+def with_log(**columns: list[object]) -> RunResults:
     steps = len(next(iter(columns.values())))
     rows = [log_row(step + 1, **{name: values[step] for name, values in columns.items()}) for step in range(steps)]
     return make_run(FINE, rows)
@@ -30,26 +30,27 @@ def test_nothing_to_warn_of() -> None:
     [
         (
             with_log(reward_mean=[0.5] * 10),
-            "flat reward: the mean reward is 0.5 at every one of 10 steps: nothing was learned from it",
+            "flat reward: the mean reward is 0.5 at all 10 steps",
         ),
-        (with_log(reward_mean=[None] * 10), "no reward: the training log reports no reward at all"),
+        (with_log(reward_mean=[None] * 10), "no reward: the training log reports no reward"),
         (
             with_log(reward_std=[0.0, *[0.5] * 9]),
-            "no signal: in no group did the rewards differ at step 1 of 10: nothing could be learned there",
+            "no signal: all rewards of each group are equal at step 1 of 10: nothing can be learned there",
         ),
         (
             with_log(zero_signal_rate=[None] * 10, truncated_rate=[None] * 10),
-            "log: the training log does not report truncated_rate, zero_signal_rate: trouble there would not be seen",
+            "log: the training log does not report truncated_rate, zero_signal_rate: trouble there would not be "
+            "detected",
         ),
-        (with_log(accuracy=[None, None, *[0.5] * 8]), "log: the training log lacks accuracy at steps 1, 2 of 10"),
+        (with_log(accuracy=[None, None, *[0.5] * 8]), "log: the training log has no accuracy at steps 1, 2 of 10"),
         (
             with_log(zero_signal_rate=[0.2, 1.0, 1.0, *[0.9] * 7]),
-            "no signal: in no group did the rewards differ at steps 2, 3 of 10: nothing could be learned there",
+            "no signal: all rewards of each group are equal at steps 2, 3 of 10: nothing can be learned there",
         ),
         (
             with_log(truncated_rate=[0.05, 0.06, 0.5, *[0.0] * 7]),
-            "truncation in training: over 5 % of the completions were cut off at steps 2, 3 of 10; "
-            "the most, 50 %, at step 3",
+            "truncation in training: over 5 % of the completions are truncated at steps 2, 3 of 10; "
+            "at most 50 %, at step 3",
         ),
         (
             with_log(format_error_rate=[0.0] * 5 + [0.8] * 5),
@@ -57,12 +58,12 @@ def test_nothing_to_warn_of() -> None:
         ),
         (
             make_run(FINE, [log_row(step) for step in (1, 2, 3, 8, 9, 10)]),
-            "log: stage 1 has 1 gaps in its log, the widest of 5 steps",
+            "log: gaps in the log of stage 1: 1, the widest of 5 steps",
         ),
         (make_run(FINE, [log_row(step) for step in (*range(1, 11), 4)]), "log: stage 1 logs step 4 more than once"),
         (
             make_run(FINE, [log_row(step) for step in range(1, 31)]),
-            "checkpoints: training went on to step 30, but the last evaluation is of step 10",
+            "checkpoints: training reached step 30, but the last evaluated checkpoint is step 10",
         ),
         (make_run(FINE[:4]), "checkpoints: only the base model was evaluated: there is nothing to compare it with"),
         (
@@ -71,22 +72,24 @@ def test_nothing_to_warn_of() -> None:
         ),
         (
             replace(make_run(FINE), provenance={}),
-            "provenance: no provenance record was found: what made these numbers is not known",
+            "provenance: there is no provenance record: how these numbers were made is unknown",
         ),
     ],
 )
-def test_training_trouble(run: Run, warning: str) -> None:
+def test_training_trouble(run: RunResults, warning: str) -> None:
     assert warning in texts(run)
 
 
 def test_heldout_truncation_names_the_checkpoints() -> None:
     run = make_run([*FINE, *[graded_row(20, f"p{i}", 0, "truncated" if i == 0 else "wrong") for i in range(4)]])
-    assert texts(run) == ["truncation: held-out completions were cut off at the length limit: 25 % on sums at step 20"]
+    assert texts(run) == [
+        "truncation: held-out completions were truncated at the length limit: 25 % on sums at step 20"
+    ]
 
 
-def test_unknown_finish_reason_is_said_and_not_taken_for_complete() -> None:
+def test_an_unknown_finish_reason_does_not_count_as_complete() -> None:
     run = make_run([row | {"finish_reason": None} for row in FINE])
-    assert texts(run) == ["truncation: how completions on sums ended is not known, so it cannot be told"]
+    assert texts(run) == ["truncation: truncation on sums is unknown: no finish reasons were recorded"]
 
 
 def test_ungradable_and_mixed_graders() -> None:
@@ -103,7 +106,7 @@ def test_dirty_and_different_commits() -> None:
         "scores.parquet.provenance.json": {"git_commit": "b" * 40, "git_dirty": False},
     }
     assert texts(replace(make_run(FINE), provenance=records)) == [
-        "provenance: 1 of 2 records come from code with uncommitted changes",
+        "provenance: 1 of 2 records were made by code with uncommitted changes",
         "provenance: parts were made at different commits: aaaaaaaaaaaa, bbbbbbbbbbbb",
     ]
 

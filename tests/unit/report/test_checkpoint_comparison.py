@@ -7,11 +7,12 @@ from report_runs import graded_row, log_row, make_run
 
 from analysis.report import checkpoint_comparison
 from analysis.report.accuracy import run_rows
-from analysis.report.checkpoint_comparison import Interval, mean_of
-from analysis.report.diagnostics import findings
-from analysis.report.run_comparison import About
-from analysis.report.summary import headline, summary
-from analysis.results import Run
+from analysis.report.checkpoint_comparison import mean_of
+from analysis.report.diagnostics import diagnose
+from analysis.report.run_comparison import RunFacts
+from analysis.report.summary import main_result, summary
+from analysis.results import RunResults
+from eval.statistics import Estimate
 
 # Four problems, two repeats. Accuracy per problem: base 0, 0, 1/2, 1/2; after 1, 1/2, 1, 1/2.
 BASE = {"a": "ww", "b": "ww", "c": "cw", "d": "wc"}
@@ -54,13 +55,13 @@ def test_the_difference_is_that_of_the_scores_even_with_ungradable_completions()
 
 
 def test_average_adds_intervals_in_quadrature_on_each_side() -> None:
-    mean = mean_of([Interval(0.5, 0.2, 0.6), Interval(0.9, 0.5, 0.9)])
+    mean = mean_of([Estimate(0.5, 0.2, 0.6), Estimate(0.9, 0.5, 0.9)])
     # below: sqrt(.3² + .4²) / 2 = .25; above: sqrt(.1² + 0²) / 2 = .05
     assert (mean.value, mean.low, mean.high) == pytest.approx((0.7, 0.45, 0.75))
 
 
 def test_average_of_one_is_that_one() -> None:
-    only = Interval(0.4, 0.3, 0.55)
+    only = Estimate(0.4, 0.3, 0.55)
     mean = mean_of([only])
     assert (mean.value, mean.low, mean.high) == pytest.approx((only.value, only.low, only.high))
 
@@ -70,7 +71,7 @@ def test_average_of_one_is_that_one() -> None:
     [(0.01, 0.2, "rose"), (-0.2, -0.01, "fell"), (-0.1, 0.2, "cannot tell"), (0.0, 0.2, "cannot tell")],
 )
 def test_change(low: float, high: float, change: str) -> None:
-    assert Interval((low + high) / 2, low, high).change == change
+    assert Estimate((low + high) / 2, low, high).change == change
 
 
 def many(letters: str, count: int = 20) -> dict[str, str]:
@@ -79,7 +80,7 @@ def many(letters: str, count: int = 20) -> dict[str, str]:
 
 def sentence(before: dict[str, str], after: dict[str, str]) -> tuple[str, str]:
     run = make_run(rows(0, before) + rows(10, after))
-    result = headline(run, run_rows(run))
+    result = main_result(run, run_rows(run))
     return result.change, result.sentence.replace("\N{NO-BREAK SPACE}", " ")
 
 
@@ -111,7 +112,7 @@ def test_headline_cannot_tell() -> None:
 
 def test_headline_of_a_run_with_only_its_base_model() -> None:
     run = make_run(rows(0, BASE))
-    result = headline(run, run_rows(run))
+    result = main_result(run, run_rows(run))
     assert result.change == "nothing to compare"
     assert result.sentence.startswith("Only the base model was evaluated: 25.0")
 
@@ -121,16 +122,16 @@ def test_headline_over_two_benchmarks_names_both() -> None:
     run = make_run(
         rows(0, many("w")) + rows(10, many("cw")) + rows(0, many("cw"), **other) + rows(10, many("cw"), **other)
     )
-    result = headline(run, run_rows(run))
+    result = main_result(run, run_rows(run))
     assert result.change == "rose"
     assert "rose by 25.0 points" in result.sentence
     assert result.details[0] == "▲ sums +50.0 [+26.0, +74.0]"
     assert result.details[1].startswith("≈ words 0.0 [")
 
 
-def opening(*runs: Run) -> list[str]:
-    warnings = [found for run in runs for found in findings(run)]
-    rows_of, facts = {run.name: run_rows(run) for run in runs}, {run.name: About("trl") for run in runs}
+def opening(*runs: RunResults) -> list[str]:
+    warnings = [found for run in runs for found in diagnose(run)]
+    rows_of, facts = {run.name: run_rows(run) for run in runs}, {run.name: RunFacts("trl") for run in runs}
     return [text.replace("\N{NO-BREAK SPACE}", " ") for text in summary(runs, rows_of, facts, warnings, "demo")]
 
 
@@ -138,11 +139,11 @@ def test_the_report_opens_with_three_sentences_of_numbers() -> None:
     run = make_run(rows(0, many("w")) + rows(10, many("cw") | {"p1": "tw"}))
     other = replace(run, name="another/run/seed-0")
     assert opening(run, other) == [
-        "2 runs of another and recipe through trl at demo scale: 4 checkpoints gave 160 graded completions on 20 "
+        "2 runs of another and recipe through trl at demo scale: 4 checkpoints with 160 graded completions on 20 "
         "problems of sums.",
-        "From base model to last checkpoint held-out accuracy rose beyond noise in 2 of 2 runs, fell in 0, and cannot "
-        "be told in 0; the largest change is +50.0 points (95 % interval +26.0 to +74.0) in recipe/run/seed-0.",
-        "No run shows a sign of collapse, the most truncated score is 2.5 % cut off (recipe/run/seed-0, step 10, "
+        "From base model to last checkpoint, held-out accuracy rose beyond noise in 2 of 2 runs, fell in 0, and is "
+        "within noise in 0; the largest change is +50.0 points (95 % interval +26.0 to +74.0) in recipe/run/seed-0.",
+        "No run shows signs of collapse, the highest truncation of a score is 2.5 % (recipe/run/seed-0, step 10, "
         "sums), and there are no warnings.",
     ]
 

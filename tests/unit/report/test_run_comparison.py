@@ -1,4 +1,4 @@
-"""Runs side by side: the best checkpoint chosen without flattery, pairs, and the published figures beside ours."""
+"""Runs side by side: the best checkpoint chosen without bias, pairs, and the published figures beside ours."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +10,11 @@ from synthetic_results import write_run
 
 from analysis.report import published, run_comparison
 from analysis.report.accuracy import run_rows
-from analysis.report.run_comparison import About
-from analysis.results import Run, load_run
+from analysis.report.run_comparison import RunFacts
+from analysis.results import RunResults, load_run
 
 
-def coin_flips(checkpoints: int, problems: int, seed: int) -> Run:
+def coin_flips(checkpoints: int, problems: int, seed: int) -> RunResults:
     """Checkpoints that are all equally good (one half), so that the best one is only the luckiest."""
     rng = np.random.default_rng(seed)
     return make_run(
@@ -26,20 +26,20 @@ def coin_flips(checkpoints: int, problems: int, seed: int) -> Run:
     )
 
 
-def test_best_chosen_on_other_items_does_not_flatter_luck() -> None:
-    chosen, flattered = [], []
+def test_best_chosen_on_other_problems_has_no_bias() -> None:
+    chosen, biased = [], []
     for seed in range(12):
         run = coin_flips(12, 40, seed)
-        apart = run_comparison.best_apart(run)
+        apart = run_comparison.best_held_out(run)
         assert apart is not None and apart.low <= apart.value <= apart.high
         chosen.append(apart.value)
-        flattered.append(max(cell["avg_at_k"] for _, cell in run.scores.iterrows()))
-    assert np.mean(flattered) > 0.58
+        biased.append(max(cell["avg_at_k"] for _, cell in run.scores.iterrows()))
+    assert np.mean(biased) > 0.58
     assert np.mean(chosen) == pytest.approx(0.5, abs=0.06)
 
 
 def test_best_apart_needs_problems_in_both_halves() -> None:
-    assert run_comparison.best_apart(make_run([graded_row(0, "p", 0, "correct")])) is None
+    assert run_comparison.best_held_out(make_run([graded_row(0, "p", 0, "correct")])) is None
 
 
 def test_pairs_are_compared_only_on_the_same_problems_and_protocol() -> None:
@@ -60,7 +60,7 @@ def test_ours_beside_the_published_figures_with_tolerance(tmp_path: Path) -> Non
     name = "openr1/qwen2.5-math-7b/seed-0"
     write_run(tmp_path, name, 0.6, benchmarks=("aime24", "words"), steps=(0, 100), problems=30, repeats=1)
     run = load_run(tmp_path, name)
-    facts = {name: run_comparison.about(run, "full")}
+    facts = {name: run_comparison.run_facts(run, "full")}
     assert (facts[name].framework, facts[name].reference) == ("trl", "3.2.2(1)")
     table = run_comparison.beside_published([run], facts)
     assert table is not None and table.data["benchmark"].tolist() == ["aime24"] * 2
@@ -71,14 +71,14 @@ def test_ours_beside_the_published_figures_with_tolerance(tmp_path: Path) -> Non
     assert table.data["within"].tolist() == [
         bool(low <= 0 <= high) for low, high in zip(table.data["low"], table.data["high"], strict=True)
     ]
-    assert run_comparison.beside_published([run], {name: About()}) is None
+    assert run_comparison.beside_published([run], {name: RunFacts()}) is None
     shown = run_comparison.runs_table([run], {name: run_rows(run)}, facts).shown.iloc[0]
-    assert shown["framework"] == "trl, grpo" and shown["best, chosen on these items (%)"].endswith("†")
+    assert shown["framework"] == "trl, grpo" and shown["best, chosen on the same problems (%)"].endswith("†")
 
 
 def test_imported_generations_have_no_base_model() -> None:
     run = replace(make_run([graded_row(0, f"p{i}", 0, "wrong") for i in range(8)], []), name="imported/mine")
-    table = run_comparison.runs_table([run], {run.name: run_rows(run)}, {run.name: About()})
+    table = run_comparison.runs_table([run], {run.name: run_rows(run)}, {run.name: RunFacts()})
     shown = table.shown.iloc[0]
     assert shown["base model (%)"] == "–" and shown["final (%)"].endswith("(as imported)")
     assert "base" not in table.data and table.data["final"].tolist() == [0.0]

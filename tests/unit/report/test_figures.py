@@ -40,7 +40,7 @@ def test_stages_that_start_counting_again_follow_each_other() -> None:
 
 
 def test_runs_differ_by_more_than_colour() -> None:
-    looks = list(figure_style.looks([str(i) for i in range(32)]).values())
+    looks = list(figure_style.run_styles([str(i) for i in range(32)]).values())
     assert len({look.colour for look in looks[:8]}) == len({look.marker for look in looks[:8]}) == 8
     assert len({str(look.dash) for look in looks[:4]}) == 4
     assert len({(look.colour, look.marker) for look in looks}) == len({(k.colour, str(k.dash)) for k in looks}) == 32
@@ -68,7 +68,7 @@ def cielab(colour: str, seen: list[list[float]]) -> np.ndarray:
 @pytest.mark.parametrize("seen", SEEN.values(), ids=SEEN)
 def test_colours_stay_apart_for_colour_blind_readers(seen: list[list[float]]) -> None:
     places = [cielab(colour, seen) for colour in figure_style.COLOURS]
-    # About 2 can just be told side by side; a line of text or a thin curve needs some ten times as much.
+    # A difference of about 2 is just visible side by side. A line of text or a thin curve needs ten times as much.
     assert min(float(np.linalg.norm(a - b)) for a, b in itertools.combinations(places, 2)) > 20
 
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.report.arithmetic_errors import slips
+from analysis.report.arithmetic_errors import false_equations
 
 
 def found(text: str) -> list[str]:
-    return [slip.text for slip in slips(text)]
+    return [slip.text for slip in false_equations(text)]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_any_plain_equation_is_judged_as_exact_arithmetic_judges_it(a: int, oper
 @settings(deadline=None)
 @given(st.text(alphabet=st.sampled_from("0123456789+-*/=().,x \n\\{}$%^frac"), max_size=200))
 def test_any_text_is_read(text: str) -> None:
-    for slip in slips(text):
+    for slip in false_equations(text):
         assert "=" in slip.text and text[slip.start : slip.end] == slip.text
 
 

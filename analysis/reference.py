@@ -1,0 +1,40 @@
+"""The published figures: files of results/reference/, each with its source in its comment lines."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+REFERENCE = Path(__file__).resolve().parents[1] / "results" / "reference"
+PUBLISHED = REFERENCE / "report_tables.csv"  # the tables of the report that this project reproduces
+OTHER_COLUMNS = ("table", "recipe", "algorithm", "checkpoint", "step", "average_as_printed")
+
+
+def _lines(file: Path, comments: bool) -> list[str]:
+    return [line for line in file.read_text(encoding="utf-8").split("\n") if line.startswith("#") == comments]
+
+
+def read_csv(file: Path) -> pd.DataFrame:
+    """A CSV file without its comment lines. (The `comment` option of read_csv would cut links at their #.)"""
+    return pd.read_csv(io.StringIO("\n".join(_lines(file, comments=False))), dtype={"table": str})
+
+
+def source(file: Path = PUBLISHED) -> str:
+    """Where the figures come from: the comment lines of the file."""
+    return " ".join(line.removeprefix("#").strip() for line in _lines(file, comments=True))
+
+
+@cache
+def published_benchmarks() -> tuple[str, ...]:
+    """The benchmarks of the published tables, in their column order."""
+    return tuple(str(name) for name in read_csv(PUBLISHED).columns if name not in OTHER_COLUMNS)
+
+
+def in_order(benchmarks: Iterable[str]) -> list[str]:
+    """Benchmarks in the column order of the published tables. Others follow by name."""
+    place = {name: position for position, name in enumerate(published_benchmarks())}
+    return sorted(benchmarks, key=lambda name: (place.get(name, len(place)), name))

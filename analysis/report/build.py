@@ -1,0 +1,149 @@
+"""Build the report: tables, figures, the sample browser, and the page that shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+from markupsafe import Markup
+
+from analysis import patterns, table_export
+from analysis.reference import source
+from analysis.report import (
+    bad_cases,
+    figure_style,
+    figures_heldout,
+    figures_lengths,
+    figures_training,
+    page,
+    published,
+    run_comparison,
+    sample_browser,
+    sample_pairs,
+    tables,
+)
+from analysis.report.accuracy import run_rows
+from analysis.report.diagnostics import diagnose
+from analysis.report.summary import main_result, summary
+from analysis.results import RunResults
+from contracts import provenance
+
+# The table with the numbers of a figure.
+NUMBERS = {
+    "heldout_accuracy": "accuracy", "outcomes": "verdicts", "finished": "verdicts", "reasoning_patterns": "patterns",
+}  # fmt: skip
+
+
+def draw(
+    runs: Sequence[RunResults], counts: pd.DataFrame, lists: Sequence[patterns.PatternList], folder: Path
+) -> dict[str, Markup]:
+    """Draw the figures for which there are results.
+
+    Args:
+        runs: those to draw.
+        counts: what patterns.table counted, of all runs.
+        lists: the keyword lists.
+        folder: gets each figure as SVG and PNG.
+
+    Returns:
+        The SVG of each figure for the page, by name.
+    """
+    figure_style.set_style()
+    found = set(counts.loc[counts["matches"] > 0, "pattern"]) | {item.name for item in lists if item.always}
+    lists = [item for item in lists if item.name in found]
+    figures = {
+        "heldout_accuracy": figures_heldout.heldout_accuracy(runs),
+        "outcomes": figures_heldout.outcomes(runs),
+        "finished": figures_lengths.finished(runs),
+        "reasoning_patterns": figures_heldout.reasoning_patterns(runs, counts, lists),
+    }
+    if any(run.graded["completion_tokens"].notna().any() for run in runs):
+        figures["length_distribution"] = figures_lengths.length_distribution(runs)
+        if any(figures_lengths.thinks(run) for run in runs):
+            figures["thinking"] = figures_lengths.thinking(runs)
+    if trained := [run for run in runs if run.trained]:
+        figures |= {
+            "reward": figures_training.reward(trained),
+            "response_length": figures_training.response_length(trained),
+            "rates": figures_training.rates(trained),
+            "training_patterns": figures_lengths.training_patterns(trained, lists),
+        }
+    return {
+        name: page.inline_svg(figure_style.save(figure, folder, name), name, page.caption(name))
+        for name, figure in figures.items()
+    }
+
+
+def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, overlap: Path | None = None) -> Path:
+    """Write tables/, figures/, samples/ and index.html.
+
+    Args:
+        runs: what load_run read.
+        output: folder to write to.
+        title: of the page.
+        scale: demo or full, shown on the page.
+        overlap: the CSV table of tasks.overlap, if there is one.
+
+    Returns:
+        The path of the page.
+    """
+    rows = {run.name: run_rows(run) for run in runs}
+    facts = {run.name: run_comparison.run_facts(run, scale) for run in runs}
+    lists = patterns.load_lists()
+    counts = pd.concat([patterns.table(run, lists) for run in runs], ignore_index=True)
+    completed, verdicts = tables.completed_table(runs), tables.verdicts_table(runs)
+    pattern_counts = tables.patterns_table(runs, counts, lists)
+    every_row = [row for own in rows.values() for row in own]
+    overlapping = tables.overlap_table(overlap) if overlap else None
+    side_by_side, pairs = run_comparison.runs_table(runs, rows, facts), run_comparison.pairs_table(runs)
+    beside = run_comparison.beside_published(runs, facts)
+    bad_of = {run.name: bad_cases.count(run) for run in runs}
+    bad = bad_cases.table(runs, pd.concat([counts for counts, _ in bad_of.values()], ignore_index=True))
+    printed = {name: published.rows(name) for name in published.table_names()}
+    made = [bad, tables.accuracy_table(every_row), tables.differences_table(every_row), completed, verdicts]
+    made += [pattern_counts, side_by_side, *(table for table in (pairs, beside, overlapping) if table)]
+    made += [tables.accuracy_table(own, f"accuracy-{name.replace('/', '-')}") for name, own in rows.items()]
+    made += [tables.accuracy_table(printed[name], f"published-{name}") for name in printed]
+    for table in made:
+        table_export.write(table, output / "tables")
+    sample_browser.write(runs, lists, title, output / "samples")
+    warnings = [(run.name, found) for run in runs if (found := diagnose(run))]
+    figures = draw(runs, counts, lists, output / "figures")
+    text = page.render(
+        {
+            "title": title,
+            "scale": scale,
+            "runs": runs,
+            "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "made_with": provenance.collect(),
+            "summary": summary(runs, rows, facts, [one for _, found in warnings for one in found], scale),
+            "main_results": [main_result(run, rows[run.name]) for run in runs],
+            "warnings": warnings,
+            "figures": figures,
+            "imported": [run.name for run in runs if not run.trained],
+            "numbers": NUMBERS,
+            "captions": {name: page.caption(name) for name in figures},
+            "bad_cases": [(run.name, page.of_run(bad, run.name), bad_of[run.name][1]) for run in runs],
+            "bad_kinds": bad_cases.KINDS,
+            "accuracy": list(rows.items()),
+            "side_by_side": page.plain(side_by_side.shown),
+            "run_pairs": page.plain(pairs.shown) if pairs else None,
+            "beside_published": page.plain(beside.shown) if beside else None,
+            "published": list(printed.items()),
+            "published_shows": published.what_it_shows(printed),
+            "published_source": source(),
+            "by_run": [(run.name, page.of_run(completed, run.name), page.of_run(verdicts, run.name)) for run in runs],
+            "pattern_counts": [(run.name, page.of_run(pattern_counts, run.name)) for run in runs],
+            "pattern_lists": lists,
+            "overlap": page.plain(overlapping.shown) if overlapping else None,
+            "pairs": [
+                (run.name, [pair for name in run.benchmarks for pair in sample_pairs.choose(run, name)]) for run in runs
+            ],
+        }
+    )
+    index = output / "index.html"
+    index.write_text(text, encoding="utf-8")
+    provenance.write(output, runs=[run.name for run in runs], scale=scale)
+    return index

@@ -1,0 +1,61 @@
+"""Native checkpoints: which are complete, and the files that are exported from them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from contracts.errors import UserError
+
+
+def newest_complete(checkpoints: Mapping[int, Sequence[Path]], complete: Callable[[int], bool]) -> int:
+    """The newest complete checkpoint's step, 0 for none; the folders of newer ones, which a kill cut off, are deleted.
+
+    Args:
+        checkpoints: by step, all folders that belong to it.
+        complete: whether a step's checkpoint was written to its end.
+    """
+    newest = max(filter(complete, checkpoints), default=0)
+    for step, folders in checkpoints.items():
+        for folder in folders if step > newest else ():
+            shutil.rmtree(folder, ignore_errors=True)
+    return newest
+
+
+def is_json(file: Path) -> bool:
+    """Whether the file is there and was written to its end."""
+    try:
+        json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def step_of(checkpoint: Path, separator: str) -> int:
+    """The number at the end of a native checkpoint's name."""
+    return int(checkpoint.name.rpartition(separator)[2])
+
+
+def weights(folder: Path) -> list[Path]:
+    """The files with weights in a native checkpoint; raises UserError where there are none."""
+    found = sorted(folder.glob("*.safetensors*")) if folder.is_dir() else []
+    if not any(file.suffix == ".safetensors" for file in found):
+        raise UserError(f"{folder} has no weights to export; delete the stage's training log to train it again")
+    return found
+
+
+def beside_weights(model: Path) -> list[Path]:
+    """The other files of a model folder: configuration, tokenizer, chat template."""
+    return [
+        file
+        for file in sorted(model.iterdir())
+        if file.is_file() and "safetensors" not in file.name and file.name != "provenance.json"
+    ]
+
+
+def copy(files: Iterable[Path], output: Path) -> None:
+    """Copy files into a folder."""
+    for file in files:
+        shutil.copy2(file, output / file.name)

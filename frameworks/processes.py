@@ -1,0 +1,74 @@
+"""What the training processes of all frameworks share: GPUs, environment variables, Ray."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from contracts import gpu_locks
+from contracts.run_file import ROOT, Run
+from frameworks.settings import devices
+from recipes import rewards
+
+CPUS_IN_NAME = 16  # without a GPU: what a framework's processes request from Ray, not what they use
+
+# On the CPU one process of each kind trains, with one thread.
+ONE_CPU = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",  # Snakemake sets it to the job's cores, and its threads would wait for each other
+    "VLLM_CPU_KVCACHE_SPACE": "1",  # GB
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+}
+
+
+def gpus(run: Run) -> list[str]:
+    """The GPUs of this node that a run takes, as CUDA_VISIBLE_DEVICES names them; see contracts.gpu_locks.take."""
+    return gpu_locks.take(run.hardware["gpus"] // run.hardware.get("nodes", 1), run.name)
+
+
+def environment(run: Run) -> dict[str, str]:
+    """Environment variables of every training: its rewards, and nothing fetched from or reported to the network."""
+    return {
+        **rewards.environment(run.rewards),
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+    }
+
+
+def ray_environment(*folders: Path) -> dict[str, str]:
+    """Environment variables of a training over Ray, whose processes import from the project and these folders."""
+    path = os.pathsep.join([*map(str, (ROOT, *folders)), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {
+        "PYTHONPATH": path,  # Ray's processes do not start where the trainer does
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_COLOR_PREFIX": "0",
+        "RAY_DEDUP_LOGS": "0",
+        "RAY_worker_niceness": "0",  # Ray's default, 15, gives way to every other process
+    }
+
+
+def with_ray(run: Run, scratch: Path, words: list[str]) -> list[str]:
+    """A command, on several nodes inside the one that starts Ray on them; on one node it starts Ray by itself."""
+    count = run.hardware.get("nodes", 1)
+    if count == 1:
+        return words
+    cpus = run.hardware["cpus"] if run.hardware["gpus"] else CPUS_IN_NAME
+    of_node = ["--gpus", str(devices(run) // count), "--cpus", str(cpus)]
+    launch = [sys.executable, "-m", "frameworks.ray_cluster", "--nodes", str(count), *of_node]
+    return [*launch, "--scratch", str(scratch / "ray"), *words]
+
+
+def empty_scratch(work: Path) -> Path:
+    """Ray's folder, one for each work folder, emptied; short, because its sockets' paths may have 107 bytes."""
+    digest = hashlib.sha256(str(work.absolute()).encode()).hexdigest()[:10]
+    found = Path(tempfile.gettempdir()) / f"cz-{digest}"
+    found = found if len(str(found)) <= 40 else Path("/tmp") / found.name
+    shutil.rmtree(found, ignore_errors=True)
+    found.mkdir(parents=True)
+    return found

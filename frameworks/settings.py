@@ -1,0 +1,74 @@
+"""What the translations of a run file into the frameworks' own settings share: units, devices, refusals."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+from contracts.errors import UserError
+from contracts.run_file import Run, Stage
+
+
+def values(stage: Stage) -> dict[str, Any]:
+    """The stage's settings that have common names, such as `batch.samples_per_prompt`."""
+    groups = {
+        "batch": stage.batch,
+        "rollout": stage.rollout,
+        "optimizer": stage.optimizer,
+        "objective": stage.objective,
+    }
+    return {f"{group}.{key}": value for group, found in groups.items() for key, value in found.items()}
+
+
+def refuse(run: Run, key: str, text: str) -> UserError:
+    """A UserError about a key of the run's scale."""
+    return UserError(f"{run.file.name}: {run.scale}.{key}{text}")
+
+
+def updates_per_step(run: Run, stage: Stage) -> int:
+    """Optimiser steps of one pass over the completions of a step; raises UserError where the batch does not divide."""
+    for key in ("prompts_per_update", "samples_per_prompt"):
+        if key not in stage.batch:
+            raise refuse(run, f"batch.{key}", " is needed; add it")
+    update = stage.batch["prompts_per_update"]
+    step = stage.batch.get("prompts_per_step", update)
+    if step % update:
+        raise refuse(
+            run,
+            "batch.prompts_per_step",
+            f": {step} prompts do not divide into updates of {update} (prompts_per_update)",
+        )
+    return int(step // update)
+
+
+def check_batch(run: Run, stage: Stage, devices: int) -> int:
+    """Forward passes of each device in one update.
+
+    Raises:
+        UserError: the prompts of a step do not divide into updates, or the completions of an update into passes.
+    """
+    updates_per_step(run, stage)
+    if "samples_per_device" not in stage.batch:
+        raise refuse(run, "batch.samples_per_device", f" is needed by {run.framework}; add it")
+    prompts, group = stage.batch["prompts_per_update"], stage.batch["samples_per_prompt"]
+    at_once = stage.batch["samples_per_device"] * devices
+    if (prompts * group) % at_once:
+        raise refuse(
+            run,
+            "batch.prompts_per_update",
+            f": {prompts} prompts × {group} samples = {prompts * group} completions do not divide into {devices} "
+            f"devices × {stage.batch['samples_per_device']} samples_per_device = {at_once}",
+        )
+    return int(prompts * group // at_once)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: the nearest known one, if there is a near one."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def devices(run: Run) -> int:
+    """GPUs over all nodes; without GPUs each node stands for one, so that several can be tried on the CPU."""
+    return max(int(run.hardware["gpus"]), int(run.hardware.get("nodes", 1)))

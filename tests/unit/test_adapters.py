@@ -1,0 +1,38 @@
+"""Every folder of frameworks/ with an adapter is a framework, and its adapter speaks in the training log's columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from contracts.errors import UserError
+from contracts.run_file import framework_names
+from contracts.tables import TRAINING_LOG
+from frameworks import adapter, checkpoints
+from recipes.runs import load_run
+
+OTHERS = {"seconds", "tokens", "loss", "critic_loss", "critic_grad_norm", "return"}
+
+
+@pytest.mark.parametrize("name", framework_names())
+def test_metrics_have_the_names_of_our_columns(name: str) -> None:
+    found = adapter.load(name)
+    assert {*found.metrics.values()} <= {*TRAINING_LOG.names, *OTHERS}
+    assert {"reward_mean", "response_length_mean", "seconds", "loss"} <= {*found.metrics.values()}
+    stage = load_run("tinyzero/grpo-3b", "demo").stages[0]
+    assert found.progress(stage, "loading\n") is None
+
+
+def test_an_unknown_framework_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UserError, match="did you mean verl"):
+        adapter.load("vrel")
+
+
+def test_newer_remains_are_deleted(tmp_path: Path) -> None:
+    folders = {step: [tmp_path / f"step-{step}"] for step in (1, 2, 3)}
+    for (folder,) in folders.values():
+        folder.mkdir()
+    assert checkpoints.newest_complete(folders, lambda step: step == 2) == 2
+    assert sorted(folder.name for folder in tmp_path.iterdir()) == ["step-1", "step-2"]
+    assert checkpoints.newest_complete({}, lambda step: True) == 0
