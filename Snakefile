@@ -65,7 +65,7 @@ rule report:
 
 rule grade:
     input:
-        [f"{RESULTS}/runs/{run_id}/{GRADED}" for run_id in RUN_IDS],
+        [verdicts(FOLDER.run(run_id)) for run_id in RUN_IDS],
 
 
 rule evaluate:

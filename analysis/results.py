@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 
 from analysis.reference import in_order
 from analysis.text_safety import visible
-from contracts import provenance, tables
+from contracts import paths, provenance, tables
 from contracts.errors import UserError
+from contracts.paths import ResultsFolder, RunFolder
 from contracts.steps import folders as step_folders
 from contracts.steps import stage_folder
 from eval.statistics import Correct
@@ -205,23 +206,24 @@ def _incomplete_cells(run: RunResults) -> list[str]:
     return missing
 
 
-def _tables(folder: Path, name: str) -> tuple[pd.DataFrame, dict[str, list[int]], pd.DataFrame, pd.DataFrame]:
+def _tables(folder: RunFolder, name: str) -> tuple[pd.DataFrame, dict[str, list[int]], pd.DataFrame, pd.DataFrame]:
     """The training log with its non-finite values, the scores and the graded samples of a run."""
-    log_path, scores_path = folder / "training_log.parquet", folder / "scores.parquet"
-    if not scores_path.is_file():
-        raise UserError(f"run {name} has no {scores_path.name} in {folder}; train and evaluate it first")
-    scores = valid_text(tables.read(scores_path, tables.SCORE)).to_pandas()
+    log_path = folder.training_log
+    if not folder.scores.is_file():
+        raise UserError(f"run {name} has no {folder.scores.name} in {folder.path}; train and evaluate it first")
+    scores = valid_text(tables.read(folder.scores, tables.SCORE)).to_pandas()
     if not (_imported(scores) or log_path.is_file()):
-        raise UserError(f"run {name} has no {log_path.name} in {folder}; train and evaluate it first")
+        raise UserError(f"run {name} has no {log_path.name} in {folder.path}; train and evaluate it first")
     log, not_finite = _read_log(log_path) if log_path.is_file() else (tables.TRAINING_LOG.empty_table().to_pandas(), {})
-    graded_folders = step_folders(folder / "graded")
-    files = [path for step in sorted(graded_folders) for path in sorted(graded_folders[step].glob("*.parquet"))]
+    files = paths.tables(folder.graded)
     if not files:
-        raise UserError(f"run {name} has no graded samples in {folder / 'graded'}; evaluate it first")
+        raise UserError(f"run {name} has no graded samples in {folder.graded}; evaluate it first")
     parts = [valid_text(tables.read(path, tables.GRADED)).select(["run", *SAMPLE_COLUMNS]) for path in files]
     graded = pa.concat_tables(parts).to_pandas()
     if others := sorted({str(n) for part in (log, scores, graded) for n in part["run"].unique()} - {name}):
-        raise UserError(f"the tables in {folder} should name run {name}, but name {_listed(others)} instead; rename it")
+        raise UserError(
+            f"the tables in {folder.path} should name run {name}, but name {_listed(others)} instead; rename it"
+        )
     return log, not_finite, scores, graded
 
 
@@ -243,14 +245,14 @@ def load_run(results: Path, name: str, benchmarks: Sequence[str] = ()) -> RunRes
             problems and repeats. The message names it.
     """
     runs = results / "runs"
-    folder = runs / name
-    if not (folder / "scores.parquet").is_file():
+    folder = ResultsFolder(results).run(name)
+    if not folder.scores.is_file():
         known = sorted(str(path.parent.relative_to(runs)) for path in runs.rglob("scores.parquet"))
         inside = [run for run in known if run.startswith(f"{name}/")]
-        if inside or not folder.is_dir():
+        if inside or not folder.path.is_dir():
             raise UserError(f"there is no run {name} under {runs}; there are: {', '.join(inside or known) or 'none'}")
     log, not_finite, scores, graded = _tables(folder, name)
-    steps = set(scores["step"]) | set(step_folders(folder / "graded")) | set(step_folders(folder / "checkpoints"))
+    steps = set(scores["step"]) | set(step_folders(folder.graded)) | set(step_folders(folder.path / "checkpoints"))
     wanted = set(benchmarks) or set(scores["benchmark"]) | set(graded["benchmark"])
     if strange := [str(n) for n in (name, *sorted(wanted)) if n != visible(n)]:
         raise UserError(f"names of runs and benchmarks should be readable, but {visible(strange[0])} is not; rename it")
@@ -263,11 +265,13 @@ def load_run(results: Path, name: str, benchmarks: Sequence[str] = ()) -> RunRes
     if not missing:
         scores = scores[scores["benchmark"].isin(wanted)].reset_index(drop=True)
         graded = graded[graded["benchmark"].isin(wanted)].reset_index(drop=True)
-        run = RunResults(name, log, not_finite, scores, graded, _read_provenance(folder), _read_rollouts(folder))
+        run = RunResults(
+            name, log, not_finite, scores, graded, _read_provenance(folder.path), _read_rollouts(folder.path)
+        )
         missing = _incomplete_cells(run)
     if missing:
         raise UserError(
-            f"run {name} is incomplete and cannot be reported: {_listed(missing)}; delete {folder / 'graded'} to grade "
-            f"it again, and delete checkpoints that the run file no longer names from {folder / 'checkpoints'}"
+            f"run {name} is incomplete and cannot be reported: {_listed(missing)}; delete {folder.graded} to grade "
+            f"it again, and delete checkpoints that the run file no longer names from {folder.path / 'checkpoints'}"
         )
     return run

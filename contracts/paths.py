@@ -65,6 +65,10 @@ class ResultsFolder:
         """The problem table of a training set (kind `train`) or of a benchmark (kind `benchmarks`)."""
         return self.path / "data" / kind / f"{name}.parquet"
 
+    def overlap(self, which: str) -> Path:
+        """The table of problems that training sets and benchmarks share; `which` is a recipe or `all`."""
+        return self.path / "data" / "overlap" / f"{which}.csv"
+
     def model(self, name: str) -> Path:
         """Folder of a base model."""
         return self.path / "models" / name

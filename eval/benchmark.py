@@ -6,18 +6,16 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import yaml
 
 from contracts import tables
 from contracts.errors import UserError
+from contracts.unknown_names import unknown
 from eval import protocols
 from tasks import data_registry, prompts
-
-if TYPE_CHECKING:
-    from eval.benchmark_task import BenchmarkTask
 
 BENCHMARKS = Path(__file__).with_name("benchmarks")
 TASK_PREFIX = "crosszero_"  # lm-eval has a gsm8k of its own
@@ -33,11 +31,16 @@ def size(name: str) -> int:
     return int(data_registry.find(name).spec["rows"])
 
 
+def task_of(name: str) -> str:
+    """The task of a benchmark's problems, as its file says (`metadata.source.task`)."""
+    return str(data_registry.find(name).spec["task"])
+
+
 def check_names(wanted: Iterable[str]) -> None:
     """Raise UserError for an unknown benchmark, or one whose file lm-eval would ignore without a word."""
     for name in wanted:
         if name not in names():
-            raise UserError(f"there is no benchmark '{name}' in eval/benchmarks; there are: {', '.join(names())}")
+            raise unknown("benchmark", name, names())
         file = BENCHMARKS / f"{name}.yaml"
         try:
             content = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # it reads any !tag as text
@@ -112,13 +115,3 @@ def task_hash(data: Path, benchmark: str) -> str:
     for problem in problems(data, benchmark).to_pylist():
         digest.update(json.dumps(problem, sort_keys=True).encode())
     return digest.hexdigest()
-
-
-def load_tasks(benchmarks: Iterable[str], **metadata: Any) -> dict[str, BenchmarkTask]:
-    """lm-eval tasks by benchmark name; for the metadata see eval.benchmark_task.BenchmarkTask."""
-    from lm_eval.tasks import TaskManager
-
-    manager = TaskManager(include_path=str(BENCHMARKS), include_defaults=False, metadata=metadata)
-    wanted = list(benchmarks)
-    tasks = manager.load([TASK_PREFIX + name for name in wanted])["tasks"]
-    return {name: tasks[TASK_PREFIX + name] for name in wanted}

@@ -46,14 +46,14 @@ def compare(
 
     Args:
         name: the benchmark.
-        rows: with problem_id, repeat, completion, gold, and if known finish_reason, task, meta.
+        rows: with problem_id, repeat, completion, gold, task, and if known finish_reason, meta.
         recorded: whether another harness called these completions right, by problem and repeat.
         reference: disagreements that a person reviewed.
         extraction: where math-verify and strict look for an answer without a box.
         deadline_s: seconds for one pair of gold and answer.
     """
     items = [
-        Item(row.get("task") or "math", row["gold"], row["completion"] or "", row.get("finish_reason"), row.get("meta"),
+        Item(row["task"], row["gold"], row["completion"] or "", row.get("finish_reason"), row.get("meta"),
              extraction)
         for row in rows
     ]  # fmt: skip
@@ -128,14 +128,14 @@ def markdown(compared: Sequence[Comparison], reference: Reference | None = None)
 
 
 def read_rows(path: Path, data: Path | None) -> tuple[str, list[dict[str, Any]]]:
-    """The benchmark and the samples of a table; with `data`, also task, meta and gold of the benchmark's problems."""
+    """The benchmark and the samples of a table; with `data`, task, meta and gold are those of its problems."""
     samples = tables.read(path, tables.SAMPLE).to_pylist()
     names = {row["benchmark"] for row in samples}
     if len(names) != 1:
         raise UserError(f"{path} should hold samples of one benchmark, but holds: {', '.join(names) or 'none'}")
     (name,) = names
     if data is None:
-        return name, samples
+        return name, [{**row, "task": benchmark.task_of(name)} for row in samples]
     problems = {problem["problem_id"]: problem for problem in benchmark.problems(data, name).to_pylist()}
     if lost := [row["problem_id"] for row in samples if row["problem_id"] not in problems]:
         raise UserError(

@@ -12,19 +12,20 @@ from pathlib import Path
 
 from contracts import json_lines
 from contracts.errors import UserError, run_command
+from eval import benchmark
 from grading.extraction import extract
 from grading.grade import Grade, Item, grade
 
 
 def agreement(path: Path) -> list[tuple[str, str, bool, str, Grade]]:
     """Model, problem, label, gold and our grade of every solution in the file."""
-    keys, items = [], []
+    keys, items, task = [], [], benchmark.task_of("gsm8k")
     for index, row in enumerate(json_lines.read(path)):
         gold = extract(str(row.get("ground_truth", "")), "answer-line").answer or ""
         for model, solution in row.items():
             if isinstance(solution, dict) and {"is_correct", "solution"} <= solution.keys():
                 keys.append((model, str(index), bool(solution["is_correct"]), gold))
-                items.append(Item("math", gold, solution["solution"], extraction="answer-line"))
+                items.append(Item(task, gold, solution["solution"], extraction="answer-line"))
     if not items:
         raise UserError(f"{path} should hold solutions with is_correct and solution, but holds none; check --input")
     return [(*key, result) for key, result in zip(keys, grade(items), strict=True)]
@@ -32,11 +33,11 @@ def agreement(path: Path) -> list[tuple[str, str, bool, str, Grade]]:
 
 def markdown(rows: list[tuple[str, str, bool, str, Grade]]) -> str:
     """Agreement per model, and every solution whose verdict differs from its label."""
-    lines = ["| model | solutions | labelled right | judged right | agreement |", "|---|---|---|---|---|"]
+    lines = ["| model | solutions | labelled right | graded right | agreement |", "|---|---|---|---|---|"]
     for model in dict.fromkeys(row[0] for row in rows):
         ours = [row for row in rows if row[0] == model]
         right = [row[4].verdict == "correct" for row in ours]
-        same = sum(judged == row[2] for judged, row in zip(right, ours, strict=True))
+        same = sum(given == row[2] for given, row in zip(right, ours, strict=True))
         share = f"{100 * same / len(ours):.2f} %"
         lines.append(f"| {model} | {len(ours)} | {sum(row[2] for row in ours)} | {sum(right)} | {share} |")
     differ = [row for row in rows if (row[4].verdict == "correct") != row[2]]

@@ -15,6 +15,7 @@ import yaml
 from contracts import renamed
 from contracts.errors import UserError
 from contracts.tables import RENAMED_PROTOCOLS
+from contracts.unknown_names import unknown
 from grading.extraction import RULES
 from tasks import prompts
 
@@ -103,7 +104,7 @@ def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:
     """
     name, protocols = canonical(name), _read(PROTOCOLS)
     if name not in protocols:
-        raise UserError(f"there is no evaluation protocol '{name}'; there are: {', '.join(protocols)}")
+        raise unknown("evaluation protocol", name, protocols)
     fields = {**protocols[name], **(overrides or {})}
     if "fallback" in fields:
         renamed.warn("the protocol field 'fallback'", "'extraction'")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contracts.errors import UserError, run_command
 from contracts.run_file import SCALES, Run, shown
+from contracts.unknown_names import unknown
 from eval import benchmark, protocols
 from recipes.runs import load_run, run_names
 
@@ -13,12 +14,10 @@ def check_names(run: Run) -> None:
     where = f"{shown(run.file)}: {run.scale}.evaluation"
     for name in run.evaluation["benchmarks"]:
         if name not in benchmark.names():
-            known = ", ".join(benchmark.names())
-            raise UserError(f"{where}.benchmarks: '{name}' is not in eval/benchmarks; there are: {known}")
+            raise UserError(f"{where}.benchmarks: {unknown('benchmark', name, benchmark.names())}")
     protocol = protocols.canonical(run.evaluation["protocol"])
     if protocol not in protocols.names():
-        known = ", ".join(protocols.names())
-        raise UserError(f"{where}.protocol: '{protocol}' is not in eval/protocols.yaml; there are: {known}")
+        raise UserError(f"{where}.protocol: {unknown('evaluation protocol', protocol, protocols.names())}")
     try:
         protocols.load(protocol, run.evaluation.get("override"))
     except UserError as error:

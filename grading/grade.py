@@ -12,12 +12,12 @@ from typing import Any
 from contracts.errors import UserError
 from grading import extraction
 from grading.worker_pool import POOL, Pair
-from tasks import registry
+from tasks import registry, task_files
 from tasks.task import Grader, Task
 
 DEADLINE_S = 5.0  # seconds of wall time for one pair; math-verify's 95th percentile on 519 hard pairs is 0.23
 DEFAULT = "math-verify"
-GRADERS = {name: grader for task in registry.names() for name, grader in registry.get(task).graders.items()}
+GRADERS = {name: grader for task in task_files.names() for name, grader in registry.get(task).graders.items()}
 
 
 @dataclass(frozen=True)

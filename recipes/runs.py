@@ -7,6 +7,7 @@ from functools import cache
 
 from contracts.errors import UserError
 from contracts.run_file import RECIPES, Run, parse_run, read_yaml, shown
+from contracts.unknown_names import unknown
 from recipes import models
 from tasks import data_registry, prompts
 
@@ -24,7 +25,7 @@ def load_run(name: str, scale: str) -> Run:
             or data set does not exist.
     """
     if name not in run_names():
-        raise UserError(f"there is no run '{name}'; there are: {', '.join(run_names())}")
+        raise unknown("run", name, run_names())
     file = RECIPES / f"{name}.yaml"
     run = parse_run(read_yaml(file), name, file, scale)
     check_names(run)
@@ -33,15 +34,15 @@ def load_run(name: str, scale: str) -> Run:
 
 def check_names(run: Run) -> None:
     """Raise UserError, with the file and the key, for a prompt, model or training set that does not exist."""
-    _check(run, "prompt", run.prompt, prompts.library(), "prompts")
-    _check(run, f"{run.scale}.model", run.model, _models(), "models")
+    _check(run, "prompt", "prompt", run.prompt, prompts.library())
+    _check(run, f"{run.scale}.model", "model", run.model, _models())
     for stage in run.stages:
-        _check(run, f"{run.scale}.dataset", stage.dataset, _training_sets(), "training sets")
+        _check(run, f"{run.scale}.dataset", "training set", stage.dataset, _training_sets())
 
 
-def _check(run: Run, key: str, name: str, known: Iterable[str], what: str) -> None:
+def _check(run: Run, key: str, what: str, name: str, known: Iterable[str]) -> None:
     if name not in known:
-        raise UserError(f"{shown(run.file)}: {key}: '{name}' is not one of the {what}; there are: {', '.join(known)}")
+        raise UserError(f"{shown(run.file)}: {key}: {unknown(what, name, known)}")
 
 
 # Read once: a workflow checks all runs, and the files do not change meanwhile.

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from contracts.errors import UserError
 from contracts.unknown_names import unknown
-from tasks import registry
+from tasks import task_files
 from tasks.gold_answers import FORMS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,14 +80,14 @@ def find(name: str, benchmarks: Path = BENCHMARKS) -> Entry:
 
 def _training_sets() -> list[Entry]:
     return [
-        Entry(name, {"task": task, **spec}, _shown(registry.FOLDER / task / "task.yaml"))
-        for task in registry.names()
-        for name, spec in registry.settings(task).get("datasets", {}).items()
+        Entry(name, {"task": task, **spec}, _shown(task_files.FOLDER / task / "task.yaml"))
+        for task in task_files.names()
+        for name, spec in task_files.settings(task).get("datasets", {}).items()
     ]
 
 
 def _benchmarks(folder: Path) -> list[Entry]:
-    sources = {path: (registry.read_yaml(path).get("metadata") or {}).get("source") for path in folder.glob("*.yaml")}
+    sources = {path: (task_files.read_yaml(path).get("metadata") or {}).get("source") for path in folder.glob("*.yaml")}
     return [Entry(path.stem, source, _shown(path)) for path, source in sources.items() if source is not None]
 
 
@@ -102,8 +102,8 @@ def _check(entry: Entry) -> None:
     for key in ("task", "rows"):
         if key not in spec:
             raise UserError(f"{entry.where}, {entry.name}: the key `{key}` is missing")
-    if spec["task"] not in registry.names():
-        raise UserError(f"{entry.where}, {entry.name}: {unknown('task', str(spec['task']), registry.names())}")
+    if spec["task"] not in task_files.names():
+        raise UserError(f"{entry.where}, {entry.name}: {unknown('task', str(spec['task']), task_files.names())}")
     if not any(spec.get(key) for key in ("hub", "files", "generate")):
         raise UserError(f"{entry.where}, {entry.name}: one of `hub`, `files` and `generate` has to say where rows are")
     if "hub" in spec:

@@ -12,7 +12,7 @@ from typing import Any
 
 from contracts.errors import UserError
 from contracts.unknown_names import unknown
-from tasks import registry
+from tasks import task_files
 
 FILE = Path(__file__).with_suffix(".yaml")
 
@@ -53,15 +53,15 @@ class Prompt:
 
 def files() -> list[str]:
     """The files with prompts, relative to the project's folder."""
-    return ["tasks/prompts.yaml", *(f"tasks/{task}/task.yaml" for task in registry.names())]
+    return ["tasks/prompts.yaml", *(f"tasks/{task}/task.yaml" for task in task_files.names())]
 
 
 @cache
 def entries() -> dict[str, dict[str, Any]]:
     """All prompts as they are written; UserError if a name occurs twice."""
-    found = registry.read_yaml(FILE)
-    for task in registry.names():
-        for name, entry in registry.settings(task).get("prompts", {}).items():
+    found = task_files.read_yaml(FILE)
+    for task in task_files.names():
+        for name, entry in task_files.settings(task).get("prompts", {}).items():
             if name in found:
                 raise UserError(f"tasks/{task}/task.yaml: there is another prompt '{name}'; rename one of them")
             found[name] = entry

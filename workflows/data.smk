@@ -45,9 +45,9 @@ rule overlap:
             }
         ),
     output:
-        table=f"{RESULTS}/data/overlap/{{which}}.csv",
-        page=f"{RESULTS}/data/overlap/{{which}}.md",
-        pairs=f"{RESULTS}/data/overlap/{{which}}.pairs.csv",
+        table=FOLDER.overlap("{which}"),
+        page=FOLDER.overlap("{which}").with_suffix(".md"),
+        pairs=FOLDER.overlap("{which}").with_suffix(".pairs.csv"),
     log:
         f"logs/{config['scale']}/data/overlap/{{which}}.log",
     wildcard_constraints:

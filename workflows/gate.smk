@@ -5,7 +5,7 @@
 from analysis.gate.request import SIDES, GateRequest
 
 try:
-    GATE = GateRequest(config, RUNS, ASKED[0], RESULTS)
+    GATE = GateRequest(config, RUNS, ASKED[0], FOLDER)
 except UserError as error:
     raise WorkflowError(str(error)) from None
 
@@ -33,7 +33,7 @@ rule check_generate:
         lambda wildcards: stamp("eval", GATE.run.device),
         model=lambda wildcards: GATE.model_folder(wildcards.model),
         problems=lambda wildcards: [
-            f"{RESULTS}/data/benchmarks/{name}.parquet" for name in GATE.benchmarks
+            FOLDER.problems("benchmarks", name) for name in GATE.benchmarks
         ],
     output:
         directory(f"{RESULTS}/check/samples/{{model}}-{{settings}}/samples"),
@@ -55,7 +55,7 @@ rule check_generate:
     shell:
         "{params.python} -m eval.generate --run check/{wildcards.model}/seed-0 --checkpoint 0={input.model}"
         " --benchmark {params.benchmarks} --protocol {params.protocol} {params.overrides} --seed 0"
-        f" --data {RESULTS}/data/benchmarks"
+        f" --data {FOLDER.benchmarks}"
         " --work {params.work} --output {output} --device {params.device} --data-parallel {params.processes}"
         " 2>&1 | tee -a {log}"
 
@@ -76,7 +76,7 @@ rule check_grade:
         python=lambda wildcards: python("eval", GATE.run.device),
     shell:
         "{params.python} -m eval.grade --samples {input.samples}"
-        f" --data {RESULTS}/data/benchmarks"
+        f" --data {FOLDER.benchmarks}"
         " --output {output} > {log} 2>&1"
 
 

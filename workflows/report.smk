@@ -5,10 +5,9 @@ rule report_page:
     input:
         scored=lambda wildcards: scored(reported(wildcards.which)),
         logs=lambda wildcards: [
-            f"{RESULTS}/runs/{run_id}/training_log.parquet"
-            for run_id in ids_of(wildcards.which)
+            FOLDER.run(run_id).training_log for run_id in ids_of(wildcards.which)
         ],
-        overlap=f"{RESULTS}/data/overlap/{{which}}.csv",
+        overlap=FOLDER.overlap("{which}"),
     output:
         report(
             f"{RESULTS}/report/{{which}}/index.html",

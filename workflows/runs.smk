@@ -83,10 +83,6 @@ RESULTS = f"{config['results']}/{config['scale']}"
 WORK = f"{config['work']}/{config['scale']}"
 FOLDER, WORK_FOLDER = ResultsFolder(Path(RESULTS)), ResultsFolder(Path(WORK))
 RUN_FOLDER = FOLDER.run(seeds.run_id("{recipe}/{run}", "{seed}"))
-# What `snakemake grade` writes: the verdicts that reports use, or those of another grader beside them.
-GRADED = "graded"
-if config["grader"] or config["extraction"]:
-    GRADED = f"regraded/{config['grader'] or 'math-verify'}+{config['extraction'] or 'protocol'}/scores.parquet"
 PROMPTS = prompts.entries()
 MODELS = models.library()
 
@@ -134,6 +130,14 @@ def reported(which):
                 f"at scale {config['scale']} (docs/report.md), or set another scale"
             )
     return ids_of(which) + imported
+
+
+def verdicts(run):
+    """What `snakemake grade` makes in a run's folder: the verdicts that reports use, or those of another grader."""
+    if config["grader"] or config["extraction"]:
+        grader = config["grader"] or "math-verify"
+        return run.regraded(grader, config["extraction"] or "protocol").scores
+    return run.graded
 
 
 def scored(run_ids):

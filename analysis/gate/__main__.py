@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from analysis.gate import baselines, compare, inputs, power, render
+from contracts import steps
 from contracts.errors import UserError
 
 
@@ -34,8 +35,11 @@ class Parser(argparse.ArgumentParser):
 def stored_runs(results: Path) -> dict[str, Path]:
     """Graded checkpoints below a results folder by name: <recipe>/<run>/seed-<n>/step-<n>."""
     runs = results / "runs"
+    graded = sorted(runs.glob("*/*/*/graded"))
     return {
-        f"{step.parent.parent.relative_to(runs)}/{step.name}": step for step in sorted(runs.glob("*/*/*/graded/step-*"))
+        f"{folder.parent.relative_to(runs)}/{step.name}": step
+        for folder in graded
+        for step in steps.folders(folder).values()
     }
 
 

@@ -37,7 +37,7 @@ def _record(path: Path) -> dict[str, Any]:
     for table in (path.parents[2] / "samples" / path.parent.name / path.name, path):
         found |= provenance.read(table)
     if isinstance(found.get("protocol"), dict):
-        found["protocol"].pop("source", None)  # a citation, which decides nothing
+        found["protocol"].pop("source", None)  # a citation, which has no effect
     return {key: found[key] for key in RECORDED if key in found}
 
 

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from analysis.gate import baselines
+from contracts import seeds, steps
 from contracts.errors import UserError
+from contracts.paths import ResultsFolder
 from contracts.run_file import Run
 from eval import benchmark
 
@@ -99,7 +101,9 @@ class GateRequest:
         UserError: a side or a benchmark is unknown.
     """
 
-    def __init__(self, config: Mapping[str, Any], runs: Mapping[str, Run], default_run: str, results: str) -> None:
+    def __init__(
+        self, config: Mapping[str, Any], runs: Mapping[str, Run], default_run: str, results: ResultsFolder
+    ) -> None:
         """Check the names before the graph is built."""
         self.runs, self.default_run, self.results = runs, default_run, results
         self.inputs = {key: resolve(str(config[key]), key, runs) for key in SIDES if config.get(key)}
@@ -113,7 +117,7 @@ class GateRequest:
         benchmark.check_names(self.wanted)
         for side in self.inputs.values():
             if side.kind == "stored":
-                given = self.runs[side.name.partition("/seed-")[0]].evaluation["benchmarks"]
+                given = self.runs[seeds.run_of(side.name)].evaluation["benchmarks"]
                 if absent := [name for name in self.wanted if name not in given]:
                     raise UserError(f"{side.name} is evaluated on {', '.join(given)}, not on {', '.join(absent)}")
 
@@ -128,7 +132,7 @@ class GateRequest:
         """The run whose protocol, benchmarks and device are used: that of a side, or the default one."""
         for key in reversed(SIDES):
             if key in self.inputs and self.inputs[key].kind == "stored":
-                return self.runs[self.inputs[key].name.partition("/seed-")[0]]
+                return self.runs[seeds.run_of(self.inputs[key].name)]
         return self.runs[self.default_run]
 
     @property
@@ -143,7 +147,7 @@ class GateRequest:
     def model_folder(self, slug: str) -> str:
         """The folder of the model of this slug: the given one, or where the hub's is downloaded to."""
         side = self.model(slug)
-        return side.name if side.kind == "folder" else f"{self.results}/check/models/{slug}"
+        return side.name if side.kind == "folder" else str(self.results.path / "check" / "models" / slug)
 
     def graded(self, key: str) -> str | None:
         """The folder or file of a side's graded samples. None if it is published and has none."""
@@ -152,14 +156,14 @@ class GateRequest:
             # The folder depends on everything that decides the samples.
             settings = [self.run.evaluation, self.benchmarks, self.run.device]
             digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
-            return f"{self.results}/check/samples/{side.slug}-{digest}/graded"
+            return str(self.results.path / "check" / "samples" / f"{side.slug}-{digest}" / "graded")
         if side.kind == "stored":
-            return f"{self.results}/runs/{side.name.rpartition('/')[0]}/graded"
+            return str(self.results.run(side.name.rpartition("/")[0]).graded)
         return None if side.kind == "published" else side.name
 
     def compared(self, key: str) -> str:
         """What `analysis.gate compare` is given for a side: a step of a run, graded samples, or a published name."""
         side, graded = self.side(key), self.graded(key)
         if side.kind == "stored":
-            return f"{graded}/step-{side.name.rpartition('-')[2]}"
-        return f"{graded}/step-0" if side.is_model else side.name
+            return f"{graded}/{side.name.rpartition('/')[2]}"
+        return f"{graded}/{steps.folder(0)}" if side.is_model else side.name

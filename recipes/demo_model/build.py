@@ -12,7 +12,7 @@ from contracts import provenance
 from recipes.demo_model import mixture
 from recipes.demo_model import tokenizer as demo_tokenizer
 from recipes.demo_model.training import Example, train
-from tasks import prompts, registry
+from tasks import prompts, registry, task_files
 
 SETTINGS = Path(__file__).resolve().parent.parent / "demo_model.yaml"
 
@@ -23,7 +23,7 @@ def build(output: Path, task: str) -> None:
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
     started = time.monotonic()
-    settings, demo = registry.read_yaml(SETTINGS), registry.settings(task)["demo"]
+    settings, demo = task_files.read_yaml(SETTINGS), task_files.settings(task)["demo"]
     seed, training = settings["seed"], settings["training"]
     rows = mixture.rows(task, demo, demo["steps"] * training["batch"], training["skills_first"], seed)
 

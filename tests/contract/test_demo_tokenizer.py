@@ -23,9 +23,9 @@ import yaml
 from pathlib import Path
 from transformers import AutoTokenizer
 from recipes.demo_model import build, mixture, tokenizer as demo_tokenizer
-from tasks import prompts, registry
+from tasks import prompts, registry, task_files
 settings = yaml.safe_load(build.SETTINGS.read_text())
-demos = {name: registry.settings(name)["demo"] for name in registry.names() if "demo" in registry.settings(name)}
+demos = {name: task_files.settings(name)["demo"] for name in task_files.names() if "demo" in task_files.settings(name)}
 rows = [row for name, demo in demos.items() for row in mixture.rows(name, demo, 133, 0.5, 0)]
 phrases = [phrase for name, demo in demos.items() for phrase in registry.get(name).traces.phrases(demo["problems"])]
 asked = [prompts.load(name) for demo in demos.values() for name in demo["prompts"]]

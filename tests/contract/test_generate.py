@@ -141,9 +141,9 @@ def test_two_checkpoints_and_two_benchmarks_in_one_process(place, tmp_path):
 
 REPLAY = """
 import json, sys
-from eval import benchmark
 from eval.replay import Replay
-task = benchmark.load_tasks(["arithmetic_words"], data=sys.argv[2], protocol="demo", repeats=3)["arithmetic_words"]
+from tests.contract.lm_eval_tasks import load_tasks
+task = load_tasks(["arithmetic_words"], data=sys.argv[2], protocol="demo", repeats=3)["arithmetic_words"]
 task.build_all_requests()
 requests = [request for request in task.instances for _ in range(request.repeats)]
 print(json.dumps([[str(c), c.finish_reason] for c in Replay(sys.argv[1]).generate_until(requests)]))

@@ -36,18 +36,19 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 import pyarrow.parquet as pq
-from eval import benchmark, vllm_settings
+from eval import vllm_settings
 os.environ.update(vllm_settings.environment("cpu"))
 from eval.vllm_model import CrossZeroVLLM
 from recipes.runs import load_run
 from tasks import prompts
+from tests.contract.lm_eval_tasks import load_tasks
 from frameworks import adapter
 model, data = Path(sys.argv[1]), Path(sys.argv[2])
 lm = CrossZeroVLLM(str(model), device="cpu", protocol="demo")
 found = {}
 for name in prompts.library():
     overrides = {"prompt": name, "chat_template": True}
-    task = benchmark.load_tasks(["arithmetic_words"], data=str(data), protocol="demo", overrides=overrides)
+    task = load_tasks(["arithmetic_words"], data=str(data), protocol="demo", overrides=overrides)
     task = task["arithmetic_words"]
     task.build_all_requests(
         apply_chat_template=True, chat_template=lm.apply_chat_template, tokenizer_name=lm.tokenizer_name,

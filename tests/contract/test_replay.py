@@ -106,13 +106,13 @@ import json, sys
 from pathlib import Path
 from lm_eval.evaluator import evaluate
 from contracts import paths, tables
-from eval import benchmark
 from eval.replay import Replay
+from tests.contract.lm_eval_tasks import load_tasks
 found = []
 for path in paths.tables(Path(sys.argv[1])):
     samples = tables.read(path, tables.SAMPLE)
     protocol, repeats = samples["protocol"][0].as_py(), max(samples["repeat"].to_pylist()) + 1
-    tasks = benchmark.load_tasks([path.stem], data=sys.argv[2], protocol=protocol, repeats=repeats)
+    tasks = load_tasks([path.stem], data=sys.argv[2], protocol=protocol, repeats=repeats)
     results = evaluate(Replay(str(path.parent)), {"tasks": tasks}, bootstrap_iters=0)
     found += [
         [path.parent.name, path.stem, logged["doc"]["problem_id"], repeat, grade["answer"], grade["verdict"]]
@@ -122,6 +122,7 @@ for path in paths.tables(Path(sys.argv[1])):
 print(json.dumps(found))
 """
 DEMO = ROOT / "results" / "demo"
+DEMO_SAMPLES = sorted(DEMO.glob("runs/*/*/seed-*/samples"))
 HOSTILE = [
     "\\boxed{4}\u2028\x85\x1e",
     "\x00\\boxed{4\x00}",
@@ -159,10 +160,9 @@ def test_both_ways_give_every_sample_the_same_grade(place):
     assert len(ours) == 2 * len(CASES) and through_lm_eval == ours
 
 
-@pytest.mark.skipif(not DEMO.is_dir(), reason="the demo was not run here (make demo)")
+@pytest.mark.skipif(not DEMO_SAMPLES, reason="the demo was not run here (make demo)")
 def test_both_ways_give_the_demos_samples_the_same_grade(tmp_path):
-    samples = min(DEMO.glob("runs/*/*/seed-*/samples"))
-    through_lm_eval, ours = both_ways(samples, DEMO / "data" / "benchmarks", tmp_path)
+    through_lm_eval, ours = both_ways(DEMO_SAMPLES[0], DEMO / "data" / "benchmarks", tmp_path)
     assert len(ours) > 100 and through_lm_eval == ours
 
 

@@ -18,7 +18,7 @@ from recipes.demo_model.training import Example, in_batches_of_similar_length
 from recipes.logicrl.reward import knights_knaves
 from recipes.openr1.reward import TAGS
 from recipes.tinyzero.reward import countdown
-from tasks import prompts, registry
+from tasks import prompts, task_files
 from tasks.arithmetic import problems as arithmetic
 from tasks.arithmetic import traces as arithmetic_traces
 from tasks.countdown import problems as countdown_problems
@@ -29,7 +29,7 @@ from tasks.knights_knaves import puzzles as knights_knaves_puzzles
 from tasks.knights_knaves import traces as knights_knaves_traces
 from tasks.problems import Problem
 
-DEMOS = {name: registry.settings(name)["demo"] for name in registry.names() if "demo" in registry.settings(name)}
+DEMOS = {name: task_files.settings(name)["demo"] for name in task_files.names() if "demo" in task_files.settings(name)}
 PROBLEMS = arithmetic_traces.problems(60, 0)
 RIGHT = arithmetic_traces.Habits(right_order=1.0, look_back=0.0, in_words=0.5, format_kept=1.0, slip=0.0)
 LOOKING_BACK = replace(RIGHT, right_order=0.0, look_back=1.0)

@@ -6,6 +6,7 @@ import math
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ import pytest
 from analysis.gate import baselines, compare, inputs, power, render, request
 from contracts import tables
 from contracts.errors import UserError
+from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT
 from recipes.runs import load_run
 
@@ -259,7 +261,9 @@ def test_a_mistyped_word_gets_the_nearest_names(tmp_path):
 
 def asked(benchmarks, **sides):
     runs = {STORED.name: STORED}
-    return request.GateRequest({**sides, "benchmarks": benchmarks}, runs, STORED.name, "results/demo")
+    return request.GateRequest(
+        {**sides, "benchmarks": benchmarks}, runs, STORED.name, ResultsFolder(Path("results/demo"))
+    )
 
 
 def test_benchmarks_that_a_side_does_not_have_are_refused_at_once():

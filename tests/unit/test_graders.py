@@ -90,7 +90,7 @@ def test_classes_of_what_could_not_be_judged():
 
 def rows(*cases):
     return [
-        {"problem_id": str(i), "repeat": 0, "gold": gold, "completion": completion}
+        {"problem_id": str(i), "repeat": 0, "task": "math", "gold": gold, "completion": completion}
         for i, (gold, completion) in enumerate(cases)
     ]
 

@@ -14,7 +14,7 @@ from contracts.errors import UserError
 from grading import Item, grade
 from recipes import models, rewards
 from recipes.demo_model import mixture
-from tasks import data_registry, loading, prompts, registry
+from tasks import data_registry, loading, prompts, registry, task_files
 
 PARITY = '''
 """Parity: is a number even or odd? A task in one module."""
@@ -60,16 +60,16 @@ SETTINGS = {
              "skill": {"right": 1.0}},
 }  # fmt: skip
 BENCHMARK = {"metadata": {"source": {"task": "parity", "rows": 5, "generate": {"split": "test", "seed": 0}}}}
-CACHED = (registry.names, registry.get, registry.settings, prompts.entries, prompts.library)
+CACHED = (task_files.names, registry.get, task_files.settings, prompts.entries, prompts.library)
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of tasks: this project's, and an empty one named parity."""
-    for name in registry.names():
-        (tmp_path / name).symlink_to(registry.FOLDER / name)
+    for name in task_files.names():
+        (tmp_path / name).symlink_to(task_files.FOLDER / name)
     (tmp_path / "parity").mkdir()
-    monkeypatch.setattr(registry, "FOLDER", tmp_path)
+    monkeypatch.setattr(task_files, "FOLDER", tmp_path)
     monkeypatch.setattr(tasks, "__path__", [*tasks.__path__, str(tmp_path)])
     _forget()
     yield tmp_path
@@ -91,10 +91,10 @@ def parity(folder: Path) -> Path:
 
 
 def test_every_task_is_named_as_its_folder_and_has_what_its_files_promise() -> None:
-    for name in registry.names():
+    for name in task_files.names():
         task = registry.get(name)
         assert task.name == name and task.answer_format in ("boxed", "tagged")
-        demo = registry.settings(name).get("demo")
+        demo = task_files.settings(name).get("demo")
         if demo:
             assert task.traces.problems(
                 seed=0, **demo["problems"] | ({"rows": 5} if "rows" in demo["problems"] else {})
@@ -118,7 +118,7 @@ def test_a_task_in_one_folder_is_loaded_graded_rewarded_and_learned(tmp_path: Pa
     assert [given.value for given in rewards.correct(completions, asked)] == [1.0, 0.0, 0.0]
 
     assert models.find("demo-parity")["demo_task"] == "parity"
-    rows = mixture.rows("parity", registry.settings("parity")["demo"], 40, 0.5, 0)
+    rows = mixture.rows("parity", task_files.settings("parity")["demo"], 40, 0.5, 0)
     assert {row.prompt.name for row in rows} == {"parity-think"}
     assert all(row.completion.endswith("</answer>") for row in rows)
 

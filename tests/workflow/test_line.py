@@ -199,7 +199,7 @@ def test_snakemakes_own_report_is_one_file_with_figures_tables_and_captions(proj
         "tables/accuracy.html",
     ):
         assert f"results/demo/report/all/{file}" in packed, file
-    assert "Overlapping bars do not mean" in packed and "A row is bold only where" in packed  # captions
+    assert "Overlapping bars do not mean" in packed and "A row is bold only if" in packed  # captions
 
 
 def check(project: Path, **sides: object) -> tuple[int, str, dict[str, Any]]:

@@ -1,0 +1,58 @@
+"""The files of the tasks: every folder of tasks/ with a task.yaml is a task, and that file holds its settings."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from contracts.errors import UserError
+
+FOLDER = Path(__file__).resolve().parent
+SETTINGS = ("datasets", "prompts", "demo")  # keys of a task.yaml; all of them may be missing
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """All tasks, in alphabetical order."""
+    return tuple(sorted(file.parent.name for file in FOLDER.glob("*/task.yaml")))
+
+
+@cache
+def settings(name: str) -> dict[str, Any]:
+    """The content of a task's task.yaml, each key a mapping.
+
+    datasets  the training sets; the keys of an entry are explained in tasks/data_registry.py
+    prompts   prompts that only this task uses, as in tasks/prompts.yaml
+    demo      how its demo base model is trained: steps; prompts; problems, habits and skill (what the habits are at
+              first), as its traces take them
+    """
+    file = FOLDER / name / "task.yaml"
+    content = read_yaml(file)
+    if bad := [key for key, value in content.items() if key not in SETTINGS or not isinstance(value, dict)]:
+        raise UserError(f"{file}: `{bad[0]}` should be one of {', '.join(SETTINGS)}, and hold keys and values")
+    return content
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads lm-eval's task files too: their `!function module.name` stays text."""
+
+
+def _function_name(_: yaml.SafeLoader, node: yaml.Node) -> str:
+    return str(node.value)
+
+
+_Loader.add_constructor("!function", _function_name)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file; UserError if it is none."""
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"{path} should be a YAML file but cannot be read: {' '.join(str(error).split())}") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path} should hold `name: value` lines, found {type(content).__name__}")
+    return content
