@@ -1,1 +1,1 @@
-"""What passes between the stages: run files, tables, provenance, paths of results, and errors that a user can fix."""
+"""What passes between stages: run files, tables, paths, provenance. And what each stage runs with: errors, locks, statuses."""

@@ -1,6 +1,6 @@
 """Generate completions of all checkpoints of a run on benchmarks, under one protocol, with vLLM.
 
-    python -m eval.generate --run openr1/demo/seed-0 --checkpoint 0=models/base --checkpoint 100=checkpoints/step-100 \
+    python -m eval.generate --run mine/seed-0 --checkpoint 0=models/base --checkpoint 100=checkpoints/step-100 \
         --benchmark arithmetic_words --protocol demo --seed 0 --data results/demo/data/benchmarks \
         --work work/demo/openr1 --output samples --device cpu
 

@@ -26,7 +26,7 @@ from eval import benchmark, protocols, sample_journal, vllm_settings
 if TYPE_CHECKING:
     from eval.vllm_model import CrossZeroVLLM, Request
 
-OUT_OF_MEMORY = 75  # exit status; the supervisor tries again with smaller batches
+OUT_OF_MEMORY = 77  # exit status, for the supervisor alone: it tries again with smaller batches
 SECONDS_BETWEEN_HEARTBEATS = 2.0
 
 

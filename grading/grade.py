@@ -46,8 +46,10 @@ class Grade:
 
 
 @cache
-def grader_name(grader: str) -> str:
-    """The grader with the version that its verdicts depend on."""
+def grader_name(task: str, grader: str) -> str:
+    """What decides a task's answers: the grader with the version of its package, or the task's one verifier."""
+    if not registry.get(task).graders:
+        return f"{task} verifier"
     package = GRADERS[grader].package
     return f"{grader} ({package} {importlib.metadata.version(package)})" if package else grader
 
@@ -113,5 +115,7 @@ def grade(
         for pair, verdict in zip(pairs, POOL.run(judge, pairs, deadline_s=deadline_s, workers=workers), strict=True):
             for index in places[pair]:
                 verdicts[index] = verdict
-    name = grader_name(grader)
-    return [Grade(answer, verdict or "ungradable", name) for answer, verdict in zip(answers, verdicts, strict=True)]
+    return [
+        Grade(answer, verdict or "ungradable", grader_name(item.task, grader))
+        for item, answer, verdict in zip(items, answers, verdicts, strict=True)
+    ]

@@ -1,1 +1,1 @@
-"""Published recipes: their runs and rewards, the tasks they train on, and the frameworks they were written for."""
+"""Published recipes: their runs and rewards, and the base models they start from."""

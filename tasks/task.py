@@ -1,6 +1,6 @@
 """A task: one kind of problem whose answers a program can judge. Everything else asks this object.
 
-A folder `tasks/<name>/` is a task if it has a `task.yaml` (tasks/registry.py). Its package defines
+A folder `tasks/<name>/` is a task if it has a `task.yaml` (tasks/task_files.py). Its package defines
 
     TASK = Countdown("countdown")
 

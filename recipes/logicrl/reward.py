@@ -1,4 +1,4 @@
-"""Logic-RL's reward: verl/utils/reward_score/kk.py at 0863731, as the seed report quotes it in section 2.3.1."""
+"""Logic-RL's reward: verl/utils/reward_score/kk.py at 0863731, as the report quotes it in section 2.3.1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""OpenR1's rewards. The format patterns and values are those of the seed report, section 2.3.1."""
+r"""OpenR1's rewards. The format patterns and values are those of the report, section 2.3.1."""
 
 from __future__ import annotations
 

@@ -246,6 +246,14 @@ def test_mistakes_are_named():
         grade([Item("math", "1", "1", extraction="first-number")])
 
 
+def test_the_grader_that_is_recorded_is_the_one_that_decided():
+    countdown = Item("countdown", "24", "<answer>4*6</answer>", meta={"nums": [4, 6]})
+    for grader, name in (("math-verify", "math-verify (math-verify "), ("strict", "strict")):
+        results = grade([Item("math", "24", "\\boxed{24}"), countdown], grader=grader)
+        assert [result.verdict for result in results] == ["correct", "correct"]
+        assert results[0].grader.startswith(name) and results[1].grader == "countdown verifier"
+
+
 def test_an_unknown_task_is_never_graded_as_another():
     with pytest.raises(UserError, match=r"no task 'countdwn'; did you mean countdown\?"):
         grade([Item("countdwn", "24", "\\boxed{24}", meta={"nums": [4, 6]})])
