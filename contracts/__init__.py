@@ -1,1 +1,1 @@
-"""What passes between stages: run files, tables, paths, provenance. And what each stage runs with: errors, locks, statuses."""
+"""What passes between stages: run files, tables, paths, provenance. And what every stage needs: errors, locks."""

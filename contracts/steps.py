@@ -1,4 +1,4 @@
-"""Folders named after a training step (`step-<n>`) or a stage (`stage-<n>`), written and read here alone."""
+"""Folders named after a training step (`step-<n>`) or a stage (`stage-<n>`)."""
 
 from __future__ import annotations
 
