@@ -80,7 +80,7 @@ def uv() -> Path:
 
 
 def cpu_torch_source() -> list[str]:
-    """Options for `torch==…+cpu`: pip's configured find-links folders if they have it, else PyTorch's CPU index."""
+    """Options for `torch==…+cpu`: pip's own folders of wheels if they have it, else PyTorch's CPU index."""
     pip = TARGET / UV.replace("==", "-") / "bin" / "pip"
     listing = subprocess.run([pip, "config", "list"], capture_output=True, text=True).stdout
     values = [line.partition("=")[2].strip("'\" ") for line in listing.splitlines() if ".find-links" in line]
