@@ -51,7 +51,7 @@ def test_a_long_text_of_open_boxes_is_read_in_time() -> None:
     assert last_boxed_gold(r"\boxed{" * 40_000) is None
     assert last_boxed_gold(r"\boxed{" * 40_000 + "}") == ""
     assert last_boxed_gold(r"\boxed" * 40_000) is not None
-    assert time.monotonic() - start < 60
+    assert time.monotonic() - start < 5
 
 
 @pytest.mark.parametrize(

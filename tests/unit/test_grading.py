@@ -104,7 +104,7 @@ def test_only_the_guilty_pair_is_ungradable():
     verdicts = POOL.run(JUDGE, pairs, deadline_s=3.0, workers=2)
     assert [i for i, v in enumerate(verdicts) if v != "correct"] == [17]
     assert verdicts[17] == "ungradable"
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 15
 
 
 def test_a_worker_that_is_killed_from_outside_is_replaced():
@@ -196,7 +196,7 @@ def test_hostile_answers_end_within_the_deadline_and_run_nothing(text, grader, t
     for completion in (f"\\boxed{{{answer}}}", answer, f"<answer>{answer}</answer>", "\\boxed{" + answer):
         started = time.monotonic()
         [result] = grade([Item("math", "58", completion, extraction="answer-tag")], deadline_s=2.0, grader=grader)
-        assert time.monotonic() - started < 60  # it ends; benchmarks say how fast
+        assert time.monotonic() - started < 2.0 + 2.0
         assert result.verdict in tables.VERDICTS and result.verdict != "correct"
     assert not target.exists()
 
@@ -227,7 +227,7 @@ def test_long_completions_take_linear_time():
         for rule in RULES:
             started = time.monotonic()
             grade([Item("math", "7", text, extraction=rule)])
-            assert time.monotonic() - started < 30  # minutes, if it were quadratic
+            assert time.monotonic() - started < 2
 
 
 def test_the_same_pair_is_judged_once(monkeypatch):

@@ -180,7 +180,7 @@ def target(tmp_path_factory):
     assert not file.exists()
 
 
-@settings(max_examples=500)
+@settings(max_examples=2000, deadline=200)
 @given(HOSTILE)
 def test_payloads_do_not_run_in_verifiers_and_extraction(target, text):
     text = text.replace("{target}", str(target))
