@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, cast
@@ -54,7 +55,7 @@ class Traces(Protocol):
         """What follows the rendered prompt: a trace and its answer."""
 
 
-class Task:
+class Task(ABC):
     """One task; subclasses override what is special about theirs. Only `verify` has to be there.
 
     Attributes:
@@ -73,6 +74,7 @@ class Task:
         """Name the task as its folder is named."""
         self.name = name
 
+    @abstractmethod
     def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "") -> str | None:
         """Judge an extracted answer in bounded time, whatever a model wrote.
 
@@ -86,7 +88,6 @@ class Task:
             `correct`, `wrong`, `format_error` (not readable as an answer) or `ungradable` (the problem is unusable);
             None leaves it to the grader's judge.
         """
-        raise NotImplementedError
 
     def generate(self, *, rows: int, split: str, seed: int, **arguments: Any) -> list[Problem]:
         """Make problems, for data sets with `generate:`; by default `generate` of the folder's module `problems`.

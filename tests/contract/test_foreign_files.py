@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from contracts import tables
+from contracts import json_lines, tables
 from envs.build import python
 from eval import vllm_settings
 
@@ -78,7 +78,7 @@ def test_the_samples_that_lm_eval_logs(tmp_path):
     assert sorted((row["problem_id"], row["repeat"], row["gold"]) for row in rows) == [
         (f"p{a}", repeat, a) for a in sorted(QUESTIONS.values()) for repeat in (0, 1)
     ]
-    written = [json.loads(line) for line in logged.read_text().splitlines()]
+    written = list(json_lines.read(logged))
     assert {row["filter"] for row in written} == {"first", "last"}
     by_question = {row["doc"]["question"]: row["resps"][0] for row in written}
     answers = {a: q for q, a in QUESTIONS.items()}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from contracts import json_lines
 from grading import Item, grade
 from grading.worker_pool import POOL
 
@@ -25,7 +26,7 @@ EVERY = 40  # of which one is graded where each answer has a subprocess of its o
 
 @pytest.fixture(scope="module")
 def items():
-    rows = [json.loads(line) for path in sorted(GENERATIONS.glob("*.jsonl")) for line in path.read_text().splitlines()]
+    rows = [row for path in sorted(GENERATIONS.glob("*.jsonl")) for row in json_lines.read(path)]
     return [Item("math", row["gt"], row["code"][0]) for row in rows]
 
 
