@@ -6,15 +6,14 @@ Snakemake runs side by side would both take GPU 0.
 
 from __future__ import annotations
 
-import getpass
 import os
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from contracts import private_folder
 from contracts.errors import UserError
 
 POLL_SECONDS = 2.0
@@ -41,10 +40,10 @@ def take(needed: int, what: str, folder: Path | None = None) -> list[str]:
     Args:
         needed: number of GPUs.
         what: needs them, for the message.
-        folder: of the locks; by default one per user, in the temporary folder.
+        folder: of the locks; by default in the user's own (contracts/private_folder.py).
 
     Raises:
-        UserError: this process may not use that many.
+        UserError: this process may not use that many, or the folder of the locks is not safe.
     """
     pool = visible()
     if len(pool) < needed:
@@ -55,8 +54,7 @@ def take(needed: int, what: str, folder: Path | None = None) -> list[str]:
         )
     if "SLURM_JOB_ID" in os.environ:
         return pool
-    folder = folder or Path(tempfile.gettempdir()) / f"crosszero-gpus-{getpass.getuser()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder = private_folder.make(folder or private_folder.of_user() / "gpus")
     reported = False
     while True:
         # One process at a time chooses, so that no two hold half of what each needs.

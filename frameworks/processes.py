@@ -6,14 +6,14 @@ import hashlib
 import os
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
-from contracts import gpu_locks
+from contracts import gpu_locks, private_folder
 from contracts.run_file import ROOT, Run
 from frameworks.settings import devices
 from recipes import rewards
 
+LONGEST_SCRATCH = 40  # characters: below it are sockets, whose paths may have 107 bytes
 CPUS_IN_NAME = 16  # without a GPU: what a framework's processes request from Ray, not what they use
 
 # On the CPU one process of each kind trains, with one thread.
@@ -71,10 +71,8 @@ def with_ray(run: Run, scratch: Path, words: list[str]) -> list[str]:
 
 
 def empty_scratch(work: Path) -> Path:
-    """Ray's folder, one for each work folder, emptied; short, because its sockets' paths may have 107 bytes."""
+    """The folder of a training's sockets and temporary files, one for each work folder, emptied; only the user's."""
     digest = hashlib.sha256(str(work.absolute()).encode()).hexdigest()[:10]
-    found = Path(tempfile.gettempdir()) / f"cz-{digest}"
-    found = found if len(str(found)) <= 40 else Path("/tmp") / found.name
-    shutil.rmtree(found, ignore_errors=True)
-    found.mkdir(parents=True)
-    return found
+    own = private_folder.of_user(on_disk=True, longest=LONGEST_SCRATCH - len(digest) - 1)
+    shutil.rmtree(own / digest, ignore_errors=True)
+    return private_folder.make(own / digest)
