@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,14 +15,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from contracts import gpu_locks
+from contracts import gpu_locks, private_folder
 from contracts.errors import UserError
 from eval import sample_journal, vllm_settings
 from eval.vllm_worker import OUT_OF_MEMORY
+from frameworks import listening
 
 ATTEMPTS = 4
 FIRST_BATCH = 256  # where no max_num_seqs was set; the first failure halves it
 MIN_BATCH = 8
+LONGEST_FOLDER = 40  # below it vLLM has sockets, whose paths may have 107 bytes
 SECONDS_BETWEEN_LOOKS = 0.5
 
 
@@ -66,12 +69,10 @@ def devices(data_parallel: int, tensor_parallel: int) -> list[str]:
     return [",".join(found[i * tensor_parallel : (i + 1) * tensor_parallel]) for i in range(data_parallel)]
 
 
-def _start(plan: dict[str, Any], plan_file: Path, index: int) -> subprocess.Popen[bytes]:
-    settings = {**os.environ, **vllm_settings.environment(plan["device"])}
+def _start(plan: dict[str, Any], plan_file: Path, index: int, temporary: Path) -> subprocess.Popen[bytes]:
+    settings = {**os.environ, **vllm_settings.environment(plan["device"]), **listening.environment(temporary)}
     if plan["device"] == "cuda":
         settings["CUDA_VISIBLE_DEVICES"] = plan["gpus"][index]
-    root = Path(__file__).parent.parent
-    settings["PYTHONPATH"] = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
     heartbeat = plan_file.with_name(f"heartbeat-{index}")
     heartbeat.touch()
     # It has its own process group and watches this pipe: see eval.vllm_worker.end_with_supervisor.
@@ -88,9 +89,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _watch(plan: dict[str, Any], plan_file: Path, line: ProgressLine, stall_seconds: float) -> list[int]:
     """Run the processes to their end and return their exit statuses; one that makes no progress is an error."""
-    running = {index: _start(plan, plan_file, index) for index in range(plan["processes"])}
+    running: dict[int, subprocess.Popen[bytes]] = {}
     statuses: dict[int, int] = {}
+    temporary = private_folder.make(
+        private_folder.of_user(on_disk=True, longest=LONGEST_FOLDER) / f"vllm-{os.getpid()}"
+    )
     try:
+        running |= {index: _start(plan, plan_file, index, temporary) for index in range(plan["processes"])}
         while running:
             time.sleep(SECONDS_BETWEEN_LOOKS)
             line.show()
@@ -108,6 +113,7 @@ def _watch(plan: dict[str, Any], plan_file: Path, line: ProgressLine, stall_seco
     finally:
         for process in running.values():
             _end(process)
+        shutil.rmtree(temporary, ignore_errors=True)
     return list(statuses.values())
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import sys
 from pathlib import Path
 
 from contracts import gpu_locks, private_folder
 from contracts.run_file import ROOT, Run
+from frameworks import listening
 from frameworks.settings import devices
 from recipes import rewards
 
@@ -30,10 +30,17 @@ def gpus(run: Run) -> list[str]:
     return gpu_locks.take(run.hardware["gpus"] // run.hardware.get("nodes", 1), run.name)
 
 
-def environment(run: Run) -> dict[str, str]:
-    """Environment variables of every training: its rewards, and nothing fetched from or reported to the network."""
+def environment(run: Run, scratch: Path) -> dict[str, str]:
+    """Environment variables of every training: its rewards, and nothing fetched from, reported or open to the network.
+
+    Args:
+        run: on one node it listens on the loopback address alone.
+        scratch: folder of its temporary files and sockets.
+    """
+    one_node = run.hardware.get("nodes", 1) == 1
     return {
         **rewards.environment(run.rewards),
+        **(listening.environment(private_folder.make(scratch / "tmp")) if one_node else {}),
         "HF_HUB_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
         "VLLM_NO_USAGE_STATS": "1",
@@ -41,11 +48,18 @@ def environment(run: Run) -> dict[str, str]:
     }
 
 
-def ray_environment(*folders: Path) -> dict[str, str]:
-    """Environment variables of a training over Ray, whose processes import from the project and these folders."""
-    path = os.pathsep.join([*map(str, (ROOT, *folders)), *filter(None, [os.environ.get("PYTHONPATH")])])
+def ray_environment(run: Run, *folders: Path) -> dict[str, str]:
+    """Environment variables of a training over Ray, whose processes import from the project and these folders.
+
+    Args:
+        run: on one node the trainer starts Ray, with this token; on several, ray_cluster.py does, with its own.
+        folders: searched first.
+    """
+    one_node = run.hardware.get("nodes", 1) == 1
     return {
-        "PYTHONPATH": path,  # Ray's processes do not start where the trainer does
+        # Ray's processes do not start where the trainer does
+        "PYTHONPATH": listening.python_path(*folders, *([listening.START] if one_node else []), ROOT),
+        **(listening.ray_token() if one_node else {}),
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_COLOR_PREFIX": "0",
         "RAY_DEDUP_LOGS": "0",

@@ -12,17 +12,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import secrets
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from contracts import private_folder
 from contracts.errors import UserError, run_command
-from frameworks import nodes
+from frameworks import listening, nodes
 
 WAIT_SECONDS = 600.0  # for all nodes to join; a network file system may take minutes to serve Ray's files
 LOOK_SECONDS = 1.0
@@ -34,6 +33,7 @@ def start_node(arguments: argparse.Namespace) -> None:
     rank, job = nodes.here()
     words = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
     words += [f"--node-ip-address={job[rank].address}", f"--num-gpus={arguments.gpus}"]
+    os.environ["TMPDIR"] = str(private_folder.make(arguments.scratch / "tmp"))
     # In a test two nodes may be on one machine, where the default ports would clash.
     words += [f"--dashboard-agent-listen-port={nodes.free_port()}", f"--metrics-export-port={nodes.free_port()}"]
     if arguments.cpus:
@@ -118,12 +118,13 @@ def run(command: Sequence[str], count: int, gpus: int, cpus: int, scratch: Path)
     address = f"{job[0].address}:{port}"
     words = [sys.executable, "-m", "frameworks.ray_cluster", "--node", "--gpus", str(gpus), "--cpus", str(cpus)]
     # Without a token anybody who reaches the port could run code as this user.
-    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    os.environ |= listening.ray_token()
     step = nodes.on_each(job, [*words, "--port", str(port), "--scratch", str(scratch)])
     process: subprocess.Popen[str] | None = None
     try:
         wait_for_nodes(address, count, gpus, step)
-        process = subprocess.Popen(command, env={**os.environ, "RAY_ADDRESS": address}, text=True)
+        environment = {**os.environ, "RAY_ADDRESS": address, "TMPDIR": str(scratch / "tmp")}
+        process = subprocess.Popen(command, env=environment, text=True)
         while process.poll() is None:
             if step.poll() is not None:
                 raise UserError(f"Ray was lost on a node (status {step.returncode}); its output is above")
@@ -152,7 +153,9 @@ def main() -> None:
     if arguments.node:
         start_node(arguments)
     nodes.end_on_signals()
-    scratch = arguments.scratch or Path(tempfile.gettempdir()) / f"cz-ray-{os.environ.get('SLURM_JOB_ID', os.getpid())}"
+    scratch = arguments.scratch
+    if scratch is None:
+        scratch = private_folder.of_user(on_disk=True) / f"ray-{os.environ.get('SLURM_JOB_ID', os.getpid())}"
     sys.exit(run(arguments.command, arguments.nodes, arguments.gpus, arguments.cpus, scratch))
 
 

@@ -41,9 +41,9 @@ class OpenRLHFAdapter(Adapter):
         data = (paths.work / "data" / "train.jsonl").absolute()
         flags = arguments(run, stage, seed, data, paths.model.absolute(), paths.native.absolute(), rows)
         environment = {
-            **processes.environment(run),
+            **processes.environment(run, scratch),
             **reward_hook.environment(special_tokens),
-            **processes.ray_environment(*([CPU_START] if run.device == "cpu" else [])),
+            **processes.ray_environment(run, *([CPU_START] if run.device == "cpu" else [])),
             "RAY_TMPDIR": str(scratch),
         }
         if run.hardware.get("nodes", 1) == 1:

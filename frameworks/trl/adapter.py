@@ -53,12 +53,13 @@ class TRLAdapter(Adapter):
 
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         """See Adapter."""
+        scratch = processes.empty_scratch(paths.work)
         data = paths.work / "data"
         self.write_data(run, stage, paths, data)
         words = render(arguments(run, stage, seed, data, paths.model, paths.native))
         if newest := self.newest_checkpoint(run, stage, paths):
             words += ["--resume_from_checkpoint", str(paths.native / f"checkpoint-{newest * native_steps(run, stage)}")]
-        environment = processes.environment(run) | {NATIVE_STEPS: str(native_steps(run, stage))}
+        environment = processes.environment(run, scratch) | {NATIVE_STEPS: str(native_steps(run, stage))}
         if limit := nodes.time_limit():
             environment[TIME_LIMIT] = str(limit)
         servers: list[Command] = []
@@ -69,8 +70,8 @@ class TRLAdapter(Adapter):
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[:training])
             if stage.rollout.get("engine") == "vllm-server":
                 serve = [sys.executable, "-m", "trl.scripts.vllm_serve", *server(run, stage, paths.model)]
-                servers.append(Command(serve, {"CUDA_VISIBLE_DEVICES": ",".join(gpus[training:])}))
-        return Command([*_launch(run, stage), "-m", "trl.scripts.grpo", *words], environment, servers)
+                servers.append(Command(serve, environment | {"CUDA_VISIBLE_DEVICES": ",".join(gpus[training:])}))
+        return Command([*_launch(run, stage), "-m", "trl.scripts.grpo", *words], environment, servers, scratch)
 
     def write_data(self, run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
         """Write the training set as TRL reads it: prompts as text, and a column for all that the reward hook needs."""

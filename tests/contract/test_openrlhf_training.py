@@ -20,6 +20,7 @@ from contracts import tables
 from contracts.run_file import RECIPES, ROOT, read_yaml
 from envs.build import python
 from tasks.arithmetic import problems as arithmetic
+from tests.contract import listening
 
 PYTHON = python("openrlhf")
 STEPS, PROMPTS, SAMPLES = 3, 4, 4
@@ -137,7 +138,12 @@ def failed(place: Place) -> tuple[int, str, str]:
 
 
 @pytest.fixture(scope="module")
-def killed(place: Place, failed: Any) -> str:
+def watch(place: Place) -> listening.Watch:
+    return listening.Watch(place.work, PYTHON)
+
+
+@pytest.fixture(scope="module")
+def killed(place: Place, failed: Any, watch: listening.Watch) -> str:
     """Output of a training that was killed without warning after its second step, and what it left running."""
     process = place.start()
     states = [
@@ -146,6 +152,7 @@ def killed(place: Place, failed: Any) -> str:
     deadline = time.monotonic() + PATIENCE_S
     while not all(state.is_file() for state in states):
         assert process.poll() is None and time.monotonic() < deadline, process.communicate()
+        watch.look()
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     output, _ = process.communicate()
@@ -172,6 +179,13 @@ def test_a_killed_training_leaves_nothing_running_and_resumes(
     assert "resuming from step 1" in killed  # the failure was in the second step
     assert any(f"resuming from step {step}" in finished["output"] for step in (1, 2))
     assert not place.left_behind()
+
+
+def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(watch: listening.Watch, killed: str) -> None:
+    assert watch.sockets and not watch.elsewhere()
+    refused = ["UNAUTHENTICATED", "UNAUTHENTICATED", "OK"]  # without a token, with a wrong one, with the right one
+    assert watch.answers["gcs_server"] == [refused] and refused in watch.answers["raylet"]
+    assert 8265 not in {port for _, port in watch.sockets}, "Ray's dashboard"
 
 
 def test_the_log_has_every_step_once(finished: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from contracts import tables
 from envs.build import folder as environment
-from tests.contract import tiny_project
+from tests.contract import listening, tiny_project
 
 STEPS, UPDATES = 6, 2
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -38,17 +38,28 @@ def train(project: Path) -> subprocess.Popen[str]:
 
 
 @pytest.fixture(scope="module")
-def ended(project: Path) -> list[Path]:
+def watch(project: Path) -> listening.Watch:
+    return listening.Watch(project)
+
+
+@pytest.fixture(scope="module")
+def ended(project: Path, watch: listening.Watch) -> list[Path]:
     """Ends the training with SIGTERM after its second step; returns its checkpoints."""
     training = train(project)
     log = project / tiny_project.WORK / "train.log"
     while (log.read_text() if log.is_file() else "").count("'reward':") < 2:
         assert training.poll() is None, training.communicate()[0]
+        watch.look()
         time.sleep(0.02)
     training.send_signal(signal.SIGTERM)
     output, _ = training.communicate(timeout=60)
     assert training.returncode == 128 + signal.SIGTERM, output
     return sorted((project / tiny_project.WORK / "native").glob("checkpoint-*"))
+
+
+def test_it_listens_on_nothing(watch: listening.Watch, ended: list[Path]) -> None:
+    """With one process; test_listening.py starts several."""
+    assert any("trl.scripts.grpo" in words for words in watch.processes) and not watch.sockets
 
 
 def test_it_resumes_from_the_step_at_which_it_was_ended(project: Path, ended: list[Path]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from contracts import json_lines, tables
 from envs.build import python
-from tests.contract import tiny_project
+from tests.contract import listening, tiny_project
 from tests.contract.tiny_project import STEPS, WORK
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -24,12 +24,18 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def killed(project: Path) -> list[str]:
+def watch(project: Path) -> listening.Watch:
+    return listening.Watch(project, python("verl"))
+
+
+@pytest.fixture(scope="module")
+def killed(project: Path, watch: listening.Watch) -> list[str]:
     """Kills the training without warning after its third step; returns what it left running half a minute later."""
     training = tiny_project.train(project)
     log = project / WORK / "train.log"
     while " step:3 - " not in (log.read_text() if log.is_file() else ""):
         assert training.poll() is None, training.communicate()[0]
+        watch.look()
         time.sleep(0.1)
     training.kill()
     training.communicate()
@@ -57,6 +63,12 @@ def logged(project: Path) -> dict[int, dict[str, float]]:
 
 def test_no_process_outlives_a_killed_training(killed: list[str]) -> None:
     assert killed == []
+
+
+def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(watch: listening.Watch, killed: list[str]) -> None:
+    assert watch.sockets and not watch.elsewhere()
+    refused = ["UNAUTHENTICATED", "UNAUTHENTICATED", "OK"]  # without a token, with a wrong one, with the right one
+    assert watch.answers["gcs_server"] == [refused] and refused in watch.answers["raylet"]
 
 
 def test_it_resumes_from_its_newest_complete_checkpoint(project: Path, output: str) -> None:

@@ -60,13 +60,11 @@ RULES = [
             r"deepspeed\.init_distributed\(timeout=timeout\)",
             r'deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False; \g<0>',
         ),
-        ("dashboard", r"ray\.init\(", r"\g<0>include_dashboard=False, "),
     ]
 ]
 
 # Rewrites in each file of the release; other files have none.
 REWRITES: dict[str, dict[str, int]] = {
-    "openrlhf.cli.train_ppo_ray": {"dashboard": 1},
     "openrlhf.models.ring_attn_utils": {"device": 1, "flash-attn": 2},
     "openrlhf.trainer.ppo_utils.replay_buffer": {"named device": 1, "device": 4},
     "openrlhf.trainer.ray.launcher": {"device": 2, "stream": 1},

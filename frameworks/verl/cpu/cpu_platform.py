@@ -8,17 +8,15 @@ a missing function is an error.
 from __future__ import annotations
 
 import contextlib
-import importlib.abc
-import importlib.machinery
 import importlib.metadata
-import importlib.util
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import torch
 from verl.plugin.platform import PlatformBase, PlatformRegistry
+
+from frameworks import after_import
 
 RELEASE = "0.9.1"
 
@@ -169,7 +167,7 @@ def keep_weights(module: ModuleType) -> None:
     module.dispatch_cpu_unquantized_gemm = plain_linear  # type: ignore[attr-defined]
 
 
-REPLACEMENTS: dict[str, Callable[[ModuleType], None]] = {
+REPLACEMENTS: dict[str, after_import.Change] = {
     "verl.utils.distributed": one_process_group,
     "transformers.modeling_utils": attention_without_flash,
     "torch.distributed.fsdp": offload_unpinned,
@@ -177,27 +175,4 @@ REPLACEMENTS: dict[str, Callable[[ModuleType], None]] = {
 }
 
 
-class AfterImport(importlib.abc.MetaPathFinder):
-    """Applies a module's replacement after its import."""
-
-    def find_spec(  # noqa: D102
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if name not in REPLACEMENTS:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def execute_and_replace(module: ModuleType) -> None:
-                execute(module)
-                REPLACEMENTS[name](module)
-
-            spec.loader.exec_module = execute_and_replace  # type: ignore[method-assign]
-        return spec
-
-
-for name, replace in REPLACEMENTS.items():
-    if name in sys.modules:
-        replace(sys.modules[name])
-sys.meta_path.insert(0, AfterImport())
+after_import.change(REPLACEMENTS)

@@ -9,7 +9,7 @@ from frameworks.adapter import Command
 from frameworks.verl.cpu import fork_server
 
 ENVIRONMENT = {
-    "VERL_USE_EXTERNAL_MODULES": "frameworks.verl.cpu.cpu_platform",
+    "VERL_USE_EXTERNAL_MODULES": "frameworks.verl.weight_socket,frameworks.verl.cpu.cpu_platform",
     "VERL_PLATFORM": "cpu",
     "VERL_ENGINE_DEVICE": "cuda",  # selects the engine classes, which do not depend on it otherwise
     "CUDA_VISIBLE_DEVICES": "0",  # Ray compares it with the GPU that it has in name
@@ -25,7 +25,6 @@ PRELOADED = (
 
 def server(scratch: Path, environment: dict[str, str]) -> Command:
     """The server that has to run beside verl, so that `scratch/python` is the interpreter of its workers."""
-    scratch.mkdir(exist_ok=True)
     socket = scratch / "forking"
     fork_server.script(socket)
     return Command([sys.executable, "-m", "frameworks.verl.cpu.fork_server", str(socket), *PRELOADED], environment)

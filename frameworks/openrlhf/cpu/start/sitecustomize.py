@@ -1,5 +1,13 @@
-"""Python loads it at the start of every process of an OpenRLHF training on the CPU: this folder is on PYTHONPATH."""
+"""Python loads it at the start of every process of an OpenRLHF training on the CPU: this folder is on PYTHONPATH.
 
+It takes the place of frameworks/start/sitecustomize.py, so it does the same where that would be loaded.
+"""
+
+import sys
+
+from frameworks import listening
 from frameworks.openrlhf.cpu import rewrites
 
 rewrites.install()
+if str(listening.START) in sys.path:
+    listening.keep_to_loopback()

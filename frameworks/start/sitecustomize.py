@@ -1,0 +1,5 @@
+"""Python loads it at the start of every process of a training on one node: this folder is on PYTHONPATH."""
+
+from frameworks import listening
+
+listening.keep_to_loopback()
