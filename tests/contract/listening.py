@@ -12,12 +12,12 @@ import psutil
 
 # One method of each of Ray's servers, called without a token, with a wrong one, and with the right one.
 CALLS = """
-import grpc, sys
-method, port, token = sys.argv[1:]
+import grpc, os, sys
+(method, port), token = sys.argv[1:], os.environ["TOKEN"]
 for given in ("", "0" * 64, token):
     call = grpc.insecure_channel(f"127.0.0.1:{port}").unary_unary(method)
     try:
-        call(b"", timeout=30, metadata=[("authorization", f"Bearer {given}")] if given else None)
+        call(b"", timeout=120, wait_for_ready=True, metadata=[("authorization", f"Bearer {given}")] if given else None)
         print("OK")
     except grpc.RpcError as error:
         print(error.code().name)
@@ -35,6 +35,7 @@ class Watch:
         self.processes: set[str] = set()
         self.sockets: dict[tuple[str, int], str] = {}  # by address and port, the command
         self.answers: dict[str, list[list[str]]] = {}  # of Ray's servers
+        self.tokens: set[str] = set()  # Ray's, as its processes have it
 
     def look(self) -> None:
         """See what is there now, unless that was done just now."""
@@ -50,6 +51,7 @@ class Watch:
             except (psutil.Error, OSError):
                 continue
             self.processes.add(" ".join(words))
+            self.tokens |= {environment["RAY_AUTH_TOKEN"]} if "RAY_AUTH_TOKEN" in environment else set()
             server = Path(words[0]).name if words else ""
             for address in listening:
                 if (address.ip, address.port) not in self.sockets:
@@ -61,9 +63,11 @@ class Watch:
 
     def _call(self, server: str, port: int, token: str) -> None:
         assert self.python is not None
-        words = [str(self.python), "-c", CALLS, METHODS[server], str(port), token]
+        words = [str(self.python), "-c", CALLS, METHODS[server], str(port)]
         clean = {name: value for name, value in os.environ.items() if self.mark not in value}
-        done = subprocess.run(words, env=clean, capture_output=True, text=True, check=True, timeout=200)
+        done = subprocess.run(
+            words, env=clean | {"TOKEN": token}, capture_output=True, text=True, check=True, timeout=200
+        )
         self.answers.setdefault(server, []).append(done.stdout.split())
 
     def elsewhere(self) -> dict[tuple[str, int], str]:

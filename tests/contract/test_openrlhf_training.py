@@ -185,6 +185,8 @@ def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(watch: listening
     assert watch.sockets and not watch.elsewhere()
     refused = ["UNAUTHENTICATED", "UNAUTHENTICATED", "OK"]  # without a token, with a wrong one, with the right one
     assert watch.answers["gcs_server"] == [refused] and refused in watch.answers["raylet"]
+    (token,) = watch.tokens
+    assert len(token) == 64 and not any(token in words for words in watch.processes)  # everybody can see those
     assert 8265 not in {port for _, port in watch.sockets}, "Ray's dashboard"
 
 
