@@ -18,6 +18,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 INK, FAINT = "#2b2b2b", "#8a8a8a"
 WIDTH = 7.4  # inches, the width of the text on an A4 or letter page
@@ -67,24 +68,33 @@ def set_style() -> None:
 
 
 def panels(
-    rows: int, columns: int, height: float, sharex: bool = True, sharey: bool = False
+    count: int, columns: int, height: float, *, xlabel: str = "", sharex: bool = True, sharey: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with a grid of axes.
+    """A figure with a grid of axes over whole steps.
 
     Args:
-        rows: of the grid.
+        count: how many axes; the rest of the grid is empty.
         columns: of the grid.
         height: of a row, in inches.
+        xlabel: of the lowest axes of each column.
         sharex: whether all axes have the same x range.
         sharey: likewise for y.
 
     Returns:
         The figure, and its axes row by row.
     """
+    rows = -(-count // columns)
     figure, grid = plt.subplots(
         rows, columns, figsize=(WIDTH, height * rows + 0.35), squeeze=False, sharex=sharex, sharey=sharey
     )
-    return figure, list(grid.ravel())
+    places = list(grid.ravel())
+    for position, axes in enumerate(places):
+        axes.set_visible(position < count)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+        if position + columns >= count:
+            axes.set_xlabel(xlabel)
+            axes.tick_params(labelbottom=True)
+    return figure, places[:count]
 
 
 def legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str]) -> None:
@@ -105,10 +115,21 @@ def legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str]) -> 
     figure.set_figheight(figure.get_figheight() + LEGEND_LINE * (lines - 1))
 
 
-def run_handle(style: RunStyle, marker: bool = False) -> Line2D:
+def run_handle(style: RunStyle) -> Line2D:
     """The line of a run in the legend."""
-    shape = style.marker if marker else None
-    return Line2D([], [], color=style.colour, linestyle=style.dash, marker=shape, markersize=MARKER_SIZE)
+    return Line2D([], [], color=style.colour, linestyle=style.dash, marker=style.marker, markersize=MARKER_SIZE)
+
+
+def run_legend(figure: Figure, styles: dict[str, RunStyle]) -> None:
+    """Add a legend of runs, by their names, to a figure over checkpoints."""
+    legend(figure, [run_handle(style) for style in styles.values()], list(styles))
+
+
+def not_reported(axes: Axes, why: str = "not reported") -> None:
+    """Write into an empty panel why it is empty."""
+    axes.tick_params(bottom=False, left=False, labelbottom=False, labelleft=False)
+    axes.grid(False)
+    axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=FAINT, fontsize=9)
 
 
 def window(length: int) -> int:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
 
 from analysis import patterns
 from analysis.reference import in_order
 from analysis.report.checkpoint_comparison import accuracy, mean_of
-from analysis.report.figure_style import MARKER_SIZE, RunStyle, legend, panels, run_handle, run_styles
+from analysis.report.figure_curves import CHECKPOINT, SHARES, Panel, curves
+from analysis.report.figure_style import MARKER_SIZE, RunStyle, legend, panels, run_legend, run_styles
 from analysis.results import RunResults
 from contracts.tables import VERDICTS
 from eval.statistics import Estimate
 
-CHECKPOINT = "checkpoint (training step)"
 MAX_SHIFT = 0.06  # of the axis, over all runs of a panel
 # In the order of the stack. Light and dark alternate, so that neighbours differ in grey.
 VERDICT_COLOURS = {
@@ -43,10 +42,6 @@ def _points(axes: Axes, steps: Sequence[int], values: Sequence[Estimate], style:
     )  # fmt: skip
 
 
-def _legend(figure: Figure, runs: Sequence[RunResults], styles: dict[str, RunStyle]) -> None:
-    legend(figure, [run_handle(styles[run.name], marker=True) for run in runs], [run.name for run in runs])
-
-
 def _shifts(runs: Sequence[RunResults]) -> dict[str, float]:
     """Small horizontal shifts, so that the intervals of several runs in a panel do not hide each other."""
     reach = max(run.last for run in runs) or 1
@@ -54,20 +49,13 @@ def _shifts(runs: Sequence[RunResults]) -> dict[str, float]:
     return {run.name: apart * (i - (len(runs) - 1) / 2) for i, run in enumerate(runs)}
 
 
-def _grid(count: int, height: float, ylabel: str, sharex: bool = True) -> tuple[Figure, list[Axes]]:
+def _grid(count: int, height: float, ylabel: str) -> tuple[Figure, list[Axes]]:
     """`count` panels, at most three in a row, with labels on the outer ones only."""
     columns = 2 if count == 4 else min(count, 3)
-    figure, grid = panels(-(-count // columns), columns, height, sharex=sharex, sharey=True)
-    for spare in grid[count:]:
-        spare.set_visible(False)
-    for position, axes in enumerate(grid[:count]):
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-        if position + columns >= count:
-            axes.set_xlabel(CHECKPOINT)
-            axes.tick_params(labelbottom=True)
-        if position % columns == 0:
-            axes.set_ylabel(ylabel)
-    return figure, grid[:count]
+    figure, grid = panels(count, columns, height, xlabel=CHECKPOINT, sharex=False, sharey=True)
+    for axes in grid[::columns]:
+        axes.set_ylabel(ylabel)
+    return figure, grid
 
 
 def _average_of(benchmarks: Sequence[str], everything: Sequence[str]) -> str:
@@ -104,7 +92,7 @@ def _panels_of(runs: Sequence[RunResults]) -> list[tuple[str, list[RunResults], 
 def heldout_accuracy(runs: Sequence[RunResults]) -> Figure:
     """Held-out accuracy of each checkpoint with its 95 % interval: a panel per benchmark, and averages."""
     styles, shown = run_styles([run.name for run in runs]), _panels_of(runs)
-    figure, grid = _grid(len(shown), 2.2, "correct (%)", sharex=False)
+    figure, grid = _grid(len(shown), 2.2, "correct (%)")
     for axes, (title, inside, benchmarks) in zip(grid, shown, strict=True):
         shifts = _shifts(inside)
         for run in inside:
@@ -116,26 +104,24 @@ def heldout_accuracy(runs: Sequence[RunResults]) -> Figure:
     # From zero, so that heights are comparable, to the tallest interval, so that small scores are readable.
     top = min(100.0, max(axes.dataLim.ymax for axes in grid) * 1.08)
     grid[0].set_ylim(-0.03 * top, max(top, 10.0) + 0.03 * top)
-    _legend(figure, runs, styles)
+    run_legend(figure, styles)
     return figure
 
 
 def outcomes(runs: Sequence[RunResults]) -> Figure:
     """Verdicts on the completions of each checkpoint over all benchmarks, as shares."""
-    figure, grid = _grid(len(runs), 2.5, "share of completions (%)", sharex=False)
+    figure, grid = _grid(len(runs), 2.5, "share of completions (%)")
     used = [v for v in VERDICT_COLOURS if any(run.scores[f"n_{v}"].sum() for run in runs)]
     for axes, run in zip(grid, runs, strict=True):
         counts = run.scores.groupby("step")[[f"n_{v}" for v in VERDICTS]].sum().sort_index()
         shares = 100 * counts.div(counts.sum(axis=1), axis=0)
-        below, places = pd.Series(0.0, index=shares.index), range(len(shares))
-        for verdict in used:
-            axes.bar(
-                places, shares[f"n_{verdict}"], bottom=below, width=0.74, color=VERDICT_COLOURS[verdict],
-                edgecolor="#6f6f6f", linewidth=0.5,
-            )  # fmt: skip
-            below = below + shares[f"n_{verdict}"]
+        drawn = shares[[f"n_{v}" for v in used]]
+        drawn.plot.bar(
+            stacked=True, ax=axes, width=0.74, color=[VERDICT_COLOURS[v] for v in used], edgecolor="#6f6f6f",
+            linewidth=0.5, legend=False, xlabel=axes.get_xlabel(),
+        )  # fmt: skip
         labels = [str(step) if run.trained else run.label(step) for step in shares.index]
-        axes.set_xticks(places, labels, rotation=90 if len(shares) > 10 else 0)
+        axes.set_xticks(range(len(shares)), labels, rotation=90 if len(shares) > 10 else 0)
         axes.set_xlim(-0.6, max(len(shares), 3) - 0.4)  # so that a single bar has the same width as others
         axes.set_title(run.name.replace("/", "\n"))
         axes.set_ylim(0, 100)
@@ -143,6 +129,11 @@ def outcomes(runs: Sequence[RunResults]) -> Figure:
     handles = [Patch(facecolor=VERDICT_COLOURS[v], edgecolor="#6f6f6f", linewidth=0.5) for v in used]
     legend(figure, handles, [VERDICT_NAMES[v] for v in used])
     return figure
+
+
+def _of_pattern(counts: pd.DataFrame, name: str, column: str, scale: int) -> Callable[[RunResults], pd.Series]:
+    chosen = counts[(counts["benchmark"] == patterns.ALL) & (counts["pattern"] == name)].sort_values("step")
+    return lambda run: scale * chosen[chosen["run"] == run.name].set_index("step")[column]
 
 
 def reasoning_patterns(
@@ -155,27 +146,10 @@ def reasoning_patterns(
         counts: what patterns.table counted, of all runs.
         lists: one row of panels each.
     """
-    figure, grid = panels(len(lists), 2, 2.2)
-    styles = run_styles([run.name for run in runs])
-    overall = counts[counts["benchmark"] == patterns.ALL]
-    for row, item in enumerate(lists):
-        many, share = grid[2 * row], grid[2 * row + 1]
-        for run in runs:
-            chosen = overall[(overall["run"] == run.name) & (overall["pattern"] == item.name)].sort_values("step")
-            style = styles[run.name]
-            for axes, values in ((many, chosen["per_completion"]), (share, 100 * chosen["share"])):
-                axes.plot(
-                    chosen["step"], values, color=style.colour, linestyle=style.dash, marker=style.marker,
-                    markersize=MARKER_SIZE, markeredgecolor="white", markeredgewidth=0.6,
-                )  # fmt: skip
+    shown = []
+    for item in lists:
         title = item.title[0].upper() + item.title[1:]
-        many.set(title=f"{title}: matches", ylabel="matches per completion")
-        share.set(title=f"{title}: completions", ylabel="share of completions (%)")
-        top = max(1.12 * many.dataLim.ymax, 0.1)
-        many.set_ylim(-0.03 * top, top)
-        share.set_ylim(-3, 103)
-    for axes in grid[-2:]:
-        axes.set_xlabel(CHECKPOINT)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    _legend(figure, runs, styles)
-    return figure
+        many, share = (_of_pattern(counts, item.name, *one) for one in (("per_completion", 1), ("share", 100)))
+        shown.append(Panel(f"{title}: matches", "matches per completion", many, 0.1))
+        shown.append(Panel(f"{title}: completions", "share of completions (%)", share, SHARES))
+    return curves(runs, shown, training=False, columns=2)

@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgb
 from report_runs import graded_row, log_row, make_run
 
 from analysis import patterns
-from analysis.report import figure_style, figures_heldout, figures_lengths, figures_training
+from analysis.report import figure_curves, figure_style, figures_heldout, figures_lengths, figures_training
 
 GRADED = [graded_row(step, f"p{i}", 0, "correct") for step in (0, 10) for i in range(3)]
 
@@ -34,7 +34,7 @@ def test_window_is_odd_and_about_a_tenth(length: int, width: int) -> None:
 
 def test_stages_that_start_counting_again_follow_each_other() -> None:
     log = pd.DataFrame({"stage": [1, 1, 2, 2, 3], "step": [1, 2, 1, 2, 5]})
-    positions, starts = figures_training.on_one_axis(log)
+    positions, starts = figure_curves.on_one_axis(log)
     assert positions.tolist() == [1, 2, 3, 4, 5]
     assert starts == [2, 4]
 

@@ -1,0 +1,151 @@
+"""Figures of curves: a panel for each quantity, and in it a curve for each run, over training steps or checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from analysis.report.figure_style import (
+    INK,
+    MARKER_SIZE,
+    RunStyle,
+    legend,
+    not_reported,
+    panels,
+    run_handle,
+    run_legend,
+    run_styles,
+    running_mean,
+    window,
+)
+from analysis.results import RunResults
+
+STEP, CHECKPOINT = "training step", "checkpoint (training step)"
+SHARES = (-3.0, 103.0)  # the y range of percentages that add up to 100
+MAX_VECTOR_POINTS = 300  # more points become an image inside the SVG, which would otherwise grow to megabytes
+
+
+class Panel(NamedTuple):
+    """One quantity. The y range starts at zero and reaches at least `limits`, or is `limits`, or follows the values."""
+
+    title: str
+    ylabel: str
+    values: Callable[[RunResults], pd.Series]  # by position on the x axis; a null is a gap
+    limits: float | tuple[float, float] | None = None
+
+
+def on_one_axis(log: pd.DataFrame) -> tuple[pd.Series, list[float]]:
+    """Positions of the rows of a log on one axis, and the positions where a later stage begins.
+
+    A stage that counts its steps from the start again is placed after the stage before it.
+    """
+    positions, starts, last = log["step"].astype(float).copy(), [], 0.0
+    for number, (_, rows) in enumerate(log.groupby("stage", sort=True)):
+        shift = last if number and rows["step"].min() <= last else 0.0
+        positions.loc[rows.index] = rows["step"] + shift
+        if number:
+            starts.append(last)
+        last = float(positions.loc[rows.index].max())
+    return positions, starts
+
+
+def in_training(axes: Axes, values: pd.Series, style: RunStyle, starts: Sequence[float] = ()) -> None:
+    """Draw each step as a faint point and the running mean on top.
+
+    Args:
+        axes: to draw in.
+        values: by position.
+        style: of the run.
+        starts: positions of dotted lines, where a later stage begins.
+    """
+    many, mean = len(values) > MAX_VECTOR_POINTS, running_mean(values, window(len(values)))
+    axes.plot(values, ".", color=style.colour, alpha=0.38, markersize=4, markeredgewidth=0, rasterized=many)
+    axes.plot(
+        mean, color=style.colour, linestyle=style.dash, marker=style.marker, markevery=max(1, len(mean) // 6),
+        markersize=4,
+    )  # fmt: skip
+    for start in starts:
+        axes.axvline(start, color=style.colour, linewidth=1, linestyle=":")
+
+
+def over_checkpoints(axes: Axes, values: pd.Series, style: RunStyle) -> None:
+    """Draw a marked line.
+
+    Args:
+        axes: to draw in.
+        values: by step.
+        style: of the run.
+    """
+    axes.plot(values, color=style.colour, linestyle=style.dash, marker=style.marker, markersize=MARKER_SIZE)
+
+
+def curves(
+    runs: Sequence[RunResults],
+    shown: Sequence[Panel],
+    *,
+    training: bool,
+    columns: int | None = None,
+    sharey: bool = False,
+) -> Figure:
+    """A figure with a curve for each run in each panel. A panel without any value says so.
+
+    Args:
+        runs: those to draw.
+        shown: the panels, row by row.
+        training: over training steps, else over checkpoints.
+        columns: of the grid; by default all panels are in one row.
+        sharey: whether all panels have the same y range.
+    """
+    xlabel, styles = STEP if training else CHECKPOINT, run_styles([run.name for run in runs])
+    figure, grid = panels(len(shown), columns or len(shown), 2.4, xlabel=xlabel, sharey=sharey)
+    for axes, panel in zip(grid, shown, strict=True):
+        known = False
+        for run in runs:
+            values = panel.values(run).replace([np.inf, -np.inf], np.nan)
+            known |= bool(values.notna().any())
+            if training:
+                in_training(axes, values, styles[run.name], on_one_axis(run.log)[1])
+            else:
+                over_checkpoints(axes, values, styles[run.name])
+        axes.set(title=panel.title, ylabel=panel.ylabel)
+        if isinstance(panel.limits, tuple):
+            axes.set_ylim(panel.limits)
+        elif panel.limits is not None:
+            top = max(panel.limits, 1.06 * axes.dataLim.ymax) if known else panel.limits
+            axes.set_ylim(-0.03 * top, top)
+        if not known:
+            not_reported(axes)
+        if sharey:
+            axes.label_outer()
+    if training:
+        training_legend(figure, runs, styles)
+    else:
+        run_legend(figure, styles)
+    return figure
+
+
+def training_legend(figure: Figure, runs: Sequence[RunResults], styles: dict[str, RunStyle]) -> None:
+    """Add the legend: the runs, single steps and means, and dotted lines if there are any.
+
+    Args:
+        figure: to add it to.
+        runs: those drawn.
+        styles: their styles, by name.
+    """
+    widths = sorted({window(len(run.log)) for run in runs})
+    over = f"{widths[0]} to {widths[-1]}" if len(widths) > 1 else str(widths[0])
+    entries: list[tuple[Artist, str]] = [(run_handle(styles[run.name]), run.name) for run in runs]
+    entries += [
+        (Line2D([], [], linestyle="none", marker=".", markersize=5, alpha=0.45, color=INK, mew=0), "one step"),
+        (Line2D([], [], color=INK, linewidth=1.7), f"mean over {over} steps"),
+    ]
+    if any(run.log["stage"].nunique() > 1 for run in runs):
+        entries.append((Line2D([], [], color=INK, linewidth=1, linestyle=":"), "next stage of a run"))
+    legend(figure, [handle for handle, _ in entries], [label for _, label in entries])
