@@ -14,6 +14,7 @@ from pandas.io.formats.style import Styler
 from pandas.io.formats.style_render import CSSDict
 
 from analysis.text_safety import visible
+from contracts.markdown import table
 
 LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
@@ -55,15 +56,8 @@ def points(value: float) -> str:
 
 
 def markdown(frame: pd.DataFrame, bold: Sequence[int] = ()) -> str:
-    """A Markdown table. Bars and line breaks in cells are escaped."""
-
-    def line(cells: Sequence[object], mark: str = "") -> str:
-        texts = (" ".join(str(cell).replace("|", "\\|").split()) for cell in cells)
-        return "| " + " | ".join(f"{mark}{text}{mark}" if text else text for text in texts) + " |\n"
-
-    rule = "| " + " | ".join("---" for _ in frame.columns) + " |\n"
-    rows = enumerate(frame.itertuples(index=False))
-    return line(list(frame.columns)) + rule + "".join(line(row, "**" if i in bold else "") for i, row in rows)
+    """A Markdown table, with some rows in bold."""
+    return table(list(frame.columns), frame.itertuples(index=False), bold)
 
 
 def html_text(cell: object) -> str:

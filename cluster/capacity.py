@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster import memory
-from contracts import tables
+from contracts import markdown, tables
 from contracts.errors import run_command
 from contracts.run_file import Run, Stage
 from contracts.seeds import run_id
@@ -137,9 +137,7 @@ def _table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
             return "–"
         return f"{value:,.0f}" if isinstance(value, int | float) else str(value)
 
-    lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
-    lines += [f"| {' | '.join(cell(row.get(column)) for column in columns)} |" for row in rows]
-    return "\n".join(lines) + "\n"
+    return markdown.table(columns, [[cell(row.get(column)) for column in columns] for row in rows])
 
 
 def main() -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
+from statistics import median_high
+
+import pandas as pd
 
 from cluster import slurm
+from contracts import markdown
 from contracts.errors import UserError, run_command
 
 # The executor's log line of a submission; the path of the job's log contains the rule and its wildcards.
@@ -21,19 +23,6 @@ SUBMITTED = re.compile(
 )
 FORMAT = "JobIDRaw,State,Submit,Start,End,ElapsedRaw,AllocTRES"
 JOBS_PER_QUERY = 500
-
-
-@dataclass(frozen=True)
-class Job:
-    """One job of the workflow; times in hours."""
-
-    rule: str
-    wildcards: str
-    state: str
-    waited: float
-    ran: float
-    gpus: int
-    cpus: int
 
 
 def submitted(logs: Sequence[Path]) -> dict[str, tuple[str, str]]:
@@ -45,65 +34,67 @@ def submitted(logs: Sequence[Path]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def read_jobs(output: str, known: dict[str, tuple[str, str]]) -> list[Job]:
-    """Parse `sacct --allocations --parsable2 --noheader --duplicates` in FORMAT; a requeued job has several lines."""
-    found = []
-    for line in filter(str.strip, output.split("\n")):
-        job, state, submit, start, _, seconds, resources = line.split("|")
-        if job not in known:
-            continue
-        counts = dict(word.split("=", 1) for word in resources.split(",") if "=" in word)
-        started = start[:1].isdigit()  # else "Unknown"
-        waited = (_time(start) - _time(submit)).total_seconds() / 3600 if started else 0.0
-        found.append(
-            Job(
-                *known[job],
-                state=state.split()[0],
-                waited=waited,
-                ran=int(seconds or 0) / 3600,
-                gpus=int(counts.get("gres/gpu", 0)),
-                cpus=int(counts.get("cpu", 0)),
-            )
-        )
-    return found
+def read_jobs(output: str, known: dict[str, tuple[str, str]]) -> pd.DataFrame:
+    """Parse `sacct --allocations --parsable2 --noheader --duplicates` in FORMAT; a requeued job has several lines.
+
+    Columns: rule, wildcards, state, waited and ran (hours), gpus, cpus.
+    """
+    lines = [line.split("|") for line in output.split("\n") if line.strip()]
+    jobs = pd.DataFrame([line for line in lines if line[0] in known], columns=FORMAT.split(","), dtype=str)
+    submit, start = (pd.to_datetime(jobs[name], errors="coerce") for name in ("Submit", "Start"))  # may be "Unknown"
+    counts = {
+        name: jobs["AllocTRES"].str.extract(rf"(?:^|,){name}=(\d+)", expand=False) for name in ("gres/gpu", "cpu")
+    }
+    return pd.DataFrame(
+        {
+            "rule": [known[job][0] for job in jobs["JobIDRaw"]],
+            "wildcards": [known[job][1] for job in jobs["JobIDRaw"]],
+            "state": jobs["State"].str.split().str[0],
+            "waited": (start - submit).dt.total_seconds().fillna(0.0) / 3600,
+            "ran": pd.to_numeric(jobs["ElapsedRaw"]).fillna(0) / 3600,
+            "gpus": counts["gres/gpu"].fillna("0").astype(int),
+            "cpus": counts["cpu"].fillna("0").astype(int),
+        }
+    )
 
 
-def _time(text: str) -> datetime:
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S")
-
-
-def page(jobs: Sequence[Job]) -> str:
+def page(jobs: pd.DataFrame) -> str:
     """The Markdown page: one table by rule, one of all jobs with GPUs."""
-    columns = ["jobs", "not completed", "GPU-hours", "lost GPU-hours", "CPU-hours", "median wait, h", "longest wait, h"]
-    lines = [f"# Resources used by {len(jobs)} jobs", "", f"| rule | {' | '.join(columns)} |", "|---" * 8 + "|"]
-    for rule in sorted({job.rule for job in jobs}):
-        of_it = [job for job in jobs if job.rule == rule]
-        failed = [job for job in of_it if job.state not in ("COMPLETED", "RUNNING", "PENDING")]
-        waits = sorted(job.waited for job in of_it)
-        cells = [len(of_it), len(failed), _gpu_hours(of_it), _gpu_hours(failed)]
-        cells += [sum(job.ran * job.cpus for job in of_it), waits[len(waits) // 2], waits[-1]]
-        lines.append(f"| {rule} | {' | '.join(f'{cell:,.4g}' for cell in cells)} |")
-    lines += ["", "| job with GPUs | state | GPUs | waited h | ran h | GPU-hours |", "|---|---|---|---|---|---|"]
-    for job in sorted((job for job in jobs if job.gpus), key=lambda job: (job.rule, job.wildcards)):
-        figures = f"{job.gpus} | {job.waited:.2f} | {job.ran:.2f} | {job.ran * job.gpus:.1f}"
-        lines.append(f"| {job.rule} {job.wildcards} | {job.state} | {figures} |")
-    return "\n".join(lines) + "\n"
+    failed = ~jobs["state"].isin(["COMPLETED", "RUNNING", "PENDING"])
+    used = jobs["ran"] * jobs["gpus"]
+    all_jobs = jobs.assign(failed=failed, used=used, lost=used.where(failed, 0.0), cpu_hours=jobs["ran"] * jobs["cpus"])
+    rules = all_jobs.groupby("rule").agg(
+        **{
+            "jobs": ("state", "size"),
+            "not completed": ("failed", "sum"),
+            "GPU-hours": ("used", "sum"),
+            "lost GPU-hours": ("lost", "sum"),
+            "CPU-hours": ("cpu_hours", "sum"),
+            "median wait, h": ("waited", median_high),
+            "longest wait, h": ("waited", "max"),
+        }
+    )
+    by_rule = [[row[0], *(f"{cell:,.4g}" for cell in row[1:])] for row in rules.itertuples()]
+    with_gpus = [
+        [f"{job.rule} {job.wildcards}", job.state, job.gpus, f"{job.waited:.2f}", f"{job.ran:.2f}", f"{job.used:.1f}"]
+        for job in all_jobs[jobs["gpus"] > 0].sort_values(["rule", "wildcards"], kind="stable").itertuples()
+    ]
+    return (
+        f"# Resources used by {len(jobs)} jobs\n\n{markdown.table(['rule', *rules.columns], by_rule)}\n"
+        + markdown.table(["job with GPUs", "state", "GPUs", "waited h", "ran h", "GPU-hours"], with_gpus)
+    )
 
 
-def _gpu_hours(jobs: Sequence[Job]) -> float:
-    return sum(job.ran * job.gpus for job in jobs)
-
-
-def query(known: dict[str, tuple[str, str]]) -> list[Job]:
+def query(known: dict[str, tuple[str, str]]) -> pd.DataFrame:
     """The jobs in Slurm's accounting; raises UserError if there is no accounting."""
-    jobs, ids = [], sorted(known, key=int)
+    parts, ids = [], sorted(known, key=int)
     words = ["sacct", "--allocations", "--parsable2", "--noheader", "--duplicates", f"--format={FORMAT}"]
     for first in range(0, len(ids), JOBS_PER_QUERY):
         status, output, error = slurm.run([*words, f"--jobs={','.join(ids[first : first + JOBS_PER_QUERY])}"])
         if status:
             raise UserError(f"sacct failed ({slurm.reason(status, error)}): this cluster may keep no accounting")
-        jobs += read_jobs(output, known)
-    return jobs
+        parts.append(read_jobs(output, known))
+    return pd.concat(parts, ignore_index=True)
 
 
 def main() -> None:
@@ -118,7 +109,7 @@ def main() -> None:
             f"no log in {arguments.logs} contains a job submitted to Slurm: run snakemake --profile slurm first"
         )
     jobs = query(known)
-    if not jobs:
+    if jobs.empty:
         raise UserError(
             f"Slurm's accounting has none of the {len(known)} jobs in {arguments.logs}: it may have expired"
         )

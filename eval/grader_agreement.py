@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from contracts import tables
 from contracts.errors import UserError, run_command
+from contracts.markdown import table
 from eval import benchmark, protocols
 from eval.importers.__main__ import read_verdicts
 from grading.disagreements import CLASSES, Disagreement, Reference, classify, read_reference
@@ -80,13 +81,7 @@ def _cell(text: str) -> str:
     return "`" + re.sub(r"[|`\s]+", " ", text[:70]) + "`"
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    """Lines of a Markdown table."""
-    lines = [" | ".join(map(str, row)) for row in (header, *rows)]
-    return [f"| {lines[0]} |", "|---" * len(header) + "|", *(f"| {line} |" for line in lines[1:])]
-
-
-def class_table(found: Sequence[Disagreement]) -> list[str]:
+def class_table(found: Sequence[Disagreement]) -> str:
     """Per class, the number of disagreements and, among the reviewed, how often each side is right."""
     sides = [side for side in SIDES if any(side in one.verdicts for one in found)]
     rows = []
@@ -113,10 +108,8 @@ def markdown(compared: Sequence[Comparison], reference: Reference | None = None)
         scores = [f"{one.scores[grader]:.1f}" for grader in GRADERS]
         rows.append([one.benchmark, one.completions, *scores, f"{low:.1f}–{high:.1f}", shown])
     found = [disagreement for one in compared for disagreement in one.found]
-    lines = table(["benchmark", "completions", *GRADERS, "band", "published"], rows)
-    lines += ["", f"math-verify, qwen-rules and the recorded verdicts disagree on {len(found)} completions:", ""]
-    lines += [*class_table(found), ""]
-    lines += table(
+    scored = table(["benchmark", "completions", *GRADERS, "band", "published"], rows)
+    listed = table(
         ["benchmark", "problem", "gold", "answer", *SIDES, "class", "truth"],
         [
             [one.benchmark, one.problem_id, _cell(one.gold), _cell(one.answer),
@@ -124,7 +117,8 @@ def markdown(compared: Sequence[Comparison], reference: Reference | None = None)
             for one in found
         ],
     )  # fmt: skip
-    return "\n".join(lines) + "\n"
+    count = f"math-verify, qwen-rules and the recorded verdicts disagree on {len(found)} completions:"
+    return f"{scored}\n{count}\n\n{class_table(found)}\n{listed}"
 
 
 def read_rows(path: Path, data: Path | None) -> tuple[str, list[dict[str, Any]]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from contracts import json_lines
 from contracts.errors import UserError, run_command
+from contracts.markdown import table
 from eval import benchmark
 from grading.extraction import extract
 from grading.grade import Grade, Item, grade
@@ -33,25 +34,24 @@ def agreement(path: Path) -> list[tuple[str, str, bool, str, Grade]]:
 
 def markdown(rows: list[tuple[str, str, bool, str, Grade]]) -> str:
     """Agreement per model, and every solution whose verdict differs from its label."""
-    lines = ["| model | solutions | labelled right | graded right | agreement |", "|---|---|---|---|---|"]
+    by_model = []
     for model in dict.fromkeys(row[0] for row in rows):
         ours = [row for row in rows if row[0] == model]
         right = [row[4].verdict == "correct" for row in ours]
         same = sum(given == row[2] for given, row in zip(right, ours, strict=True))
-        share = f"{100 * same / len(ours):.2f} %"
-        lines.append(f"| {model} | {len(ours)} | {sum(row[2] for row in ours)} | {sum(right)} | {share} |")
+        by_model.append([model, len(ours), sum(row[2] for row in ours), sum(right), f"{100 * same / len(ours):.2f} %"])
     differ = [row for row in rows if (row[4].verdict == "correct") != row[2]]
     kinds = Counter((row[2], row[4].verdict) for row in differ)
-    lines += ["", f"{len(differ)} of {len(rows)} differ: "]
-    lines += [
-        f"- labelled {'right' if label else 'wrong'}, ours {verdict}: {n}" for (label, verdict), n in kinds.items()
+    counted = [
+        f"- labelled {'right' if label else 'wrong'}, ours {verdict}: {n}\n" for (label, verdict), n in kinds.items()
     ]
-    lines += ["", "| model | problem | gold | answer | label | ours |", "|---|---|---|---|---|---|"]
-    for model, problem, label, gold, result in differ:
-        lines.append(
-            f"| {model} | {problem} | `{gold}` | `{(result.answer or '')[:40]}` | {label} | {result.verdict} |"
-        )
-    return "\n".join(lines) + "\n"
+    listed = [
+        [model, problem, f"`{gold}`", f"`{(result.answer or '')[:40]}`", label, result.verdict]
+        for model, problem, label, gold, result in differ
+    ]
+    agreeing = table(["model", "solutions", "labelled right", "graded right", "agreement"], by_model)
+    differing = table(["model", "problem", "gold", "answer", "label", "ours"], listed)
+    return f"{agreeing}\n{len(differ)} of {len(rows)} differ:\n{''.join(counted)}\n{differing}"
 
 
 def main() -> None:

@@ -21,7 +21,6 @@ Reads 70,000 training problems in seconds: windows are 64-bit hashes in arrays.
 from __future__ import annotations
 
 import argparse
-import csv
 import hashlib
 import re
 from collections import defaultdict
@@ -32,8 +31,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from contracts import provenance, tables
+from contracts import markdown, provenance, tables
 from contracts.errors import UserError, run_command
 
 WINDOWS = (13, 8)
@@ -185,27 +185,17 @@ def to_markdown(counts: Sequence[dict[str, Any]], windows: Sequence[int] = WINDO
     """The table to read: a number and its share of the benchmark in each cell, `0` where nothing overlaps."""
     kinds = ["exact", *(kind for n in windows for kind in (f"gram{n}", f"gram{n}_half"))]
     titles = ["exact", *(title for n in windows for title in (f"{n} words", f"{n} words, half"))]
-    lines = [
-        "| training set | benchmark | problems | " + " | ".join(titles) + " |",
-        "|---|---|--:|" + "--:|" * len(titles),
+    rows = [
+        [f"{row['train']} ({row['train_rows']:,})", row["benchmark"], f"{row['problems']:,}"]
+        + [f"{row[kind]:,} ({row[f'{kind}_share']:.1%})" if row[kind] else "0" for kind in kinds]
+        for row in counts
     ]
-    for row in counts:
-        cells = [f"{row[kind]:,} ({row[f'{kind}_share']:.1%})" if row[kind] else "0" for kind in kinds]
-        name = f"{row['train']} ({row['train_rows']:,})"
-        lines.append(f"| {name} | {row['benchmark']} | {row['problems']:,} | {' | '.join(cells)} |")
     note = (
         "Problems of the benchmark that occur in the training set. Exact: the same words, numbers, operators. Words: "
         "at least one window of so many words in common. Half: one training problem has at least half of the windows, "
         f"those that stand in more than {common} training problems not counted."
     )
-    return "\n".join([*lines, "", note, ""])
-
-
-def _write_csv(path: Path, rows: Sequence[dict[str, Any]], fields: Sequence[str]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fields, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    return f"{markdown.table(['training set', 'benchmark', 'problems', *titles], rows)}\n{note}\n"
 
 
 def main() -> None:
@@ -232,8 +222,9 @@ def main() -> None:
     text = to_markdown(counts, common=arguments.common)
     arguments.output.with_suffix(".md").write_text(text, encoding="utf-8")
     fields = ["train", "train_id", "benchmark", "benchmark_id", "exact", *(f"gram{n}_share" for n in WINDOWS)]
-    _write_csv(arguments.output.with_suffix(".pairs.csv"), pairs, [*fields, "benchmark_question", "train_question"])
-    _write_csv(arguments.output, counts, list(counts[0]))
+    texts = ["benchmark_question", "train_question"]
+    pd.DataFrame(pairs, columns=[*fields, *texts]).to_csv(arguments.output.with_suffix(".pairs.csv"), index=False)
+    pd.DataFrame(counts).to_csv(arguments.output, index=False)
     inputs = {str(path): provenance.sha256(path) for path in (*arguments.train, *arguments.benchmark)}
     provenance.write(arguments.output, windows=WINDOWS, common=arguments.common, inputs=inputs)
     print(text, end="")

@@ -27,7 +27,7 @@ def test_gpu_hours_with_what_preemption_lost(tmp_path: Path) -> None:
     known = efficiency.submitted([tmp_path / "a.log"])
     assert known == {"101": ("train", "simplerl_x_0_1"), "102": ("grade_samples", "simplerl_x_0")}
     jobs = efficiency.read_jobs(SACCT, known)
-    assert [(job.rule, job.state, job.waited, job.ran, job.gpus) for job in jobs] == [
+    assert [(job.rule, job.state, job.waited, job.ran, job.gpus) for job in jobs.itertuples()] == [
         ("train", "PREEMPTED", 2.0, 1.0, 32),
         ("train", "COMPLETED", 1.0, 10.0, 32),
         ("grade_samples", "CANCELLED", 0.0, 0.0, 0),
