@@ -13,10 +13,10 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import yaml
 
 from analysis.results import RunResults
 from contracts.errors import UserError
+from contracts.yaml_files import read_yaml
 
 LISTS = Path(__file__).with_name("patterns.yaml")
 ALL = "all benchmarks"
@@ -54,7 +54,7 @@ class PatternList:
 def load_lists(path: Path = LISTS) -> list[PatternList]:
     """Read the keyword lists. Raises UserError for an expression that RE2 rejects."""
     lists = []
-    for name, value in yaml.safe_load(path.read_text(encoding="utf-8")).items():
+    for name, value in read_yaml(path).items():
         entries = tuple(Keyword(**entry) for entry in value["entries"])
         for entry in entries:
             try:

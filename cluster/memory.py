@@ -14,9 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
-from contracts.run_file import ROOT, Run, Stage
+from contracts.run_file import Run, Stage
+from contracts.yaml_files import read_yaml
 from frameworks import adapter
 from frameworks.memory import longest_sequence
 
@@ -37,8 +36,7 @@ class Estimate:
 
 def shape(model: str) -> dict[str, float] | None:
     """A model's shape, None if it is not known."""
-    file = Path(ROOT / "cluster" / "models.yaml")
-    known: dict[str, dict[str, float]] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    known: dict[str, dict[str, float]] = read_yaml(Path(__file__).with_name("models.yaml"))
     return known.get(model)
 
 

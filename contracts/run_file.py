@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import jsonschema
-import yaml
 
 from contracts.errors import UserError
 from contracts.unknown_names import unknown
+from contracts.yaml_files import read_yaml, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 RECIPES = ROOT / "recipes"
@@ -71,39 +71,22 @@ class Run:
         return next(s for s in self.stages if s.first_step < step <= s.first_step + s.steps)
 
 
-def read_yaml(file: Path) -> dict[str, Any]:
-    """A YAML mapping; raises UserError with the line of a syntax error."""
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{shown(file)} does not exist") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or str(error)
-        raise UserError(f"{shown(file)} is not valid YAML{where}: {problem}; fix it and run it again") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{shown(file)} is not UTF-8 text; save it as UTF-8") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{shown(file)} should hold keys and values, but holds {type(content).__name__}")
-    return content
-
-
-def validate(content: Any, schema: str, file: Path) -> None:
+def validate(content: Any, schema: str, place: Path | str) -> None:
     """Check the content of a YAML file against a JSON schema.
 
     Args:
         content: what the file holds.
         schema: of config/schemas/<schema>.schema.yaml.
-        file: for messages.
+        place: the file, or words for a part of one, for messages.
 
     Raises:
-        UserError: it breaks the schema; the message names the file and the keys.
+        UserError: it breaks the schema; the message names the place and the keys.
     """
-    checker = jsonschema.Draft202012Validator(yaml.safe_load((SCHEMAS / f"{schema}.schema.yaml").read_text("utf-8")))
+    checker = jsonschema.Draft202012Validator(read_yaml(SCHEMAS / f"{schema}.schema.yaml"))
     errors = sorted(checker.iter_errors(content), key=lambda error: [str(part) for part in error.absolute_path])
     if errors:
-        raise UserError("; ".join(_explain(error, file) for error in errors[:5]))
+        words = shown(place) if isinstance(place, Path) else place
+        raise UserError("; ".join(_explain(error, words) for error in errors[:5]))
 
 
 def inherit(content: dict[str, Any], file: Path) -> dict[str, Any]:
@@ -198,19 +181,14 @@ def _check_checkpoints(stage: Stage, file: Path, scale: str) -> None:
         )
 
 
-def shown(file: Path) -> str:
-    """The file's name for a message: relative to the project where it lies inside."""
-    return str(file.relative_to(ROOT)) if file.is_relative_to(ROOT) else str(file)
-
-
-def _explain(error: jsonschema.ValidationError, file: Path) -> str:
-    where = ".".join(str(part) for part in error.absolute_path)
+def _explain(error: jsonschema.ValidationError, place: str) -> str:
+    where = ".".join(map(str, error.absolute_path))
     if error.validator == "additionalProperties":
         known = cast(dict[str, Any], error.schema).get("properties", {})
         unknown = [key for key in cast(dict[str, Any], error.instance) if key not in known]
         keys = ", ".join(f"{where}.{key}" if where else key for key in unknown)
-        return f"{shown(file)}: unknown key {keys}; known here are {', '.join(known)}"
+        return f"{place}: unknown key {keys}; known here are {', '.join(known)}"
     if error.validator == "anyOf":
         wanted = cast(dict[str, Any], error.schema).get("description", "something else")
-        return f"{shown(file)}: {where} should be {wanted}, not {error.instance!r}"
-    return f"{shown(file)}: {where or 'the file'}: {error.message}"
+        return f"{place}: {where} should be {wanted}, not {error.instance!r}"
+    return f"{place}: {where or 'the file'}: {error.message}"

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import yaml
 
 from contracts import tables
 from contracts.errors import UserError
 from contracts.unknown_names import unknown
+from contracts.yaml_files import read_yaml
 from eval import protocols
 from tasks import data_registry, prompts
 
@@ -42,12 +42,9 @@ def check_names(wanted: Iterable[str]) -> None:
         if name not in names():
             raise unknown("benchmark", name, names())
         file = BENCHMARKS / f"{name}.yaml"
-        try:
-            content = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # it reads any !tag as text
-        except yaml.YAMLError as error:
-            raise UserError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from None
+        content = read_yaml(file)
         for key, value in {"include": "_base_yaml", "task": TASK_PREFIX + name}.items():
-            if not isinstance(content, dict) or content.get(key) != value:
+            if content.get(key) != value:
                 raise UserError(f"{file} should say `{key}: {value}`, like the files beside it")
 
 

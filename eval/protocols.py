@@ -10,12 +10,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import yaml
 
 from contracts import renamed
 from contracts.errors import UserError
+from contracts.run_file import SCHEMAS
 from contracts.tables import RENAMED_PROTOCOLS
 from contracts.unknown_names import unknown
+from contracts.yaml_files import read_yaml
 from grading.extraction import RULES
 from tasks import prompts
 
@@ -53,14 +56,9 @@ class Protocol:
         return {key: fields[key] for key in fields if key not in ("name", "source", "repeats", "extraction")}
 
 
-def _read(path: Path) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return found
-
-
 def names() -> list[str]:
     """All protocols."""
-    return list(_read(PROTOCOLS))
+    return list(read_yaml(PROTOCOLS))
 
 
 @cache  # one warning per process
@@ -72,28 +70,9 @@ def canonical(name: str) -> str:
     return RENAMED_PROTOCOLS[name]
 
 
-def _number(value: Any, low: float, high: float) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
-
-
-def _count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-# The fields that can be overridden: what each must be, and a test of it.
-_FIELDS: dict[str, tuple[str, Any]] = {
-    "prompt": ("the name of a prompt", lambda v: isinstance(v, str)),
-    "chat_template": ("true or false", lambda v: isinstance(v, bool)),
-    "temperature": ("a number from 0 to 2", lambda v: _number(v, 0, 2)),
-    "top_p": ("a number above 0, up to 1", lambda v: _number(v, 1e-6, 1)),
-    "max_tokens": ("a whole number of at least 1", _count),
-    "repeats": (
-        "a whole number of at least 1, or one for each benchmark with a `default` for the others",
-        lambda v: _count(v) or (isinstance(v, dict) and "default" in v and all(_count(n) for n in v.values())),
-    ),
-    "stop": ("a list of non-empty strings", lambda v: isinstance(v, list) and all(isinstance(s, str) and s for s in v)),
-    "extraction": (f"one of {', '.join(EXTRACTIONS)}", lambda v: v in EXTRACTIONS),
-}
+# The fields that can be overridden.
+_FIELDS: dict[str, Any] = read_yaml(SCHEMAS / "protocol.schema.yaml")["properties"]
+_FIELDS["extraction"] = {"description": f"one of {', '.join(EXTRACTIONS)}", "enum": list(EXTRACTIONS)}
 
 
 def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:
@@ -102,7 +81,7 @@ def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:
     Raises:
         UserError: there is no such protocol, field or prompt, or a value is not allowed.
     """
-    name, protocols = canonical(name), _read(PROTOCOLS)
+    name, protocols = canonical(name), read_yaml(PROTOCOLS)
     if name not in protocols:
         raise unknown("evaluation protocol", name, protocols)
     fields = {**protocols[name], **(overrides or {})}
@@ -114,8 +93,8 @@ def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:
             continue
         if key not in _FIELDS:
             raise UserError(f"evaluation protocol '{name}' has no field '{key}'; the fields are: {', '.join(_FIELDS)}")
-        needed, holds = _FIELDS[key]
-        if not holds(value):
+        if not jsonschema.Draft4Validator(_FIELDS[key]).is_valid(value):
+            needed = _FIELDS[key]["description"]
             raise UserError(f"'{key}' of evaluation protocol '{name}' must be {needed}, not {value!r}")
     prompts.load(fields["prompt"])
     return Protocol(name=name, **{**fields, "stop": tuple(fields["stop"])})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contracts.errors import UserError, run_command
-from contracts.run_file import SCALES, Run, shown
+from contracts.run_file import SCALES, Run
 from contracts.unknown_names import unknown
+from contracts.yaml_files import shown
 from eval import benchmark, protocols
 from recipes.runs import load_run, run_names
 

@@ -18,8 +18,9 @@ import pyarrow as pa
 
 from contracts import job_lifetime, provenance, renamed, tables, work_lock
 from contracts.errors import StoppedInTime, UserError, run_command
-from contracts.run_file import SCALES, Run, Stage, inherit, read_yaml
+from contracts.run_file import SCALES, Run, Stage, inherit
 from contracts.seeds import run_id
+from contracts.yaml_files import read_yaml
 from frameworks import adapter, launch, nodes, recorder, stage_log
 from frameworks.adapter import Adapter, Command, Paths
 from recipes.runs import load_run, run_names

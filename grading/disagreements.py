@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
-
 from contracts.errors import UserError
+from contracts.yaml_files import read_yaml
 from grading.grade import Grade
 
 CLASSES = {
@@ -51,14 +50,14 @@ class Reference(NamedTuple):
 def read_reference(path: Path) -> Reference:
     """A file such as results/reference/graders/qwen2.5-math-1.5b-instruct.yaml."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = read_yaml(path)
         reviewed = {
             (benchmark, str(problem_id)): (kind, truth)
             for benchmark, rows in content["reviewed"].items()
             for problem_id, kind, truth in rows
         }
         reference = Reference(content["source"], content["published"], reviewed)
-    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
             f"{path} should have source, published (benchmark: score) and reviewed (benchmark: [problem, class, "
             f"truth]), but reading them fails: {error!r}"

@@ -15,17 +15,18 @@ from typing import Any
 from contracts import job_lifetime, provenance
 from contracts.errors import UserError, run_command
 from contracts.unknown_names import unknown
+from contracts.yaml_files import read_yaml
 from tasks import task_files
 
 FOLDER = Path(__file__).resolve().parent
-DEMO_ENVIRONMENT = task_files.read_yaml(FOLDER / "demo_model.yaml")["environment"]
+DEMO_ENVIRONMENT = read_yaml(FOLDER / "demo_model.yaml")["environment"]
 
 
 def library() -> dict[str, dict[str, Any]]:
     """All models by name: with `hub` and `revision`, or with `demo_task` and the `environment` that trains it."""
     tasks = [task for task in task_files.names() if "demo" in task_files.settings(task)]
     found = {f"demo-{task.replace('_', '-')}": {"demo_task": task} for task in tasks}
-    found |= task_files.read_yaml(FOLDER / "models.yaml")
+    found |= read_yaml(FOLDER / "models.yaml")
     return {
         name: entry | ({"environment": DEMO_ENVIRONMENT} if "demo_task" in entry else {})
         for name, entry in found.items()

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from functools import cache
 
 from contracts.errors import UserError
-from contracts.run_file import RECIPES, Run, parse_run, read_yaml, shown
+from contracts.run_file import RECIPES, Run, parse_run
 from contracts.unknown_names import unknown
+from contracts.yaml_files import read_yaml, shown
 from recipes import models
 from tasks import data_registry, prompts
 

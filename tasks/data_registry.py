@@ -27,21 +27,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from contracts.errors import UserError
+from contracts.errors import ROOT, UserError
+from contracts.run_file import validate
 from contracts.unknown_names import unknown
+from contracts.yaml_files import read_yaml, shown
 from tasks import task_files
 from tasks.gold_answers import FORMS
 
-ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "eval" / "benchmarks"
-
-_KEYS = {
-    "entry": {"task", "rows", "convert", "columns", "content_sha256", "raw_sha256", "hub", "files", "generate"},
-    "hub": {"path", "name", "split", "revision", "columns", "convert", "content_sha256"},
-    "raw_sha256": {"columns", "sha256"},
-    "file": {"path", "url", "sha256", "bytes"},
-    "columns": {"question", "answer", "form", "id", "meta"},
-}
 
 
 class Entry(NamedTuple):
@@ -80,51 +73,25 @@ def find(name: str, benchmarks: Path = BENCHMARKS) -> Entry:
 
 def _training_sets() -> list[Entry]:
     return [
-        Entry(name, {"task": task, **spec}, _shown(task_files.FOLDER / task / "task.yaml"))
+        Entry(name, {"task": task, **spec}, shown(task_files.FOLDER / task / "task.yaml"))
         for task in task_files.names()
         for name, spec in task_files.settings(task).get("datasets", {}).items()
     ]
 
 
 def _benchmarks(folder: Path) -> list[Entry]:
-    sources = {path: (task_files.read_yaml(path).get("metadata") or {}).get("source") for path in folder.glob("*.yaml")}
-    return [Entry(path.stem, source, _shown(path)) for path, source in sources.items() if source is not None]
-
-
-def _shown(path: Path) -> str:
-    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+    sources = {path: (read_yaml(path).get("metadata") or {}).get("source") for path in folder.glob("*.yaml")}
+    return [Entry(path.stem, source, shown(path)) for path, source in sources.items() if source is not None]
 
 
 def _check(entry: Entry) -> None:
     """Unknown or missing keys are errors that name the file, the entry and the key."""
-    spec = entry.spec
-    _known_keys(entry, "", spec, "entry")
-    for key in ("task", "rows"):
-        if key not in spec:
-            raise UserError(f"{entry.where}, {entry.name}: the key `{key}` is missing")
+    spec, place = entry.spec, f"{entry.where}, {entry.name}"
+    validate(spec, "dataset", place)
     if spec["task"] not in task_files.names():
-        raise UserError(f"{entry.where}, {entry.name}: {unknown('task', str(spec['task']), task_files.names())}")
+        raise UserError(f"{place}: {unknown('task', spec['task'], task_files.names())}")
     if not any(spec.get(key) for key in ("hub", "files", "generate")):
-        raise UserError(f"{entry.where}, {entry.name}: one of `hub`, `files` and `generate` has to say where rows are")
-    if "hub" in spec:
-        _known_keys(entry, "hub.", spec["hub"], "hub")
-    _known_keys(entry, "raw_sha256.", spec.get("raw_sha256") or {}, "raw_sha256")
-    for file in spec.get("files", ()):
-        _known_keys(entry, "files.", file, "file")
-    for holder in (spec, spec.get("hub") or {}):
-        columns = holder.get("columns") or {}
-        _known_keys(entry, "columns.", columns, "columns")
+        raise UserError(f"{place}: one of `hub`, `files` and `generate` has to say where rows are")
+    for columns in (spec.get("columns", {}), spec.get("hub", {}).get("columns", {})):
         if columns.get("form", "as_written") not in FORMS:
-            raise UserError(
-                f"{entry.where}, {entry.name}: columns.form is {columns['form']!r}, known are {', '.join(FORMS)}"
-            )
-
-
-def _known_keys(entry: Entry, prefix: str, mapping: Any, kind: str) -> None:
-    if not isinstance(mapping, dict):
-        raise UserError(f"{entry.where}, {entry.name}: {prefix or 'the entry'} should hold keys, found {mapping!r}")
-    for key in mapping:
-        if key not in _KEYS[kind]:
-            raise UserError(
-                f"{entry.where}, {entry.name}: unknown key `{prefix}{key}`, known are {', '.join(sorted(_KEYS[kind]))}"
-            )
+            raise UserError(f"{place}: columns.form is {columns['form']!r}, known are {', '.join(FORMS)}")

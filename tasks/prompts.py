@@ -12,6 +12,7 @@ from typing import Any
 
 from contracts.errors import UserError
 from contracts.unknown_names import unknown
+from contracts.yaml_files import read_yaml
 from tasks import task_files
 
 FILE = Path(__file__).with_suffix(".yaml")
@@ -59,7 +60,7 @@ def files() -> list[str]:
 @cache
 def entries() -> dict[str, dict[str, Any]]:
     """All prompts as they are written; UserError if a name occurs twice."""
-    found = task_files.read_yaml(FILE)
+    found = read_yaml(FILE)
     for task in task_files.names():
         for name, entry in task_files.settings(task).get("prompts", {}).items():
             if name in found:

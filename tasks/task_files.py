@@ -6,9 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from contracts.errors import UserError
+from contracts.yaml_files import read_yaml
 
 FOLDER = Path(__file__).resolve().parent
 SETTINGS = ("datasets", "prompts", "demo")  # keys of a task.yaml; all of them may be missing
@@ -33,26 +32,4 @@ def settings(name: str) -> dict[str, Any]:
     content = read_yaml(file)
     if bad := [key for key, value in content.items() if key not in SETTINGS or not isinstance(value, dict)]:
         raise UserError(f"{file}: `{bad[0]}` should be one of {', '.join(SETTINGS)}, and hold keys and values")
-    return content
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads lm-eval's task files too: their `!function module.name` stays text."""
-
-
-def _function_name(_: yaml.SafeLoader, node: yaml.Node) -> str:
-    return str(node.value)
-
-
-_Loader.add_constructor("!function", _function_name)
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file; UserError if it is none."""
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"{path} should be a YAML file but cannot be read: {' '.join(str(error).split())}") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{path} should hold `name: value` lines, found {type(content).__name__}")
     return content

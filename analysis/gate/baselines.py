@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from analysis.reference import REFERENCE, read_csv
 from contracts.errors import UserError
+from contracts.yaml_files import read_yaml
 from eval import benchmark
 
 
@@ -54,7 +54,7 @@ class PublishedBaseline:
 def load(folder: Path = REFERENCE) -> dict[str, PublishedBaseline]:
     """All published rows by name."""
     found: dict[str, PublishedBaseline] = {}
-    for key, entry in yaml.safe_load((folder / "baselines.yaml").read_text(encoding="utf-8")).items():
+    for key, entry in read_yaml(folder / "baselines.yaml").items():
         sizes = {name: benchmark.size(name) for name in entry["benchmarks"]}
         for row in read_csv(folder / entry["file"]).to_dict("records"):
             scores = {}

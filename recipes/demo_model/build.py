@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from contracts import provenance
+from contracts.yaml_files import read_yaml
 from recipes.demo_model import mixture
 from recipes.demo_model import tokenizer as demo_tokenizer
 from recipes.demo_model.training import Example, train
@@ -23,7 +24,7 @@ def build(output: Path, task: str) -> None:
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
     started = time.monotonic()
-    settings, demo = task_files.read_yaml(SETTINGS), task_files.settings(task)["demo"]
+    settings, demo = read_yaml(SETTINGS), task_files.settings(task)["demo"]
     seed, training = settings["seed"], settings["training"]
     rows = mixture.rows(task, demo, demo["steps"] * training["batch"], training["skills_first"], seed)
 

@@ -42,7 +42,7 @@ def test_all_files_are_in_order():
         ("task: crosszero_mine", "include: _base_yaml"),
         ("include: _base_yaml\ntask: mine", "task: crosszero_mine"),
         ("include: [", "YAML"),
-        ("just text", "include"),
+        ("just text", "keys and values"),
     ],
 )
 def test_a_file_that_lm_eval_would_pass_over(tmp_path, monkeypatch, text, said):

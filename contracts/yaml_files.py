@@ -1,0 +1,44 @@
+"""Read the project's YAML files: each holds a mapping."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from contracts.errors import ROOT, UserError
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads lm-eval's task files too: their `!function module.name` stays text."""
+
+
+def _function_name(_: yaml.SafeLoader, node: yaml.Node) -> str:
+    return str(node.value)
+
+
+_Loader.add_constructor("!function", _function_name)
+
+
+def shown(file: Path) -> str:
+    """The file's name for a message: relative to the project where it lies inside."""
+    return str(file.relative_to(ROOT)) if file.is_relative_to(ROOT) else str(file)
+
+
+def read_yaml(file: Path) -> dict[str, Any]:
+    """A YAML mapping; raises UserError with the line of a syntax error."""
+    try:
+        content = yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader)
+    except FileNotFoundError:
+        raise UserError(f"{shown(file)} does not exist") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error)
+        raise UserError(f"{shown(file)} is not valid YAML{where}: {problem}; fix it and run it again") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{shown(file)} is not UTF-8 text; save it as UTF-8") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{shown(file)} should hold keys and values, but holds {type(content).__name__}")
+    return content
