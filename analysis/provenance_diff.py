@@ -44,6 +44,9 @@ TOPICS = (
 VERDICTS = {"rose": "beyond noise", "fell": "beyond noise", "cannot tell": "within noise"}
 
 
+COMPARED = {"prompt": "another prompt", "gold": "another gold answer", "completion": "another completion"}
+
+
 @dataclass(frozen=True)
 class ScoreDifference:
     """One score in two results. Counts are of samples of the same problem and repeat."""
@@ -54,16 +57,9 @@ class ScoreDifference:
     second: float
     difference: Estimate | None  # None if the problems differ
     shared: int
-    only_first: int
-    only_second: int
-    other_prompt: int
-    other_gold: int
-    other_completion: int
-    regraded: int  # same completion, other verdict
-    gained: int  # same completion, correct only in the second
-    lost: int
-    gained_by_completion: int
-    lost_by_completion: int
+    only: tuple[int, int]  # samples of only the first, and of only the second result
+    other: dict[str, int]  # what differs, in words: number of samples
+    moved: dict[str, tuple[int, int]]  # by grading alone, by other completions: became correct, became wrong
 
 
 def load(folder: Path) -> RunResults:
@@ -95,7 +91,10 @@ def compare_scores(first: RunResults, second: RunResults, step: int, benchmark: 
     both = left.merge(right, on=keys, how="outer", suffixes=("_1", "_2"), indicator=True)
     shared = both[both["_merge"] == "both"]
     was, now = (shared[f"verdict_{i}"].eq("correct").to_numpy(dtype=bool) for i in (1, 2))
-    changed = _differs(shared["completion_1"], shared["completion_2"])
+    differs = {name: _differs(shared[f"{name}_1"], shared[f"{name}_2"]) for name in (*COMPARED, "verdict")}
+    changed = differs["completion"]
+    other = {words: int(differs[name].sum()) for name, words in COMPARED.items()}
+    other["the same completion and another verdict"] = int((differs["verdict"] & ~changed).sum())
     same_problems = first.problems(benchmark) == second.problems(benchmark)
     pair = first.correct(step, benchmark), second.correct(step, benchmark)
     return ScoreDifference(
@@ -105,16 +104,12 @@ def compare_scores(first: RunResults, second: RunResults, step: int, benchmark: 
         second=float(pair[1].mean()),
         difference=statistics.paired_difference(*pair) if same_problems else None,
         shared=len(shared),
-        only_first=int((both["_merge"] == "left_only").sum()),
-        only_second=int((both["_merge"] == "right_only").sum()),
-        other_prompt=int(_differs(shared["prompt_1"], shared["prompt_2"]).sum()),
-        other_gold=int(_differs(shared["gold_1"], shared["gold_2"]).sum()),
-        other_completion=int(changed.sum()),
-        regraded=int((_differs(shared["verdict_1"], shared["verdict_2"]) & ~changed).sum()),
-        gained=int((now & ~was & ~changed).sum()),
-        lost=int((was & ~now & ~changed).sum()),
-        gained_by_completion=int((now & ~was & changed).sum()),
-        lost_by_completion=int((was & ~now & changed).sum()),
+        only=(int((both["_merge"] == "left_only").sum()), int((both["_merge"] == "right_only").sum())),
+        other=other,
+        moved={
+            how: (int((now & ~was & which).sum()), int((was & ~now & which).sum()))
+            for how, which in (("by grading alone", ~changed), ("by other completions", changed))
+        },
     )
 
 
@@ -193,23 +188,12 @@ def explain(score: ScoreDifference) -> list[str]:
         low, high = points(score.difference.low), points(score.difference.high)
         gap += f", 95 % interval {low} to {high}: {VERDICTS[score.difference.change]}"
     lines = [f"step {score.step}, {score.benchmark}: {percent(score.first)} % → {percent(score.second)} % ({gap})"]
-    if score.only_first or score.only_second:
-        lines.append(
-            f"  {score.only_first} samples are only in the first result and {score.only_second} only in the second"
-        )
-    for count, what in (
-        (score.other_prompt, "have another prompt"),
-        (score.other_gold, "have another gold answer"),
-        (score.other_completion, "have another completion"),
-        (score.regraded, "have the same completion and another verdict"),
-    ):
-        if count:
-            lines.append(f"  {count} of {score.shared} samples {what}")
-    if any((score.gained, score.lost, score.gained_by_completion, score.lost_by_completion)):
-        lines.append(
-            f"  by grading alone: {score.gained} became correct, {score.lost} became wrong; by other completions: "
-            f"{score.gained_by_completion} became correct, {score.lost_by_completion} became wrong"
-        )
+    if any(score.only):
+        lines.append("  {} samples are only in the first result and {} only in the second".format(*score.only))
+    lines += [f"  {count} of {score.shared} samples have {what}" for what, count in score.other.items() if count]
+    if any(map(any, score.moved.values())):
+        moved = (f"{how}: {up} became correct, {down} became wrong" for how, (up, down) in score.moved.items())
+        lines.append(f"  {'; '.join(moved)}")
     if len(lines) == 1:
         lines.append("  same samples, same verdicts")
     return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ NEEDED = (
     "response_length_max", "truncated_rate", "zero_signal_rate",
 )  # fmt: skip
 MAX_PLACES = 4  # named in a warning about truncation
+Found = tuple[str, str]  # topic and text
 
 
 @dataclass(frozen=True)
@@ -40,102 +41,94 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}".removesuffix(".0") + "\N{NO-BREAK SPACE}%"
 
 
-def _training(run: RunResults) -> list[tuple[str, str]]:
-    log, found = run.log, []
-    if not run.trained:
-        return [("imported", "these generations are imported: there is no training log and no checkpoint")]
+def _training(run: RunResults) -> Iterator[Found]:
+    log = run.log
     for column, steps in run.not_finite.items():
-        found.append(("not a number", f"{column} is NaN or infinite at {steps_text(steps)} of the training log"))
+        yield "not a number", f"{column} is NaN or infinite at {steps_text(steps)} of the training log"
     reward = log["reward_mean"].dropna()
     if reward.empty:
-        found.append(("no reward", "the training log reports no reward"))
+        yield "no reward", "the training log reports no reward"
     elif len(reward) > 1 and reward.nunique() == 1:
-        found.append(("flat reward", f"the mean reward is {reward.iloc[0]:g} at all {len(reward)} steps"))
-    silent = log.loc[(log["zero_signal_rate"] >= 1) | (log["reward_std"] == 0), "step"].tolist()
-    if silent:
+        yield "flat reward", f"the mean reward is {reward.iloc[0]:g} at all {len(reward)} steps"
+    if silent := log.loc[(log["zero_signal_rate"] >= 1) | (log["reward_std"] == 0), "step"].tolist():
         evidence = f"all rewards of each group are equal at {steps_text(silent)} of {len(log)}"
-        found.append(("no signal", f"{evidence}: nothing can be learned there"))
-    for _, stage in log.groupby("stage"):
-        rows = stage.drop(columns="run").replace([np.inf, -np.inf], np.nan).to_dict("records")
-        for sign in collapse.signs([{str(key): None if pd.isna(v) else v for key, v in row.items()} for row in rows]):
+        yield "no signal", f"{evidence}: nothing can be learned there"
+    finite = log.drop(columns="run").replace([np.inf, -np.inf], np.nan).astype(object)
+    for _, rows in finite.where(finite.notna(), None).groupby("stage"):
+        for sign in collapse.signs(
+            [{str(key): value for key, value in row.items()} for row in rows.to_dict("records")]
+        ):
             if sign.grave:
-                found.append(("collapse", f"{sign.kind} at step {sign.step}: {sign.evidence}"))
+                yield "collapse", f"{sign.kind} at step {sign.step}: {sign.evidence}"
     cut = log[log["truncated_rate"] > TRUNCATION]
     if len(cut):
-        most = cut["truncated_rate"].max()
-        where = int(cut.loc[cut["truncated_rate"] == most, "step"].iloc[0])
+        worst = cut.sort_values("truncated_rate", ascending=False, kind="stable").iloc[0]
         evidence = f"over {_percent(TRUNCATION)} of the completions are truncated at {steps_text(cut['step'].tolist())}"
-        found.append(("truncation in training", f"{evidence} of {len(log)}; at most {_percent(most)}, at step {where}"))
-    return found
+        most = f"at most {_percent(worst['truncated_rate'])}, at step {worst['step']}"
+        yield "truncation in training", f"{evidence} of {len(log)}; {most}"
 
 
-def _gaps(run: RunResults) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    if not run.trained:
-        return found
-    if absent := [column for column in NEEDED if run.log[column].isna().all()]:
-        text = f"the training log does not report {', '.join(absent)}: trouble there would not be detected"
-        found.append(("log", text))
+def _gaps(run: RunResults) -> Iterator[Found]:
+    log = run.log
+    if absent := [column for column in NEEDED if log[column].isna().all()]:
+        yield "log", f"the training log does not report {', '.join(absent)}: trouble there would not be detected"
     for column in NEEDED:
-        unknown = run.log.loc[run.log[column].isna(), "step"].tolist()
-        if 0 < len(unknown) < len(run.log) and column not in run.not_finite:
-            found.append(("log", f"the training log has no {column} at {steps_text(unknown)} of {len(run.log)}"))
-    for stage, rows in run.log.groupby("stage"):
-        steps = rows["step"].tolist()
-        if repeated := sorted({s for s in steps if steps.count(s) > 1}) if len(set(steps)) < len(steps) else []:
-            found.append(("log", f"stage {stage} logs {steps_text(repeated)} more than once"))
+        unknown = log.loc[log[column].isna(), "step"].tolist()
+        if 0 < len(unknown) < len(log) and column not in run.not_finite:
+            yield "log", f"the training log has no {column} at {steps_text(unknown)} of {len(log)}"
+    for stage, steps in log.groupby("stage")["step"]:
+        if repeated := sorted(set(steps[steps.duplicated()])):
+            yield "log", f"stage {stage} logs {steps_text(repeated)} more than once"
         distance = pd.Series(sorted(set(steps))).diff().dropna()
         usual = distance.mode().min() if len(distance) else 1
         if len(wide := distance[distance > usual]):
-            text = f"gaps in the log of stage {stage}: {len(wide)}, the widest of {int(wide.max())} steps"
-            found.append(("log", text))
-    trained_to = int(run.log["step"].max())
-    if run.log["stage"].nunique() == 1 and trained_to > run.last:
+            yield "log", f"gaps in the log of stage {stage}: {len(wide)}, the widest of {int(wide.max())} steps"
+    trained_to = int(log["step"].max())
+    if log["stage"].nunique() == 1 and trained_to > run.last:
         text = f"training reached step {trained_to}, but the last evaluated checkpoint is step {run.last}"
-        found.append(("checkpoints", text))
+        yield "checkpoints", text
     if run.steps == [BASE]:
-        found.append(("checkpoints", "only the base model was evaluated: there is nothing to compare it with"))
-    return found
+        yield "checkpoints", "only the base model was evaluated: there is nothing to compare it with"
 
 
-def _evaluation(run: RunResults) -> list[tuple[str, str]]:
-    found = []
+def _evaluation(run: RunResults) -> Iterator[Found]:
     cut = run.scores[run.scores["truncated_rate"] > TRUNCATION].sort_values(["truncated_rate", "step"], ascending=False)
     if len(cut):
         worst = cut.head(MAX_PLACES)
         places = zip(worst["truncated_rate"], worst["benchmark"], worst["step"], strict=True)
         where = ", ".join(f"{_percent(rate)} on {benchmark} at step {step}" for rate, benchmark, step in places)
         more = f" and less in {len(cut) - len(worst)} more of {len(run.scores)} scores" if len(cut) > len(worst) else ""
-        found.append(("truncation", f"held-out completions were truncated at the length limit: {where}{more}"))
-    unknown = sorted(run.scores.loc[run.scores["truncated_rate"].isna(), "benchmark"].unique())
-    if unknown:
-        text = f"truncation on {', '.join(unknown)} is unknown: no finish reasons were recorded"
-        found.append(("truncation", text))
-    for benchmark, rows in run.scores.groupby("benchmark"):
-        if bad := int(rows["n_ungradable"].sum()):
-            text = f"completions on {benchmark} that could not be graded: {bad}; those scores are lower bounds"
-            found.append(("grading", text))
+        yield "truncation", f"held-out completions were truncated at the length limit: {where}{more}"
+    if unknown := sorted(run.scores.loc[run.scores["truncated_rate"].isna(), "benchmark"].unique()):
+        yield "truncation", f"truncation on {', '.join(unknown)} is unknown: no finish reasons were recorded"
+    for benchmark, bad in run.scores.groupby("benchmark")["n_ungradable"].sum().items():
+        if bad:
+            yield (
+                "grading",
+                f"completions on {benchmark} that could not be graded: {bad}; those scores are lower bounds",
+            )
     if len(graders := sorted({str(name) for name in run.graded["grader"].unique()})) > 1:
-        found.append(("grading", f"verdicts come from different graders: {', '.join(graders)}"))
-    return found
+        yield "grading", f"verdicts come from different graders: {', '.join(graders)}"
 
 
-def _provenance(run: RunResults) -> list[tuple[str, str]]:
+def _provenance(run: RunResults) -> Iterator[Found]:
     if not run.provenance:
-        return [("provenance", "there is no provenance record: how these numbers were made is unknown")]
-    found = []
+        yield "provenance", "there is no provenance record: how these numbers were made is unknown"
+        return
     if dirty := sum(bool(record.get("git_dirty")) for record in run.provenance.values()):
-        text = f"{dirty} of {len(run.provenance)} records were made by code with uncommitted changes"
-        found.append(("provenance", text))
+        yield "provenance", f"{dirty} of {len(run.provenance)} records were made by code with uncommitted changes"
     if len(commits := sorted({str(r.get("git_commit"))[:12] for r in run.provenance.values()})) > 1:
-        found.append(("provenance", f"parts were made at different commits: {', '.join(commits)}"))
+        yield "provenance", f"parts were made at different commits: {', '.join(commits)}"
     for wanted in ("training_log", "scores") if run.trained else ("scores",):
         if not any(name.startswith(wanted) for name in run.provenance):
-            found.append(("provenance", f"{wanted}.parquet has no provenance record"))
-    return found
+            yield "provenance", f"{wanted}.parquet has no provenance record"
+
+
+IMPORTED = ("imported", "these generations are imported: there is no training log and no checkpoint")
 
 
 def diagnose(run: RunResults) -> list[Diagnostic]:
     """All warnings about a run, the most serious first."""
-    parts = [*_training(run), *_evaluation(run), *_gaps(run), *_provenance(run)]
-    return [Diagnostic(run.name, topic, text) for topic, text in parts]
+    trained = run.trained
+    parts = [*(_training(run) if trained else [IMPORTED]), *_evaluation(run), *(_gaps(run) if trained else [])]
+    return [Diagnostic(run.name, topic, text) for topic, text in [*parts, *_provenance(run)]]
