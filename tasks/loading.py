@@ -67,12 +67,8 @@ def _generate(entry: Entry) -> tuple[list[Problem], dict[str, Any]]:
 def _read(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, Any]]:
     """Problems of the entry's files or hub set, with the registered number of rows and hashes."""
     spec = entry.spec
-    if mirror is not None:
-        rows, source = sources.from_mirror(entry, mirror)
-    elif "hub" in spec:
-        rows, source = sources.from_hub(entry)
-    else:
-        rows, source = sources.from_addresses(entry)
+    from_hub = mirror is None and "hub" in spec
+    rows, source = sources.from_hub(entry) if from_hub else sources.from_files(entry, mirror)
     read_from = _read_from(source, mirror)
     if len(rows) != spec["rows"]:
         raise UserError(

@@ -31,56 +31,48 @@ def _otherwise(entry: Entry) -> str:
     return f"set `data_mirror` (--mirror) to a folder that holds {paths or 'its files'}"
 
 
-def from_mirror(entry: Entry, mirror: Path) -> tuple[Rows, dict[str, Any]]:
-    """All rows of the entry's files under `mirror`, and what they were read from; UserError if one is bad."""
-    if not mirror.is_dir():
+def from_files(entry: Entry, mirror: Path | None) -> tuple[Rows, dict[str, Any]]:
+    """All rows of the entry's files, from a folder or downloaded from their addresses, and what they were read from.
+
+    Raises:
+        UserError: a file is missing, its address does not answer, or it holds other bytes than the registry says.
+    """
+    if mirror is not None and not mirror.is_dir():
         raise UserError(f"data_mirror should be a folder, but {mirror} is not: correct it, or leave it out")
     rows: list[dict[str, Any]] = []
     facts = []
     for file in entry.spec.get("files", ()):
-        path = mirror / file["path"]
-        if not path.is_file():
-            raise UserError(_not_in_mirror(entry, path))
-        content = path.read_bytes()
-        _check_bytes(entry, str(path), content, file)
-        rows += parse(str(path), content)
-        facts.append({"file": file["path"], "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)})
+        place, content = _from_mirror(entry, mirror, file) if mirror is not None else _download(entry, file)
+        _check_bytes(entry, place, content, file)
+        rows += parse(place, content)
+        named = {"file": file["path"]} if mirror is not None else {"url": place}
+        facts.append({**named, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)})
     if not facts:
         raise UserError(f"the mirror {mirror} has no {entry.name}: leave data_mirror out to load it from the hub")
-    return rows, {"kind": "mirror", "files": facts}
+    return rows, {"kind": "address" if mirror is None else "mirror", "files": facts}
 
 
-def _not_in_mirror(entry: Entry, path: Path) -> str:
-    if "hub" in entry.spec:
-        hub = entry.spec["hub"]
-        network = f"load it from the hub ({hub['path']})"
-    else:
-        network = "download it"
-    return (
-        f"the mirror does not have {entry.name}: {path} is missing; put its {entry.spec['rows']:,} rows there, or run "
-        f"without data_mirror on a machine with a network, to {network}"
-    )
+def _from_mirror(entry: Entry, mirror: Path, file: dict[str, Any]) -> tuple[str, bytes]:
+    path = mirror / file["path"]
+    if not path.is_file():
+        network = f"load it from the hub ({entry.spec['hub']['path']})" if "hub" in entry.spec else "download it"
+        raise UserError(
+            f"the mirror does not have {entry.name}: {path} is missing; put its {entry.spec['rows']:,} rows there, or "
+            f"run without data_mirror on a machine with a network, to {network}"
+        )
+    return str(path), path.read_bytes()
 
 
-def from_addresses(entry: Entry) -> tuple[Rows, dict[str, Any]]:
-    """All rows of the entry's files, downloaded; UserError if an address does not answer or sends other bytes."""
-    rows: list[dict[str, Any]] = []
-    facts = []
-    for file in entry.spec["files"]:
-        if not file.get("url"):
-            raise UserError(f"{entry.name} has no address to be downloaded from ({entry.where}): {_otherwise(entry)}")
-        try:
-            with urllib.request.urlopen(file["url"], timeout=DOWNLOAD_WITHIN) as answer:
-                content = answer.read()
-        except (urllib.error.URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
-            reason = getattr(error, "reason", error)
-            raise UserError(
-                f"cannot download {entry.name} from {file['url']} ({reason}): {_otherwise(entry)}"
-            ) from None
-        _check_bytes(entry, file["url"], content, file)
-        rows += parse(file["url"], content)
-        facts.append({"url": file["url"], "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)})
-    return rows, {"kind": "address", "files": facts}
+def _download(entry: Entry, file: dict[str, Any]) -> tuple[str, bytes]:
+    url = file.get("url")
+    if not url:
+        raise UserError(f"{entry.name} has no address to be downloaded from ({entry.where}): {_otherwise(entry)}")
+    try:
+        with urllib.request.urlopen(url, timeout=DOWNLOAD_WITHIN) as answer:
+            return url, answer.read()
+    except (urllib.error.URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        raise UserError(f"cannot download {entry.name} from {url} ({reason}): {_otherwise(entry)}") from None
 
 
 def _check_bytes(entry: Entry, name: str, content: bytes, file: dict[str, Any]) -> None:
