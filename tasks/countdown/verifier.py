@@ -1,16 +1,15 @@
 """The verifier of Countdown: does `(1 + 2) / 3` use exactly the given numbers, and is its value the target?
 
-The expression is parsed, never evaluated as code:
-
-    sum     = product (("+" | "-") product)*
-    product = atom (("*" | "/") atom)*
-    atom    = integer | "(" sum ")" | ("+" | "-") atom
+The expression is never evaluated as code: once it holds nothing but whole numbers, + - * / and brackets, Python's
+parser gives its structure, and the arithmetic is exact.
 """
 
 from __future__ import annotations
 
+import ast
+import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 TOLERANCE = Fraction(1, 10**5)  # TinyZero's; with exact arithmetic only for targets that are not integers
@@ -26,60 +25,42 @@ class Unparsable(ValueError):
     """The text is not an arithmetic expression."""
 
 
-class _Reader:
-    def __init__(self, expression: str) -> None:
-        text = expression.strip().translate(_SIGNS)
-        if len(text) > LONGEST or not text.isascii() or not _TOKENS.fullmatch(text):
-            raise Unparsable
-        self.tokens = [*_TOKEN.findall(text), ""]
-        self.at = 0
+def _divide(value: Value, by: Value) -> Value:
+    quotient, remainder = divmod(value, by)
+    return Fraction(value) / by if remainder else int(quotient)
 
-    def sum(self) -> Value:
-        value = self.product()
-        while (sign := self.tokens[self.at]) in ("+", "-"):
-            self.at += 1
-            value = value + self.product() if sign == "+" else value - self.product()
-        return value
 
-    def product(self) -> Value:
-        value = self.atom()
-        while (sign := self.tokens[self.at]) in ("*", "/"):
-            self.at += 1
-            right = self.atom()
-            if sign == "*":
-                value = value * right
-            else:
-                quotient, remainder = divmod(value, right)
-                value = Fraction(value) / right if remainder else int(quotient)
-        return value
+_OPERATIONS: dict[type[ast.operator], Callable[[Value, Value], Value]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: _divide
+}  # fmt: skip
 
-    def atom(self) -> Value:
-        token = self.tokens[self.at]
-        self.at += 1
-        if token.isdigit():
-            return int(token)
-        if token == "(":
-            value = self.sum()
-            if self.tokens[self.at] != ")":
-                raise Unparsable
-            self.at += 1
-            return value
-        if token in ("+", "-"):
-            return self.atom() if token == "+" else -self.atom()
-        raise Unparsable
+
+def _value(node: ast.expr) -> Value:
+    match node:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.UnaryOp(op=ast.UAdd() | ast.USub()):
+            return _value(node.operand) if isinstance(node.op, ast.UAdd) else -_value(node.operand)
+        case ast.BinOp() if type(node.op) in _OPERATIONS:
+            return _OPERATIONS[type(node.op)](_value(node.left), _value(node.right))
+    raise Unparsable
 
 
 def evaluate(expression: str) -> tuple[Value | None, list[int]]:
     """Value (None where it divides by zero) and numbers of an expression. Raises Unparsable."""
-    reader = _Reader(expression)
-    numbers = [int(token) for token in reader.tokens if token.isdigit()]
-    try:
-        value = reader.sum()
-    except ZeroDivisionError:
-        return None, numbers
-    if reader.at != len(reader.tokens) - 1:
+    text = expression.strip().translate(_SIGNS)
+    if len(text) > LONGEST or not text.isascii() or not _TOKENS.fullmatch(text):
         raise Unparsable
-    return value, numbers
+    tokens = _TOKEN.findall(text)
+    try:
+        parsed = ast.parse(" ".join(tokens), mode="eval").body
+    except (SyntaxError, RecursionError, MemoryError):
+        raise Unparsable from None
+    try:
+        value = _value(parsed)
+    except ZeroDivisionError:
+        value = None
+    return value, [int(token) for token in tokens if token.isdigit()]
 
 
 def number(text: str) -> Value:
