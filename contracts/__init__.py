@@ -1,1 +1,1 @@
-"""What passes between stages: run files, tables, paths, provenance. And what every stage needs: errors, locks."""
+"""What passes between stages: run files, tables, paths, provenance. And what all need: errors, locks, processes."""

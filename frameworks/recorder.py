@@ -205,11 +205,25 @@ def columns(rows: Sequence[Row]) -> dict[str, float | None]:
     if not rows:
         return {}
     given = [rewards.Reward(row["reward"], row["verdict"], row["format_error"]) for row in rows]
+    deviation = _standard_deviation([one.value for one in given if one.value is not None])
+    return {**rates(given), "reward_std": deviation, "zero_signal_rate": zero_signal_rate(_groups(rows))}
+
+
+def rates(given: Sequence[rewards.Reward]) -> dict[str, float]:
+    """Accuracy and error rates of the rewards of one step."""
+    count = max(len(given), 1)
+    malformed = ("format_error", "no_answer")
     return {
-        **rewards.rates(given),
-        "reward_std": _standard_deviation([one.value for one in given if one.value is not None]),
-        "zero_signal_rate": rewards.zero_signal_rate(_groups(rows)),
+        "accuracy": sum(reward.verdict == "correct" for reward in given) / count,
+        "wrong_answer_rate": sum(reward.verdict == "wrong" for reward in given) / count,
+        "format_error_rate": sum(reward.format_error or reward.verdict in malformed for reward in given) / count,
     }
+
+
+def zero_signal_rate(groups: Iterable[Sequence[float]]) -> float | None:
+    """Share of groups (the rewards of one prompt's completions) that are all equal; None without groups of several."""
+    several = [set(group) for group in groups if len(group) > 1]
+    return sum(len(values) == 1 for values in several) / len(several) if several else None
 
 
 def kept(rows: Sequence[Row]) -> list[Row]:

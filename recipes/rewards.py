@@ -107,20 +107,3 @@ def total(rewards: Weighted, completions: Sequence[str], problems: Sequence[Prob
             raise ValueError(f"'{verdict}' is no verdict; there are: {', '.join(VERDICTS)}")
         found.append(Reward(sum(values) if values else None, verdict, any(reward.format_error for reward in given)))
     return found
-
-
-def zero_signal_rate(groups: Iterable[Sequence[float]]) -> float | None:
-    """Share of groups (the rewards of one prompt's completions) that are all equal; None without groups of several."""
-    several = [set(group) for group in groups if len(group) > 1]
-    return sum(len(values) == 1 for values in several) / len(several) if several else None
-
-
-def rates(given: Sequence[Reward]) -> dict[str, float]:
-    """Columns of contracts.tables.TRAINING_LOG from the rewards of one step: accuracy and error rates."""
-    count = max(len(given), 1)
-    malformed = ("format_error", "no_answer")
-    return {
-        "accuracy": sum(reward.verdict == "correct" for reward in given) / count,
-        "wrong_answer_rate": sum(reward.verdict == "wrong" for reward in given) / count,
-        "format_error_rate": sum(reward.format_error or reward.verdict in malformed for reward in given) / count,
-    }

@@ -22,7 +22,7 @@ rule environment:
         "{params.base} envs/build.py {wildcards.env} --device {wildcards.device} > {log} 2>&1"
 
 
-rule checked:
+rule parse_run_files:
     input:
         lambda wildcards: stamp(wildcards.framework, "cpu"),
         [str(run.file) for run in RUNS.values()],

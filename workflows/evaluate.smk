@@ -114,7 +114,7 @@ use rule score_run as score_regraded with:
 
 
 # For check_recipes; the runs of the configured scale are checked whenever the workflow starts.
-rule check_evaluations:
+rule validate_evaluations:
     input:
         [str(run.file) for run in RUNS.values()],
         "eval/protocols.yaml",

@@ -75,9 +75,11 @@ def test_efficiency(running: daemons.Cluster, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    snakemake("check_recipes", "--set-resources", "checked:gres=gpu:1")  # at demo scale no job holds a GPU by itself
+    snakemake(
+        "check_recipes", "--set-resources", "parse_run_files:gres=gpu:1"
+    )  # at demo scale no job holds a GPU by itself
     page = snakemake("efficiency")
     assert page.count("# Resources used by 1 jobs") == 1
-    row = re.search(r"\| checked \| 1 \| 0 \| (\S+) \| 0 \| (\S+) \| (\S+) \| (\S+) \|", page)
+    row = re.search(r"\| parse_run_files \| 1 \| 0 \| (\S+) \| 0 \| (\S+) \| (\S+) \| (\S+) \|", page)
     assert row and 0 < float(row[1]) < 0.1 and float(row[2]) >= float(row[1]) and 0 <= float(row[3]) < 0.1, page
-    assert "| checked trl | COMPLETED | 1 | 0." in page
+    assert "| parse_run_files trl | COMPLETED | 1 | 0." in page

@@ -14,7 +14,6 @@ from contracts import tables
 from frameworks import adapter, recorder, stage_log
 from frameworks.adapter import Paths
 from frameworks.recorder import Attempt, Batch, Live, Recorder
-from recipes import rewards
 from recipes.runs import load_run
 
 BATCH = Batch(prompts=2, samples=2)
@@ -145,7 +144,7 @@ def test_every_rollout_that_is_kept_has_its_text(problems_of_processes: list[lis
     ],
 )
 def test_share_of_groups_without_a_signal(groups: list[list[float]], rate: float | None) -> None:
-    assert rewards.zero_signal_rate(groups) == rate
+    assert recorder.zero_signal_rate(groups) == rate
 
 
 class Logged:

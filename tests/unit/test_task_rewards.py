@@ -12,8 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from contracts.run_file import ROOT
+from frameworks.recorder import rates
 from recipes.logicrl.reward import knights_knaves
-from recipes.rewards import correct, problem, rates
+from recipes.rewards import correct, problem
 from recipes.tinyzero.reward import countdown as countdown_reward
 from tasks import data_registry, loading, prompts
 from tasks.countdown import problems as countdown_problems
