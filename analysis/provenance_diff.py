@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.report.provenance_summary import flat
-from analysis.results import RunResults, load_run
+from analysis.results import RunResults, load_results
 from analysis.table_export import percent, points
 from analysis.text_safety import visible
 from contracts.errors import UserError, run_command
@@ -68,7 +68,7 @@ def load(folder: Path) -> RunResults:
     if "runs" not in parts:
         raise UserError(f"{folder} should be the folder of a run, results/<scale>/runs/<recipe>/<run>/seed-<n>")
     place = len(parts) - 1 - parts[::-1].index("runs")
-    return load_run(Path(*parts[:place]), "/".join(parts[place + 1 :]))
+    return load_results(Path(*parts[:place]), "/".join(parts[place + 1 :]))
 
 
 def _differs(first: pd.Series, second: pd.Series) -> npt.NDArray[np.bool_]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -115,6 +116,12 @@ class RunResults:
         return self.graded.groupby(["step", "benchmark"]).indices
 
 
+def labels(runs: Sequence[RunResults], rows: pd.DataFrame) -> list[str]:
+    """The name for readers of each row's checkpoint, from its columns run and step."""
+    by_name = {run.name: run for run in runs}
+    return [by_name[name].label(step) for name, step in zip(rows["run"], rows["step"], strict=True)]
+
+
 def valid_text(table: pa.Table) -> pa.Table:
     """Replace invalid UTF-8 in the text columns (a broken tokenizer can write it) by visible \\x escapes."""
     try:
@@ -161,49 +168,40 @@ def _listed(items: Sequence[str], most: int = 6) -> str:
     return "; ".join(items[:most]) + more
 
 
-def _missing_cells(scores: pd.DataFrame, graded: pd.DataFrame, steps: set[int], benchmarks: set[str]) -> list[str]:
+def _missing_cells(scores: pd.DataFrame, graded: pd.DataFrame, steps: set[int], benchmarks: set[str]) -> Iterator[str]:
     """Checkpoints and benchmarks without a score or without samples."""
-    scored = set(zip(scores["step"], scores["benchmark"], strict=True))
-    sampled = set(graded.groupby(["step", "benchmark"]).groups)
-    missing = []
-    for step in sorted(steps):
-        for benchmark in sorted(benchmarks):
-            if (step, benchmark) not in sampled:
-                missing.append(f"step {step} on {benchmark} has no graded samples")
-            elif (step, benchmark) not in scored:
-                missing.append(f"step {step} on {benchmark} has no score")
-    return missing
+    scored, sampled = (set(zip(table["step"], table["benchmark"], strict=True)) for table in (scores, graded))
+    for cell in itertools.product(sorted(steps), sorted(benchmarks)):
+        if cell not in sampled or cell not in scored:
+            what = "score" if cell in sampled else "graded samples"
+            yield f"step {cell[0]} on {cell[1]} has no {what}"
 
 
-def _incomplete_cells(run: RunResults) -> list[str]:
+def _incomplete_cells(run: RunResults) -> Iterator[str]:
     """Checkpoints and benchmarks whose samples differ from those of the base model or from what the score counts."""
-    missing = []
     for benchmark in run.benchmarks:
         expected = set(run.samples(run.steps[0], benchmark)["problem_id"])
         for step in run.steps:
-            place = f"step {step} on {benchmark}"
-            samples, score = run.samples(step, benchmark), run.score(step, benchmark)
-            n, k = int(score["n_problems"]), int(score["k_repeats"])
-            if absent := sorted(expected - set(samples["problem_id"])):
-                missing.append(f"{place} lacks {len(absent)} of {len(expected)} problems, such as {absent[0]}")
-            elif extra := sorted(set(samples["problem_id"]) - expected):
-                missing.append(
-                    f"{place} has {len(extra)} problems that the base model does not have, such as {extra[0]}"
-                )
-            elif samples.duplicated(["problem_id", "repeat"]).any() or len(samples) != n * k or len(expected) != n:
-                missing.append(
-                    f"{place} has {len(samples)} samples of {len(expected)} problems, but its score counts {n} × {k}"
-                )
-            elif any((samples["verdict"] == v).sum() != score[f"n_{v}"] for v in tables.VERDICTS):
-                missing.append(f"{place} has other verdicts than its score counts; the score is of other samples")
-            elif (protocols := set(samples["protocol"])) != {score["protocol"]} or len(protocols) != 1:
-                missing.append(
-                    f"{place} mixes protocols ({', '.join(sorted(map(str, protocols | {score['protocol']})))})"
-                )
+            if wrong := _misfit(run.samples(step, benchmark), run.score(step, benchmark), expected):
+                yield f"step {step} on {benchmark} {wrong}"
         asked = sorted({str(run.score(step, benchmark)["protocol"]) for step in run.steps})
         if len(asked) > 1:
-            missing.append(f"{benchmark} was sampled under different protocols ({', '.join(asked)})")
-    return missing
+            yield f"{benchmark} was sampled under different protocols ({', '.join(asked)})"
+
+
+def _misfit(samples: pd.DataFrame, score: pd.Series, expected: set[str]) -> str:
+    """How the samples of a cell differ from the expected problems or from its score; empty if they do not."""
+    n, k, found = int(score["n_problems"]), int(score["k_repeats"]), set(samples["problem_id"])
+    if absent := sorted(expected - found):
+        return f"lacks {len(absent)} of {len(expected)} problems, such as {absent[0]}"
+    if extra := sorted(found - expected):
+        return f"has {len(extra)} problems that the base model does not have, such as {extra[0]}"
+    if samples.duplicated(["problem_id", "repeat"]).any() or len(samples) != n * k or len(expected) != n:
+        return f"has {len(samples)} samples of {len(expected)} problems, but its score counts {n} × {k}"
+    if any((samples["verdict"] == v).sum() != score[f"n_{v}"] for v in tables.VERDICTS):
+        return "has other verdicts than its score counts; the score is of other samples"
+    protocols = {*samples["protocol"], score["protocol"]}
+    return f"mixes protocols ({', '.join(sorted(map(str, protocols)))})" if len(protocols) > 1 else ""
 
 
 def _tables(folder: RunFolder, name: str) -> tuple[pd.DataFrame, dict[str, list[int]], pd.DataFrame, pd.DataFrame]:
@@ -232,7 +230,7 @@ def _imported(scores: pd.DataFrame) -> bool:
     return bool(scores["protocol"].str.startswith(IMPORTED).all())
 
 
-def load_run(results: Path, name: str, benchmarks: Sequence[str] = ()) -> RunResults:
+def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> RunResults:
     """Read one run and check that nothing is missing.
 
     Args:
@@ -268,7 +266,7 @@ def load_run(results: Path, name: str, benchmarks: Sequence[str] = ()) -> RunRes
         run = RunResults(
             name, log, not_finite, scores, graded, _read_provenance(folder.path), _read_rollouts(folder.path)
         )
-        missing = _incomplete_cells(run)
+        missing = [*_incomplete_cells(run)]
     if missing:
         raise UserError(
             f"run {name} is incomplete and cannot be reported: {_listed(missing)}; delete {folder.graded} to grade "

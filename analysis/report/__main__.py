@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 from analysis.report.build import report
-from analysis.results import load_run
+from analysis.results import load_results
 from contracts.errors import UserError, run_command
 
 
@@ -32,7 +32,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if len(set(arguments.run)) < len(arguments.run):
         raise UserError("each run should be named once, but one is named twice; name it once")
-    runs = [load_run(arguments.results, name, arguments.benchmark) for name in arguments.run]
+    runs = [load_results(arguments.results, name, arguments.benchmark) for name in arguments.run]
     scale = arguments.scale or arguments.results.resolve().name
     index = report(runs, arguments.output, arguments.title, scale, arguments.overlap)
     print(f"report: {index}")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
+from analysis import hash_order
 from analysis.report.arithmetic_errors import FalseEquation, false_equations
-from analysis.results import RunResults
+from analysis.results import RunResults, labels
 from analysis.table_export import Table, percent
 
 VERDICTS = ("no_answer", "format_error", "truncated", "wrong")
@@ -38,15 +38,11 @@ class BadCase:
     excerpt: str
 
 
-def _hash(problem_id: str, repeat: int) -> str:
-    return hashlib.sha256(f"{problem_id}\0{repeat}".encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def _first(rows: pd.DataFrame, most: int) -> pd.DataFrame:
     """At most `most` rows: the first ones in the order of a hash if there are more."""
     if len(rows) <= most:
         return rows
-    keys = [_hash(str(p), int(r)) for p, r in zip(rows["problem_id"], rows["repeat"], strict=True)]
+    keys = [hash_order.place(p, r) for p, r in zip(rows["problem_id"], rows["repeat"], strict=True)]
     return rows.iloc[sorted(range(len(keys)), key=keys.__getitem__)[:most]]
 
 
@@ -103,7 +99,6 @@ def _examples(samples: pd.DataFrame, errors: dict[object, list[FalseEquation]]) 
 
 def table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
     """The counts for readers: shares of all completions, and of the wrong ones that were searched."""
-    by_name = {run.name: run for run in runs}
 
     def share(part: str, whole: str) -> list[str]:
         pairs = zip(counts[part], counts[whole], strict=True)
@@ -112,7 +107,7 @@ def table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
     shown = {
         "run": counts["run"],
         "benchmark": counts["benchmark"],
-        "checkpoint": [by_name[n].label(s) for n, s in zip(counts["run"], counts["step"], strict=True)],
+        "checkpoint": labels(runs, counts),
         "no answer": share("no_answer", "completions"),
         "format error": share("format_error", "completions"),
         "truncated": share("truncated", "completions"),

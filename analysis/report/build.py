@@ -80,7 +80,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     """Write tables/, figures/, samples/ and index.html.
 
     Args:
-        runs: what load_run read.
+        runs: what load_results read.
         output: folder to write to.
         title: of the page.
         scale: demo or full, shown on the page.

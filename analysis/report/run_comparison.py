@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis import hash_order
 from analysis.report import checkpoint_comparison, published
 from analysis.report.accuracy import CheckpointRow, overall
 from analysis.report.checkpoint_comparison import mean_of
-from analysis.report.tables import interval_text
+from analysis.report.tables import interval_columns, interval_text
 from analysis.results import RunResults
 from analysis.table_export import Table, percent, points
 from contracts import seeds
@@ -46,10 +46,6 @@ def run_facts(run: RunResults, scale: str) -> RunFacts:
     return RunFacts(found.framework, found.algorithm, found.model, found.reference)
 
 
-def _half(problem: str) -> int:
-    return hashlib.sha256(f"half of {problem}".encode("utf-8", "surrogatepass")).digest()[0] % 2
-
-
 def best_step(run: RunResults) -> int:
     """The checkpoint with the highest average over all problems, which are also those it is reported on."""
     return max(run.steps, key=lambda step: checkpoint_comparison.average_accuracy(run, step).value)
@@ -61,7 +57,10 @@ def best_held_out(run: RunResults) -> Estimate | None:
     The halves are given by a hash of the problem's name. No problem is used for both, so that luck in the choice does
     not count as skill. The two chosen checkpoints may differ. None with fewer than four problems.
     """
-    halves = {name: np.array([_half(problem) for problem in run.problems(name)]) for name in run.benchmarks}
+    halves = {
+        name: np.array([int(hash_order.place(f"half of {p}")[:2], 16) % 2 for p in run.problems(name)])
+        for name in run.benchmarks
+    }
     if any(min((half == 0).sum(), (half == 1).sum()) < 2 for half in halves.values()):
         return None
     measured = []
@@ -75,15 +74,6 @@ def best_held_out(run: RunResults) -> Estimate | None:
         kept = [run.correct(step, name)[halves[name] != chosen_on] for name in run.benchmarks]
         measured.append(mean_of([statistics.avg_at_k(correct) for correct in kept]))
     return mean_of(measured)
-
-
-def _numbers(**estimates: Estimate | None) -> dict[str, float]:
-    """Columns of data for estimates: their value, low and high."""
-    found: dict[str, float] = {}
-    for name, part in estimates.items():
-        if part:
-            found |= {name: part.value, f"{name}_low": part.low, f"{name}_high": part.high}
-    return found
 
 
 def runs_table(runs: Sequence[RunResults], rows: dict[str, list[CheckpointRow]], facts: dict[str, RunFacts]) -> Table:
@@ -104,7 +94,8 @@ def runs_table(runs: Sequence[RunResults], rows: dict[str, list[CheckpointRow]],
         data.append(
             {
                 "run": run.name, "framework": what.framework, "algorithm": what.algorithm, "final_step": last.step,
-                **_numbers(base=before, final=final.accuracy, final_difference=final.difference, best_apart=held_out),
+                **interval_columns({"base": before, "final": final.accuracy, "final_difference": final.difference}),
+                **interval_columns({"best_apart": held_out}),
                 "best_step": step, "best_same_items": top.value,
             }
         )  # fmt: skip

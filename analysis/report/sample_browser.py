@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
+from analysis import hash_order
 from analysis.patterns import PatternList
 from analysis.report import page
 from analysis.results import RunResults
@@ -37,17 +37,13 @@ def _in_javascript(regex: str) -> tuple[str, str]:
     return (wrapped[2], wrapped[1]) if wrapped else (regex, "")
 
 
-def _hash(problem: str) -> str:
-    return hashlib.sha256(problem.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def _chosen(runs: Sequence[RunResults], most: int) -> pd.DataFrame:
     """The samples of all runs, grouped by problem. Only whole problems, as many as fit."""
     parts = [run.graded.assign(run=number) for number, run in enumerate(runs)]
     samples = pd.concat(parts, ignore_index=True)
     sizes = samples.groupby(["benchmark", "problem_id"]).size()
     if len(samples) > most:
-        ordered = sizes.iloc[np.argsort([_hash(f"{b}\0{p}") for b, p in sizes.index])]
+        ordered = sizes.iloc[np.argsort([hash_order.place(*names) for names in sizes.index])]
         kept = ordered[ordered.cumsum() <= most].index
         samples = samples[pd.MultiIndex.from_frame(samples[["benchmark", "problem_id"]]).isin(kept)]
     return samples.sort_values(["benchmark", "problem_id", "run", "step", "repeat"], ignore_index=True)

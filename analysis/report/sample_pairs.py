@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import pandas as pd
 
+from analysis import hash_order
 from analysis.results import RunResults
 
 KINDS: tuple[tuple[str, str, Callable[[bool, bool], bool]], ...] = (
@@ -56,10 +56,6 @@ def _completion(row: pd.Series, label: str) -> ShownCompletion:
     return ShownCompletion(label, text or "", str(row["verdict"]), answer, finish_reason, length)
 
 
-def _hash(problem_id: str) -> str:
-    return hashlib.sha256(problem_id.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def choose(run: RunResults, benchmark: str) -> list[SamplePair]:
     """For each way in which a problem can change, one problem: the first in the order of the hash of its id.
 
@@ -70,7 +66,7 @@ def choose(run: RunResults, benchmark: str) -> list[SamplePair]:
         rows = run.samples(step, benchmark).sort_values("repeat").drop_duplicates("problem_id").set_index("problem_id")
         sides.append(rows[rows["verdict"] != "ungradable"])
     before, after = sides
-    shared = sorted(set(before.index) & set(after.index), key=_hash)
+    shared = sorted(set(before.index) & set(after.index), key=hash_order.place)
     right = {p: (str(before.at[p, "verdict"]) == "correct", str(after.at[p, "verdict"]) == "correct") for p in shared}
     pairs = []
     for kind, meaning, belongs in KINDS:

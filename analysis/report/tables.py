@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +11,7 @@ import pandas as pd
 from analysis import patterns
 from analysis.reference import in_order
 from analysis.report.accuracy import AVERAGE, BASE_MARKS, CheckpointRow
-from analysis.results import RunResults
+from analysis.results import RunResults, labels
 from analysis.table_export import Table, percent, points
 from contracts.tables import VERDICTS
 from eval.statistics import Estimate
@@ -20,6 +20,15 @@ from eval.statistics import Estimate
 def interval_text(estimate: Estimate, form: Callable[[float], str]) -> str:
     """A value and its interval as text, such as `75.2 [71.2, 78.8]`. `form` writes a number."""
     return f"{form(estimate.value)} [{form(estimate.low)}, {form(estimate.high)}]"
+
+
+def interval_columns(estimates: Mapping[str, Estimate | None]) -> dict[str, float]:
+    """Columns of data for estimates: each one's value, low and high."""
+    found: dict[str, float] = {}
+    for name, part in estimates.items():
+        if part:
+            found |= {name: part.value, f"{name}_low": part.low, f"{name}_high": part.high}
+    return found
 
 
 def accuracy_table(rows: Sequence[CheckpointRow], name: str = "accuracy") -> Table:
@@ -33,14 +42,8 @@ def accuracy_table(rows: Sequence[CheckpointRow], name: str = "accuracy") -> Tab
         numbers: dict[str, object] = {"run": row.run, "step": row.step, "checkpoint": row.label}
         words = {"run": row.run, "checkpoint": row.label} if several else {"checkpoint": row.label}
         for column, cell in row.cells.items():
-            parts = {"": cell.accuracy, "_difference": cell.difference, "_from_above": cell.from_above}
-            for suffix, part in parts.items():
-                if part:
-                    numbers |= {
-                        column + suffix: part.value,
-                        f"{column}{suffix}_low": part.low,
-                        f"{column}{suffix}_high": part.high,
-                    }
+            gaps = {f"{column}_difference": cell.difference, f"{column}_from_above": cell.from_above}
+            numbers |= interval_columns({column: cell.accuracy, **gaps})
             words[f"{column} (%)"] = f"{interval_text(cell.accuracy, percent)} {cell.marks}".strip()
         data.append(numbers)
         shown.append(words)
@@ -62,7 +65,7 @@ def differences_table(rows: Sequence[CheckpointRow]) -> Table:
             gap = cell.difference
             if gap is not None:
                 words[f"{column} (points)"] = f"{interval_text(gap, points)} {BASE_MARKS[gap.change]}"
-                numbers |= {column: gap.value, f"{column}_low": gap.low, f"{column}_high": gap.high}
+                numbers |= interval_columns({column: gap})
         data.append(numbers)
         shown.append(words)
     columns = ["run", "checkpoint"]
@@ -75,13 +78,8 @@ def _scores(runs: Sequence[RunResults], columns: Sequence[str]) -> pd.DataFrame:
     return pd.concat([run.scores.sort_values(keys)[[*keys, *columns]] for run in runs], ignore_index=True)
 
 
-def _labels(runs: Sequence[RunResults], data: pd.DataFrame) -> list[str]:
-    by_name = {run.name: run for run in runs}
-    return [by_name[name].label(step) for name, step in zip(data["run"], data["step"], strict=True)]
-
-
 def _names(runs: Sequence[RunResults], data: pd.DataFrame) -> dict[str, object]:
-    return {"run": data["run"], "benchmark": data["benchmark"], "checkpoint": _labels(runs, data)}
+    return {"run": data["run"], "benchmark": data["benchmark"], "checkpoint": labels(runs, data)}
 
 
 def _tokens(digits: int) -> Callable[[float], str]:
@@ -145,7 +143,7 @@ def patterns_table(runs: Sequence[RunResults], counts: pd.DataFrame, lists: Sequ
             "run": counts["run"],
             "keywords": counts["pattern"].map(titles),
             "benchmark": counts["benchmark"],
-            "checkpoint": _labels(runs, counts),
+            "checkpoint": labels(runs, counts),
             "per completion": counts["per_completion"].map("{:.2f}".format),
             "completions with any (%)": counts["share"].map(percent),
             "per 1,000 tokens": counts["per_1000_tokens"].map(lambda x: "–" if math.isnan(x) else f"{x:.2f}"),

@@ -84,20 +84,16 @@ def sentence(before: dict[str, str], after: dict[str, str]) -> tuple[str, str]:
     return result.change, result.sentence.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_headline_rose() -> None:
+@pytest.mark.parametrize(
+    ("change", "before", "after", "shares"),
+    [("rose", "w", "cw", ("0.0", "50.0")), ("fell", "cw", "w", ("50.0", "0.0"))],
+)
+def test_headline(change: str, before: str, after: str, shares: tuple[str, str]) -> None:
     # 20 problems; the difference is 1 for half of them and 0 for the rest: .5 ± 2.093 × sqrt(5/19 / 20) = .5 ± .2401
-    assert sentence(many("w"), many("cw")) == (
-        "rose",
-        "Held-out accuracy rose by 50.0 points (95 % interval 26.0 to 74.0), from 0.0 % for the base model to 50.0 % "
-        "at step 10, on sums.",
-    )
-
-
-def test_headline_fell() -> None:
-    assert sentence(many("cw"), many("w")) == (
-        "fell",
-        "Held-out accuracy fell by 50.0 points (95 % interval 26.0 to 74.0), from 50.0 % for the base model to 0.0 % "
-        "at step 10, on sums.",
+    assert sentence(many(before), many(after)) == (
+        change,
+        f"Held-out accuracy {change} by 50.0 points (95 % interval 26.0 to 74.0), from {shares[0]} % for the base "
+        f"model to {shares[1]} % at step 10, on sums.",
     )
 
 

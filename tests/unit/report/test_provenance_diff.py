@@ -105,14 +105,7 @@ def test_no_score_in_common_and_no_run(results: Path, other: Path) -> None:
 
 @pytest.mark.slow
 def test_command(results: Path, other: Path) -> None:
-    words = [
-        sys.executable,
-        "-m",
-        "analysis.provenance_diff",
-        str(results / "runs" / NAMES[0]),
-        str(other),
-        "--step",
-        "20",
-    ]
+    folders = [str(results / "runs" / NAMES[0]), str(other)]
+    words = [sys.executable, "-m", "analysis.provenance_diff", *folders, "--step", "20"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[3])
     assert done.returncode == 0 and done.stdout.count("same samples, same verdicts") == 2, done.stderr

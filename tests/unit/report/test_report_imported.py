@@ -8,7 +8,7 @@ from test_report_page import check_page
 
 from analysis.report.build import report
 from analysis.report.diagnostics import diagnose
-from analysis.results import load_run
+from analysis.results import load_results
 from contracts import tables
 from eval.importers.__main__ import import_samples
 from eval.score import score_run
@@ -40,7 +40,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_imported_generations_are_reported_like_any_others(imported: Path, tmp_path: Path) -> None:
-    run = load_run(imported, RUN)
+    run = load_results(imported, RUN)
     assert not run.trained and run.label(0) == "as imported" and run.benchmarks == ["aime24", "amc23"]
     html = report([run], tmp_path, "Imported", "full").read_text(encoding="utf-8")
     check_page(html)
@@ -55,6 +55,6 @@ def test_imported_generations_are_reported_like_any_others(imported: Path, tmp_p
 
 
 def test_warnings_name_what_is_unknown(imported: Path) -> None:
-    topics = [(found.topic, found.text) for found in diagnose(load_run(imported, RUN))]
+    topics = [(found.topic, found.text) for found in diagnose(load_results(imported, RUN))]
     assert ("imported", "these generations are imported: there is no training log and no checkpoint") in topics
     assert any(topic == "truncation" and "unknown" in text for topic, text in topics)

@@ -14,7 +14,7 @@ from synthetic_results import NAMES
 
 from analysis.report import page, published, sample_pairs
 from analysis.report.build import report
-from analysis.results import load_run
+from analysis.results import load_results
 from analysis.text_safety import clipped, visible
 from contracts import tables
 from eval.score import score_run
@@ -175,7 +175,7 @@ def check_page(html: str) -> None:
 
 @pytest.mark.slow
 def test_report_of_hostile_results(hostile_results: Path, tmp_path: Path) -> None:
-    runs = [load_run(hostile_results, name) for name in NAMES]
+    runs = [load_results(hostile_results, name) for name in NAMES]
     html = report(runs, tmp_path / "report", '<script>alert("title")</script>', "demo").read_text(encoding="utf-8")
     check_page(html)
     assert "verdicts come from different graders" in html
@@ -183,7 +183,7 @@ def test_report_of_hostile_results(hostile_results: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
-    runs = [load_run(results, name) for name in NAMES]
+    runs = [load_results(results, name) for name in NAMES]
     output = tmp_path / "report"
     html = report(runs, output, "Two runs", "demo").read_text(encoding="utf-8")
     check_page(html)
@@ -204,7 +204,7 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_full_scale_has_no_demo_note_and_the_same_results_give_the_same_figures(results: Path, tmp_path: Path) -> None:
-    run = load_run(results, NAMES[0])
+    run = load_results(results, NAMES[0])
     first, second = tmp_path / "first", tmp_path / "second"
     html = report([run], first, "One run", "full").read_text(encoding="utf-8")
     assert "demo-scale" not in html and "scale: <b>full</b>" in html
@@ -217,7 +217,7 @@ def test_overlap_of_training_data_is_on_the_page_and_escaped(tmp_path: Path, res
     overlap = tmp_path / "overlap.csv"
     header = "train,benchmark,problems,exact,exact_share,gram13_half,gram13_half_share,gram8_half,gram8_half_share"
     overlap.write_text(f"{header}\n<b>train</b>,math500,500,3,0.006,20,0.04,50,0.1\n")
-    runs = [load_run(results, NAMES[0])]
+    runs = [load_results(results, NAMES[0])]
     page = report(runs, tmp_path / "out", "t", "demo", overlap).read_text(encoding="utf-8")
     page = page.replace("\N{NO-BREAK SPACE}", " ")
     assert "3 (0.6 %)" in page and "20 (4.0 %)" in page and "50 (10.0 %)" in page

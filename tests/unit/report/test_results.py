@@ -3,12 +3,13 @@
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from synthetic_results import NAMES
 
-from analysis.results import load_run
+from analysis.results import load_results
 from contracts import tables
 from contracts.errors import UserError
 
@@ -22,12 +23,12 @@ def folder(results: Path) -> Path:
 
 def refusal(results: Path, *benchmarks: str) -> str:
     with pytest.raises(UserError) as error:
-        load_run(results, NAMES[0], benchmarks)
+        load_results(results, NAMES[0], benchmarks)
     return str(error.value)
 
 
 def test_a_complete_run_loads(results: Path) -> None:
-    run = load_run(results, NAMES[0])
+    run = load_results(results, NAMES[0])
     assert run.steps == [0, 20, 40]
     assert run.benchmarks == ["arithmetic_expressions", "arithmetic_words"]
     assert len(run.graded) == 3 * 2 * 6 * 2
@@ -37,18 +38,18 @@ def test_a_complete_run_loads(results: Path) -> None:
 
 def test_unknown_run_names_the_known_ones(results: Path) -> None:
     with pytest.raises(UserError, match=r"there is no run openr1/nope/seed-0 .*openr1/math-7b/seed-0"):
-        load_run(results, "openr1/nope/seed-0")
+        load_results(results, "openr1/nope/seed-0")
     (results / "runs" / "openr1").rename(results / "runs" / "imported")  # whose names may have two parts
     (results / "runs" / "imported" / "math-7b" / "seed-0").rename(results / "runs" / "imported" / "mine")
     with pytest.raises(UserError, match=r"there is no run imported/mien .*there are: .*imported/mine"):
-        load_run(results, "imported/mien")
+        load_results(results, "imported/mien")
 
 
 def test_a_folder_of_runs_names_those_in_it(results: Path) -> None:
     with pytest.raises(
         UserError, match=r"there is no run openr1/math-7b under .*; there are: (openr1/math-7b/seed-\d(, )?){2}$"
     ):
-        load_run(results, "openr1/math-7b")
+        load_results(results, "openr1/math-7b")
 
 
 @pytest.mark.parametrize("name", ["training_log.parquet", "scores.parquet"])
@@ -68,7 +69,7 @@ def test_benchmark_that_was_asked_for_but_never_run(results: Path) -> None:
 
 def test_only_the_benchmarks_asked_for(results: Path, folder: Path) -> None:
     (folder / CELL).unlink()
-    assert load_run(results, NAMES[0], ["arithmetic_expressions"]).benchmarks == ["arithmetic_expressions"]
+    assert load_results(results, NAMES[0], ["arithmetic_expressions"]).benchmarks == ["arithmetic_expressions"]
 
 
 def test_checkpoint_that_was_never_evaluated(results: Path, folder: Path) -> None:
@@ -87,33 +88,28 @@ def test_samples_without_a_score(results: Path, folder: Path, rewrite) -> None:
     assert "has no score" in refusal(results)
 
 
-def test_missing_problem(results: Path, folder: Path, rewrite) -> None:
-    rewrite(folder / CELL, tables.GRADED, lambda rows: rows[rows["problem_id"] != "arithmetic_words-0003"])
-    assert "step 20 on arithmetic_words lacks 1 of 6 problems, such as arithmetic_words-0003" in refusal(results)
+def flip(rows: pd.DataFrame) -> pd.DataFrame:
+    rows.loc[0, "verdict"] = "wrong" if rows.loc[0, "verdict"] == "correct" else "correct"
+    return rows
 
 
-def test_missing_repeat(results: Path, folder: Path, rewrite) -> None:
-    rewrite(folder / CELL, tables.GRADED, lambda rows: rows.iloc[:-1])
-    assert "has 11 samples of 6 problems, but its score counts 6 × 2" in refusal(results)
-
-
-def test_sample_that_is_there_twice_instead_of_another(results: Path, folder: Path, rewrite) -> None:
-    rewrite(folder / CELL, tables.GRADED, lambda rows: rows.iloc[[0, 0, *range(2, len(rows))]])
-    assert "step 20 on arithmetic_words has 12 samples" in refusal(results)
-
-
-def test_scores_of_other_samples(results: Path, folder: Path, rewrite) -> None:
-    def flip(rows):
-        rows.loc[0, "verdict"] = "wrong" if rows.loc[0, "verdict"] == "correct" else "correct"
-        return rows
-
-    rewrite(folder / CELL, tables.GRADED, flip)
-    assert "has other verdicts than its score counts" in refusal(results)
-
-
-def test_two_protocols(results: Path, folder: Path, rewrite) -> None:
-    rewrite(folder / CELL, tables.GRADED, lambda rows: rows.assign(protocol="greedy"))
-    assert "mixes protocols (demo, greedy)" in refusal(results)
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (
+            lambda rows: rows[rows["problem_id"] != "arithmetic_words-0003"],
+            "step 20 on arithmetic_words lacks 1 of 6 problems, such as arithmetic_words-0003",
+        ),
+        (lambda rows: rows.iloc[:-1], "has 11 samples of 6 problems, but its score counts 6 × 2"),
+        (lambda rows: rows.iloc[[0, 0, *range(2, len(rows))]], "step 20 on arithmetic_words has 12 samples"),
+        (flip, "has other verdicts than its score counts"),
+        (lambda rows: rows.assign(protocol="greedy"), "mixes protocols (demo, greedy)"),
+    ],
+    ids=["missing problem", "missing repeat", "one twice instead of another", "scores of others", "two protocols"],
+)
+def test_samples_that_do_not_fit(results: Path, folder: Path, rewrite, damage, words: str) -> None:
+    rewrite(folder / CELL, tables.GRADED, damage)
+    assert words in refusal(results)
 
 
 def test_tables_of_another_run(results: Path, folder: Path) -> None:
@@ -148,7 +144,7 @@ def test_text_that_is_not_utf8_is_shown_as_escapes(results: Path, folder: Path) 
     broken = pa.Array.from_buffers(pa.string(), len(raw), pa.array(raw, pa.binary()).buffers())
     position = table.schema.get_field_index("completion")
     pq.write_table(table.set_column(position, table.schema.field(position), broken), folder / CELL)
-    assert load_run(results, NAMES[0]).samples(20, "arithmetic_words")["completion"].iloc[0] == "caf\\xe9"
+    assert load_results(results, NAMES[0]).samples(20, "arithmetic_words")["completion"].iloc[0] == "caf\\xe9"
 
 
 def test_nan_in_the_log_differs_from_what_is_not_reported(results: Path, folder: Path) -> None:
@@ -156,4 +152,4 @@ def test_nan_in_the_log_differs_from_what_is_not_reported(results: Path, folder:
     rows = tables.read(path, tables.TRAINING_LOG).to_pylist()
     rows[4]["reward_mean"], rows[7]["grad_norm"] = float("nan"), float("inf")
     tables.write(pa.Table.from_pylist(rows, tables.TRAINING_LOG), tables.TRAINING_LOG, path)
-    assert load_run(results, NAMES[0]).not_finite == {"reward_mean": [5], "grad_norm": [8]}
+    assert load_results(results, NAMES[0]).not_finite == {"reward_mean": [5], "grad_norm": [8]}

@@ -11,7 +11,7 @@ from synthetic_results import write_run
 from analysis.report import published, run_comparison
 from analysis.report.accuracy import run_rows
 from analysis.report.run_comparison import RunFacts
-from analysis.results import RunResults, load_run
+from analysis.results import RunResults, load_results
 
 
 def coin_flips(checkpoints: int, problems: int, seed: int) -> RunResults:
@@ -59,7 +59,7 @@ def test_pairs_are_compared_only_on_the_same_problems_and_protocol() -> None:
 def test_ours_beside_the_published_figures_with_tolerance(tmp_path: Path) -> None:
     name = "openr1/qwen2.5-math-7b/seed-0"
     write_run(tmp_path, name, 0.6, benchmarks=("aime24", "words"), steps=(0, 100), problems=30, repeats=1)
-    run = load_run(tmp_path, name)
+    run = load_results(tmp_path, name)
     facts = {name: run_comparison.run_facts(run, "full")}
     assert (facts[name].framework, facts[name].reference) == ("trl", "3.2.2(1)")
     table = run_comparison.beside_published([run], facts)
