@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cluster.resources import ATTEMPTS, Need, resources_of
 from cluster.slurm import Node, Partition
+from contracts.unknown_names import meant
 
 FILE = "profiles/slurm/cluster.yaml"
-
-
-def nearest(word: str, names: Sequence[str]) -> str:
-    """`; did you mean …?`, or nothing if no name is similar."""
-    close = difflib.get_close_matches(word, names, 1)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def misfits(need: Need, settings: Mapping[str, Any], partition: Partition, nodes: Sequence[Node]) -> list[str]:
@@ -106,5 +100,5 @@ def wrong_type(kind: str | None, partition: Partition, nodes: Sequence[Node]) ->
     named = [name for name in there if name]
     return (
         f"requests GPUs of type {kind}, but partition {partition.name} has {', '.join(named)}"
-        f"{nearest(kind, named) or '.'} Set gpu_type in {FILE}"
+        f"{meant(kind, named, 1) or '.'} Set gpu_type in {FILE}"
     )

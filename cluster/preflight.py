@@ -24,10 +24,11 @@ from typing import Any
 import psutil
 
 from cluster import probe, slurm
-from cluster.node_fit import FILE, misfits, nearest
+from cluster.node_fit import FILE, misfits
 from cluster.resources import Need, resources_of
 from cluster.slurm import Node, Partition
 from contracts.errors import UserError, run_command
+from contracts.unknown_names import meant
 
 # Types of file systems that several machines mount, as in /proc/mounts.
 SHARED = re.compile("nfs|lustre|gpfs|beegfs|ceph|panfs|orangefs|pvfs|gluster|weka|cifs|smb|afs|9p|virtiofs")
@@ -123,7 +124,7 @@ def check_account(settings: Mapping[str, Any], configuration: Mapping[str, str])
     if status or (wanted and wanted.lower() in (name.lower() for name in accounts)):
         return []
     if wanted:
-        listed = f"{', '.join(accounts) or 'none at all'}{nearest(wanted, accounts)}"
+        listed = f"{', '.join(accounts) or 'none at all'}{meant(wanted, accounts, 1)}"
         return [Finding(True, f"{FILE}: account: {wanted} is not an account of {user}, who has: {listed}")]
     _, output, _ = slurm.run(["sacctmgr", "-nP", "show", "user", user, "format=defaultaccount"])
     if not output.strip() and "associations" in configuration.get("AccountingStorageEnforce", ""):
@@ -147,7 +148,7 @@ def choose_partition(settings: Mapping[str, Any], key: str, partitions: Sequence
     key = key if settings[key] else "partition"
     if not named and wanted:
         text = f"{key}: {wanted} is not a partition of this cluster"
-        return Finding(True, f"{FILE}: {text}; partitions: {listed}{nearest(wanted, names)}")
+        return Finding(True, f"{FILE}: {text}; partitions: {listed}{meant(wanted, names, 1)}")
     if not named:
         return Finding(True, f"{FILE}: {key} is not set, and this cluster has no default; partitions: {listed}")
     if not named[0].up:

@@ -36,6 +36,11 @@ def index_id(index: int, question: str) -> str:
     return f"{index}-{hashlib.sha256(canonical(question).encode()).hexdigest()[:8]}"
 
 
+def generated_id(prefix: str, question: str) -> str:
+    """The id of a generated problem: what it is of and twelve digits of its text's hash."""
+    return f"{prefix}-{hashlib.sha256(question.encode()).hexdigest()[:12]}"
+
+
 def canonical(text: str) -> str:
     """The text with every run of white space as one space: files of the same set differ in white space."""
     return " ".join(text.split())

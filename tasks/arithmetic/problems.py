@@ -12,14 +12,13 @@ Levels 1, 2 and 3 have two, three and four operations. All intermediate results,
 
 from __future__ import annotations
 
-import hashlib
 import operator
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from contracts.errors import UserError
-from tasks.problems import SPLITS, Problem, split_of
+from tasks.problems import SPLITS, Problem, generated_id, split_of
 
 TASK = "arithmetic"
 KINDS = ("expressions", "words")
@@ -106,9 +105,8 @@ def problems(kind: str, split: str, seed: int = 0) -> Iterator[Problem]:
             continue
         seen.add(found)
         question = in_words(found, rng) if kind == "words" else f"What is {found}?"
-        name = f"{kind}-{split}-{hashlib.sha256(question.encode()).hexdigest()[:12]}"
         meta = {"kind": kind, "level": level, "expression": str(found)}
-        yield Problem(name, TASK, question, str(found.answer), meta)
+        yield Problem(generated_id(f"{kind}-{split}", question), TASK, question, str(found.answer), meta)
 
 
 def _fits(expression: Expression, split: str) -> bool:

@@ -10,14 +10,13 @@ Training and held-out problems are disjoint: the split depends on a hash of the 
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from contracts.errors import UserError
 from tasks import problems as all_problems
-from tasks.problems import SPLITS, Problem
+from tasks.problems import SPLITS, Problem, generated_id
 
 TASK = "countdown"
 TRIES = 20_000  # draws of numbers for one target before it counts as exhausted
@@ -122,8 +121,7 @@ def generate(
             continue
         seen.add((tuple(sorted(numbers)), target))
         text = question(numbers, target, wording)
-        name = f"{split}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-        problems.append(Problem(name, TASK, text, str(target), {"nums": numbers}))
+        problems.append(Problem(generated_id(split, text), TASK, text, str(target), {"nums": numbers}))
     return problems
 
 

@@ -10,7 +10,6 @@ wording.
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Sequence
 
@@ -18,7 +17,7 @@ from contracts.errors import UserError
 from tasks import problems as all_problems
 from tasks.knights_knaves import puzzles
 from tasks.knights_knaves.puzzles import Claim, Statement
-from tasks.problems import SPLITS, Problem
+from tasks.problems import SPLITS, Problem, generated_id
 
 TASK = "knights_knaves"
 TRIES = 100_000  # draws before giving up on a problem
@@ -105,9 +104,8 @@ def _draw(
         question = puzzles.write(statements, chosen, wording, rng)
         if question not in seen:
             seen.add(question)
-            name = f"{people}-{split}-{hashlib.sha256(question.encode()).hexdigest()[:12]}"
             meta = {"names": chosen, "knights": list(found[0]), "people": people}
-            return Problem(name, TASK, question, answer(chosen, found[0]), meta)
+            return Problem(generated_id(f"{people}-{split}", question), TASK, question, answer(chosen, found[0]), meta)
     raise UserError(
         f"knights_knaves found no further puzzle of {people} people ({split}) after {len(seen):,}: ask for fewer rows, "
         "or for more forms and names"

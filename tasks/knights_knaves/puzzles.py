@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 # fmt: off
@@ -21,13 +21,14 @@ NAMES = (
     "Luke", "Aurora", "David", "Zoey", "Oliver", "Penelope",
 )
 # fmt: on
-FORMS = {  # of a statement: how it is said of one or two claims
-    "is": "{0}",
-    "not": "{0}",  # the claim itself is worded with "not"
-    "and": "{0} and {1}",
-    "or": "{0} or {1}",
-    "if": "If {0} then {1}",
-    "iff": "{0} if and only if {1}",
+# Of a statement: how it is said of one or two claims, and when it is true.
+FORMS: dict[str, tuple[str, Callable[..., bool]]] = {
+    "is": ("{0}", lambda a: a),
+    "not": ("{0}", lambda a: not a),  # the claim itself is worded with "not"
+    "and": ("{0} and {1}", lambda a, b: a and b),
+    "or": ("{0} or {1}", lambda a, b: a or b),
+    "if": ("If {0} then {1}", lambda a, b: not a or b),
+    "iff": ("{0} if and only if {1}", lambda a, b: a == b),
 }
 SAYINGS = (
     "{name} said that {content}.",
@@ -73,16 +74,7 @@ class Statement(NamedTuple):
 
     def holds(self, knights: Sequence[bool]) -> bool:
         """Whether it is true if these people are knights."""
-        true = [knights[person] == knight for person, knight in self.claims]
-        if self.form == "is":
-            return true[0]
-        if self.form == "not":
-            return not true[0]
-        if self.form == "and":
-            return true[0] and true[1]
-        if self.form == "or":
-            return true[0] or true[1]
-        return not true[0] or true[1] if self.form == "if" else true[0] == true[1]
+        return FORMS[self.form][1](*(knights[person] == knight for person, knight in self.claims))
 
 
 def solutions(statements: Sequence[Statement]) -> list[tuple[bool, ...]]:
@@ -98,7 +90,7 @@ def content(statement: Statement, names: Sequence[str]) -> str:
     """A statement in words, without its speaker."""
     negation = "not " if statement.form == "not" else ""
     claims = [f"{names[p]} is {negation}a {'knight' if knight else 'knave'}" for p, knight in statement.claims]
-    return FORMS[statement.form].format(*claims)
+    return FORMS[statement.form][0].format(*claims)
 
 
 def write(statements: Sequence[Statement], names: Sequence[str], wording: str, rng: random.Random) -> str:
