@@ -6,7 +6,8 @@ Reads DIR/step-<n>/<benchmark>.parquet, checks that nothing is missing, and writ
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ import pyarrow as pa
 
 from contracts import paths, provenance, tables
 from contracts.errors import UserError, run_command
-from eval import statistics
-from tasks.math_answers.exact import normalise
+from eval import benchmark, statistics
+from tasks import registry
 
 
 def _some(names: Iterable[str]) -> str:
@@ -71,6 +72,12 @@ def check_complete(
         raise UserError(f"{where} holds {len(ungraded)} samples without a verdict ({_some(ungraded)}); grade it again")
 
 
+@cache
+def _spelling(name: str) -> Callable[[str], str]:
+    """What makes answers on a benchmark comparable. One whose file is gone has no task to ask."""
+    return registry.get(benchmark.task_of(name)).spelling if name in benchmark.names() else str.strip
+
+
 def score(graded: pd.DataFrame) -> dict[str, object]:
     """The SCORE row of one run, step and benchmark, whose samples are complete (`check_complete`).
 
@@ -82,7 +89,8 @@ def score(graded: pd.DataFrame) -> dict[str, object]:
     k = len(graded) // n
     right = graded["verdict"].eq("correct")
     correct = right.to_numpy(dtype=bool).reshape(n, k)
-    answers = np.array([None if pd.isna(a) else normalise(a) for a in graded["answer"]], dtype=object).reshape(n, k)
+    spelling = _spelling(str(graded["benchmark"].iloc[0]))
+    answers = np.array([None if pd.isna(a) else spelling(a) for a in graded["answer"]], dtype=object).reshape(n, k)
     known = graded["finish_reason"].notna()
     cut = graded["finish_reason"].eq("length")
     estimate = statistics.avg_at_k(correct)

@@ -89,6 +89,10 @@ class Task(ABC):
             None leaves it to the grader's judge.
         """
 
+    def spelling(self, answer: str) -> str:
+        """One spelling for answers that differ only in writing; in a majority vote they are one answer."""
+        return " ".join(answer.split())
+
     def generate(self, *, rows: int, split: str, seed: int, **arguments: Any) -> list[Problem]:
         """Make problems, for data sets with `generate:`; by default `generate` of the folder's module `problems`.
 

@@ -38,6 +38,10 @@ class MathAnswers(Task):
             return None  # a judge that allows a tolerance may find them equal
         return _verdict(same)
 
+    def spelling(self, answer: str) -> str:
+        """Normalised. See Task.spelling."""
+        return normalise(answer)
+
 
 def _verdict(same: bool) -> str:
     return "correct" if same else "wrong"

@@ -43,6 +43,13 @@ def test_score_by_hand():
     assert [row[f"n_{v}"] for v in tables.VERDICTS] == [2, 1, 0, 1, 0, 0]
 
 
+def test_the_task_says_which_answers_are_one_in_a_vote():
+    votes = graded(verdicts=("wrong", "wrong", "wrong"), answer=["1,000", "1000", "7"], problem_id=["p0"] * 3)
+    votes = votes.assign(verdict=["wrong", "wrong", "correct"], repeat=[0, 1, 2])
+    assert score(votes)["maj_at_k"] == 0.0  # mathematics: 1,000 twice
+    assert score(votes.assign(benchmark="countdown_demo"))["maj_at_k"] == pytest.approx(1 / 3)  # three expressions
+
+
 def test_what_is_unknown_stays_null():
     row = score(graded(finish_reason=[None] * 4, completion_tokens=[None] * 4))
     assert row["truncated_rate"] is row["avg_at_k_completed"] is row["completion_tokens_mean"] is None
