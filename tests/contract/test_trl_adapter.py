@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import RECIPES, ROOT, read_yaml
-from envs.build import lock_file, python
+from envs.build import python
 from tests.contract.adapter_answers import answers, changed
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -82,12 +82,3 @@ def test_the_reward_hook_records_hostile_texts_with_their_step(tmp_path: Path) -
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.strip().split("\n")[-1]) == [3, [2.0, 0.0, 0.0, 0.0, 0.0], texts]
-
-
-@pytest.mark.parametrize("package", ["trl", "transformers", "math-verify"])
-def test_cpu_and_cuda_locks_pin_the_same_release(package: str) -> None:
-    pins = {
-        device: [line for line in lock_file("trl", device).read_text().splitlines() if line.startswith(f"{package}==")]
-        for device in ("cpu", "cuda")
-    }
-    assert pins["cpu"] == pins["cuda"] != []

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from contracts.run_file import RECIPES, inherit, read_yaml
-from envs.build import lock_file
 from recipes.runs import run_names
 from tests.contract.adapter_answers import answers, changed
 from tests.contract.tiny_project import DEMO
@@ -81,12 +80,3 @@ def test_verl_refuses_what_it_should_and_accepts_every_run(tmp_path: Path) -> No
         assert answer.startswith("refused:") and f"{name}.yaml" in answer and words in answer, (name, answer)
     # A mistake at one scale does not spoil the other.
     assert said["misspelt", "demo"] == said["indivisible", "full"] == "accepted"
-
-
-@pytest.mark.parametrize("package", ["verl", "math-verify", "ray", "tensordict", "transferqueue"])
-def test_cpu_and_cuda_locks_pin_the_same_release(package: str) -> None:
-    pins = {
-        device: [line for line in lock_file("verl", device).read_text().splitlines() if line.startswith(f"{package}==")]
-        for device in ("cpu", "cuda")
-    }
-    assert pins["cpu"] == pins["cuda"] != []

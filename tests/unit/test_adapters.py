@@ -9,10 +9,16 @@ import pytest
 from contracts.errors import UserError
 from contracts.run_file import framework_names
 from contracts.tables import TRAINING_LOG
+from envs.build import lock_file
 from frameworks import adapter, checkpoints
 from recipes.runs import load_run
 
 OTHERS = {"seconds", "tokens", "loss", "critic_loss", "critic_grad_norm", "return"}
+PINNED = {
+    "openrlhf": "openrlhf transformers deepspeed ray math-verify",
+    "trl": "trl transformers math-verify",
+    "verl": "verl math-verify ray tensordict transferqueue",
+}
 
 
 @pytest.mark.parametrize("name", framework_names())
@@ -22,6 +28,15 @@ def test_metrics_have_the_names_of_our_columns(name: str) -> None:
     assert {"reward_mean", "response_length_mean", "seconds", "loss"} <= {*found.metrics.values()}
     stage = load_run("tinyzero/grpo-3b", "demo").stages[0]
     assert found.progress(stage, "loading\n") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [(name, word) for name, words in PINNED.items() for word in words.split()]
+)
+def test_cpu_and_cuda_locks_pin_the_same_release(name: str, package: str) -> None:
+    locks = [lock_file(name, device).read_text().split() for device in ("cpu", "cuda")]
+    pins = [[word for word in lock if word.startswith(f"{package}==")] for lock in locks]
+    assert pins[0] == pins[1] != []
 
 
 def test_an_unknown_framework_is_answered_with_the_nearest() -> None:
