@@ -110,7 +110,7 @@ def extraction_of(samples: pa.Table, path: Path, chosen: str | None) -> str:
     Raises:
         UserError: none is chosen, and the protocol is not one of ours, as for imported samples.
     """
-    protocol = _only(samples, "protocol", path)
+    protocol = only_value(samples, "protocol", path)
     if chosen:
         return chosen
     if protocol not in protocols.names():
@@ -121,7 +121,8 @@ def extraction_of(samples: pa.Table, path: Path, chosen: str | None) -> str:
     return protocols.load(protocol).extraction
 
 
-def _only(table: pa.Table, column: str, path: Path) -> Any:
+def only_value(table: pa.Table, column: str, path: Path) -> Any:
+    """The value that a column has in every row of the table read from `path`; UserError if it has several, or none."""
     values = table[column].unique().to_pylist()
     if len(values) != 1:
         raise UserError(f"{path} should have one {column}, and has: {', '.join(map(str, values)) or 'no rows'}")
@@ -149,7 +150,7 @@ def grade_file(path: Path, output: Path, data: Path, extraction: str | None, gra
         samples={key: asked[key] for key in ASKED if key in asked},
         samples_sha256=provenance.sha256(path),
         task_sha256=benchmark.task_hash(data, path.stem),
-        grader=_only(graded, "grader", output),
+        grader=only_value(graded, "grader", output),
         extraction=extraction,
         delivered=len(samples),
         graded=len(graded),

@@ -17,6 +17,7 @@ from contracts import tables
 from contracts.errors import UserError, run_command
 from contracts.markdown import table
 from eval import benchmark, protocols
+from eval.grade import only_value
 from eval.importers.__main__ import read_verdicts
 from grading.disagreements import CLASSES, Disagreement, Reference, classify, read_reference
 from grading.grade import GRADERS, Grade, Item, grade
@@ -123,11 +124,8 @@ def markdown(compared: Sequence[Comparison], reference: Reference | None = None)
 
 def read_rows(path: Path, data: Path | None) -> tuple[str, list[dict[str, Any]]]:
     """The benchmark and the samples of a table; with `data`, task, meta and gold are those of its problems."""
-    samples = tables.read(path, tables.SAMPLE).to_pylist()
-    names = {row["benchmark"] for row in samples}
-    if len(names) != 1:
-        raise UserError(f"{path} should hold samples of one benchmark, but holds: {', '.join(names) or 'none'}")
-    (name,) = names
+    whole = tables.read(path, tables.SAMPLE)
+    name, samples = str(only_value(whole, "benchmark", path)), whole.to_pylist()
     if data is None:
         return name, [{**row, "task": benchmark.task_of(name)} for row in samples]
     problems = {problem["problem_id"]: problem for problem in benchmark.problems(data, name).to_pylist()}

@@ -7,10 +7,11 @@ from contracts.run_file import SCALES, Run
 from contracts.unknown_names import unknown
 from contracts.yaml_files import shown
 from eval import benchmark, protocols
+from grading.grade import GRADERS
 from recipes.runs import load_run, run_names
 
 
-def check_names(run: Run) -> None:
+def check_evaluation(run: Run) -> None:
     """Raise UserError, with the file and the key, for a benchmark, protocol or override that does not exist."""
     where = f"{shown(run.file)}: {run.scale}.evaluation"
     for name in run.evaluation["benchmarks"]:
@@ -25,11 +26,18 @@ def check_names(run: Run) -> None:
         raise UserError(f"{where}.override: {error}") from None
 
 
+def check_regrading(grader: str | None, extraction: str | None) -> None:
+    """Raise UserError for a configured grader or extraction rule that does not exist."""
+    for key, name, known in (("grader", grader, GRADERS), ("extraction", extraction, protocols.EXTRACTIONS)):
+        if name not in (None, *known):
+            raise UserError(f"config: {unknown(key, str(name), known)}")
+
+
 def main() -> None:
     """Check every run at both scales."""
     for name in run_names():
         for scale in SCALES:
-            check_names(load_run(name, scale))
+            check_evaluation(load_run(name, scale))
     print(f"the evaluations of {len(run_names())} runs name benchmarks and protocols that exist")
 
 

@@ -29,11 +29,11 @@ def load_run(name: str, scale: str) -> Run:
         raise unknown("run", name, run_names())
     file = RECIPES / f"{name}.yaml"
     run = parse_run(read_yaml(file), name, file, scale)
-    check_names(run)
+    check_training(run)
     return run
 
 
-def check_names(run: Run) -> None:
+def check_training(run: Run) -> None:
     """Raise UserError, with the file and the key, for a prompt, model or training set that does not exist."""
     _check(run, "prompt", "prompt", run.prompt, prompts.library())
     _check(run, f"{run.scale}.model", "model", run.model, _models())

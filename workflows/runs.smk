@@ -12,7 +12,8 @@ from contracts.errors import UserError
 from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT, validate
 from envs import build
-from eval.runs import check_names
+from eval.runs import check_evaluation, check_regrading
+from grading.grade import DEFAULT
 from recipes import models
 from recipes.runs import load_run, run_names
 from tasks import prompts
@@ -50,6 +51,7 @@ def read_runs():
         ]
     try:
         validate(config, "config", ROOT / "config" / "config.yaml")
+        check_regrading(config["grader"], config["extraction"])
         known, asked = run_names(), config["reproduce"]
         if asked == "all":
             chosen = known
@@ -70,7 +72,7 @@ def read_runs():
                 )
         runs = {name: load_run(name, config["scale"]) for name in known}
         for run in runs.values():
-            check_names(run)
+            check_evaluation(run)
         return runs, chosen
     except UserError as error:
         raise WorkflowError(str(error)) from None
@@ -135,7 +137,7 @@ def reported(which):
 def verdicts(run):
     """What `snakemake grade` makes in a run's folder: the verdicts that reports use, or those of another grader."""
     if config["grader"] or config["extraction"]:
-        grader = config["grader"] or "math-verify"
+        grader = config["grader"] or DEFAULT
         return run.regraded(grader, config["extraction"] or "protocol").scores
     return run.graded
 

@@ -73,7 +73,7 @@ def read_rows(layout: str, paths: Sequence[Path], mapping: dict[str, str] | None
     return [{**row, "source_id": row["problem_id"], "source_gold": row["gold"]} for row in rows]
 
 
-def check_names(benchmark: str, run: str, step: int) -> None:
+def check_sample_names(benchmark: str, run: str, step: int) -> None:
     """Check what the samples will be called.
 
     Args:
@@ -185,7 +185,7 @@ def main() -> None:
     parser.add_argument("--map", default="", help="for jsonl: completion=FIELD,gold=FIELD,question=FIELD,…")
     parser.add_argument("--output", type=Path, required=True, help="the sample table to write (Parquet)")
     arguments = parser.parse_args()
-    check_names(arguments.benchmark, arguments.run, arguments.step)
+    check_sample_names(arguments.benchmark, arguments.run, arguments.step)
     mapping = parse_mapping(arguments.map) if arguments.format == "jsonl" else None
     problems = tables.read(arguments.problems, tables.PROBLEM) if arguments.problems else None
     table, source = import_samples(

@@ -18,14 +18,14 @@ from pathlib import Path
 from contracts.errors import UserError
 from contracts.run_file import parse_run
 from frameworks import adapter
-from recipes.runs import check_names
+from recipes.runs import check_training
 check = adapter.load(sys.argv[1]).check
 for line in sys.stdin:
     file = Path(line.strip())
     for scale in ("demo", "full"):
         try:
             run = parse_run(yaml.safe_load(file.read_text()), "test/" + file.stem, file, scale)
-            check_names(run)
+            check_training(run)
             check(run)
             print(file.stem, scale, "accepted")
         except UserError as error:

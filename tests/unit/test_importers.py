@@ -11,7 +11,7 @@ import pytest
 
 from contracts import tables
 from contracts.errors import UserError
-from eval.importers.__main__ import check_names, import_samples, parse_mapping
+from eval.importers.__main__ import check_sample_names, import_samples, parse_mapping
 
 
 def lines(path, *rows):
@@ -217,9 +217,9 @@ def test_half_characters_are_replaced_and_counted(tmp_path, capsys):
     ],
 )
 def test_what_cannot_name_samples_is_refused(named, run, step, message):
-    check_names("gsm8k", "imported/qwen2.5-math-1.5b-instruct/seed-0", 0)
+    check_sample_names("gsm8k", "imported/qwen2.5-math-1.5b-instruct/seed-0", 0)
     with pytest.raises(UserError, match=message):
-        check_names(named, run, step)
+        check_sample_names(named, run, step)
 
 
 def test_a_prompt_that_holds_the_question_is_matched_to_the_longest(tmp_path):

@@ -73,8 +73,8 @@ def test_a_mistake_is_refused_with_file_and_key(content: dict[str, Any], change:
     change(content)
     with pytest.raises(UserError) as refused:
         run = parse_run(content, NAME, FILE, "demo")
-        runs.check_names(run)
-        eval_runs.check_names(run)
+        runs.check_training(run)
+        eval_runs.check_evaluation(run)
     assert "qwen2.5-math-7b.yaml" in str(refused.value) and named in str(refused.value)
 
 
@@ -101,7 +101,7 @@ def test_every_yaml_in_a_recipes_folder_is_a_run_file(tmp_path: Path, monkeypatc
 def test_the_old_name_of_a_protocol_is_accepted(content: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     protocols.canonical.cache_clear()
     content["demo"]["evaluation"]["protocol"] = "report"
-    eval_runs.check_names(parse_run(content, NAME, FILE, "demo"))
+    eval_runs.check_evaluation(parse_run(content, NAME, FILE, "demo"))
     assert "'greedy-boxed'" in capsys.readouterr().err
 
 

@@ -35,6 +35,7 @@ def one_sentence(output: str, *words: str) -> None:
         ("scale=huge", ("config.yaml", "scale", "huge")),
         ("seed=3", ("config.yaml", "unknown key seed", "seeds")),
         ("seeds=[one]", ("config.yaml", "seeds")),
+        ("grader=math-verfy", ("grader", "math-verify")),
         (
             "imported=[imported/mine]",
             ("imported/mine", "results/demo/runs/imported/mine/scores.parquet", "docs/report.md"),
