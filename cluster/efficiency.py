@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from cluster import slurm
+from contracts import durable
 from contracts.errors import UserError, run_command
 
 # The executor's log line of a submission; the path of the job's log contains the rule and its wildcards.
@@ -122,9 +123,8 @@ def main() -> None:
         raise UserError(
             f"Slurm's accounting has none of the {len(known)} jobs in {arguments.logs}: it may have expired"
         )
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
     text = page(jobs)
-    arguments.output.write_text(text, encoding="utf-8")
+    durable.write_text(arguments.output, text)
     print(f"{text}\nWritten to {arguments.output}")
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from contracts import paths
+from contracts import durable, paths
 from contracts.errors import UserError
 from contracts.tables import RENAMED_PROTOCOLS
 
@@ -91,7 +91,7 @@ def collect() -> dict[str, Any]:
 def write(artefact: Path, **facts: Any) -> Path:
     """Write `<artefact>.provenance.json` (inside it, if it is a folder) with the shared facts and the given ones."""
     record = paths.record(artefact)
-    record.write_text(json.dumps({**collect(), **facts}, indent=2, default=str) + "\n", encoding="utf-8")
+    durable.write_text(record, json.dumps({**collect(), **facts}, indent=2, default=str) + "\n")
     return record
 
 

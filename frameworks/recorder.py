@@ -1,6 +1,6 @@
 """Every judged completion of a training, written once by the reward hook; logs, warnings and rollouts are read from it.
 
-    <work>/rollouts/<attempt>-from-<step>/<host>-<pid>-<time>.jsonl
+    <work>/rollouts/<attempt>-from-<step>/<host>-<pid>-<random>.jsonl
 
 Each start of the trainer is an attempt with its own folder, and each process that judges writes its own file. A row has
 `step` (of the stage), `problem_id`, `reward`, `verdict`, `format_error`, `time` and, if the completion may be kept,
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 import time
 from bisect import bisect_right, insort
 from collections import Counter
@@ -62,7 +63,7 @@ class Recorder:
 
     def __init__(self, folder: Path) -> None:
         """Open a new file in the attempt's folder."""
-        name = f"{os.uname().nodename}-{os.getpid()}-{time.time_ns()}.jsonl"
+        name = f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(8)}.jsonl"
         self._file = (folder / name).open("x", encoding="ascii")
         self._step: int | None = None
         self._kept: list[str] = []  # problems of the step's kept rows so far, ascending

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from contracts import provenance, tables
+from contracts import durable, provenance, tables
 from contracts.errors import UserError, run_command
 
 WINDOWS = (13, 8)
@@ -202,7 +202,7 @@ def to_markdown(counts: Sequence[dict[str, Any]], windows: Sequence[int] = WINDO
 
 
 def _write_csv(path: Path, rows: Sequence[dict[str, Any]], fields: Sequence[str]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with durable.new(path) as whole, whole.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fields, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
@@ -228,9 +228,8 @@ def main() -> None:
             counted, listed = compare(train, benchmark, common=arguments.common)
             counts.append(counted)
             pairs += listed
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
     text = to_markdown(counts, common=arguments.common)
-    arguments.output.with_suffix(".md").write_text(text, encoding="utf-8")
+    durable.write_text(arguments.output.with_suffix(".md"), text)
     fields = ["train", "train_id", "benchmark", "benchmark_id", "exact", *(f"gram{n}_share" for n in WINDOWS)]
     _write_csv(arguments.output.with_suffix(".pairs.csv"), pairs, [*fields, "benchmark_question", "train_question"])
     _write_csv(arguments.output, counts, list(counts[0]))

@@ -28,7 +28,7 @@ from analysis.report.accuracy import run_rows
 from analysis.report.diagnostics import diagnose
 from analysis.report.summary import main_result, summary
 from analysis.results import RunResults
-from contracts import provenance
+from contracts import durable, provenance
 
 # The table with the numbers of a figure.
 NUMBERS = {
@@ -144,6 +144,8 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
         }
     )
     index = output / "index.html"
-    index.write_text(text, encoding="utf-8")
+    for folder in ("tables", "samples", "figures"):
+        durable.sync_tree(output / folder)
+    durable.write_text(index, text)
     provenance.write(output, runs=[run.name for run in runs], scale=scale)
     return index

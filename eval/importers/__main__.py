@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from contracts import json_lines, provenance, tables
+from contracts import durable, json_lines, provenance, tables
 from contracts.errors import UserError, run_command
 from eval import benchmark as benchmarks
 from eval.importers.formats import FORMATS, Row, jsonl
@@ -199,7 +199,7 @@ def main() -> None:
         by=arguments.match,
     )
     tables.write(table, tables.SAMPLE, arguments.output)
-    source_file(arguments.output).write_text("".join(json_lines.dump(row) for row in source), encoding="utf-8")
+    durable.write_text(source_file(arguments.output), "".join(json_lines.dump(row) for row in source))
     provenance.write(
         arguments.output,
         imported={str(path): provenance.sha256(path) for path in arguments.input},
