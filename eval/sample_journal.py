@@ -75,8 +75,9 @@ def read(folder: Path) -> dict[Key, dict[str, Any]]:
         try:
             for sample in json_lines.read(file, torn_last_line=True):
                 samples[(sample["problem_id"], sample["repeat"])] = sample
-        except UserError as error:
-            raise UserError(f"{error}; delete this file, and its samples are generated again") from None
+        except (UserError, KeyError, TypeError) as error:
+            what = str(error) if isinstance(error, UserError) else f"{file}: a line has no {error}"
+            raise UserError(f"{what}; delete this file, and its samples are generated again") from None
     return samples
 
 

@@ -30,6 +30,7 @@ from recipes import rewards
 
 VARIABLE = "CROSSZERO_ROLLOUTS"  # environment variable with the attempt's folder, for the training processes
 FOLDER = "rollouts"
+SECONDS_BETWEEN_SYNCS = 1.0
 Row = dict[str, Any]
 
 
@@ -65,11 +66,12 @@ class Recorder:
         """Open a new file in the attempt's folder."""
         name = f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(8)}.jsonl"
         self._file = (folder / name).open("x", encoding="ascii")
+        self._synced = time.monotonic()
         self._step: int | None = None
         self._kept: list[str] = []  # problems of the step's kept rows so far, ascending
 
     def write(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Append rows and flush; each has `step`, `problem_id`, `prompt` and `completion`, besides what was judged."""
+        """Append rows; each has `step`, `problem_id`, `prompt` and `completion`, besides what was judged."""
         lines = []
         for row in rows:
             found = {**row, "time": time.time()}
@@ -78,6 +80,9 @@ class Recorder:
             lines.append(json_lines.dump(found))
         self._file.write("".join(lines))
         self._file.flush()
+        if time.monotonic() - self._synced >= SECONDS_BETWEEN_SYNCS:
+            os.fsync(self._file.fileno())
+            self._synced = time.monotonic()
 
     def _may_be_kept(self, step: int | None, problem_id: str) -> bool:
         """Whether the row is among the first ROLLOUTS_PER_STEP of its step by problem, as far as this process knows.
