@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster import memory
-from contracts import markdown, tables
+from contracts import durable, markdown, tables
 from contracts.errors import run_command
 from contracts.run_file import Run, Stage
 from contracts.seeds import run_id
@@ -157,9 +157,8 @@ def main() -> None:
         name, _, generating = word.rpartition("=")
         run = load_run(name, arguments.scale)
         rows.append(row(run, arguments.seeds, arguments.gpu_memory_gb, arguments.results, int(generating)))
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
     text = page(rows, arguments.scale, arguments.seeds, arguments.gpu_memory_gb)
-    arguments.output.write_text(text, encoding="utf-8")
+    durable.write_text(arguments.output, text)
     print(f"{text}\nWritten to {arguments.output}")
 
 

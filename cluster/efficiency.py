@@ -14,7 +14,7 @@ from statistics import median_high
 import pandas as pd
 
 from cluster import slurm
-from contracts import markdown
+from contracts import durable, markdown
 from contracts.errors import UserError, run_command
 
 # The executor's log line of a submission; the path of the job's log contains the rule and its wildcards.
@@ -113,9 +113,8 @@ def main() -> None:
         raise UserError(
             f"Slurm's accounting has none of the {len(known)} jobs in {arguments.logs}: it may have expired"
         )
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
     text = page(jobs)
-    arguments.output.write_text(text, encoding="utf-8")
+    durable.write_text(arguments.output, text)
     print(f"{text}\nWritten to {arguments.output}")
 
 

@@ -202,7 +202,14 @@ def main() -> None:
     parser.add_argument("jobs", type=Path, help="JSON: the configured cluster, and name and Need of each kind of job")
     parser.add_argument("--first-check", type=int, default=40, help="slurm-init-seconds-before-status-checks")
     arguments = parser.parse_args()
-    content = json.loads(arguments.jobs.read_text(encoding="utf-8"))
+    try:
+        content = json.loads(arguments.jobs.read_text(encoding="utf-8"))
+        content = {"cluster": content["cluster"], "jobs": content["jobs"]}
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UserError(
+            f"{arguments.jobs} should hold the cluster and the jobs, but is damaged ({error}): delete it, and run "
+            "snakemake preflight --profile slurm"
+        ) from None
     if content["cluster"] is None:
         raise UserError("preflight needs a cluster: run snakemake preflight --profile slurm")
     findings = check(content["cluster"], content["jobs"], arguments.first_check)

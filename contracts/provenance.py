@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from contracts import paths
+from contracts import durable, paths
 from contracts.errors import UserError
 from contracts.tables import RENAMED_PROTOCOLS
 
@@ -81,7 +81,7 @@ def collect() -> dict[str, Any]:
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "git_commit": _git("rev-parse", "HEAD"),
         "git_dirty": None if dirty is None else bool(dirty),
-        "environment": json.loads(stamp.read_text()) if stamp.is_file() else None,
+        "environment": read_record(stamp) if stamp.is_file() else None,
         "python": platform.python_version(),
         "packages": _versions(),
         "devices": _devices(),
@@ -91,7 +91,7 @@ def collect() -> dict[str, Any]:
 def write(artefact: Path, **facts: Any) -> Path:
     """Write `<artefact>.provenance.json` (inside it, if it is a folder) with the shared facts and the given ones."""
     record = paths.record(artefact)
-    record.write_text(json.dumps({**collect(), **facts}, indent=2, default=str) + "\n", encoding="utf-8")
+    durable.write_text(record, json.dumps({**collect(), **facts}, indent=2, default=str) + "\n")
     return record
 
 
@@ -109,7 +109,7 @@ def read_record(file: Path) -> dict[str, Any]:
     """
     try:
         found = json.loads(file.read_text(encoding="utf-8"), object_hook=_with_present_names)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{file} should be JSON but is not ({error}); delete its artefact to make it again") from None
     if not isinstance(found, dict):
         raise UserError(f"{file} should hold a JSON object; delete its artefact to make it again")

@@ -8,13 +8,13 @@ Lengths are in tokens, times in seconds, rates and accuracies are fractions from
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from contracts import durable
 from contracts.errors import UserError
 
 MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
@@ -122,20 +122,15 @@ SCORE = pa.schema(
 
 
 def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:
-    """Write a table whole or not at all: to a temporary file beside it, which is then renamed.
+    """Write a table, whole and on the disk (contracts.durable).
 
     Args:
         table: has at least the columns of the schema; others are left out.
         schema: one of the schemas above.
         path: of the Parquet file; its folder is created if needed.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        pq.write_table(table.select(schema.names).cast(schema), partial, compression="zstd")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with durable.new(path) as file:
+        pq.write_table(table.select(schema.names).cast(schema), file, compression="zstd", write_page_checksum=True)
 
 
 def read(path: Path, schema: pa.Schema) -> pa.Table:
@@ -146,17 +141,21 @@ def read(path: Path, schema: pa.Schema) -> pa.Table:
         schema: one of the schemas above.
 
     Raises:
-        UserError: there is no such file, it is not Parquet, or it lacks columns of the schema.
+        UserError: there is no such file, it is not Parquet, or its columns are not those of the schema.
     """
     # What Snakemake makes as one: a file, or all samples or verdicts of a run.
     artefact = next((parent for parent in path.parents if parent.name in ("samples", "graded")), path)
+    if not path.is_file():
+        found = "is a folder" if path.is_dir() else "there is no such file"
+        raise UserError(f"{path} should be a Parquet table, but {found}; check the path")
     try:
-        table = pq.read_table(path)
-    except FileNotFoundError:
-        raise UserError(f"{path} should be a Parquet table, but there is no such file; check the path") from None
-    except (pa.ArrowInvalid, OSError) as error:
+        table = pq.read_table(path, page_checksum_verification=True)
+    except PermissionError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())[:200]
         raise UserError(
-            f"{path} should be a Parquet table but cannot be read ({error}); delete {artefact} to have it made again"
+            f"{path} should be a Parquet table but cannot be read ({reason}); delete {artefact} to have it made again"
         ) from None
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
@@ -164,7 +163,13 @@ def read(path: Path, schema: pa.Schema) -> pa.Table:
             f"{path} should have the columns {', '.join(missing)} and has not: it is another table (samples before "
             f"grading have no verdict) or from another version; delete {artefact} to have it made again"
         )
-    table = table.select(schema.names).cast(schema)
+    try:
+        table = table.select(schema.names).cast(schema)
+    except pa.ArrowException as error:
+        raise UserError(
+            f"{path} has columns of another type ({' '.join(str(error).split())[:200]}): it is another table or from "
+            f"another version; delete {artefact} to have it made again"
+        ) from None
     if "protocol" in schema.names:
         position = schema.get_field_index("protocol")
         table = table.set_column(position, schema.field(position), _present_protocols(table["protocol"]))

@@ -13,6 +13,7 @@ only the standard library, so that it runs on a fresh machine.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
 import json
 import os
@@ -109,6 +110,24 @@ def build(name: str, device: str) -> Path:
     stamp = env / ".stamp"
     if stamp.is_file():
         return stamp
+    TARGET.mkdir(exist_ok=True)
+    with (TARGET / f".{env.name}.lock").open("w") as sole:
+        fcntl.flock(sole, fcntl.LOCK_EX)  # two Snakemakes may use the same environments
+        if not stamp.is_file():
+            install(name, device, lock, env)
+    return stamp
+
+
+def install(name: str, device: str, lock: Path, env: Path) -> None:
+    """Install the packages of a lock and leave the stamp.
+
+    Args:
+        name: of the environment.
+        device: cpu or cuda.
+        lock: names and versions of all packages.
+        env: folder of the environment.
+    """
+    stamp = env / ".stamp"
     started = time.monotonic()
     print(f"environment {name} ({device}): installing {len(lock.read_text().splitlines())} packages", flush=True)
     installer = uv()
@@ -127,9 +146,13 @@ def build(name: str, device: str) -> Path:
     run([installer, "pip", "sync", *into, *source, "--", lock])
     write_vllm_alias(env)
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()
-    stamp.write_text(json.dumps({"environment": name, "device": device, "lock": lock.name, "sha256": digest}) + "\n")
+    os.sync()  # a power cut leaves no stamp of packages that are not on the disk
+    partial = stamp.with_name(".stamp.partial")
+    partial.write_text(json.dumps({"environment": name, "device": device, "lock": lock.name, "sha256": digest}) + "\n")
+    with partial.open() as file:
+        os.fsync(file.fileno())
+    partial.rename(stamp)
     print(f"environment {name} ({device}): ready after {time.monotonic() - started:.0f} s", flush=True)
-    return stamp
 
 
 def main() -> None:

@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from contracts import job_lifetime, paths, provenance, seeds, steps, tables, work_lock
+from contracts import job_lifetime, model_folder, paths, provenance, seeds, steps, tables, work_lock
 from contracts.errors import UserError, run_command
-from eval import benchmark, checkpoints, protocols, sample_journal, vllm_settings, vllm_supervisor
+from eval import benchmark, protocols, sample_journal, vllm_settings, vllm_supervisor
 from tasks import prompts
 
 
@@ -73,7 +72,7 @@ class Target:
         made, wanted = provenance.read(self.output), json.loads(json.dumps(self.identity()))
         if any(made.get(key) != value for key, value in wanted.items()):
             return False
-        return int(pq.read_metadata(self.output).num_rows) == len(self.expected())
+        return len(tables.read(self.output, tables.SAMPLE)) == len(self.expected())
 
 
 def parse_checkpoints(values: list[str]) -> dict[int, Path]:
@@ -92,9 +91,8 @@ def parse_checkpoints(values: list[str]) -> dict[int, Path]:
 def targets(arguments: argparse.Namespace, protocol: protocols.Protocol) -> list[Target]:
     """All (checkpoint, benchmark) pairs, checked; raises UserError before anything expensive starts."""
     benchmark.check_names(arguments.benchmark)
-    folders = parse_checkpoints(arguments.checkpoint)
-    for folder in folders.values():
-        checkpoints.check(folder, chat_template=protocol.needs_chat_template())
+    folders, needs = parse_checkpoints(arguments.checkpoint), protocol.needs_chat_template()
+    models = {step: model_folder.check(folder, chat_template=needs) for step, folder in sorted(folders.items())}
     tables_of = {name: benchmark.problems(arguments.data, name) for name in arguments.benchmark}
     task_hashes = {name: benchmark.task_hash(arguments.data, name) for name in arguments.benchmark}
     shared = {
@@ -107,9 +105,8 @@ def targets(arguments: argparse.Namespace, protocol: protocols.Protocol) -> list
     }
     found = []
     for step, folder in sorted(folders.items()):
-        model = provenance.sha256(folder)
         for name in arguments.benchmark:
-            settings = {"model": model, "benchmark": name, "task": task_hashes[name], **shared}
+            settings = {"model": models[step], "benchmark": name, "task": task_hashes[name], **shared}
             found.append(
                 Target(
                     step=step,
@@ -164,6 +161,19 @@ def make_plan(arguments: argparse.Namespace, wanted: list[Target], overrides: di
     }
 
 
+def engine_facts(folder: Path) -> dict[str, Any]:
+    """What eval.vllm_worker recorded of its engine beside the samples; UserError if that is lost."""
+    file = folder / "engine.json"
+    try:
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        found["context_tokens"] = int(found["context_tokens"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{file} is missing or damaged ({error}): delete {folder}, to generate its samples again"
+        ) from None
+    return found
+
+
 def write(target: Target, facts: dict[str, Any]) -> None:
     """Write the sample table and its provenance, after checking that every requested sample is there."""
     made, protocol = sample_journal.read(target.folder), target.protocol
@@ -188,7 +198,7 @@ def write(target: Target, facts: dict[str, Any]) -> None:
         for sample in samples
     ]
     tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, target.output)
-    engine = json.loads((target.folder / "engine.json").read_text())
+    engine = engine_facts(target.folder)
     reasons = [sample["finish_reason"] for sample in samples]
     longest = max((s["prompt_tokens"] for s in samples if s["finish_reason"] != "prompt_too_long"), default=0)
     full_budget = longest + protocol.max_tokens <= engine["context_tokens"]

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from contracts import tables
+from contracts import durable, tables
 from contracts.errors import UserError, run_command
 from contracts.markdown import table
 from eval import benchmark, protocols
@@ -160,8 +160,7 @@ def main() -> None:
             compare(name, rows, recorded=read_verdicts(path), reference=reference, extraction=arguments.extraction)
         )
     report = markdown(compared, reference)
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.write_text(report, encoding="utf-8")
+    durable.write_text(arguments.output, report)
     scores, _, classes, *_ = report.split("\n\n")
     print(f"{scores}\n\n{classes}\n\nevery disagreement is in {arguments.output}")
 

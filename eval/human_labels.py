@@ -10,7 +10,7 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from contracts import json_lines
+from contracts import durable, json_lines
 from contracts.errors import UserError, run_command
 from contracts.markdown import table
 from eval import benchmark
@@ -24,7 +24,7 @@ def agreement(path: Path) -> list[tuple[str, str, bool, str, Grade]]:
     for index, row in enumerate(json_lines.read(path)):
         gold = extract(str(row.get("ground_truth", "")), "answer-line").answer or ""
         for model, solution in row.items():
-            if isinstance(solution, dict) and {"is_correct", "solution"} <= solution.keys():
+            if isinstance(solution, dict) and "is_correct" in solution and isinstance(solution.get("solution"), str):
                 keys.append((model, str(index), bool(solution["is_correct"]), gold))
                 items.append(Item(task, gold, solution["solution"], extraction="answer-line"))
     if not items:
@@ -61,8 +61,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="the report to write (Markdown)")
     arguments = parser.parse_args()
     report = markdown(agreement(arguments.input))
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.write_text(report, encoding="utf-8")
+    durable.write_text(arguments.output, report)
     print(report.split("\n\n")[0])
 
 

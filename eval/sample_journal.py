@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from contracts import json_lines
+from contracts import durable, json_lines
 from contracts.errors import UserError
 
 Key = tuple[str, int]  # problem_id, repeat
@@ -37,8 +38,10 @@ class Writer:
 
     def __init__(self, folder: Path) -> None:
         """Open a new file in `folder`, which is created if needed."""
-        folder.mkdir(parents=True, exist_ok=True)
-        self._file = (folder / f"{time.time_ns()}-{os.getpid()}.jsonl").open("x", encoding="utf-8")
+        durable.make_folder(folder)
+        name = f"{time.time_ns()}-{secrets.token_hex(8)}.jsonl"  # processes on two machines may have the same number
+        self._file = (folder / name).open("x", encoding="utf-8")
+        durable.sync(folder)
         self._synced = time.monotonic()
 
     def write(self, samples: Iterable[Mapping[str, Any]]) -> None:
@@ -72,8 +75,9 @@ def read(folder: Path) -> dict[Key, dict[str, Any]]:
         try:
             for sample in json_lines.read(file, torn_last_line=True):
                 samples[(sample["problem_id"], sample["repeat"])] = sample
-        except UserError as error:
-            raise UserError(f"{error}; delete this file, and its samples are generated again") from None
+        except (UserError, KeyError, TypeError) as error:
+            what = str(error) if isinstance(error, UserError) else f"{file}: a line has no {error}"
+            raise UserError(f"{what}; delete this file, and its samples are generated again") from None
     return samples
 
 

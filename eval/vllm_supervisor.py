@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from contracts import gpu_locks, private_folder
+from contracts import durable, gpu_locks, private_folder
 from contracts.errors import UserError
 from eval import sample_journal, vllm_settings
 from eval.vllm_worker import OUT_OF_MEMORY
@@ -137,7 +137,7 @@ def run(make_plan: Callable[[], dict[str, Any]], work: Path, line: ProgressLine,
         if batch is not None:
             plan["engine"]["max_num_seqs"] = batch
         plan_file = work / "plan.json"
-        plan_file.write_text(json.dumps(plan))
+        durable.write_text(plan_file, json.dumps(plan))
         statuses = _watch(plan, plan_file, line, stall_seconds)
         failed = [status for status in statuses if status not in (0, OUT_OF_MEMORY) and status >= 0]
         if failed:

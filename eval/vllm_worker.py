@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contracts import seeds
+from contracts import durable, seeds
 from contracts.errors import UserError, run_command
 from eval import benchmark, protocols, sample_journal, vllm_settings
 
@@ -147,7 +147,7 @@ def serve(
         beat()
 
     for name in missing:
-        (Path(job["folders"][name]) / "engine.json").write_text(json.dumps(facts, default=str))
+        durable.write_text(Path(job["folders"][name]) / "engine.json", json.dumps(facts, default=str))
     model.generate(requests, emit)
     for writer in writers.values():
         writer.close()

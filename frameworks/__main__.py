@@ -16,12 +16,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from contracts import job_lifetime, provenance, renamed, tables, work_lock
+from contracts import durable, job_lifetime, model_folder, provenance, renamed, tables, work_lock
 from contracts.errors import StoppedInTime, UserError, run_command
 from contracts.run_file import SCALES, Run, Stage, inherit
 from contracts.seeds import run_id
 from contracts.yaml_files import read_yaml
-from frameworks import adapter, launch, nodes, recorder, stage_log
+from frameworks import adapter, checkpoints, launch, nodes, recorder, stage_log
 from frameworks.adapter import Adapter, Command, Paths
 from recipes.runs import load_run, run_names
 
@@ -46,29 +46,29 @@ def check(arguments: argparse.Namespace) -> None:
     if not checked:
         raise UserError(f"no run file names the framework '{arguments.framework}'")
     if arguments.output:
-        arguments.output.parent.mkdir(parents=True, exist_ok=True)
-        arguments.output.write_text(f"{checked} accepted\n")
+        durable.write_text(arguments.output, f"{checked} accepted\n")
 
 
 def train(arguments: argparse.Namespace) -> None:
     """Train one stage to its end and write its training log and its rollouts."""
     run = load_run(arguments.run, arguments.scale)
     stage, name = run.stages[arguments.stage - 1], run_id(run.name, arguments.seed)
-    check_model(arguments.model)
     framework = adapter.load(run.framework)
+    tables.read(arguments.problems, tables.PROBLEM)
+    inputs = {
+        "problems_sha256": provenance.sha256(arguments.problems),
+        "model_sha256": model_folder.check(arguments.model),
+    }
     framework.check(run)  # takes seconds, before data are written, memory is taken, or a GPU is used
     paths = Paths(problems=arguments.problems, model=arguments.model, work=arguments.work)
     job_lifetime.end_with_workflow()
-    inputs = {
-        "problems_sha256": provenance.sha256(arguments.problems),
-        "model_sha256": provenance.sha256(arguments.model),
-    }
     with work_lock.sole_user(paths.work, "training"):
         discard_if_changed(paths.work, inputs)
         command = launch_stage(framework, run, stage, paths, arguments.seed, arguments.stop_on_collapse)
         if (reached := framework.newest_checkpoint(run, stage, paths)) < stage.steps:
             raise stopped(run, stage, reached)
         log, rollouts = stage_log.read(framework, run, stage, paths, name)
+        durable.sync_tree(paths.work)  # the training log says that the checkpoints can be exported
     check_log(log, run)
     rollouts = with_lengths(rollouts, arguments.model)
     tables.write(pa.Table.from_pylist(rollouts, schema=tables.ROLLOUT), tables.ROLLOUT, arguments.rollouts)
@@ -156,22 +156,7 @@ def discard_if_changed(work: Path, inputs: dict[str, str]) -> None:
     for folder in (path for path in work.iterdir() if path.is_dir()):
         print(f"{folder} was made from other data or another model: deleted, training starts again", flush=True)
         shutil.rmtree(folder)
-    record.write_text(content)
-
-
-def check_model(folder: Path) -> None:
-    """Raise UserError unless the folder holds a model and a tokenizer."""
-    missing = [
-        what
-        for what, pattern in {
-            "weights": "*.safetensors",
-            "config.json": "config.json",
-            "a tokenizer": "tokenizer*",
-        }.items()
-        if not any(folder.glob(pattern))
-    ]
-    if missing:
-        raise UserError(f"{folder} should be a model in Hugging Face format, but has no {' and no '.join(missing)}")
+    durable.write_text(record, content)
 
 
 def check_log(rows: list[dict[str, Any]], run: Run) -> None:
@@ -193,29 +178,23 @@ def check_log(rows: list[dict[str, Any]], run: Run) -> None:
 def export(arguments: argparse.Namespace) -> None:
     """Write one checkpoint in Hugging Face format; step 0 is the base model."""
     run = load_run(arguments.run, arguments.scale)
-    unfinished = arguments.output.with_name(f".{arguments.output.name}.partial")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(parents=True)
-    if arguments.step == 0:
-        check_model(arguments.model)
-        shutil.copytree(
-            arguments.model, unfinished, dirs_exist_ok=True, ignore=shutil.ignore_patterns("provenance.json")
+    base_sha256 = model_folder.check(arguments.model)
+    with durable.new(arguments.output) as checkpoint:
+        checkpoint.mkdir()
+        if arguments.step == 0:
+            checkpoints.copy(checkpoints.files_of(arguments.model), checkpoint)
+        else:
+            stage = run.stage_of(arguments.step)
+            paths = Paths(problems=Path(), model=arguments.model, work=arguments.work)
+            adapter.load(run.framework).export(run, stage, arguments.step - stage.first_step, paths, checkpoint)
+        provenance.write(
+            checkpoint,
+            run=run_id(run.name, arguments.seed),
+            step=arguments.step,
+            model=run.model,
+            base_sha256=base_sha256,
+            sha256=model_folder.check(checkpoint),
         )
-    else:
-        stage = run.stage_of(arguments.step)
-        paths = Paths(problems=Path(), model=arguments.model, work=arguments.work)
-        adapter.load(run.framework).export(run, stage, arguments.step - stage.first_step, paths, unfinished)
-    check_model(unfinished)
-    provenance.write(
-        unfinished,
-        run=run_id(run.name, arguments.seed),
-        step=arguments.step,
-        model=run.model,
-        base_sha256=provenance.sha256(arguments.model),
-        sha256=provenance.sha256(unfinished),
-    )
-    shutil.rmtree(arguments.output, ignore_errors=True)
-    unfinished.rename(arguments.output)
 
 
 def _old_value(word: str) -> bool:

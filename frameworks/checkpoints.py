@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from contracts import model_folder
 from contracts.errors import UserError
 
 
@@ -33,6 +35,16 @@ def is_json(file: Path) -> bool:
     return True
 
 
+def is_whole(folder: Path) -> bool:
+    """Whether every file of weights or state in a native checkpoint is whole; a power cut leaves empty or cut ones."""
+    for file in folder.rglob("*"):
+        if file.suffix == ".safetensors" and not model_folder.tensor_names(file):
+            return False
+        if file.suffix in (".pt", ".pth", ".bin") and not zipfile.is_zipfile(file):  # torch.save writes a zip archive
+            return False
+    return True
+
+
 def step_of(checkpoint: Path, separator: str) -> int:
     """The number at the end of a native checkpoint's name."""
     return int(checkpoint.name.rpartition(separator)[2])
@@ -46,13 +58,14 @@ def weights(folder: Path) -> list[Path]:
     return found
 
 
+def files_of(model: Path) -> list[Path]:
+    """The files of a model folder, without its record."""
+    return [file for file in sorted(model.iterdir()) if not file.is_dir() and file.name != "provenance.json"]
+
+
 def beside_weights(model: Path) -> list[Path]:
     """The other files of a model folder: configuration, tokenizer, chat template."""
-    return [
-        file
-        for file in sorted(model.iterdir())
-        if file.is_file() and "safetensors" not in file.name and file.name != "provenance.json"
-    ]
+    return [file for file in files_of(model) if "safetensors" not in file.name]
 
 
 def copy(files: Iterable[Path], output: Path) -> None:

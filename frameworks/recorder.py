@@ -1,6 +1,6 @@
 """Every judged completion of a training, written once by the reward hook; logs, warnings and rollouts are read from it.
 
-    <work>/rollouts/<attempt>-from-<step>/<host>-<pid>-<time>.jsonl
+    <work>/rollouts/<attempt>-from-<step>/<host>-<pid>-<random>.jsonl
 
 Each start of the trainer is an attempt with its own folder, and each process that judges writes its own file. A row has
 `step` (of the stage), `problem_id`, `reward`, `verdict`, `format_error`, `time` and, if the completion may be kept,
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 import time
 from bisect import bisect_right, insort
 from collections import Counter
@@ -29,6 +30,7 @@ from recipes import rewards
 
 VARIABLE = "CROSSZERO_ROLLOUTS"  # environment variable with the attempt's folder, for the training processes
 FOLDER = "rollouts"
+SECONDS_BETWEEN_SYNCS = 1.0
 Row = dict[str, Any]
 
 
@@ -62,13 +64,14 @@ class Recorder:
 
     def __init__(self, folder: Path) -> None:
         """Open a new file in the attempt's folder."""
-        name = f"{os.uname().nodename}-{os.getpid()}-{time.time_ns()}.jsonl"
+        name = f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(8)}.jsonl"
         self._file = (folder / name).open("x", encoding="ascii")
+        self._synced = time.monotonic()
         self._step: int | None = None
         self._kept: list[str] = []  # problems of the step's kept rows so far, ascending
 
     def write(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Append rows and flush; each has `step`, `problem_id`, `prompt` and `completion`, besides what was judged."""
+        """Append rows; each has `step`, `problem_id`, `prompt` and `completion`, besides what was judged."""
         lines = []
         for row in rows:
             found = {**row, "time": time.time()}
@@ -77,6 +80,9 @@ class Recorder:
             lines.append(json_lines.dump(found))
         self._file.write("".join(lines))
         self._file.flush()
+        if time.monotonic() - self._synced >= SECONDS_BETWEEN_SYNCS:
+            os.fsync(self._file.fileno())
+            self._synced = time.monotonic()
 
     def _may_be_kept(self, step: int | None, problem_id: str) -> bool:
         """Whether the row is among the first ROLLOUTS_PER_STEP of its step by problem, as far as this process knows.

@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from contracts import job_lifetime, provenance
+from contracts import durable, job_lifetime, model_folder, provenance, work_lock
 from contracts.errors import UserError, run_command
 from contracts.unknown_names import unknown
 from contracts.yaml_files import read_yaml
@@ -70,7 +70,8 @@ def download(repository: str, revision: str, output: Path) -> None:
             f"{repository} at {revision} could not be downloaded from the Hugging Face hub ({type(error).__name__}); "
             "check the network, or run this rule on a machine that has one: finished downloads are kept"
         ) from None
-    provenance.write(output, repository=repository, revision=revision, commit=commit)
+    shutil.rmtree(output / ".cache", ignore_errors=True)
+    provenance.write(output, repository=repository, revision=revision, commit=commit, sha256=model_folder.check(output))
 
 
 def main() -> None:
@@ -81,18 +82,19 @@ def main() -> None:
     arguments = parser.parse_args()
     entry = find(arguments.name)
     job_lifetime.end_with_workflow()
-    partial = arguments.output.with_name(f".{arguments.output.name}.partial")
     if "hub" in entry:
-        partial.mkdir(parents=True, exist_ok=True)
-        download(entry["hub"], entry["revision"], partial)
+        # Always the same folder, so that a download that was killed continues; one process at a time uses it.
+        downloads = arguments.output.with_name(f".{arguments.output.name}.download")
+        with work_lock.sole_user(downloads, "downloading"):
+            model = downloads / arguments.output.name
+            download(entry["hub"], entry["revision"], model)
+            durable.publish(model, arguments.output)
+        shutil.rmtree(downloads, ignore_errors=True)
     else:
         from recipes.demo_model.build import build
 
-        shutil.rmtree(partial, ignore_errors=True)
-        build(partial, entry["demo_task"])
-    shutil.rmtree(arguments.output, ignore_errors=True)
-    shutil.rmtree(partial / ".cache", ignore_errors=True)
-    partial.rename(arguments.output)
+        with durable.new(arguments.output) as model:
+            build(model, entry["demo_task"])
 
 
 if __name__ == "__main__":

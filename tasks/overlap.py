@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from contracts import markdown, provenance, tables
+from contracts import durable, markdown, provenance, tables
 from contracts.errors import UserError, run_command
 
 WINDOWS = (13, 8)
@@ -218,13 +218,13 @@ def main() -> None:
             counted, listed = compare(train, benchmark, common=arguments.common)
             counts.append(counted)
             pairs += listed
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
     text = to_markdown(counts, common=arguments.common)
-    arguments.output.with_suffix(".md").write_text(text, encoding="utf-8")
+    durable.write_text(arguments.output.with_suffix(".md"), text)
     fields = ["train", "train_id", "benchmark", "benchmark_id", "exact", *(f"gram{n}_share" for n in WINDOWS)]
     texts = ["benchmark_question", "train_question"]
-    pd.DataFrame(pairs, columns=[*fields, *texts]).to_csv(arguments.output.with_suffix(".pairs.csv"), index=False)
-    pd.DataFrame(counts).to_csv(arguments.output, index=False)
+    listing = pd.DataFrame(pairs, columns=[*fields, *texts]).to_csv(index=False)
+    durable.write_text(arguments.output.with_suffix(".pairs.csv"), listing)
+    durable.write_text(arguments.output, pd.DataFrame(counts).to_csv(index=False))
     inputs = {str(path): provenance.sha256(path) for path in (*arguments.train, *arguments.benchmark)}
     provenance.write(arguments.output, windows=WINDOWS, common=arguments.common, inputs=inputs)
     print(text, end="")

@@ -97,7 +97,7 @@ def parse(name: str, content: bytes) -> list[dict[str, Any]]:
             rows = [json.loads(line) for line in content.decode("utf-8").split("\n") if line.strip()]
         else:
             rows = json.loads(content.decode("utf-8"))
-    except (pa.ArrowException, OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise UserError(f"{name} cannot be read as {Path(name).suffix[1:]} ({reason}): copy it again") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

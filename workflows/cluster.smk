@@ -18,7 +18,7 @@ rule job_kinds:
         jobs=job_kinds(),
     run:
         content = {"cluster": params.cluster, "jobs": params.jobs}
-        Path(output[0]).write_text(json.dumps(content, indent=1))
+        durable.write_text(Path(output[0]), json.dumps(content, indent=1))
 
 
 rule preflight:

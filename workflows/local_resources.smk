@@ -1,14 +1,14 @@
 # Limits of this machine: jobs run side by side in up to half of its memory (a job that needs more runs alone), each GPU
-# belongs to one job, and one Snakemake at a time writes to a work folder. That lock is the kernel's and ends with its
-# process; Snakemake's own locks, which the default profile turns off, would block the restart of a run that was killed.
+# belongs to one job, and one Snakemake at a time writes to the folders `work` and `results`. Their locks are the kernel's
+# and end with their process; Snakemake's own locks, which the default profile turns off, would block the restart of a
+# run that was killed.
 
-import filelock
 import psutil
 
-from contracts import gpu_locks
+from contracts import errors, gpu_locks, work_lock
 
 LOCAL = not CLUSTER and workflow.local_exec
-WORK_LOCK = filelock.FileLock(f"{WORK}/.lock", blocking=False)
+WRITTEN = work_lock.Folders([Path(WORK), Path(RESULTS)])
 
 if LOCAL and config["scale"] == "demo" and "mem_mb" not in workflow.global_resources:
     workflow.register_resource("mem_mb", psutil.virtual_memory().total // 2 // 10**6)
@@ -22,14 +22,10 @@ onstart:
     jobs = list(workflow.dag.needrun_jobs())
     # `snakemake help` and the like write nothing and may run beside another Snakemake.
     if workflow.is_main_process and any(job.output for job in jobs):
-        Path(WORK).mkdir(parents=True, exist_ok=True)
         try:
-            WORK_LOCK.acquire()
-        except filelock.Timeout:
-            raise WorkflowError(
-                f"another snakemake uses the folder {WORK}: wait until it ends, or set `work` and `results` to other"
-                " folders"
-            )
+            WRITTEN.acquire()
+        except (UserError, OSError) as error:
+            raise WorkflowError(errors.sentence(error) or str(error)) from None
         submits = any(not job.is_local for job in jobs)
         if CLUSTER and submits and (found := orphaned_jobs.cancel(Path(WORK))):
             print(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from contracts import seeds, steps
+from contracts import durable, seeds, steps
 from contracts.errors import UserError
 from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT, validate

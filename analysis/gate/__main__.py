@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from analysis.gate import baselines, compare, inputs, power, render
 from contracts import steps
-from contracts.errors import UserError
+from contracts.errors import UserError, sentence
 
 
 class Parser(argparse.ArgumentParser):
@@ -84,7 +84,7 @@ def run_show(arguments: argparse.Namespace) -> int:
     try:
         status = int(json.loads(arguments.file.read_text(encoding="utf-8"))["exit_status"])
         print(arguments.file.with_name("check.txt").read_text(encoding="utf-8"), end="")
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{arguments.file} should be the check.json of a comparison, but is not ({error})") from None
     return status
 
@@ -148,11 +148,11 @@ def main() -> int:
     try:
         arguments = parse()
         status: int = arguments.run(arguments)
-    except UserError as error:
-        print(f"Error: {error}", file=sys.stderr)
-        return compare.USAGE
-    except Exception:  # Python would exit with 1, which here means worse
-        traceback.print_exc()
+    except Exception as error:  # Python would exit with 1, which here means worse
+        if text := sentence(error):
+            print(f"Error: {text}", file=sys.stderr)
+        else:
+            traceback.print_exc()
         return compare.USAGE
     return status
 

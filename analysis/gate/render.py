@@ -18,6 +18,7 @@ from analysis.report.accuracy import BASE_MARKS
 from analysis.report.tables import interval_text
 from analysis.table_export import percent, points
 from analysis.text_safety import visible
+from contracts import durable
 from eval.statistics import Estimate
 
 MAX_PROBLEMS = 40  # shown on the page per benchmark, the largest changes first
@@ -200,11 +201,10 @@ def write(result: GateResult, changed: dict[str, list[ChangedProblem]], folder: 
         changed: per benchmark, the changed problems to show on the page.
         folder: to write to.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     for name, text in (
         ("check.json", json.dumps(result.to_json(), indent=2, ensure_ascii=False) + "\n"),
         ("check.md", markdown(result)),
         ("check.txt", terminal(result) + "\n"),
         ("index.html", html(result, changed)),
     ):
-        (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace")
+        durable.write_text(folder / name, text, errors="backslashreplace")

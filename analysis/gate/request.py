@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.gate import baselines
-from contracts import seeds, steps
+from contracts import model_folder, seeds, steps
 from contracts.errors import UserError
 from contracts.paths import ResultsFolder
 from contracts.run_file import Run
@@ -21,6 +21,7 @@ from eval import benchmark
 
 STORED = re.compile(r"(?P<run>[^/]+/[^/]+)/seed-(?P<seed>\d+)/step-(?P<step>\d+)")
 SIDES = ("checkpoint", "baseline")
+MODEL_FILES = ("config.json", "*.safetensors", "tokenizer*")  # any of them says that a folder is to be a model
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,12 @@ def resolve(word: str, key: str, runs: Mapping[str, Run]) -> GateInput:
         runs: the configured runs by name.
 
     Raises:
-        UserError: the value is unknown (the message has the nearest names), or its run has no such step.
+        UserError: the value is unknown (the message has the nearest names), its run has no such step, or its model is
+            cut or damaged.
     """
     path = Path(word)
-    if path.is_dir() and (path / "config.json").is_file():
+    if path.is_dir() and any(file.match(pattern) for file in path.iterdir() for pattern in MODEL_FILES):
+        model_folder.check_files(path)
         return GateInput("folder", word)
     if path.exists():
         return GateInput("graded", word)

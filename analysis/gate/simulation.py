@@ -19,6 +19,7 @@ import pandas as pd
 
 from analysis.reference import published_benchmarks
 from analysis.table_export import markdown
+from contracts import durable
 from contracts.errors import run_command
 from eval import benchmark, significance
 
@@ -153,7 +154,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    arguments.output.write_text(page(arguments.times, arguments.seed), encoding="utf-8")
+    durable.write_text(arguments.output, page(arguments.times, arguments.seed))
 
 
 if __name__ == "__main__":

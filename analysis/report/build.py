@@ -28,7 +28,7 @@ from analysis.report.accuracy import run_rows
 from analysis.report.diagnostics import diagnose
 from analysis.report.summary import main_result, summary
 from analysis.results import RunResults
-from contracts import provenance
+from contracts import durable, provenance
 
 # The table with the numbers of a figure.
 NUMBERS = {
@@ -89,6 +89,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     Returns:
         The path of the page.
     """
+    overlapping = tables.overlap_table(overlap) if overlap else None
     rows = {run.name: run_rows(run) for run in runs}
     facts = {run.name: run_comparison.run_facts(run, scale) for run in runs}
     lists = patterns.load_lists()
@@ -96,7 +97,6 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     completed, verdicts = tables.completed_table(runs), tables.verdicts_table(runs)
     pattern_counts = tables.patterns_table(runs, counts, lists)
     every_row = [row for own in rows.values() for row in own]
-    overlapping = tables.overlap_table(overlap) if overlap else None
     side_by_side, pairs = run_comparison.runs_table(runs, rows, facts), run_comparison.pairs_table(runs)
     beside = run_comparison.beside_published(runs, facts)
     bad_of = {run.name: bad_cases.count(run) for run in runs}
@@ -144,6 +144,8 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
         }
     )
     index = output / "index.html"
-    index.write_text(text, encoding="utf-8")
+    for folder in ("tables", "samples", "figures"):
+        durable.sync_tree(output / folder)
+    durable.write_text(index, text)
     provenance.write(output, runs=[run.name for run in runs], scale=scale)
     return index

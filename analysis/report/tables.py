@@ -13,6 +13,7 @@ from analysis.reference import in_order
 from analysis.report.accuracy import AVERAGE, BASE_MARKS, CheckpointRow
 from analysis.results import RunResults, labels
 from analysis.table_export import Table, percent, points
+from contracts.errors import UserError
 from contracts.tables import VERDICTS
 from eval.statistics import Estimate
 
@@ -154,17 +155,27 @@ def patterns_table(runs: Sequence[RunResults], counts: pd.DataFrame, lists: Sequ
 
 def overlap_table(file: Path) -> Table:
     """How many problems of each benchmark occur in each training set, from the CSV table of tasks.overlap."""
-    data = pd.read_csv(file)
+    try:
+        data = pd.read_csv(file)
+        return Table("overlap", data, _shown_overlap(data))
+    except (KeyError, TypeError, ValueError) as error:  # among them pandas' own, for an empty or a cut file
+        raise UserError(
+            f"{file} should be the table that tasks.overlap writes, but is another or damaged ({error}): delete it to "
+            "have it made again"
+        ) from None
 
+
+def _shown_overlap(data: pd.DataFrame) -> pd.DataFrame:
     def of_all(column: str) -> list[str]:
         return [f"{n} ({percent(share)} %)" for n, share in zip(data[column], data[f"{column}_share"], strict=True)]
 
-    shown = {
-        "training set": data["train"],
-        "benchmark": data["benchmark"],
-        "problems": data["problems"].map("{:,}".format),
-        "identical text": of_all("exact"),
-        "half of its 13-word windows": of_all("gram13_half"),
-        "half of its 8-word windows": of_all("gram8_half"),
-    }
-    return Table("overlap", data, pd.DataFrame(shown))
+    return pd.DataFrame(
+        {
+            "training set": data["train"],
+            "benchmark": data["benchmark"],
+            "problems": data["problems"].map("{:,}".format),
+            "identical text": of_all("exact"),
+            "half of its 13-word windows": of_all("gram13_half"),
+            "half of its 8-word windows": of_all("gram8_half"),
+        }
+    )

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from contracts import json_lines, provenance, tables
+from contracts import durable, json_lines, provenance, tables
 from contracts.errors import UserError, run_command
 from eval import benchmark as benchmarks
 from eval.importers.formats import FORMATS, Row, jsonl
@@ -63,7 +63,15 @@ def read_rows(layout: str, paths: Sequence[Path], mapping: dict[str, str] | None
     Raises:
         UserError: a file cannot be read as this layout, or there are no generations.
     """
-    rows = [row for path in paths for row in (jsonl(path, mapping or {}) if mapping else FORMATS[layout](path))]
+    rows = []
+    for path in paths:
+        try:
+            rows += list(jsonl(path, mapping) if mapping else FORMATS[layout](path))
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            raise UserError(
+                f"{path} is not as {layout} writes it, or is damaged ({type(error).__name__}: {error}): choose the "
+                "--format that wrote it, or copy it again"
+            ) from None
     if not rows:
         raise UserError(
             f"{', '.join(map(str, paths))} should hold generations but hold none; check --format and --input"
@@ -169,7 +177,10 @@ def read_verdicts(samples: Path) -> dict[tuple[str, int], bool]:
     """Whether the other harness called each sample of a table right, by problem and repeat; empty if unknown."""
     file = source_file(samples)
     rows = json_lines.read(file) if file.is_file() else iter(())
-    return {(row["problem_id"], row["repeat"]): row["right"] for row in rows if row["right"] is not None}
+    try:
+        return {(row["problem_id"], row["repeat"]): row["right"] for row in rows if row["right"] is not None}
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{file} is damaged ({error} is missing): import the samples again") from None
 
 
 def main() -> None:
@@ -199,7 +210,7 @@ def main() -> None:
         by=arguments.match,
     )
     tables.write(table, tables.SAMPLE, arguments.output)
-    source_file(arguments.output).write_text("".join(json_lines.dump(row) for row in source), encoding="utf-8")
+    durable.write_text(source_file(arguments.output), "".join(json_lines.dump(row) for row in source))
     provenance.write(
         arguments.output,
         imported={str(path): provenance.sha256(path) for path in arguments.input},

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from contracts import durable
 from contracts.run_file import ROOT, Run, Stage
 from frameworks import checkpoints, memory, processes, tensorboard, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
@@ -132,12 +133,13 @@ def keep_newest_checkpoint(folder: Path, critic: bool) -> int:
     def complete(step: int) -> bool:
         weights, *saved = folders(step)
         finished = all((state / "metric.json").is_file() for state in saved)
-        return finished and any(weights.glob("*.safetensors")) and checkpoints.is_json(weights / "tokenizer.json")
+        written = finished and any(weights.glob("*.safetensors")) and checkpoints.is_json(weights / "tokenizer.json")
+        return written and all(checkpoints.is_whole(saved) for saved in folders(step))
 
     newest = checkpoints.newest_complete({step: folders(step) for step in steps}, complete)
     for state in states:
         if newest:
-            (state / "latest").write_text(f"global_step{newest}")
+            durable.write_text(state / "latest", f"global_step{newest}")
         else:
             shutil.rmtree(state, ignore_errors=True)
     return newest

@@ -9,6 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from contracts import durable
 from contracts.run_file import Run, Stage
 from frameworks import checkpoints, memory, nodes, processes, tensorboard, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
@@ -46,6 +47,8 @@ class TRLAdapter(Adapter):
         newest = checkpoints.newest_complete(
             {step: [folder] for step, folder in found.items()}, lambda step: _is_complete(found[step], updates)
         )
+        if newest:
+            durable.sync_tree(found[newest])  # before older ones are deleted
         for step, folder in found.items():
             if step < newest and (step % (math.gcd(*stage.checkpoints) * updates) or not _is_complete(folder, updates)):
                 shutil.rmtree(folder)
@@ -155,6 +158,8 @@ def _is_complete(folder: Path, updates: int) -> bool:
     """
     state = folder / "trainer_state.json"
     if checkpoints.step_of(folder, "-") % updates or not state.is_file() or not any(folder.glob("model*.safetensors")):
+        return False
+    if not checkpoints.is_whole(folder):
         return False
     try:
         logged = json.loads(state.read_text(encoding="utf-8"))["log_history"]

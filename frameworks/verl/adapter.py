@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from contracts import json_lines
+from contracts import durable, json_lines
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from frameworks import checkpoints, processes, training_prompts
@@ -36,12 +36,25 @@ class VerlAdapter(Adapter):
         parser_check.check(run, stage)
 
     def newest_checkpoint(self, run: Run, stage: Stage, paths: Paths) -> int:
-        """See Adapter; verl names a checkpoint in a file when it is written to its end, and resumes from that."""
+        """See Adapter; verl names a checkpoint in a file when it is written to its end, and resumes from that.
+
+        Where a power cut spoiled that file or that checkpoint, an earlier one is named instead.
+        """
         folder = paths.native / "checkpoints"
-        named = folder / "latest_checkpointed_iteration.txt"
-        written = int(named.read_text()) if named.is_file() and named.read_text().strip() else 0
         found = {checkpoints.step_of(checkpoint, "_"): [checkpoint] for checkpoint in folder.glob("global_step_*")}
-        return checkpoints.newest_complete(found, lambda step: step == written)
+        named = folder / "latest_checkpointed_iteration.txt"
+        name = named.read_text(errors="replace").strip() if named.is_file() else ""
+
+        def complete(step: int) -> bool:
+            written = name == str(step) or step < max(found)  # verl went on after each but the last
+            return written and checkpoints.is_whole(folder / f"global_step_{step}")
+
+        newest = checkpoints.newest_complete(found, complete)
+        if not newest:
+            named.unlink(missing_ok=True)
+        elif name != str(newest):
+            durable.write_text(named, str(newest))
+        return newest
 
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         """See Adapter; verl resumes from its newest checkpoint by itself."""
@@ -137,7 +150,11 @@ class VerlAdapter(Adapter):
             whole = actor / "huggingface"
             if not any(whole.glob("*.safetensors")):
                 words = ["merge", "--backend", "fsdp", "--local_dir", str(actor), "--target_dir", merged]
-                subprocess.run([sys.executable, "-m", "verl.model_merger", *words], check=True)
+                if subprocess.run([sys.executable, "-m", "verl.model_merger", *words], check=False).returncode:
+                    raise UserError(
+                        f"verl could not merge the weights in {actor}, its messages are above; if a file is damaged, "
+                        "delete the stage's training log to train it again"
+                    )
                 whole = Path(merged)
             checkpoints.copy(checkpoints.weights(whole), output)
         checkpoints.copy(checkpoints.beside_weights(paths.model), output)

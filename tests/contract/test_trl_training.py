@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import statistics
 import subprocess
@@ -80,14 +81,16 @@ def test_it_resumes_from_the_step_at_which_it_was_ended(project: Path, ended: li
 
 
 def test_checkpoints_that_training_does_not_resume_from(project: Path, ended: list[Path]) -> None:
-    """Of half a step, of a step that gave no number, not written to its end, and what was saved in between earlier."""
+    """Of half a step, without a number, not written to its end, spoiled by a power cut, or saved in between earlier."""
     native = project / "other" / "native"
-    for step, grad_norm in ((2, 1.0), (4, 1.0), (5, 1.0), (6, float("nan")), (8, 1.0)):
+    for step, grad_norm in ((2, 1.0), (4, 1.0), (5, 1.0), (6, float("nan")), (8, 1.0), (10, 1.0), (12, 1.0)):
         folder = native / f"checkpoint-{step}"
         folder.mkdir(parents=True)
-        (folder / "model.safetensors").touch()
+        shutil.copy(project / "model" / "model.safetensors", folder)
         if step != 8:
             (folder / "trainer_state.json").write_text(json.dumps({"log_history": [{"grad_norm": grad_norm}]}))
+    (native / "checkpoint-10" / "model.safetensors").write_bytes(b"")  # as a power cut leaves it
+    (native / "checkpoint-12" / "optimizer.pt").write_bytes(b"")
     script = (
         "from pathlib import Path; from recipes.runs import load_run; from frameworks import adapter\n"
         f"run = load_run('{tiny_project.RUN}', 'demo')\n"

@@ -19,6 +19,7 @@ from contracts.errors import UserError
 from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT
 from recipes.runs import load_run
+from tests.unit.test_model_folder import CONTENT, weights
 
 
 def graded(correct, benchmark="math500", **columns):
@@ -248,6 +249,11 @@ def test_what_a_word_of_the_configuration_means(word, kind):
 
 def test_a_mistyped_word_gets_the_nearest_names(tmp_path):
     (tmp_path / "config.json").touch()
+    with pytest.raises(UserError, match="no weights"):  # before a job is started for it
+        request.resolve(str(tmp_path), "checkpoint", {})
+    for name, content in CONTENT.items():
+        (tmp_path / name).write_text(content)
+    weights(tmp_path / "model.safetensors")
     assert request.resolve(str(tmp_path), "checkpoint", {}).kind == "folder"
     for word, near in (
         ("sober/Qwen2.5Math-7B", "sober/Qwen2.5-Math-7B"),

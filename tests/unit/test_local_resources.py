@@ -1,4 +1,4 @@
-"""One Snakemake at a time writes to a work folder: the real Snakefile."""
+"""One Snakemake at a time writes to a work or results folder: the real Snakefile."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from contracts.run_file import ROOT
 pytestmark = pytest.mark.slow
 
 
-def start(folder: Path, target: str) -> subprocess.Popen[str]:
+def start(folder: Path, target: str, work: str = "work") -> subprocess.Popen[str]:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    words = ["snakemake", target, "--config", f"work={folder}/work", f"results={folder}/results"]
+    words = ["snakemake", target, "--config", f"work={folder}/{work}", f"results={folder}/results"]
     return subprocess.Popen(
         words, cwd=ROOT, env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -31,18 +31,38 @@ def is_locked(file: Path) -> bool:
 
 
 def test_a_work_folder_is_locked_while_a_snakemake_writes_to_it(tmp_path: Path) -> None:
-    process, looks = start(tmp_path, "job_kinds"), 0
+    process, looks = start(tmp_path, "job_kinds"), {"work": 0, "results": 0}
     while process.poll() is None:
-        looks += is_locked(tmp_path / "work" / "demo" / ".lock")
+        for name in looks:
+            looks[name] += is_locked(tmp_path / name / "demo" / ".lock")
         time.sleep(0.02)
     assert process.returncode == 0, process.communicate()
-    assert looks >= 10  # for as long as the job runs, which starts an interpreter
+    assert min(looks.values()) >= 10  # for as long as the job runs, which starts an interpreter
 
 
-def test_a_second_snakemake_is_refused_unless_it_writes_nothing(tmp_path: Path) -> None:
-    (folder := tmp_path / "work" / "demo").mkdir(parents=True)
+@pytest.mark.parametrize("shared", ["work", "results"])
+def test_a_second_snakemake_is_refused_unless_it_writes_nothing(tmp_path: Path, shared: str) -> None:
+    (folder := tmp_path / shared / "demo").mkdir(parents=True)
     with filelock.FileLock(folder / ".lock"):
         output, _ = (refused := start(tmp_path, "job_kinds")).communicate()
         assert refused.returncode == 1 and f"another snakemake uses the folder {folder}" in output
         output, _ = (allowed := start(tmp_path, "help")).communicate()
         assert allowed.returncode == 0, output
+
+
+def test_snakemakes_started_one_after_another_run_a_job_once(tmp_path: Path) -> None:
+    """With work folders of their own and one results folder, until one of them says that nothing is to be done."""
+    target, outputs, running = f"{tmp_path}/results/demo/data/benchmarks/arithmetic_words.parquet", list[str](), []
+    for number in range(6):
+        running.append(start(tmp_path, target, work=f"work-{number}"))
+        time.sleep(1.5)
+    for process in running:
+        output, _ = process.communicate()
+        outputs.append(output)
+        assert "Traceback" not in output, output
+    finished = [process.returncode == 0 and "Nothing to be done" not in output
+                for process, output in zip(running, outputs, strict=True)]  # fmt: skip
+    assert sum(finished) == 1, outputs
+    assert sum("rule problems:" in output for output in outputs) == 1, outputs
+    for process, output in zip(running, outputs, strict=True):
+        assert process.returncode == 0 or "another snakemake use" in output, output

@@ -63,6 +63,10 @@ def test_gpus_are_shared_out_as_in_the_script() -> None:
     assert layout(replace(RUN, algorithm="grpo"), RUN.stages[0]) == {"actor": 16, "critic": 0, "vllm": 16}
 
 
+HEADER = b'{"w": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]}}'
+WEIGHTS = len(HEADER).to_bytes(8, "little") + HEADER + b"ww"  # a safetensors file
+
+
 def checkpoint(folder: Path, step: int, *missing: str) -> None:
     """What OpenRLHF writes of a step, in its order, less what a kill left unwritten."""
     files = {
@@ -74,7 +78,7 @@ def checkpoint(folder: Path, step: int, *missing: str) -> None:
     for name, file in files.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         if name not in missing:
-            file.write_text("{}")
+            file.write_bytes(WEIGHTS if name == "weights" else b"{}")
     for state in ("_actor", "_critic"):
         (folder / state / "latest").write_text(f"global_step{step}")
 
@@ -95,6 +99,16 @@ def test_a_half_written_tokenizer_is_not_complete(tmp_path: Path) -> None:
     (tmp_path / "global_step4_hf" / "tokenizer.json").write_text('{"version": "1.0", "trunc')
     assert keep_newest_checkpoint(tmp_path, critic=True) == 0
     assert not (tmp_path / "_actor").exists()  # otherwise OpenRLHF would load what is there
+
+
+@pytest.mark.parametrize("state", ["_actor", "_critic"])
+def test_what_a_power_cut_left_empty_is_not_complete(tmp_path: Path, state: str) -> None:
+    for step in (4, 8):
+        checkpoint(tmp_path, step)
+    (tmp_path / state / "global_step8" / "zero_pp_rank_0_mp_rank_00_optim_states.pt").touch()
+    assert keep_newest_checkpoint(tmp_path, critic=True) == 4
+    (tmp_path / "global_step4_hf" / "model.safetensors").write_bytes(WEIGHTS[:-1])
+    assert keep_newest_checkpoint(tmp_path, critic=True) == 0
 
 
 def test_without_a_critic_none_is_waited_for(tmp_path: Path) -> None:

@@ -73,6 +73,19 @@ def test_checkpoints_after_the_one_that_verl_names_are_deleted(tmp_path: Path) -
     assert {found.name for found in folder.glob("global_step_*")} == {"global_step_2", "global_step_4"}
 
 
+@pytest.mark.parametrize("name", ["", "\0\0", "1", "7"])
+def test_a_power_cut_that_spoils_the_name_of_the_newest_checkpoint_loses_no_other(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "native" / "checkpoints"
+    for step in (8, 10, 12):
+        (folder / f"global_step_{step}").mkdir(parents=True)
+    (folder / "latest_checkpointed_iteration.txt").write_text(name)
+    assert VERL.newest_checkpoint(RUN, STAGE, paths(tmp_path)) == 10
+    assert (folder / "latest_checkpointed_iteration.txt").read_text() == "10"
+    (folder / "global_step_10" / "model.pt").touch()  # empty
+    assert VERL.newest_checkpoint(RUN, STAGE, paths(tmp_path)) == 8
+    assert [found.name for found in folder.glob("global_step_*")] == ["global_step_8"]
+
+
 TRUTH = {
     "problem_id": "p", "task": "countdown", "answer": "6", "meta": '{"nums": [1, 2, 3]}', "prefill": "<think>",
     "prompt": "Make 6.",

@@ -54,3 +54,57 @@ def test_a_process_that_is_ending_gets_time(tmp_path: Path) -> None:
     with work_lock.sole_user(tmp_path, "training"):
         pass
     assert ghost.wait() == 0
+
+
+WRITES = """
+import sys, time
+from pathlib import Path
+from contracts import work_lock
+folders = work_lock.Folders([Path(name) for name in sys.argv[2:]])
+print("made", flush=True)
+sys.stdin.readline()
+try:
+    folders.acquire()
+except work_lock.UserError as error:
+    sys.exit(str(error))
+print("held", flush=True)
+if sys.argv[1] == "stay":
+    sys.stdin.readline()
+"""
+
+
+def workflow(how: str, *folders: Path) -> subprocess.Popen[str]:
+    """A process that has made its object, and goes on to lock the folders when it is sent a line."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen([sys.executable, "-c", WRITES, how, *folders], cwd=ROOT, text=True, **pipes)
+    assert process.stdout is not None and process.stdout.readline() == "made\n"
+    return process
+
+
+def test_workflows_that_share_one_folder_exclude_each_other(tmp_path: Path) -> None:
+    first = workflow("stay", tmp_path / "work-1", tmp_path / "results")
+    assert first.stdin is not None and first.stdout is not None
+    first.stdin.write("\n")
+    first.stdin.flush()
+    assert first.stdout.readline() == "held\n"
+    (tmp_path / "link").symlink_to(tmp_path / "results")
+    for folder in (tmp_path / "results", tmp_path / "link"):
+        second = workflow("go", tmp_path / "work-2", folder)
+        _, said = second.communicate("\n")
+        assert second.returncode == 1 and f"another snakemake uses the folder {tmp_path / 'results'}" in said
+        assert f"process {first.pid}" in said
+    other = workflow("go", tmp_path / "work-2", tmp_path / "other-results")
+    assert other.communicate("\n")[0] == "held\n"
+    first.kill()
+    first.communicate()
+    after = workflow("go", tmp_path / "work-3", tmp_path / "results")
+    assert after.communicate("\n")[0] == "held\n"  # a killed one holds nothing
+
+
+def test_a_workflow_is_refused_if_another_one_wrote_while_it_was_starting(tmp_path: Path) -> None:
+    late = workflow("go", tmp_path)
+    assert workflow("go", tmp_path).communicate("\n")[0] == "held\n"
+    _, said = late.communicate("\n")
+    assert late.returncode == 1 and "run the same command again" in said
+    assert workflow("go", tmp_path).communicate("\n")[0] == "held\n"
+    assert workflow("go", tmp_path, tmp_path).communicate("\n")[0] == "held\n"  # work and results may be one folder

@@ -101,7 +101,7 @@ def test_a_checkpoint_without_weights(project: Path, tmp_path: Path) -> None:
         cwd=project, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode != 0
-    one_sentence(done.stderr, str(tmp_path), "no weights", "no a tokenizer")
+    one_sentence(done.stderr, str(tmp_path), "no weights", "no tokenizer")
 
 
 @pytest.fixture

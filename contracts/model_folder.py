@@ -1,0 +1,186 @@
+"""Is a model folder in Hugging Face format whole? Checked in seconds, before a GPU is used or vLLM is imported.
+
+A file that is cut can load in silence and change what is sampled: an end token less, another prompt. JSON files,
+weights and vocabularies show a cut by themselves. Any other change shows in the hash, if the folder has a record of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from contracts import chat_template as templates
+from contracts import provenance
+from contracts.errors import UserError
+
+TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")  # the first that is there is used
+OBJECTS = re.compile(r"(generation_|tokenizer_)?config|tokenizer|vocab|.*\.index|chat_template")
+SENTENCEPIECE_PARTS = {1, 2, 3}  # pieces, trainer_spec and normalizer_spec of sentencepiece_model.proto
+SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.safetensors")
+
+
+def check(folder: Path, *, chat_template: bool = False) -> str:
+    """The hash of a model folder that is whole (contracts.provenance.sha256).
+
+    Args:
+        folder: a model in Hugging Face format.
+        chat_template: whether the tokenizer needs to have one.
+
+    Raises:
+        UserError: it is not such a folder, or a file is missing, cut, damaged, or not the one that was recorded.
+    """
+    check_files(folder, chat_template=chat_template)
+    found, recorded = provenance.sha256(folder), provenance.read(folder).get("sha256")
+    if recorded not in (None, found):
+        raise UserError(
+            f"model {folder} should have sha256 {recorded}, as its provenance.json says, but has {found}: a file was "
+            "cut or changed; make it again or, if you changed it on purpose, delete its provenance.json"
+        )
+    return found
+
+
+def check_files(folder: Path, *, chat_template: bool = False) -> None:
+    """`check` without the hash, in less time for large weights; arguments and errors are the same."""
+    if not folder.is_dir():
+        raise UserError(f"model {folder} should be a folder in Hugging Face format, but there is no such folder")
+    files = sorted(file for file in folder.iterdir() if file.is_file())
+    weights = [file for file in files if file.match("*.safetensors")]
+    weights = weights or [file for file in files if file.match("pytorch_model*.bin")]
+    tokenizer = next((folder / name for name in TOKENIZERS if (folder / name).is_file()), None)
+    missing = {
+        "config.json": not (folder / "config.json").is_file(),
+        "weights (*.safetensors or pytorch_model*.bin)": not weights,
+        f"tokenizer ({', '.join(TOKENIZERS)})": tokenizer is None,
+        "tokenizer_config.json": not (folder / "tokenizer_config.json").is_file(),
+    }
+    if any(missing.values()):
+        absent = " and no ".join(name for name, is_missing in missing.items() if is_missing)
+        raise UserError(
+            f"model {folder} has no {absent}: export or download it again, or copy the base model's tokenizer"
+        )
+    content = {file.stem: _json(file) for file in files if file.suffix == ".json"}
+    if not content["config"].get("model_type"):
+        raise UserError(
+            f"{folder / 'config.json'} should name a model_type, but has none: copy it again from its source"
+        )
+    _check_weights(folder, weights, content)
+    assert tokenizer is not None
+    if problem := _tokenizer_problem(tokenizer, content):
+        raise UserError(f"{tokenizer} {problem}: copy the base model's tokenizer files again")
+    _check_templates(folder, content, chat_template)
+
+
+def _json(file: Path) -> Any:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{file} is cut or damaged ({error}): copy it again from its source") from None
+    if OBJECTS.fullmatch(file.stem) and not isinstance(found, dict):
+        raise UserError(f"{file} should hold a JSON object but holds something else: copy it again from its source")
+    return found
+
+
+def _check_weights(folder: Path, weights: list[Path], content: Mapping[str, Any]) -> None:
+    held: dict[str, set[str]] = {}
+    for file in weights:
+        tensors = tensor_names(file) if file.suffix == ".safetensors" else {"?"} if zipfile.is_zipfile(file) else None
+        if not tensors:
+            raise UserError(f"weights {file} are truncated or damaged: export or download the model again")
+        held[file.name] = tensors
+        if (shard := SHARD.fullmatch(file.name)) and f"{shard[1]}.safetensors.index" not in content:
+            count = len(list(folder.glob(f"{shard[1]}-*-of-{shard[3]}.safetensors")))
+            if count != int(shard[3]):
+                raise UserError(
+                    f"model {folder} has {count} of {int(shard[3])} parts of its weights: download it again"
+                )
+    for index in (name for name in content if name.endswith(f"{weights[0].suffix}.index")):
+        named = content[index].get("weight_map")
+        if not (isinstance(named, dict) and named):
+            raise UserError(f"{folder / index}.json should list the weights but does not: download the model again")
+        if absent := sorted({str(name) for name in named.values()} - {file.name for file in weights}):
+            raise UserError(f"model {folder} is missing weights that {index}.json lists: {', '.join(absent)}")
+        lost = [tensor for tensor, file in named.items() if not {tensor, "?"} & held[str(file)]]
+        if lost:
+            raise UserError(f"weights in {folder} lack {len(lost)} tensors that {index}.json lists, such as {lost[0]}")
+
+
+def tensor_names(file: Path) -> set[str] | None:
+    """The tensors of a safetensors file, by its header; None if the file is truncated or damaged.
+
+    A file is 8 bytes with the header's length, the header in JSON, and the tensors (safetensors' format description).
+    """
+    size = file.stat().st_size
+    with file.open("rb") as content:
+        length = int.from_bytes(content.read(8), "little")
+        if not 2 <= length < size:
+            return None
+        try:
+            header = json.loads(content.read(length))
+            ends = {name: tensor["data_offsets"][1] for name, tensor in header.items() if name != "__metadata__"}
+            return set(ends) if 8 + length + max(ends.values(), default=0) == size else None
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
+            return None
+
+
+def _tokenizer_problem(file: Path, content: Mapping[str, Any]) -> str:
+    """What is wrong with the file that holds the vocabulary; empty if nothing is."""
+    if file.name == "tokenizer.json":
+        model = content["tokenizer"].get("model")
+        return "" if isinstance(model, dict) and model.get("vocab") else "should hold a vocabulary, but has none"
+    if file.name == "tokenizer.model":
+        return "" if _protobuf_fields(file.read_bytes()) >= SENTENCEPIECE_PARTS else "is cut or damaged"
+    merges, vocabulary = file.with_name("merges.txt"), content["vocab"]
+    if not merges.is_file():
+        return "should have merges.txt beside it, but there is none"
+    lines = merges.read_text(encoding="utf-8", errors="replace").split("\n")
+    made = {"".join(line.split(" ")) for line in lines if line.count(" ") == 1 and not line.startswith("#version")}
+    tokens = {token for token in vocabulary if len(token) > 1 and not re.fullmatch(r"<.*>|\[.*\]", token)}
+    return "has tokens that merges.txt, which is cut or of another model, does not make" if tokens - made else ""
+
+
+def _protobuf_fields(content: bytes) -> set[int]:
+    """The top-level fields of a message in protobuf's wire format whose fields are all messages; empty if it is cut."""
+    found, at = set(), 0
+
+    def number() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = content[at]
+            value, shift, at = value | (byte & 127) << shift, shift + 7, at + 1
+            if byte < 128:
+                return value
+
+    try:
+        while at < len(content):
+            key, length = number(), number()
+            at += length
+            if key & 7 != 2:  # length-delimited
+                return set()
+            found.add(key >> 3)
+    except IndexError:
+        return set()
+    return found if at == len(content) else set()
+
+
+def _check_templates(folder: Path, content: Mapping[str, Any], needed: bool) -> None:
+    found = templates.of_folder(folder, content)
+    if needed and not found:
+        raise UserError(
+            f"the tokenizer of model {folder} has no chat template, which the protocol needs: add chat_template.jinja "
+            "to the folder, or evaluate with --set chat_template=false"
+        )
+    for file, template in found:
+        if problem := templates.problem(template):
+            raise UserError(f"the chat template in {file} {problem}: copy it again from its source")
+        if not templates.opens_a_turn(template):
+            print(
+                f"warning: the chat template in {file} does not open the model's turn (add_generation_prompt changes "
+                "nothing): it may be cut",
+                file=sys.stderr,
+            )

@@ -1,0 +1,196 @@
+"""What a command reported as done is there after a power cut; nothing is deleted before its successor is safe.
+
+The cut is real as far as the disk goes: an ext4 file system on a loop device is shut down without writing back what is
+only in memory, and mounted again. Where there is no loop device, the order of the system calls is checked with strace.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contracts.run_file import ROOT
+from envs.build import python
+from tests.unit.test_model_folder import CONTENT, weights
+
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
+EXT4_IOC_SHUTDOWN, WITHOUT_FLUSH = 0x8004587D, 2  # _IOR('X', 125, __u32), EXT4_GOING_FLAGS_NOLOGFLUSH
+RUN = "openr1/qwen2.5-math-7b"
+
+# Writes the journals as eval.vllm_worker does, so that `generate` finds that nothing is missing.
+JOURNALS = """
+import json, sys
+from pathlib import Path
+from contracts import durable
+from eval import generate, protocols, sample_journal
+arguments = generate.parse_arguments()
+arguments.gpus = []
+for target in generate.targets(arguments, protocols.load(arguments.protocol, {})):
+    writer = sample_journal.Writer(target.folder)
+    writer.write({
+        "problem_id": problem, "repeat": repeat, "seed": 1, "prompt": "p", "completion": "The answer is 4." * 40,
+        "finish_reason": "stop", "prompt_tokens": 1, "completion_tokens": 9,
+    } for problem, repeat in target.expected())
+    writer.close()
+    durable.write_text(target.folder / "engine.json", json.dumps({"context_tokens": 4096}))
+"""
+
+
+def commands(place: Path) -> dict[str, tuple[str, list[str]]]:
+    """Every stage that writes without a GPU, in order: the environment and the words after `python`."""
+    module = {
+        "loading": ["tasks.loading", "arithmetic_words", "--output", f"{place}/data/arithmetic_words.parquet"],
+        "export": [
+            "frameworks", "export", "--run", RUN, "--scale", "demo", "--seed", "0", "--model", f"{place}/model",
+            "--work", f"{place}/work", "--step", "0", "--output", f"{place}/checkpoints/step-0",
+        ],
+        "generate": [
+            "eval.generate", "--run", f"{RUN}/seed-0", "--checkpoint", f"0={place}/checkpoints/step-0", "--benchmark",
+            "arithmetic_words", "--protocol", "demo", "--data", f"{place}/data", "--work", f"{place}/work/samples",
+            "--output", f"{place}/samples", "--device", "cpu",
+        ],
+        "grade": [
+            "eval.grade", "--samples", f"{place}/samples", "--data", f"{place}/data", "--output", f"{place}/graded",
+        ],
+        "score": ["eval.score", "--graded", f"{place}/graded", "--output", f"{place}/scores.parquet"],
+    }  # fmt: skip
+    of = {"generate": "eval", "grade": "eval"}
+    return {name: (of.get(name, "base"), ["-m", *words]) for name, words in module.items()}
+
+
+def prepare(place: Path) -> None:
+    (place / "model").mkdir()
+    for name, content in CONTENT.items():
+        (place / "model" / name).write_text(content)
+    weights(place / "model" / "model.safetensors")
+
+
+def run(environment: str, words: list[str], *before: str | Path) -> None:
+    done = subprocess.run(
+        [*before, python(environment), *words], cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def content(place: Path) -> dict[str, str]:
+    """The hash of every file, but for locks and logs."""
+    files = sorted(file for file in place.rglob("*") if file.is_file() and not file.name.startswith("."))
+    return {str(file.relative_to(place)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A mounted ext4 file system in a file."""
+    image, place = tmp_path / "image", tmp_path / "disk"
+    place.mkdir()
+    with image.open("wb") as file:
+        file.truncate(64 << 20)
+    if not shutil.which("mkfs.ext4") or subprocess.run(["mkfs.ext4", "-q", "-F", image], check=False).returncode:
+        pytest.skip("needs mkfs.ext4")
+    if subprocess.run(["mount", "-o", "loop", image, place], capture_output=True, check=False).returncode:
+        pytest.skip("mounting a file system needs root and a loop device")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def cut_power(place: Path) -> None:
+    """Commit what the file system may commit by itself at any time, lose what is in memory, and mount it again."""
+    with (place / "other").open("w") as other:
+        other.write("written by another process")
+        other.flush()
+        os.fsync(other.fileno())  # commits deletions and renames, without the data of files that were not flushed
+    descriptor = os.open(place, os.O_RDONLY)
+    fcntl.ioctl(descriptor, EXT4_IOC_SHUTDOWN, struct.pack("I", WITHOUT_FLUSH))
+    os.close(descriptor)
+    subprocess.run(["umount", place], check=True)
+    subprocess.run(["mount", "-o", "loop", place.with_name("image"), place], check=True)
+    (place / "other").unlink()
+
+
+def test_the_cut_loses_what_was_not_flushed(disk: Path) -> None:
+    """Otherwise the next test could not fail."""
+    (disk / ".partial").write_text("x" * 100_000)
+    (disk / ".partial").rename(disk / "table")
+    cut_power(disk)
+    assert (disk / "table").stat().st_size == 0
+
+
+def test_what_a_stage_made_is_there_after_a_power_cut(disk: Path) -> None:
+    prepare(disk)
+    os.sync()
+    for name, (environment, words) in commands(disk).items():
+        if name == "generate":
+            run("eval", ["-c", JOURNALS, *words[2:]])
+            before = content(disk / "work")
+            cut_power(disk)
+            assert content(disk / "work") == before and before  # samples are safe while they are generated
+        run(environment, words)
+        before = content(disk)
+        cut_power(disk)
+        assert content(disk) == before, name
+    assert not list((disk / "work").rglob("*.jsonl")) and (disk / "scores.parquet").is_file()
+
+
+CALL = re.compile(r"(?:\d+ +)?(fsync|fdatasync|rename|renameat2?|unlink|unlinkat|rmdir)\((.*)\) = 0$")
+
+
+def calls(trace: Path) -> list[tuple[str, list[str]]]:
+    """The successful calls in order, each with its paths; strace -y shows a descriptor as 3</the/path>."""
+    found = []
+    for line in trace.read_text().split("\n"):
+        if match := CALL.match(line):
+            folders = re.findall(r"(?:\d+|AT_FDCWD)<([^>]*)>", match[2])
+            names = re.findall(r'"([^"]*)"', match[2])
+            at = folders[0] if folders and names else ""
+            found.append((match[1].removesuffix("2"), [str(Path(at, name)) for name in names] or folders))
+    return found
+
+
+def test_files_are_flushed_before_they_are_renamed_and_journals_deleted_last(tmp_path: Path) -> None:
+    if not shutil.which("strace"):
+        pytest.skip("needs strace")
+    prepare(tmp_path)
+    trace, made = tmp_path / "trace", set[str]()
+    traced = ["strace", "-f", "-y", "-s", "4096", "-o", str(trace),
+              "-e", "trace=fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,rmdir"]  # fmt: skip
+    for name, (environment, words) in commands(tmp_path).items():
+        if name == "generate":
+            run("eval", ["-c", JOURNALS, *words[2:]])
+        run(environment, words, *traced)
+        flushed, unsafe, deleted = set[str](), set[str](), list[str]()
+        for call, paths in calls(trace):
+            if call in ("fsync", "fdatasync"):
+                flushed |= set(paths)
+                unsafe = {path for path in unsafe if str(Path(path).parent) not in paths}
+            elif call.startswith("rename") and Path(paths[-1]).is_relative_to(tmp_path):
+                source, target = paths
+                inside = [path for path in flushed if Path(path).is_relative_to(source)]
+                assert source in flushed, f"{name}: {source} was renamed before it was flushed"
+                renamed = Path(target)
+                if renamed.is_dir():
+                    wanted = {source, *(str(Path(source, file.relative_to(renamed))) for file in renamed.rglob("*"))}
+                    assert wanted <= set(inside), f"{name}: renamed before {wanted - set(inside)} were flushed"
+                unsafe.add(target)
+                made.add(target)
+            elif call.startswith("unlink") and paths[-1].endswith(".jsonl"):
+                assert not unsafe, f"{name}: {paths[-1]} was deleted before {unsafe} were safe"
+                deleted += paths
+        assert not unsafe, name
+        assert bool(deleted) == (name == "generate")
+    assert {os.path.relpath(path, tmp_path) for path in made} >= {
+        "data/arithmetic_words.parquet", "data/arithmetic_words.parquet.provenance.json", "checkpoints/step-0",
+        "samples/step-0/arithmetic_words.parquet", "samples/step-0/arithmetic_words.parquet.provenance.json",
+        "graded/step-0/arithmetic_words.parquet", "scores.parquet", "scores.parquet.provenance.json",
+    }  # fmt: skip
+    assert json.loads((tmp_path / "checkpoints/step-0/provenance.json").read_text())["step"] == 0

@@ -1,0 +1,56 @@
+"""What a user or an administrator can fix is one sentence; a mistake in the code keeps its traceback."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from contracts import errors
+from contracts.errors import UserError, run_command, sentence
+
+
+@pytest.mark.parametrize(
+    "number",
+    [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.EISDIR, errno.ENOTDIR,
+     errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP, errno.EIO, errno.ESTALE],
+)  # fmt: skip
+def test_an_error_of_files_names_the_file(number: int) -> None:
+    said = sentence(OSError(number, "as the system says", "the/place"))
+    assert said is not None and "the/place" in said and "\n" not in said
+    renamed = sentence(OSError(number, "as the system says", ".place.partial", None, "the/place"))
+    assert renamed == said  # of a renaming, the place where it was to be
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_named(number: int) -> None:
+    said = sentence(OSError(number, "as the system says"))
+    assert said is not None and "flock" in said
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("x"), KeyError("x"), OSError(errno.EBADF, "x"), OSError("x"), FileNotFoundError(errno.ENOENT, "x"),
+     ModuleNotFoundError("x", name="contracts.gone"), subprocess.CalledProcessError(1, "x")],
+)  # fmt: skip
+def test_a_mistake_in_the_code_keeps_its_traceback(error: Exception) -> None:
+    assert sentence(error) is None
+
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        run_command(fail)
+
+
+def test_a_real_command_says_it_once(tmp_path: Path) -> None:
+    def fail() -> None:
+        (tmp_path / "missing" / "file").write_text("text")
+
+    with pytest.raises(SystemExit) as end:
+        run_command(fail)
+    assert str(end.value).startswith("Error: ") and str(tmp_path / "missing" / "file") in str(end.value)
+    assert sentence(UserError("as it is")) == "as it is"
+    assert errors.sentence(ModuleNotFoundError("x", name="nowhere_to_be_found")) is not None
