@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from analysis import comparability
 from analysis.report.provenance_summary import flat
 from analysis.results import RunResults, load_results
 from analysis.table_export import percent, points
@@ -60,6 +61,7 @@ class ScoreDifference:
     only: tuple[int, int]  # samples of only the first, and of only the second result
     other: dict[str, int]  # what differs, in words: number of samples
     moved: dict[str, tuple[int, int]]  # by grading alone, by other completions: became correct, became wrong
+    not_comparable: tuple[str, ...]  # why the two scores are not of the same measurement
 
 
 def load(folder: Path) -> RunResults:
@@ -110,6 +112,7 @@ def compare_scores(first: RunResults, second: RunResults, step: int, benchmark: 
             how: (int((now & ~was & which).sum()), int((was & ~now & which).sum()))
             for how, which in (("by grading alone", ~changed), ("by other completions", changed))
         },
+        not_comparable=tuple(comparability.differences(first.result(step, benchmark), second.result(step, benchmark))),
     )
 
 
@@ -184,7 +187,7 @@ def provenance_differences(
 def explain(score: ScoreDifference) -> list[str]:
     """The difference of one score and what it consists of, as lines of text."""
     gap = f"{points(score.second - score.first)} points"
-    if score.difference:
+    if score.difference and not score.not_comparable:
         low, high = points(score.difference.low), points(score.difference.high)
         gap += f", 95 % interval {low} to {high}: {VERDICTS[score.difference.change]}"
     lines = [f"step {score.step}, {score.benchmark}: {percent(score.first)} % → {percent(score.second)} % ({gap})"]
@@ -194,6 +197,7 @@ def explain(score: ScoreDifference) -> list[str]:
     if any(map(any, score.moved.values())):
         moved = (f"{how}: {up} became correct, {down} became wrong" for how, (up, down) in score.moved.items())
         lines.append(f"  {'; '.join(moved)}")
+    lines += [f"  not comparable: {reason}" for reason in score.not_comparable]
     if len(lines) == 1:
         lines.append("  same samples, same verdicts")
     return lines

@@ -13,6 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analysis import comparability
+from analysis.comparability import Result
 from analysis.reference import in_order
 from analysis.text_safety import visible
 from contracts import paths, provenance, tables
@@ -87,6 +89,14 @@ class RunResults:
         """The graded completions of one checkpoint on one benchmark."""
         rows: pd.DataFrame = self.graded.iloc[self._sample_rows[step, benchmark]]
         return rows
+
+    def result(self, step: int, benchmark: str) -> Result:
+        """What is compared of one checkpoint and benchmark: its samples, and how they were made."""
+        graded, sampled = (
+            self.provenance.get(str(paths.record_name(paths.table(Path(folder), step, benchmark))), {})
+            for folder in ("graded", "samples")
+        )
+        return Result(self.samples(step, benchmark), comparability.settings(graded, sampled))
 
     def problems(self, benchmark: str) -> list[str]:
         """The problems of a benchmark, in the row order of `correct`."""
@@ -202,6 +212,19 @@ def _misfit(samples: pd.DataFrame, score: pd.Series, expected: set[str]) -> str:
         return "has other verdicts than its score counts; the score is of other samples"
     protocols = {*samples["protocol"], score["protocol"]}
     return f"mixes protocols ({', '.join(sorted(map(str, protocols)))})" if len(protocols) > 1 else ""
+
+
+def check_one_measurement(run: RunResults) -> None:
+    """Raise UserError if checkpoints of a run, whose differences a report shows, were measured in different ways."""
+    for benchmark in run.benchmarks:
+        first = run.result(run.steps[0], benchmark)
+        for step in run.steps[1:]:
+            if reasons := comparability.differences(first, run.result(step, benchmark)):
+                raise UserError(
+                    f"run {run.name} cannot be reported: step {step} on {benchmark} was measured in another way than "
+                    f"step {run.steps[0]}: {'; '.join(reasons)}; delete the run's samples and graded folders to make "
+                    "them again"
+                )
 
 
 def _tables(folder: RunFolder, name: str) -> tuple[pd.DataFrame, dict[str, list[int]], pd.DataFrame, pd.DataFrame]:

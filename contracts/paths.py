@@ -96,4 +96,9 @@ def tables(folder: Path) -> list[Path]:
 
 def record(artefact: Path) -> Path:
     """The provenance record beside a file, or inside a folder."""
-    return artefact / "provenance.json" if artefact.is_dir() else artefact.with_name(f"{artefact.name}.provenance.json")
+    return artefact / "provenance.json" if artefact.is_dir() else record_name(artefact)
+
+
+def record_name(file: Path) -> Path:
+    """The provenance record beside a file."""
+    return file.with_name(f"{file.name}.provenance.json")

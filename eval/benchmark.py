@@ -104,11 +104,11 @@ def documents(table: pa.Table, protocol: protocols.Protocol, grader: str | None 
     ]
 
 
-def task_hash(data: Path, benchmark: str) -> str:
-    """Hash of a benchmark's definition and problems (not of the Parquet file, whose bytes depend on its writer)."""
-    digest = hashlib.sha256()
-    for file in (BENCHMARKS / "_base_yaml", BENCHMARKS / f"{benchmark}.yaml"):
-        digest.update(file.read_bytes())
-    for problem in problems(data, benchmark).to_pylist():
-        digest.update(json.dumps(problem, sort_keys=True).encode())
-    return digest.hexdigest()
+def problems_hash(data: Path, benchmark: str) -> str:
+    """Hash of a benchmark's problems, sorted: what is asked and what decides the verdict, not how a file writes it.
+
+    Neither the benchmark's file nor the Parquet file counts. What puts a prompt around the questions is recorded beside
+    this hash: the prompt's words and the chat template.
+    """
+    rows = sorted(json.dumps(problem, sort_keys=True) for problem in problems(data, benchmark).to_pylist())
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()

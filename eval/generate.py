@@ -94,7 +94,7 @@ def targets(arguments: argparse.Namespace, protocol: protocols.Protocol) -> list
     folders, needs = parse_checkpoints(arguments.checkpoint), protocol.needs_chat_template()
     models = {step: model_folder.check(folder, chat_template=needs) for step, folder in sorted(folders.items())}
     tables_of = {name: benchmark.problems(arguments.data, name) for name in arguments.benchmark}
-    task_hashes = {name: benchmark.task_hash(arguments.data, name) for name in arguments.benchmark}
+    problem_hashes = {name: benchmark.problems_hash(arguments.data, name) for name in arguments.benchmark}
     shared = {
         "decoding": protocol.decoding(),
         "prompt": prompts.load(protocol.prompt).words(),
@@ -106,7 +106,7 @@ def targets(arguments: argparse.Namespace, protocol: protocols.Protocol) -> list
     found = []
     for step, folder in sorted(folders.items()):
         for name in arguments.benchmark:
-            settings = {"model": models[step], "benchmark": name, "task": task_hashes[name], **shared}
+            settings = {"model": models[step], "benchmark": name, "problems": problem_hashes[name], **shared}
             found.append(
                 Target(
                     step=step,
@@ -213,7 +213,7 @@ def write(target: Target, facts: dict[str, Any]) -> None:
         **target.identity(),
         checkpoint=str(target.checkpoint),
         model_sha256=target.settings["model"],
-        task_sha256=target.settings["task"],
+        problems_sha256=target.settings["problems"],
         prompt=target.settings["prompt"],
         seed={"base": target.settings["seed"], "rule": seeds.SAMPLING_RULE},
         requested=len(keys),

@@ -149,7 +149,7 @@ def grade_file(path: Path, output: Path, data: Path, extraction: str | None, gra
         output,
         samples={key: asked[key] for key in ASKED if key in asked},
         samples_sha256=provenance.sha256(path),
-        task_sha256=benchmark.task_hash(data, path.stem),
+        problems_sha256=benchmark.problems_hash(data, path.stem),
         grader=only_value(graded, "grader", output),
         extraction=extraction,
         delivered=len(samples),

@@ -158,7 +158,7 @@ def score_run(folder: Path, problems: Path | None = None) -> pa.Table:
 
 def graded_record(path: Path) -> dict[str, Any]:
     """How the completions behind a score were asked for and graded, from the provenance of the graded table."""
-    record, kept = provenance.read(path), ("samples", "samples_sha256", "task_sha256", "grader", "extraction")
+    record, kept = provenance.read(path), ("samples", "samples_sha256", "problems_sha256", "grader", "extraction")
     return {"graded": str(path), **{key: record[key] for key in kept if key in record}}
 
 

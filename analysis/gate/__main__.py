@@ -18,6 +18,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
+from analysis import comparability
 from analysis.gate import baselines, compare, inputs, power, render
 from contracts import steps
 from contracts.errors import UserError, sentence
@@ -123,7 +124,7 @@ def parse() -> argparse.Namespace:
         "--margin", type=float, default=0.0, help="a loss of up to this many points is not called worse"
     )
     comparing.add_argument("--alpha", type=float, default=0.05, help="chance of any false verdict (default: 0.05)")
-    comparing.add_argument("--accept", nargs="+", choices=inputs.ACCEPTABLE, default=[], help="what may differ")
+    comparing.add_argument("--accept", nargs="+", choices=comparability.ACCEPTABLE, default=[], help="what may differ")
     comparing.add_argument("--output", type=Path, help="folder for check.json, check.md, check.txt and index.html")
     comparing.add_argument("--format", choices=["table", "markdown", "json"], default="table", help="what is printed")
     comparing.add_argument(

@@ -174,7 +174,7 @@ def paired(
         benchmarks: by default all that either side has. A benchmark of only one side is not comparable.
         alpha: chance of any false "better" or "worse" over all benchmarks and their mean.
         margin: a loss up to this fraction is not called worse.
-        accepted: differences that do not prevent the comparison, of inputs.ACCEPTABLE.
+        accepted: differences that do not prevent the comparison, of comparability.ACCEPTABLE.
 
     Raises:
         UserError: no side has samples of one of the benchmarks.

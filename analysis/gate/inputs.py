@@ -11,34 +11,30 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from analysis import comparability
+from analysis.comparability import Result
 from contracts import provenance, steps
 from contracts.errors import UserError
 from eval.score import check_complete, read_graded
 
-# What may differ if the user accepts it. Problems must always be the same.
-ACCEPTABLE = ("prompt", "protocol", "grader")
-# Keys of the records beside the samples and the graded samples, in words.
-RECORDED = {"protocol": "protocol settings", "task_sha256": "benchmark data", "extraction": "answer extraction"}
-
 
 @dataclass(frozen=True)
 class GradedCheckpoint:
-    """The graded samples of one checkpoint, by benchmark, and the record of how each table was made ({} if none)."""
+    """The graded samples of one checkpoint, by benchmark, and the settings of each table ({} if not recorded)."""
 
     name: str
     tables: dict[str, pd.DataFrame]
-    records: dict[str, dict[str, Any]]
+    settings: dict[str, dict[str, Any]]
     refused: dict[str, str]  # benchmarks whose samples are incomplete, and why
 
+    def result(self, benchmark: str) -> Result:
+        """What is compared of one benchmark."""
+        return Result(self.tables[benchmark], self.settings[benchmark])
 
-def _record(path: Path) -> dict[str, Any]:
-    """How a table was made: the record beside it, and that of the samples that it grades."""
-    found: dict[str, Any] = {}
-    for table in (path.parents[2] / "samples" / path.parent.name / path.name, path):
-        found |= provenance.read(table)
-    if isinstance(found.get("protocol"), dict):
-        found["protocol"].pop("source", None)  # a citation, which has no effect
-    return {key: found[key] for key in RECORDED if key in found}
+
+def _settings(path: Path) -> dict[str, Any]:
+    samples = path.parents[2] / "samples" / path.parent.name / path.name
+    return comparability.settings(provenance.read(path), provenance.read(samples))
 
 
 def read(place: Path, name: str | None = None) -> GradedCheckpoint:
@@ -59,7 +55,7 @@ def read(place: Path, name: str | None = None) -> GradedCheckpoint:
         raise UserError(
             f"{place} should contain graded samples, <benchmark>.parquet, but has none; run eval.grade first"
         )
-    tables, records, refused = {}, {}, {}
+    tables, settings, refused = {}, {}, {}
     for path in files:
         graded = read_graded(path).sort_values(["problem_id", "repeat"], ignore_index=True)
         benchmark = str(graded["benchmark"].iloc[0]) if len(graded) else path.stem
@@ -71,8 +67,8 @@ def read(place: Path, name: str | None = None) -> GradedCheckpoint:
             check_complete(graded, str(path))
         except UserError as error:
             refused[benchmark] = f"incomplete samples: {error}"
-        tables[benchmark], records[benchmark] = graded, _record(path)
-    return GradedCheckpoint(name or str(place), tables, records, refused)
+        tables[benchmark], settings[benchmark] = graded, _settings(path)
+    return GradedCheckpoint(name or str(place), tables, settings, refused)
 
 
 def by_problem(graded: pd.DataFrame, values: pd.Series) -> npt.NDArray[Any]:
@@ -85,25 +81,19 @@ def correct(graded: pd.DataFrame) -> npt.NDArray[np.bool_]:
     return by_problem(graded, graded["verdict"].eq("correct"))
 
 
-def _differs(first: pd.DataFrame, second: pd.DataFrame, column: str) -> int:
-    """Number of problems for which both sides have a value in a column, and the values differ."""
-    one, two = (side.groupby("problem_id")[column].first() for side in (first, second))
-    both = one.notna() & two.notna()
-    return int((one[both] != two[both]).sum())
-
-
 def obstacles(
     checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmark: str, accepted: Collection[str] = ()
 ) -> list[str]:
     """Why two checkpoints cannot be compared on a benchmark.
 
-    What is not recorded on both sides (prompts of imported generations) is no obstacle. See `unknown`.
+    What is not recorded on both sides (prompts of imported generations) is no obstacle. See `unknown`. Else the
+    comparison is that of all results (analysis.comparability).
 
     Args:
         checkpoint: one side.
         baseline: the other.
         benchmark: its name.
-        accepted: what may differ, of ACCEPTABLE.
+        accepted: what may differ, of comparability.ACCEPTABLE.
 
     Returns:
         The reasons in words. None if they can be compared.
@@ -114,32 +104,7 @@ def obstacles(
             reasons.append(f"no samples of {side.name}")
     if reasons:
         return reasons
-    first, second = baseline.tables[benchmark], checkpoint.tables[benchmark]
-    problems = [set(first["problem_id"]), set(second["problem_id"])]
-    if problems[0] != problems[1]:
-        only = [len(problems[0] - problems[1]), len(problems[1] - problems[0])]
-        return [f"different problems: {only[0]} only of the baseline, {only[1]} only of the checkpoint"]
-    if count := _differs(first, second, "gold"):
-        reasons.append(f"different gold answers on {count} problems")
-    if "prompt" not in accepted and (count := _differs(first, second, "prompt")):
-        reasons.append(f"different prompts on {count} problems")
-    for column in ("protocol", "grader"):
-        values = [", ".join(sorted(side[column].dropna().unique())) for side in (first, second)]
-        if column not in accepted and values[0] != values[1]:
-            reasons.append(f"different {column}: {values[0] or 'none'} and {values[1] or 'none'}")
-    one, two = baseline.records[benchmark], checkpoint.records[benchmark]
-    for key, words in RECORDED.items():
-        accepted_by = "grader" if key == "extraction" else key
-        if key in one and key in two and one[key] != two[key] and accepted_by not in accepted:
-            reasons.append(f"different {words}{_fields(one[key], two[key])}")
-    return list(dict.fromkeys(reasons))
-
-
-def _fields(one: Any, two: Any) -> str:
-    if not (isinstance(one, dict) and isinstance(two, dict)):
-        return ""
-    keys = [key for key in {**one, **two} if one.get(key) != two.get(key)]
-    return ": " + ", ".join(f"{key} {one.get(key)} and {two.get(key)}" for key in keys)
+    return comparability.differences(baseline.result(benchmark), checkpoint.result(benchmark), accepted)
 
 
 def unknown(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmarks: Iterable[str]) -> list[str]:
@@ -156,8 +121,6 @@ def unknown(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmarks
     found: dict[str, list[str]] = {}
     for benchmark in benchmarks:
         for side in (checkpoint, baseline):
-            if side.tables[benchmark]["prompt"].isna().any():
-                found.setdefault(f"prompts of {side.name}", []).append(benchmark)
-            if "task_sha256" not in side.records[benchmark]:
-                found.setdefault(f"data hash of {side.name}", []).append(benchmark)
+            for what in comparability.unrecorded(side.result(benchmark)):
+                found.setdefault(f"{what} of {side.name}", []).append(benchmark)
     return [f"not recorded, so not compared: {what} on {', '.join(names)}" for what, names in found.items()]

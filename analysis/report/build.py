@@ -27,7 +27,7 @@ from analysis.report import (
 from analysis.report.accuracy import run_rows
 from analysis.report.diagnostics import diagnose
 from analysis.report.summary import main_result, summary
-from analysis.results import RunResults
+from analysis.results import RunResults, check_one_measurement
 from contracts import durable, provenance
 
 # The table with the numbers of a figure.
@@ -88,8 +88,13 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
 
     Returns:
         The path of the page.
+
+    Raises:
+        UserError: checkpoints of a run were measured in different ways.
     """
     overlapping = tables.overlap_table(overlap) if overlap else None
+    for run in runs:
+        check_one_measurement(run)
     rows = {run.name: run_rows(run) for run in runs}
     facts = {run.name: run_comparison.run_facts(run, scale) for run in runs}
     lists = patterns.load_lists()
@@ -130,6 +135,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
             "accuracy": list(rows.items()),
             "side_by_side": page.plain(side_by_side.shown),
             "run_pairs": page.plain(pairs.shown) if pairs else None,
+            "unpaired": run_comparison.without_shared_benchmark(runs),
             "beside_published": page.plain(beside.shown) if beside else None,
             "published": list(printed.items()),
             "published_shows": published.what_it_shows(printed),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from analysis import comparability
 from analysis.results import RunResults
 from eval import statistics
 from eval.statistics import Estimate
@@ -50,25 +51,31 @@ def difference(run: RunResults, step: int, benchmark: str, before: int | None = 
     return statistics.paired_difference(earlier, run.correct(step, benchmark))
 
 
-def between_runs(first: RunResults, second: RunResults, benchmarks: Sequence[str]) -> Estimate | None:
+def between_runs(first: RunResults, second: RunResults, benchmarks: Sequence[str]) -> Estimate:
     """Average accuracy of the second run's last checkpoint less that of the first's, paired by problem.
 
     Args:
         first: one run.
-        second: the other.
+        second: the other; `obstacles` must have none on these benchmarks.
         benchmarks: those to average over.
 
     Returns:
-        The difference as a fraction, with its 95 % interval. None if the runs did not answer the same problems under
-        the same protocol.
+        The difference as a fraction, with its 95 % interval.
     """
-    gaps = []
+    return mean_of(
+        [
+            statistics.paired_difference(first.correct(first.last, name), second.correct(second.last, name))
+            for name in benchmarks
+        ]
+    )
+
+
+def obstacles(first: RunResults, second: RunResults, benchmarks: Sequence[str]) -> str:
+    """Why the last checkpoints of two runs may not be compared on these benchmarks, in one line; empty if they may."""
+    found: dict[str, list[str]] = {}
     for name in benchmarks:
-        if name not in first.benchmarks or name not in second.benchmarks:
-            return None
-        if first.score(first.last, name)["protocol"] != second.score(second.last, name)["protocol"]:
-            return None
-        if first.problems(name) != second.problems(name):
-            return None
-        gaps.append(statistics.paired_difference(first.correct(first.last, name), second.correct(second.last, name)))
-    return mean_of(gaps)
+        reasons = comparability.differences(first.result(first.last, name), second.result(second.last, name))
+        if reasons:
+            found.setdefault("; ".join(reasons), []).append(name)
+    everywhere = len(found) == 1 and list(found.values()) == [list(benchmarks)]
+    return "; ".join(reason if everywhere else f"{reason} ({', '.join(names)})" for reason, names in found.items())

@@ -114,24 +114,34 @@ def runs_table(runs: Sequence[RunResults], rows: dict[str, list[CheckpointRow]],
 
 
 def pairs_table(runs: Sequence[RunResults]) -> Table | None:
-    """Final checkpoints of two runs against each other, paired by problem, if they answered the same problems."""
+    """Final checkpoints of two runs against each other, paired by problem, on the benchmarks that both have.
+
+    A pair whose results are not comparable (analysis.comparability) has no difference, but a line that says why.
+    """
     data, shown = [], []
     for first, second in itertools.combinations(runs, 2):
         shared = [name for name in first.benchmarks if name in second.benchmarks]
-        gap = checkpoint_comparison.between_runs(first, second, shared) if shared else None
-        if gap is None:
+        if not shared:
             continue
+        why = checkpoint_comparison.obstacles(first, second, shared)
+        gap = None if why else checkpoint_comparison.between_runs(first, second, shared)
         shown.append(
             {
                 "first": f"{first.name}, {first.label(first.last)}",
                 "second": f"{second.name}, {second.label(second.last)}",
                 "benchmarks": len(shared),
-                "second less first (points)": interval_text(gap, points),
-                "verdict": PAIR_VERDICTS[gap.change],
+                "second less first (points)": interval_text(gap, points) if gap else "–",
+                "verdict": PAIR_VERDICTS[gap.change] if gap else f"not compared: {why}",
             }
         )
-        data.append({"first": first.name, "second": second.name, "value": gap.value, "low": gap.low, "high": gap.high})
+        estimate = {"value": gap.value, "low": gap.low, "high": gap.high} if gap else {}
+        data.append({"first": first.name, "second": second.name, **estimate, "not_compared": why})
     return Table("pairs", pd.DataFrame(data), pd.DataFrame(shown)) if shown else None
+
+
+def without_shared_benchmark(runs: Sequence[RunResults]) -> int:
+    """Pairs of runs that cannot be compared because they have no benchmark in common."""
+    return sum(not {*one.benchmarks} & {*two.benchmarks} for one, two in itertools.combinations(runs, 2))
 
 
 def beside_published(runs: Sequence[RunResults], facts: dict[str, RunFacts]) -> Table | None:

@@ -216,7 +216,7 @@ def main() -> None:
         imported={str(path): provenance.sha256(path) for path in arguments.input},
         layout=arguments.format,
         matched_by=arguments.match if arguments.problems else None,
-        problems_sha256=provenance.sha256(arguments.problems) if arguments.problems else None,
+        problems_file_sha256=provenance.sha256(arguments.problems) if arguments.problems else None,
     )
     unknown = [name for name in table.column_names if table.column(name).null_count == len(table)]
     print(f"{len(table)} samples written to {arguments.output}")

@@ -104,7 +104,7 @@ def test_two_checkpoints_and_two_benchmarks_in_one_process(place, tmp_path):
             record = json.loads(path.with_name(f"{path.name}.provenance.json").read_text())
             assert record["requested"] == record["delivered"] == len(rows)
             assert record["finish_reasons"] == dict(Counter(row["finish_reason"] for row in rows))
-            assert len({record[key] for key in ("model_sha256", "task_sha256", "chat_template_sha256")}) == 3
+            assert len({record[key] for key in ("model_sha256", "problems_sha256", "chat_template_sha256")}) == 3
     words_rows = {
         (row["problem_id"], row["repeat"]): row
         for row in pq.read_table(tmp_path / "out/step-0/arithmetic_words.parquet").to_pylist()

@@ -1,3 +1,5 @@
+import shutil
+
 import pyarrow as pa
 import pytest
 
@@ -91,13 +93,22 @@ def test_problems_are_checked(tmp_path):
         benchmark.problems(tmp_path, "gsm8k")
 
 
-def test_the_task_hash_follows_the_problems(tmp_path):
-    path = tmp_path / "gsm8k.parquet"
-    tables.write(table("a"), tables.PROBLEM, path)
-    first = benchmark.task_hash(tmp_path, "gsm8k")
-    assert benchmark.task_hash(tmp_path, "gsm8k") == first
-    tables.write(table("b"), tables.PROBLEM, path)
-    assert benchmark.task_hash(tmp_path, "gsm8k") != first
+def test_the_problems_hash_follows_the_problems_alone(tmp_path, monkeypatch):
+    path, files = tmp_path / "gsm8k.parquet", tmp_path / "benchmarks"
+    tables.write(table("a", "b"), tables.PROBLEM, path)
+    first = benchmark.problems_hash(tmp_path, "gsm8k")
+    shutil.copytree(benchmark.BENCHMARKS, files)
+    monkeypatch.setattr(benchmark, "BENCHMARKS", files)
+    for file in ("gsm8k.yaml", "_base_yaml"):
+        (files / file).write_text(f"# a comment\n{(files / file).read_text()}")
+    assert benchmark.problems_hash(tmp_path, "gsm8k") == first
+    tables.write(table("a", "b").take([1, 0]), tables.PROBLEM, path)
+    assert benchmark.problems_hash(tmp_path, "gsm8k") == first
+    rows = table("a", "b").to_pylist()
+    asked = [{"role": "user", "content": "c"}]
+    for change in ({"problem_id": "9"}, {"task": "arithmetic"}, {"messages": asked}, {"answer": "5"}, {"meta": "[]"}):
+        tables.write(pa.Table.from_pylist([rows[0], rows[1] | change], tables.PROBLEM), tables.PROBLEM, path)
+        assert benchmark.problems_hash(tmp_path, "gsm8k") != first, change
 
 
 def test_completions_are_strings_that_know_how_they_ended():

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from analysis import comparability
 from analysis.gate import baselines, compare, inputs, power, render, request
 from contracts import tables
 from contracts.errors import UserError
@@ -114,7 +115,7 @@ def test_what_differs_is_named(tmp_path, change, words):
     right = sample(20, 2, 0.5, 0)
     one, two = read(tmp_path, "one", graded(right)), read(tmp_path, "two", graded(right, **change))
     assert compare.paired(two, one).lines[0].reasons == (words,)
-    accepted = set(change) & set(inputs.ACCEPTABLE)
+    accepted = set(change) & set(comparability.ACCEPTABLE)
     assert compare.paired(two, one, accepted=accepted).verdict == ("cannot tell" if accepted else "not comparable")
 
 

@@ -49,11 +49,17 @@ def test_pairs_are_compared_only_on_the_same_problems_and_protocol() -> None:
     table = run_comparison.pairs_table([first, replace(make_run(better), name="other")])
     assert table is not None and table.shown["verdict"].tolist() == ["the second is better"]
     assert table.data["value"].tolist() == [0.25]
-    assert run_comparison.pairs_table([first, make_run([row | {"protocol": "q"} for row in better])]) is None
-    assert (
-        run_comparison.pairs_table([first, make_run([row | {"problem_id": f"x{row['repeat']}"} for row in rows[:1]])])
-        is None
-    )
+    for other, why in (
+        ([row | {"protocol": "q"} for row in better], "different protocol: p and q"),
+        ([row | {"grader": "h"} for row in better], "different grader: g and h"),
+        ([row | {"prompt": "another"} for row in better], "different prompts on 20 problems"),
+        (rows[:1], "different problems: 19 only of the baseline, 0 only of the checkpoint"),
+    ):
+        table = run_comparison.pairs_table([first, make_run(other)])
+        assert table is not None and "value" not in table.data and table.data["not_compared"].tolist() == [why]
+    elsewhere = make_run([row | {"benchmark": "words"} for row in rows])
+    assert run_comparison.pairs_table([first, elsewhere]) is None
+    assert run_comparison.without_shared_benchmark([first, elsewhere, first]) == 2
 
 
 def test_ours_beside_the_published_figures_with_tolerance(tmp_path: Path) -> None:

@@ -1,0 +1,113 @@
+"""Whether two results may be compared: one comparison of their samples and of what is recorded about them.
+
+The gate, the report and provenance_diff all ask `differences`. Scores are comparable if the problems and gold answers,
+the prompts, the protocol's values, the grader with its version and the extraction of answers are the same. What a side
+did not record (imported generations) is no difference, see `unrecorded`. Repeats and seeds may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+# What may differ if the user accepts it. Problems must always be the same.
+ACCEPTABLE = ("prompt", "protocol", "grader")
+# Keys of the records beside the samples and the graded samples: what they are called, and under what they are accepted.
+RECORDED = {
+    "protocol": ("protocol settings", "protocol"),
+    "chat_template_sha256": ("chat template", "prompt"),
+    "extraction": ("answer extraction", "grader"),
+    "problems_sha256": ("benchmark data", "problems"),
+    "task_sha256": ("benchmark data", "problems"),  # of releases that hashed the benchmark's file with its problems
+}
+OF_PROMPT = {"prompt", "chat_template"}  # the fields of a protocol that are accepted as prompt
+NOT_COMPARED = {
+    "name",
+    "source",
+    "extraction",
+    "fallback",
+}  # the table names the protocol; the grading's record the rule
+
+
+@dataclass(frozen=True)
+class Result:
+    """The graded samples of one checkpoint on one benchmark, and how they were made, by the keys of RECORDED."""
+
+    samples: pd.DataFrame
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def settings(graded: Mapping[str, Any], samples: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides whether scores are comparable, from the records beside a graded table and beside its samples.
+
+    The first repeats what is needed of the second, which may be elsewhere ({}).
+    """
+    asked = {key: samples[key] for key in ("protocol", "chat_template_sha256") if key in samples}
+    found = {**asked, **graded.get("samples", {}), **graded}
+    if isinstance(found.get("protocol"), dict):
+        found["protocol"] = {key: value for key, value in found["protocol"].items() if key not in NOT_COMPARED}
+    return {key: found[key] for key in RECORDED if key in found}
+
+
+def _unequal(first: pd.DataFrame, second: pd.DataFrame, column: str) -> int:
+    """Number of problems for which both sides have a value in a column, and the values differ."""
+    one, two = (
+        side.dropna(subset=column).drop_duplicates("problem_id").set_index("problem_id")[column]
+        for side in (first, second)
+    )
+    both = one.index.intersection(two.index)
+    return int((one[both] != two[both]).sum())
+
+
+def differences(first: Result, second: Result, accepted: Collection[str] = ()) -> list[str]:
+    """Why two results on the same benchmark may not be compared, in words; empty if they may.
+
+    Args:
+        first: one result, called the baseline.
+        second: the other one, called the checkpoint.
+        accepted: what may differ, of ACCEPTABLE.
+    """
+    problems = [set(side.samples["problem_id"]) for side in (first, second)]
+    if problems[0] != problems[1]:
+        only = [len(problems[0] - problems[1]), len(problems[1] - problems[0])]
+        return [f"different problems: {only[0]} only of the baseline, {only[1]} only of the checkpoint"]
+    found = []
+    for column, words in (("gold", "gold answers"), ("prompt", "prompts")):
+        if column not in accepted and (count := _unequal(first.samples, second.samples, column)):
+            found.append(f"different {words} on {count} problems")
+    for column in ("protocol", "grader"):
+        one, two = (", ".join(sorted(side.samples[column].dropna().unique())) for side in (first, second))
+        if column not in accepted and one != two:
+            found.append(f"different {column}: {one or 'none'} and {two or 'none'}")
+    return list(dict.fromkeys(found + _recorded_differences(first.settings, second.settings, accepted)))
+
+
+def _recorded_differences(first: Mapping[str, Any], second: Mapping[str, Any], accepted: Collection[str]) -> list[str]:
+    found = []
+    for key, (words, accepted_as) in RECORDED.items():
+        one, two = first.get(key), second.get(key)
+        if accepted_as in accepted or key not in first or key not in second:
+            continue
+        if isinstance(one, dict) and isinstance(two, dict):
+            free = OF_PROMPT if "prompt" in accepted else set()
+            names = [name for name in {**one, **two} if name not in free and one.get(name) != two.get(name)]
+            if names:
+                found.append(f"different {words}: " + ", ".join(f"{n} {one.get(n)} and {two.get(n)}" for n in names))
+        elif one != two:
+            found.append(f"different {words}" + ("" if key.endswith("sha256") else f": {one} and {two}"))
+    return found
+
+
+def unrecorded(result: Result) -> list[str]:
+    """What cannot be compared because this side did not record it."""
+    found = []
+    if result.samples["prompt"].isna().any():
+        found.append("prompts")
+    if "protocol" not in result.settings:
+        found.append("protocol settings")
+    if not {"problems_sha256", "task_sha256"} & result.settings.keys():
+        found.append("data hash")
+    return found
