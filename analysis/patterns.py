@@ -14,11 +14,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analysis.reference import PATTERNS
 from analysis.results import RunResults
 from contracts.errors import UserError
 from contracts.yaml_files import read_yaml
 
-LISTS = Path(__file__).with_name("patterns.yaml")
 ALL = "all benchmarks"
 
 
@@ -51,7 +51,7 @@ class PatternList:
         return "|".join(f"(?:{entry.regex})" for entry in self.entries)
 
 
-def load_lists(path: Path = LISTS) -> list[PatternList]:
+def load_lists(path: Path = PATTERNS) -> list[PatternList]:
     """Read the keyword lists. Raises UserError for an expression that RE2 rejects."""
     lists = []
     for name, value in read_yaml(path).items():

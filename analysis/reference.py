@@ -6,12 +6,23 @@ import io
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import yaml
 
 REFERENCE = Path(__file__).resolve().parents[1] / "results" / "reference"
 PUBLISHED = REFERENCE / "report_tables.csv"  # the tables of the report that this project reproduces
+PATTERNS = Path(__file__).with_name("patterns.yaml")  # the keyword lists, see analysis.patterns
 OTHER_COLUMNS = ("table", "recipe", "algorithm", "checkpoint", "step", "average_as_printed")
+
+
+def shown() -> dict[str, Any]:
+    """What pages show besides results: the published tables with their sources, and the keyword lists."""
+    return {
+        "published": PUBLISHED.read_text(encoding="utf-8"),
+        "patterns": yaml.safe_load(PATTERNS.read_text(encoding="utf-8")),
+    }
 
 
 def _lines(file: Path, comments: bool) -> list[str]:

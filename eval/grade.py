@@ -105,14 +105,14 @@ def extraction_of(samples: pa.Table, path: Path, chosen: str | None) -> str:
     Args:
         samples: of one protocol (SAMPLE).
         path: where the samples are from, for messages.
-        chosen: the rule to use, or None for that of the samples' protocol.
+        chosen: the rule to use, or None for that of the samples' protocol, with what their record says was overridden.
 
     Raises:
         UserError: none is chosen, and the protocol is not one of ours, as for imported samples.
     """
     protocol = only_value(samples, "protocol", path)
-    if chosen:
-        return chosen
+    if chosen := chosen or provenance.read(path).get("overrides", {}).get("extraction"):
+        return str(chosen)
     if protocol not in protocols.names():
         raise UserError(
             f"the samples in {path} were made under '{protocol}', which is not in eval/protocols.yaml: say with "

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from contracts.errors import UserError, run_command
 from contracts.run_file import SCALES, Run
 from contracts.unknown_names import unknown
 from contracts.yaml_files import shown
 from eval import benchmark, protocols
-from grading.grade import GRADERS
+from grading.grade import GRADERS, version
 from recipes.runs import load_run, run_names
+from tasks import prompts
 
 
 def check_evaluation(run: Run) -> None:
@@ -31,6 +35,29 @@ def check_regrading(grader: str | None, extraction: str | None) -> None:
     for key, name, known in (("grader", grader, GRADERS), ("extraction", extraction, protocols.EXTRACTIONS)):
         if name not in (None, *known):
             raise UserError(f"config: {unknown(key, str(name), known)}")
+
+
+def protocol_of(run: Run) -> protocols.Protocol:
+    """The protocol of a run's evaluation, with what the run overrides."""
+    return protocols.load(run.evaluation["protocol"], run.evaluation.get("override"))
+
+
+def sampling_settings(run: Run, benchmarks: Iterable[str]) -> dict[str, Any]:
+    """What decides the samples besides the checkpoints, the problems, the seed and the environment.
+
+    Args:
+        run: says how it is evaluated.
+        benchmarks: on which.
+    """
+    protocol = protocol_of(run)
+    decoding = {**protocol.decoding(), "prompt": prompts.load(protocol.prompt).words()}
+    repeats = {name: protocol.repeats_of(name) for name in benchmarks}
+    return {"protocol": protocol.name, "decoding": decoding, "repeats": repeats}
+
+
+def grading_settings(tasks: Iterable[str]) -> dict[str, str]:
+    """What decides the verdicts besides samples, problems, extraction and packages: the graders' versions, by task."""
+    return {task: version(task) for task in tasks}
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ from tasks import registry, task_files
 from tasks.task import Grader, Task
 
 DEADLINE_S = 5.0  # seconds of wall time for one pair; math-verify's 95th percentile on 519 hard pairs is 0.23
+VERSION = 1  # raise it with a change of grading/ that changes verdicts: stored samples are then graded again
 GRADERS = {name: grader for task in task_files.names() for name, grader in registry.get(task).graders.items()}
 DEFAULT = next(iter(GRADERS))  # the first that a task names
 
@@ -45,13 +46,19 @@ class Grade:
     grader: str
 
 
+def version(task: str) -> str:
+    """The version of our own code that decides a task's verdicts: this folder's and the task's."""
+    return f"{VERSION}.{registry.get(task).version}"
+
+
 @cache
 def grader_name(task: str, grader: str) -> str:
-    """What decides a task's answers: the grader with the version of its package, or the task's one verifier."""
+    """What decides a task's answers: the grader or the task's one verifier, with its package's version and our own."""
+    own = "" if version(task) == "1.1" else f", version {version(task)}"
     if not registry.get(task).graders:
-        return f"{task} verifier"
+        return f"{task} verifier{own}"
     package = GRADERS[grader].package
-    return f"{grader} ({package} {importlib.metadata.version(package)})" if package else grader
+    return (f"{grader} ({package} {importlib.metadata.version(package)})" if package else grader) + own
 
 
 def _extract(item: Item, task: Task, meta: Mapping[str, Any], grader: Grader) -> extraction.Extraction:

@@ -16,7 +16,7 @@ from contracts import durable, job_lifetime, model_folder, provenance, work_lock
 from contracts.errors import UserError, run_command
 from contracts.unknown_names import unknown
 from contracts.yaml_files import read_yaml
-from tasks import task_files
+from tasks import prompts, task_files
 
 FOLDER = Path(__file__).resolve().parent
 DEMO_ENVIRONMENT = read_yaml(FOLDER / "demo_model.yaml")["environment"]
@@ -36,6 +36,21 @@ def library() -> dict[str, dict[str, Any]]:
 def names() -> list[str]:
     """The models that run files may name."""
     return list(library())
+
+
+def settings(name: str) -> dict[str, Any]:
+    """What decides a model's weights and tokenizer, besides the environment that trains a demo model."""
+    entry = {key: value for key, value in library()[name].items() if key != "environment"}
+    if "demo_task" not in entry:
+        return entry
+    training = read_yaml(FOLDER / "demo_model.yaml")
+    demo = task_files.settings(entry["demo_task"])["demo"]
+    return {
+        **entry,
+        "training": {key: value for key, value in training.items() if key != "environment"},
+        "demo": demo,
+        "prompts": [prompts.load(prompt).words() for prompt in demo["prompts"]],
+    }
 
 
 def find(name: str) -> dict[str, Any]:

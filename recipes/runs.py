@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from functools import cache
+from typing import Any
 
 from contracts.errors import UserError
-from contracts.run_file import RECIPES, Run, parse_run
+from contracts.run_file import RECIPES, Run, Stage, parse_run
 from contracts.unknown_names import unknown
 from contracts.yaml_files import read_yaml, shown
 from recipes import models
@@ -31,6 +33,23 @@ def load_run(name: str, scale: str) -> Run:
     run = parse_run(read_yaml(file), name, file, scale)
     check_training(run)
     return run
+
+
+def training_settings(run: Run, stage: Stage) -> dict[str, Any]:
+    """What decides a stage's training besides its inputs, its seed and the environment.
+
+    The number of GPUs is among it, because native checkpoints are split over them; memory and time limits are not.
+    """
+    hardware = {key: run.hardware[key] for key in ("gpus", "nodes", "sharding") if key in run.hardware}
+    return {
+        **{key: value for key, value in asdict(stage).items() if key != "dataset"},  # its problems are an input
+        "framework": run.framework,
+        "algorithm": run.algorithm,
+        "prompt": prompts.load(run.prompt).words(),
+        "rewards": run.rewards,
+        "model": run.model,
+        "hardware": hardware,
+    }
 
 
 def check_training(run: Run) -> None:

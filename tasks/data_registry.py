@@ -44,6 +44,14 @@ class Entry(NamedTuple):
     spec: dict[str, Any]
     where: str
 
+    def settings(self, mirrored: bool) -> dict[str, Any]:
+        """What decides its rows: not the addresses of files, and where a mirror is, but that there is one (`mirrored`).
+
+        Hub and files may hold the same set with other white space or in another order; a generated set has neither.
+        """
+        files = [{key: file[key] for key in file if key not in ("url", "bytes")} for file in self.spec.get("files", ())]
+        return {**self.spec, "files": files, "mirrored": mirrored and "generate" not in self.spec}
+
 
 def training_sets() -> list[str]:
     """The data sets that run files may train on."""
@@ -60,15 +68,21 @@ def find(name: str, benchmarks: Path = BENCHMARKS) -> Entry:
     Raises:
         UserError: there is none, there are two, or it is not well formed.
     """
+    known = entries(benchmarks)
+    if name not in known:
+        raise unknown("training set or benchmark", name, sorted(known))
+    _check(known[name])
+    return known[name]
+
+
+def entries(benchmarks: Path = BENCHMARKS) -> dict[str, Entry]:
+    """All training sets and benchmarks by name, not checked; UserError if two have the same name."""
     known: dict[str, Entry] = {}
     for entry in [*_training_sets(), *_benchmarks(benchmarks)]:
         if entry.name in known:
             raise UserError(f"{known[entry.name].where} and {entry.where} both have a {entry.name}: rename one of them")
         known[entry.name] = entry
-    if name not in known:
-        raise unknown("training set or benchmark", name, sorted(known))
-    _check(known[name])
-    return known[name]
+    return known
 
 
 def _training_sets() -> list[Entry]:

@@ -64,11 +64,13 @@ class Task(ABC):
             protocol's extraction rule; `tagged`, the last complete <answer> tag, else the last box.
         graders: by name; empty if `verify` decides every answer, whatever the grader.
         judged_meta: keys of a problem's `meta` that judges read.
+        version: of the verdicts; raised with every change that changes any, so that stored samples are graded again.
     """
 
     answer_format: Literal["boxed", "tagged"] = "boxed"
     graders: ClassVar[Mapping[str, Grader]] = {}
     judged_meta: Sequence[str] = ()
+    version: int = 1
 
     def __init__(self, name: str) -> None:
         """Name the task as its folder is named."""

@@ -21,7 +21,10 @@ rule problems:
         kind="train|benchmarks",
         dataset="[a-z0-9_]+",
     params:
-        mirror=MIRROR,
+        mirror=unrecorded(MIRROR),
+        settings=lambda wildcards: fingerprint(
+            DATA[wildcards.dataset].settings(bool(MIRROR))
+        ),
         base=BASE,
     shell:
         "{params.base} -m tasks.loading {wildcards.dataset} --output {output.table} {params.mirror}"
@@ -79,7 +82,7 @@ rule base_model:
         python=lambda wildcards: (
             python(MODELS[wildcards.model].get("environment", "base"), "cpu")
         ),
-        spec=lambda wildcards: json.dumps(MODELS[wildcards.model]),
+        settings=lambda wildcards: fingerprint(models.settings(wildcards.model)),
     shell:
         "OMP_NUM_THREADS={threads} OMP_WAIT_POLICY=passive {params.python} -m recipes.models {wildcards.model}"
         " --output {output} 2>&1 | tee {log}"

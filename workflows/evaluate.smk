@@ -18,18 +18,21 @@ rule generate_samples:
         **asks(lambda wildcards: generation_need(run_of(wildcards))),
     params:
         python=lambda wildcards: python("eval", run_of(wildcards).device),
-        work=str(WORK_FOLDER.run(seeds.run_id("{recipe}/{run}", "{seed}")).samples),
+        work=unrecorded(lambda wildcards: work_of(wildcards).samples),
         checkpoints=lambda wildcards, input: " ".join(
             f"--checkpoint {steps.parse(Path(path).name)}={path}"
             for path in input.checkpoints
         ),
-        benchmarks=lambda wildcards: " ".join(
-            run_of(wildcards).evaluation["benchmarks"]
+        benchmarks=unrecorded(lambda wildcards: " ".join(benchmarks_of(wildcards))),
+        protocol=unrecorded(lambda wildcards: run_of(wildcards).evaluation["protocol"]),
+        overrides=unrecorded(overrides),
+        device=unrecorded(lambda wildcards: run_of(wildcards).device),
+        processes=unrecorded(
+            lambda wildcards: max(generation_gpus(run_of(wildcards)), 1)
         ),
-        protocol=lambda wildcards: run_of(wildcards).evaluation["protocol"],
-        overrides=overrides,
-        device=lambda wildcards: run_of(wildcards).device,
-        processes=lambda wildcards: max(generation_gpus(run_of(wildcards)), 1),
+        settings=lambda wildcards: sampling_hash(
+            run_of(wildcards).name, benchmarks_of(wildcards)
+        ),
     shell:
         "{params.python} -m eval.generate"
         f" --run {seeds.run_id('{wildcards.recipe}/{wildcards.run}', '{wildcards.seed}')}"
@@ -53,10 +56,12 @@ rule grade_samples:
         **asks(Need(memory_mb=4000, minutes=60)),
     params:
         python=lambda wildcards: python("eval", run_of(wildcards).device),
+        extraction=lambda wildcards: extraction_of(run_of(wildcards).name),
+        settings=lambda wildcards: grading_hash(benchmarks_of(wildcards)),
     shell:
         "{params.python} -m eval.grade --samples {input.samples}"
         f" --data {FOLDER.benchmarks}"
-        " --output {output} > {log} 2>&1"
+        " --extraction {params.extraction} --output {output} > {log} 2>&1"
 
 
 rule score_run:
@@ -93,14 +98,15 @@ rule regrade_samples:
     params:
         python=lambda wildcards: python("eval", run_of(wildcards).device),
         extraction=lambda wildcards: (
-            ""
+            extraction_of(run_of(wildcards).name)
             if wildcards.extraction == "protocol"
-            else f"--extraction {wildcards.extraction}"
+            else wildcards.extraction
         ),
+        settings=lambda wildcards: grading_hash(benchmarks_of(wildcards)),
     shell:
         "{params.python} -m eval.grade --samples {input.samples}"
         f" --data {FOLDER.benchmarks}"
-        " --grader {wildcards.grader} {params.extraction} --output {output} > {log} 2>&1"
+        " --grader {wildcards.grader} --extraction {params.extraction} --output {output} > {log} 2>&1"
 
 
 use rule score_run as score_regraded with:

@@ -46,12 +46,15 @@ rule check_generate:
         **asks(lambda wildcards: generation_need(GATE.run)),
     params:
         python=lambda wildcards: python("eval", GATE.run.device),
-        work=f"{WORK}/check/{{model}}-{{settings}}",
-        benchmarks=lambda wildcards: " ".join(GATE.benchmarks),
-        protocol=lambda wildcards: GATE.run.evaluation["protocol"],
-        overrides=lambda wildcards: overrides_of(GATE.run),
-        device=lambda wildcards: GATE.run.device,
-        processes=lambda wildcards: max(generation_gpus(GATE.run), 1),
+        work=unrecorded(
+            lambda wildcards: f"{WORK}/check/{wildcards.model}-{wildcards.settings}"
+        ),
+        benchmarks=unrecorded(lambda wildcards: " ".join(GATE.benchmarks)),
+        protocol=unrecorded(lambda wildcards: GATE.run.evaluation["protocol"]),
+        overrides=unrecorded(lambda wildcards: overrides_of(GATE.run)),
+        device=unrecorded(lambda wildcards: GATE.run.device),
+        processes=unrecorded(lambda wildcards: max(generation_gpus(GATE.run), 1)),
+        settings=lambda wildcards: sampling_hash(GATE.run.name, tuple(GATE.benchmarks)),
     shell:
         "{params.python} -m eval.generate --run check/{wildcards.model}/seed-0 --checkpoint 0={input.model}"
         " --benchmark {params.benchmarks} --protocol {params.protocol} {params.overrides} --seed 0"
@@ -74,10 +77,12 @@ rule check_grade:
         **asks(Need(memory_mb=4000, minutes=60)),
     params:
         python=lambda wildcards: python("eval", GATE.run.device),
+        extraction=lambda wildcards: extraction_of(GATE.run.name),
+        settings=lambda wildcards: grading_hash(GATE.benchmarks),
     shell:
         "{params.python} -m eval.grade --samples {input.samples}"
         f" --data {FOLDER.benchmarks}"
-        " --output {output} > {log} 2>&1"
+        " --extraction {params.extraction} --output {output} > {log} 2>&1"
 
 
 rule compare:
@@ -104,6 +109,7 @@ rule compare:
             else ""
         ),
         margin=config.get("margin", 0),
+        settings=lambda wildcards: fingerprint(GATE.reference()),
     shell:
         # Worse (1) and not comparable (2) are results. Only a comparison that failed (3) fails here.
         "{params.base} -m analysis.gate compare --checkpoint {params.checkpoint:q} --baseline {params.baseline:q}"

@@ -1,6 +1,19 @@
 # One page with tables and figures, for all runs or for those of a recipe. `snakemake … --report FILE.html` includes it.
 
 
+from analysis import reference
+
+
+def report_hash(names):
+    """For `settings`: what a page says of its runs besides their results, the published tables, and the keyword lists."""
+    facts = {
+        name: [run.framework, run.algorithm, run.model, run.reference]
+        for name, run in RUNS.items()
+        if name in names
+    }
+    return fingerprint([facts, reference.shown()])
+
+
 rule report_page:
     input:
         scored=lambda wildcards: scored(reported(wildcards.which)),
@@ -41,6 +54,7 @@ rule report_page:
         base=BASE,
         runs=lambda wildcards: " ".join(reported(wildcards.which)),
         output=lambda wildcards: f"{RESULTS}/report/{wildcards.which}",
+        settings=lambda wildcards: report_hash(runs_of(wildcards.which)),
     shell:
         f"{{params.base}} -m analysis.report --results {RESULTS}"
         " --run {params.runs} --overlap {input.overlap} --output {params.output} > {log} 2>&1 && tail -n 1 {log}"

@@ -1,22 +1,29 @@
 # Which runs are reproduced, and what the rules need to know of them.
 
-import hashlib
 import json
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from contracts import durable, seeds, steps
+from contracts import copied_results, durable, seeds, steps
 from contracts.errors import UserError
+from contracts.fingerprint import fingerprint
 from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT, validate
 from envs import build
-from eval.runs import check_evaluation, check_regrading
+from eval.runs import (
+    check_evaluation,
+    check_regrading,
+    grading_settings,
+    protocol_of,
+    sampling_settings,
+)
 from grading.grade import DEFAULT
 from recipes import models
-from recipes.runs import load_run, run_names
-from tasks import prompts
+from recipes.runs import load_run, run_names, training_settings
+from tasks import data_registry, prompts
 
 HELP = """
 CrossZero reproduces R1-Zero style reinforcement learning and evaluates every checkpoint under one protocol.
@@ -85,8 +92,13 @@ RESULTS = f"{config['results']}/{config['scale']}"
 WORK = f"{config['work']}/{config['scale']}"
 FOLDER, WORK_FOLDER = ResultsFolder(Path(RESULTS)), ResultsFolder(Path(WORK))
 RUN_FOLDER = FOLDER.run(seeds.run_id("{recipe}/{run}", "{seed}"))
-PROMPTS = prompts.entries()
 MODELS = models.library()
+DATA = data_registry.entries()
+
+# Snakemake makes a result again when an input is newer, and when the input files or the recorded parameters are others.
+# `settings`, a parameter of most rules, is a hash of what a result depends on besides its inputs (docs/rerun.md).
+if workflow.is_main_process:
+    copied_results.restore_times(Path(RESULTS))
 
 
 wildcard_constraints:
@@ -152,8 +164,13 @@ RUN_IDS = ids_of("all")
 
 
 def stamp(name, device):
-    """The stamp of an environment; as an input, it makes Snakemake build the environment first."""
-    return str((build.folder(name, device) / ".stamp").relative_to(build.TARGET.parent))
+    """The stamp of an environment; as an input, it makes Snakemake build the environment first.
+
+    The path has the lock's hash; a stamp that is newer than a result is that of the same environment, built again.
+    """
+    return ancient(
+        str((build.folder(name, device) / ".stamp").relative_to(build.TARGET.parent))
+    )
 
 
 def python(name, device):
@@ -162,24 +179,45 @@ def python(name, device):
     )
 
 
-BASE = python("base", "cpu")
+def unrecorded(value):
+    """A parameter of how and where a job runs: when it changes, nothing is made again.
+
+    Snakemake does not record parameters that are made from the output. `value` may be a function of the wildcards.
+    """
+    return lambda wildcards, output: value(wildcards) if callable(value) else value
+
+
+BASE = unrecorded(python("base", "cpu"))
 
 
 def native_work(run, stage, seed):
     """Folder of a stage's native files; other settings mean another folder, so that training never resumes across them."""
-    settings = [
-        asdict(stage),
-        run.rewards,
-        PROMPTS[run.prompt],
-        run.model,
-        run.framework,
-        run.hardware["gpus"],
-    ]
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[
-        :8
-    ]
     folder = WORK_FOLDER.run(seeds.run_id(run.name, seed))
-    return f"{folder.stage(stage.number)}-{digest}"
+    return f"{folder.stage(stage.number)}-{training_hash(run, stage)[:8]}"
+
+
+def training_hash(run, stage):
+    return fingerprint(training_settings(run, stage))
+
+
+@cache
+def sampling_hash(name, benchmarks):
+    """For `settings`: how the benchmarks (a tuple) are sampled in the evaluation of a run."""
+    return fingerprint(sampling_settings(RUNS[name], benchmarks))
+
+
+def grading_hash(benchmarks):
+    tasks = {DATA[name].spec["task"] for name in benchmarks}
+    return fingerprint(grading_settings(tasks))
+
+
+def benchmarks_of(wildcards):
+    return tuple(run_of(wildcards).evaluation["benchmarks"])
+
+
+@cache
+def extraction_of(name):
+    return protocol_of(RUNS[name]).extraction
 
 
 def stage_work(wildcards):
@@ -194,6 +232,10 @@ def checkpoint_work(wildcards):
 
 def folder_of(wildcards):
     return FOLDER.run(seeds.run_id(run_of(wildcards).name, wildcards.seed))
+
+
+def work_of(wildcards):
+    return WORK_FOLDER.run(seeds.run_id(run_of(wildcards).name, wildcards.seed))
 
 
 def stage_start(wildcards):

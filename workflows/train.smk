@@ -18,7 +18,8 @@ rule train:
         python=lambda wildcards: python(
             run_of(wildcards).framework, run_of(wildcards).device
         ),
-        work=stage_work,
+        work=unrecorded(stage_work),
+        settings=lambda wildcards: training_hash(run_of(wildcards), stage_of(wildcards)),
     shell:
         "{params.python} -m frameworks train --run {wildcards.recipe}/{wildcards.run}"
         f" --scale {config['scale']}"
@@ -43,7 +44,7 @@ rule export:
         python=lambda wildcards: python(
             run_of(wildcards).framework, run_of(wildcards).device
         ),
-        work=checkpoint_work,
+        work=unrecorded(checkpoint_work),
     shell:
         "{params.python} -m frameworks export --run {wildcards.recipe}/{wildcards.run}"
         f" --scale {config['scale']}"

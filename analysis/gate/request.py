@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from analysis import reference
 from analysis.gate import baselines
 from contracts import model_folder, seeds, steps
 from contracts.errors import UserError
+from contracts.fingerprint import fingerprint
 from contracts.paths import ResultsFolder
 from contracts.run_file import Run
 from eval import benchmark
+from eval.runs import sampling_settings
 
 STORED = re.compile(r"(?P<run>[^/]+/[^/]+)/seed-(?P<seed>\d+)/step-(?P<step>\d+)")
 SIDES = ("checkpoint", "baseline")
@@ -157,12 +159,18 @@ class GateRequest:
         side = self.side(key)
         if side.is_model:
             # The folder depends on everything that decides the samples.
-            settings = [self.run.evaluation, self.benchmarks, self.run.device]
-            digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
+            settings = [sampling_settings(self.run, self.benchmarks), self.run.device]
+            digest = fingerprint(settings)[:8]
             return str(self.results.path / "check" / "samples" / f"{side.slug}-{digest}" / "graded")
         if side.kind == "stored":
             return str(self.results.run(side.name.rpartition("/")[0]).graded)
         return None if side.kind == "published" else side.name
+
+    def reference(self) -> dict[str, Any]:
+        """What a comparison depends on besides the samples: the published row, and the patterns that are counted."""
+        name = self.side("baseline").name
+        row = asdict(baselines.find(name)) if self.side("baseline").kind == "published" else None
+        return {"baseline": row, "patterns": reference.shown()["patterns"]}
 
     def compared(self, key: str) -> str:
         """What `analysis.gate compare` is given for a side: a step of a run, graded samples, or a published name."""

@@ -34,7 +34,7 @@ PARTS = (
 )
 
 
-def _edit(file: Path, **changes: Any) -> None:
+def edit(file: Path, **changes: Any) -> None:
     content = yaml.safe_load(file.read_text(encoding="utf-8"))
     for key, value in changes.items():
         at = content
@@ -45,22 +45,28 @@ def _edit(file: Path, **changes: Any) -> None:
     file.write_text(yaml.safe_dump(content), encoding="utf-8")
 
 
-def copy(folder: Path) -> Path:
-    """A copy of the project with one short run and a base model that is hardly trained; environments are shared."""
+def copy_sources(folder: Path) -> Path:
+    """A copy of the project's sources as they are."""
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
             shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, folder / part)
+    return folder
+
+
+def copy(folder: Path) -> Path:
+    """A copy of the project with one short run and a base model that is hardly trained; environments are shared."""
+    copy_sources(folder)
     (folder / ".envs").symlink_to(ROOT / ".envs")
     for name in run_names():
         if name != RUN:
             (folder / "recipes" / f"{name}.yaml").unlink()
-    _edit(folder / "config" / "config.yaml", reproduce=[RUN])
-    _edit(folder / "recipes" / "demo_model.yaml", training__warmup_steps=10)
-    _edit(folder / "tasks" / "arithmetic" / "task.yaml", demo__steps=150, datasets__arithmetic__rows=200)
-    _edit(
+    edit(folder / "config" / "config.yaml", reproduce=[RUN])
+    edit(folder / "recipes" / "demo_model.yaml", training__warmup_steps=10)
+    edit(folder / "tasks" / "arithmetic" / "task.yaml", demo__steps=150, datasets__arithmetic__rows=200)
+    edit(
         folder / "recipes" / f"{RUN}.yaml",
         demo__steps=STEPS,
         demo__checkpoints=CHECKPOINTS,

@@ -1,0 +1,61 @@
+"""Give copied results the time stamps that they had: Snakemake makes again what is older than what it was made from.
+
+A copy without time stamps (`cp -r`, `git clone`, `rsync` without -t) has them in the order of copying. Every record has
+the time at which its artefact was made. A record is never edited, so one that is much newer than that was copied.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+COPIED_AFTER_S = 120  # a record is written within seconds of the time in it, or half a minute where nvidia-smi hangs
+RECORD = "provenance.json"
+FOLDER_TIME = ".snakemake_timestamp"  # in a folder that Snakemake counts as one output; its time is the folder's
+_MADE_AT = re.compile(r'"made_at": "([^"]+)"')
+
+
+def restore_times(results: Path) -> int:
+    """Set the times of all copied artefacts below a folder to those in their records; returns how many there were.
+
+    Args:
+        results: `results/<scale>`. What cannot be changed is left as it is.
+    """
+    folders: dict[Path, float] = {}
+    count = 0
+    for record, made in _copied(results):
+        own = record.name == RECORD
+        artefact = record.parent if own else record.with_name(record.name.removesuffix(f".{RECORD}"))
+        for path in (artefact, record):
+            _set_time(path, made)
+        for folder in (artefact, *artefact.parents) if own else artefact.parents:
+            if folder == results:
+                break
+            folders[folder] = max(made, folders.get(folder, made))
+        count += 1
+    for folder, made in folders.items():  # such as samples/, which is as old as the newest table in it
+        _set_time(folder / FOLDER_TIME, made)
+    return count
+
+
+def _copied(results: Path) -> Iterator[tuple[Path, float]]:
+    """The records that are newer than what they say, with the time in them (seconds since 1970)."""
+    for folder, _, names in os.walk(results):
+        for name in names:
+            if not name.endswith(RECORD):
+                continue
+            record = Path(folder, name)
+            with contextlib.suppress(OSError, UnicodeDecodeError, ValueError), record.open(encoding="utf-8") as file:
+                found = _MADE_AT.search(file.read(200))
+                made = datetime.fromisoformat(found[1]).timestamp() if found else float("inf")
+                if record.stat().st_mtime - made > COPIED_AFTER_S:
+                    yield record, made
+
+
+def _set_time(path: Path, made: float) -> None:
+    with contextlib.suppress(OSError):
+        os.utime(path, (made, made))
