@@ -18,10 +18,34 @@ if LOCAL and "gpu" not in workflow.global_resources and (gpus := gpu_locks.visib
     workflow.register_resource("gpu", len(gpus))
 
 
+def keep_finished(jobs):
+    """Stop before finished results are made again for no other reason than that their environment is built."""
+    environments = [job for job in jobs if job.rule.name == "environment"]
+    built = {str(job.output[0]) for job in environments}
+    again = []
+    for job in jobs:
+        reason = workflow.dag.reason(job)
+        updated = {str(file) for file in reason.updated_input_run}
+        own = reason.params_changed or reason.input_changed or reason.updated_input
+        finished = all(Path(file).exists() for file in job.output)
+        if finished and updated and updated <= built and not (own or reason.forced):
+            again += [job for file in job.output[:1] if file.startswith(RESULTS)]
+    if again:
+        commands = " && ".join(
+            f"python3.11 envs/build.py {job.wildcards.env} --device {job.wildcards.device}"
+            for job in environments
+        )
+        raise WorkflowError(
+            f"{len(again)} finished results would be made again because their environment is not built here, the first "
+            f"is {again[0].output[0]}: build it first ({commands}), then give the same command"
+        )
+
+
 onstart:
     jobs = list(workflow.dag.needrun_jobs())
     # `snakemake help` and the like write nothing and may run beside another Snakemake.
     if workflow.is_main_process and any(job.output for job in jobs):
+        keep_finished(jobs)
         try:
             WRITTEN.acquire()
         except (UserError, OSError) as error:

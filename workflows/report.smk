@@ -1,19 +1,6 @@
 # One page with tables and figures, for all runs or for those of a recipe. `snakemake … --report FILE.html` includes it.
 
 
-from analysis import reference
-
-
-def report_hash(names):
-    """For `settings`: what a page says of its runs besides their results, the published tables, and the keyword lists."""
-    facts = {
-        name: [run.framework, run.algorithm, run.model, run.reference]
-        for name, run in RUNS.items()
-        if name in names
-    }
-    return fingerprint([facts, reference.shown()])
-
-
 rule report_page:
     input:
         scored=lambda wildcards: scored(reported(wildcards.which)),

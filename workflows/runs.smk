@@ -7,6 +7,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
+from analysis import reference
 from contracts import copied_results, durable, seeds, steps
 from contracts.errors import UserError
 from contracts.fingerprint import fingerprint
@@ -209,6 +210,16 @@ def sampling_hash(name, benchmarks):
 def grading_hash(benchmarks):
     tasks = {DATA[name].spec["task"] for name in benchmarks}
     return fingerprint(grading_settings(tasks))
+
+
+def report_hash(names):
+    """For `settings`: what a page says of its runs besides their results, the published tables, and the keyword lists."""
+    facts = {
+        name: [run.framework, run.algorithm, run.model, run.reference]
+        for name, run in RUNS.items()
+        if name in names
+    }
+    return fingerprint([facts, reference.shown()])
 
 
 def benchmarks_of(wildcards):

@@ -27,6 +27,7 @@ LOADED: dict[str, Run] = {name: load_run(name, "demo") for name in RUNS}
 MODELS = {name: f"base_model {run.model}" for name, run in LOADED.items()}
 # When artefacts of a kind were made, in minutes after the first.
 MADE = {
+    "report": 9,
     "data": 0,
     "models": 1,
     "stage-": 2,
@@ -238,6 +239,17 @@ def test_a_copy_without_time_stamps_makes_nothing_again(finished: Path, tmp_path
     if records:
         with changed((copy / "eval/protocols.yaml", CHANGES["a protocol's temperature"][1])):
             assert planned(copy) == sampled(*RUNS)
+
+
+def test_finished_results_are_kept_where_an_environment_is_missing(finished: Path, tmp_path: Path) -> None:
+    copy = copied(finished, tmp_path / "copy", records=True)
+    shutil.rmtree(copy / "logs", ignore_errors=True)
+    for stamp in copy.glob(".envs/trl-*/.stamp"):
+        stamp.unlink()
+    with changed((copy / run_file(MATH), CHANGES["a learning rate"][1])):
+        status, output = miniature.snakemake(copy, "reproduce_all")
+    assert status != 0 and "envs/build.py trl --device cpu" in output and "Traceback" not in output, output
+    assert not any(copy.glob("logs/**/*.log")), "something ran"
 
 
 def test_an_artefact_that_was_replaced_is_noticed(finished: Path) -> None:
