@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analysis.reference import in_order
-from analysis.text_safety import visible
 from contracts import paths, provenance, tables
 from contracts.errors import UserError
 from contracts.paths import ResultsFolder, RunFolder
 from contracts.steps import folders as step_folders
 from contracts.steps import stage_folder
+from contracts.text_safety import visible
 from eval.statistics import Correct
 
 SAMPLE_COLUMNS = [

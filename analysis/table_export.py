@@ -13,7 +13,8 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 from pandas.io.formats.style_render import CSSDict
 
-from analysis.text_safety import visible
+from analysis.content_policy import policy
+from contracts.text_safety import markdown_text, visible
 
 LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
@@ -55,10 +56,10 @@ def points(value: float) -> str:
 
 
 def markdown(frame: pd.DataFrame, bold: Sequence[int] = ()) -> str:
-    """A Markdown table. Bars and line breaks in cells are escaped."""
+    """A Markdown table. Cells are shown as they are: markup, HTML and line breaks in them are escaped."""
 
     def line(cells: Sequence[object], mark: str = "") -> str:
-        texts = (" ".join(str(cell).replace("|", "\\|").split()) for cell in cells)
+        texts = (markdown_text(str(cell)) for cell in cells)
         return "| " + " | ".join(f"{mark}{text}{mark}" if text else text for text in texts) + " |\n"
 
     rule = "| " + " | ".join("---" for _ in frame.columns) + " |\n"
@@ -85,7 +86,10 @@ def _styler(table: Table, escape: Callable[[object], str], **bold: str) -> Style
 def html_page(table: Table) -> str:
     """A page with only the table."""
     styler = _styler(table, html_text, **{"font-weight": "bold"}).set_table_styles(CSS)
-    return styler.to_html(doctype_html=True)
+    page = styler.to_html(doctype_html=True)
+    head = page.partition("</head>")[0]  # before any cell
+    style = head.partition('<style type="text/css">')[2].partition("</style>")[0]
+    return page.replace("<head>", f"<head>\n{policy([style])}", 1)
 
 
 def latex(table: Table) -> str:

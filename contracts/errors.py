@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from contracts.exit_status import RESUMABLE
+from contracts.text_safety import protect_output
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -22,6 +23,7 @@ class StoppedInTime(UserError):
 
 def run_command(main: Callable[[], None]) -> None:
     """Run a command-line entry point; a UserError, a missing package, or a full disk ends it with one sentence."""
+    protect_output()
     try:
         main()
     except StoppedInTime as error:

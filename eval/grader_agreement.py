@@ -7,7 +7,6 @@ the disagreements: each with its class and, with --reference, the verdict of a p
 from __future__ import annotations
 
 import argparse
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 
 from contracts import tables
 from contracts.errors import UserError, run_command
+from contracts.text_safety import markdown_code, markdown_text
 from eval import benchmark, protocols
 from eval.importers.__main__ import read_verdicts
 from grading.disagreements import CLASSES, Disagreement, Reference, classify, read_reference
@@ -76,10 +76,6 @@ def compare(
     return Comparison(name, len(items), scores, found, grades)
 
 
-def _cell(text: str) -> str:
-    return "`" + re.sub(r"[|`\s]+", " ", text[:70]) + "`"
-
-
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     """Lines of a Markdown table."""
     lines = [" | ".join(map(str, row)) for row in (header, *rows)]
@@ -119,7 +115,7 @@ def markdown(compared: Sequence[Comparison], reference: Reference | None = None)
     lines += table(
         ["benchmark", "problem", "gold", "answer", *SIDES, "class", "truth"],
         [
-            [one.benchmark, one.problem_id, _cell(one.gold), _cell(one.answer),
+            [one.benchmark, markdown_text(one.problem_id), markdown_code(one.gold[:70]), markdown_code(one.answer[:70]),
              *(one.verdicts.get(side, "") for side in SIDES), one.kind, one.truth or "not reviewed"]
             for one in found
         ],

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from contracts import json_lines
 from contracts.errors import UserError, run_command
+from contracts.text_safety import markdown_code, markdown_text
 from eval import benchmark
 from grading.extraction import extract
 from grading.grade import Grade, Item, grade
@@ -39,7 +40,9 @@ def markdown(rows: list[tuple[str, str, bool, str, Grade]]) -> str:
         right = [row[4].verdict == "correct" for row in ours]
         same = sum(given == row[2] for given, row in zip(right, ours, strict=True))
         share = f"{100 * same / len(ours):.2f} %"
-        lines.append(f"| {model} | {len(ours)} | {sum(row[2] for row in ours)} | {sum(right)} | {share} |")
+        lines.append(
+            f"| {markdown_text(model)} | {len(ours)} | {sum(row[2] for row in ours)} | {sum(right)} | {share} |"
+        )
     differ = [row for row in rows if (row[4].verdict == "correct") != row[2]]
     kinds = Counter((row[2], row[4].verdict) for row in differ)
     lines += ["", f"{len(differ)} of {len(rows)} differ: "]
@@ -48,9 +51,8 @@ def markdown(rows: list[tuple[str, str, bool, str, Grade]]) -> str:
     ]
     lines += ["", "| model | problem | gold | answer | label | ours |", "|---|---|---|---|---|---|"]
     for model, problem, label, gold, result in differ:
-        lines.append(
-            f"| {model} | {problem} | `{gold}` | `{(result.answer or '')[:40]}` | {label} | {result.verdict} |"
-        )
+        cells = markdown_text(model), problem, markdown_code(gold), markdown_code((result.answer or "")[:40])
+        lines.append(f"| {' | '.join(cells)} | {label} | {result.verdict} |")
     return "\n".join(lines) + "\n"
 
 
