@@ -18,25 +18,24 @@ rule generate_samples:
         **asks(lambda wildcards: generation_need(run_of(wildcards))),
     params:
         python=lambda wildcards: python("eval", run_of(wildcards).device),
+        run=lambda wildcards: seeds.run_id(run_of(wildcards).name, wildcards.seed),
         work=str(WORK_FOLDER.run(seeds.run_id("{recipe}/{run}", "{seed}")).samples),
-        checkpoints=lambda wildcards, input: " ".join(
-            f"--checkpoint {steps.parse(Path(path).name)}={path}"
+        checkpoints=lambda wildcards, input: [
+            word
             for path in input.checkpoints
-        ),
-        benchmarks=lambda wildcards: " ".join(
-            run_of(wildcards).evaluation["benchmarks"]
-        ),
+            for word in ("--checkpoint", f"{steps.parse(Path(path).name)}={path}")
+        ],
+        benchmarks=lambda wildcards: run_of(wildcards).evaluation["benchmarks"],
         protocol=lambda wildcards: run_of(wildcards).evaluation["protocol"],
         overrides=overrides,
         device=lambda wildcards: run_of(wildcards).device,
         processes=lambda wildcards: max(generation_gpus(run_of(wildcards)), 1),
     shell:
-        "{params.python} -m eval.generate"
-        f" --run {seeds.run_id('{wildcards.recipe}/{wildcards.run}', '{wildcards.seed}')}"
-        " {params.checkpoints} --benchmark {params.benchmarks} --protocol {params.protocol} {params.overrides}"
-        f" --seed {{wildcards.seed}} --data {FOLDER.benchmarks}"
-        " --work {params.work} --output {output} --device {params.device} --data-parallel {params.processes}"
-        " 2>&1 | tee -a {log}"
+        "{params.python:q} -m eval.generate --run {params.run:q}"
+        " {params.checkpoints:q} --benchmark {params.benchmarks:q} --protocol {params.protocol:q} {params.overrides:q}"
+        " --seed {wildcards.seed:q} --data {FOLDER.benchmarks:q}"
+        " --work {params.work:q} --output {output:q} --device {params.device:q} --data-parallel {params.processes:q}"
+        " 2>&1 | tee -a {log:q}"
 
 
 rule grade_samples:
@@ -54,9 +53,9 @@ rule grade_samples:
     params:
         python=lambda wildcards: python("eval", run_of(wildcards).device),
     shell:
-        "{params.python} -m eval.grade --samples {input.samples}"
-        f" --data {FOLDER.benchmarks}"
-        " --output {output} > {log} 2>&1"
+        "{params.python:q} -m eval.grade --samples {input.samples:q}"
+        " --data {FOLDER.benchmarks:q}"
+        " --output {output:q} > {log:q} 2>&1"
 
 
 rule score_run:
@@ -72,9 +71,9 @@ rule score_run:
     params:
         base=BASE,
     shell:
-        "{params.base} -m eval.score --graded {input.graded}"
-        f" --problems {FOLDER.benchmarks}"
-        " --output {output} > {log} 2>&1"
+        "{params.base:q} -m eval.score --graded {input.graded:q}"
+        " --problems {FOLDER.benchmarks:q}"
+        " --output {output:q} > {log:q} 2>&1"
 
 
 # Grade with another grader or extraction rule, into a folder of its own: never over the verdicts that reports use.
@@ -93,14 +92,14 @@ rule regrade_samples:
     params:
         python=lambda wildcards: python("eval", run_of(wildcards).device),
         extraction=lambda wildcards: (
-            ""
+            []
             if wildcards.extraction == "protocol"
-            else f"--extraction {wildcards.extraction}"
+            else ["--extraction", wildcards.extraction]
         ),
     shell:
-        "{params.python} -m eval.grade --samples {input.samples}"
-        f" --data {FOLDER.benchmarks}"
-        " --grader {wildcards.grader} {params.extraction} --output {output} > {log} 2>&1"
+        "{params.python:q} -m eval.grade --samples {input.samples:q}"
+        " --data {FOLDER.benchmarks:q}"
+        " --grader {wildcards.grader:q} {params.extraction:q} --output {output:q} > {log:q} 2>&1"
 
 
 use rule score_run as score_regraded with:
@@ -127,4 +126,4 @@ rule check_evaluations:
     params:
         base=BASE,
     shell:
-        "{params.base} -m eval.runs > {output} 2> {log}"
+        "{params.base:q} -m eval.runs > {output:q} 2> {log:q}"

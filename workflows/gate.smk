@@ -7,7 +7,7 @@ from analysis.gate.request import SIDES, GateRequest
 try:
     GATE = GateRequest(config, RUNS, ASKED[0], FOLDER)
 except UserError as error:
-    raise WorkflowError(str(error)) from None
+    raise WorkflowError(visible(str(error))) from None
 
 
 localrules:
@@ -25,7 +25,7 @@ rule check_model:
         base=BASE,
         repository=lambda wildcards: GATE.model(wildcards.model).name,
     shell:
-        "{params.base} -m recipes.models {params.repository} --output {output} > {log} 2>&1"
+        "{params.base:q} -m recipes.models {params.repository:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule check_generate:
@@ -47,17 +47,17 @@ rule check_generate:
     params:
         python=lambda wildcards: python("eval", GATE.run.device),
         work=f"{WORK}/check/{{model}}-{{settings}}",
-        benchmarks=lambda wildcards: " ".join(GATE.benchmarks),
+        benchmarks=lambda wildcards: list(GATE.benchmarks),
         protocol=lambda wildcards: GATE.run.evaluation["protocol"],
         overrides=lambda wildcards: overrides_of(GATE.run),
         device=lambda wildcards: GATE.run.device,
         processes=lambda wildcards: max(generation_gpus(GATE.run), 1),
     shell:
-        "{params.python} -m eval.generate --run check/{wildcards.model}/seed-0 --checkpoint 0={input.model}"
-        " --benchmark {params.benchmarks} --protocol {params.protocol} {params.overrides} --seed 0"
-        f" --data {FOLDER.benchmarks}"
-        " --work {params.work} --output {output} --device {params.device} --data-parallel {params.processes}"
-        " 2>&1 | tee -a {log}"
+        "{params.python:q} -m eval.generate --run check/{wildcards.model:q}/seed-0 --checkpoint 0={input.model:q}"
+        " --benchmark {params.benchmarks:q} --protocol {params.protocol:q} {params.overrides:q} --seed 0"
+        " --data {FOLDER.benchmarks:q}"
+        " --work {params.work:q} --output {output:q} --device {params.device:q} --data-parallel {params.processes:q}"
+        " 2>&1 | tee -a {log:q}"
 
 
 rule check_grade:
@@ -75,9 +75,9 @@ rule check_grade:
     params:
         python=lambda wildcards: python("eval", GATE.run.device),
     shell:
-        "{params.python} -m eval.grade --samples {input.samples}"
-        f" --data {FOLDER.benchmarks}"
-        " --output {output} > {log} 2>&1"
+        "{params.python:q} -m eval.grade --samples {input.samples:q}"
+        " --data {FOLDER.benchmarks:q}"
+        " --output {output:q} > {log:q} 2>&1"
 
 
 rule compare:
@@ -99,16 +99,14 @@ rule compare:
         baseline=lambda wildcards: GATE.compared("baseline"),
         baseline_name=config.get("baseline"),
         benchmarks=(
-            f"--benchmark {' '.join(config['benchmarks'])}"
-            if config.get("benchmarks")
-            else ""
+            ["--benchmark", *config["benchmarks"]] if config.get("benchmarks") else []
         ),
         margin=config.get("margin", 0),
     shell:
         # Worse (1) and not comparable (2) are results. Only a comparison that failed (3) fails here.
-        "{params.base} -m analysis.gate compare --checkpoint {params.checkpoint:q} --baseline {params.baseline:q}"
-        " --checkpoint-name {params.checkpoint_name:q} --baseline-name {params.baseline_name:q} {params.benchmarks}"
-        " --margin {params.margin} --output {output} > {log} 2>&1 || [ $? -le 2 ]"
+        "{params.base:q} -m analysis.gate compare --checkpoint {params.checkpoint:q} --baseline {params.baseline:q}"
+        " --checkpoint-name {params.checkpoint_name:q} --baseline-name {params.baseline_name:q} {params.benchmarks:q}"
+        " --margin {params.margin:q} --output {output:q} > {log:q} 2>&1 || [ $? -le 2 ]"
 
 
 rule check:
@@ -120,4 +118,4 @@ rule check:
         base=BASE,
     shell:
         # `show` fails the rule if the checkpoint is worse or could not be compared.
-        "{params.base} -m analysis.gate show {input}/check.json 2>&1 | tee {log}"
+        "{params.base:q} -m analysis.gate show {input:q}/check.json 2>&1 | tee {log:q}"

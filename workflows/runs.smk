@@ -7,10 +7,11 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from contracts import seeds, steps
+from contracts import paths, seeds, steps
 from contracts.errors import UserError
 from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT, validate
+from contracts.text_safety import visible
 from envs import build
 from eval.runs import check_names
 from recipes import models
@@ -50,6 +51,10 @@ def read_runs():
         ]
     try:
         validate(config, "config", ROOT / "config" / "config.yaml")
+        build.check_place()
+        for key in ("results", "work", "data_mirror", "checkpoint", "baseline"):
+            if config.get(key):
+                paths.check_path(f"config: {key}", config[key])
         known, asked = run_names(), config["reproduce"]
         if asked == "all":
             chosen = known
@@ -72,8 +77,8 @@ def read_runs():
         for run in runs.values():
             check_names(run)
         return runs, chosen
-    except UserError as error:
-        raise WorkflowError(str(error)) from None
+    except (UserError, build.BuildError) as error:
+        raise WorkflowError(visible(str(error))) from None
 
 
 RUNS, ASKED = read_runs()
@@ -230,7 +235,11 @@ def overrides(wildcards):
 
 
 def overrides_of(run):
-    return " ".join(
-        f"--set {key}={json.dumps(value) if not isinstance(value, str) else value}"
+    return [
+        word
         for key, value in run.evaluation.get("override", {}).items()
-    )
+        for word in (
+            "--set",
+            f"{key}={value if isinstance(value, str) else json.dumps(value)}",
+        )
+    ]
