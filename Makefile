@@ -7,9 +7,10 @@
 # make bench      performance tests
 # make locks      resolve envs/*/*.in into the pinned locks
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTHON ?= $(shell command -v python3.11 > /dev/null && echo python3.11 || echo python3)
 BASE = $(shell $(PYTHON) envs/build.py base --where)
-RUN = PATH="$(CURDIR)/$(dir $(BASE)):$$PATH"
+# The shell's $PWD, unlike make's, is not read as shell code.
+RUN = PATH="$$PWD/$(dir $(BASE)):$$PATH"
 
 .PHONY: help base demo demo-all test test-slurm lint bench locks
 
@@ -20,12 +21,12 @@ base:
 	@$(PYTHON) envs/build.py base
 
 demo: base
-	@$(RUN) snakemake --quiet rules -- reproduce_all
-	@echo "report: $(CURDIR)/results/demo/report/all/index.html"
+	@$(RUN) CROSSZERO_COMMAND="make $@" snakemake --quiet rules -- reproduce_all
+	@echo "report: $$PWD/results/demo/report/all/index.html"
 
 demo-all: base
-	@$(RUN) snakemake reproduce_all --quiet rules --config reproduce=all
-	@echo "report: $(CURDIR)/results/demo/report/all/index.html"
+	@$(RUN) CROSSZERO_COMMAND="make $@" snakemake reproduce_all --quiet rules --config reproduce=all
+	@echo "report: $$PWD/results/demo/report/all/index.html"
 
 test: lint
 	@$(PYTHON) envs/build.py --all

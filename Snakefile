@@ -18,6 +18,7 @@ configfile: "config/config.yaml"
 
 
 include: "workflows/runs.smk"
+include: "workflows/failures.smk"
 include: "workflows/resources.smk"
 include: "workflows/local_resources.smk"
 include: "workflows/environments.smk"

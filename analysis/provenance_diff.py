@@ -24,9 +24,9 @@ from analysis import comparability
 from analysis.report.provenance_summary import flat
 from analysis.results import RunResults, load_results
 from analysis.table_export import percent, points
-from analysis.text_safety import visible
 from contracts.errors import UserError, run_command
 from contracts.steps import folder as step_folder
+from contracts.text_safety import visible
 from eval import statistics
 from eval.statistics import Estimate
 

@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 from analysis import comparability
 from analysis.comparability import Result
 from analysis.reference import in_order
-from analysis.text_safety import visible
 from contracts import paths, provenance, tables
 from contracts.errors import UserError
 from contracts.paths import ResultsFolder, RunFolder
 from contracts.steps import folders as step_folders
 from contracts.steps import stage_folder
+from contracts.text_safety import visible
 from eval.statistics import Correct
 
 SAMPLE_COLUMNS = [

@@ -13,8 +13,9 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 from pandas.io.formats.style_render import CSSDict
 
-from analysis.text_safety import visible
+from analysis.content_policy import policy
 from contracts.markdown import table
+from contracts.text_safety import visible
 
 LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
@@ -79,7 +80,10 @@ def _styler(table: Table, escape: Callable[[object], str], **bold: str) -> Style
 def html_page(table: Table) -> str:
     """A page with only the table."""
     styler = _styler(table, html_text, **{"font-weight": "bold"}).set_table_styles(CSS)
-    return styler.to_html(doctype_html=True)
+    page = styler.to_html(doctype_html=True)
+    head = page.partition("</head>")[0]  # before any cell
+    style = head.partition('<style type="text/css">')[2].partition("</style>")[0]
+    return page.replace("<head>", f"<head>\n{policy([style])}", 1)
 
 
 def latex(table: Table) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from contracts.exit_status import RESUMABLE
+from contracts.text_safety import protect_output
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -71,6 +72,7 @@ def _of_files(error: OSError) -> str | None:
 
 def run_command(main: Callable[[], None]) -> None:
     """Run a command-line entry point; what a user or an administrator can fix ends it with one sentence."""
+    protect_output()
     try:
         main()
     except StoppedInTime as error:

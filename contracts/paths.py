@@ -9,6 +9,34 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contracts import steps
+from contracts.errors import UserError
+from contracts.text_safety import one_line
+
+REFUSED = "{}*?[]"  # braces are wildcards for Snakemake; the others are patterns for datasets and vLLM
+
+
+def check_path(key: str, path: str | Path, refused: str = REFUSED) -> None:
+    """Refuse a configured path that Snakemake, a shell or a framework would not take as it is written.
+
+    Args:
+        key: where it is configured, for the message.
+        path: a file, a folder, or the name of either.
+        refused: characters that it may not have, besides control characters.
+
+    Raises:
+        UserError: it has one of these or a control character, begins with a dash, or begins or ends with a space.
+    """
+    text = str(path)
+    found = "".join(dict.fromkeys(c for c in text if c in refused or not (c == " " or c.isprintable())))
+    if found:
+        why = f"has {', '.join(one_line(repr(character)) for character in found)}"
+    elif text.startswith("-"):
+        why = "begins with a dash"
+    elif text != text.strip():
+        why = "begins or ends with a space"
+    else:
+        return
+    raise UserError(f"{key} should be a plain path, but '{one_line(text)}' {why}: rename it, or choose another")
 
 
 @dataclass(frozen=True)
@@ -74,7 +102,12 @@ class ResultsFolder:
         return self.path / "models" / name
 
     def run(self, run_id: str) -> RunFolder:
-        """Folder of a run's results, by its id (contracts.seeds.run_id)."""
+        """Folder of a run's results, by its id (contracts.seeds.run_id); raises UserError if it would be elsewhere."""
+        if not run_id.isprintable() or {"", ".", ".."} & set(run_id.split("/")):
+            raise UserError(
+                f"a run should have a name such as imported/mine, which is its folder in {self.path / 'runs'}, "
+                f"but is called '{one_line(run_id)}'"
+            )
         return RunFolder(self.path / "runs" / run_id)
 
 

@@ -27,10 +27,20 @@ from pathlib import Path
 UV = "uv==0.13.8"
 ENVS = Path(__file__).resolve().parent
 TARGET = ENVS.parent / ".envs"
+# Characters that the project's folder may not have: the scripts of an environment hold it in double quotes, PYTHONPATH
+# ends at a colon, and Snakemake, vLLM and datasets read the others as patterns.
+REFUSED = '"$`\\:{}*?[]'
 
 
 class BuildError(Exception):
     """A mistake that the user can fix, in one sentence."""
+
+
+def check_place(project: Path = ENVS.parent) -> None:
+    """Raise BuildError if environments and runs would not work in a folder of this name."""
+    if found := [character for character in str(project) if character in REFUSED or not character.isprintable()]:
+        shown = ", ".join(ascii(character) for character in dict.fromkeys(found))
+        raise BuildError(f"the project is in {str(project)!a}, whose name has {shown}: move or rename the folder")
 
 
 def lock_file(name: str, device: str) -> Path:
@@ -168,6 +178,7 @@ def main() -> None:
             raise BuildError(f"needs Python 3.11, found {sys.version.split()[0]}: run it with python3.11")
         if not arguments.names and not arguments.all:
             raise BuildError(f"name an environment ({', '.join(names(arguments.device))}) or pass --all")
+        check_place()
         for name in names(arguments.device) if arguments.all else arguments.names:
             if arguments.where:
                 print(python(name, arguments.device).relative_to(TARGET.parent))

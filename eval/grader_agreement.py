@@ -7,7 +7,6 @@ the disagreements: each with its class and, with --reference, the verdict of a p
 from __future__ import annotations
 
 import argparse
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 from contracts import durable, tables
 from contracts.errors import UserError, run_command
 from contracts.markdown import table
+from contracts.text_safety import markdown_code
 from eval import benchmark, protocols
 from eval.grade import only_value
 from eval.importers.__main__ import read_verdicts
@@ -78,10 +78,6 @@ def compare(
     return Comparison(name, len(items), scores, found, grades)
 
 
-def _cell(text: str) -> str:
-    return "`" + re.sub(r"[|`\s]+", " ", text[:70]) + "`"
-
-
 def class_table(found: Sequence[Disagreement]) -> str:
     """Per class, the number of disagreements and, among the reviewed, how often each side is right."""
     sides = [side for side in SIDES if any(side in one.verdicts for one in found)]
@@ -113,7 +109,7 @@ def markdown(compared: Sequence[Comparison], reference: Reference | None = None)
     listed = table(
         ["benchmark", "problem", "gold", "answer", *SIDES, "class", "truth"],
         [
-            [one.benchmark, one.problem_id, _cell(one.gold), _cell(one.answer),
+            [one.benchmark, one.problem_id, markdown_code(one.gold[:70]), markdown_code(one.answer[:70]),
              *(one.verdicts.get(side, "") for side in SIDES), one.kind, one.truth or "not reviewed"]
             for one in found
         ],

@@ -13,6 +13,7 @@ from pathlib import Path
 from contracts import durable, json_lines
 from contracts.errors import UserError, run_command
 from contracts.markdown import table
+from contracts.text_safety import markdown_code
 from eval import benchmark
 from grading.extraction import extract
 from grading.grade import Grade, Item, grade
@@ -46,7 +47,7 @@ def markdown(rows: list[tuple[str, str, bool, str, Grade]]) -> str:
         f"- labelled {'right' if label else 'wrong'}, ours {verdict}: {n}\n" for (label, verdict), n in kinds.items()
     ]
     listed = [
-        [model, problem, f"`{gold}`", f"`{(result.answer or '')[:40]}`", label, result.verdict]
+        [model, problem, markdown_code(gold), markdown_code((result.answer or "")[:40]), label, result.verdict]
         for model, problem, label, gold, result in differ
     ]
     agreeing = table(["model", "solutions", "labelled right", "graded right", "agreement"], by_model)

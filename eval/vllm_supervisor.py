@@ -53,7 +53,7 @@ class ProgressLine:
         left = f", {_clock((self.wanted - done) / rate)} left" if rate and done < self.wanted else ""
         text = f"generate: {done}/{self.wanted} samples{f', {rate:.1f} samples/s' if rate else ''}{left}"
         end = "\n" if last or not sys.stderr.isatty() else ""
-        print(f"\r\033[K{text}" if sys.stderr.isatty() else text, end=end, file=sys.stderr, flush=True)
+        print(f"\r{text:<79}" if sys.stderr.isatty() else text, end=end, file=sys.stderr, flush=True)
 
 
 def _clock(seconds: float) -> str:

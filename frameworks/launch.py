@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 import shutil
 import signal
 import statistics
@@ -171,7 +172,7 @@ class _Progress:
 
 
 def _start(command: Command, log: IO[str]) -> subprocess.Popen[str]:
-    log.write(f"$ {' '.join(command.arguments)}\n")
+    log.write(f"$ {shlex.join(command.arguments)}\n")
     log.flush()
     return subprocess.Popen(
         [sys.executable, subreaper.__file__, *command.arguments],

@@ -32,7 +32,7 @@ rule preflight:
             workflow.executor_settings, "init_seconds_before_status_checks", 40
         ),
     shell:
-        "{params.base} -m cluster.preflight {input} --first-check {params.first_check} 2>&1 | tee {log}"
+        "{params.base:q} -m cluster.preflight {input:q} --first-check {params.first_check:q} 2>&1 | tee {log:q}"
 
 
 # These two declare no output, so that each request runs them again.
@@ -42,12 +42,12 @@ rule capacity:
     params:
         base=BASE,
         page=f"{RESULTS}/capacity.md",
-        runs=" ".join(f"{name}={generation_gpus(RUNS[name])}" for name in ASKED),
-        size=f"--gpu-memory-gb {CLUSTER['gpu_memory_gb']}" if CLUSTER else "",
+        runs=[f"{name}={generation_gpus(RUNS[name])}" for name in ASKED],
+        size=["--gpu-memory-gb", CLUSTER["gpu_memory_gb"]] if CLUSTER else [],
         seeds=len(config["seeds"]),
     shell:
-        f"{{params.base}} -m cluster.capacity --run {{params.runs}} --scale {config['scale']} --results {RESULTS}"
-        " --seeds {params.seeds} {params.size} --output {params.page} 2>&1 | tee {log}"
+        "{params.base:q} -m cluster.capacity --run {params.runs:q} --scale {config[scale]:q} --results {RESULTS:q}"
+        " --seeds {params.seeds:q} {params.size:q} --output {params.page:q} 2>&1 | tee {log:q}"
 
 
 rule efficiency:
@@ -57,4 +57,4 @@ rule efficiency:
         base=BASE,
         page=f"{RESULTS}/efficiency.md",
     shell:
-        "{params.base} -m cluster.efficiency --output {params.page} 2>&1 | tee {log}"
+        "{params.base:q} -m cluster.efficiency --output {params.page:q} 2>&1 | tee {log:q}"

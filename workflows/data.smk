@@ -6,9 +6,7 @@ localrules:
     base_model,
 
 
-from contracts import paths
-
-MIRROR = f"--mirror {config['data_mirror']}" if config["data_mirror"] else ""
+MIRROR = ["--mirror", config["data_mirror"]] if config["data_mirror"] else []
 
 
 rule problems:
@@ -27,8 +25,8 @@ rule problems:
         ),
         base=BASE,
     shell:
-        "{params.base} -m tasks.loading {wildcards.dataset} --output {output.table} {params.mirror}"
-        " > {log} 2>&1"
+        "{params.base:q} -m tasks.loading {wildcards.dataset:q} --output {output.table:q} {params.mirror:q}"
+        " > {log:q} 2>&1"
 
 
 rule overlap:
@@ -60,8 +58,8 @@ rule overlap:
     params:
         base=BASE,
     shell:
-        "{params.base} -m tasks.overlap --train {input.train} --benchmark {input.benchmarks}"
-        " --output {output.table} > {log} 2>&1"
+        "{params.base:q} -m tasks.overlap --train {input.train:q} --benchmark {input.benchmarks:q}"
+        " --output {output.table:q} > {log:q} 2>&1"
 
 
 rule base_model:
@@ -84,5 +82,5 @@ rule base_model:
         ),
         settings=lambda wildcards: fingerprint(models.settings(wildcards.model)),
     shell:
-        "OMP_NUM_THREADS={threads} OMP_WAIT_POLICY=passive {params.python} -m recipes.models {wildcards.model}"
-        " --output {output} 2>&1 | tee {log}"
+        "OMP_NUM_THREADS={threads:q} OMP_WAIT_POLICY=passive {params.python:q} -m recipes.models {wildcards.model:q}"
+        " --output {output:q} 2>&1 | tee {log:q}"

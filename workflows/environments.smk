@@ -19,7 +19,7 @@ rule environment:
     params:
         base=BASE,
     shell:
-        "{params.base} envs/build.py {wildcards.env} --device {wildcards.device} > {log} 2>&1"
+        "{params.base:q} envs/build.py {wildcards.env:q} --device {wildcards.device:q} > {log:q} 2>&1"
 
 
 rule parse_run_files:
@@ -37,5 +37,5 @@ rule parse_run_files:
     params:
         python=lambda wildcards: python(wildcards.framework, "cpu"),
     shell:
-        "{params.python} -m frameworks check --framework {wildcards.framework} --output {output}"
-        " > {log} 2>&1"
+        "{params.python:q} -m frameworks check --framework {wildcards.framework:q} --output {output:q}"
+        " > {log:q} 2>&1"

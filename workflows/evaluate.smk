@@ -18,12 +18,14 @@ rule generate_samples:
         **asks(lambda wildcards: generation_need(run_of(wildcards))),
     params:
         python=lambda wildcards: python("eval", run_of(wildcards).device),
-        work=unrecorded(lambda wildcards: work_of(wildcards).samples),
-        checkpoints=lambda wildcards, input: " ".join(
-            f"--checkpoint {steps.parse(Path(path).name)}={path}"
+        run=lambda wildcards: seeds.run_id(run_of(wildcards).name, wildcards.seed),
+        work=unrecorded(lambda wildcards: str(work_of(wildcards).samples)),
+        checkpoints=lambda wildcards, input: [
+            word
             for path in input.checkpoints
-        ),
-        benchmarks=unrecorded(lambda wildcards: " ".join(benchmarks_of(wildcards))),
+            for word in ("--checkpoint", f"{steps.parse(Path(path).name)}={path}")
+        ],
+        benchmarks=unrecorded(lambda wildcards: benchmarks_of(wildcards)),
         protocol=unrecorded(lambda wildcards: run_of(wildcards).evaluation["protocol"]),
         overrides=unrecorded(overrides),
         device=unrecorded(lambda wildcards: run_of(wildcards).device),
@@ -34,12 +36,11 @@ rule generate_samples:
             run_of(wildcards).name, benchmarks_of(wildcards)
         ),
     shell:
-        "{params.python} -m eval.generate"
-        f" --run {seeds.run_id('{wildcards.recipe}/{wildcards.run}', '{wildcards.seed}')}"
-        " {params.checkpoints} --benchmark {params.benchmarks} --protocol {params.protocol} {params.overrides}"
-        f" --seed {{wildcards.seed}} --data {FOLDER.benchmarks}"
-        " --work {params.work} --output {output} --device {params.device} --data-parallel {params.processes}"
-        " 2>&1 | tee -a {log}"
+        "{params.python:q} -m eval.generate --run {params.run:q}"
+        " {params.checkpoints:q} --benchmark {params.benchmarks:q} --protocol {params.protocol:q} {params.overrides:q}"
+        " --seed {wildcards.seed:q} --data {FOLDER.benchmarks:q}"
+        " --work {params.work:q} --output {output:q} --device {params.device:q} --data-parallel {params.processes:q}"
+        " 2>&1 | tee -a {log:q}"
 
 
 rule grade_samples:
@@ -59,9 +60,9 @@ rule grade_samples:
         extraction=lambda wildcards: extraction_of(run_of(wildcards).name),
         settings=lambda wildcards: grading_hash(benchmarks_of(wildcards)),
     shell:
-        "{params.python} -m eval.grade --samples {input.samples}"
-        f" --data {FOLDER.benchmarks}"
-        " --extraction {params.extraction} --output {output} > {log} 2>&1"
+        "{params.python:q} -m eval.grade --samples {input.samples:q}"
+        " --data {FOLDER.benchmarks:q}"
+        " --extraction {params.extraction:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule score_run:
@@ -77,9 +78,9 @@ rule score_run:
     params:
         base=BASE,
     shell:
-        "{params.base} -m eval.score --graded {input.graded}"
-        f" --problems {FOLDER.benchmarks}"
-        " --output {output} > {log} 2>&1"
+        "{params.base:q} -m eval.score --graded {input.graded:q}"
+        " --problems {FOLDER.benchmarks:q}"
+        " --output {output:q} > {log:q} 2>&1"
 
 
 # Grade with another grader or extraction rule, into a folder of its own: never over the verdicts that reports use.
@@ -104,9 +105,9 @@ rule regrade_samples:
         ),
         settings=lambda wildcards: grading_hash(benchmarks_of(wildcards)),
     shell:
-        "{params.python} -m eval.grade --samples {input.samples}"
-        f" --data {FOLDER.benchmarks}"
-        " --grader {wildcards.grader} --extraction {params.extraction} --output {output} > {log} 2>&1"
+        "{params.python:q} -m eval.grade --samples {input.samples:q}"
+        " --data {FOLDER.benchmarks:q}"
+        " --grader {wildcards.grader:q} --extraction {params.extraction:q} --output {output:q} > {log:q} 2>&1"
 
 
 use rule score_run as score_regraded with:
@@ -133,4 +134,4 @@ rule validate_evaluations:
     params:
         base=BASE,
     shell:
-        "{params.base} -m eval.runs > {output} 2> {log}"
+        "{params.base:q} -m eval.runs > {output:q} 2> {log:q}"

@@ -7,7 +7,7 @@ from analysis.gate.request import SIDES, GateRequest
 try:
     GATE = GateRequest(config, RUNS, ASKED[0], FOLDER)
 except UserError as error:
-    raise WorkflowError(str(error)) from None
+    raise WorkflowError(visible(str(error))) from None
 
 
 localrules:
@@ -25,7 +25,7 @@ rule check_model:
         base=BASE,
         repository=lambda wildcards: GATE.model(wildcards.model).name,
     shell:
-        "{params.base} -m recipes.models {params.repository} --output {output} > {log} 2>&1"
+        "{params.base:q} -m recipes.models {params.repository:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule check_generate:
@@ -49,18 +49,18 @@ rule check_generate:
         work=unrecorded(
             lambda wildcards: f"{WORK}/check/{wildcards.model}-{wildcards.settings}"
         ),
-        benchmarks=unrecorded(lambda wildcards: " ".join(GATE.benchmarks)),
+        benchmarks=unrecorded(lambda wildcards: list(GATE.benchmarks)),
         protocol=unrecorded(lambda wildcards: GATE.run.evaluation["protocol"]),
         overrides=unrecorded(lambda wildcards: overrides_of(GATE.run)),
         device=unrecorded(lambda wildcards: GATE.run.device),
         processes=unrecorded(lambda wildcards: max(generation_gpus(GATE.run), 1)),
         settings=lambda wildcards: sampling_hash(GATE.run.name, tuple(GATE.benchmarks)),
     shell:
-        "{params.python} -m eval.generate --run check/{wildcards.model}/seed-0 --checkpoint 0={input.model}"
-        " --benchmark {params.benchmarks} --protocol {params.protocol} {params.overrides} --seed 0"
-        f" --data {FOLDER.benchmarks}"
-        " --work {params.work} --output {output} --device {params.device} --data-parallel {params.processes}"
-        " 2>&1 | tee -a {log}"
+        "{params.python:q} -m eval.generate --run check/{wildcards.model:q}/seed-0 --checkpoint 0={input.model:q}"
+        " --benchmark {params.benchmarks:q} --protocol {params.protocol:q} {params.overrides:q} --seed 0"
+        " --data {FOLDER.benchmarks:q}"
+        " --work {params.work:q} --output {output:q} --device {params.device:q} --data-parallel {params.processes:q}"
+        " 2>&1 | tee -a {log:q}"
 
 
 rule check_grade:
@@ -80,9 +80,9 @@ rule check_grade:
         extraction=lambda wildcards: extraction_of(GATE.run.name),
         settings=lambda wildcards: grading_hash(GATE.benchmarks),
     shell:
-        "{params.python} -m eval.grade --samples {input.samples}"
-        f" --data {FOLDER.benchmarks}"
-        " --extraction {params.extraction} --output {output} > {log} 2>&1"
+        "{params.python:q} -m eval.grade --samples {input.samples:q}"
+        " --data {FOLDER.benchmarks:q}"
+        " --extraction {params.extraction:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule compare:
@@ -104,17 +104,15 @@ rule compare:
         baseline=lambda wildcards: GATE.compared("baseline"),
         baseline_name=config.get("baseline"),
         benchmarks=(
-            f"--benchmark {' '.join(config['benchmarks'])}"
-            if config.get("benchmarks")
-            else ""
+            ["--benchmark", *config["benchmarks"]] if config.get("benchmarks") else []
         ),
         margin=config.get("margin", 0),
         settings=lambda wildcards: fingerprint(GATE.reference()),
     shell:
         # Worse (1) and not comparable (2) are results. Only a comparison that failed (3) fails here.
-        "{params.base} -m analysis.gate compare --checkpoint {params.checkpoint:q} --baseline {params.baseline:q}"
-        " --checkpoint-name {params.checkpoint_name:q} --baseline-name {params.baseline_name:q} {params.benchmarks}"
-        " --margin {params.margin} --output {output} > {log} 2>&1 || [ $? -le 2 ]"
+        "{params.base:q} -m analysis.gate compare --checkpoint {params.checkpoint:q} --baseline {params.baseline:q}"
+        " --checkpoint-name {params.checkpoint_name:q} --baseline-name {params.baseline_name:q} {params.benchmarks:q}"
+        " --margin {params.margin:q} --output {output:q} > {log:q} 2>&1 || [ $? -le 2 ]"
 
 
 rule check:
@@ -126,4 +124,4 @@ rule check:
         base=BASE,
     shell:
         # `show` fails the rule if the checkpoint is worse or could not be compared.
-        "{params.base} -m analysis.gate show {input}/check.json 2>&1 | tee {log}"
+        "{params.base:q} -m analysis.gate show {input:q}/check.json 2>&1 | tee {log:q}"

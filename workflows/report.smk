@@ -39,9 +39,9 @@ rule report_page:
         **asks(Need(memory_mb=4000, minutes=30)),
     params:
         base=BASE,
-        runs=lambda wildcards: " ".join(reported(wildcards.which)),
+        runs=lambda wildcards: reported(wildcards.which),
         output=lambda wildcards: f"{RESULTS}/report/{wildcards.which}",
         settings=lambda wildcards: report_hash(runs_of(wildcards.which)),
     shell:
-        f"{{params.base}} -m analysis.report --results {RESULTS}"
-        " --run {params.runs} --overlap {input.overlap} --output {params.output} > {log} 2>&1 && tail -n 1 {log}"
+        "{params.base:q} -m analysis.report --results {RESULTS:q}"
+        " --run {params.runs:q} --overlap {input.overlap:q} --output {params.output:q} > {log:q} 2>&1 && tail -n 1 {log:q}"

@@ -8,11 +8,12 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from analysis import reference
-from contracts import copied_results, durable, seeds, steps
+from contracts import copied_results, durable, paths, seeds, steps
 from contracts.errors import UserError
 from contracts.fingerprint import fingerprint
 from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT, validate
+from contracts.text_safety import visible
 from envs import build
 from eval.runs import (
     check_evaluation,
@@ -59,6 +60,10 @@ def read_runs():
         ]
     try:
         validate(config, "config", ROOT / "config" / "config.yaml")
+        build.check_place()
+        for key in ("results", "work", "data_mirror", "checkpoint", "baseline"):
+            if config.get(key):
+                paths.check_path(f"config: {key}", config[key])
         check_regrading(config["grader"], config["extraction"])
         known, asked = run_names(), config["reproduce"]
         if asked == "all":
@@ -82,8 +87,8 @@ def read_runs():
         for run in runs.values():
             check_evaluation(run)
         return runs, chosen
-    except UserError as error:
-        raise WorkflowError(str(error)) from None
+    except (UserError, build.BuildError) as error:
+        raise WorkflowError(visible(str(error))) from None
 
 
 RUNS, ASKED = read_runs()
@@ -285,7 +290,11 @@ def overrides(wildcards):
 
 
 def overrides_of(run):
-    return " ".join(
-        f"--set {key}={json.dumps(value) if not isinstance(value, str) else value}"
+    return [
+        word
         for key, value in run.evaluation.get("override", {}).items()
-    )
+        for word in (
+            "--set",
+            f"{key}={value if isinstance(value, str) else json.dumps(value)}",
+        )
+    ]

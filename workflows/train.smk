@@ -19,14 +19,16 @@ rule train:
             run_of(wildcards).framework, run_of(wildcards).device
         ),
         work=unrecorded(stage_work),
+        collapse=unrecorded(
+            ["--stop-on-collapse"] if config["stop_on_collapse"] else []
+        ),
         settings=lambda wildcards: training_hash(run_of(wildcards), stage_of(wildcards)),
     shell:
-        "{params.python} -m frameworks train --run {wildcards.recipe}/{wildcards.run}"
-        f" --scale {config['scale']}"
-        " --seed {wildcards.seed} --stage {wildcards.stage} --problems {input.problems} --model {input.model}"
-        " --work {params.work} --output {output.log_table} --rollouts {output.rollouts}"
-        f"{' --stop-on-collapse' if config['stop_on_collapse'] else ''}"
-        " 2>&1 | tee -a {log}"
+        "{params.python:q} -m frameworks train --run {wildcards.recipe:q}/{wildcards.run:q}"
+        " --scale {config[scale]:q}"
+        " --seed {wildcards.seed:q} --stage {wildcards.stage:q} --problems {input.problems:q} --model {input.model:q}"
+        " --work {params.work:q} --output {output.log_table:q} --rollouts {output.rollouts:q}"
+        " {params.collapse:q} 2>&1 | tee -a {log:q}"
 
 
 rule export:
@@ -46,10 +48,10 @@ rule export:
         ),
         work=unrecorded(checkpoint_work),
     shell:
-        "{params.python} -m frameworks export --run {wildcards.recipe}/{wildcards.run}"
-        f" --scale {config['scale']}"
-        " --seed {wildcards.seed} --step {wildcards.step} --model {input.model} --work {params.work}"
-        " --output {output} > {log} 2>&1"
+        "{params.python:q} -m frameworks export --run {wildcards.recipe:q}/{wildcards.run:q}"
+        " --scale {config[scale]:q}"
+        " --seed {wildcards.seed:q} --step {wildcards.step:q} --model {input.model:q} --work {params.work:q}"
+        " --output {output:q} > {log:q} 2>&1"
 
 
 rule training_log:
@@ -67,4 +69,4 @@ rule training_log:
     params:
         base=BASE,
     shell:
-        "{params.base} -m frameworks.training_log {input} --output {output} > {log} 2>&1"
+        "{params.base:q} -m frameworks.training_log {input:q} --output {output:q} > {log:q} 2>&1"

@@ -22,6 +22,7 @@ from analysis import comparability
 from analysis.gate import baselines, compare, inputs, power, render
 from contracts import steps
 from contracts.errors import UserError, sentence
+from contracts.text_safety import protect_output
 
 
 class Parser(argparse.ArgumentParser):
@@ -77,7 +78,7 @@ def run_compare(arguments: argparse.Namespace) -> int:
 
 
 def _json(result: compare.GateResult) -> str:
-    return json.dumps(result.to_json(), indent=2, ensure_ascii=False)
+    return json.dumps(result.to_json(), indent=2)  # in ASCII, so that a terminal shows it and a program reads it
 
 
 def run_show(arguments: argparse.Namespace) -> int:
@@ -146,6 +147,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> int:
     """Run a command. Returns its exit status."""
+    protect_output()
     try:
         arguments = parse()
         status: int = arguments.run(arguments)

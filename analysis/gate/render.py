@@ -17,8 +17,8 @@ from analysis.report import page
 from analysis.report.accuracy import BASE_MARKS
 from analysis.report.tables import interval_text
 from analysis.table_export import percent, points
-from analysis.text_safety import visible
 from contracts import durable
+from contracts.text_safety import markdown_text, one_line
 from eval.statistics import Estimate
 
 MAX_PROBLEMS = 40  # shown on the page per benchmark, the largest changes first
@@ -132,7 +132,7 @@ def notes(result: GateResult) -> list[str]:
 
 
 def _aligned(frame: pd.DataFrame) -> str:
-    cells = [[str(name) for name in frame.columns], *[[str(cell) for cell in row] for row in frame.to_numpy()]]
+    cells = [[one_line(str(cell)) for cell in row] for row in (frame.columns, *frame.to_numpy())]
     widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
     return "\n".join([lines[0], "─" * max(map(len, lines)), *lines[1:]])
@@ -140,19 +140,19 @@ def _aligned(frame: pd.DataFrame) -> str:
 
 def terminal(result: GateResult) -> str:
     """The comparison for a terminal. Of the other measures, only those that changed."""
-    parts = [visible(verdict_sentence(result)), "", _aligned(score_frame(result))]
+    parts = [one_line(verdict_sentence(result)), "", _aligned(score_frame(result))]
     changed = tuple(change for change in result.regressions if change.change != "cannot tell")
     if changed:
         parts += ["", "other measures:", "", _aligned(change_frame(changed))]
-    return "\n".join([*parts, "", *(f"· {visible(note)}" for note in notes(result))])
+    return "\n".join([*parts, "", *(f"· {one_line(note)}" for note in notes(result))])
 
 
 def markdown(result: GateResult) -> str:
     """The comparison for a pull request."""
-    parts = [f"### {visible(verdict_sentence(result))}", "", table_export.markdown(score_frame(result))]
+    parts = [f"### {markdown_text(verdict_sentence(result))}", "", table_export.markdown(score_frame(result))]
     if result.regressions:
         parts += ["Other measures:", "", table_export.markdown(change_frame(result.regressions))]
-    return "\n".join([*parts, *(f"- {visible(note)}" for note in notes(result))]) + "\n"
+    return "\n".join([*parts, *(f"- {markdown_text(note)}" for note in notes(result))]) + "\n"
 
 
 def changed_problems(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmark: str) -> list[ChangedProblem]:
@@ -188,7 +188,7 @@ def changed_problems(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, b
 def html(result: GateResult, changed: dict[str, list[ChangedProblem]]) -> str:
     """The self-contained page."""
     return page.environment().get_template("gate.html.j2").render(
-        css=page.css(), verdict=verdict_sentence(result), notes=notes(result), scores=score_frame(result),
+        css=page.css("gate.css"), verdict=verdict_sentence(result), notes=notes(result), scores=score_frame(result),
         measures=change_frame(result.regressions), changed=changed, most=MAX_PROBLEMS,
     )  # fmt: skip
 

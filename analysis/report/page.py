@@ -12,10 +12,10 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from analysis import table_export
+from analysis import content_policy, table_export
 from analysis.report import provenance_summary
 from analysis.report.accuracy import BASE_MARKS, ROW_MARKS
-from analysis.text_safety import clipped, visible
+from contracts.text_safety import clipped, visible
 
 TEMPLATES = Path(__file__).parent.with_name("templates")
 CAPTIONS = Path(__file__).with_name("captions")
@@ -32,7 +32,7 @@ def inline_svg(svg: str, name: str, label: str) -> Markup:
         label: for screen readers.
     """
     body = svg[svg.index("<svg") :]
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = content_policy.without_styles(re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL))
     body = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', body)
     body = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', body)
     body = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", body)
@@ -54,9 +54,9 @@ def _visible(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def css() -> Markup:
-    """The style sheet of all pages."""
-    return Markup((TEMPLATES / "report.css").read_text(encoding="utf-8"))
+def css(*more: str) -> Markup:
+    """The style sheet of all pages, and those of some."""
+    return Markup("").join(Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in ("report.css", *more))
 
 
 def environment() -> jinja2.Environment:
@@ -68,6 +68,7 @@ def environment() -> jinja2.Environment:
     made.filters |= {"percent": table_export.percent, "points": table_export.points}
     made.filters |= {"clipped": clipped, "visible": visible}
     made.globals |= {"BASE_MARKS": BASE_MARKS, "ROW_MARKS": ROW_MARKS, "stages": provenance_summary.stages}
+    made.globals |= {"policy": content_policy.policy}
     return made
 
 

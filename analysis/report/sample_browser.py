@@ -22,8 +22,8 @@ from analysis import hash_order
 from analysis.patterns import PatternList
 from analysis.report import page
 from analysis.results import RunResults
-from analysis.text_safety import clipped
 from contracts.steps import folder as step_folder
+from contracts.text_safety import clipped
 
 MAX_SAMPLES = 100_000  # if there are more, whole problems are left out in the order of a hash of their names
 CHUNK = 2_000_000  # characters of text in a chunk

@@ -3,7 +3,7 @@
 const PAGE = 50, KEPT = 100;  // rows per page; chunks kept in memory, 2 million characters each
 const texts = new Map(), waiting = new Map();  // per chunk: its texts, and the callbacks that wait for them
 const $ = (id) => document.getElementById(id);
-const rows = INDEX.verdict.length;
+let rows = 0;  // known when the index is loaded, like INDEX and KEYWORDS themselves
 let matches = [], shownPage = 0, search = 0, current = null;
 
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
@@ -32,17 +32,22 @@ async function chunk(number, packed) {
   waiting.delete(number);
 }
 
-/** Load a chunk through a script tag, because a page from a disk may not fetch. */
+/** Load a file beside this page through a script tag, because a page from a disk may not fetch. */
+function loadScript(name) {
+  return new Promise((go, fail) => {
+    const script = document.createElement("script");
+    script.src = name;
+    script.onload = () => { script.remove(); go(); };
+    script.onerror = () => fail(new Error(`${name} is missing beside this page`));
+    document.head.append(script);
+  });
+}
 function load(number) {
   if (texts.has(number)) return Promise.resolve();
   return new Promise((go, fail) => {
     if (waiting.has(number)) return waiting.get(number).push(go);
     waiting.set(number, [go]);
-    const script = document.createElement("script");
-    script.src = `chunk-${number}.js`;
-    script.onload = () => script.remove();
-    script.onerror = () => fail(new Error(`${script.src} is missing beside this page`));
-    document.head.append(script);
+    loadScript(`chunk-${number}.js`).catch(fail);
   });
 }
 const completion = (row) => texts.get(INDEX.chunk[row]).completions[row - INDEX.first[INDEX.chunk[row]]];
@@ -183,6 +188,9 @@ function options(name, values, shown) {
 }
 let booting = true;
 async function start() {
+  await loadScript("samples-index.js");
+  rows = INDEX.verdict.length;
+  $("filters").onsubmit = () => false;
   options("run", INDEX.runs);
   options("step", [...new Set(INDEX.step)].sort((a, b) => a - b).map(String), (step) => `step ${step}`);
   options("benchmark", INDEX.benchmarks);

@@ -1,14 +1,15 @@
 // Convert the TeX that is common in completions to MathML. Anything else is shown as written.
 "use strict";
 const MATHML = "http://www.w3.org/1998/Math/MathML";
-const SYMBOLS = {
+const known = (entries) => new Map(Object.entries(entries));  // a plain object also has a `constructor`
+const SYMBOLS = known({
   alpha: "α", beta: "β", gamma: "γ", delta: "δ", epsilon: "ϵ", varepsilon: "ε", zeta: "ζ", eta: "η", theta: "θ",
   iota: "ι", kappa: "κ", lambda: "λ", mu: "μ", nu: "ν", xi: "ξ", pi: "π", rho: "ρ", sigma: "σ", tau: "τ", phi: "ϕ",
   varphi: "φ", chi: "χ", psi: "ψ", omega: "ω", Gamma: "Γ", Delta: "Δ", Theta: "Θ", Lambda: "Λ", Xi: "Ξ", Pi: "Π",
   Sigma: "Σ", Phi: "Φ", Psi: "Ψ", Omega: "Ω", infty: "∞", partial: "∂", nabla: "∇", ell: "ℓ", emptyset: "∅", circ: "∘",
   ldots: "…", dots: "…", cdots: "⋯", vdots: "⋮", degree: "°", prime: "′", angle: "∠", triangle: "△", hbar: "ℏ",
-};
-const OPERATORS = {
+});
+const OPERATORS = known({
   times: "×", cdot: "⋅", div: "÷", pm: "±", mp: "∓", leq: "≤", le: "≤", geq: "≥", ge: "≥", neq: "≠", ne: "≠", lt: "<",
   gt: ">", approx: "≈", equiv: "≡", sim: "∼", cong: "≅", propto: "∝", to: "→", rightarrow: "→", leftarrow: "←",
   Rightarrow: "⇒", implies: "⟹", iff: "⟺", Leftrightarrow: "⇔", mapsto: "↦", in: "∈", notin: "∉", subset: "⊂",
@@ -17,12 +18,13 @@ const OPERATORS = {
   langle: "⟨", rangle: "⟩", "{": "{", "}": "}", "|": "‖", "%": "%", "$": "$", "#": "#", "&": "&", _: "_", backslash: "\\",
   therefore: "∴", because: "∵", star: "⋆", ast: "∗", oplus: "⊕", quad: "\u2003", qquad: "\u2003\u2003", ",": "\u2009",
   ";": "\u2005", ":": "\u2005", "!": "", " ": " ",
-};
+});
 const WORDS = ["sin", "cos", "tan", "cot", "sec", "csc", "log", "ln", "exp", "lim", "max", "min", "gcd", "lcm", "mod", "det", "arcsin", "arccos", "arctan", "deg"];
 const PLAIN = ["text", "textbf", "textit", "mathrm", "mathbf", "mathit", "operatorname", "mathbb", "mathcal", "boldsymbol", "mbox"];
 const IGNORED = ["left", "right", "displaystyle", "limits", "big", "Big", "bigg", "Bigg", "bigl", "bigr", "nonumber", "hline"];
-const BRACKETS = { pmatrix: "()", bmatrix: "[]", vmatrix: "||", Bmatrix: "{}", cases: "{" };
-const ACCENTS = { overline: "¯", bar: "¯", hat: "^", vec: "→", tilde: "~", dot: "˙", widehat: "^", overrightarrow: "→" };
+const BRACKETS = known({ pmatrix: "()", bmatrix: "[]", vmatrix: "||", Bmatrix: "{}", cases: "{" });
+const ACCENTS = known({ overline: "¯", bar: "¯", hat: "^", vec: "→", tilde: "~", dot: "˙", widehat: "^", overrightarrow: "→" });
+const CHARACTERS = known({ "*": "∗", "-": "−", "'": "′", "~": " " });
 
 function element(name, ...children) {
   const made = document.createElementNS(MATHML, name);
@@ -64,7 +66,7 @@ function mathml(source, display) {
   }
   function table(name) {
     const rows = [element("mtr")];
-    const bracket = Object.hasOwn(BRACKETS, name) ? BRACKETS[name] : "";
+    const bracket = BRACKETS.get(name) ?? "";
     if (name === "array" || name === "tabular") raw();
     for (;;) {
       rows[rows.length - 1].append(element("mtd", list(["&", "\\\\", "\\end"])));
@@ -82,7 +84,7 @@ function mathml(source, display) {
     if (/^\d/.test(token)) return element("mn", token);
     if (token === "{") { at--; return argument(); }
     if (/^\p{L}$/u.test(token)) return element("mi", token);
-    if (token[0] !== "\\") return element("mo", { "*": "∗", "-": "−", "'": "′", "~": " " }[token] || token);
+    if (token[0] !== "\\") return element("mo", CHARACTERS.get(token) ?? token);
     const name = token.slice(1);
     if (IGNORED.includes(name)) { spaces(); return peek() === "." ? (at++, element("mrow")) : element("mrow"); }
     if (["frac", "dfrac", "tfrac", "cfrac"].includes(name)) return element("mfrac", argument(), argument());
@@ -101,14 +103,14 @@ function mathml(source, display) {
     }
     if (name === "boxed" || name === "fbox") { const made = element("mrow", argument()); made.setAttribute("class", "boxed"); return made; }
     if (PLAIN.includes(name)) return element("mtext", raw());
-    if (Object.hasOwn(ACCENTS, name)) { const made = element("mover", argument(), element("mo", ACCENTS[name])); made.setAttribute("accent", "true"); return made; }
+    if (ACCENTS.has(name)) { const made = element("mover", argument(), element("mo", ACCENTS.get(name))); made.setAttribute("accent", "true"); return made; }
     if (name === "underline") return element("munder", argument(), element("mo", "_"));
     if (name === "pmod") return element("mrow", element("mo", "("), element("mi", "mod"), element("mtext", " "), argument(), element("mo", ")"));
     if (name === "bmod") return element("mi", "mod");
     if (name === "begin") return table(raw().replace("*", ""));
     if (WORDS.includes(name)) return element("mi", name);
-    if (Object.hasOwn(SYMBOLS, name)) return element("mi", SYMBOLS[name]);
-    if (Object.hasOwn(OPERATORS, name)) return element(/^(quad|qquad|[,;:! ])$/.test(name) ? "mtext" : "mo", OPERATORS[name]);
+    if (SYMBOLS.has(name)) return element("mi", SYMBOLS.get(name));
+    if (OPERATORS.has(name)) return element(/^(quad|qquad|[,;:! ])$/.test(name) ? "mtext" : "mo", OPERATORS.get(name));
     if (name === "\\") return element("mtext", " ");
     return fail("\\" + name + " is not supported");
   }

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from contracts import durable
+from contracts.paths import check_path
 from contracts.run_file import ROOT, Run, Stage
 from frameworks import checkpoints, memory, processes, tensorboard, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
@@ -37,6 +38,8 @@ class OpenRLHFAdapter(Adapter):
 
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         """See Adapter; OpenRLHF resumes from the checkpoint that it finds."""
+        for folder in (ROOT, paths.work.absolute()):
+            check_path("a folder for OpenRLHF, which reads commas and @ as separators,", folder, ",@")
         scratch = processes.empty_scratch(paths.work)
         rows, special_tokens = self.write_data(run, stage, seed, paths, paths.work / "data")
         data = (paths.work / "data" / "train.jsonl").absolute()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -256,7 +257,10 @@ def render(found: Overrides) -> list[str]:
 
 def _hydra(value: Any) -> str:
     if isinstance(value, str):
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        # Hydra drops a backslash before a quote, and one before each of those that are before a quote or the end;
+        # OmegaConf drops one before an interpolation, `${…}`, likewise.
+        text = re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", value)
+        return "'" + re.sub(r"(\\*)('|\Z)", lambda found: 2 * found[1] + found[2].replace("'", r"\'"), text) + "'"
     if isinstance(value, list):
         return "[" + ",".join(_hydra(item) for item in value) + "]"
     if isinstance(value, dict):

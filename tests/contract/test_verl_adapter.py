@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy
+import json
+import random
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from contracts.run_file import RECIPES, inherit, read_yaml
+from contracts.run_file import RECIPES, ROOT, inherit, read_yaml
+from envs.build import python
 from recipes.runs import run_names
 from tests.contract.adapter_answers import answers, changed
 from tests.contract.tiny_project import DEMO
@@ -80,3 +84,33 @@ def test_verl_refuses_what_it_should_and_accepts_every_run(tmp_path: Path) -> No
         assert answer.startswith("refused:") and f"{name}.yaml" in answer and words in answer, (name, answer)
     # A mistake at one scale does not spoil the other.
     assert said["misspelt", "demo"] == said["indivisible", "full"] == "accepted"
+
+
+HYDRA = """
+import json, sys
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import OmegaConf
+from frameworks.verl.command import render
+parser = OverridesParser.create()
+def read(value):
+    config = OmegaConf.create({"x": 0})
+    ConfigLoaderImpl._apply_overrides_to_config(parser.parse_overrides(render({"x": (value, "")})), config)
+    return OmegaConf.to_container(config, resolve=True)["x"]
+print(json.dumps([read(value) for value in json.load(sys.stdin)]))
+"""
+FIXED = ["a b", "it's", 'q"x', "$(touch x)", "a\nb", "${oc.env:HOME}", "\\", "\\\\", "\\'", "a\\", "a\\\n", "\\${x}",
+         "\\\\${x}", "$", "${", "{% for m in x %}{{ m.c }}{% endfor %}", "a,b", "[a]", "{a: b}", "a=b", "null", "1",
+         "", " ", "#x", "é\u2028", "m$$${x}'\\'", ["a'b", "${c}"], {"k": "a\\'b"}]  # fmt: skip
+
+
+def test_hydra_reads_every_text_as_it_was() -> None:
+    """Paths may hold spaces, quotes, and what Hydra and OmegaConf would replace."""
+    drawn = random.Random(0)
+    values = [*FIXED, *("".join(drawn.choices("\\\\\\'${}ab \n\"(),:=[]", k=drawn.randint(0, 9))) for _ in range(2000))]
+    done = subprocess.run(
+        [python("verl"), "-c", HYDRA], input=json.dumps(values), capture_output=True, text=True, cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == values

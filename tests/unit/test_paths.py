@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from contracts import paths, seeds, steps
+from contracts.errors import UserError
+from contracts.run_file import ROOT, validate
+from eval.importers.__main__ import check_names
 
 
 @pytest.mark.parametrize("step", [0, 7, 100])
@@ -43,3 +47,38 @@ def test_wildcards_pass_through() -> None:
 def test_the_record_is_beside_a_file_and_inside_a_folder(tmp_path: Path) -> None:
     assert paths.record(tmp_path) == tmp_path / "provenance.json"
     assert paths.record(tmp_path / "a.parquet") == tmp_path / "a.parquet.provenance.json"
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "it's", 'a"b', "$(touch x)", "`x`;&|<>", "../mirror", "/a//b/", "é\u4e2d", "~a"]
+)
+def test_a_path_may_have_what_a_shell_would_read(name: str) -> None:
+    paths.check_path("results", name)
+
+
+@pytest.mark.parametrize(
+    "name", ["a\nb", "a\tb", "\x1b[2J", "a\u2028b", "a\u202eb", "a\0", "{a}", "a*", "a?", "[a]", "-a", " a", "a "]
+)
+def test_other_paths_are_refused_in_one_line(name: str) -> None:
+    with pytest.raises(UserError, match=r"^results should be a plain path") as refused:
+        paths.check_path("results", name)
+    assert str(refused.value).isprintable()
+
+
+OUTSIDE = ["..", "../x", "a/../../x", "/etc", "a//b", "a/", "", ".", "a/./b", "a\nb", "a/b\n", "\x1b[2J/b", "a/\u202eb"]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_run_stays_in_the_results_folder(name: str) -> None:
+    with pytest.raises(UserError, match="should have a name such as imported/mine") as refused:
+        paths.ResultsFolder(Path("results/demo")).run(name)
+    assert str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize("name", [*OUTSIDE, "-a/b", "a/-b"])
+def test_names_of_imported_runs_are_checked_where_they_are_given(name: str) -> None:
+    with pytest.raises(UserError, match="--run should be a name"):
+        check_names("gsm8k", name, 0)
+    settings = yaml.safe_load((ROOT / "config" / "config.yaml").read_text()) | {"imported": [name]}
+    with pytest.raises(UserError, match="imported"):
+        validate(settings, "config", ROOT / "config" / "config.yaml")

@@ -20,6 +20,7 @@ import multiprocessing.spawn
 import os
 import runpy
 import select
+import shlex
 import signal
 import socket
 import sys
@@ -35,9 +36,8 @@ POLL_SECONDS = 0.05
 def script(server: Path) -> Path:
     """Write the executable beside the server's socket."""
     file = server.with_name("python")
-    file.write_text(
-        f'#!/bin/sh\nexec "{sys.executable}" -S -E "{Path(__file__).absolute()}" --client "{server}" "$@"\n'
-    )
+    words = [sys.executable, "-S", "-E", str(Path(__file__).absolute()), "--client", str(server)]
+    file.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
     file.chmod(0o755)
     return file
 

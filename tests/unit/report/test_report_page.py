@@ -15,8 +15,8 @@ from synthetic_results import NAMES
 from analysis.report import page, published, sample_pairs
 from analysis.report.build import report
 from analysis.results import load_results
-from analysis.text_safety import clipped, visible
 from contracts import tables
+from contracts.text_safety import clipped, visible
 from eval.score import score_run
 
 HOSTILE = [

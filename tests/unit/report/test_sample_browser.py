@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from report_runs import graded_row, make_run
 
-from analysis import patterns
+from analysis import content_policy, patterns
 from analysis.report import sample_browser
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -22,7 +22,8 @@ HOSTILE = (
 )
 MATH = (
     r"Then \(\frac{1}{2} + \sqrt{x_1^2} \leq 3\) and $$\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}$$"
-    r" cost $5 and \(\foo{1}\) and \(\constructor + \toString\)."
+    r" cost $5 and \(\foo{1}\) and \(\constructor + \toString\),"
+    r" \(\begin{constructor} 1 \end{constructor}\), \(\valueOf^\hasOwnProperty\), \(\hat{\__proto__}\)."
 )
 
 
@@ -68,6 +69,14 @@ def dom(page: Path, fragment: str, profile: Path) -> str:
     return "<body" + body
 
 
+def edited(page: Path, old: str, new: str) -> str:
+    """The page with another script, whose hash its policy names."""
+    text = page.read_text(encoding="utf-8")
+    script = text.partition("<script>")[2].partition("</script>")[0]
+    other = script.replace(old, new)
+    return text.replace(script, other).replace(content_policy.source(script), content_policy.source(other))
+
+
 def count(body: str) -> str:
     found = re.search(r'id="count"[^>]*>([^<]*)<', body)
     assert found
@@ -109,7 +118,7 @@ def test_the_same_problem_across_checkpoints_with_reflection_marked(page: Path, 
 
 def test_texts_that_made_room_for_others_are_read_again(page: Path, tmp_path: Path) -> None:
     few = page.with_name("few.html")
-    few.write_text(page.read_text(encoding="utf-8").replace("KEPT = 100", "KEPT = 1"), encoding="utf-8")
+    few.write_text(edited(page, "KEPT = 100", "KEPT = 1"), encoding="utf-8")
     assert few.read_text(encoding="utf-8") != page.read_text(encoding="utf-8")
     body = dom(few, "text=problem+5.&open=first", tmp_path)
     assert count(body) == "6 of 240 completions" and body.count("problem 5.") == 3
@@ -122,7 +131,7 @@ def test_long_unbroken_texts_leave_room_for_the_right_answer(tmp_path: Path) -> 
     page, ready = tmp_path / "index.html", 'document.body.dataset.ready = "yes";'
     measure = "const { scrollWidth, clientWidth } = document.querySelector('.scroll');"
     measure += "document.body.dataset.cut = scrollWidth - clientWidth;"
-    page.write_text(page.read_text(encoding="utf-8").replace(ready, measure + ready), encoding="utf-8")
+    page.write_text(edited(page, ready, measure + ready), encoding="utf-8")
     assert 'data-cut="0"' in dom(page, "", tmp_path / "profile")
 
 

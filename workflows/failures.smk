@@ -1,0 +1,20 @@
+# A failed job shows the end of its log once, also where rules are quiet, and the command to resume is shown at the end.
+
+from cluster import failed_jobs
+
+
+def printed_here(rule, command):
+    """Whether a job of this rule and shell command shows its output on this terminal, too, besides its log."""
+    return workflow.is_local(workflow.get_rule(rule)) and "| tee " in command
+
+
+FAILED_JOBS = failed_jobs.show(printed_here) if workflow.is_main_process else None
+
+
+onerror:
+    if FAILED_JOBS and FAILED_JOBS.rules - set(failed_jobs.VERDICTS):
+        print(
+            "What is finished is kept. When the cause is removed, this continues:"
+            f" {failed_jobs.how_to_resume()}",
+            file=sys.stderr,
+        )
