@@ -50,6 +50,7 @@ class Run:
     algorithm: str
     prompt: str
     reference: str | None
+    deviations: tuple[dict[str, str], ...]  # what the pinned release cannot train as published
     rewards: tuple[dict[str, Any], ...]
     model: str
     stages: tuple[Stage, ...]
@@ -141,6 +142,7 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
         algorithm=content["algorithm"],
         prompt=values.get("prompt", content["prompt"]),
         reference=content.get("reference"),
+        deviations=tuple(content.get("deviations", ())),
         rewards=tuple(content["rewards"]),
         model=values["model"],
         stages=tuple(stages),

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage, framework_names
@@ -142,6 +142,14 @@ class Adapter(ABC):
         Raises:
             UserError: there is no such checkpoint.
         """
+
+    @abstractmethod
+    def stated(self, run: Run, stage: Stage) -> Mapping[str, Any]:
+        """The framework's settings that a stage's command states, under its own names."""
+
+    @abstractmethod
+    def released(self) -> dict[str, Any]:
+        """By setting, what the installed release takes where a command does not state it; needs its environment."""
 
     @abstractmethod
     def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:

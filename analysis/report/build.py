@@ -26,6 +26,7 @@ from analysis.report import (
 )
 from analysis.report.accuracy import run_rows
 from analysis.report.diagnostics import diagnose
+from analysis.report.provenance_summary import deviations
 from analysis.report.summary import main_result, summary
 from analysis.results import RunResults, check_one_measurement
 from contracts import durable, provenance
@@ -140,6 +141,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
             "published": list(printed.items()),
             "published_shows": published.what_it_shows(printed),
             "published_source": source(),
+            "deviations": [(run.name, found) for run in runs if (found := deviations(run))],
             "by_run": [(run.name, page.of_run(completed, run.name), page.of_run(verdicts, run.name)) for run in runs],
             "pattern_counts": [(run.name, page.of_run(pattern_counts, run.name)) for run in runs],
             "pattern_lists": lists,

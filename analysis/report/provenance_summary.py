@@ -85,6 +85,12 @@ def _summarise(name: str, records: list[dict[str, Any]]) -> StageSummary:
     )
 
 
+def deviations(run: RunResults) -> list[dict[str, str]]:
+    """What the run file that was trained lists as not trainable as published: what, published, here, source."""
+    files = [record["run_file"] for record in run.provenance.values() if isinstance(record.get("run_file"), dict)]
+    return list(files[0].get("deviations", [])) if files else []
+
+
 def stages(run: RunResults) -> list[StageSummary]:
     """The stages that left a record, in the order of the workflow. Records of unknown stages come last."""
     groups: dict[str, list[dict[str, Any]]] = {title: [] for title in [*(title for _, title in STAGES), "other"]}

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from contracts import durable
 from contracts.paths import check_path
@@ -17,7 +18,7 @@ from frameworks import checkpoints, memory, processes, tensorboard, training_pro
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.openrlhf import metrics, parser_check, reward_hook
-from frameworks.openrlhf.command import STATES_KEPT, arguments, render
+from frameworks.openrlhf.command import SAMPLING_TEMPERATURE, STATES_KEPT, arguments, render, sampling_temperature
 
 CPU_START = ROOT / "frameworks" / "openrlhf" / "cpu" / "start"
 
@@ -50,6 +51,8 @@ class OpenRLHFAdapter(Adapter):
             **processes.ray_environment(run, *([CPU_START] if run.device == "cpu" else [])),
             "RAY_TMPDIR": str(scratch),
         }
+        if (temperature := sampling_temperature(stage)) is not None:
+            environment[SAMPLING_TEMPERATURE] = str(temperature)
         if run.hardware.get("nodes", 1) == 1:
             environment["RAY_ADDRESS"] = ""  # never another user's Ray
         if run.device == "cpu":
@@ -104,6 +107,15 @@ class OpenRLHFAdapter(Adapter):
         """See Adapter; the base model's configuration, tokenizer and chat template are copied beside the weights."""
         checkpoints.copy(checkpoints.weights(paths.native / "checkpoints" / f"global_step{step}_hf"), output)
         checkpoints.copy(checkpoints.beside_weights(paths.model), output)
+
+    def stated(self, run: Run, stage: Stage) -> dict[str, Any]:
+        """See Adapter."""
+        found = arguments(run, stage, 0, Path("data"), Path("model"), Path("output"))
+        return {flag: value for flag, (value, _) in found.items()}
+
+    def released(self) -> dict[str, Any]:
+        """See Adapter."""
+        return parser_check.defaults()
 
     def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter."""

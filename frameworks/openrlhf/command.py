@@ -19,6 +19,8 @@ from frameworks import settings
 from frameworks.settings import check_batch, devices, values
 
 REWARD_FILE = Path(__file__).with_name("reward_hook.py")
+SAMPLER_FILE = Path(__file__).with_name("sampler.py")
+SAMPLING_TEMPERATURE = "CROSSZERO_SAMPLING_TEMPERATURE"  # environment variable that the sampler reads
 FLAGS = {
     "batch.samples_per_prompt": ["rollout.n_samples_per_prompt"],
     "batch.samples_per_device": ["rollout.micro_batch_size", "train.micro_batch_size"],
@@ -33,6 +35,7 @@ FLAGS = {
     "optimizer.max_grad_norm": ["actor.max_norm", "critic.max_norm"],
     "objective.kl_coefficient": ["algo.kl.init_coef"],
     "objective.clip_ratio": ["actor.eps_clip"],
+    "objective.dual_clip": ["actor.dual_clip"],
     "objective.value_clip": ["critic.value_clip"],
     "objective.gamma": ["algo.advantage.gamma"],
     "objective.gae_lambda": ["algo.advantage.lambd"],
@@ -52,9 +55,15 @@ CONVERTED = {
     "objective.kl_estimator": "algo.kl.estimator",
     "objective.loss": "actor.loss_agg_mode",
     "objective.scale_rewards": "algo.advantage.estimator",
+    "objective.unbiased_kl_gradient": "algo.kl.unbiased_gradient",
+    "objective.sampler_correction": "algo.advantage.is_correction_level",
+    "objective.logits_temperature": "rollout.temperature, train.agent_func_path",
+    "objective.reward_clip": "reward.clip_range",
 }
 LOSSES = {"grpo": "seq-mean-token-mean", "dapo": "token-mean"}
 ESTIMATORS = {"group": "group_norm", "batch": "reinforce_baseline", "none": "dr_grpo"}  # of GRPO
+CORRECTIONS = {"none": "off", "token": "token", "sequence": "seq"}
+NO_REWARD_CLIP = 1_000_000  # OpenRLHF always clips rewards, GRPO's after they were normalised
 ADAM_BETA1 = 0.9  # OpenRLHF's default; run files have a key for the second beta alone
 STATES_KEPT = 2  # of the states that a resume needs, each many times the size of the model
 SCHEDULES = (
@@ -166,6 +175,7 @@ def arguments(
             run, "optimizer.schedule", f"transformers has {', '.join(SCHEDULES)}, not '{given['optimizer.schedule']}'"
         )
     _objective(run, given, put)
+    _put_since_then(run, stage, given, put)
 
     put("actor.model_name_or_path", str(model), "model")
     put("data.prompt_dataset", str(data), "dataset")
@@ -189,8 +199,50 @@ def arguments(
     return found
 
 
+def sampling_temperature(stage: Stage) -> float | None:
+    """The temperature of sampling, where the training's logits are divided by another one."""
+    given = values(stage)
+    sampled = float(given.get("rollout.temperature", 1.0))
+    return sampled if given.get("objective.logits_temperature", sampled) != sampled else None
+
+
+def _put_since_then(run: Run, stage: Stage, given: dict[str, Any], put: Any) -> None:
+    """What this release does otherwise than earlier ones unless it is told not to."""
+    if sampling_temperature(stage) is not None:  # rollout.temperature is the actor's; sampler.py samples at another
+        if given.get("objective.sampler_correction", "none") != "none":
+            _refuse(
+                run,
+                "objective.sampler_correction",
+                "compares probabilities at one temperature; remove logits_temperature",
+            )
+        put("rollout.temperature", given["objective.logits_temperature"], "objective.logits_temperature")
+        put("train.agent_func_path", str(SAMPLER_FILE), "objective.logits_temperature")
+    put(
+        "algo.kl.unbiased_gradient",
+        given.get("objective.unbiased_kl_gradient", False),
+        "objective.unbiased_kl_gradient",
+    )
+    put(
+        "algo.advantage.is_correction_level",
+        CORRECTIONS[given.get("objective.sampler_correction", "none")],
+        "objective.sampler_correction",
+    )
+    if "objective.reward_clip" in given and run.algorithm != "ppo":
+        _refuse(run, "objective.reward_clip", "OpenRLHF would clip GRPO's advantages, not its rewards; remove it")
+    clip = given.get("objective.reward_clip", NO_REWARD_CLIP)
+    put("reward.clip_range", [-clip, clip], "objective.reward_clip")
+
+
 def _objective(run: Run, given: dict[str, Any], put: Any) -> None:
     place = given.get("objective.kl_in", "reward" if run.algorithm == "ppo" else "loss")
+    if given.get("objective.unbiased_kl_gradient") and place == "reward":
+        _refuse(run, "objective.unbiased_kl_gradient", "a KL term in the reward has no gradient")
+    for key, used in (
+        ("kl_coefficient", place == "loss" and given.get("objective.kl_coefficient")),
+        ("entropy_coefficient", given.get("objective.entropy_coefficient")),
+    ):
+        if used and given.get("objective.loss") == "grpo":
+            _refuse(run, f"objective.{key}", "OpenRLHF averages this term over all tokens; use loss: dapo")
     put("algo.kl.use_loss", place == "loss", "objective.kl_in")
     put(
         "algo.kl.estimator",

@@ -63,6 +63,20 @@ class _StrictParser(argparse.ArgumentParser):
         return parsed
 
 
+def defaults() -> dict[str, Any]:
+    """What OpenRLHF takes for each flag that a command leaves out."""
+    made: list[argparse.ArgumentParser] = []
+
+    class Parser(_StrictParser):
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(self)
+
+    with patch.object(sys.modules[__name__], "_StrictParser", Parser):
+        parse(["--vllm.num_engines", "1", "--actor.model_name_or_path", "m", "--reward.remote_url", "r.py"])
+    return {action.dest: action.default for action in made[0]._actions if action.option_strings}
+
+
 def parse(words: list[str]) -> Any:
     """Have the release's own parser and assertions read a command line, without launching the training.
 

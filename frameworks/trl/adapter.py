@@ -8,6 +8,7 @@ import math
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 from contracts import durable
 from contracts.run_file import Run, Stage
@@ -124,6 +125,15 @@ class TRLAdapter(Adapter):
             ),
             output,
         )
+
+    def stated(self, run: Run, stage: Stage) -> dict[str, Any]:
+        """See Adapter."""
+        found = arguments(run, stage, 0, Path("data"), Path("model"), Path("output"))
+        return {flag: value for flag, (value, _) in found.items()}
+
+    def released(self) -> dict[str, Any]:
+        """See Adapter."""
+        return parser_check.defaults()
 
     def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter; TRL computes logits of the completion alone."""

@@ -38,6 +38,7 @@ FLAGS = {
     "optimizer.adam_beta2": "adam_beta2",
     "objective.kl_coefficient": "beta",
     "objective.clip_ratio": "epsilon",
+    "objective.dual_clip": "delta",
     "objective.entropy_coefficient": "entropy_coef",
     "objective.loss": "loss_type",
     "objective.scale_rewards": "scale_rewards",
@@ -53,6 +54,9 @@ CONVERTED = {
     "rollout.gpus": None,
     "objective.kl_in": None,  # TRL's GRPO has the KL term in the loss, estimated by k3
     "objective.kl_estimator": None,
+    "objective.unbiased_kl_gradient": "use_bias_correction_kl",
+    "objective.sampler_correction": "vllm_importance_sampling_correction, vllm_importance_sampling_mode",
+    "objective.logits_temperature": "temperature, generation_kwargs",
 }
 LOSSES = ("grpo", "dapo", "dr_grpo", "bnpo", "cispo", "sapo", "luspo", "vespo")  # TRL checks it only while it trains
 SERVER_PORT = 8077
@@ -85,6 +89,24 @@ def _check(run: Run, given: dict[str, Any]) -> None:
             raise refuse(run, key, f": TRL's GRPO has {only}, not {given[key]}")
     if (loss := given.get("objective.loss", LOSSES[0])) not in LOSSES:
         raise refuse(run, "objective.loss", f": TRL has {', '.join(LOSSES)}, not '{loss}'")
+    if "objective.logits_temperature" in given and given.get("objective.sampler_correction", "none") != "none":
+        raise refuse(
+            run, "objective.sampler_correction", " compares probabilities at one temperature; remove logits_temperature"
+        )
+
+
+def _put_objective(given: dict[str, Any], put: Any) -> None:
+    """What this release does otherwise than earlier ones unless it is told not to."""
+    put("use_bias_correction_kl", given.get("objective.unbiased_kl_gradient", False), "objective.unbiased_kl_gradient")
+    correction = given.get("objective.sampler_correction", "none")
+    put("vllm_importance_sampling_correction", correction != "none", "objective.sampler_correction")
+    if correction != "none":
+        put("vllm_importance_sampling_mode", f"{correction}_mask", "objective.sampler_correction")
+    if (
+        "objective.logits_temperature" in given
+    ):  # TRL divides the logits by `temperature`; the sampler can be told another
+        put("temperature", given["objective.logits_temperature"], "objective.logits_temperature")
+        put("generation_kwargs", {"temperature": given.get("rollout.temperature", 1.0)}, "rollout.temperature")
 
 
 def arguments(run: Run, stage: Stage, seed: int, data: Path, model: Path, output: Path) -> dict[str, tuple[Any, str]]:
@@ -122,6 +144,7 @@ def arguments(run: Run, stage: Stage, seed: int, data: Path, model: Path, output
     put(
         "warmup_steps", round(values.get("optimizer.warmup_ratio", 0.0) * stage.steps) * steps, "optimizer.warmup_ratio"
     )
+    _put_objective(values, put)
     put("reward_funcs", ["frameworks.trl.reward_hook.reward"], "")
     put("logging_steps", 1, "")
     put("report_to", STOP_IN_TIME, "")

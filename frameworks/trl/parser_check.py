@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from contracts.errors import UserError
@@ -31,6 +32,15 @@ def check(run: Run, stage: Stage) -> None:
     if stage.rollout.get("engine") == "vllm-server":
         keys = {"gpu_memory_utilization": f"{run.scale}.native.vllm_gpu_memory_utilization"}
         _parse(vllm_serve.make_parser(), server(run, stage, Path("model")), keys, run)
+
+
+def defaults() -> dict[str, Any]:
+    """What TRL's script takes for each flag that a command leaves out."""
+    from trl.scripts import grpo
+
+    actions = grpo.make_parser()._actions
+    # of the two actions for a boolean, --name and --no_name, argparse takes the default of the first
+    return {action.dest: action.default for action in reversed(actions) if action.option_strings}
 
 
 def _has_gpu() -> bool:

@@ -159,6 +159,16 @@ class VerlAdapter(Adapter):
             checkpoints.copy(checkpoints.weights(whole), output)
         checkpoints.copy(checkpoints.beside_weights(paths.model), output)
 
+    def stated(self, run: Run, stage: Stage) -> dict[str, Any]:
+        """See Adapter."""
+        paths = Paths(problems=Path("problems"), model=Path("model"), work=Path("work"))
+        found = overrides(run, stage, 0, paths, Path("ray"))
+        return {key.lstrip("+"): value for key, (value, _) in found.items()}
+
+    def released(self) -> dict[str, Any]:
+        """See Adapter."""
+        return parser_check.defaults()
+
     def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter."""
         return memory.estimate(run, stage, gpus, parameters)

@@ -37,8 +37,9 @@ OVERRIDES: dict[str, list[str]] = {
     "optimizer.critic_learning_rate": ["critic.optim.lr"],
     "optimizer.warmup_ratio": [f"{ACTOR}.optim.lr_warmup_steps_ratio", "critic.optim.lr_warmup_steps_ratio"],
     "optimizer.weight_decay": [f"{ACTOR}.optim.weight_decay", "critic.optim.weight_decay"],
-    "optimizer.max_grad_norm": [f"{ACTOR}.grad_clip", "critic.grad_clip"],
+    "optimizer.max_grad_norm": [f"{ACTOR}.optim.clip_grad", "critic.optim.clip_grad"],  # nothing reads *.grad_clip
     "objective.clip_ratio": [f"{ACTOR}.clip_ratio", f"{ACTOR}.clip_ratio_low", f"{ACTOR}.clip_ratio_high"],
+    "objective.dual_clip": [f"{ACTOR}.clip_ratio_c"],
     "objective.value_clip": ["critic.cliprange_value"],
     "objective.gamma": ["algorithm.gamma"],
     "objective.gae_lambda": ["algorithm.lam"],
@@ -48,7 +49,8 @@ OVERRIDES: dict[str, list[str]] = {
 CONVERTED = {
     "batch.prompts_per_step", "optimizer.schedule", "optimizer.adam_beta2", "optimizer.critic_warmup_steps",
     "objective.kl_coefficient", "objective.kl_in", "objective.kl_estimator", "objective.loss",
-    "objective.scale_rewards", "rollout.engine",
+    "objective.scale_rewards", "objective.unbiased_kl_gradient", "objective.sampler_correction",
+    "objective.logits_temperature", "rollout.engine",
 }  # fmt: skip
 NEEDED = ("batch.samples_per_device", "rollout.max_prompt_tokens", "rollout.max_response_tokens")
 ONLY_PPO = ("critic_learning_rate", "critic_warmup_steps", "value_clip", "gae_lambda", "gamma")
@@ -56,6 +58,7 @@ ESTIMATORS = {"ppo": "gae", "grpo": "grpo"}
 LOSSES = {"grpo": "seq-mean-token-mean", "dapo": "token-mean", "dr_grpo": "seq-mean-token-sum-norm"}
 SCHEDULES = {"constant": "constant", "constant_with_warmup": "constant", "cosine": "cosine"}
 KL_ESTIMATORS = {"k1": "kl", "k2": "mse", "k3": "low_var_kl"}
+NO_DUAL_CLIP = 1e9  # verl always clips there; the ratios themselves end at exp(20), below it
 # Without a GPU: one process of each kind, single precision, nothing that pays only on a larger machine.
 CPU: dict[str, Any] = {
     "trainer.device": "cpu",
@@ -164,6 +167,11 @@ def _refuse(run: Run, stage: Stage, values: dict[str, Any]) -> None:
             raise settings.refuse(run, key, " is needed by verl; add it")
     if (engine := values.get("rollout.engine", "vllm-colocated")) != "vllm-colocated":
         raise settings.refuse(run, "rollout.engine", f": verl samples with vllm-colocated here, not {engine}")
+    sampled = values.get("rollout.temperature", 1.0)
+    if values.get("objective.logits_temperature", sampled) != sampled:
+        raise settings.refuse(
+            run, "objective.logits_temperature", f": verl divides logits by the temperature of sampling, {sampled}"
+        )
     check_batch(run, stage, settings.devices(run))
 
 
@@ -195,6 +203,17 @@ def _put_converted(run: Run, stage: Stage, values: dict[str, Any], put: Any) -> 
         put(
             f"{ACTOR}.loss_agg_mode", _choice(run, "objective.loss", values["objective.loss"], LOSSES), "objective.loss"
         )
+        if values["objective.loss"] == "dr_grpo":  # otherwise the divisor is the longest completion of a forward pass
+            put(f"{ACTOR}.loss_scale_factor", values["rollout.max_response_tokens"], "rollout.max_response_tokens")
+    if "objective.dual_clip" not in values:
+        put(f"{ACTOR}.clip_ratio_c", NO_DUAL_CLIP, "objective.dual_clip")
+    correction = values.get("objective.sampler_correction", "none")
+    put(
+        "algorithm.rollout_correction.rollout_is",
+        None if correction == "none" else correction,
+        "objective.sampler_correction",
+    )
+    put(f"{ROLLOUT}.calculate_log_probs", correction != "none", "objective.sampler_correction")
     if "objective.scale_rewards" in values:
         scaled = _choice(
             run, "objective.scale_rewards", values["objective.scale_rewards"], {"group": "yes", "none": ""}
@@ -203,6 +222,8 @@ def _put_converted(run: Run, stage: Stage, values: dict[str, Any], put: Any) -> 
     coefficient = values.get("objective.kl_coefficient", 0)
     in_reward = values.get("objective.kl_in", "reward" if ppo else "loss") == "reward"
     estimator = KL_ESTIMATORS[values.get("objective.kl_estimator", "k1" if in_reward else "k3")]
+    if (unbiased := values.get("objective.unbiased_kl_gradient", False)) and in_reward:
+        raise settings.refuse(run, "objective.unbiased_kl_gradient", ": a KL term in the reward has no gradient")
     put("algorithm.use_kl_in_reward", bool(coefficient) and in_reward, "objective.kl_in")
     put(f"{ACTOR}.use_kl_loss", bool(coefficient) and not in_reward, "objective.kl_in")
     if coefficient and in_reward:
@@ -210,7 +231,7 @@ def _put_converted(run: Run, stage: Stage, values: dict[str, Any], put: Any) -> 
         put("algorithm.kl_penalty", estimator, "objective.kl_estimator")
     elif coefficient:
         put(f"{ACTOR}.kl_loss_coef", coefficient, "objective.kl_coefficient")
-        put(f"{ACTOR}.kl_loss_type", estimator, "objective.kl_estimator")
+        put(f"{ACTOR}.kl_loss_type", f"{estimator}+" if unbiased else estimator, "objective.kl_estimator")
 
 
 def _put_surroundings(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: Path, put: Any) -> None:

@@ -15,6 +15,7 @@ import re
 import shutil
 import tempfile
 import warnings
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,24 @@ def _compose(found: Overrides) -> None:
     if not callable(get_custom_reward_fn(config)):
         raise ValueError("reward.custom_reward_function is not a function")
     _check_what_verl_finds_late(config)
+
+
+def defaults() -> dict[str, Any]:
+    """What verl takes for each setting that is not overridden; a reference to another setting as it is written."""
+    from hydra import compose, initialize_config_module
+    from omegaconf import OmegaConf
+
+    with initialize_config_module("verl.trainer.config", version_base=None):
+        composed = OmegaConf.to_container(compose("ppo_trainer"), resolve=False)
+    return dict(_leaves(composed))
+
+
+def _leaves(value: Any, name: str = "") -> Iterable[tuple[str, Any]]:
+    if not isinstance(value, dict) or not value:
+        yield name, value
+        return
+    for key, inner in value.items():
+        yield from _leaves(inner, f"{name}.{key}" if name else str(key))
 
 
 def _check_what_verl_finds_late(config: Any) -> None:

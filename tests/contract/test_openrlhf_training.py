@@ -79,10 +79,8 @@ class Place:
         content["demo"]["rollout"] |= {"max_response_tokens": 24}
         content["demo"]["optimizer"] |= {"learning_rate": 3.0e-3, "warmup_ratio": 0.0}
         # has OpenRLHF ask vLLM for its log-probabilities, and compare them with the trainer's (vllm_kl)
-        content["demo"]["native"] |= {
-            "algo.advantage.is_correction_level": "token",
-            "algo.advantage.is_correction_mode": "clip",
-        }
+        content["demo"]["objective"] |= {"sampler_correction": "token"}
+        content["demo"]["native"] |= {"algo.advantage.is_correction_mode": "clip"}
         self.run_file.write_text(yaml.safe_dump(content))
 
     def start(self) -> subprocess.Popen[str]:

@@ -105,7 +105,7 @@ def test_the_run_on_one_node_differs_in_nothing_but_where_it_runs() -> None:
 def test_with_grpo_only_the_advantage_and_the_critic_differ() -> None:
     ppo, grpo = rendered("simplerl/qwen2.5-math-7b-8gpu"), rendered("simplerl/qwen2.5-math-7b-grpo")
     different = {flag for flag in ppo.keys() | grpo.keys() if ppo.get(flag) != grpo.get(flag)}
-    assert different == {"algo.advantage.estimator", "critic.num_gpus_per_node"}
+    assert different == {"algo.advantage.estimator", "critic.num_gpus_per_node", "reward.clip_range"}
 
 
 @pytest.mark.skipif(not TRAINING_FILE.is_file(), reason="SimpleRL's training file is not in ../shared/data")

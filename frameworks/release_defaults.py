@@ -1,0 +1,103 @@
+"""Defaults of the pinned releases that run files rely on, compared with those of an installed release.
+
+frameworks/<name>/defaults.yaml lists them: what no command states, but what is trained depends on. An entry holds
+
+value   the default of the pinned release
+why     what it does
+when    only runs with these settings rely on it: `algorithm`, or names such as objective.kl_in, with their values;
+        `set` stands for any value but 0
+
+`watched` are the settings that can make up an objective. One that no run states, and that is neither in `defaults` nor
+in `no_effect`, is new, and could change runs as a flipped default does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from contracts.run_file import SCALES, Run, Stage
+from contracts.yaml_files import read_yaml
+from frameworks import adapter, settings
+from recipes.runs import load_run, run_names
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One default that is not what runs were written for."""
+
+    setting: str
+    stated: Any
+    released: Any
+    runs: tuple[str, ...]  # `<run> (<scale>)` that it would change
+
+    def __str__(self) -> str:
+        """A sentence for a message."""
+        affected = ", ".join(self.runs) or "no run"
+        return f"{self.setting} is {self.released!r} in the installed release, not {self.stated!r}: changes {affected}"
+
+
+@cache
+def commands(framework: str) -> tuple[tuple[Run, Stage, frozenset[str]], ...]:
+    """Every stage of every run of a framework, at both scales, with the settings that its command states."""
+    speaks = adapter.load(framework)
+    runs = [load_run(name, scale) for name in run_names() for scale in SCALES]
+    return tuple(
+        (run, stage, frozenset(speaks.stated(run, stage)))
+        for run in runs if run.framework == framework for stage in run.stages
+    )  # fmt: skip
+
+
+def drifts(framework: str, released: Mapping[str, Any]) -> list[Drift]:
+    """The stated defaults that differ from released ones, with the runs that rely on them.
+
+    Args:
+        framework: whose defaults.yaml is read.
+        released: by setting, the default of the installed release, as Adapter.released gives it.
+    """
+    stated = read_yaml(FOLDER / framework / "defaults.yaml")["defaults"]
+    flipped = {name: entry for name, entry in stated.items() if plain(released.get(name)) != entry["value"]}
+    return [
+        Drift(
+            name, entry["value"], plain(released.get(name)), runs_that_rely_on(framework, name, entry.get("when", {}))
+        )
+        for name, entry in flipped.items()
+    ]
+
+
+def runs_that_rely_on(framework: str, name: str, when: Mapping[str, Any]) -> tuple[str, ...]:
+    """The runs whose commands do not state a setting, of those that a condition is true of."""
+    found = [run for run, stage, stated in commands(framework) if name not in stated and _holds(when, run, stage)]
+    return tuple(dict.fromkeys(f"{run.name} ({run.scale})" for run in found))
+
+
+def unknown(framework: str, released: Mapping[str, Any]) -> list[str]:
+    """Watched settings of a release that no list and no command of ours knows.
+
+    Args:
+        framework: whose defaults.yaml is read.
+        released: as in `drifts`.
+    """
+    content = read_yaml(FOLDER / framework / "defaults.yaml")
+    known = {*content["defaults"]}.union(*(stated for _, _, stated in commands(framework)))
+    watched = [name for name in released if any(fnmatch(name, pattern) for pattern in content["watched"])]
+    without = [name for name in watched if not any(fnmatch(name, pattern) for pattern in content["no_effect"])]
+    return [name for name in without if name not in known]
+
+
+def plain(value: Any) -> Any:
+    """A default as YAML holds it: tuples as lists, members of enumerations as their values."""
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return getattr(value, "value", value)
+
+
+def _holds(when: Mapping[str, Any], run: Run, stage: Stage) -> bool:
+    given = {"algorithm": run.algorithm, "device": run.device, **settings.values(stage)}
+    return all(bool(given.get(name)) if wanted == "set" else given.get(name) in wanted for name, wanted in when.items())

@@ -1,0 +1,123 @@
+"""What verl is told to optimise is what was published, where its defaults are not, on fixed tensors."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contracts.run_file import ROOT
+from envs.build import python
+from frameworks.adapter import Paths
+from frameworks.verl.command import overrides, render
+from recipes.runs import load_run
+
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
+
+HERE = Path(__file__).parent
+LONGEST = 24  # max_response_tokens
+RUNS = ("tinyzero/ppo-3b", "tinyzero/grpo-3b", "logicrl/qwen2.5-7b", "simplerl/qwen2.5-math-7b-zoo")
+
+
+def words(name: str, without: tuple[str, ...] = (), **objective: Any) -> list[str]:
+    """The overrides that train the objective of a full-scale run on the CPU, less some."""
+    full, demo = load_run(name, "full"), load_run("tinyzero/grpo-3b", "demo")
+    stage = dataclasses.replace(
+        demo.stages[0],
+        objective=full.stages[0].objective | objective,
+        rollout=demo.stages[0].rollout | {"max_response_tokens": LONGEST},
+        optimizer=demo.stages[0].optimizer | {"max_grad_norm": 0.7},
+    )
+    run = dataclasses.replace(demo, algorithm=full.algorithm, model=full.model)
+    found = overrides(run, stage, 0, Paths(Path("problems"), Path("model"), Path("work")), Path("ray"))
+    return render({key: value for key, value in found.items() if key.rpartition(".")[2] not in without})
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, Any]:
+    cases = {name: words(name) for name in RUNS}
+    cases["by_default"] = words("tinyzero/grpo-3b", without=("clip_ratio_c",))
+    cases["dual_clip"] = words("tinyzero/grpo-3b", dual_clip=3.0)
+    cases["constant"] = words("tinyzero/grpo-3b", loss="dr_grpo")
+    cases["padded"] = words("tinyzero/grpo-3b", loss="dr_grpo", without=("loss_scale_factor",))
+    cases["unbiased_kl"] = words("tinyzero/grpo-3b", unbiased_kl_gradient=True)
+    done = subprocess.run(
+        [python("verl"), HERE / "objective_verl.py"], input=json.dumps(cases), capture_output=True, text=True,
+        cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+@pytest.fixture(scope="module")
+def given(results: dict[str, Any]) -> dict[str, np.ndarray]:
+    return {name: np.array(value) for name, value in results["tensors"].items()}
+
+
+def published(given: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Token losses of PPO without dual clipping, and their derivatives by the log-probabilities."""
+    ratio, advantages = np.exp(given["new"] - given["old"]), given["advantages"]
+    clipped = np.clip(ratio, 0.8, 1.2) * advantages
+    unclipped = ratio * advantages
+    losses = -np.minimum(unclipped, clipped) * given["mask"]
+    return losses, -np.where(unclipped <= clipped, unclipped, 0.0) * given["mask"]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_there_is_no_dual_clipping_where_the_published_release_had_none(
+    results: dict[str, Any], given: dict[str, np.ndarray], name: str
+) -> None:
+    losses, derivatives = published(given)
+    tokens = given["mask"].sum()
+    found, before = results[name]["6"], results["by_default"]["6"]
+    assert found["policy"] == pytest.approx(losses.sum() / tokens, rel=1e-5)
+    assert np.allclose(found["policy_gradient"], derivatives / tokens, rtol=1e-4, atol=1e-7)
+    # verl's own default clips the two negative advantages whose ratio is above 3, which then have no gradient
+    assert before["policy"] < found["policy"] / 1.5
+    lost = (np.array(before["policy_gradient"]) == 0) & (np.array(found["policy_gradient"]) != 0)
+    assert np.argwhere(lost).tolist() == [[0, 0], [2, 0]]
+    assert results["dual_clip"]["6"] == before
+
+
+def test_gradients_are_clipped_where_the_engine_reads_it(results: dict[str, Any]) -> None:
+    """Its FSDP engine clips by `optim.clip_grad`; `grad_clip` beside it is read by nothing."""
+    assert {results[f"{name} clip_grad"] for name in RUNS} == {0.7}
+
+
+def test_a_loss_over_a_constant_length_does_not_depend_on_the_padding(
+    results: dict[str, Any], given: dict[str, np.ndarray]
+) -> None:
+    losses, derivatives = published(given)
+    constant = len(losses) * LONGEST  # completions × longest allowed, as in TRL's dr_grpo
+    for width in ("6", "12"):
+        found = results["constant"][width]
+        assert found["policy"] == pytest.approx(losses.sum() / constant, rel=1e-5)
+        assert np.allclose(found["policy_gradient"], derivatives / constant, rtol=1e-4, atol=1e-7)
+        padded = results["padded"][width]  # without a factor the divisor is the width of the batch
+        assert padded["policy"] == pytest.approx(losses.sum() / (len(losses) * int(width)), rel=1e-5)
+        assert np.allclose(padded["policy_gradient"], derivatives / (len(losses) * int(width)), rtol=1e-4, atol=1e-7)
+
+
+def test_the_gradient_of_k3_is_that_of_its_formula(results: dict[str, Any], given: dict[str, np.ndarray]) -> None:
+    ratio = given["reference"] - given["new"]
+    terms, tokens = np.exp(ratio) - ratio - 1, given["mask"].sum()
+    for name in ("tinyzero/grpo-3b", "logicrl/qwen2.5-7b", "simplerl/qwen2.5-math-7b-zoo"):
+        found = results[name]["6"]
+        assert found["kl"] == pytest.approx((terms * given["mask"]).sum() / tokens, rel=1e-5)
+        assert np.allclose(found["kl_gradient"], (1 - np.exp(ratio)) * given["mask"] / tokens, rtol=1e-4, atol=1e-7)
+    unbiased = results["unbiased_kl"]["6"]
+    assert unbiased["kl"] == pytest.approx(results["tinyzero/grpo-3b"]["6"]["kl"])
+    assert np.allclose(unbiased["kl_gradient"], -ratio * given["mask"] / tokens, rtol=1e-4, atol=1e-7)
+
+
+def test_whitening_divides_by_one_less_than_the_number_of_tokens(
+    results: dict[str, Any], given: dict[str, np.ndarray]
+) -> None:
+    found = np.array(results["whitened"])[given["mask"].astype(bool)]
+    assert found.mean() == pytest.approx(0, abs=1e-6)
+    assert found.std(ddof=1) == pytest.approx(1, abs=1e-5) != pytest.approx(found.std(ddof=0), abs=1e-3)
