@@ -141,7 +141,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
             "published": list(printed.items()),
             "published_shows": published.what_it_shows(printed),
             "published_source": source(),
-            "deviations": [(run.name, found) for run in runs if (found := deviations(run))],
+            "deviations": [(run.name, listed) for run in runs if (listed := deviations(run))],
             "by_run": [(run.name, page.of_run(completed, run.name), page.of_run(verdicts, run.name)) for run in runs],
             "pattern_counts": [(run.name, page.of_run(pattern_counts, run.name)) for run in runs],
             "pattern_lists": lists,
