@@ -10,7 +10,7 @@ from synthetic_results import BENCHMARKS, write_run
 from analysis import comparability, provenance_diff
 from analysis.gate import inputs
 from analysis.report import build, run_comparison
-from analysis.results import check_one_measurement, load_run
+from analysis.results import check_one_measurement, load_results
 from contracts import paths, provenance
 from contracts.errors import UserError
 
@@ -66,7 +66,7 @@ def results(tmp_path: Path) -> Path:
 
 def reasons(results: Path) -> dict[str, str]:
     """What each of those who compare says about the last checkpoints of the two runs."""
-    first, second = (load_run(results, name) for name in (FIRST, SECOND))
+    first, second = (load_results(results, name) for name in (FIRST, SECOND))
     pairs = run_comparison.pairs_table([first, second])
     assert pairs is not None
     sides = [inputs.read(results / "runs" / name / "graded") for name in (SECOND, FIRST)]
@@ -82,7 +82,7 @@ def test_all_name_what_differs_and_nothing_is_paired(results: Path, what: str) -
     change, words = CHANGES[what]
     record(results, SECOND, change)
     assert reasons(results) == dict.fromkeys(("gate", "report", "provenance_diff"), words)
-    pairs = run_comparison.pairs_table([load_run(results, name) for name in (FIRST, SECOND)])
+    pairs = run_comparison.pairs_table([load_results(results, name) for name in (FIRST, SECOND)])
     assert pairs is not None and "value" not in pairs.data
     assert pairs.shown.iloc[0]["verdict"] == f"not compared: {words}"
 
@@ -97,9 +97,9 @@ def test_checkpoints_of_a_run_that_were_measured_differently_are_not_reported(re
     change, words = CHANGES["an override"]
     record(results, FIRST, change, steps=(STEP,))
     with pytest.raises(UserError, match=words):
-        build.report([load_run(results, FIRST)], results / "report", "title", "demo")
+        build.report([load_results(results, FIRST)], results / "report", "title", "demo")
     record(results, FIRST, change, steps=(0,))
-    check_one_measurement(load_run(results, FIRST))
+    check_one_measurement(load_results(results, FIRST))
 
 
 def test_a_pair_that_differs_on_one_benchmark_is_said_to(results: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_pair_that_differs_on_one_benchmark_is_said_to(results: Path) -> None:
     for step in STEPS:
         table = paths.table(results / "runs" / SECOND / "graded", step, BENCHMARKS[1])
         provenance.write(table, **merged(RECORD, change))
-    pairs = run_comparison.pairs_table([load_run(results, name) for name in (FIRST, SECOND)])
+    pairs = run_comparison.pairs_table([load_results(results, name) for name in (FIRST, SECOND)])
     assert pairs is not None and pairs.data["not_compared"].iloc[0] == f"{words} ({BENCHMARKS[1]})"
 
 
@@ -123,7 +123,7 @@ def test_prompts_may_be_accepted_with_what_belongs_to_them(results: Path) -> Non
     one, two = (
         comparability.settings(merged(RECORD, CHANGES[what][0]), {}) for what in ("the prompt's name", "the template")
     )
-    samples = load_run(results, FIRST).samples(STEP, BENCHMARKS[0])
+    samples = load_results(results, FIRST).samples(STEP, BENCHMARKS[0])
     sides = comparability.Result(samples, one), comparability.Result(samples, two)
     assert len(comparability.differences(*sides)) == 2
     assert comparability.differences(*sides, accepted=["prompt"]) == []
