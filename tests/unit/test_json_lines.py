@@ -7,14 +7,14 @@ import pytest
 from contracts import json_lines
 from contracts.errors import StoppedInTime, UserError, run_command
 from contracts.exit_status import RESUMABLE
+from tests.hostile_text import TEXTS, encodable
 
-SEPARATORS = "\u0085\u2028\u2029\x0b\x0c\x1c\x1d\x1e\r"
-HOSTILE = [f"a{mark}b" for mark in SEPARATORS] + ["\0", "\ud800", '"}\n{"', "\\u2028", "\x1b[31m", "", "\u202e"]
+HOSTILE = list(TEXTS.values())
 
 
 @pytest.mark.parametrize("escaped", [True, False], ids=["escaped", "as it is"])
 def test_hostile_text_comes_back_as_it_was(tmp_path, escaped):
-    rows = [{"completion": text} for text in HOSTILE if escaped or text != "\ud800"]
+    rows = [{"completion": text if escaped else encodable(text)} for text in HOSTILE]
     lines = [json_lines.dump(row) if escaped else json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     file = tmp_path / "rows.jsonl"
     file.write_bytes("".join(lines).encode())
