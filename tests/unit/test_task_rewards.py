@@ -21,7 +21,7 @@ from tasks.countdown import problems as countdown_problems
 from tasks.countdown import verifier as countdown
 from tasks.knights_knaves import problems as knights_knaves_problems
 from tasks.problems import Problem
-from tests.hostile_text import MARKS, TEXTS
+from tests.hostile_text import MARKS
 
 CASES = Path(__file__).parent / "cases"
 MIRROR = ROOT.parent / "shared" / "data"
@@ -152,7 +152,7 @@ WORDS = (
     "an not knight knave KNIGHT ( \\boxed{ eval __import__ e9 9**9**9"
 )
 PIECES = st.sampled_from([*WORDS.split(" "), *MARKS])
-HOSTILE = st.lists(PIECES, max_size=80).map("".join) | st.text(max_size=200) | st.sampled_from([*TEXTS.values()])
+HOSTILE = st.lists(PIECES, max_size=80).map("".join) | st.text(max_size=200)
 COUNTDOWN = problem("countdown", "98", '{"nums": [44, 19, 35]}')
 PEOPLE = problem("knights_knaves", "", '{"names": ["Zoey", "Jack"], "knights": [true, false]}')
 
