@@ -45,3 +45,17 @@ def test_only_a_command_that_stopped_in_time_is_worth_another_attempt(error, sta
     with pytest.raises(SystemExit) as ended:
         run_command(main)
     assert ended.value.code == status
+
+
+def test_no_flipped_bit_is_read_as_another_text(tmp_path):
+    rows = [{"problem_id": "p0", "repeat": 0, "completion": "one \u2028 12"}, {"completion": "3", "reward": 0.5}, {}]
+    whole, file = "".join(map(json_lines.dump, rows)).encode(), tmp_path / "rows.jsonl"
+    file.write_bytes(whole)
+    assert list(json_lines.read(file)) == rows
+    for bit in range(8 * len(whole)):
+        file.write_bytes(whole[: bit // 8] + bytes([whole[bit // 8] ^ 1 << bit % 8]) + whole[bit // 8 + 1 :])
+        try:
+            found = list(json_lines.read(file))
+        except UserError:
+            continue
+        assert [{key: row.get(key) for key in old} for row, old in zip(found, rows, strict=True)] == rows, bit
