@@ -208,8 +208,8 @@ def clear_sentence(output: str) -> str | None:
     for line in output.split("\n"):
         if line.startswith(("Error: ", "Stopped: ")):
             return line
-    own = re.search(r"^(?:WorkflowError|WildcardError)[^\n]*\n(.+)", output, re.MULTILINE)
-    return own[1].strip() if own else None
+    own = re.findall(r"^(?:Workflow|Wildcard)Error[^\n]*:\n(.+)", output, re.MULTILINE)
+    return next((said.strip() for said in own if "At least one job did not complete" not in said), None)
 
 
 def _steady(value: Any) -> Any:
