@@ -111,9 +111,12 @@ def test_a_damaged_input(
     draw = bed.rng("damage", kind, how, trial)
     with book.trial(how, kind, trial) as outcome:
         project = of.without(stage, tmp_path)
-        damage(draw.choice(sorted(project.glob(pattern))), how, draw)
+        file = draw.choice(sorted(project.glob(pattern)))
+        damage(file, how, draw)
         with bed.cleared(project):
             outcome.append(judged(of, project, stage))
+        if how == "cut off" and outcome == ["noticed"] and file.suffix not in (".jsonl", ".csv"):
+            raise bed.Fault(f"{file.name} was cut off, and used")
 
 
 @pytest.mark.parametrize(("kind", "how", "trial"), params(UNFINISHED))
