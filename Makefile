@@ -3,6 +3,7 @@
 # make demo-all   every run, with the frameworks' cross-check and the collapsing run: over an hour
 # make test       build the environments and run all checks and tests
 # make test-slurm the tests with real Slurm daemons, the long ones included (docs/cluster.md): half an hour
+# make test-faults kills, full disks, damaged files and more, against the real workflow (docs/promises.md): two hours
 # make lint       formatting, types and Snakemake's lint; part of make test
 # make bench      performance tests
 # make locks      resolve envs/*/*.in into the pinned locks
@@ -12,7 +13,7 @@ BASE = $(shell $(PYTHON) envs/build.py base --where)
 # The shell's $PWD, unlike make's, is not read as shell code.
 RUN = PATH="$$PWD/$(dir $(BASE)):$$PATH"
 
-.PHONY: help base demo demo-all test test-slurm lint bench locks
+.PHONY: help base demo demo-all test test-slurm test-faults lint bench locks
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -35,6 +36,11 @@ test: lint
 test-slurm: base
 	@$(PYTHON) envs/build.py --all
 	@$(RUN) python -m pytest tests/slurm -m "slurm or slurm_long" $(PYTEST)
+
+test-faults: export FAULT_SEED ?= $(shell date +%Y%m%d)
+test-faults: base
+	@$(PYTHON) envs/build.py --all
+	@$(RUN) python -m pytest tests/faults -m "workflow or faults_long" $(PYTEST)
 
 lint: base
 	@$(RUN) ruff format --check .

@@ -23,6 +23,8 @@ LATEX = {
     "≈": r"$\approx$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "−": "$-$", "×": r"$\times$", "–": "--",
     "…": r"\dots{}", "±": r"$\pm$", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
 }  # fmt: skip
+FORMULA = ("=", "+", "-", "@", "\t")  # what a spreadsheet runs begins with one of them
+NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 CSS: list[CSSDict] = [
     {"selector": "", "props": "border-collapse: collapse; font: 13px/1.4 system-ui, sans-serif"},
     {
@@ -71,6 +73,14 @@ def latex_text(cell: object) -> str:
     return " ".join("".join(LATEX.get(character, character) for character in visible(str(cell))).split())
 
 
+def csv_value(cell: object) -> object:
+    """A cell for CSV. Text has no control codes, and none that a spreadsheet takes for a formula: that gets a `'`."""
+    if not isinstance(cell, str):
+        return cell
+    shown = visible(cell)
+    return f"'{shown}" if shown[:1] in FORMULA and not NUMBER.fullmatch(shown) else shown
+
+
 def _styler(table: Table, escape: Callable[[object], str], **bold: str) -> Styler:
     styler = Styler(table.shown, uuid="table", cell_ids=False).hide(axis="index")
     styler.format(escape).format_index(escape, axis="columns")
@@ -97,7 +107,8 @@ def latex(table: Table) -> str:
 def write(table: Table, folder: Path) -> None:
     """Write `<name>.csv`, `<name>.md`, `<name>.tex` and `<name>.html`."""
     folder.mkdir(parents=True, exist_ok=True)
-    table.data.to_csv(folder / f"{table.name}.csv", index=False, float_format="%.6g", errors="backslashreplace")
+    data = table.data.map(csv_value)
+    data.to_csv(folder / f"{table.name}.csv", index=False, float_format="%.6g", errors="backslashreplace")
     for suffix, text in (
         (".md", markdown(table.shown, table.bold)),
         (".tex", latex(table)),

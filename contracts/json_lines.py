@@ -2,16 +2,21 @@
 
 Model text holds U+0085, U+2028, \\x0b and other characters at which `str.splitlines` splits too. Writers that keep
 non-ASCII text as it is (verl, many evaluation harnesses) put them into the file unescaped.
+
+Our own lines end with a checksum, so that a flipped bit is never read as another text.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from contracts.errors import UserError
+
+CHECKSUM = "crosszero_crc32"
 
 
 def read(path: Path, *, torn_last_line: bool = False) -> Iterator[dict[str, Any]]:
@@ -69,11 +74,15 @@ class Follower:
 
 def dump(row: dict[str, Any]) -> str:
     r"""One line for a row, "\n" included: ASCII, so that every reader splits the file at the same places."""
-    return json.dumps(row, ensure_ascii=True) + "\n"
+    text = json.dumps(row, ensure_ascii=True)
+    return f'{text[:-1]}{", " if row else ""}"{CHECKSUM}": {zlib.crc32(text.encode())}}}\n'
 
 
 def _object(line: bytes) -> dict[str, Any]:
     found = json.loads(line.decode("utf-8"))
     if not isinstance(found, dict):
         raise ValueError(f"it holds a {type(found).__name__}")
+    before, ours, _ = line.rpartition(f'"{CHECKSUM}": '.encode())
+    if ours and found.pop(CHECKSUM, None) != zlib.crc32(before.removesuffix(b", ") + b"}"):
+        raise ValueError("it is damaged: its checksum is that of another line")
     return found

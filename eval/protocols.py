@@ -84,10 +84,15 @@ def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:
     name, protocols = canonical(name), read_yaml(PROTOCOLS)
     if name not in protocols:
         raise unknown("evaluation protocol", name, protocols)
-    fields = {**protocols[name], **(overrides or {})}
+    written = protocols[name]
+    fields = {**(written if isinstance(written, dict) else {}), **(overrides or {})}
     if "fallback" in fields:
         renamed.warn("the protocol field 'fallback'", "'extraction'")
         fields["extraction"] = fields.pop("fallback")
+    if missing := [key for key in ("source", *_FIELDS) if key not in fields]:
+        raise UserError(
+            f"evaluation protocol '{name}' should have the fields {', '.join(missing)} and has not: add them"
+        )
     for key, value in fields.items():
         if key == "source":
             continue

@@ -71,8 +71,16 @@ def entries() -> dict[str, dict[str, Any]]:
 
 @cache
 def library() -> dict[str, Prompt]:
-    """All prompts by name."""
-    return {name: Prompt(name=name, **entry) for name, entry in entries().items()}
+    """All prompts by name; UserError if one lacks a field, or has another one."""
+    found = {}
+    for name, entry in entries().items():
+        try:
+            found[name] = Prompt(name=name, **entry)
+        except TypeError:
+            raise UserError(
+                f"prompt '{name}' should have the fields described at the head of tasks/prompts.yaml, but is {entry}"
+            ) from None
+    return found
 
 
 def load(name: str) -> Prompt:

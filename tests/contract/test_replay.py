@@ -12,6 +12,7 @@ import pytest
 
 from contracts import paths, tables
 from envs.build import python
+from tests.hostile_text import TEXTS, encodable
 
 ROOT = Path(__file__).parents[2]
 PYTHON = python("eval")
@@ -122,14 +123,8 @@ for path in paths.tables(Path(sys.argv[1])):
 print(json.dumps(found))
 """
 DEMO = ROOT / "results" / "demo"
+HOSTILE = [*TEXTS.values(), *(completion for completion, *_ in CASES)]
 DEMO_SAMPLES = sorted(DEMO.glob("runs/*/*/seed-*/samples"))
-HOSTILE = [
-    "\\boxed{4}\u2028\x85\x1e",
-    "\x00\\boxed{4\x00}",
-    "\\boxed{" * 500,
-    "\\boxed{__import__('os').abort()}",
-    "\r\n\\boxed{4}\r",
-]
 
 
 def both_ways(samples, data, output):
@@ -152,12 +147,15 @@ def both_ways(samples, data, output):
 
 def test_both_ways_give_every_sample_the_same_grade(place):
     for path in paths.tables(place / "samples"):
-        rows = pq.read_table(path).to_pylist()
-        for row, completion in zip(rows, HOSTILE, strict=False):
-            row["completion"] = completion
+        first = pq.read_table(path).to_pylist()[0]
+        rows = [
+            first | {"problem_id": name, "repeat": repeat, "completion": encodable(text)}
+            for name in "ab"
+            for repeat, text in enumerate(HOSTILE)
+        ]
         tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, path)
     through_lm_eval, ours = both_ways(place / "samples", place / "data", place / "graded")
-    assert len(ours) == 2 * len(CASES) and through_lm_eval == ours
+    assert len(ours) == 4 * len(HOSTILE) and through_lm_eval == ours
 
 
 @pytest.mark.skipif(not DEMO_SAMPLES, reason="the demo was not run here (make demo)")

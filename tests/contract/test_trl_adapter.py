@@ -10,7 +10,9 @@ import pytest
 
 from contracts.run_file import RECIPES, ROOT, read_yaml
 from envs.build import python
+from grading.extraction import last_boxed
 from tests.contract.adapter_answers import answers, changed
+from tests.hostile_text import TEXTS
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
@@ -63,7 +65,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from frameworks import recorder
 from recipes import rewards
-work, texts = Path(sys.argv[1]), json.loads(sys.argv[2])
+work, texts = Path(sys.argv[1]), json.load(sys.stdin)
 os.environ |= rewards.environment([{"function": "recipes.openr1.reward.boxed", "weight": 2.0}])
 os.environ |= {recorder.VARIABLE: str(recorder.start_attempt(work, 0).folder), "CROSSZERO_NATIVE_STEPS": "2"}
 from frameworks.trl.reward_hook import reward
@@ -76,9 +78,15 @@ print(json.dumps([step, given, [row["completion"] for row in rows]]))
 
 
 def test_the_reward_hook_records_hostile_texts_with_their_step(tmp_path: Path) -> None:
-    texts = [r"\boxed{1}", "\u2028\x85\x0b\x1c", "\0", "\ud800", '"}\n{"']
+    texts = [r"\boxed{1}", *TEXTS.values()]
     done = subprocess.run(
-        [python("trl"), "-c", HOOK, tmp_path, json.dumps(texts)], capture_output=True, text=True, cwd=ROOT, check=False
+        [python("trl"), "-c", HOOK, tmp_path],
+        input=json.dumps(texts),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.strip().split("\n")[-1]) == [3, [2.0, 0.0, 0.0, 0.0, 0.0], texts]
+    rewards = [2.0 * (last_boxed(text) is not None) for text in texts]
+    assert json.loads(done.stdout.strip().split("\n")[-1]) == [3, rewards, texts]

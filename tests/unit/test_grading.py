@@ -12,6 +12,7 @@ from grading import Item, grade, worker_pool
 from grading.extraction import RULES
 from grading.worker_pool import POOL, Pair
 from tasks import registry
+from tests.hostile_text import MATHS
 
 JUDGE = registry.get("math").graders["math-verify"].judge
 
@@ -136,60 +137,9 @@ def test_a_worker_that_runs_out_of_memory_is_replaced():
     assert POOL.run(JUDGE, pairs, deadline_s=5.0, workers=1)[1] == "correct"
 
 
-HOSTILE = [
-    "9^{9^{9^{9}}}",
-    "9**9**9**9",
-    "\\frac{1}{" * 2000,
-    "(" * 3000,
-    "\\sqrt{" * 1000 + "}" * 1000,
-    "1" * 300_000,
-    "\u202e\u200f5\u202c",
-    "5\x00\x00",
-    "\ud800",
-    "10000000!!!!!!",
-    "\\sum_{i=1}^{10^{12}} i^{i}",
-    "\\int \\frac{\\sin^{99} x}{\\cos^{77} x} e^{x^{x}} dx",
-    "__import__('os').system('touch {target}')",
-    "\\text{__import__('os').system('touch {target}')}",
-    "open('{target}','w').write('x')",
-    "\\operatorname{exec}(open('{target}','w'))",
-    "().__class__.__base__.__subclasses__()",
-]
-
-
-HOSTILE += [
-    "\\boxed{" * 10_000 + "57" + "}" * 10_000,
-    "{" * 10_000 + "57" + "}" * 10_000,
-    "\\left(" * 500 + "1" + "\\right)" * 500,
-    "٥٧",  # Arabic digits
-    "５７０",  # full-width
-    "\\begin{pmatrix}" * 200,
-    "\\begin{pmatrix}" + "1 & " * 800 + "\\end{pmatrix}",
-    "\\{" + ", ".join(map(str, range(900))) + "\\}",
-    "[" * 400 + "1,2" + ")" * 400,
-    "(1,2) \\cup " * 300 + "(3,4)",
-    "\\frac{" * 150 + "1" + "}{x}" * 150,
-    "x^{" * 300 + "2" + "}" * 300,
-    "(x+1)^{10^{6}} - (x+2)^{10^{6}}",
-    "\\prod_{i=1}^{10^{9}} (x-i)",
-    "10^{10^{10}}!",
-    "\\binom{10^{12}}{5\\cdot 10^{11}}",
-    "0." + "0" * 3000 + "1",
-    "1e999999999",
-    "1/0",
-    "\\infty - \\infty",
-    "\\def\\x{\\x\\x}\\x",
-    "\\newcommand{\\a}{\\a\\a}\\a",
-    "\\input{/etc/passwd}",
-    "\\u0000\\ufeff",
-    "eval(open('{target}','w'))",
-    "\\lambda x: __import__('os').mkdir('{target}')",
-]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("grader", ["math-verify", "qwen-rules"])
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("text", MATHS, ids=range(len(MATHS)))
 def test_hostile_answers_end_within_the_deadline_and_run_nothing(text, grader, tmp_path):
     target = tmp_path / "made"
     answer = text.replace("{target}", str(target))

@@ -7,14 +7,14 @@ import pytest
 from contracts import json_lines
 from contracts.errors import StoppedInTime, UserError, run_command
 from contracts.exit_status import RESUMABLE
+from tests.hostile_text import TEXTS, encodable
 
-SEPARATORS = "\u0085\u2028\u2029\x0b\x0c\x1c\x1d\x1e\r"
-HOSTILE = [f"a{mark}b" for mark in SEPARATORS] + ["\0", "\ud800", '"}\n{"', "\\u2028", "\x1b[31m", "", "\u202e"]
+HOSTILE = list(TEXTS.values())
 
 
 @pytest.mark.parametrize("escaped", [True, False], ids=["escaped", "as it is"])
 def test_hostile_text_comes_back_as_it_was(tmp_path, escaped):
-    rows = [{"completion": text} for text in HOSTILE if escaped or text != "\ud800"]
+    rows = [{"completion": text if escaped else encodable(text)} for text in HOSTILE]
     lines = [json_lines.dump(row) if escaped else json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     file = tmp_path / "rows.jsonl"
     file.write_bytes("".join(lines).encode())
@@ -45,3 +45,17 @@ def test_only_a_command_that_stopped_in_time_is_worth_another_attempt(error, sta
     with pytest.raises(SystemExit) as ended:
         run_command(main)
     assert ended.value.code == status
+
+
+def test_no_flipped_bit_is_read_as_another_text(tmp_path):
+    rows = [{"problem_id": "p0", "repeat": 0, "completion": "one \u2028 12"}, {"completion": "3", "reward": 0.5}, {}]
+    whole, file = "".join(map(json_lines.dump, rows)).encode(), tmp_path / "rows.jsonl"
+    file.write_bytes(whole)
+    assert list(json_lines.read(file)) == rows
+    for bit in range(8 * len(whole)):
+        file.write_bytes(whole[: bit // 8] + bytes([whole[bit // 8] ^ 1 << bit % 8]) + whole[bit // 8 + 1 :])
+        try:
+            found = list(json_lines.read(file))
+        except UserError:
+            continue
+        assert [{key: row.get(key) for key in old} for row, old in zip(found, rows, strict=True)] == rows, bit

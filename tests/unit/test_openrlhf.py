@@ -19,6 +19,7 @@ from frameworks.openrlhf.adapter import keep_newest_checkpoint
 from frameworks.openrlhf.command import layout, passes
 from recipes import rewards
 from recipes.runs import load_run
+from tests.hostile_text import TEXTS
 
 RUN = load_run("simplerl/qwen2.5-math-7b", "full")
 
@@ -153,7 +154,7 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("more", ["", "\u2028", "\x85\0", "\ud800"])
+@pytest.mark.parametrize("more", [text for text in TEXTS.values() if "<" not in text])
 def test_a_reward_reads_the_turn_up_to_its_end(process: Path, more: str) -> None:
     text = f"so{more}</think><answer>15</answer>"
     given = openrlhf_reward.judge(f"{PROMPT}{text}<|im_end|>\n<|im_start|>user\nmore", PROMPT, json.dumps(LABEL))

@@ -112,3 +112,22 @@ def test_tables_and_records_of_earlier_releases_have_the_present_names(tmp_path)
         "protocol": {"name": "greedy-boxed", "extraction": "none"},
         "samples": {"extraction": "x"},
     }
+
+
+@pytest.mark.parametrize("module", [protocols, prompts])
+def test_a_file_that_is_cut_off_is_refused_in_a_sentence_or_read(module, tmp_path, monkeypatch):
+    where = "PROTOCOLS" if module is protocols else "FILE"
+    whole, cut, refused = getattr(module, where).read_bytes(), tmp_path / "cut.yaml", 0
+    monkeypatch.setattr(module, where, cut)
+    for length in range(0, len(whole), 23):
+        cut.write_bytes(whole[:length])
+        prompts.entries.cache_clear()
+        prompts.library.cache_clear()
+        try:
+            for name in protocols.names() if module is protocols else prompts.library():
+                module.load(name)
+        except UserError:
+            refused += 1
+    prompts.entries.cache_clear()
+    prompts.library.cache_clear()
+    assert refused > 10

@@ -21,6 +21,7 @@ from tasks.countdown import problems as countdown_problems
 from tasks.countdown import verifier as countdown
 from tasks.knights_knaves import problems as knights_knaves_problems
 from tasks.problems import Problem
+from tests.hostile_text import MARKS
 
 CASES = Path(__file__).parent / "cases"
 MIRROR = ROOT.parent / "shared" / "data"
@@ -150,7 +151,6 @@ WORDS = (
     "<think> </think> <answer> </answer> <answer Assistant: 44 19 35 98 + - * / ** // ( ) = . , Zoey Jack Jackson is a "
     "an not knight knave KNIGHT ( \\boxed{ eval __import__ e9 9**9**9"
 )
-MARKS = ["\n", " ", "\x00", "\u202e", "\ud800", "\u0661", "\u212a", "\u00d7", "\u00a0", "\r", "\u2028"]
 PIECES = st.sampled_from([*WORDS.split(" "), *MARKS])
 HOSTILE = st.lists(PIECES, max_size=80).map("".join) | st.text(max_size=200)
 COUNTDOWN = problem("countdown", "98", '{"nums": [44, 19, 35]}')

@@ -14,6 +14,7 @@ from tasks.countdown import verifier as countdown
 from tasks.knights_knaves import verifier as knights_knaves
 from tasks.math_answers import closed_forms
 from tasks.math_answers.exact import compare_exactly
+from tests.hostile_text import MARKS
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_closed_forms_evaluate_what_was_built(pair):
 WORDS = (
     r"\boxed{ \boxed { } \{ \frac \sqrt ^ 9 1,000 . - </think> <think> <answer> </answer> Answer: #### $ \ x \text{ …"
 )
-PIECES = [*WORDS.split(" "), "\n", " ", "\x00", "\u202e", "\ud800"]
+PIECES = [*WORDS.split(" "), *MARKS]
 LATEX = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 
 

@@ -14,6 +14,7 @@ from frameworks.adapter import Paths
 from frameworks.verl import reward_hook as verl_reward
 from recipes import rewards
 from recipes.runs import load_run
+from tests.hostile_text import TEXTS
 
 RUN = load_run("tinyzero/grpo-3b", "demo")
 STAGE = RUN.stages[0]
@@ -94,7 +95,8 @@ TRUTH = {
 
 @pytest.mark.parametrize(
     ("completion", "score", "verdict"),
-    [("</think><answer>1+2+3</answer>", 1.0, "correct"), ("\u2028\x85\0\ud800", 0.0, "format_error")],
+    [("</think><answer>1+2+3</answer>", 1.0, "correct")]
+    + [(text, 0.0, "format_error") for text in TEXTS.values() if "<answer>" not in text],
 )
 def test_a_completion_is_judged_and_recorded_with_the_step_of_its_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, completion: str, score: float, verdict: str

@@ -18,24 +18,9 @@ from analysis.results import load_results
 from contracts import tables
 from contracts.text_safety import clipped, visible
 from eval.score import score_run
+from tests.hostile_text import TEXTS, encodable
 
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "</pre></div></article></main><script src=//evil.example/x.js></script>",
-    "<img src=x onerror=alert(1)>",
-    "<svg onload=alert(1)><style>*{display:none}</style>",
-    "{{ 7 * 7 }} {% include '/etc/passwd' %} {# gone #}",
-    "<!-- --><![CDATA[ ]]> <?php ?> &lt;b&gt; &#x202e; &amp;",
-    "\x00\x01\x08\x0b\x0c\x1b[31mred\x7f\x85",
-    "\u202eright to left\u2066 \u200bnothing\ufeff \u2028line\u2029",
-    "\\x \\u0000 \\N{BELL} $\\frac{1}{2}$ `code` *bold* | cell | [link](javascript:alert(1))",
-    "e" + "\u0301" * 500,
-    "x" * 200_000,
-    "\n" * 5_000 + "end",
-    "javascript:alert(1)\" onmouseover=\"alert(1)' style='x",
-    "\ue000\U000e0041\ufffe\uffff\U0010ffff",
-    "",
-]
+HOSTILE = [encodable(text) for text in TEXTS.values()]
 
 
 class Outline(HTMLParser):
@@ -90,7 +75,7 @@ def test_nothing_in_a_sample_changes_the_page(completion: str, answer: str, prom
     assert visible(clipped(answer, 300)) in shown
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_hostile_samples_everywhere_in_a_sample(text: str) -> None:
     html = pair_html(text, text, text, text)
     assert Outline(html).elements == (PLAIN if text else EMPTY)

@@ -11,15 +11,14 @@ from report_runs import graded_row, make_run
 
 from analysis import content_policy, patterns
 from analysis.report import sample_browser
+from tests.hostile_text import TEXTS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)"),
 ]
-HOSTILE = (
-    "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">\u202e\x00 \\frac{"
-)
+HOSTILE = TEXTS["end of the page"] + TEXTS["script"] + "\u202e\x00 \\frac{"
 MATH = (
     r"Then \(\frac{1}{2} + \sqrt{x_1^2} \leq 3\) and $$\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}$$"
     r" cost $5 and \(\foo{1}\) and \(\constructor + \toString\),"
@@ -147,7 +146,7 @@ def test_mathematics_is_rendered_and_what_is_not_understood_is_shown_as_written(
 def test_hostile_text_is_shown_and_does_nothing(page: Path, tmp_path: Path) -> None:
     body = dom(page, "min=10&max=10&open=first", tmp_path)
     side = body.partition("<section")[2].partition("</section>")[0]
-    assert "&lt;/script&gt;&lt;script&gt;document.title='taken'" in side and "⟨U+202E⟩␀" in side
+    assert "&lt;script&gt;document.title='taken'" in side and "⟨U+202E⟩␀" in side
     assert "<img" not in body and body.count("<script") == 0
 
 
