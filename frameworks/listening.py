@@ -3,20 +3,20 @@
 Most packages are told by environment variables. Two have no setting for it, and are changed in every Python process, by
 `start/sitecustomize.py`: torch's TCPStore, which anybody who reaches it may write to, listens on all interfaces, and
 Ray starts a dashboard where a trainer calls `ray.init()` without arguments. On several nodes nothing is changed.
+
+Each of these processes imports this module when it starts, so it imports little itself.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-import secrets
-import socket
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from contracts.run_file import ROOT
+from contracts.errors import ROOT
 from frameworks import after_import
 
 LOOPBACK = "127.0.0.1"
@@ -29,6 +29,8 @@ STORE_WORDS = (
 
 def ray_token() -> dict[str, str]:
     """Environment variables of a Ray that runs nothing for those who do not know its token, which is in no file."""
+    import secrets
+
     return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
@@ -43,6 +45,8 @@ def environment(temporary: Path) -> dict[str, str]:
     Args:
         temporary: folder of theirs in place of /tmp; below it vLLM has sockets, and torch what it compiles and loads.
     """
+    import socket
+
     interface = next((name for _, name in socket.if_nameindex() if name.startswith("lo")), "lo")
     return {
         "PYTHONPATH": python_path(START, ROOT),
@@ -56,6 +60,8 @@ def environment(temporary: Path) -> dict[str, str]:
 
 def keep_store_on_loopback(module: ModuleType) -> None:
     """Have a TCPStore that serves at the loopback address listen there, not on all interfaces."""
+    import socket
+
     original: Any = module.TCPStore
 
     class TCPStore(original):

@@ -1,0 +1,25 @@
+"""What every Python process of a training loads when it starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from contracts.run_file import ROOT
+from frameworks import listening
+
+LOADED = "import sys; print(*(getattr(found, '__file__', None) for found in sys.modules.values()), sep='\\n')"
+
+
+def loaded(folder: Path, **settings: str) -> set[str]:
+    words, environment = [sys.executable, "-c", LOADED], os.environ | settings
+    return {*subprocess.check_output(words, cwd=folder, env=environment, text=True).split("\n")}
+
+
+def test_it_loads_no_packages(tmp_path: Path) -> None:
+    """Ray starts a dozen processes and waits half a minute for them, so each must start quickly."""
+    more = loaded(tmp_path, PYTHONPATH=listening.python_path(listening.START, ROOT)) - loaded(tmp_path)
+    assert str(ROOT / "frameworks" / "listening.py") in more
+    assert not [file for file in more if "site-packages" in file]
