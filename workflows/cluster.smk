@@ -40,13 +40,15 @@ rule capacity:
     log:
         f"logs/{config['scale']}/capacity.log",
     params:
+        scale=SCALE,
+        results=RESULTS,
         base=BASE,
         page=f"{RESULTS}/capacity.md",
         runs=[f"{name}={generation_gpus(RUNS[name])}" for name in ASKED],
         size=["--gpu-memory-gb", CLUSTER["gpu_memory_gb"]] if CLUSTER else [],
         seeds=len(config["seeds"]),
     shell:
-        "{params.base:q} -m cluster.capacity --run {params.runs:q} --scale {config[scale]:q} --results {RESULTS:q}"
+        "{params.base:q} -m cluster.capacity --run {params.runs:q} --scale {params.scale:q} --results {params.results:q}"
         " --seeds {params.seeds:q} {params.size:q} --output {params.page:q} 2>&1 | tee {log:q}"
 
 

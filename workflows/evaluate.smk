@@ -17,6 +17,7 @@ rule generate_samples:
     resources:
         **asks(lambda wildcards: generation_need(run_of(wildcards))),
     params:
+        data=DATA_FOLDER,
         python=lambda wildcards: python("eval", run_of(wildcards).device),
         run=lambda wildcards: seeds.run_id(run_of(wildcards).name, wildcards.seed),
         work=unrecorded(lambda wildcards: str(work_of(wildcards).samples)),
@@ -38,7 +39,7 @@ rule generate_samples:
     shell:
         "{params.python:q} -m eval.generate --run {params.run:q}"
         " {params.checkpoints:q} --benchmark {params.benchmarks:q} --protocol {params.protocol:q} {params.overrides:q}"
-        " --seed {wildcards.seed:q} --data {FOLDER.benchmarks:q}"
+        " --seed {wildcards.seed:q} --data {params.data:q}"
         " --work {params.work:q} --output {output:q} --device {params.device:q} --data-parallel {params.processes:q}"
         " 2>&1 | tee -a {log:q}"
 
@@ -56,12 +57,13 @@ rule grade_samples:
     resources:
         **asks(Need(memory_mb=4000, minutes=60)),
     params:
+        data=DATA_FOLDER,
         python=lambda wildcards: python("eval", run_of(wildcards).device),
         extraction=lambda wildcards: extraction_of(run_of(wildcards).name),
         settings=lambda wildcards: grading_hash(benchmarks_of(wildcards)),
     shell:
         "{params.python:q} -m eval.grade --samples {input.samples:q}"
-        " --data {FOLDER.benchmarks:q}"
+        " --data {params.data:q}"
         " --extraction {params.extraction:q} --output {output:q} > {log:q} 2>&1"
 
 
@@ -76,10 +78,11 @@ rule score_run:
     resources:
         **asks(Need(memory_mb=2000, minutes=30)),
     params:
+        data=DATA_FOLDER,
         base=BASE,
     shell:
         "{params.base:q} -m eval.score --graded {input.graded:q}"
-        " --problems {FOLDER.benchmarks:q}"
+        " --problems {params.data:q}"
         " --output {output:q} > {log:q} 2>&1"
 
 
@@ -97,6 +100,7 @@ rule regrade_samples:
     resources:
         **asks(Need(memory_mb=4000, minutes=60)),
     params:
+        data=DATA_FOLDER,
         python=lambda wildcards: python("eval", run_of(wildcards).device),
         extraction=lambda wildcards: (
             extraction_of(run_of(wildcards).name)
@@ -106,7 +110,7 @@ rule regrade_samples:
         settings=lambda wildcards: grading_hash(benchmarks_of(wildcards)),
     shell:
         "{params.python:q} -m eval.grade --samples {input.samples:q}"
-        " --data {FOLDER.benchmarks:q}"
+        " --data {params.data:q}"
         " --grader {wildcards.grader:q} --extraction {params.extraction:q} --output {output:q} > {log:q} 2>&1"
 
 

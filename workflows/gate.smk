@@ -45,6 +45,7 @@ rule check_generate:
     resources:
         **asks(lambda wildcards: generation_need(GATE.run)),
     params:
+        data=DATA_FOLDER,
         python=lambda wildcards: python("eval", GATE.run.device),
         work=unrecorded(
             lambda wildcards: f"{WORK}/check/{wildcards.model}-{wildcards.settings}"
@@ -58,7 +59,7 @@ rule check_generate:
     shell:
         "{params.python:q} -m eval.generate --run check/{wildcards.model:q}/seed-0 --checkpoint 0={input.model:q}"
         " --benchmark {params.benchmarks:q} --protocol {params.protocol:q} {params.overrides:q} --seed 0"
-        " --data {FOLDER.benchmarks:q}"
+        " --data {params.data:q}"
         " --work {params.work:q} --output {output:q} --device {params.device:q} --data-parallel {params.processes:q}"
         " 2>&1 | tee -a {log:q}"
 
@@ -76,12 +77,13 @@ rule check_grade:
     resources:
         **asks(Need(memory_mb=4000, minutes=60)),
     params:
+        data=DATA_FOLDER,
         python=lambda wildcards: python("eval", GATE.run.device),
         extraction=lambda wildcards: extraction_of(GATE.run.name),
         settings=lambda wildcards: grading_hash(GATE.benchmarks),
     shell:
         "{params.python:q} -m eval.grade --samples {input.samples:q}"
-        " --data {FOLDER.benchmarks:q}"
+        " --data {params.data:q}"
         " --extraction {params.extraction:q} --output {output:q} > {log:q} 2>&1"
 
 

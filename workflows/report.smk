@@ -38,10 +38,11 @@ rule report_page:
     resources:
         **asks(Need(memory_mb=4000, minutes=30)),
     params:
+        results=unrecorded(RESULTS),
         base=BASE,
         runs=lambda wildcards: reported(wildcards.which),
         output=lambda wildcards: f"{RESULTS}/report/{wildcards.which}",
         settings=lambda wildcards: report_hash(runs_of(wildcards.which)),
     shell:
-        "{params.base:q} -m analysis.report --results {RESULTS:q}"
+        "{params.base:q} -m analysis.report --results {params.results:q}"
         " --run {params.runs:q} --overlap {input.overlap:q} --output {params.output:q} > {log:q} 2>&1 && tail -n 1 {log:q}"

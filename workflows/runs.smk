@@ -194,6 +194,8 @@ def unrecorded(value):
 
 
 BASE = unrecorded(python("base", "cpu"))
+SCALE = unrecorded(config["scale"])
+DATA_FOLDER = unrecorded(str(FOLDER.benchmarks))
 
 
 def native_work(run, stage, seed):

@@ -15,6 +15,7 @@ rule train:
     resources:
         **asks(lambda wildcards: training_need(run_of(wildcards))),
     params:
+        scale=SCALE,
         python=lambda wildcards: python(
             run_of(wildcards).framework, run_of(wildcards).device
         ),
@@ -25,7 +26,7 @@ rule train:
         settings=lambda wildcards: training_hash(run_of(wildcards), stage_of(wildcards)),
     shell:
         "{params.python:q} -m frameworks train --run {wildcards.recipe:q}/{wildcards.run:q}"
-        " --scale {config[scale]:q}"
+        " --scale {params.scale:q}"
         " --seed {wildcards.seed:q} --stage {wildcards.stage:q} --problems {input.problems:q} --model {input.model:q}"
         " --work {params.work:q} --output {output.log_table:q} --rollouts {output.rollouts:q}"
         " {params.collapse:q} 2>&1 | tee -a {log:q}"
@@ -43,13 +44,14 @@ rule export:
     resources:
         **asks(lambda wildcards: export_need(run_of(wildcards))),
     params:
+        scale=SCALE,
         python=lambda wildcards: python(
             run_of(wildcards).framework, run_of(wildcards).device
         ),
         work=unrecorded(checkpoint_work),
     shell:
         "{params.python:q} -m frameworks export --run {wildcards.recipe:q}/{wildcards.run:q}"
-        " --scale {config[scale]:q}"
+        " --scale {params.scale:q}"
         " --seed {wildcards.seed:q} --step {wildcards.step:q} --model {input.model:q} --work {params.work:q}"
         " --output {output:q} > {log:q} 2>&1"
 
