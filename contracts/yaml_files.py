@@ -32,10 +32,10 @@ def read_yaml(file: Path) -> dict[str, Any]:
         content = yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader)
     except FileNotFoundError:
         raise UserError(f"{shown(file)} does not exist") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or str(error)
+        problem = " ".join(str(getattr(error, "problem", None) or error).split())
         raise UserError(f"{shown(file)} is not valid YAML{where}: {problem}; fix it and run it again") from None
     except UnicodeDecodeError:
         raise UserError(f"{shown(file)} is not UTF-8 text; save it as UTF-8") from None

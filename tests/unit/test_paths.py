@@ -10,7 +10,7 @@ import yaml
 from contracts import paths, seeds, steps
 from contracts.errors import UserError
 from contracts.run_file import ROOT, validate
-from eval.importers.__main__ import check_names
+from eval.importers.__main__ import check_sample_names
 
 
 @pytest.mark.parametrize("step", [0, 7, 100])
@@ -78,7 +78,7 @@ def test_a_run_stays_in_the_results_folder(name: str) -> None:
 @pytest.mark.parametrize("name", [*OUTSIDE, "-a/b", "a/-b"])
 def test_names_of_imported_runs_are_checked_where_they_are_given(name: str) -> None:
     with pytest.raises(UserError, match="--run should be a name"):
-        check_names("gsm8k", name, 0)
+        check_sample_names("gsm8k", name, 0)
     settings = yaml.safe_load((ROOT / "config" / "config.yaml").read_text()) | {"imported": [name]}
     with pytest.raises(UserError, match="imported"):
         validate(settings, "config", ROOT / "config" / "config.yaml")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from contracts import paths, tables
+from contracts import json_lines, paths, tables
 from eval.importers.__main__ import import_samples
 from tests.unit.report.synthetic_results import training_log
 from tests.workflow import miniature
@@ -62,9 +62,9 @@ def test_problems_are_made_samples_imported_graded_scored_and_reported(project: 
             problems = tables.read(project / found.problems("benchmarks", name), tables.PROBLEM)
             source = project / "source.jsonl"
             source.write_text(
-                "".join(f'{{"i": "{row["problem_id"]}", "c": "{row["answer"]}"}}\n' for row in problems.to_pylist())
+                "".join(json_lines.dump({"i": row["problem_id"], "a": row["answer"]}) for row in problems.to_pylist())
             )
-            mapping = {"problem_id": "i", "completion": "c"}
+            mapping = {"problem_id": "i", "completion": "a", "gold": "a"}
             samples, _ = import_samples(
                 "jsonl", [source], name, RUN, step=step, mapping=mapping, problems=problems, by="id"
             )

@@ -16,7 +16,7 @@ from test_sample_browser import CHROMIUM, rows
 from analysis import content_policy, patterns
 from analysis.report import sample_browser
 from analysis.report.build import report
-from analysis.results import load_run
+from analysis.results import load_results
 from contracts.run_file import ROOT
 
 BAD = ' "></style></script><script>document.title = "taken"</script><img src=x onerror="document.title = `taken`">'
@@ -28,7 +28,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("pages")
     for name, ceiling in RUNS.items():
         write_run(folder / "demo", name, ceiling, steps=(0, 20), problems=6, repeats=2)
-    runs = [load_run(folder / "demo", name) for name in NAMES]
+    runs = [load_results(folder / "demo", name) for name in NAMES]
     report(runs, folder / "report", BAD, "demo")
     sample_browser.write([make_run(rows()[:20])], patterns.load_lists(), BAD, folder / "browser")
     sides = [f"--{side}={folder}/demo/runs/{NAMES[0]}/graded/step-{step}" for side, step in

@@ -22,7 +22,7 @@ HOSTILE = TEXTS["end of the page"] + TEXTS["script"] + "\u202e\x00 \\frac{"
 MATH = (
     r"Then \(\frac{1}{2} + \sqrt{x_1^2} \leq 3\) and $$\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}$$"
     r" cost $5 and \(\foo{1}\) and \(\constructor + \toString\),"
-    r" \(\begin{constructor} 1 \end{constructor}\), \(\valueOf^\hasOwnProperty\), \(\hat{\__proto__}\)."
+    r" \(\valueOf^\hasOwnProperty\), \(\hat{\__proto__}\)."
 )
 
 
