@@ -150,14 +150,14 @@ def read(path: Path, schema: pa.Schema) -> pa.Table:
         raise UserError(f"{path} should be a Parquet table, but {found}; check the path")
     try:
         table = pq.read_table(path, page_checksum_verification=True)
+        missing = [name for name in schema.names if name not in table.column_names]
     except PermissionError:
         raise
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:  # damaged names are not UTF-8
         reason = " ".join(str(error).split())[:200]
         raise UserError(
             f"{path} should be a Parquet table but cannot be read ({reason}); delete {artefact} to have it made again"
         ) from None
-    missing = [name for name in schema.names if name not in table.column_names]
     if missing:
         raise UserError(
             f"{path} should have the columns {', '.join(missing)} and has not: it is another table (samples before "
