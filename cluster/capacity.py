@@ -17,6 +17,7 @@ from contracts.errors import run_command
 from contracts.run_file import Run, Stage
 from contracts.seeds import run_id
 from contracts.steps import stage_folder
+from contracts.text_safety import Markdown
 from frameworks import adapter
 from recipes.runs import load_run
 
@@ -125,7 +126,7 @@ def page(rows: list[dict[str, Any]], scale: str, seeds: int, gpu_gb: float | Non
     """
     sums = {column: sum(one[column] or 0 for one in rows) for column in (*HOURS, *DISK) if column != HOURS[1]}
     title = f"# What {len(rows)} runs need, at {scale} scale, with {seeds} seed{'s' * (seeds > 1)}"
-    cost = _table(("run", "nodes × GPUs", *HOURS, *DISK), [*rows, {"run": "**sum**", **sums}])
+    cost = _table(("run", "nodes × GPUs", *HOURS, *DISK), [*rows, {"run": Markdown("**sum**"), **sums}])
     notes = MEMORY_NOTES.format(gpu_gb=f"{gpu_gb:.0f} GB" if gpu_gb else "the size that its run file names")
     fit = _table(("run", "model", *MEMORY), rows)
     return f"{title}\n\n## GPU-hours and disk\n\n{cost}{COST_NOTES}\n## GPU memory\n\n{fit}{notes}"
@@ -135,7 +136,7 @@ def _table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
     def cell(value: Any) -> str:
         if value is None:
             return "–"
-        return f"{value:,.0f}" if isinstance(value, int | float) else str(value)
+        return value if isinstance(value, str) else f"{value:,.0f}"
 
     return markdown.table(columns, [[cell(row.get(column)) for column in columns] for row in rows])
 
