@@ -69,8 +69,10 @@ def _fault(folder: Path) -> str | None:
         return f"it belongs to user {found.st_uid}"
     if found.st_mode & 0o077:
         return f"others may use it (its mode is {stat.S_IMODE(found.st_mode):o}, not 700)"
-    for parent in Path(os.path.realpath(folder)).parents:
+    for parent in reversed(Path(os.path.realpath(folder)).parents):
         above = parent.stat()
+        if above.st_uid == os.getuid() and not above.st_mode & 0o077:
+            return None  # others do not get below it; there Ray opens its folders to everybody
         if above.st_uid not in (0, os.getuid(), NOBODY):
             return f"{parent} belongs to user {above.st_uid}"
         if above.st_mode & stat.S_IWOTH and not above.st_mode & stat.S_ISVTX:

@@ -43,14 +43,24 @@ def environment(temporary: Path) -> dict[str, str]:
     """Environment variables of processes that are all on this node.
 
     Args:
-        temporary: folder of theirs in place of /tmp; below it vLLM has sockets, and torch what it compiles and loads.
+        temporary: folder of theirs in place of /tmp; below it vLLM has sockets.
+
+    Raises:
+        UserError: the user's own folder is not safe; see contracts/private_folder.py.
     """
     import socket
 
+    from contracts import private_folder
+
+    # What torch compiles and loads again; as released, below a name in /tmp that others can guess.
+    compiled = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or private_folder.make(
+        private_folder.of_user(on_disk=True) / "torchinductor"
+    )
     interface = next((name for _, name in socket.if_nameindex() if name.startswith("lo")), "lo")
     return {
         "PYTHONPATH": python_path(START, ROOT),
         "TMPDIR": str(temporary),
+        "TORCHINDUCTOR_CACHE_DIR": str(compiled),
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # Ray's switch for a cluster of this node alone, on its loopback
         "VLLM_HOST_IP": LOOPBACK,
         "GLOO_SOCKET_IFNAME": interface,

@@ -121,6 +121,14 @@ def test_a_place_where_everybody_may_rename(temporary: Path) -> None:
         private_folder.of_user()
 
 
+def test_below_a_closed_folder_others_may_have_rights(temporary: Path) -> None:
+    """Ray gives its folders the mode 777, and on several nodes of one machine it is there first."""
+    ray = private_folder.make(private_folder.of_user() / "0123456789" / "ray")
+    for folder in (ray, ray.parent):
+        folder.chmod(0o777)
+    assert private_folder.make(ray / "tmp").stat().st_mode & 0o777 == 0o700
+
+
 def test_the_users_runtime_folder_is_preferred_if_it_is_the_users(
     temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
