@@ -160,7 +160,8 @@ def _read_log(path: Path) -> tuple[pd.DataFrame, dict[str, list[int]]]:
 
 def _read_rollouts(folder: Path) -> pd.DataFrame:
     columns = ["stage", "step", "completion", "reward", "verdict", "completion_tokens"]
-    files = sorted(folder.glob(f"{stage_folder('*')}/rollouts.parquet"))
+    # Listed, because a glob for the name alone leaves a broken link out.
+    files = sorted(file for file in folder.glob(f"{stage_folder('*')}/*") if file.name == "rollouts.parquet")
     parts = [valid_text(tables.read(file, tables.ROLLOUT)).select(columns) for file in files]
     whole = pa.concat_tables(parts) if parts else tables.ROLLOUT.empty_table().select(columns)
     rollouts: pd.DataFrame = whole.to_pandas()

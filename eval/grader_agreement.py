@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from contracts import durable, tables
 from contracts.errors import UserError, run_command
 from contracts.markdown import table
-from contracts.text_safety import markdown_code
+from contracts.text_safety import Markdown, markdown_code
 from eval import benchmark, protocols
 from eval.grade import only_value
 from eval.importers.__main__ import read_verdicts
@@ -87,7 +87,7 @@ def class_table(found: Sequence[Disagreement]) -> str:
         reviewed = [one for one in ours if one.truth]
         if ours:
             right = Counter(s for one in reviewed for s in sides if _right(one.verdicts.get(s)) == _right(one.truth))
-            rows.append([kind, meaning, len(ours), len(reviewed), *(right[side] for side in sides)])
+            rows.append([kind, Markdown(meaning), len(ours), len(reviewed), *(right[side] for side in sides)])
     return table(["class", "meaning", "number", "reviewed", *(f"{side} right" for side in sides)], rows)
 
 
