@@ -62,13 +62,18 @@ def test_problems_are_made_samples_imported_graded_scored_and_reported(project: 
             problems = tables.read(project / found.problems("benchmarks", name), tables.PROBLEM)
             source = project / "source.jsonl"
             source.write_text(
-                "".join(json_lines.dump({"i": row["problem_id"], "a": row["answer"]}) for row in problems.to_pylist())
+                "".join(
+                    json_lines.dump({"i": row["problem_id"], "a": row["answer"], "c": f"\\boxed{{{row['answer']}}}"})
+                    for row in problems.to_pylist()
+                )
             )
-            mapping = {"problem_id": "i", "completion": "a", "gold": "a"}
+            mapping = {"problem_id": "i", "completion": "c", "gold": "a"}
             samples, _ = import_samples(
                 "jsonl", [source], name, RUN, step=step, mapping=mapping, problems=problems, by="id"
             )
-            tables.write(samples, tables.SAMPLE, project / paths.table(run.samples, step, name))
+            made = [row | {"protocol": "greedy-boxed"} for row in samples.to_pylist()]
+            table = pa.Table.from_pylist(made, tables.SAMPLE)
+            tables.write(table, tables.SAMPLE, project / paths.table(run.samples, step, name))
     status, output = miniature.snakemake(
         project, "--allowed-rules", "grade_samples", "score_run", "--", str(run.scores)
     )
