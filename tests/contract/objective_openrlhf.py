@@ -6,6 +6,7 @@ maker, and the loss is that of its actor trainer's step, with the model's own pr
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import sys
@@ -102,6 +103,31 @@ def advantages(args: Any, rewards: list[float]) -> list[float]:
     return list(done.advantages[mask.bool()].tolist())
 
 
+def asked_of_vllm(args: Any) -> list[Any]:
+    """The temperatures of training and of sampling, the latter as the release's own executor asks vLLM for a turn."""
+    from openrlhf.trainer.ray.vllm_engine import _load_agent_executor
+
+    asked: list[float] = []
+
+    class Engine:
+        async def generate(self, tokens: list[int], parameters: Any, **_: Any) -> Any:
+            asked.append(parameters.temperature)
+            return SimpleNamespace(outputs=[SimpleNamespace(token_ids=[7], finish_reason="stop", logprobs=None)])
+
+    class Tokenizer:
+        def __call__(self, **_: Any) -> dict[str, torch.Tensor]:
+            return {"input_ids": torch.tensor([[5, 6]])}
+
+        def decode(self, tokens: list[int], **_: Any) -> str:
+            return "asked answered<|im_end|>"
+
+    executor = _load_agent_executor(args.train.agent_func_path)
+    parameters = SimpleNamespace(temperature=args.rollout.temperature, max_tokens=8, logprobs=None)
+    label = json.dumps({"problem_id": "p", "task": "math", "answer": "1", "meta": "{}", "prefill": ""})
+    done = asyncio.run(executor.execute("asked ", label, parameters, 64, Tokenizer(), Engine()))
+    return [args.rollout.temperature, *asked, done["reward"]]
+
+
 def main() -> None:
     """Read cases, write results."""
     rewrites.install()
@@ -110,6 +136,8 @@ def main() -> None:
         for name, case in json.load(sys.stdin).items():
             args = parse(case["words"])
             results[name] = advantages(args, case["rewards"]) if "rewards" in case else step(sys.argv[1], args)
+            if case.get("asks"):
+                results[f"{name} asked"] = asked_of_vllm(args)
         from openrlhf.models import ValueLoss
 
         mask = torch.tensor([[1.0, 0.0, 0.0], [1.0, 1.0, 1.0]])

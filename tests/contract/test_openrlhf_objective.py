@@ -14,7 +14,10 @@ import pytest
 from contracts.errors import UserError
 from contracts.run_file import ROOT
 from envs.build import python
-from frameworks.openrlhf.command import arguments, render
+from frameworks import recorder
+from frameworks.openrlhf import reward_hook
+from frameworks.openrlhf.command import SAMPLING_TEMPERATURE, arguments, render, sampling_temperature
+from recipes import rewards
 from recipes.runs import load_run
 
 PYTHON = python("openrlhf")
@@ -47,7 +50,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     in_loss = {"kl_in": "loss", "kl_estimator": "k3", "kl_coefficient": 0.5, "reward_clip": None}
     loss = {"loss": "dapo", "logits_temperature": None}
     cases = {
-        "published": {"words": words(PPO)},
+        "published": {"words": words(PPO), "asks": True},
         "divided": {"words": words(PPO, logits_temperature=None)},
         "kl": {"words": words(PPO, **loss, **in_loss)},
         "unbiased_kl": {"words": words(PPO, **loss, **in_loss, unbiased_kl_gradient=True)},
@@ -63,12 +66,24 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "unclipped": {"words": words(PPO, gae_lambda=1.0, reward_clip=None), "rewards": [30.0, 0.0] * 4},
         "at_the_bound": {"words": words(PPO, gae_lambda=1.0, reward_clip=None), "rewards": [10.0, 0.0] * 4},
     }
+    environment = {
+        "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "DS_ACCELERATOR": "cpu", SAMPLING_TEMPERATURE: "0.6",
+        recorder.VARIABLE: str(recorder.start_attempt(tmp_path_factory.mktemp("work"), 0).folder),
+        **rewards.environment(load_run(PPO, "full").rewards), **reward_hook.environment(["<|im_end|>"]),
+    }  # fmt: skip
     done = subprocess.run(
         [PYTHON, HERE / "objective_openrlhf.py", model], input=json.dumps(cases), capture_output=True, text=True,
-        cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "DS_ACCELERATOR": "cpu"}, check=False,
+        cwd=ROOT, env=environment, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
+
+
+def test_completions_are_sampled_at_the_temperature_of_the_run(results: dict[str, Any]) -> None:
+    run = load_run(PPO, "full")
+    assert sampling_temperature(run.stages[0]) == 0.6
+    assert sampling_temperature(load_run(PPO, "demo").stages[0]) is None
+    assert results["published asked"] == [1.0, 0.6, -1.0]  # no box in the answer
 
 
 def per_completion(terms: np.ndarray, mask: np.ndarray) -> float:

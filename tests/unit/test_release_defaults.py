@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from contracts.run_file import framework_names, read_yaml
+from contracts.run_file import Run, framework_names, read_yaml
 from frameworks import release_defaults
 from recipes.runs import load_run, run_names
 
@@ -16,9 +16,9 @@ def stated(framework: str) -> dict[str, Any]:
     return {name: entry["value"] for name, entry in entries.items()}
 
 
-def runs(framework: str, algorithm: str | None = None) -> set[str]:
-    loaded = {name: load_run(name, "full") for name in run_names()}
-    return {name for name, run in loaded.items() if run.framework == framework and algorithm in (None, run.algorithm)}
+@pytest.fixture(scope="module")
+def loaded() -> list[Run]:
+    return [load_run(name, "full") for name in run_names()]
 
 
 @pytest.mark.parametrize(
@@ -28,15 +28,15 @@ def runs(framework: str, algorithm: str | None = None) -> set[str]:
         ("verl", "actor_rollout_ref.actor.policy_loss.loss_mode", "gspo", None),
         ("verl", "critic.optim.betas", [0.9, 0.95], "ppo"),
         ("openrlhf", "actor.dual_clip", 3.0, None),
-        ("openrlhf", "algo.advantage.gamma", 0.99, "grpo"),  # PPO's run states it
+        ("openrlhf", "critic.adam.eps", 1e-5, "ppo"),
     ],
 )
 def test_a_flipped_default_names_the_runs_that_it_changes(
-    framework: str, setting: str, value: Any, algorithm: str | None
+    loaded: list[Run], framework: str, setting: str, value: Any, algorithm: str | None
 ) -> None:
     assert release_defaults.drifts(framework, stated(framework)) == []
     (drift,) = release_defaults.drifts(framework, stated(framework) | {setting: value})
-    expected = runs(framework, algorithm)
+    expected = {run.name for run in loaded if run.framework == framework and algorithm in (None, run.algorithm)}
     assert {run.partition(" (")[0] for run in drift.runs if run.endswith("(full)")} == expected
     assert all(run in str(drift) for run in expected) and repr(value) in str(drift)
 
