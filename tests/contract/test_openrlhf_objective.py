@@ -125,8 +125,8 @@ def test_kl_and_entropy_are_averaged_over_tokens_whatever_the_loss(results: dict
     assert case["loss"] != pytest.approx(policy + 0.5 * per_completion(terms, mask), rel=1e-2)
     case = results["entropy_per_completion"]
     policy, entropies = per_completion(*policy_terms(case, "1.0")), np.array(case["entropies"])
-    assert case["loss"] == pytest.approx(policy - 0.3 * over_tokens(entropies, mask), rel=1e-3)
-    assert case["loss"] != pytest.approx(policy - 0.3 * per_completion(entropies, mask), rel=1e-3)
+    assert case["loss"] == pytest.approx(policy - 0.3 * over_tokens(entropies, mask), rel=1e-4)
+    assert case["loss"] != pytest.approx(policy - 0.3 * per_completion(entropies, mask), rel=4e-4)
     for objective, key in (
         ({"kl_in": "loss", "reward_clip": None}, "kl_coefficient"),
         ({"entropy_coefficient": 0.3}, "entropy_coefficient"),
