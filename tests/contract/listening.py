@@ -17,7 +17,7 @@ import grpc, os, sys
 for given in ("", "0" * 64, token):
     call = grpc.insecure_channel(f"127.0.0.1:{port}").unary_unary(method)
     try:
-        call(b"", timeout=120, wait_for_ready=True, metadata=[("authorization", f"Bearer {given}")] if given else None)
+        call(b"", timeout=60, metadata=[("authorization", f"Bearer {given}")] if given else None)
         print("OK")
     except grpc.RpcError as error:
         print(error.code().name)
@@ -34,7 +34,7 @@ class Watch:
         self.mark, self.python, self.last = str(mark), python, 0.0
         self.processes: set[str] = set()
         self.sockets: dict[tuple[str, int], str] = {}  # by address and port, the command
-        self.answers: dict[str, list[list[str]]] = {}  # of Ray's servers
+        self.calls: dict[tuple[str, int], subprocess.Popen[str]] = {}  # of Ray's servers
         self.tokens: set[str] = set()  # Ray's, as its processes have it
 
     def look(self) -> None:
@@ -54,21 +54,21 @@ class Watch:
             self.tokens |= {environment["RAY_AUTH_TOKEN"]} if "RAY_AUTH_TOKEN" in environment else set()
             server = Path(words[0]).name if words else ""
             for address in listening:
-                if (address.ip, address.port) not in self.sockets:
-                    self.sockets[address.ip, address.port] = " ".join(words)[:200]
-                    if self.python and server in METHODS:
-                        token = environment.get("RAY_AUTH_TOKEN", "1" * 64)
-                        self._call(server, address.port, token)
+                place = (address.ip, address.port)
+                if place not in self.sockets:
+                    self.sockets[place] = " ".join(words)[:200]
+                elif self.python and server in METHODS and place not in self.calls:  # seen twice: it stays
+                    self.calls[place] = self._call(server, address.port, environment.get("RAY_AUTH_TOKEN", "1" * 64))
         self.last = time.monotonic()
 
-    def _call(self, server: str, port: int, token: str) -> None:
-        assert self.python is not None
+    def _call(self, server: str, port: int, token: str) -> subprocess.Popen[str]:
         words = [str(self.python), "-c", CALLS, METHODS[server], str(port)]
         clean = {name: value for name, value in os.environ.items() if self.mark not in value}
-        done = subprocess.run(
-            words, env=clean | {"TOKEN": token}, capture_output=True, text=True, check=True, timeout=200
-        )
-        self.answers.setdefault(server, []).append(done.stdout.split())
+        return subprocess.Popen(words, env=clean | {"TOKEN": token}, stdout=subprocess.PIPE, text=True)
+
+    def answers(self) -> list[list[str]]:
+        """What each of Ray's servers said to a call without a token, with a wrong one, and with the right one."""
+        return [call.communicate()[0].split() for call in self.calls.values()]
 
     def elsewhere(self) -> dict[tuple[str, int], str]:
         """Sockets that can be reached from another machine."""

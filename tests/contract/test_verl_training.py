@@ -67,8 +67,9 @@ def test_no_process_outlives_a_killed_training(killed: list[str]) -> None:
 
 def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(watch: listening.Watch, killed: list[str]) -> None:
     assert watch.sockets and not watch.elsewhere()
-    refused = ["UNAUTHENTICATED", "UNAUTHENTICATED", "OK"]  # without a token, with a wrong one, with the right one
-    assert watch.answers["gcs_server"] == [refused] and refused in watch.answers["raylet"]
+    # The object manager, which raylet has on a port of its own, does not know the method.
+    answers, asks = watch.answers(), ["UNAUTHENTICATED", "UNAUTHENTICATED", "OK"]
+    assert answers.count(asks) == 2 and all("OK" not in answer[:2] for answer in answers), answers
     (token,) = watch.tokens
     assert len(token) == 64 and not any(token in words for words in watch.processes)  # everybody can see those
 
