@@ -54,11 +54,9 @@ def train(arguments: argparse.Namespace) -> None:
     run = load_run(arguments.run, arguments.scale)
     stage, name = run.stages[arguments.stage - 1], run_id(run.name, arguments.seed)
     framework = adapter.load(run.framework)
+    model_sha256 = model_folder.check(arguments.model)
     tables.read(arguments.problems, tables.PROBLEM)
-    inputs = {
-        "problems_sha256": provenance.sha256(arguments.problems),
-        "model_sha256": model_folder.check(arguments.model),
-    }
+    inputs = {"problems_sha256": provenance.sha256(arguments.problems), "model_sha256": model_sha256}
     framework.check(run)  # takes seconds, before data are written, memory is taken, or a GPU is used
     paths = Paths(problems=arguments.problems, model=arguments.model, work=arguments.work)
     job_lifetime.end_with_workflow()

@@ -22,12 +22,12 @@ FAILING: dict[str, tuple[Path, list[str], str]] = {
     "train": (
         RUN / "stage-1/training_log.parquet",
         ["data/train/arithmetic.parquet", f"{RUN.relative_to(RESULTS)}/checkpoints/step-0/"],
-        "should be a model in Hugging Face format",
+        "has no config.json and no weights",
     ),
     "export": (
         RUN / "checkpoints/step-0",
         ["models/demo/"],
-        "should be a model in Hugging Face format",
+        "has no config.json and no weights",
     ),
     "generate_samples": (
         RUN / "samples",
