@@ -213,7 +213,8 @@ def _put_converted(run: Run, stage: Stage, values: dict[str, Any], put: Any) -> 
         None if correction == "none" else correction,
         "objective.sampler_correction",
     )
-    put(f"{ROLLOUT}.calculate_log_probs", correction != "none", "objective.sampler_correction")
+    # Without a correction too: verl then logs how far the sampler's probabilities are from the trainer's.
+    put(f"{ROLLOUT}.calculate_log_probs", True, "objective.sampler_correction")
     if "objective.scale_rewards" in values:
         scaled = _choice(
             run, "objective.scale_rewards", values["objective.scale_rewards"], {"group": "yes", "none": ""}

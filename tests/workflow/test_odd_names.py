@@ -11,6 +11,7 @@ import pytest
 
 from contracts import json_lines, paths, tables
 from eval.importers.__main__ import import_samples
+from tests.unit import test_model_folder
 from tests.unit.report.synthetic_results import training_log
 from tests.workflow import miniature
 
@@ -27,7 +28,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.mkdir()
     miniature.copy(folder)
     named = {"results": f"results {ODD}", "work": f"work {ODD}", "data_mirror": f"mirror {ODD}"}
-    miniature._edit(folder / "config" / "config.yaml", **named, benchmarks=list(BENCHMARKS))
+    miniature.edit(folder / "config" / "config.yaml", **named, benchmarks=list(BENCHMARKS))
     return folder
 
 
@@ -42,8 +43,10 @@ def nothing_ran(project: Path) -> bool:
 def test_the_whole_graph(project: Path) -> None:
     model = project / f"model {ODD}"
     model.mkdir()
-    (model / "config.json").write_text("{}")
-    miniature._edit(project / "config" / "config.yaml", checkpoint=model.name, baseline=f"{RUN}/step-0")
+    for name, content in test_model_folder.CONTENT.items():
+        (model / name).write_text(content)
+    test_model_folder.weights(model / "model.safetensors")
+    miniature.edit(project / "config" / "config.yaml", checkpoint=model.name, baseline=f"{RUN}/step-0")
     for target in ("reproduce_all", "check", "capacity", "check_recipes"):
         status, output = miniature.snakemake(project, "--dry-run", "--printshellcmds", target)
         assert status == 0, output
@@ -87,7 +90,7 @@ def test_problems_are_made_samples_imported_graded_scored_and_reported(project: 
 
 def test_the_gate_compares_folders_with_odd_names(project: Path) -> None:
     graded = str(results(project).run(RUN).graded / "step-0")
-    miniature._edit(project / "config" / "config.yaml", checkpoint=graded, baseline=graded)
+    miniature.edit(project / "config" / "config.yaml", checkpoint=graded, baseline=graded)
     status, output = miniature.snakemake(project, "check", "--allowed-rules", "check", "compare")
     assert status == 0 and "cannot tell" in output, output
     assert nothing_ran(project)
@@ -116,7 +119,7 @@ def test_make_in_a_folder_with_an_odd_name(project: Path) -> None:
 def test_a_name_that_cannot_be_used_is_refused_before_anything_runs(key: str, tmp_path: Path) -> None:
     folder = miniature.copy(tmp_path)
     before = sorted(folder.iterdir())
-    miniature._edit(folder / "config" / "config.yaml", **{key: "a\nb\x1b[2J"})
+    miniature.edit(folder / "config" / "config.yaml", **{key: "a\nb\x1b[2J"})
     status, output = miniature.snakemake(folder, "help")
     assert status == 1, output
     sentence = f"config: {key} should be a plain path, but 'a␊b␛[2J' has "
