@@ -17,9 +17,11 @@ from typing import Any, ClassVar
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage, framework_names
 from contracts.unknown_names import unknown
+from frameworks import settings
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.reward_hook import FAILURE
 from recipes import rewards
+from tasks import data_registry
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,18 @@ class Adapter(ABC):
     checkpoint_size: ClassVar[CheckpointSize]
 
     def check(self, run: Run) -> None:
-        """Raise UserError unless the rewards load and the framework's own parser accepts every stage of the run."""
+        """Raise UserError unless rewards load, data suffice, and the framework's own parser accepts every stage."""
         for reward in run.rewards:
             try:
                 rewards.load([reward])
             except (ImportError, AttributeError) as error:
                 raise UserError(f"{run.file.name}: rewards: {reward['function']} cannot be loaded ({error})") from None
         for stage in run.stages:
+            given, needed = data_registry.problems_in(stage.dataset), settings.prompts_per_step(run, stage)
+            if given < needed:
+                raise settings.refuse(
+                    run, "batch.prompts_per_step", f": {needed} prompts are more than the {given} of {stage.dataset}"
+                )
             self.check_stage(run, stage)
 
     @abstractmethod

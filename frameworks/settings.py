@@ -42,6 +42,11 @@ def updates_per_step(run: Run, stage: Stage) -> int:
     return int(step // update)
 
 
+def prompts_per_step(run: Run, stage: Stage) -> int:
+    """Distinct prompts that a step samples; raises UserError where the batch does not divide."""
+    return updates_per_step(run, stage) * int(stage.batch["prompts_per_update"])
+
+
 def check_batch(run: Run, stage: Stage, devices: int) -> int:
     """Forward passes of each device in one update.
 

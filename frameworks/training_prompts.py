@@ -8,7 +8,7 @@ from contracts import tables
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from frameworks.adapter import Paths
-from frameworks.settings import updates_per_step
+from frameworks.settings import prompts_per_step
 from recipes import rewards
 from tasks import prompts
 
@@ -40,7 +40,7 @@ def rendered(run: Run, stage: Stage, paths: Paths, tokenizer: Any) -> list[dict[
     found = [one for one in questions if longest is None or len(tokenizer(one["prompt"])["input_ids"]) <= longest]
     if left_out := len(questions) - len(found):
         print(f"{left_out} of {len(questions)} prompts are longer than max_prompt_tokens ({longest}): left out")
-    needed = stage.batch["prompts_per_update"] * updates_per_step(run, stage)
+    needed = prompts_per_step(run, stage)
     if len(found) < needed:
         allowed = "" if longest is None else f" of at most {longest} tokens"
         raise UserError(

@@ -7,6 +7,7 @@ eval/benchmarks/<name>.yaml, with the same keys and `task`. Both are loaded by
 
 task            a folder of tasks/; a training set belongs to the task in whose file it stands
 rows            rows of the source, before those without a gold answer are left out
+problems        how many are left then, where it is known that some are left out
 convert         module of the task's folder that makes a problem of a row; `tasks.columns` if not given, which reads:
 columns         question, answer, form (tasks/gold_answers.py), and where there are such columns id and meta
 content_sha256  hash over the (question, answer) pairs of `files` (tasks/problems.py)
@@ -56,6 +57,12 @@ class Entry(NamedTuple):
 def training_sets() -> list[str]:
     """The data sets that run files may train on."""
     return [entry.name for entry in _training_sets()]
+
+
+def problems_in(training_set: str) -> int:
+    """How many problems training is given: the rows with a gold answer, as far as the registry knows."""
+    spec = find(training_set).spec
+    return int(spec.get("problems", spec["rows"]))
 
 
 def find(name: str, benchmarks: Path = BENCHMARKS) -> Entry:

@@ -35,6 +35,10 @@ def load(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, An
     """
     problems, source = _generate(entry) if "generate" in entry.spec else _read(entry, mirror)
     graded = [problem for problem in problems if problem.answer is not None]
+    if (stated := entry.spec.get("problems", len(graded))) != len(graded):
+        raise UserError(
+            f"{entry.name} should have {stated:,} rows with a gold answer ({entry.where}), not {len(graded):,}"
+        )
     content, known = content_digest(problems), entry.spec.get("content_sha256")
     facts = {
         "dataset": entry.name,

@@ -20,11 +20,13 @@ from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from frameworks.openrlhf.command import arguments, render
 from frameworks.settings import did_you_mean
+from tasks import data_registry
 
 
 def check(run: Run, stage: Stage) -> None:
     """Let OpenRLHF's parser and assertions read the rendered command."""
-    flags = arguments(run, stage, 0, Path("data.jsonl"), Path("model"), Path("output"))
+    rows = data_registry.problems_in(stage.dataset)
+    flags = arguments(run, stage, 0, Path("data.jsonl"), Path("model"), Path("output"), rows)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of packages that torch imports

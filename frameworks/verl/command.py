@@ -15,7 +15,7 @@ from typing import Any
 
 from contracts.run_file import Run, Stage
 from frameworks import adapter, processes, settings
-from frameworks.settings import check_batch, updates_per_step
+from frameworks.settings import check_batch
 
 ACTOR, ROLLOUT, REF, MODEL = (f"actor_rollout_ref.{part}" for part in ("actor", "rollout", "ref", "model"))
 # Prompts are rendered already: the one message of each goes to the tokenizer as it is.
@@ -187,7 +187,7 @@ def _put_converted(run: Run, stage: Stage, values: dict[str, Any], put: Any) -> 
     put("algorithm.adv_estimator", ESTIMATORS[run.algorithm], "algorithm")
     put(
         "data.train_batch_size",
-        stage.batch["prompts_per_update"] * updates_per_step(run, stage),
+        settings.prompts_per_step(run, stage),
         "batch.prompts_per_step",
     )
     trained = [f"{ACTOR}.optim", *(["critic.optim"] if ppo else [])]

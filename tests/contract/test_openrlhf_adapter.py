@@ -69,6 +69,11 @@ def test_openrlhf_refuses_what_it_should_and_accepts_every_run(tmp_path: Path) -
         "no_such_engine": (("full", "rollout", "engine", "transformers"), "full.rollout.engine: "),
         "indivisible": (("full", "batch", "samples_per_device", 3), "full.batch.prompts_per_update: "),
         "indivisible_step": (("full", "batch", "prompts_per_step", 1000), "full.batch.prompts_per_step: "),
+        "ends_within_a_pass": (
+            ("full", "stages", [{"steps": 100, "checkpoints": [100]}]),
+            "full.steps: OpenRLHF ends with a pass, 8 steps over 8521 problems: 96 or 104",
+        ),
+        "too_few_problems": (("full", "dataset", "knights_knaves_3ppl_train"), "1024 prompts are more than the 900"),
         "no_gpus_left": (("full", "rollout", "gpus", 32), "full.rollout.gpus: "),
         "set_twice": (("full", "native", "actor.adam.lr", 1.0), "is set by full.optimizer.learning_rate already"),
         "assertion": (("full", "native", "train.partial_rollout_enable", True), "requires --train.async_enable"),

@@ -55,6 +55,7 @@ MISTAKES: dict[str, tuple[Any, ...]] = {
     "legacy_manager": (PPO, ("full", "native", "reward_model.reward_manager"), "naive", "full", "ignores it"),
     "indivisible": (PPO, ("demo", "batch", "prompts_per_update"), 3, "demo", "batch.prompts_per_step: 8 prompts"),
     "indivisible_full": (PPO, ("full", "batch", "samples_per_device"), 48, "full", "batch.prompts_per_update"),
+    "too_few_problems": (PPO, ("full", "batch", "prompts_per_step"), 12800, "full", "more than the 4000"),
     "parallel": (PPO, ("full", "native", "actor_rollout_ref.rollout.tensor_model_parallel_size"), 3, "full",
                  "tensor_model_parallel_size"),
     "set_twice": (PPO, ("full", "native", "actor_rollout_ref.actor.optim.lr"), 1.0, "full", "optimizer.learning_rate"),

@@ -164,6 +164,12 @@ def test_wrong_row_count_names_both_numbers_and_the_file(tmp_path: Path) -> None
         load(entry(tmp_path, ROWS, rows=7473), tmp_path)
 
 
+def test_wrong_number_of_problems_names_both_numbers(tmp_path: Path) -> None:
+    assert len(load(entry(tmp_path, ROWS, problems=3), tmp_path)[0]) == 3
+    with pytest.raises(UserError, match=r"should have 2 rows with a gold answer \(here.yaml\), not 3"):
+        load(entry(tmp_path, ROWS, problems=2), tmp_path)
+
+
 def test_wrong_content_names_both_hashes_and_the_file(tmp_path: Path) -> None:
     found = load(entry(tmp_path, ROWS), tmp_path)[1]["content_sha256"]
     with pytest.raises(UserError, match=rf"hash {'0' * 64} \(here.yaml\), but .*set\.jsonl has {found}"):
