@@ -5,6 +5,7 @@ They stand in tasks/prompts.yaml, and those that only one task uses in its task.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,8 @@ from contracts.unknown_names import unknown
 from contracts.yaml_files import read_yaml
 from tasks import task_files
 
+THINK = "<think>"
+PREFILLED = re.compile(rf"{THINK}\s*\Z")
 FILE = Path(__file__).with_suffix(".yaml")
 
 
@@ -43,12 +46,17 @@ class Prompt:
 
         The tokenizer's encoding of it is the prompt's tokens: a beginning-of-text token that the tokenizer adds itself
         is removed where the chat template writes one too. Without a tokenizer, the messages are paragraphs.
+
+        A `<think>` with which the template begins the assistant's turn is removed where the prompt asks the model to
+        write it, as open-r1 does for DeepSeek-R1's distilled models: with it, no completion has the form asked for.
         """
         if self.raw or tokenizer is None:
             return "\n\n".join(message["content"] for message in self.messages(question)) + self.assistant
         text: str = tokenizer.apply_chat_template(self.messages(question), tokenize=False, add_generation_prompt=True)
         if tokenizer.bos_token and tokenizer("")["input_ids"][:1] == [tokenizer.bos_token_id]:
             text = text.removeprefix(tokenizer.bos_token)
+        if THINK in " ".join(message["content"] for message in self.messages("")):
+            text = PREFILLED.sub("", text)
         return text + self.assistant
 
 

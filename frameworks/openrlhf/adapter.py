@@ -14,7 +14,7 @@ from typing import Any
 from contracts import durable
 from contracts.paths import check_path
 from contracts.run_file import ROOT, Run, Stage
-from frameworks import checkpoints, memory, processes, tensorboard, training_prompts
+from frameworks import checkpoints, memory, processes, stops, tensorboard, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.openrlhf import metrics, parser_check, reward_hook
@@ -41,6 +41,7 @@ class OpenRLHFAdapter(Adapter):
         """See Adapter; OpenRLHF resumes from the checkpoint that it finds."""
         for folder in (ROOT, paths.work.absolute()):
             check_path("a folder for OpenRLHF, which reads commas and @ as separators,", folder, ",@")
+        paths = stops.with_stops(run, stage, paths)
         scratch = processes.empty_scratch(paths.work)
         rows, special_tokens = self.write_data(run, stage, seed, paths, paths.work / "data")
         data = (paths.work / "data" / "train.jsonl").absolute()

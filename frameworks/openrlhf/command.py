@@ -47,6 +47,7 @@ CONVERTED = {
     "batch.prompts_per_step": "rollout.batch_size",
     "batch.prompts_per_update": "train.batch_size",
     "rollout.max_prompt_tokens": "data.max_len",  # longer prompts are left out of the training set
+    "rollout.stop": "actor.model_name_or_path",  # frameworks/stops.py
     "rollout.engine": "train.colocate_all",
     "rollout.gpus": "vllm.num_engines",
     "optimizer.adam_beta2": "actor.adam.betas",

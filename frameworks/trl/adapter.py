@@ -12,7 +12,7 @@ from typing import Any
 
 from contracts import durable
 from contracts.run_file import Run, Stage
-from frameworks import checkpoints, memory, nodes, processes, tensorboard, training_prompts
+from frameworks import checkpoints, memory, nodes, processes, stops, tensorboard, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.trl import metrics, parser_check
@@ -58,6 +58,7 @@ class TRLAdapter(Adapter):
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         """See Adapter."""
         scratch = processes.empty_scratch(paths.work)
+        paths = stops.with_stops(run, stage, paths)
         data = paths.work / "data"
         self.write_data(run, stage, paths, data)
         words = render(arguments(run, stage, seed, data, paths.model, paths.native))
@@ -125,6 +126,8 @@ class TRLAdapter(Adapter):
             ),
             output,
         )
+        if stage.rollout.get("stop"):
+            stops.restore(paths.model, output)
 
     def stated(self, run: Run, stage: Stage) -> dict[str, Any]:
         """See Adapter."""

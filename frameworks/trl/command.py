@@ -50,6 +50,7 @@ CONVERTED = {
     "batch.prompts_per_step": "steps_per_generation",
     "optimizer.warmup_ratio": "warmup_steps",
     "rollout.max_prompt_tokens": None,  # TRL does not truncate prompts: longer ones are left out of the training set
+    "rollout.stop": "model_name_or_path",  # frameworks/stops.py
     "rollout.engine": "use_vllm, vllm_mode",
     "rollout.gpus": None,
     "objective.kl_in": None,  # TRL's GRPO has the KL term in the loss, estimated by k3

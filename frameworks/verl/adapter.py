@@ -15,7 +15,7 @@ from typing import Any
 from contracts import durable, json_lines
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
-from frameworks import checkpoints, processes, training_prompts
+from frameworks import checkpoints, processes, stops, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.verl import memory, metrics, parser_check
@@ -58,6 +58,7 @@ class VerlAdapter(Adapter):
 
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         """See Adapter; verl resumes from its newest checkpoint by itself."""
+        paths = stops.with_stops(run, stage, paths)
         scratch = processes.empty_scratch(paths.work)
         self.write_data(run, stage, paths, paths.work / "data")
         log = paths.native / "log" / f"from-{self.newest_checkpoint(run, stage, paths):06d}.jsonl"

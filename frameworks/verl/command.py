@@ -50,7 +50,7 @@ CONVERTED = {
     "batch.prompts_per_step", "optimizer.schedule", "optimizer.adam_beta2", "optimizer.critic_warmup_steps",
     "objective.kl_coefficient", "objective.kl_in", "objective.kl_estimator", "objective.loss",
     "objective.scale_rewards", "objective.unbiased_kl_gradient", "objective.sampler_correction",
-    "objective.logits_temperature", "rollout.engine",
+    "objective.logits_temperature", "rollout.engine", "rollout.stop",
 }  # fmt: skip
 NEEDED = ("batch.samples_per_device", "rollout.max_prompt_tokens", "rollout.max_response_tokens")
 ONLY_PPO = ("critic_learning_rate", "critic_warmup_steps", "value_clip", "gae_lambda", "gamma")

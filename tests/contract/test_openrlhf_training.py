@@ -20,7 +20,7 @@ from contracts import tables
 from contracts.run_file import RECIPES, ROOT, read_yaml
 from envs.build import python
 from tasks.arithmetic import problems as arithmetic
-from tests.contract import listening
+from tests.contract import listening, tiny_project
 
 PYTHON = python("openrlhf")
 STEPS, PROMPTS, SAMPLES = 3, 4, 4
@@ -76,7 +76,7 @@ class Place:
                 "samples_per_device": 8,
             },
         }
-        content["demo"]["rollout"] |= {"max_response_tokens": 24}
+        content["demo"]["rollout"] |= {"max_response_tokens": 24, "stop": tiny_project.STOPS}
         content["demo"]["optimizer"] |= {"learning_rate": 3.0e-3, "warmup_ratio": 0.0}
         # has OpenRLHF ask vLLM for its log-probabilities, and compare them with the trainer's (vllm_kl)
         content["demo"]["objective"] |= {"sampler_correction": "token"}
@@ -212,6 +212,7 @@ def test_vllm_samples_from_the_weights_that_were_trained(finished: dict[str, Any
 
 def test_rollouts_are_those_of_the_steps_that_count(finished: dict[str, Any]) -> None:
     rows = finished["rollouts"]
+    assert tiny_project.text_after_stops(rows) == []
     for step in (1, 2, 3):
         of_step = [row for row in rows if row["step"] == step]
         assert len(of_step) == PROMPTS * SAMPLES

@@ -81,6 +81,24 @@ for line in sys.stdin:
 """
 
 
+# What DeepSeek-R1's distilled Qwen models are asked, with their template of February 2025 (its licence is MIT), and
+# the reward of a completion in the form that `r1-tags` asks for.
+DISTILLED = """
+import json, sys
+from pathlib import Path
+from transformers import AutoTokenizer
+from recipes import rewards
+from recipes.openr1 import reward
+from tasks import prompts
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1], bos_token="<|im_start|>")
+tokenizer.chat_template = Path(sys.argv[2]).read_text()
+asked = {name: prompts.load(name).render("2+2?", tokenizer) for name in ("r1-tags", "lighteval-boxed")}
+completion = "<think>four</think><answer>\\\\boxed{4}</answer>"
+turn = prompts.load("r1-tags").assistant + completion
+print(json.dumps([asked, reward.tags([turn], [rewards.problem("math", "4", "{}")])[0].value]))
+"""
+
+
 def run(script: str, *arguments: Path, lines: str = "") -> str:
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
@@ -112,6 +130,14 @@ def test_training_and_evaluation_ask_the_same_text(model: Path, tmp_path: Path) 
         assert QUESTION in asked and asked.endswith(prompts.load(name).assistant), name
         as_it_is = prompts.load(name).user.replace("{question}", QUESTION) + prompts.load(name).assistant
         assert (asked == as_it_is) == prompts.load(name).raw, name  # else the chat template is around it
+
+
+def test_a_template_that_begins_to_think_leaves_the_tags_to_the_model_where_the_prompt_asks_for_them(
+    model: Path,
+) -> None:
+    asked, tags = json.loads(run(DISTILLED, model, ROOT / "tests/contract/cases/deepseek-r1-distill-qwen.jinja"))
+    assert asked["r1-tags"].endswith("<｜User｜>2+2?<｜Assistant｜>") and tags == 1.0
+    assert asked["lighteval-boxed"].endswith("<｜Assistant｜><think>\n")
 
 
 @pytest.mark.skipif(not MIRROR.is_dir(), reason="the published training files are not in ../shared/data")

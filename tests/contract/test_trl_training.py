@@ -73,11 +73,17 @@ def test_it_resumes_from_the_step_at_which_it_was_ended(project: Path, ended: li
     rows = tables.read(project / "log.parquet", tables.TRAINING_LOG).to_pylist()
     assert [row["step"] for row in rows] == list(range(1, STEPS + 1))
     rollouts = tables.read(project / "rollouts.parquet", tables.ROLLOUT).to_pylist()
+    assert tiny_project.text_after_stops(rollouts) == []
     for row in rows:
         of_step = [rollout["reward"] for rollout in rollouts if rollout["step"] == row["step"]]
         assert len(of_step) == 16 and sum(of_step) / 16 == pytest.approx(row["reward_mean"], abs=1e-6)
         assert row["accuracy"] == 0.0 and row["wrong_answer_rate"] == 1.0  # the reward says so of every completion
         assert row["reward_std"] == pytest.approx(statistics.stdev(of_step))
+
+    export = tiny_project.command(project, "export", "--step", str(STEPS), "--output", "exported", framework="trl")
+    subprocess.run(export, cwd=project, check=True)
+    base, exported = ((project / name / "generation_config.json").read_text() for name in ("model", "exported"))
+    assert exported == base  # an evaluation decides itself where completions end
 
 
 def test_checkpoints_that_training_does_not_resume_from(project: Path, ended: list[Path]) -> None:

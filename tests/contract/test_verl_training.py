@@ -102,6 +102,7 @@ def test_the_training_log_and_the_rollouts(project: Path, output: str) -> None:
         assert row["response_length_max"] <= 24 and 0 <= row["truncated_rate"] <= 1 and row["kl"] is not None
     rollouts = tables.read(project / "rollouts.parquet", tables.ROLLOUT).to_pylist()
     assert len(rollouts) == STEPS * 16
+    assert tiny_project.text_after_stops(rollouts) == []
     problems = {row["problem_id"] for row in pq.read_table(project / "problems.parquet").to_pylist()}
     for row in rollouts:
         assert row["problem_id"] in problems and row["verdict"] == "wrong" and row["prompt"].endswith("assistant\n")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import string
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from envs.build import python
 
 PARTS = ("config", "contracts", "envs", "eval", "frameworks", "grading", "recipes", "tasks")
 RUN, WORK, STEPS = "tiny/ppo", "work", 6
+STOPS = list(string.digits)  # 10 of 259 tokens: most completions of 24 random tokens would have one
 REWARD = '''
 """A reward that any model can raise: the share of printable characters."""
 from recipes.rewards import Reward
@@ -31,7 +34,7 @@ DEMO: dict[str, Any] = {
     "steps": STEPS,
     "checkpoints": [2, STEPS],
     "batch": {"prompts_per_step": 8, "prompts_per_update": 4, "samples_per_prompt": 2, "samples_per_device": 8},
-    "rollout": {"temperature": 1.0, "max_prompt_tokens": 400, "max_response_tokens": 24},
+    "rollout": {"temperature": 1.0, "max_prompt_tokens": 400, "max_response_tokens": 24, "stop": STOPS},
     "optimizer": {"learning_rate": 1e-3, "critic_learning_rate": 1e-3, "max_grad_norm": 1.0, "critic_warmup_steps": 1},
     "objective": {"kl_coefficient": 0.01, "kl_in": "reward", "clip_ratio": 0.2, "gamma": 1.0, "gae_lambda": 0.95},
     "hardware": {"gpus": 0, "cpus": 1, "memory_gb": 8, "hours": 1},
@@ -85,6 +88,13 @@ def train(folder: Path, problems: str = "problems.parquet", framework: str = "ve
         stderr=subprocess.STDOUT,
         text=True,
     )
+
+
+def text_after_stops(rollouts: list[dict[str, Any]]) -> list[str]:
+    """What stands after the first stop of each rollout; fails where no completion ended with a stop."""
+    ends = [re.search("[0-9](.*)", row["completion"], re.DOTALL) for row in rollouts if row["completion"]]
+    assert any(ends)
+    return [end[1] for end in ends if end and end[1]]
 
 
 def processes(folder: Path) -> list[str]:
