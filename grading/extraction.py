@@ -71,6 +71,15 @@ def _last_number(text: str) -> Extraction:
     return Extraction(number)
 
 
+def _answer_is(text: str) -> Extraction:
+    """What follows the last "he answer is", else "final answer is", to the end of its line, else the last number."""
+    for words in ("he answer is", "final answer is"):
+        if words in text:
+            line = text.rpartition(words)[2].strip().partition("\n")[0]
+            return Extraction(line.lstrip(": ").rstrip(". \r") or None)
+    return _last_number(text)
+
+
 def _answer_tag(text: str) -> Extraction:
     content = last_tag(text)
     if content is None:
@@ -88,6 +97,7 @@ def _answer_line(text: str) -> Extraction:
 RULES: dict[str, Callable[[str], Extraction]] = {
     "none": _none,
     "last-number": _last_number,
+    "answer-is": _answer_is,
     "answer-tag": _answer_tag,
     "answer-line": _answer_line,
 }
@@ -98,8 +108,8 @@ def extract(completion: str, rule: str = "none", *, several: bool = False) -> Ex
 
     Args:
         completion: what the model wrote, thinking included.
-        rule: a name in RULES. What `last-number` and `answer-line` find is never *complete*: in a completion that was
-            truncated it does not count.
+        rule: a name in RULES. What `last-number`, `answer-is` and `answer-line` find is never *complete*: in a
+            completion that was truncated it does not count.
         several: whether the problem has several answers, which may stand in several boxes.
     """
     text = after_thinking(completion)

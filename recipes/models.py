@@ -8,6 +8,7 @@ A demo model takes 2 to 3 minutes on one core; a download of a 7B model is 15 GB
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,25 @@ from contracts.yaml_files import read_yaml
 from tasks import prompts, task_files
 
 FOLDER = Path(__file__).resolve().parent
+COMMIT = re.compile("[0-9a-f]{40}")
 DEMO_ENVIRONMENT = read_yaml(FOLDER / "demo_model.yaml")["environment"]
 
 
 def library() -> dict[str, dict[str, Any]]:
-    """All models by name: with `hub` and `revision`, or with `demo_task` and the `environment` that trains it."""
+    """All models by name: with `hub` and `revision`, or with `demo_task` and the `environment` that trains it.
+
+    Raises:
+        UserError: a model of the hub is not at a commit.
+    """
     tasks = [task for task in task_files.names() if "demo" in task_files.settings(task)]
     found = {f"demo-{task.replace('_', '-')}": {"demo_task": task} for task in tasks}
     found |= read_yaml(FOLDER / "models.yaml")
+    for name, entry in found.items():
+        if "hub" in entry and not COMMIT.fullmatch(str(entry.get("revision"))):
+            raise UserError(
+                f"recipes/models.yaml: {name}.revision is {entry.get('revision')!r}, but a branch can change: give the "
+                "commit, 40 hexadecimal digits"
+            )
     return {
         name: entry | ({"environment": DEMO_ENVIRONMENT} if "demo_task" in entry else {})
         for name, entry in found.items()

@@ -13,7 +13,7 @@ from contracts.errors import UserError
 from contracts.run_file import RECIPES, SCALES, parse_run, read_yaml, validate
 from eval import protocols
 from eval import runs as eval_runs
-from recipes import runs
+from recipes import models, runs
 from recipes.runs import load_run, run_names
 
 NAME = "openr1/qwen2.5-math-7b"
@@ -171,3 +171,10 @@ def test_a_mistake_in_a_run_that_extends_another_is_refused(content: dict[str, A
     (tmp_path / "base.yaml").write_text("extends: other")
     with pytest.raises(UserError, match="extends another run itself"):
         parse_run({"extends": "base"}, NAME, tmp_path / "own.yaml", "demo")
+
+
+def test_a_base_model_is_at_a_commit(tmp_path, monkeypatch):
+    monkeypatch.setattr(models, "FOLDER", tmp_path)
+    (tmp_path / "models.yaml").write_text("mine: {hub: me/mine, revision: main}")
+    with pytest.raises(UserError, match=r"mine\.revision is 'main', but a branch can change"):
+        models.names()

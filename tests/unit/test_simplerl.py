@@ -96,16 +96,20 @@ def test_the_table_has_every_flag_of_the_script() -> None:
 def test_the_run_on_one_node_differs_in_nothing_but_where_it_runs() -> None:
     many, one = rendered("simplerl/qwen2.5-math-7b"), rendered("simplerl/qwen2.5-math-7b-8gpu")
     different = {flag for flag in many.keys() | one.keys() if many.get(flag) != one.get(flag)}
-    assert different == {
+    gpus = {f"{group}.num_gpus_per_node" for group in ("actor", "ref", "critic")}
+    assert different == {*gpus, "vllm.num_engines", "ds.adam_offload", "train.num_episodes"}
+    assert {one[flag] for flag in [*gpus, "vllm.num_engines"]} == {"2"}  # as train_ppo_…_1_node.sh
+    assert int(many["train.num_episodes"]) == 2 * int(one["train.num_episodes"])  # the report trained half of it
+
+
+def test_with_grpo_only_the_advantage_the_critic_and_where_it_runs_differ() -> None:
+    ppo, grpo = rendered("simplerl/qwen2.5-math-7b"), rendered("simplerl/qwen2.5-math-7b-grpo")
+    different = {flag for flag in ppo.keys() | grpo.keys() if ppo.get(flag) != grpo.get(flag)}
+    one_node = {
         "train.colocate_all", "train.colocate_actor_ref", "vllm.enable_sleep", "ds.enable_sleep", "vllm.num_engines",
         "vllm.gpu_memory_utilization",
     }  # fmt: skip
-
-
-def test_with_grpo_only_the_advantage_and_the_critic_differ() -> None:
-    ppo, grpo = rendered("simplerl/qwen2.5-math-7b-8gpu"), rendered("simplerl/qwen2.5-math-7b-grpo")
-    different = {flag for flag in ppo.keys() | grpo.keys() if ppo.get(flag) != grpo.get(flag)}
-    assert different == {"algo.advantage.estimator", "critic.num_gpus_per_node", "reward.clip_range"}
+    assert different == {"algo.advantage.estimator", "critic.num_gpus_per_node", "reward.clip_range", *one_node}
 
 
 @pytest.mark.skipif(not TRAINING_FILE.is_file(), reason="SimpleRL's training file is not in ../shared/data")
