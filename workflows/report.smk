@@ -46,3 +46,18 @@ rule report_page:
     shell:
         "{params.base:q} -m analysis.report --results {params.results:q}"
         " --run {params.runs:q} --overlap {input.overlap:q} --output {params.output:q} > {log:q} 2>&1 && tail -n 1 {log:q}"
+
+
+rule fidelity:
+    input:
+        registered="results/reference/fidelity.yaml",
+        runs=[f"recipes/{name}.yaml" for name in run_names()],
+    output:
+        "results/fidelity/fidelity.html",
+    log:
+        "logs/fidelity.log",
+    localrule: True
+    params:
+        base=BASE,
+    shell:
+        "{params.base:q} -m analysis.fidelity --output results/fidelity > {log:q} 2>&1 && cat {log:q}"

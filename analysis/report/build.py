@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
-from analysis import patterns, table_export
+from analysis import fidelity, patterns, table_export
 from analysis.reference import source
 from analysis.report import (
     bad_cases,
@@ -29,7 +29,7 @@ from analysis.report.diagnostics import diagnose
 from analysis.report.provenance_summary import deviations
 from analysis.report.summary import main_result, summary
 from analysis.results import RunResults, check_one_measurement
-from contracts import durable, provenance
+from contracts import durable, provenance, seeds
 
 # The table with the numbers of a figure.
 NUMBERS = {
@@ -108,8 +108,10 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     bad_of = {run.name: bad_cases.count(run) for run in runs}
     bad = bad_cases.table(runs, pd.concat([counts for counts, _ in bad_of.values()], ignore_index=True))
     printed = {name: published.rows(name) for name in published.table_names()}
+    reproduced = list(dict.fromkeys(filter(fidelity.registered, (seeds.run_of(run.name) for run in runs))))
+    sources = fidelity.table(reproduced) if reproduced else None
     made = [bad, tables.accuracy_table(every_row), tables.differences_table(every_row), completed, verdicts]
-    made += [pattern_counts, side_by_side, *(table for table in (pairs, beside, overlapping) if table)]
+    made += [pattern_counts, side_by_side, *(table for table in (pairs, beside, overlapping, sources) if table)]
     made += [tables.accuracy_table(own, f"accuracy-{name.replace('/', '-')}") for name, own in rows.items()]
     made += [tables.accuracy_table(printed[name], f"published-{name}") for name in printed]
     for table in made:
@@ -142,6 +144,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
             "published_shows": published.what_it_shows(printed),
             "published_source": source(),
             "deviations": [(run.name, listed) for run in runs if (listed := deviations(run))],
+            "fidelity": page.plain(sources.shown) if sources else None,
             "by_run": [(run.name, page.of_run(completed, run.name), page.of_run(verdicts, run.name)) for run in runs],
             "pattern_counts": [(run.name, page.of_run(pattern_counts, run.name)) for run in runs],
             "pattern_lists": lists,

@@ -1,0 +1,171 @@
+"""Every value of a run at full scale beside the published one, with where that is from: `snakemake fidelity`.
+
+    python -m analysis.fidelity --output FOLDER [--run simplerl/qwen2.5-math-7b …]
+
+The published values and their sources are in results/reference/fidelity.yaml. A value without a source is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from analysis import table_export
+from analysis.reference import REFERENCE
+from analysis.table_export import Table
+from contracts.errors import UserError, run_command
+from contracts.run_file import Run, Stage, read_yaml
+from recipes import models
+from recipes.runs import load_run, run_names
+
+FILE = REFERENCE / "fidelity.yaml"
+OURS = "ours"
+GROUPS = ("batch", "rollout", "optimizer", "objective", "native")
+SAME, DEVIATION, NOT_STATED = "same", "documented deviation", "not stated by the source"
+
+
+class Entry(NamedTuple):
+    """A published value, in this project's units and words."""
+
+    published: Any
+    source: str  # a name in `sources`
+    place: Any  # line, section, or the name that is searched for
+    why: str = ""
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    run: str
+    key: str
+    here: Any
+    published: Any
+    source: str
+    verdict: str
+    why: str
+
+
+def _of_stage(stage: Stage) -> dict[str, Any]:
+    groups = {f"{group}.{key}": value for group in GROUPS for key, value in getattr(stage, group).items()}
+    return {"dataset": stage.dataset, "steps": stage.steps, "checkpoints": list(stage.checkpoints), **groups}
+
+
+def values(run: Run) -> dict[str, Any]:
+    """What decides a run's training and scores, by the key of its run file; later stages where they differ."""
+    first, *later = map(_of_stage, run.stages)
+    evaluation = run.evaluation
+    found = {
+        "algorithm": run.algorithm,
+        "prompt": run.prompt,
+        **{f"rewards.{reward['function'].rpartition('.')[2]}": reward["weight"] for reward in run.rewards},
+        "model": run.model,
+        "model.revision": models.find(run.model)["revision"],
+        **first,
+        "hardware.nodes": run.hardware.get("nodes", 1),
+        "hardware.gpus": run.hardware["gpus"],
+        "evaluation.protocol": evaluation["protocol"],
+        "evaluation.benchmarks": list(evaluation["benchmarks"]),
+        **{f"evaluation.override.{key}": value for key, value in evaluation.get("override", {}).items()},
+    }
+    for number, stage in enumerate(later, start=2):
+        found |= {f"stage-{number}.{key}": value for key, value in stage.items() if value != first.get(key)}
+    return found
+
+
+@cache
+def _registered() -> dict[str, Any]:
+    return read_yaml(FILE)
+
+
+def registered(name: str) -> bool:
+    """Whether published values are known for a run, `<recipe>/<run>`."""
+    return name in _registered()["runs"]
+
+
+def entries(run: Run) -> dict[str, Entry]:
+    """The published values of a run by key, and of the run that it extends where it states none of its own."""
+    base, known = read_yaml(run.file).get("extends"), _registered()["runs"]
+    inherited = known.get(f"{run.name.partition('/')[0]}/{base}", {}) if base else {}
+    found = {**inherited, **known.get(run.name, {})}
+    for key, entry in found.items():
+        if not 3 <= len(entry) <= 4:
+            raise UserError(
+                f"results/reference/{FILE.name}: {run.name}, {key} should have a published value, a source, a line and "
+                f"perhaps a reason, and has {len(entry)} items; put a text with commas in quotes"
+            )
+    return {key: Entry(*entry) for key, entry in found.items()}
+
+
+def rows(run: Run, published: Mapping[str, Entry] | None = None) -> list[Row]:
+    """A row for each value of the run.
+
+    Args:
+        run: at full scale.
+        published: by default `entries(run)`; the key `*` stands for all that have no entry.
+
+    Raises:
+        UserError: a value has no source, an unknown one, or differs from the published one without a reason.
+    """
+    found, known = [], entries(run) if published is None else published
+    for key, here in values(run).items():
+        entry = known.get(key, known.get("*"))
+        if entry is None:
+            raise UserError(
+                f"{run.name}: full.{key} ({here}) has no source; add the published value, its source and line under "
+                f"{run.name} in results/reference/{FILE.name}, or `ours` with the reason"
+            )
+        found.append(_row(run, key, here, entry))
+    return found
+
+
+def _row(run: Run, key: str, here: Any, entry: Entry) -> Row:
+    same = entry.source != OURS and here == entry.published
+    if not same and not entry.why:
+        raise UserError(
+            f"{run.name}: full.{key} is {here}, published is {entry.published} ({_cited(entry)}): correct the run "
+            f"file, or give the reason as the fourth item of the entry in results/reference/{FILE.name}"
+        )
+    verdict = SAME if same else NOT_STATED if entry.source == OURS else DEVIATION
+    return Row(run.name, key, here, entry.published, _cited(entry), verdict, entry.why)
+
+
+def _cited(entry: Entry) -> str:
+    """Where an entry's value was read; raises UserError for a source that is not listed."""
+    if entry.source == OURS:
+        return OURS
+    sources = _registered()["sources"]
+    if entry.source not in sources:
+        raise UserError(f"results/reference/{FILE.name}: there is no source '{entry.source}'; list it under `sources`")
+    source = sources[entry.source]
+    if "text" in source:
+        return f"{source['text']}, {entry.place}"
+    return f"{source['repo']}@{source['commit']} {source['file']}:{entry.place}"
+
+
+def table(names: Iterable[str]) -> Table:
+    """The rows of several runs as one table."""
+    found = pd.DataFrame([row for name in names for row in rows(load_run(name, "full"))], columns=list(Row._fields))
+    shown = found.astype(object).where(found.notna(), "–").astype(str)
+    return Table("fidelity", found.astype(str), shown)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--run", nargs="+", default=run_names(), metavar="RECIPE/RUN", help="by default all")
+    arguments = parser.parse_args()
+    made = table(arguments.run)
+    table_export.write(made, arguments.output)
+    counts = ", ".join(f"{number} {verdict}" for verdict, number in made.data["verdict"].value_counts().items())
+    print(f"{len(made.data)} values of {len(arguments.run)} runs: {counts}")
+    print(arguments.output / f"{made.name}.html")
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,49 @@
+"""The published values beside those of the run files: every value has a source, and none differs without a reason."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from analysis import fidelity
+from analysis.fidelity import Entry
+from contracts.errors import UserError
+from recipes.runs import load_run, run_names
+
+RUN = load_run("simplerl/qwen2.5-math-7b", "full")
+
+
+@pytest.mark.parametrize("name", run_names())
+def test_every_value_has_a_source_and_none_differs_without_a_reason(name: str) -> None:
+    rows = fidelity.rows(load_run(name, "full"))
+    assert all(row.why for row in rows if row.verdict != fidelity.SAME)
+    assert all(row.source == fidelity.OURS or ":" in row.source or "report" in row.source for row in rows)
+
+
+def test_a_value_without_a_source_is_an_error() -> None:
+    known = fidelity.entries(RUN)
+    del known["rollout.temperature"]
+    with pytest.raises(UserError, match=r"full\.rollout\.temperature \(0\.6\) has no source"):
+        fidelity.rows(RUN, known)
+
+
+def test_a_changed_value_is_an_error_until_a_reason_is_given() -> None:
+    stage = dataclasses.replace(RUN.stages[0], batch=RUN.stages[0].batch | {"prompts_per_step": 512})
+    changed = dataclasses.replace(RUN, stages=(stage,))
+    with pytest.raises(UserError, match=r"batch\.prompts_per_step is 512, published is 1024 .*lv35_new\.sh:22"):
+        fidelity.rows(changed)
+    known = fidelity.entries(RUN) | {"batch.prompts_per_step": Entry(1024, "simplerl", 22, "half of the memory")}
+    (row,) = [row for row in fidelity.rows(changed, known) if row.key == "batch.prompts_per_step"]
+    assert (row.verdict, row.why) == (fidelity.DEVIATION, "half of the memory")
+
+
+def test_an_unlisted_source_is_an_error() -> None:
+    with pytest.raises(UserError, match="no source 'hearsay'"):
+        fidelity.rows(RUN, {"*": Entry(None, "hearsay", 1, "somebody said so")})
+
+
+def test_a_later_stage_has_rows_for_what_it_changes_alone() -> None:
+    keys = {row.key for row in fidelity.rows(load_run("logicrl/qwen2.5-7b", "full"))}
+    assert {"stage-2.optimizer.schedule", "stage-3.optimizer.learning_rate"} <= keys
+    assert "stage-2.optimizer.learning_rate" not in keys
