@@ -19,7 +19,8 @@ from analysis import table_export
 from analysis.reference import REFERENCE
 from analysis.table_export import Table
 from contracts.errors import UserError, run_command
-from contracts.run_file import Run, Stage, read_yaml
+from contracts.run_file import Run, Stage
+from contracts.yaml_files import read_yaml
 from recipes import models
 from recipes.runs import load_run, run_names
 
@@ -102,7 +103,7 @@ def entries(run: Run) -> dict[str, Entry]:
 
 
 def rows(run: Run, published: Mapping[str, Entry] | None = None) -> list[Row]:
-    """A row for each value of the run.
+    """A row for each value of the run, and for each deviation that its file lists.
 
     Args:
         run: at full scale.
@@ -120,7 +121,11 @@ def rows(run: Run, published: Mapping[str, Entry] | None = None) -> list[Row]:
                 f"{run.name} in results/reference/{FILE.name}, or `ours` with the reason"
             )
         found.append(_row(run, key, here, entry))
-    return found
+    no_setting = "the pinned release has no setting for it"
+    return found + [
+        Row(run.name, one["what"], one["here"], one["published"], one["source"], DEVIATION, no_setting)
+        for one in run.deviations
+    ]
 
 
 def _row(run: Run, key: str, here: Any, entry: Entry) -> Row:

@@ -38,6 +38,12 @@ def test_a_changed_value_is_an_error_until_a_reason_is_given() -> None:
     assert (row.verdict, row.why) == (fidelity.DEVIATION, "half of the memory")
 
 
+def test_what_a_release_cannot_do_is_listed_too() -> None:
+    listed = {one["what"]: one["source"] for one in RUN.deviations}
+    found = {row.key: row.source for row in fidelity.rows(RUN) if row.key in listed}
+    assert found == listed != {}
+
+
 def test_an_unlisted_source_is_an_error() -> None:
     with pytest.raises(UserError, match="no source 'hearsay'"):
         fidelity.rows(RUN, {"*": Entry(None, "hearsay", 1, "somebody said so")})
