@@ -14,6 +14,9 @@ min_version("9.27")
 container: "docker://python:3.11-bookworm"
 
 
+include: "workflows/readable.smk"
+
+
 configfile: "config/config.yaml"
 
 

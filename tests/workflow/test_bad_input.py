@@ -104,6 +104,32 @@ def test_a_checkpoint_without_weights(project: Path, tmp_path: Path) -> None:
     one_sentence(done.stderr, str(tmp_path), "no weights", "no tokenizer")
 
 
+@pytest.mark.parametrize(
+    ("content", "words"), [(b"\xff\xfe", ("config.yaml", "UTF-8")), (b"a: [b", ("config.yaml", "line 1"))]
+)
+def test_a_configuration_that_cannot_be_read(tmp_path: Path, content: bytes, words: tuple[str, ...]) -> None:
+    damaged = miniature.copy(tmp_path)
+    (damaged / "config" / "config.yaml").write_bytes(content)
+    status, output = miniature.snakemake(damaged, "-n", "grade")
+    assert status != 0
+    one_sentence(output, *words)
+
+
+def test_a_read_only_project(tmp_path: Path) -> None:
+    records = miniature.copy(tmp_path) / ".snakemake"
+    records.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", records], capture_output=True, check=False
+    ).returncode:
+        pytest.skip("mounting a small tmpfs needs root")
+    try:
+        status, output = miniature.snakemake(tmp_path, "grade")
+    finally:
+        subprocess.run(["umount", records], check=True)
+    assert status != 0
+    one_sentence(output, ".snakemake", "cannot be written", "make it writable")
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of two pages."""
