@@ -1,8 +1,10 @@
 """Make a tiny Qwen2 model, random weights, a character tokenizer: `python make_tiny_model.py FOLDER [SEED [CONTEXT]]`.
 
+`TEST_SEED` in the environment draws other weights, with which the model writes other texts.
 transformers 5 rebuilds any tokenizer beside a qwen2 configuration as a byte-level BPE, so this one is built as one.
 """
 
+import os
 import sys
 
 import torch
@@ -29,7 +31,7 @@ def main() -> None:
     )
     tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
     tokenizer.chat_template = TEMPLATE
-    torch.manual_seed(seed)
+    torch.manual_seed(seed + 1000 * int(os.environ.get("TEST_SEED", "0")))
     model = Qwen2ForCausalLM(
         Qwen2Config(
             vocab_size=len(tokenizer), hidden_size=64, intermediate_size=128, max_position_embeddings=context,
