@@ -13,14 +13,16 @@ import yaml
 
 REFERENCE = Path(__file__).resolve().parents[1] / "results" / "reference"
 PUBLISHED = REFERENCE / "report_tables.csv"  # the tables of the report that this project reproduces
+FIDELITY = REFERENCE / "fidelity.yaml"  # published values, see analysis.fidelity
+CLAIMS = REFERENCE / "claims.yaml"  # see analysis.claims
 PATTERNS = Path(__file__).with_name("patterns.yaml")  # the keyword lists, see analysis.patterns
 OTHER_COLUMNS = ("table", "recipe", "algorithm", "checkpoint", "step", "average_as_printed")
 
 
 def shown() -> dict[str, Any]:
-    """What pages show besides results: the published tables with their sources, and the keyword lists."""
+    """What pages show besides results: published tables, values and claims, and the keyword lists."""
     return {
-        "published": PUBLISHED.read_text(encoding="utf-8"),
+        **{file.name: file.read_text(encoding="utf-8") for file in (PUBLISHED, FIDELITY, CLAIMS)},
         "patterns": yaml.safe_load(PATTERNS.read_text(encoding="utf-8")),
     }
 

@@ -61,3 +61,18 @@ rule fidelity:
         base=BASE,
     shell:
         "{params.base:q} -m analysis.fidelity --output results/fidelity > {log:q} 2>&1 && cat {log:q}"
+
+
+# Declares no output, so that each request decides by what is stored then. Trains and samples nothing.
+rule claims:
+    input:
+        "results/reference/claims.yaml",
+    log:
+        f"logs/{config['scale']}/claims.log",
+    localrule: True
+    params:
+        base=BASE,
+        results=RESULTS,
+    shell:
+        "{params.base:q} -m analysis.claims --results {params.results:q} --output {params.results:q}/claims > {log:q} 2>&1"
+        " && cat {log:q}"

@@ -10,6 +10,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from analysis import fidelity, patterns, table_export
+from analysis.claims import table as claims
 from analysis.reference import source
 from analysis.report import (
     bad_cases,
@@ -110,7 +111,8 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     printed = {name: published.rows(name) for name in published.table_names()}
     reproduced = list(dict.fromkeys(filter(fidelity.registered, (seeds.run_of(run.name) for run in runs))))
     sources = fidelity.table(reproduced) if reproduced else None
-    made = [bad, tables.accuracy_table(every_row), tables.differences_table(every_row), completed, verdicts]
+    claimed = claims.table(runs, scale)
+    made = [claimed, bad, tables.accuracy_table(every_row), tables.differences_table(every_row), completed, verdicts]
     made += [pattern_counts, side_by_side, *(table for table in (pairs, beside, overlapping, sources) if table)]
     made += [tables.accuracy_table(own, f"accuracy-{name.replace('/', '-')}") for name, own in rows.items()]
     made += [tables.accuracy_table(printed[name], f"published-{name}") for name in printed]
@@ -145,6 +147,9 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
             "published_source": source(),
             "deviations": [(run.name, listed) for run in runs if (listed := deviations(run))],
             "fidelity": page.plain(sources.shown) if sources else None,
+            "claims": claimed.data.to_dict("records"),
+            "claims_counted": claims.counted(claimed),
+            "claim_sources": claims.sources(),
             "by_run": [(run.name, page.of_run(completed, run.name), page.of_run(verdicts, run.name)) for run in runs],
             "pattern_counts": [(run.name, page.of_run(pattern_counts, run.name)) for run in runs],
             "pattern_lists": lists,
