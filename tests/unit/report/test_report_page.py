@@ -180,6 +180,7 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 18
     made = {path.name for path in (output / "tables").iterdir()}
     names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "pairs", "bad_cases", "claims"}
+    names |= {"document_figures", "svg_drawings"}
     names |= {f"published-{name}" for name in published.table_names()}
     names |= {f"accuracy-{name.replace('/', '-')}" for name in NAMES}
     assert made == {f"{name}.{form}" for name in names for form in ("csv", "md", "tex", "html")}
