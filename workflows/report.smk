@@ -43,6 +43,7 @@ rule report_page:
         runs=lambda wildcards: reported(wildcards.which),
         output=lambda wildcards: f"{RESULTS}/report/{wildcards.which}",
         settings=lambda wildcards: report_hash(runs_of(wildcards.which)),
+        regraded=lambda wildcards: regraded_hash(reported(wildcards.which)),
     shell:
         "{params.base:q} -m analysis.report --results {params.results:q}"
         " --run {params.runs:q} --overlap {input.overlap:q} --output {params.output:q} > {log:q} 2>&1 && tail -n 1 {log:q}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from analysis import reference
-from contracts import copied_results, durable, paths, seeds, steps
+from contracts import copied_results, durable, paths, provenance, seeds, steps
 from contracts.errors import UserError
 from contracts.fingerprint import fingerprint
 from contracts.paths import ResultsFolder
@@ -219,6 +219,17 @@ def sampling_hash(name, benchmarks):
 def grading_hash(benchmarks):
     tasks = {DATA[name].spec["task"] for name in benchmarks}
     return fingerprint(grading_settings(tasks))
+
+
+def regraded_hash(run_ids):
+    """For the report: the scores by other graders that are there, which it shows but does not ask for."""
+    return fingerprint(
+        {
+            str(other.scores): provenance.sha256(other.scores)
+            for run_id in run_ids
+            for other in FOLDER.run(run_id).other_graders.values()
+        }
+    )
 
 
 def report_hash(names):
