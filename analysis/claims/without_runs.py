@@ -61,4 +61,4 @@ def listed_deviation(run_file: str, deviation: str) -> Estimate:
 
 def not_stored(needs: str) -> Estimate:
     """For what no table of this project holds yet; `needs` says what would measure it."""
-    raise NotMeasured(needs)
+    raise NotMeasured(f"needs {needs}")

@@ -9,10 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from report_runs import graded_row, log_row, make_run
+from synthetic_results import write_run
 
+from analysis import reference
 from analysis.claims import table as claims
+from analysis.claims.__main__ import main
 from analysis.claims.registry import KINDS, registered, runs_of
 from analysis.claims.verdicts import (
     CANNOT_TELL,
@@ -110,7 +114,7 @@ def test_every_kind_is_tested() -> None:
     assert {rule["measure"] for rule, _ in MEASURED.values()} == KINDS.keys() - {"not_stored"}
 
 
-@pytest.mark.parametrize("kind", ["share", "change", "between", "level", "rise", "apart", "ratio", "rough"])
+@pytest.mark.parametrize("kind", ["share", "change", "longer", "between", "level", "rise", "apart", "ratio", "rough"])
 def test_only_exact_counts_have_an_interval_without_width(kind: str) -> None:
     found = measure(MEASURED[kind][0], RUNS)
     assert isinstance(found, Estimate) and found.low < found.high
@@ -136,7 +140,7 @@ def test_what_is_missing_is_said() -> None:
         found = finding(claim({**log, **change}), RUNS, "full")
         assert found.verdict == NOT_MEASURED and said in found.evidence
     found = finding(claim({"measure": "not_stored", "needs": "a judge"}), RUNS, "full")
-    assert found == (NOT_MEASURED, "a judge")
+    assert found == (NOT_MEASURED, "needs a judge")
 
 
 def test_all_rules_must_hold_and_one_may_contradict() -> None:
@@ -209,12 +213,35 @@ def test_the_full_runs_make_what_a_rule_reads(rule: dict[str, Any]) -> None:
         assert all(first < last <= sum(stage.steps for stage in run.stages) for first, last in windows)
 
 
+@pytest.mark.slow
 def test_the_table_has_every_claim_and_its_addresses() -> None:
     made = claims.table(RUNS["a/run"], "demo")
     assert len(made.data) == len(made.shown) == len(registered()["claims"])
     (row,) = made.data[made.data["id"] == "simplerl-length"].to_dict("records")
     assert "mp.weixin.qq.com" in row["addresses"] and row["lines"] == "line 392" and row["verdict"] == NOT_MEASURED
     assert claims.counted(made).startswith(f"{len(made.data)} claims: ")
+
+
+@pytest.mark.slow
+def test_the_command_reads_every_stored_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "openr1/qwen2.5-math-7b/seed-0"
+    write_run(tmp_path / "full", name, 0.9, benchmarks=("gsm8k", "minerva_math"), steps=(0, 400), problems=40)
+    monkeypatch.setattr("sys.argv", ["claims", "--results", str(tmp_path / "full"), "--output", str(tmp_path / "out")])
+    main()
+    page = str(tmp_path / "out" / "claims.html")
+    assert capsys.readouterr().out.split("\n")[1] == page and Path(page).is_file()
+    found = pd.read_csv(tmp_path / "out" / "claims.csv").set_index("id")
+    assert found.loc["openr1-generalises", "verdict"] == NOT_MEASURED
+    gsm8k, minerva, missing = found.loc["openr1-generalises", "measured"].split("; ")[:3]
+    assert "[" in gsm8k and "[" in minerva and missing == f"{name} was not evaluated at step 0 on olympiadbench"
+
+
+def test_a_report_depends_on_every_published_file_that_it_shows() -> None:
+    of_the_gate = {"baselines.yaml", "sober_reasoning.csv"}
+    files = {file.name for file in reference.REFERENCE.iterdir() if file.is_file()}
+    assert files - of_the_gate <= reference.shown().keys()
 
 
 def edited(tmp_path: Path, **changes: Any) -> Path:

@@ -51,6 +51,7 @@ def test_a_cell_is_a_share_of_its_draws() -> None:
     assert mean.startswith("11.1 [0.0, ")  # one of nine prompts, always
 
 
+@pytest.mark.slow
 def test_a_figure_has_what_was_measured_for_its_claim() -> None:
     table = document_figures.figures_table(claims.table([], "demo"))
     known = {one["id"] for one in registered()["claims"]}

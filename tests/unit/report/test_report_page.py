@@ -184,7 +184,7 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     names |= {f"published-{name}" for name in published.table_names()}
     names |= {f"accuracy-{name.replace('/', '-')}" for name in NAMES}
     assert made == {f"{name}.{form}" for name in names for form in ("csv", "md", "tex", "html")}
-    assert all(page.caption(name, "tables") for name in names)
+    assert all(page.caption(name, "tables") for name in names | {"fidelity", "overlap"})
     assert json.loads((output / "provenance.json").read_text())["runs"] == NAMES
 
 
