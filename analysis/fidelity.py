@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from analysis import table_export
-from analysis.reference import REFERENCE
+from analysis.reference import FIDELITY as FILE
 from analysis.table_export import Table
 from contracts.errors import UserError, run_command
 from contracts.run_file import Run, Stage
@@ -24,7 +24,6 @@ from contracts.yaml_files import read_yaml
 from recipes import models
 from recipes.runs import load_run, run_names
 
-FILE = REFERENCE / "fidelity.yaml"
 OURS = "ours"
 GROUPS = ("batch", "rollout", "optimizer", "objective", "native")
 SAME, DEVIATION, NOT_STATED = "same", "documented deviation", "not stated by the source"

@@ -13,14 +13,18 @@ import yaml
 
 REFERENCE = Path(__file__).resolve().parents[1] / "results" / "reference"
 PUBLISHED = REFERENCE / "report_tables.csv"  # the tables of the report that this project reproduces
+FIDELITY = REFERENCE / "fidelity.yaml"  # published values, see analysis.fidelity
+CLAIMS = REFERENCE / "claims.yaml"  # see analysis.claims
+FIGURES = REFERENCE / "document_figures.csv"  # in the text of documents
+DRAWINGS = REFERENCE / "svg_drawings.csv"
 PATTERNS = Path(__file__).with_name("patterns.yaml")  # the keyword lists, see analysis.patterns
 OTHER_COLUMNS = ("table", "recipe", "algorithm", "checkpoint", "step", "average_as_printed")
 
 
 def shown() -> dict[str, Any]:
-    """What pages show besides results: the published tables with their sources, and the keyword lists."""
+    """What pages show besides results: published tables, values and claims, and the keyword lists."""
     return {
-        "published": PUBLISHED.read_text(encoding="utf-8"),
+        **{file.name: file.read_text(encoding="utf-8") for file in (PUBLISHED, FIDELITY, CLAIMS, FIGURES, DRAWINGS)},
         "patterns": yaml.safe_load(PATTERNS.read_text(encoding="utf-8")),
     }
 
@@ -29,9 +33,12 @@ def _lines(file: Path, comments: bool) -> list[str]:
     return [line for line in file.read_text(encoding="utf-8").split("\n") if line.startswith("#") == comments]
 
 
-def read_csv(file: Path) -> pd.DataFrame:
-    """A CSV file without its comment lines. (The `comment` option of read_csv would cut links at their #.)"""
-    return pd.read_csv(io.StringIO("\n".join(_lines(file, comments=False))), dtype={"table": str})
+def read_csv(file: Path, text: bool = False) -> pd.DataFrame:
+    """A CSV file without its comment lines, with all cells as `text` or not.
+
+    (The `comment` option of pandas would cut links at their #.)
+    """
+    return pd.read_csv(io.StringIO("\n".join(_lines(file, comments=False))), dtype=str if text else {"table": str})
 
 
 def source(file: Path = PUBLISHED) -> str:

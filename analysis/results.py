@@ -28,6 +28,7 @@ SAMPLE_COLUMNS = [
     "step", "benchmark", "problem_id", "repeat", "prompt", "completion", "finish_reason", "completion_tokens", "gold",
     "answer", "verdict", "grader", "protocol",
 ]  # fmt: skip
+OF_SAMPLES = ["protocol", "n_problems", "k_repeats", "completion_tokens_mean", "completion_tokens_max"]  # of a score
 IMPORTED = "imported:"  # prefix of the protocol of samples made by another harness
 BASE = 0  # the step of the model before training
 
@@ -44,6 +45,7 @@ class RunResults:
         graded: one row per completion, with the columns SAMPLE_COLUMNS.
         provenance: per path of a record below the run's folder, its contents.
         rollouts: some of the completions of each training step.
+        other_graders: scores of the same samples by other graders, where `snakemake grade` made them.
     """
 
     name: str
@@ -53,6 +55,7 @@ class RunResults:
     graded: pd.DataFrame
     provenance: dict[str, dict[str, Any]]
     rollouts: pd.DataFrame = field(default_factory=lambda: tables.ROLLOUT.empty_table().to_pandas())
+    other_graders: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     @property
     def steps(self) -> list[int]:
@@ -84,6 +87,16 @@ class RunResults:
         """The row of the SCORE table for one checkpoint and benchmark."""
         row: pd.Series = self.scores.iloc[self._score_rows[step, benchmark][0]]
         return row
+
+    def graders_band(self, step: int, benchmark: str) -> tuple[float, float] | None:
+        """The lowest and highest accuracy over all graders of these samples; None if only one judged them."""
+        own = self.score(step, benchmark)
+        cells = [
+            rows[(rows["step"] == step) & (rows["benchmark"] == benchmark)] for rows in self.other_graders.values()
+        ]
+        same = [float(row["avg_at_k"]) for rows in cells for _, row in rows.iterrows() if _same_samples(own, row)]
+        found = [float(own["avg_at_k"]), *same]
+        return (min(found), max(found)) if same else None
 
     def samples(self, step: int, benchmark: str) -> pd.DataFrame:
         """The graded completions of one checkpoint on one benchmark."""
@@ -124,6 +137,11 @@ class RunResults:
     @cached_property
     def _sample_rows(self) -> dict[Any, Any]:
         return self.graded.groupby(["step", "benchmark"]).indices
+
+
+def _same_samples(first: pd.Series, second: pd.Series) -> bool:
+    """Whether two rows of scores are of the same samples, as far as scores tell: not of those before a new sampling."""
+    return first[OF_SAMPLES].astype(str).equals(second[OF_SAMPLES].astype(str))
 
 
 def labels(runs: Sequence[RunResults], rows: pd.DataFrame) -> list[str]:
@@ -287,9 +305,12 @@ def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Ru
     if not missing:
         scores = scores[scores["benchmark"].isin(wanted)].reset_index(drop=True)
         graded = graded[graded["benchmark"].isin(wanted)].reset_index(drop=True)
-        run = RunResults(
-            name, log, not_finite, scores, graded, _read_provenance(folder.path), _read_rollouts(folder.path)
-        )
+        others = {
+            grader: valid_text(tables.read(other.scores, tables.SCORE)).to_pandas()
+            for grader, other in folder.other_graders.items()
+        }
+        records, rollouts = _read_provenance(folder.path), _read_rollouts(folder.path)
+        run = RunResults(name, log, not_finite, scores, graded, records, rollouts, others)
         missing = [*_incomplete_cells(run)]
     if missing:
         raise UserError(

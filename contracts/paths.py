@@ -77,6 +77,12 @@ class RunFolder:
         """Where verdicts of another grader or extraction rule go, and the scores from them."""
         return RunFolder(self.path / "regraded" / f"{grader}+{extraction}")
 
+    @property
+    def other_graders(self) -> dict[str, RunFolder]:
+        """Where the verdicts of other graders with the protocol's extraction rule are, by grader."""
+        found = sorted((self.path / "regraded").glob("*+protocol/scores.parquet"))
+        return {path.parent.name.partition("+")[0]: RunFolder(path.parent) for path in found}
+
 
 @dataclass(frozen=True)
 class ResultsFolder:

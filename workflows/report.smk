@@ -43,6 +43,7 @@ rule report_page:
         runs=lambda wildcards: reported(wildcards.which),
         output=lambda wildcards: f"{RESULTS}/report/{wildcards.which}",
         settings=lambda wildcards: report_hash(runs_of(wildcards.which)),
+        regraded=lambda wildcards: regraded_hash(reported(wildcards.which)),
     shell:
         "{params.base:q} -m analysis.report --results {params.results:q}"
         " --run {params.runs:q} --overlap {input.overlap:q} --output {params.output:q} > {log:q} 2>&1 && tail -n 1 {log:q}"
@@ -61,3 +62,18 @@ rule fidelity:
         base=BASE,
     shell:
         "{params.base:q} -m analysis.fidelity --output results/fidelity > {log:q} 2>&1 && cat {log:q}"
+
+
+# Declares no output, so that each request decides by what is stored then. Trains and samples nothing.
+rule claims:
+    input:
+        "results/reference/claims.yaml",
+    log:
+        f"logs/{config['scale']}/claims.log",
+    localrule: True
+    params:
+        base=BASE,
+        results=RESULTS,
+    shell:
+        "{params.base:q} -m analysis.claims --results {params.results:q} --output {params.results:q}/claims > {log:q} 2>&1"
+        " && cat {log:q}"

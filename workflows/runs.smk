@@ -8,7 +8,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from analysis import reference
-from contracts import copied_results, durable, paths, seeds, steps
+from contracts import copied_results, durable, paths, provenance, seeds, steps
 from contracts.errors import UserError
 from contracts.fingerprint import fingerprint
 from contracts.paths import ResultsFolder
@@ -40,6 +40,7 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
   snakemake check --config checkpoint=… baseline=…   better, worse, cannot tell, or not comparable (docs/gate.md)
   snakemake check_recipes        check every run file at both scales with each framework's own parser; no GPU
   snakemake fidelity             every value at full scale beside the published one, with where that is from
+  snakemake claims               what the stored results say of each claim of the documents (docs/report.md)
   snakemake preflight --profile slurm   report problems with this cluster before anything is queued (docs/cluster.md)
   snakemake capacity             estimate GPU-hours, disk and GPU memory of the runs
   snakemake efficiency           report what finished jobs used of what they asked for
@@ -218,6 +219,17 @@ def sampling_hash(name, benchmarks):
 def grading_hash(benchmarks):
     tasks = {DATA[name].spec["task"] for name in benchmarks}
     return fingerprint(grading_settings(tasks))
+
+
+def regraded_hash(run_ids):
+    """For the report: the scores by other graders that are there, which it shows but does not ask for."""
+    return fingerprint(
+        {
+            str(other.scores): provenance.sha256(other.scores)
+            for run_id in run_ids
+            for other in FOLDER.run(run_id).other_graders.values()
+        }
+    )
 
 
 def report_hash(names):

@@ -148,7 +148,7 @@ def beside_published(runs: Sequence[RunResults], facts: dict[str, RunFacts]) -> 
     """Our accuracy beside the published one at the same step, with the tolerance that n and k of both allow.
 
     Published problems were answered once, and which answers were correct is unknown, so nothing is paired. Only a
-    difference outside the tolerance is evidence against a reproduction.
+    difference outside the tolerance, whichever grader judges our completions, is evidence against a reproduction.
     """
     pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
     for run in runs:
@@ -173,16 +173,22 @@ def _beside_one(run: RunResults, step: int, benchmark: str, share: float) -> tup
     ours, theirs = checkpoint_comparison.accuracy(run, step, benchmark), published.estimate(share, n)
     gap = statistics.independent_difference(theirs, ours)
     within = gap.change == "cannot tell"
+    lowest, highest = band = run.graders_band(step, benchmark) or (ours.value, ours.value)
+    # Within the tolerance for a grader of the band, which moves the difference and its interval alike.
+    by_grader = gap.low + lowest - ours.value <= 0 <= gap.high + highest - ours.value
+    shown_band = "–" if run.graders_band(step, benchmark) is None else "–".join(map(percent, band))
     return {
         "run": run.name, "step": step, "benchmark": benchmark, "published": theirs.value, "ours": ours.value,
         "difference": gap.value, "low": gap.low, "high": gap.high, "within": within,
+        "graders_low": lowest, "graders_high": highest, "within_by_grader": by_grader,
     }, {
         "run": run.name,
         "checkpoint": run.label(step),
         "benchmark": benchmark,
         "published (%)": f"{percent(theirs.value)} (n = {n}, k = 1)",
         "ours (%)": interval_text(ours, percent),
+        "ours over graders (%)": shown_band,
         "ours less published (points)": points(gap.value),
         "tolerance (points)": f"{points(gap.low - gap.value)} to {points(gap.high - gap.value)}",
-        "verdict": "within" if within else "outside",
+        "verdict": "within" if within else "depends on the grader" if by_grader else "outside",
     }  # fmt: skip

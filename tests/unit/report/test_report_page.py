@@ -179,11 +179,12 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     figures = {path.name for path in (output / "figures").iterdir()}
     assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 18
     made = {path.name for path in (output / "tables").iterdir()}
-    names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "pairs", "bad_cases"}
+    names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "pairs", "bad_cases", "claims"}
+    names |= {"document_figures", "svg_drawings"}
     names |= {f"published-{name}" for name in published.table_names()}
     names |= {f"accuracy-{name.replace('/', '-')}" for name in NAMES}
     assert made == {f"{name}.{form}" for name in names for form in ("csv", "md", "tex", "html")}
-    assert all(page.caption(name, "tables") for name in names)
+    assert all(page.caption(name, "tables") for name in names | {"fidelity", "overlap"})
     assert json.loads((output / "provenance.json").read_text())["runs"] == NAMES
 
 

@@ -1,9 +1,12 @@
 """Runs side by side: the best checkpoint chosen without bias, pairs, and the published figures beside ours."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from report_runs import graded_row, make_run
 from synthetic_results import write_run
@@ -12,6 +15,7 @@ from analysis.report import published, run_comparison
 from analysis.report.accuracy import run_rows
 from analysis.report.run_comparison import RunFacts
 from analysis.results import RunResults, load_results
+from contracts import tables
 
 
 def coin_flips(checkpoints: int, problems: int, seed: int) -> RunResults:
@@ -80,6 +84,44 @@ def test_ours_beside_the_published_figures_with_tolerance(tmp_path: Path) -> Non
     assert run_comparison.beside_published([run], {name: RunFacts()}) is None
     shown = run_comparison.runs_table([run], {name: run_rows(run)}, facts).shown.iloc[0]
     assert shown["framework"] == "trl, grpo" and shown["best, chosen on the same problems (%)"].endswith("†")
+
+
+def regraded(folder: Path, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+    """Scores of the same samples by a stricter grader, as `snakemake grade --config grader=strict` leaves them."""
+    scores = change(tables.read(folder / "scores.parquet", tables.SCORE).to_pandas())
+    path = folder / "regraded/strict+protocol/scores.parquet"
+    tables.write(pa.Table.from_pandas(scores, tables.SCORE, preserve_index=False), tables.SCORE, path)
+
+
+def test_the_range_over_graders_is_beside_the_published_figures(tmp_path: Path) -> None:
+    name = "openr1/qwen2.5-math-7b/seed-0"
+    folder = write_run(tmp_path, name, 1.6, benchmarks=("aime24",), steps=(0, 100), problems=30, repeats=1)
+    regraded(
+        folder,
+        lambda scores: scores.assign(avg_at_k=scores["avg_at_k"] - scores["avg_at_k"].where(scores["step"] > 0, 0)),
+    )
+    run = load_results(tmp_path, name)
+    table = run_comparison.beside_published([run], {name: run_comparison.run_facts(run, "full")})
+    assert table is not None
+    base, trained = table.data.to_dict("records")
+    assert base["graders_low"] == base["graders_high"] == base["ours"]
+    assert (trained["graders_low"], trained["graders_high"]) == (0, trained["ours"])
+    assert (
+        not trained["within"] and trained["within_by_grader"]
+    )  # 100 % by one grader, 0 % by another, 26.7 % published
+    assert table.shown.iloc[1]["verdict"] == "depends on the grader"
+    assert table.shown.iloc[1]["ours over graders (%)"].startswith("0.0–")
+
+
+def test_scores_of_other_samples_by_another_grader_do_not_count(tmp_path: Path) -> None:
+    name = "openr1/qwen2.5-math-7b/seed-0"
+    folder = write_run(tmp_path, name, 0.6, benchmarks=("aime24",), steps=(0, 100), problems=30, repeats=1)
+    assert load_results(tmp_path, name).graders_band(100, "aime24") is None
+    regraded(folder, lambda scores: scores.assign(completion_tokens_mean=scores["completion_tokens_mean"] + 1))
+    run = load_results(tmp_path, name)
+    assert run.graders_band(100, "aime24") is None
+    table = run_comparison.beside_published([run], {name: run_comparison.run_facts(run, "full")})
+    assert table is not None and set(table.shown["ours over graders (%)"]) == {"–"}
 
 
 def test_imported_generations_have_no_base_model() -> None:

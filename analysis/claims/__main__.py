@@ -1,0 +1,34 @@
+"""Decide the claims by the stored results of one scale: `snakemake claims`.
+
+    python -m analysis.claims --results results/demo --output FOLDER
+
+Needs no GPU, and neither trains nor samples anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from analysis import table_export
+from analysis.claims.table import counted, table
+from analysis.results import load_results
+from contracts.errors import run_command
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, required=True, help="the results of one scale, such as results/demo")
+    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
+    arguments = parser.parse_args()
+    runs = arguments.results / "runs"
+    stored = sorted(str(path.parent.relative_to(runs)) for path in runs.glob("*/*/seed-*/scores.parquet"))
+    made = table((load_results(arguments.results, name) for name in stored), arguments.results.resolve().name)
+    table_export.write(made, arguments.output)
+    print(counted(made))
+    print(arguments.output / f"{made.name}.html")
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,153 @@
+"""What a rule can measure on stored completions: shares and lengths of checkpoints, paired by problem.
+
+Shares are fractions, lengths are in tokens, and steps count over all stages of a run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis import comparability, patterns
+from analysis.claims.intervals import NotMeasured, Numbers, mean
+from analysis.report.checkpoint_comparison import mean_of
+from analysis.report.figures_lengths import split
+from analysis.results import RunResults
+from contracts.tables import VERDICTS
+from eval import statistics
+from eval.statistics import Estimate
+
+LENGTHS = ("tokens", "thinking_tokens", "answer_tokens")
+AVERAGE = "average"  # over the benchmarks of the run, or over those that both runs have
+
+
+def _checkpoint(run: RunResults, step: int | str) -> int:
+    return run.last if step == "last" else int(step)
+
+
+def _of_completions(run: RunResults, step: int | str, benchmark: str, what: Any) -> Numbers:
+    """A number for each completion, of shape (problems, repeats): 1 or 0 for a verdict, keyword or range of tokens."""
+    step = _checkpoint(run, step)
+    if step not in run.steps or benchmark not in run.benchmarks:
+        raise NotMeasured(f"{run.name} was not evaluated at step {step} on {benchmark}")
+    rows = run.samples(step, benchmark).sort_values(["problem_id", "repeat"])
+    tokens: Numbers = rows["completion_tokens"].to_numpy(dtype=float, na_value=np.nan)
+    found: Numbers
+    if what in VERDICTS:
+        found = np.asarray(rows["verdict"] == what, dtype=float)
+    elif what in ("thinking_tokens", "answer_tokens"):
+        found = split(rows["completion"], rows["completion_tokens"])[what.removesuffix("_tokens")].to_numpy(dtype=float)
+    elif what == "tokens":
+        found = tokens
+    elif isinstance(what, dict):
+        low, high = what["tokens"]
+        found = np.where(np.isnan(tokens), np.nan, np.logical_and(low <= tokens, tokens < high))
+    else:
+        regex = {item.name: item.regex for item in patterns.load_lists()}[what]
+        found = (patterns.count(rows["completion"], regex) > 0).astype(float)
+    if np.isnan(found).all():
+        raise NotMeasured(f"{run.name} has no {what} at step {step} on {benchmark}")
+    return found.reshape(len(run.problems(benchmark)), -1)
+
+
+def _by_problem(run: RunResults, step: int | str, benchmark: str, what: Any) -> Numbers:
+    """The mean over the repeats of each problem; NaN where none of them has the number."""
+    means = pd.DataFrame(_of_completions(run, step, benchmark, what)).mean(axis=1)
+    return np.asarray(means, dtype=float)
+
+
+def _paired(first: Numbers, second: Numbers) -> Estimate:
+    """The mean difference over the problems that have the number on both sides."""
+    gaps = second - first
+    kept = gaps[~np.isnan(gaps)]
+    if not len(kept):
+        raise NotMeasured("no problem has the number on both sides")
+    if not np.ptp(kept):  # two imagined problems keep the interval from being empty (eval.statistics)
+        kept = np.append(kept, [kept[0] - 1, kept[0] + 1])
+    return mean(kept)
+
+
+def _benchmarks(benchmark: str, *runs: RunResults) -> list[str]:
+    shared = [name for name in runs[0].benchmarks if all(name in run.benchmarks for run in runs)]
+    if benchmark == AVERAGE and not shared:
+        raise NotMeasured(f"{' and '.join(run.name for run in runs)} have no benchmark in common")
+    return shared if benchmark == AVERAGE else [benchmark]
+
+
+def heldout(run: RunResults, step: int | str, what: Any = "correct", benchmark: str = AVERAGE) -> Estimate:
+    """A share or a mean length of the completions of one checkpoint.
+
+    Args:
+        run: stored results.
+        step: of the checkpoint, or `last`.
+        what: a verdict, a keyword list, tokens, thinking_tokens, answer_tokens, or {tokens: [from, below]}.
+        benchmark: one, or their unweighted average.
+    """
+    parts = []
+    for name in _benchmarks(benchmark, run):
+        if what in LENGTHS:
+            means = _by_problem(run, step, name, what)
+            parts.append(mean(means[~np.isnan(means)]))
+        else:
+            parts.append(statistics.avg_at_k(_of_completions(run, step, name, what) == 1))
+    return mean_of(parts)
+
+
+def heldout_change(
+    run: RunResults,
+    before: int | str,
+    after: int | str,
+    what: Any = "correct",
+    benchmark: str = AVERAGE,
+    less: Any = None,
+) -> Estimate:
+    """Change between two checkpoints, paired by problem.
+
+    Args:
+        run: stored results.
+        before: step of the first checkpoint.
+        after: step of the second one.
+        what: as in `heldout`.
+        benchmark: one, or their unweighted average.
+        less: another `what` whose change is taken off.
+    """
+    parts = []
+    for name in _benchmarks(benchmark, run):
+        sides = [_by_problem(run, step, name, what) for step in (before, after)]
+        if less:
+            sides = [
+                side - _by_problem(run, step, name, less) for side, step in zip(sides, (before, after), strict=True)
+            ]
+        parts.append(_paired(*sides))
+    return mean_of(parts)
+
+
+def heldout_between(
+    run: RunResults,
+    against: RunResults,
+    step: int | str,
+    against_step: int | str,
+    what: Any = "correct",
+    benchmark: str = AVERAGE,
+) -> Estimate:
+    """A checkpoint of `run` less one of `against`, paired by problem, if both were measured in the same way.
+
+    Args:
+        run: stored results.
+        against: those of the other run.
+        step: of `run`'s checkpoint.
+        against_step: of the other's.
+        what: as in `heldout`.
+        benchmark: one, or the average of those that both have.
+    """
+    parts = []
+    for name in _benchmarks(benchmark, run, against):
+        sides = [_by_problem(against, against_step, name, what), _by_problem(run, step, name, what)]
+        if reasons := comparability.differences(
+            against.result(_checkpoint(against, against_step), name), run.result(_checkpoint(run, step), name)
+        ):
+            raise NotMeasured(f"not comparable on {name}: {'; '.join(reasons)}")
+        parts.append(_paired(*sides))
+    return mean_of(parts)

@@ -1,0 +1,81 @@
+"""The claims, their sources, and the rules that decide them: results/reference/claims.yaml, checked.
+
+A rule names one of KINDS in `measure`. Its other keys are the arguments, besides the limits at_least and at_most.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from analysis.claims.heldout import heldout, heldout_between, heldout_change
+from analysis.claims.training import roughness_ratio, training, training_between, training_change, training_ratio
+from analysis.claims.without_runs import advantage, kl_bias, kl_spread, listed_deviation, not_stored, rows
+from analysis.reference import CLAIMS
+from contracts.errors import UserError
+from contracts.run_file import validate
+from contracts.unknown_names import unknown
+from contracts.yaml_files import read_yaml
+from eval.statistics import Estimate
+
+KINDS: dict[str, Callable[..., Estimate]] = {
+    function.__name__: function
+    for function in (
+        heldout, heldout_change, heldout_between, training, training_change, training_between, training_ratio,
+        roughness_ratio, kl_bias, kl_spread, advantage, rows, listed_deviation, not_stored,
+    )
+}  # fmt: skip
+RUNS = ("run", "against")  # arguments that are stored results
+LIMITS = ("at_least", "at_most")
+Rule = Mapping[str, Any]
+Claim = Mapping[str, Any]
+
+
+@cache
+def registered(file: Path = CLAIMS) -> dict[str, Any]:
+    """The sources, planned runs and claims.
+
+    Raises:
+        UserError: the file breaks its schema, repeats an id, names an unknown source or measurement, or a rule has
+            other arguments than its measurement takes.
+    """
+    content = read_yaml(file)
+    validate(content, "claims", file)
+    names = [claim["id"] for claim in content["claims"]]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UserError(
+            f"{file.name}: each claim should have its own id, but {', '.join(twice)} is used again; rename it"
+        )
+    for claim in content["claims"]:
+        where = f"{file.name}: {claim['id']}"
+        for name in (claim["source"], *claim.get("upstream", ())):
+            if name not in content["sources"]:
+                raise UserError(f"{where}: {unknown('source', name, content['sources'])}")
+        for rule in claim["rules"]:
+            _check(rule, where)
+    return content
+
+
+def _check(rule: Rule, where: str) -> None:
+    name = rule["measure"]
+    if name not in KINDS:
+        raise UserError(f"{where}: {unknown('measurement', name, KINDS)}")
+    if name != not_stored.__name__ and not set(LIMITS) & rule.keys():
+        raise UserError(f"{where}: the rule on {name} should state at_least, at_most or both, and states neither")
+    try:
+        inspect.signature(KINDS[name]).bind(**arguments(rule))
+    except TypeError as error:
+        raise UserError(f"{where}: the arguments of {name} do not fit: {error}; see analysis/claims") from None
+
+
+def arguments(rule: Rule) -> dict[str, Any]:
+    """What a rule passes to its measurement; runs by their names."""
+    return {key: value for key, value in rule.items() if key not in ("measure", *LIMITS)}
+
+
+def runs_of(rule: Rule) -> list[str]:
+    """The runs whose stored results a rule needs."""
+    return [rule[key] for key in RUNS if key in rule]

@@ -1,0 +1,83 @@
+"""The table of claims: where each stands, the rule, what was measured, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from analysis.claims.registry import Claim, Rule, registered
+from analysis.claims.verdicts import (
+    CANNOT_TELL,
+    CONTRADICTED,
+    NOT_MEASURED,
+    SUPPORTED,
+    by_name,
+    finding,
+    number,
+    printed_finding,
+)
+from analysis.results import RunResults
+from analysis.table_export import Table
+
+
+def rule_text(rule: Rule) -> str:
+    """The limits of a rule as text."""
+    low, high = (number(rule[key]) if key in rule else "" for key in ("at_least", "at_most"))
+    if low and high:
+        return low if low == high else f"{low} to {high}"
+    return f"at least {low}" if low else f"at most {high}" if high else "–"
+
+
+def lines(claim: Claim) -> str:
+    """The lines of the document on which a claim stands."""
+    return f"line{'s' if len(claim['lines']) > 1 else ''} {', '.join(map(str, claim['lines']))}"
+
+
+def sources() -> dict[str, dict[str, str]]:
+    """What claims are taken from, by name: the title, and where known the address."""
+    found: dict[str, dict[str, str]] = registered()["sources"]
+    return found
+
+
+def table(runs: Iterable[RunResults], scale: str) -> Table:
+    """A row for each claim.
+
+    Args:
+        runs: the stored results.
+        scale: theirs.
+    """
+    known, data, shown = by_name(runs), [], []
+    for claim in registered()["claims"]:
+        found, printed = finding(claim, known, scale), printed_finding(claim)
+        rules = "; ".join(map(rule_text, claim["rules"]))
+        named = [claim["source"], *claim.get("upstream", ())]
+        data.append(
+            {
+                "id": claim["id"], "claim": claim["claim"], "source": claim["source"], "lines": lines(claim),
+                "upstream": " ".join(named[1:]),
+                "addresses": " ".join(url for name in named if (url := sources()[name].get("url"))),
+                "decided_by": claim["decided_by"], "scale": claim["scale"], "rule": rules, "measured": found.evidence,
+                "verdict": found.verdict, "printed": printed.evidence if printed else "",
+                "printed_verdict": printed.verdict if printed else "",
+            }
+        )  # fmt: skip
+        shown.append(
+            {
+                "claim": claim["claim"],
+                "source": f"{claim['source']}, {lines(claim)}",
+                "decided by": claim["decided_by"],
+                "claimed": rules,
+                "measured": found.evidence,
+                "verdict": found.verdict,
+                "the source's own table": f"{printed.verdict}: {printed.evidence}" if printed else "–",
+            }
+        )
+    return Table("claims", pd.DataFrame(data), pd.DataFrame(shown))
+
+
+def counted(made: Table) -> str:
+    """How many claims have each verdict."""
+    counts = made.data["verdict"].value_counts()
+    verdicts = (SUPPORTED, CONTRADICTED, CANNOT_TELL, NOT_MEASURED)
+    return f"{len(made.data)} claims: {', '.join(f'{counts.get(verdict, 0)} {verdict}' for verdict in verdicts)}"

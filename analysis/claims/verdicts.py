@@ -1,0 +1,133 @@
+"""What stored results say of a claim.
+
+Only an interval that lies inside or outside of what is claimed decides, and a claim about the full scale is decided by
+results of the full scale alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from analysis.claims.heldout import AVERAGE
+from analysis.claims.intervals import NotMeasured
+from analysis.claims.registry import KINDS, LIMITS, RUNS, Claim, Rule, arguments, runs_of
+from analysis.report import published
+from analysis.report.accuracy import AccuracyCell
+from analysis.report.checkpoint_comparison import mean_of
+from analysis.results import RunResults
+from contracts import seeds
+from eval import statistics
+from eval.statistics import Estimate
+
+SUPPORTED, CONTRADICTED = "supported", "contradicted"
+CANNOT_TELL, NOT_MEASURED = "cannot tell at this scale", "not measured yet"
+VERDICTS = (CONTRADICTED, NOT_MEASURED, CANNOT_TELL, SUPPORTED)  # a claim has the first that any of its rules has
+FULL = "full"
+Runs = Mapping[str, Sequence[RunResults]]  # those of all training seeds, by `<recipe>/<run>`
+
+
+class Finding(NamedTuple):
+    """A claim's verdict, and the numbers or the gap that it rests on."""
+
+    verdict: str
+    evidence: str
+
+
+def by_name(runs: Iterable[RunResults]) -> Runs:
+    """Runs by their name without the seed."""
+    found: dict[str, list[RunResults]] = {}
+    for run in runs:
+        found.setdefault(seeds.run_of(run.name), []).append(run)
+    return found
+
+
+def decide(estimate: Estimate, at_least: float = -math.inf, at_most: float = math.inf) -> str:
+    """Whether an interval lies inside what is claimed, outside of it, or across its limits."""
+    if at_least <= estimate.low and estimate.high <= at_most:
+        return SUPPORTED
+    return CONTRADICTED if estimate.high < at_least or estimate.low > at_most else CANNOT_TELL
+
+
+def number(value: float) -> str:
+    """A number for readers."""
+    return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", "\N{MINUS SIGN}")
+
+
+def _judge(estimates: Iterable[tuple[Rule, Estimate | NotMeasured]]) -> Finding:
+    verdicts, evidence = [], []
+    for rule, found in estimates:
+        if isinstance(found, NotMeasured):
+            verdicts.append(NOT_MEASURED)
+            evidence.append(str(found))
+        else:
+            verdicts.append(decide(found, **{key: rule[key] for key in LIMITS if key in rule}))
+            evidence.append(f"{number(found.value)} [{number(found.low)}, {number(found.high)}]")
+    return Finding(min(verdicts, key=VERDICTS.index), "; ".join(dict.fromkeys(evidence)))
+
+
+def measure(rule: Rule, runs: Runs) -> Estimate | NotMeasured:
+    """What a rule measures, or what is missing for it; of several training seeds, an interval that covers them all."""
+    names = runs_of(rule)
+    if missing := [name for name in names if not runs.get(name)]:
+        return NotMeasured(f"needs {' and '.join(missing)}")
+    rest = {key: value for key, value in arguments(rule).items() if key not in RUNS}
+    try:
+        found = [
+            KINDS[rule["measure"]](*chosen, **rest) for chosen in itertools.product(*(runs[name] for name in names))
+        ]
+    except NotMeasured as missing_part:
+        return missing_part
+    value = sum(one.value for one in found) / len(found)
+    return Estimate(value, min(one.low for one in found), max(one.high for one in found))
+
+
+def finding(claim: Claim, runs: Runs, scale: str) -> Finding:
+    """The verdict on a claim.
+
+    Args:
+        claim: an entry of the registry.
+        runs: the stored results.
+        scale: theirs. Where it is not the claim's, the runs only tell that they cannot tell.
+    """
+    names = {name for rule in claim["rules"] for name in runs_of(rule)}
+    if claim["scale"] == FULL != scale and names:
+        if missing := sorted(name for name in names if not runs.get(name)):
+            return Finding(NOT_MEASURED, f"needs {' and '.join(missing)} at full scale")
+        return Finding(CANNOT_TELL, f"the runs are of {scale} scale")
+    return _judge((rule, measure(rule, runs)) for rule in claim["rules"])
+
+
+@cache
+def _cells(table: str) -> dict[int, dict[str, AccuracyCell]]:
+    return {row.step: row.cells for row in published.rows(table)}
+
+
+def measure_printed(rule: Rule, table: str) -> Estimate | None:
+    """What a rule on held-out accuracy gives for a published table; None for another rule.
+
+    The table's figures are numbers of problems solved, and nothing is paired.
+    """
+    cells = _cells(table)
+    steps = [rule[key] for key in ("step", "before", "after") if key in rule]
+    if not rule["measure"].startswith("heldout") or "against" in rule or rule.get("what", "correct") != "correct":
+        return None
+    name = rule.get("benchmark", AVERAGE)
+    if len(steps) == 1:
+        return cells[steps[0]][name].accuracy
+    benchmarks = list(published.sizes()) if name == AVERAGE else [name]
+    return mean_of(
+        [statistics.independent_difference(*(cells[step][one].accuracy for step in steps)) for one in benchmarks]
+    )
+
+
+def printed_finding(claim: Claim) -> Finding | None:
+    """What the source's own table says of its claim; None if the claim names no table."""
+    if "printed" not in claim:
+        return None
+    found = [(rule, measure_printed(rule, claim["printed"])) for rule in claim["rules"]]
+    judged = _judge((rule, estimate) for rule, estimate in found if estimate)
+    return judged._replace(verdict=judged.verdict.removesuffix(" at this scale"))

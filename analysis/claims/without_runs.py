@@ -1,0 +1,64 @@
+"""What a rule can measure without a training: formulas, by simulation, and what this project's own files hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from analysis.claims.intervals import NotMeasured, Numbers, mean
+from eval.statistics import Estimate
+from recipes.runs import load_run
+from tasks import data_registry
+
+BLOCKS, DRAWS = 100, 10_000  # of a simulation: blocks, and draws of each
+
+
+def _kl_estimates(estimator: str, shift: float) -> Numbers:
+    """Estimates of KL(q, p) from draws of q = N(shift, 1), for p = N(0, 1), in a hundred blocks (Schulman 2020)."""
+    draws = np.random.default_rng(0).normal(shift, 1.0, (BLOCKS, DRAWS))
+    log_ratio = ((draws - shift) ** 2 - draws**2) / 2  # log p(x) - log q(x)
+    found: Numbers = {"k1": -log_ratio, "k2": log_ratio**2 / 2, "k3": np.expm1(log_ratio) - log_ratio}[estimator]
+    return found
+
+
+def kl_bias(estimator: str, shift: float) -> Estimate:
+    """Relative bias of k1, k2 or k3 for two normal distributions of variance 1 whose means differ by `shift`."""
+    true = shift**2 / 2
+    return mean((_kl_estimates(estimator, shift).mean(axis=1) - true) / true)
+
+
+def kl_spread(estimator: str, than: str, shift: float) -> Estimate:
+    """Standard deviation of one estimator over that of another, for the same two distributions."""
+    first, second = (_kl_estimates(name, shift).std(axis=1) for name in (than, estimator))
+    return mean(second / first)
+
+
+def advantage(rewards: Sequence[float], place: int) -> Estimate:
+    """The group-relative advantage of one completion, between dividing by the deviation with n and with n - 1."""
+    values = np.asarray(rewards, dtype=float)
+    both = [float((values[place] - values.mean()) / values.std(ddof=ddof)) for ddof in (0, 1)]
+    return Estimate(both[1], min(both), max(both))
+
+
+@cache
+def _registered_rows(name: str) -> int:
+    return int(data_registry.find(name).spec["rows"])
+
+
+def rows(sets: Sequence[str]) -> Estimate:
+    """The number of rows of data sets together, as the registry pins them: exact."""
+    count = float(sum(_registered_rows(name) for name in sets))
+    return Estimate(count, count, count)
+
+
+def listed_deviation(run_file: str, deviation: str) -> Estimate:
+    """1 if a run file lists this deviation, read in the published release, and 0 if not: exact."""
+    found = float(any(one["what"] == deviation for one in load_run(run_file, "full").deviations))
+    return Estimate(found, found, found)
+
+
+def not_stored(needs: str) -> Estimate:
+    """For what no table of this project holds yet; `needs` says what would measure it."""
+    raise NotMeasured(f"needs {needs}")

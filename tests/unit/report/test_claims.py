@@ -1,0 +1,301 @@
+"""Claims: each kind of rule measures what it says, an interval decides, and every claim stands where it is said to."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from report_runs import graded_row, log_row, make_run
+from synthetic_results import write_run
+
+from analysis import reference
+from analysis.claims import table as claims
+from analysis.claims.__main__ import main
+from analysis.claims.registry import KINDS, registered, runs_of
+from analysis.claims.verdicts import (
+    CANNOT_TELL,
+    CONTRADICTED,
+    NOT_MEASURED,
+    SUPPORTED,
+    by_name,
+    finding,
+    measure,
+    printed_finding,
+)
+from analysis.results import RunResults
+from contracts import tables
+from contracts.errors import UserError
+from contracts.run_file import ROOT, Run
+from eval.statistics import Estimate
+from recipes.runs import load_run, run_names
+
+PROBLEMS, SEEDS_OF_CLAIMS = 40, ROOT.parent / "shared" / "seeds"
+NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(/\d+)?[KG%]?")
+
+
+def _completion(step: int, problem: int, right: bool, tokens: int) -> dict[str, Any]:
+    thinking = "First, think. Let's try again." if step else "think"
+    text = f"{thinking}</think>{'a' * len(thinking)}"
+    verdict = "correct" if right else "truncated" if problem % 2 else "wrong"
+    return graded_row(step, f"{problem:02d}", 0, verdict, completion=text, completion_tokens=tokens)
+
+
+def synthetic(name: str, solved: int = 10, level: float = 100.0, swing: float = 1.0) -> RunResults:
+    """Solves a number of 40 problems at step 0 and twice as many at step 20; lengths swing, and double at step 20."""
+    rows = [_completion(step, problem, problem < solved * (2 if step else 1), 100 + 20 * (problem % 2) + 5 * step)
+            for step in (0, 20) for problem in range(PROBLEMS)]  # fmt: skip
+    log = [
+        log_row(step, response_length_mean=(1 if step <= 20 else 2) * level + swing * (1, -1, 2, -2)[step % 4])
+        for step in range(1, 41)
+    ]
+    return replace(make_run(rows, log), name=name)
+
+
+RUNS = by_name([synthetic("a/run/seed-0"), synthetic("b/run/seed-0", solved=16, level=50.0, swing=5.0)])
+A, B = {"run": "a/run"}, {"run": "b/run", "against": "a/run"}
+EARLY, LATE = [1, 20], [21, 40]
+LENGTH = {"column": "response_length_mean"}
+KL_SIGN = {"measure": "listed_deviation", "deviation": "the sign of the KL term"}
+MEASURED: dict[str, tuple[dict[str, Any], float]] = {
+    "share": ({"measure": "heldout", **A, "step": 0}, 0.25),
+    "last": ({"measure": "heldout", **A, "step": "last", "benchmark": "sums"}, 0.5),
+    "verdict": ({"measure": "heldout", **A, "step": 0, "what": "truncated"}, 0.375),
+    "keyword": ({"measure": "heldout", **A, "step": 20, "what": "reflection"}, 1.0),
+    "tokens": ({"measure": "heldout", **A, "step": 0, "what": "tokens"}, 110.0),
+    "range": ({"measure": "heldout", **A, "step": 0, "what": {"tokens": [100, 120]}}, 0.5),
+    "thinking": ({"measure": "heldout", **A, "step": 20, "what": "thinking_tokens"}, 105.0),
+    "change": ({"measure": "heldout_change", **A, "before": 0, "after": 20}, 0.25),
+    "longer": ({"measure": "heldout_change", **A, "before": 0, "after": 20, "what": "tokens"}, 100.0),
+    "less": ({"measure": "heldout_change", **A, "before": 0, "after": 20, "what": "reflection", "less": "correct"},
+             0.75),
+    "between": ({"measure": "heldout_between", **B, "step": 0, "against_step": 0}, 0.15),
+    "level": ({"measure": "training", **A, **LENGTH, "steps": EARLY}, 100.0),
+    "rise": ({"measure": "training_change", **A, **LENGTH, "before": EARLY, "after": LATE}, 100.0),
+    "apart": ({"measure": "training_between", **B, **LENGTH, "steps": EARLY, "against_steps": LATE}, -150.0),
+    "ratio": ({"measure": "training_ratio", **B, **LENGTH, "steps": EARLY, "against_steps": EARLY}, 0.5),
+    "rough": ({"measure": "roughness_ratio", **B, **LENGTH, "steps": EARLY, "against_steps": EARLY}, 10.0),
+    "bias": ({"measure": "kl_bias", "estimator": "k2", "shift": 1.0}, 0.25),  # Schulman's note, second case
+    "spread": ({"measure": "kl_spread", "estimator": "k3", "than": "k1", "shift": 0.1}, 1.42 / 20),  # its first case
+    "advantage": ({"measure": "advantage", "rewards": [1, 1, -1, -1], "place": 0}, 0.75**0.5),
+    "rows": ({"measure": "rows", "sets": ["gsm8k", "aime24"]}, 1349.0),
+    "listed": ({**KL_SIGN, "run_file": "tinyzero/grpo-3b"}, 1.0),
+    "unlisted": ({**KL_SIGN, "run_file": "tinyzero/ppo-3b"}, 0.0),
+}  # fmt: skip
+
+
+def claim(*rules: dict[str, Any], scale: str = "full") -> dict[str, Any]:
+    return {"scale": scale, "rules": list(rules)}
+
+
+@pytest.mark.parametrize(("rule", "expected"), MEASURED.values(), ids=MEASURED)
+def test_each_kind_measures_a_known_value_and_its_interval_decides(rule: dict[str, Any], expected: float) -> None:
+    found = measure(rule, RUNS)
+    assert isinstance(found, Estimate)
+    assert found.value == pytest.approx(expected, rel=0.01)
+    assert found.low <= found.value <= found.high
+    above = {"at_least": found.high + 1}
+    assert finding(claim({**rule, "at_least": found.low - 1e-9}), RUNS, "full").verdict == SUPPORTED
+    assert finding(claim({**rule, **above}), RUNS, "full").verdict == CONTRADICTED
+    if found.low < found.high:
+        between = (found.low + found.high) / 2
+        assert finding(claim({**rule, "at_most": between}), RUNS, "full").verdict == CANNOT_TELL
+    if runs_of(rule):
+        missing = finding(claim({**rule, **above}), {}, "full")
+        assert missing.verdict == NOT_MEASURED and "a/run" in missing.evidence
+
+
+def test_every_kind_is_tested() -> None:
+    assert {rule["measure"] for rule, _ in MEASURED.values()} == KINDS.keys() - {"not_stored"}
+
+
+@pytest.mark.parametrize("kind", ["share", "change", "longer", "between", "level", "rise", "apart", "ratio", "rough"])
+def test_only_exact_counts_have_an_interval_without_width(kind: str) -> None:
+    found = measure(MEASURED[kind][0], RUNS)
+    assert isinstance(found, Estimate) and found.low < found.high
+
+
+def test_results_of_the_demo_scale_decide_nothing_about_the_full_scale() -> None:
+    rule = {**MEASURED["share"][0], "at_least": 0.9}
+    assert finding(claim(rule), RUNS, "full").verdict == CONTRADICTED
+    assert finding(claim(rule), RUNS, "demo").verdict == CANNOT_TELL
+    assert finding(claim(rule), {}, "demo").verdict == NOT_MEASURED
+    assert finding(claim(rule, scale="any"), RUNS, "demo").verdict == CONTRADICTED
+
+
+def test_what_is_missing_is_said() -> None:
+    for change, said in (
+        ({"step": 10}, "not evaluated at step 10"),
+        ({"benchmark": "differences"}, "on differences"),
+    ):
+        found = finding(claim({**MEASURED["share"][0], **change, "at_least": 0}), RUNS, "full")
+        assert found.verdict == NOT_MEASURED and said in found.evidence
+    log = {**MEASURED["level"][0], "at_least": 0}
+    for change, said in (({"steps": [30, 50]}, "30 to 50"), ({"column": "kl"}, "no kl")):
+        found = finding(claim({**log, **change}), RUNS, "full")
+        assert found.verdict == NOT_MEASURED and said in found.evidence
+    found = finding(claim({"measure": "not_stored", "needs": "a judge"}), RUNS, "full")
+    assert found == (NOT_MEASURED, "needs a judge")
+
+
+def test_all_rules_must_hold_and_one_may_contradict() -> None:
+    holds, fails = ({**MEASURED["share"][0], key: 0.01} for key in ("at_least", "at_most"))
+    unclear = {**MEASURED["share"][0], "at_least": 0.25}
+    missing = {**holds, "run": "c/run"}
+    for rules, expected in (
+        ([holds, holds], SUPPORTED),
+        ([holds, unclear], CANNOT_TELL),
+        ([holds, unclear, missing], NOT_MEASURED),
+        ([holds, unclear, missing, fails], CONTRADICTED),
+    ):
+        assert finding(claim(*rules), RUNS, "full").verdict == expected
+
+
+def test_an_interval_covers_those_of_all_training_seeds() -> None:
+    rule = MEASURED["share"][0]
+    one, other = synthetic("a/run/seed-0"), synthetic("a/run/seed-1", solved=16)
+    apart = [measure(rule, by_name([run])) for run in (one, other)]
+    both = measure(rule, by_name([one, other]))
+    assert both == pytest.approx((0.325, apart[0].low, apart[1].high))  # type: ignore[union-attr]
+
+
+def test_two_runs_that_were_measured_differently_are_not_compared() -> None:
+    other = synthetic("b/run/seed-0")
+    other = replace(other, graded=other.graded.assign(protocol="another"))
+    found = measure(MEASURED["between"][0], by_name([synthetic("a/run/seed-0"), other]))
+    assert not isinstance(found, Estimate) and "not comparable" in str(found)
+
+
+def test_the_printed_table_is_judged_by_the_same_rules() -> None:
+    known = {one["id"]: one for one in registered()["claims"]}
+    rises, dips = (printed_finding(known[name]) for name in ("simplerl-rises", "simplerl-dip-of-accuracy"))
+    assert rises and rises.verdict == SUPPORTED and "0.195" in rises.evidence  # 33.7 to 53.2 on average
+    assert dips and dips.verdict == "cannot tell"
+    assert printed_finding(known["k3-a-tenth"]) is None
+
+
+@pytest.mark.parametrize("one", registered()["claims"], ids=lambda one: str(one["id"]))
+def test_every_claim_can_be_judged(one: dict[str, Any]) -> None:
+    assert finding(one, {}, "full").verdict in (SUPPORTED, CONTRADICTED, CANNOT_TELL, NOT_MEASURED)
+    if "printed" in one:
+        assert printed_finding(one)
+    for name in {name for rule in one["rules"] for name in runs_of(rule)}:
+        assert (name in run_names()) != (name in registered()["planned"]), f"{name} is planned or exists, not both"
+
+
+def _full_scale(rule: dict[str, Any]) -> Iterator[tuple[Run, list[int], list[list[int]]]]:
+    """Each run of a rule that exists, with the checkpoints and the windows of steps that the rule reads of it."""
+    for key, name in ((key, rule[key]) for key in ("run", "against") if key in rule and rule[key] in run_names()):
+        keys = ("against_step", "against_steps") if key == "against" else ("step", "steps", "before", "after")
+        asked = [rule[one] for one in keys if one in rule]
+        yield (
+            load_run(name, "full"),
+            [one for one in asked if type(one) is int],
+            [one for one in asked if type(one) is list],
+        )
+
+
+RULES = [pytest.param(rule, id=f"{one['id']}-{place}") for one in registered()["claims"]
+         for place, rule in enumerate(one["rules"]) if runs_of(rule)]  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_full_runs_make_what_a_rule_reads(rule: dict[str, Any]) -> None:
+    assert rule.get("column", "reward_mean") in tables.TRAINING_LOG.names
+    for run, checkpoints, windows in _full_scale(rule):
+        assert set(checkpoints) <= set(run.checkpoint_steps)
+        assert rule.get("benchmark", "average") in ("average", *run.evaluation["benchmarks"])
+        assert all(first < last <= sum(stage.steps for stage in run.stages) for first, last in windows)
+
+
+@pytest.mark.slow
+def test_the_table_has_every_claim_and_its_addresses() -> None:
+    made = claims.table(RUNS["a/run"], "demo")
+    assert len(made.data) == len(made.shown) == len(registered()["claims"])
+    (row,) = made.data[made.data["id"] == "simplerl-length"].to_dict("records")
+    assert "mp.weixin.qq.com" in row["addresses"] and row["lines"] == "line 392" and row["verdict"] == NOT_MEASURED
+    assert claims.counted(made).startswith(f"{len(made.data)} claims: ")
+
+
+@pytest.mark.slow
+def test_the_command_reads_every_stored_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "openr1/qwen2.5-math-7b/seed-0"
+    write_run(tmp_path / "full", name, 0.9, benchmarks=("gsm8k", "minerva_math"), steps=(0, 400), problems=40)
+    monkeypatch.setattr("sys.argv", ["claims", "--results", str(tmp_path / "full"), "--output", str(tmp_path / "out")])
+    main()
+    page = str(tmp_path / "out" / "claims.html")
+    assert capsys.readouterr().out.split("\n")[1] == page and Path(page).is_file()
+    found = pd.read_csv(tmp_path / "out" / "claims.csv").set_index("id")
+    assert found.loc["openr1-generalises", "verdict"] == NOT_MEASURED
+    gsm8k, minerva, missing = found.loc["openr1-generalises", "measured"].split("; ")[:3]
+    assert "[" in gsm8k and "[" in minerva and missing == f"{name} was not evaluated at step 0 on olympiadbench"
+
+
+def test_a_report_depends_on_every_published_file_that_it_shows() -> None:
+    of_the_gate = {"baselines.yaml", "sober_reasoning.csv"}
+    files = {file.name for file in reference.REFERENCE.iterdir() if file.is_file()}
+    assert files - of_the_gate <= reference.shown().keys()
+
+
+def edited(tmp_path: Path, **changes: Any) -> Path:
+    """A file with the first claim alone, changed."""
+    known = registered()
+    path = tmp_path / "claims.yaml"
+    path.write_text(json.dumps({**known, "claims": [{**known["claims"][0], **changes}]}), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"source": "hearsay"}, "no source 'hearsay'"),
+        ({"scale": "huge"}, "scale"),
+        ({"lines": []}, "lines"),
+        ({"rules": []}, "rules"),
+        ({"rules": [{"measure": "gut_feeling", "at_least": 0}]}, "no measurement 'gut_feeling'"),
+        ({"rules": [{"measure": "rows", "sets": ["gsm8k"]}]}, "at_least, at_most or both"),
+        ({"rules": [{"measure": "rows", "sets": ["gsm8k"], "run": "a/run", "at_least": 1}]}, "arguments of rows"),
+        ({"rules": [{"measure": "heldout", "run": "a/run", "at_least": 1}]}, "'step'"),
+        ({"rules": [{"measure": "heldout", "run": "a/run", "step": 1, "what": "luck", "at_least": 1}]}, "what"),
+    ],
+)
+def test_a_damaged_claim_is_one_sentence(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError) as raised:
+        registered(edited(tmp_path, **changes))
+    assert said in str(raised.value)
+
+
+def numbers(sentence: str) -> list[str]:
+    """The numbers of a sentence, without those in names such as GSM8K, 7B or Qwen2.5."""
+    words = [word.rstrip(".,;:").rpartition("=")[2] for word in sentence.split()]
+    return [word.lstrip("+-").rstrip("KG%") for word in words if NUMBER.fullmatch(word)]
+
+
+def test_numbers_of_a_sentence() -> None:
+    assert numbers("GSM8K: k3 of 7B models, 0.1 apart, has 1/10 at step=12, 8.5K and 82 %.") == [
+        "0.1", "1/10", "12", "8.5", "82",
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(not SEEDS_OF_CLAIMS.is_dir(), reason="the documents are not in ../shared/seeds")
+@pytest.mark.parametrize("one", registered()["claims"], ids=lambda one: str(one["id"]))
+def test_every_number_of_a_claim_stands_in_its_lines(one: dict[str, Any]) -> None:
+    document = registered()["sources"][one["source"]].get("document")
+    if document is None:
+        pytest.skip("the source is not one of the documents")
+    (file,) = SEEDS_OF_CLAIMS.glob(f"{document}_*.txt")
+    text = file.read_text(encoding="utf-8").split("\n")
+    assert max(one["lines"]) <= len(text)
+    cited = " ".join(text[line - 1] for line in one["lines"])
+    assert len(cited.strip()) > 5
+    missing = [
+        number for number in numbers(one["claim"]) if not re.search(rf"(?<![\d.]){re.escape(number)}(?![\d])", cited)
+    ]
+    assert not missing, f"{missing} not in: {cited[:300]}"

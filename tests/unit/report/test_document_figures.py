@@ -1,0 +1,61 @@
+"""Published figures outside of the report's tables: as printed, and each beside what was measured here."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+
+from analysis.claims import table as claims
+from analysis.claims.registry import registered
+from analysis.reference import DRAWINGS, FIGURES, read_csv
+from analysis.report import document_figures
+from contracts.run_file import ROOT
+
+DOCUMENTS = ROOT.parent / "shared" / "seeds"
+needs_documents = pytest.mark.skipif(not DOCUMENTS.is_dir(), reason="the documents are not in ../shared/seeds")
+
+
+def lines(source: str) -> list[str]:
+    (file,) = DOCUMENTS.glob(f"{registered()['sources'][source]['document']}_*.txt")
+    return file.read_text(encoding="utf-8").split("\n")
+
+
+@needs_documents
+def test_every_figure_stands_in_its_line() -> None:
+    for row in read_csv(FIGURES, text=True).to_dict("records"):
+        (number,) = re.findall(r"\d[\d./e-]*", row["published"])
+        line = lines(row["source"])[int(row["line"]) - 1]
+        assert re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", line), (number, line[:200])
+
+
+@needs_documents
+def test_the_drawings_are_those_of_the_document() -> None:
+    printed = lines("rewards")
+    table = read_csv(DRAWINGS, text=True).fillna("-")
+    models = list(table.columns[2:])
+    assert printed[117].split()[1:] == models and len(models) == 13
+    for row in table.to_dict("records"):
+        assert printed[int(row["line"]) - 1].split()[-13:] == [row[model] for model in models]
+    assert table["line"].tolist() == [str(line) for line in range(119, 142)]
+
+
+def test_a_cell_is_a_share_of_its_draws() -> None:
+    assert document_figures.share("3/16") == 3 / 16
+    assert math.isnan(document_figures.share(""))
+    made = document_figures.drawings_table()
+    shares = made.data.drop(columns="prompt")
+    assert ((shares >= 0) & (shares <= 1) | shares.isna()).all(axis=None)
+    mean = made.shown.set_index("prompt").loc[document_figures.ALL_PROMPTS, "qwen2.5-1.5b-instruct"]
+    assert mean.startswith("11.1 [0.0, ")  # one of nine prompts, always
+
+
+@pytest.mark.slow
+def test_a_figure_has_what_was_measured_for_its_claim() -> None:
+    table = document_figures.figures_table(claims.table([], "demo"))
+    known = {one["id"] for one in registered()["claims"]}
+    assert set(table.data["claim"]) - {""} <= known
+    row = table.shown.set_index("figure").loc["spread of k3 over that of k1"]
+    assert row["measured"].startswith("0.0709 [") and row["verdict"] == "supported"
+    assert (table.shown["verdict"] != "–").sum() == (table.data["claim"] != "").sum()
