@@ -19,6 +19,7 @@ from frameworks.trl import metrics, parser_check
 from frameworks.trl.command import (
     NATIVE_STEPS,
     TIME_LIMIT,
+    Ports,
     arguments,
     devices,
     launcher,
@@ -61,7 +62,8 @@ class TRLAdapter(Adapter):
         paths = stops.with_stops(run, stage, paths)
         data = paths.work / "data"
         self.write_data(run, stage, paths, data)
-        words = render(arguments(run, stage, seed, data, paths.model, paths.native))
+        ports = Ports(*nodes.free_ports(2))
+        words = render(arguments(run, stage, seed, data, paths.model, paths.native, ports))
         if newest := self.newest_checkpoint(run, stage, paths):
             words += ["--resume_from_checkpoint", str(paths.native / f"checkpoint-{newest * native_steps(run, stage)}")]
         environment = processes.environment(run, scratch) | {NATIVE_STEPS: str(native_steps(run, stage))}
@@ -74,7 +76,7 @@ class TRLAdapter(Adapter):
             gpus, training = processes.gpus(run), devices(run, stage)
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[:training])
             if stage.rollout.get("engine") == "vllm-server":
-                serve = [sys.executable, "-m", "trl.scripts.vllm_serve", *server(run, stage, paths.model)]
+                serve = [sys.executable, "-m", "trl.scripts.vllm_serve", *server(run, stage, paths.model, ports)]
                 servers.append(Command(serve, environment | {"CUDA_VISIBLE_DEVICES": ",".join(gpus[training:])}))
         return Command([*_launch(run, stage), "-m", "trl.scripts.grpo", *words], environment, servers, scratch)
 
