@@ -144,6 +144,7 @@ class TRLAdapter(Adapter):
         """See Adapter; TRL computes logits of the completion alone."""
         reference = memory.reference_bytes(stage, parameters)
         training, generating = memory.deepspeed_state(run, gpus, parameters, 1, reference)
+        loaded = parameters * (1 + memory.has_reference(stage)) * (2 if stage.native.get("dtype") == "bfloat16" else 4)
         default = 0.3 if stage.rollout.get("engine") == "vllm-colocated" else 0.9
         return Memory(
             training=training,
@@ -151,6 +152,7 @@ class TRLAdapter(Adapter):
             engine_share=float(stage.native.get("vllm_gpu_memory_utilization", default)),
             engine_sleeps=bool(stage.native.get("vllm_enable_sleep_mode")),
             scored_tokens=stage.rollout["max_response_tokens"],
+            host=loaded * gpus / run.hardware.get("nodes", 1),  # each process loads both, before they go to its GPU
         )
 
 
