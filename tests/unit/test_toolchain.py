@@ -84,7 +84,11 @@ def test_every_training_has_its_environment_on_path(run: Run, tmp_path: Path, mo
 
 def test_every_evaluation_has_its_environment_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    assert vllm_settings.environment("cuda")["PATH"] == f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    found = vllm_settings.environment("cuda")
+    assert found["PATH"] == f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    for name, value in found.items():
+        monkeypatch.setenv(name, value)
+    assert vllm_settings.environment("cuda") == found  # the worker compares what it was given with what it would set
 
 
 def test_no_run_samples_in_a_way_that_needs_a_compiled_sampler() -> None:
