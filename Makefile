@@ -6,14 +6,16 @@
 # make test-faults kills, full disks, damaged files and more, against the real workflow (docs/promises.md): two hours
 # make lint       formatting, types and Snakemake's lint; part of make test
 # make bench      performance tests
+# make rehearse what of the GPU environments can be tried without a GPU: 40 GB, flash-attn compiles for hours (docs/gpu.md)
 # make locks      resolve envs/*/*.in into the pinned locks
 
 PYTHON ?= $(shell command -v python3.11 > /dev/null && echo python3.11 || echo python3)
+FRAMEWORKS = $(notdir $(patsubst %/adapter.py,%,$(wildcard frameworks/*/adapter.py)))
 BASE = $(shell $(PYTHON) envs/build.py base --where)
 # The shell's $PWD, unlike make's, is not read as shell code.
 RUN = PATH="$$PWD/$(dir $(BASE)):$$PATH"
 
-.PHONY: help base demo demo-all test test-slurm test-faults lint bench locks
+.PHONY: help base demo demo-all test test-slurm test-faults lint bench rehearse locks
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -52,6 +54,16 @@ lint: base
 bench: base
 	@$(PYTHON) envs/build.py --all
 	@$(RUN) python -m pytest tests/performance --benchmark-only
+
+# As a job starts: nothing of this shell but HOME, and the system's PATH.
+rehearse: base
+	@for name in $(or $(ENVIRONMENTS),eval $(FRAMEWORKS)); do \
+	    $(PYTHON) envs/build.py $$name --device cuda || exit 1; \
+	    echo "== $$name"; \
+	    case $$name in eval) what="--import vllm lm_eval transformers";; *) what="--framework $$name";; esac; \
+	    env -i HOME="$$HOME" PATH=/usr/bin:/bin "$$PWD/$$($(PYTHON) envs/build.py $$name --device cuda --where)" \
+	        -m frameworks.rehearsal $$what || failed=1; \
+	done; test -z "$$failed"
 
 locks: base
 	@$(PYTHON) envs/lock.py

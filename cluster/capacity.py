@@ -30,12 +30,13 @@ Measured: GPUs × steps × the mean time of a step, where a stage of the run is 
 **Disk.** `work/` holds native checkpoints with optimiser states, needed until the run is finished; `results/` holds
 each checkpoint in 16 bits. Decimal gigabytes.
 """
-MEMORY = ("peak GB", "weights, gradients, optimiser", "completions in vLLM's cache", "fits")
+MEMORY = ("peak GB", "weights, gradients, optimiser", "completions in vLLM's cache", "host GB", "fits")
 MEMORY_NOTES = """
 Peak: of the fullest GPU, of {gpu_gb}, by formula (`cluster/memory.py` gives the sources). Weights, gradients,
 optimiser: the part of it that does not depend on lengths. Completions in vLLM's cache: how many of full length a GPU
-generates at a time. This is an estimate: within a tenth of the GPU's size it is uncertain, and says "tight". It is
-checked against this rule of thumb: 7B on 80 GB, 3B on 40 GB.
+generates at a time. Host: of a node's own memory, while all its processes load their weights, with what is offloaded
+to it; the run file states what a node has. This is an estimate: within a tenth of the GPU's size it is uncertain, and
+says "tight". It is checked against this rule of thumb: 7B on 80 GB, 3B on 40 GB.
 """
 
 
@@ -73,8 +74,10 @@ def fullest(run: Run, gpu_gb: float) -> memory.Estimate | None:
     return max(known, key=lambda one: one.peak) if known else None
 
 
-def verdict(need: memory.Estimate, gpu_gb: float) -> str:
-    """Whether it fits GPUs of this size, in GB: yes, no, or tight."""
+def verdict(need: memory.Estimate, gpu_gb: float, host_gb: float = math.inf) -> str:
+    """Whether it fits GPUs and nodes of these sizes, in GB: yes, no, or tight."""
+    if need.host > host_gb:
+        return "no: the weights do not fit the node's memory"
     if not need.sequences:
         return "no: vLLM's share holds no whole completion"
     if need.peak > 1.1 * gpu_gb:
@@ -111,7 +114,8 @@ def row(run: Run, seeds: int, gpu_gb: float | None, results: Path, generating: i
         "peak GB": need.peak if need else None,
         "weights, gradients, optimiser": need.state if need else None,
         "completions in vLLM's cache": need.sequences if need else None,
-        "fits": verdict(need, size) if need else "no GPU" if not gpus else "unknown",
+        "host GB": need.host if need else None,
+        "fits": verdict(need, size, hardware["memory_gb"]) if need else "no GPU" if not gpus else "unknown",
     }
 
 

@@ -5,6 +5,7 @@ Weights, gradients, optimiser, reference model and critic: each framework's own 
 - activations with checkpointing take 2·b·s·h for each layer and 34·b·s·h within one (Korthikanti et al. 2022, "Reducing
   activation recomputation", sections 4 and 5), for b completions of s tokens and hidden size h.
 - logits take 6·b·s·V: V numbers for each token in 16 bits, and in 32 while the loss is computed.
+- where a framework fills passes up to a number of tokens, b·s is that number.
 - a token in vLLM's cache takes 4·layers·kv_heads·head (keys and values in 16 bits; Kwon et al. 2023, "PagedAttention",
   section 3).
 """
@@ -32,6 +33,7 @@ class Estimate:
     engine: float  # vLLM on the same GPU while it generates; 0 where it has GPUs of its own
     peak: float
     sequences: int  # of full length that vLLM's cache holds at once, on each of its GPUs
+    host: float  # a node's own memory: weights while they are loaded, and what is offloaded
 
 
 def shape(model: str) -> dict[str, float] | None:
@@ -58,11 +60,12 @@ def estimate(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
     gpus = run.hardware["gpus"] - (stage.rollout.get("gpus", 1) if separate else 0)
     needs = adapter.load(run.framework).memory(run, stage, gpus, of["parameters"])
     length, batch = longest_sequence(stage), stage.batch.get("samples_per_device", 1)
-    working = batch * length * of["hidden"] * (2 * of["layers"] + 34)
-    working += 6 * batch * needs.scored_tokens * of["vocabulary"]
+    tokens, scored = needs.pass_tokens or batch * length, needs.pass_tokens or batch * needs.scored_tokens
+    working = tokens * of["hidden"] * (2 * of["layers"] + 34) + 6 * scored * of["vocabulary"]
     engine = 0.0 if separate or stage.rollout.get("engine") == "transformers" else needs.engine_share * gpu_gb
     train = (needs.training + working) / GB + (0 if needs.engine_sleeps else engine)
     peak = max(train, needs.generating / GB + engine) + OVERHEAD_GB
     token = 4 * of["layers"] * of["kv_heads"] * of["head"]
     cache = needs.engine_share * gpu_gb * GB - 2 * of["parameters"]
-    return Estimate(needs.training / GB, working / GB, engine, peak, max(0, int(cache / (token * length))))
+    sequences = max(0, int(cache / (token * length)))
+    return Estimate(needs.training / GB, working / GB, engine, peak, sequences, needs.host / GB)

@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 UV = "uv==0.13.8"
@@ -68,11 +68,11 @@ def python(name: str, device: str = "cpu") -> Path:
     return folder(name, device) / "bin" / "python"
 
 
-def run(command: Sequence[str | Path]) -> None:
+def run(command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> None:
     """Run a step of the build; raises BuildError if it fails."""
     try:
         # Compile bytecode even if the caller's shell forbids it: importing vLLM takes three times as long without.
-        subprocess.run(command, check=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""})
+        subprocess.run(command, check=True, env={**os.environ, **(environment or {}), "PYTHONDONTWRITEBYTECODE": ""})
     except subprocess.CalledProcessError as error:
         raise BuildError(
             f"`{Path(command[0]).name} {' '.join(map(str, command[1:4]))} …` failed with status {error.returncode}, "
@@ -114,6 +114,23 @@ def write_vllm_alias(env: Path) -> None:
         (alias / "INSTALLER").write_text("crosszero\n")
 
 
+def toolkit(env: Path) -> dict[str, str]:
+    """Complete the CUDA toolkit that the wheels of an environment make up; returns what compilers find it by.
+
+    Programs link against lib64/libcudart.so; the wheels have lib/libcudart.so.13 alone.
+    """
+    for cuda in env.glob("lib/python3*/site-packages/nvidia/cu13"):
+        for library in cuda.glob("lib/lib*.so.*"):
+            link = library.with_name(library.name.partition(".so.")[0] + ".so")
+            if not link.exists():
+                link.symlink_to(library.name)
+        if not (cuda / "lib64").exists():
+            (cuda / "lib64").symlink_to("lib")
+        path = os.pathsep.join([str(env / "bin"), str(cuda / "bin"), os.environ.get("PATH", os.defpath)])
+        return {"CUDA_HOME": str(cuda), "PATH": path}
+    return {}
+
+
 def build(name: str, device: str) -> Path:
     """Build the environment unless it is complete; return its stamp."""
     lock, env = lock_file(name, device), folder(name, device)
@@ -153,8 +170,13 @@ def install(name: str, device: str, lock: Path, env: Path) -> None:
         early.write_text("".join(line for line in lock.read_text().splitlines(True) if not line.startswith(named)))
         run([installer, "pip", "sync", *into, *source, "--", early])
         into.append("--no-build-isolation")
-    run([installer, "pip", "sync", *into, *source, "--", lock])
+    # flash-attn would compile for four generations of GPUs, for hours: A100 and H100 are two of them
+    architectures = os.environ.get("FLASH_ATTN_CUDA_ARCHS", "80;90")
+    run(
+        [installer, "pip", "sync", *into, *source, "--", lock], {"FLASH_ATTN_CUDA_ARCHS": architectures, **toolkit(env)}
+    )
     write_vllm_alias(env)
+    toolkit(env)
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()
     os.sync()  # a power cut leaves no stamp of packages that are not on the disk
     partial = stamp.with_name(".stamp.partial")

@@ -28,6 +28,8 @@ def lock(name: str, device: str) -> None:
     if (folder / "uv.toml").is_file():  # build requirements of packages that are published only as source
         words += ["--config-file", folder / "uv.toml"]
     words += ["--python-platform", PLATFORM]
+    if device == "cuda":
+        words += ["--constraint", ENVS / "cuda.constraints"]
     if device == "cpu" and "+cpu" in source.read_text(encoding="utf-8"):
         words += cpu_torch_source()
     output = folder / f"{device}.lock"

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 
+from contracts import toolchain
 from contracts.errors import run_command
 from eval import vllm_settings
 from eval.benchmark import BENCHMARKS
@@ -25,6 +26,8 @@ def main() -> None:
     """Register our models by name, so that vLLM is imported only where it is used, and run lm-eval."""
     if "--device" in sys.argv and sys.argv[sys.argv.index("--device") + 1 :][:1] == ["cpu"]:
         os.environ.update(vllm_settings.environment("cpu"))
+    else:
+        os.environ.update(toolchain.environment())
     if sys.argv[1:2] not in (["ls"], ["validate"]) and "--include_path" not in sys.argv:
         sys.argv += ["--include_path", str(BENCHMARKS)]
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from contracts import toolchain
+
 DEVICES = ("cpu", "cuda")
 
 _QUIET = {
@@ -37,7 +39,7 @@ def environment(device: str) -> dict[str, str]:
     """Environment variables for a process that uses vLLM."""
     # Checkpoints are folders: evaluation never needs the hub.
     offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
-    return {**_QUIET, **offline, **(_CPU if device == "cpu" else {})}
+    return {**_QUIET, **offline, **toolchain.environment(), **(_CPU if device == "cpu" else {})}
 
 
 def engine(device: str) -> dict[str, Any]:

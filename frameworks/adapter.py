@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -57,6 +57,8 @@ class Adapter(ABC):
     metrics: ClassVar[Mapping[str, str]]
     # Bytes of a native checkpoint, for estimates of disk space.
     checkpoint_size: ClassVar[CheckpointSize]
+    # What the processes of a run on GPUs import; frameworks/rehearsal.py imports them where there is none.
+    entry_modules: ClassVar[Sequence[str]]
 
     def check(self, run: Run) -> None:
         """Raise UserError unless rewards load, data suffice, and the framework's own parser accepts every stage."""

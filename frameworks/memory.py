@@ -15,6 +15,10 @@ class Memory(NamedTuple):
     engine_share: float  # part of a GPU's memory that vLLM takes
     engine_sleeps: bool  # vLLM returns its memory while the model trains
     scored_tokens: int  # of one completion with its prompt: how many have logits in memory at once
+    host: (
+        float  # bytes of a node's own memory: weights that all its processes load at once, and what is offloaded to it
+    )
+    pass_tokens: int | None = None  # of one forward pass; None: of as many whole completions as the run file states
 
 
 class CheckpointSize(NamedTuple):
@@ -30,12 +34,19 @@ def longest_sequence(stage: Stage) -> int:
     return int(stage.rollout.get("max_prompt_tokens", 512) + stage.rollout["max_response_tokens"])
 
 
-def reference_bytes(stage: Stage, parameters: float) -> float:
-    """Bytes of the reference model, which a stage with a KL term has, in 16 bits."""
-    return 2 * parameters if stage.objective.get("kl_coefficient", 0) else 0.0
+def has_reference(stage: Stage) -> bool:
+    """Whether a stage has a reference model: it has a KL term."""
+    return bool(stage.objective.get("kl_coefficient", 0))
 
 
-def deepspeed_state(run: Run, gpus: int, parameters: float, models: int, reference: float) -> tuple[float, float]:
+def reference_bytes(stage: Stage, parameters: float, each: int = 2) -> float:
+    """Bytes of the reference model, if there is one, with as many for each parameter."""
+    return each * parameters * has_reference(stage)
+
+
+def deepspeed_state(
+    run: Run, gpus: int, parameters: float, models: int, reference: float, adam: int = 12
+) -> tuple[float, float]:
     """Bytes on one GPU while DeepSpeed trains, and those of them that stay while vLLM generates.
 
     Mixed precision with Adam takes 2P + 2P + 12P bytes for P parameters (Rajbhandari et al. 2020, "ZeRO", section 3.1);
@@ -47,10 +58,11 @@ def deepspeed_state(run: Run, gpus: int, parameters: float, models: int, referen
         parameters: P.
         models: that are trained: 1, or 2 with a critic.
         reference: bytes of the reference model before sharding.
+        adam: bytes per parameter of Adam and its copy of the weights; 0 where they are offloaded.
     """
     sharding = run.hardware.get("sharding", "none")
     by_weights = gpus if sharding == "zero3" else 1
     by_rest = gpus if sharding in ("zero2", "zero3") else 1
-    training = 2 * parameters / by_weights + 14 * parameters / by_rest
-    generating = 2 * parameters / by_weights + 12 * parameters / by_rest
+    training = 2 * parameters / by_weights + (2 + adam) * parameters / by_rest
+    generating = 2 * parameters / by_weights + adam * parameters / by_rest
     return models * training + reference / by_weights, models * generating + reference / by_weights

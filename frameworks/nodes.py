@@ -8,6 +8,7 @@ number, the first node's address and a free port there. When one command fails, 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -94,11 +95,18 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name in KEPT or not shaped.match(name)}
 
 
+def free_ports(count: int) -> list[int]:
+    """Different ports of this node that are not in use now."""
+    with contextlib.ExitStack() as stack:
+        taken = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in taken:
+            one.bind(("", 0))
+        return [int(one.getsockname()[1]) for one in taken]
+
+
 def free_port() -> int:
     """A port of this node that is not in use now."""
-    with socket.socket() as one:
-        one.bind(("", 0))
-        return int(one.getsockname()[1])
+    return free_ports(1)[0]
 
 
 def on_each(job: Sequence[Node], command: Sequence[str]) -> subprocess.Popen[str]:

@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from contracts import gpu_locks, private_folder
+from contracts import gpu_locks, private_folder, toolchain
 from contracts.run_file import ROOT, Run
 from frameworks import listening
 from frameworks.settings import devices
@@ -31,7 +31,8 @@ def gpus(run: Run) -> list[str]:
 
 
 def environment(run: Run, scratch: Path) -> dict[str, str]:
-    """Environment variables of every training: its rewards, and nothing fetched from, reported or open to the network.
+    """Environment variables of every training: its rewards, the environment's compilers, and nothing fetched from,
+    reported or open to the network.
 
     Args:
         run: on one node it listens on the loopback address alone.
@@ -40,6 +41,7 @@ def environment(run: Run, scratch: Path) -> dict[str, str]:
     one_node = run.hardware.get("nodes", 1) == 1
     return {
         **rewards.environment(run.rewards),
+        **toolchain.environment(),
         **(listening.environment(private_folder.make(scratch / "tmp")) if one_node else {}),
         "HF_HUB_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",

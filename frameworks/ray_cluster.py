@@ -34,12 +34,14 @@ def start_node(arguments: argparse.Namespace) -> None:
     words = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
     words += [f"--node-ip-address={job[rank].address}", f"--num-gpus={arguments.gpus}"]
     os.environ["TMPDIR"] = str(private_folder.make(arguments.scratch / "tmp"))
-    # In a test two nodes may be on one machine, where the default ports would clash.
-    words += [f"--dashboard-agent-listen-port={nodes.free_port()}", f"--metrics-export-port={nodes.free_port()}"]
+    # Another training may have Ray on this node, too, and the default ports are fixed.
+    agent, metrics, client = nodes.free_ports(3)
+    words += [f"--dashboard-agent-listen-port={agent}", f"--metrics-export-port={metrics}"]
     if arguments.cpus:
         words.append(f"--num-cpus={arguments.cpus}")
     if rank == 0:
         words += ["--head", f"--port={arguments.port}", "--include-dashboard=false", f"--temp-dir={arguments.scratch}"]
+        words.append(f"--ray-client-server-port={client}")
     else:
         words.append(f"--address={job[0].address}:{arguments.port}")
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, text=True)

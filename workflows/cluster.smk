@@ -6,6 +6,7 @@ localrules:
     preflight,
     capacity,
     efficiency,
+    doctor,
 
 
 rule job_kinds:
@@ -35,7 +36,7 @@ rule preflight:
         "{params.base:q} -m cluster.preflight {input:q} --first-check {params.first_check:q} 2>&1 | tee {log:q}"
 
 
-# These two declare no output, so that each request runs them again.
+# These declare no output, so that each request runs them again.
 rule capacity:
     log:
         f"logs/{config['scale']}/capacity.log",
@@ -60,3 +61,14 @@ rule efficiency:
         page=f"{RESULTS}/efficiency.md",
     shell:
         "{params.base:q} -m cluster.efficiency --output {params.page:q} 2>&1 | tee {log:q}"
+
+
+rule doctor:
+    log:
+        f"logs/{config['scale']}/doctor.log",
+    params:
+        base=BASE,
+        runs=ASKED,
+        mirror=["--mirror"] if config["data_mirror"] else [],
+    shell:
+        "{params.base:q} -m cluster.doctor --run {params.runs:q} {params.mirror:q} 2>&1 | tee {log:q}"

@@ -28,6 +28,7 @@ class OpenRLHFAdapter(Adapter):
 
     metrics = metrics.COLUMNS
     checkpoint_size = CheckpointSize(state=14, weights=2, states_kept=STATES_KEPT)
+    entry_modules = ("openrlhf.trainer.ray.ppo_actor", "deepspeed.ops.adam", "flash_attn.bert_padding", "vllm")
 
     def check_stage(self, run: Run, stage: Stage) -> None:
         """See Adapter."""
@@ -121,16 +122,20 @@ class OpenRLHFAdapter(Adapter):
     def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter."""
         models, reference = 1 + (run.algorithm == "ppo"), memory.reference_bytes(stage, parameters)
+        of_node = min(gpus, run.hardware["gpus"] // run.hardware.get("nodes", 1))  # that train, at most
         if models == 2 and stage.rollout.get("engine") == "vllm-server":
             # actor and critic have GPUs of their own, and the reference model is with the actor
             gpus, models = gpus // 2, 1
-        training, generating = memory.deepspeed_state(run, gpus, parameters, models, reference)
+        offloaded = 12 if stage.native.get("ds.adam_offload") else 0
+        training, generating = memory.deepspeed_state(run, gpus, parameters, models, reference, 12 - offloaded)
+        host = models * (2 + offloaded / gpus) * parameters + reference
         return Memory(
             training=training,
             generating=generating,
             engine_share=float(stage.native.get("vllm.gpu_memory_utilization", 0.95)),
             engine_sleeps=True,
             scored_tokens=memory.longest_sequence(stage),
+            host=of_node * host,
         )
 
 

@@ -19,6 +19,7 @@ from frameworks.trl import metrics, parser_check
 from frameworks.trl.command import (
     NATIVE_STEPS,
     TIME_LIMIT,
+    Ports,
     arguments,
     devices,
     launcher,
@@ -36,6 +37,7 @@ class TRLAdapter(Adapter):
 
     metrics = metrics.COLUMNS
     checkpoint_size = CheckpointSize(state=14, weights=2)
+    entry_modules = ("trl.scripts.grpo", "trl.scripts.vllm_serve", "accelerate.commands.launch", "deepspeed", "vllm")
 
     def check_stage(self, run: Run, stage: Stage) -> None:
         """See Adapter; accelerate's parser and that of TRL's vLLM server read theirs, where these are used."""
@@ -61,7 +63,8 @@ class TRLAdapter(Adapter):
         paths = stops.with_stops(run, stage, paths)
         data = paths.work / "data"
         self.write_data(run, stage, paths, data)
-        words = render(arguments(run, stage, seed, data, paths.model, paths.native))
+        ports = Ports(*nodes.free_ports(2))
+        words = render(arguments(run, stage, seed, data, paths.model, paths.native, ports))
         if newest := self.newest_checkpoint(run, stage, paths):
             words += ["--resume_from_checkpoint", str(paths.native / f"checkpoint-{newest * native_steps(run, stage)}")]
         environment = processes.environment(run, scratch) | {NATIVE_STEPS: str(native_steps(run, stage))}
@@ -74,7 +77,7 @@ class TRLAdapter(Adapter):
             gpus, training = processes.gpus(run), devices(run, stage)
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[:training])
             if stage.rollout.get("engine") == "vllm-server":
-                serve = [sys.executable, "-m", "trl.scripts.vllm_serve", *server(run, stage, paths.model)]
+                serve = [sys.executable, "-m", "trl.scripts.vllm_serve", *server(run, stage, paths.model, ports)]
                 servers.append(Command(serve, environment | {"CUDA_VISIBLE_DEVICES": ",".join(gpus[training:])}))
         return Command([*_launch(run, stage), "-m", "trl.scripts.grpo", *words], environment, servers, scratch)
 
@@ -142,6 +145,7 @@ class TRLAdapter(Adapter):
         """See Adapter; TRL computes logits of the completion alone."""
         reference = memory.reference_bytes(stage, parameters)
         training, generating = memory.deepspeed_state(run, gpus, parameters, 1, reference)
+        loaded = parameters * (1 + memory.has_reference(stage)) * (2 if stage.native.get("dtype") == "bfloat16" else 4)
         default = 0.3 if stage.rollout.get("engine") == "vllm-colocated" else 0.9
         return Memory(
             training=training,
@@ -149,6 +153,7 @@ class TRLAdapter(Adapter):
             engine_share=float(stage.native.get("vllm_gpu_memory_utilization", default)),
             engine_sleeps=bool(stage.native.get("vllm_enable_sleep_mode")),
             scored_tokens=stage.rollout["max_response_tokens"],
+            host=loaded * gpus / run.hardware.get("nodes", 1),  # each process loads both, before they go to its GPU
         )
 
 

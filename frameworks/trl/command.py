@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
@@ -60,7 +60,6 @@ CONVERTED = {
     "objective.logits_temperature": "temperature, generation_kwargs",
 }
 LOSSES = ("grpo", "dapo", "dr_grpo", "bnpo", "cispo", "sapo", "luspo", "vespo")  # TRL checks it only while it trains
-SERVER_PORT = 8077
 SERVER_START_SECONDS = 1200  # loading a large model from a cold disk and compiling it takes more than TRL's 240
 
 
@@ -110,7 +109,19 @@ def _put_objective(given: dict[str, Any], put: Any) -> None:
         put("generation_kwargs", {"temperature": given.get("rollout.temperature", 1.0)}, "rollout.temperature")
 
 
-def arguments(run: Run, stage: Stage, seed: int, data: Path, model: Path, output: Path) -> dict[str, tuple[Any, str]]:
+class Ports(NamedTuple):
+    """Of this node, for TRL's vLLM server."""
+
+    requests: int = 0
+    weights: int = 0  # from the trainer to the server
+
+
+UNUSED = Ports()  # where a command is only checked
+
+
+def arguments(
+    run: Run, stage: Stage, seed: int, data: Path, model: Path, output: Path, ports: Ports = UNUSED
+) -> dict[str, tuple[Any, str]]:
     """Every flag with its value and the key of the run file that it comes from.
 
     Args:
@@ -120,6 +131,7 @@ def arguments(run: Run, stage: Stage, seed: int, data: Path, model: Path, output
         data: folder of the training set.
         model: folder that training starts from.
         output: folder of native checkpoints and logs.
+        ports: of the vLLM server, where there is one.
 
     Raises:
         UserError: TRL does not have what the run wants, or the batch does not divide.
@@ -162,7 +174,8 @@ def arguments(run: Run, stage: Stage, seed: int, data: Path, model: Path, output
         put("vllm_mode", engine.removeprefix("vllm-").replace("colocated", "colocate"), "rollout.engine")
     if engine == "vllm-server":
         put("vllm_server_host", "127.0.0.1", "rollout.engine")
-        put("vllm_server_port", SERVER_PORT, "rollout.engine")
+        put("vllm_server_port", ports.requests, "rollout.engine")
+        put("vllm_group_port", ports.weights, "rollout.engine")
         put("vllm_server_timeout", SERVER_START_SECONDS, "rollout.engine")
     for flag, value in stage.native.items():
         if flag in found:
@@ -193,6 +206,8 @@ def launcher(run: Run, stage: Stage) -> list[str]:
             f": {nodes} nodes cannot share the GPUs of a vllm-server evenly; use rollout.engine: vllm-colocated",
         )
     words = ["--num_machines", str(nodes), "--num_processes", str(devices(run, stage))]
+    if nodes == 1:
+        words += ["--main_process_port", "0"]  # any free one; by default all trainings of a node have the same
     words += ["--mixed_precision", "bf16" if stage.native.get("bf16") else "no", "--dynamo_backend", "no"]
     if sharding != "none":
         words += ["--use_deepspeed", "--zero_stage", sharding.removeprefix("zero")]
@@ -204,10 +219,18 @@ def launcher(run: Run, stage: Stage) -> list[str]:
     return words
 
 
-def server(run: Run, stage: Stage, model: Path) -> list[str]:
-    """Flags of TRL's vLLM server on the GPUs that only generate."""
+def server(run: Run, stage: Stage, model: Path, ports: Ports = UNUSED) -> list[str]:
+    """Flags of TRL's vLLM server on the GPUs that only generate.
+
+    Args:
+        run: the run.
+        stage: one of its stages.
+        model: folder that training starts from.
+        ports: where it listens.
+    """
     rollout = stage.rollout
     longest = rollout["max_prompt_tokens"] + rollout["max_response_tokens"]
-    words = ["--model", str(model), "--host", "127.0.0.1", "--port", str(SERVER_PORT), "--max_model_len", str(longest)]
+    words = ["--model", str(model), "--host", "127.0.0.1", "--port", str(ports.requests)]
+    words += ["--max_model_len", str(longest)]
     words += ["--data_parallel_size", str(rollout.get("gpus", 1))]
     return [*words, "--gpu_memory_utilization", str(stage.native.get("vllm_gpu_memory_utilization", 0.9))]

@@ -1,34 +1,42 @@
-"""What verl keeps in GPU memory: FSDP with Adam, weights and optimiser in single precision, offloaded where asked."""
+"""What verl keeps in memory: FSDP with Adam, weights and optimiser in single precision, offloaded where asked.
+
+The reference model, too, is in single precision (`fsdp_config.model_dtype`, float32 by default for each role).
+"""
 
 from __future__ import annotations
 
 from contracts.run_file import Run, Stage
-from frameworks.memory import Memory, longest_sequence, reference_bytes
+from frameworks.memory import Memory, has_reference, longest_sequence, reference_bytes
 
-ACTOR, CRITIC, REFERENCE = "actor_rollout_ref.actor", "critic", "actor_rollout_ref.ref"
+ACTOR, CRITIC, REFERENCE = "actor_rollout_ref.actor.fsdp_config", "critic.fsdp", "actor_rollout_ref.ref.fsdp_config"
 # Bytes per parameter, divided over the GPUs: weights and gradients 4 each, Adam's two moments 8.
 WEIGHTS, ADAM, WHOLE = 4, 8, 16
+DYNAMIC = "actor_rollout_ref.actor.use_dynamic_bsz"  # passes of so many tokens instead of so many completions:
+PASS_TOKENS = ("actor_rollout_ref.actor.ppo_max_token_len_per_gpu", 16384)  # setting, and its default
 
 
 def estimate(run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
     """See frameworks.adapter.Adapter.memory."""
 
-    def offloaded(part: str, what: str) -> bool:
-        return bool(
-            stage.native.get(f"{part}.fsdp_config.{what}") or stage.native.get(f"{part}.model.fsdp_config.{what}")
-        )
+    def stays(part: str, bytes_each: dict[str, int]) -> float:
+        kept = sum(size for what, size in bytes_each.items() if not stage.native.get(f"{part}.{what}"))
+        return kept * parameters / gpus
 
-    resident = {}
-    for part in (ACTOR, CRITIC) if run.algorithm == "ppo" else (ACTOR,):
-        stays = WEIGHTS * (not offloaded(part, "param_offload")) + ADAM * (not offloaded(part, "optimizer_offload"))
-        resident[part] = stays * parameters / gpus
-    reference = 0.0 if offloaded(REFERENCE, "param_offload") else reference_bytes(stage, parameters) / gpus
-    # One model trains at a time, whole, while what is not offloaded of the other stays.
-    training = WHOLE * parameters / gpus + sum(resident.values()) - min(resident.values())
+    trained = (ACTOR, CRITIC) if run.algorithm == "ppo" else (ACTOR,)
+    of_model = {"param_offload": WEIGHTS, "optimizer_offload": ADAM}
+    resident = [stays(part, of_model) for part in trained]
+    reference = stays(REFERENCE, {"param_offload": WEIGHTS}) * has_reference(stage)
+    whole = len(trained) * (WEIGHTS + ADAM) * parameters / gpus + reference_bytes(stage, parameters, WEIGHTS) / gpus
+    per_node = gpus / run.hardware.get("nodes", 1)
+    longest = longest_sequence(stage)
     return Memory(
-        training=training + reference,
-        generating=sum(resident.values()) + reference,
+        # One model trains at a time, whole, while what is not offloaded of the other stays.
+        training=WHOLE * parameters / gpus + sum(resident) - min(resident) + reference,
+        generating=sum(resident) + reference,
         engine_share=float(stage.native.get("actor_rollout_ref.rollout.gpu_memory_utilization", 0.5)),
         engine_sleeps=True,
-        scored_tokens=longest_sequence(stage),
+        scored_tokens=longest,
+        # At most: models without tied embeddings are loaded by one process of a node and not by all.
+        host=per_node * (WEIGHTS * parameters + whole - sum(resident) - reference),
+        pass_tokens=max(longest, int(stage.native.get(*PASS_TOKENS))) if stage.native.get(DYNAMIC) else None,
     )

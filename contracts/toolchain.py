@@ -1,0 +1,27 @@
+"""What a process needs to find the compilers of its environment, however it was started.
+
+Jobs call an environment's Python by its path, and a Slurm job may start with an empty PATH. vLLM, DeepSpeed, FlashInfer
+and torch compile at run time: they call `ninja` by name, and `nvcc` by CUDA_HOME or by name. Both are in the locks.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from pathlib import Path
+
+
+def environment() -> dict[str, str]:
+    """PATH with the programs of this interpreter's environment first; with CUDA's wheels, CUDA_HOME and nvcc, too."""
+    cuda = Path(sysconfig.get_path("purelib")) / "nvidia" / "cu13"
+    folders, found = [Path(sys.executable).parent], dict[str, str]()
+    if (cuda / "bin" / "nvcc").is_file():
+        folders.append(cuda / "bin")
+        found["CUDA_HOME"] = str(cuda)
+        # By default vLLM compiles a sampler when an engine starts. It is used for top-p and top-k alone, and not where
+        # requests have seeds: no run and no evaluation loses anything without it.
+        found["VLLM_USE_FLASHINFER_SAMPLER"] = os.environ.get("VLLM_USE_FLASHINFER_SAMPLER", "0")
+    others = (os.environ.get("PATH") or os.defpath).split(os.pathsep)
+    found["PATH"] = os.pathsep.join(dict.fromkeys([*map(str, folders), *others]))
+    return found

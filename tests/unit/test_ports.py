@@ -1,0 +1,71 @@
+"""Two trainings on one node: none takes a port that another has."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import socket
+from pathlib import Path
+
+import pytest
+
+from contracts.run_file import Run
+from frameworks import adapter, nodes, processes, ray_cluster
+from frameworks.adapter import Command, Paths
+from recipes.runs import load_run, run_names
+
+TRL = adapter.load("trl")
+WITH_SERVER = [
+    run
+    for run in (load_run(name, "full") for name in run_names())
+    if run.framework == "trl" and run.stages[0].rollout["engine"] == "vllm-server"
+]
+
+
+def option(command: Command, name: str) -> str:
+    return command.arguments[command.arguments.index(name) + 1]
+
+
+def prepared(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.setattr(type(TRL), "write_data", lambda *_: None)
+    monkeypatch.setattr(processes, "gpus", lambda run: [str(number) for number in range(run.hardware["gpus"])])
+    return TRL.prepare(run, run.stages[0], 0, Paths(problems=work, model=work, work=work))
+
+
+@pytest.mark.parametrize("run", WITH_SERVER, ids=lambda run: str(run.name))
+def test_each_training_has_ports_of_its_own(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = prepared(run, tmp_path / "first", monkeypatch)
+    names = ("--vllm_server_port", "--vllm_group_port")
+    ports = [int(option(first, name)) for name in names]
+    with contextlib.ExitStack() as stack:
+        for port in ports:  # the first training listens
+            stack.enter_context(socket.create_server(("127.0.0.1", port)))
+        second = prepared(run, tmp_path / "second", monkeypatch)
+    assert len({*ports, *(int(option(second, name)) for name in names)}) == 4
+    for command in (first, second):
+        (server,) = command.servers
+        assert option(server, "--port") == option(command, "--vllm_server_port")
+        assert option(server, "--host") == option(command, "--vllm_server_host") == "127.0.0.1"
+        assert option(command, "--main_process_port") == "0"  # accelerate takes a free one
+
+
+def test_every_port_of_a_cluster_of_ray_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+
+    class Ended:
+        def __init__(self, words: list[str], **_: object) -> None:
+            started.append(words)
+
+        def wait(self) -> int:
+            return 0
+
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(nodes, "here", lambda: (0, [nodes.Node("one", "127.0.0.1")]))
+    monkeypatch.setattr(nodes, "end_on_signals", lambda: None)
+    monkeypatch.setattr(nodes, "end", lambda process: None)
+    monkeypatch.setattr(ray_cluster.subprocess, "Popen", Ended)
+    with pytest.raises(SystemExit):
+        ray_cluster.start_node(argparse.Namespace(gpus=1, cpus=0, port=nodes.free_port(), scratch=tmp_path / "s"))
+    given = dict(word.split("=") for word in started[0] if "port=" in word)
+    assert {"--port", "--ray-client-server-port", "--dashboard-agent-listen-port", "--metrics-export-port"} <= {*given}
+    assert len(set(given.values())) == len(given)

@@ -1,0 +1,99 @@
+"""What a GPU environment compiles with is in its lock, and every job finds it, whatever PATH the job started with."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from contracts.run_file import ROOT, Run
+from envs import build
+from eval import vllm_settings
+from frameworks import processes
+from recipes.runs import load_run, run_names
+
+LOCKS = sorted(lock for lock in build.ENVS.glob("*/cuda.lock") if "nvidia-cuda-nvcc==" in lock.read_text())
+BARE = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
+ASK = "import json; from contracts import toolchain; print(json.dumps(toolchain.environment()))"
+
+
+def pinned(lock: Path) -> dict[str, str]:
+    return dict(line.split("==") for line in lock.read_text().splitlines())
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: str(lock.parent.name))
+def test_the_compiler_is_of_the_same_cuda_as_the_headers(lock: Path) -> None:
+    """A newer nvcc refuses them: "CUDA compiler and CUDA toolkit headers are incompatible"."""
+    found = pinned(lock)
+    headers = found["nvidia-cuda-runtime"].rpartition(".")[0]
+    for package in ("nvidia-cuda-nvcc", "nvidia-cuda-crt", "nvidia-nvvm", "nvidia-cuda-cccl"):
+        assert found[package].startswith(f"{headers}."), f"{package} {found[package]} beside headers of {headers}"
+
+
+@pytest.mark.parametrize("name", ["openrlhf", "verl"])
+def test_flash_attention_is_locked_with_what_it_is_compiled_with(name: str) -> None:
+    lock = build.lock_file(name, "cuda")
+    assert lock.with_suffix(".late").read_text().split() == ["flash-attn"]
+    assert {"flash-attn", "torch", "wheel", "setuptools", "ninja", "packaging", "psutil"} <= pinned(lock).keys()
+
+
+def environment_with_cuda(folder: Path) -> Path:
+    """A real environment with ninja and CUDA's wheels by their files' names alone."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    cuda = folder / "lib" / f"python3.{sys.version_info.minor}" / "site-packages" / "nvidia" / "cu13"
+    for program in (folder / "bin" / "ninja", cuda / "bin" / "nvcc"):
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    (cuda / "lib").mkdir()
+    (cuda / "lib" / "libcudart.so.13").touch()
+    return cuda
+
+
+def test_a_job_finds_the_compilers_of_its_environment(tmp_path: Path) -> None:
+    cuda = environment_with_cuda(tmp_path)
+    words = [str(tmp_path / "bin" / "python"), "-c", ASK]
+    found = json.loads(subprocess.check_output(words, env=BARE, text=True))
+    assert shutil.which("ninja", path=found["PATH"]) == str(tmp_path / "bin" / "ninja")
+    assert shutil.which("nvcc", path=found["PATH"]) == str(cuda / "bin" / "nvcc")
+    assert found["CUDA_HOME"] == str(cuda) and found["VLLM_USE_FLASHINFER_SAMPLER"] == "0"
+    assert json.loads(subprocess.check_output(words, env=BARE | found, text=True)) == found
+
+
+def test_programs_can_be_linked_against_the_wheels(tmp_path: Path) -> None:
+    cuda = environment_with_cuda(tmp_path)
+    for _ in range(2):
+        assert build.toolkit(tmp_path)["CUDA_HOME"] == str(cuda)
+        assert (cuda / "lib64" / "libcudart.so").resolve() == cuda / "lib" / "libcudart.so.13"
+    assert build.toolkit(tmp_path / "elsewhere") == {}
+
+
+@pytest.mark.parametrize("run", [load_run(name, "full") for name in run_names()], ids=lambda run: str(run.name))
+def test_every_training_has_its_environment_on_path(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setenv("PYTHONPATH", "/mine")
+    found = processes.environment(run, tmp_path) | processes.ray_environment(run)
+    assert found["PATH"] == f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    assert found["PYTHONPATH"].split(":")[-1] == "/mine"
+
+
+def test_every_evaluation_has_its_environment_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    found = vllm_settings.environment("cuda")
+    assert found["PATH"] == f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    for name, value in found.items():
+        monkeypatch.setenv(name, value)
+    assert vllm_settings.environment("cuda") == found  # the worker compares what it was given with what it would set
+
+
+def test_no_run_samples_in_a_way_that_needs_a_compiled_sampler() -> None:
+    """Without top-p and top-k vLLM's compiled sampler is never called; evaluations give each request a seed."""
+    for run in (load_run(name, "full") for name in run_names()):
+        for stage in run.stages:
+            assert stage.rollout.get("top_p", 1.0) == 1.0, f"{run.name}: see contracts/toolchain.py"
+            assert not [key for key in stage.native if re.search(r"top_[kp]", key)]
