@@ -1,6 +1,6 @@
 # make            this list
-# make demo       build the environments and reproduce all recipes at demo scale: 30 to 45 minutes on 2 cores
-# make demo-all   every run, with the frameworks' cross-check and the collapsing run: over an hour
+# make demo       build the environments and reproduce all recipes at demo scale: an hour on 2 cores
+# make demo-all   every run, with the frameworks' cross-check and the collapsing run: two hours
 # make test       build the environments and run all checks and tests
 # make test-slurm the tests with real Slurm daemons, the long ones included (docs/cluster.md): half an hour
 # make test-faults kills, full disks, damaged files and more, against the real workflow (docs/promises.md): two hours

@@ -36,6 +36,7 @@ PROBLEMS = TABLES[0]
 PATIENCE_SECONDS = 900
 TRIES = 3  # of the same command after a fault; each but the last may refuse in one clear sentence
 VOLATILE_KEYS = {"made_at", "git_dirty"}
+RESUMED = "--resume_from_checkpoint"
 VOLATILE_COLUMNS = ["wall_time", "tokens_per_second"]
 
 
@@ -215,16 +216,21 @@ def clear_sentence(output: str) -> str | None:
 def _steady(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _steady(item) for key, item in value.items() if key not in VOLATILE_KEYS}
-    return [_steady(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        if RESUMED in value:  # the command of a training says from which checkpoint its last attempt started
+            at = value.index(RESUMED)
+            value = value[:at] + value[at + 2 :]
+        return [_steady(item) for item in value]
+    return value
 
 
-def content(file: Path) -> object:
-    """What a file says, without what differs between any two runs, such as times."""
+def content(file: Path, project: Path) -> object:
+    """What a file says, without what differs between any two runs, such as times and the place of the project."""
     if file.suffix == ".parquet":
         table = pq.read_table(file)
         return repr(table.drop_columns([name for name in VOLATILE_COLUMNS if name in table.column_names]).to_pylist())
     if file.suffix == ".json":
-        return _steady(json.loads(file.read_text(encoding="utf-8")))
+        return _steady(json.loads(file.read_text(encoding="utf-8").replace(str(project), "")))
     return file.read_bytes()
 
 
@@ -234,7 +240,7 @@ def state(project: Path, stage: str) -> dict[str, object]:
     for made in map(project.joinpath, STAGES[stage].made):
         for file in [made] if made.is_file() else made.rglob("*"):
             if file.is_file() and not any(part.startswith(".") for part in file.relative_to(project).parts):
-                found[str(file.relative_to(project))] = content(file)
+                found[str(file.relative_to(project))] = content(file, project)
     return found
 
 
