@@ -68,8 +68,8 @@ def look(project: Path) -> Machine:
     driver, gpus = _gpus()
     cache = Path(os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME", "~/.cache/huggingface")) / "hub")
     existing = next(folder for folder in (cache.expanduser(), *cache.expanduser().parents) if folder.exists())
-    index = os.environ.get("UV_DEFAULT_INDEX") or os.environ.get("PIP_INDEX_URL") or "https://pypi.org/simple/"
-    addresses = (index, os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
+    index = os.environ.get("UV_DEFAULT_INDEX") or os.environ.get("PIP_INDEX_URL")
+    addresses = [*([index] if index else []), os.environ.get("HF_ENDPOINT", "https://huggingface.co")]
     library, version = platform.libc_ver()
     return Machine(
         architecture=platform.machine(),
