@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 from analysis.claims.intervals import NotMeasured, Numbers, mean
+from contracts.errors import UserError
 from eval.statistics import Estimate
 from recipes.runs import load_run
 from tasks import data_registry
@@ -49,13 +50,19 @@ def _registered_rows(name: str) -> int:
 
 def rows(sets: Sequence[str]) -> Estimate:
     """The number of rows of data sets together, as the registry pins them: exact."""
-    count = float(sum(_registered_rows(name) for name in sets))
+    try:
+        count = float(sum(_registered_rows(name) for name in sets))
+    except UserError as error:  # a copy of the project may have fewer sets and runs
+        raise NotMeasured(str(error)) from None
     return Estimate(count, count, count)
 
 
 def listed_deviation(run_file: str, deviation: str) -> Estimate:
     """1 if a run file lists this deviation, read in the published release, and 0 if not: exact."""
-    found = float(any(one["what"] == deviation for one in load_run(run_file, "full").deviations))
+    try:
+        found = float(any(one["what"] == deviation for one in load_run(run_file, "full").deviations))
+    except UserError as error:
+        raise NotMeasured(str(error)) from None
     return Estimate(found, found, found)
 
 

@@ -110,6 +110,15 @@ def test_each_kind_measures_a_known_value_and_its_interval_decides(rule: dict[st
         assert missing.verdict == NOT_MEASURED and "a/run" in missing.evidence
 
 
+@pytest.mark.parametrize(
+    ("rule", "missing"),
+    [({**KL_SIGN, "run_file": "tinyzero/none"}, "tinyzero/none"), ({"measure": "rows", "sets": ["none"]}, "none")],
+)
+def test_a_run_file_or_set_that_was_removed_leaves_its_claim_open(rule: dict[str, Any], missing: str) -> None:
+    found = finding(claim({**rule, "at_least": 1}), RUNS, "full")
+    assert found.verdict == NOT_MEASURED and missing in found.evidence
+
+
 def test_every_kind_is_tested() -> None:
     assert {rule["measure"] for rule, _ in MEASURED.values()} == KINDS.keys() - {"not_stored"}
 
