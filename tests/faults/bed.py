@@ -206,7 +206,7 @@ def clear_sentence(output: str) -> str | None:
     """The sentence with which a command refused; None if there is none, or a traceback beside it."""
     if "Traceback (most recent call last)" in output:
         return None
-    for line in output.split("\n"):
+    for line in map(str.strip, output.split("\n")):  # the end of a job's log is shown indented
         if line.startswith(("Error: ", "Stopped: ")):
             return line
     own = re.findall(r"^(?:Workflow|Wildcard)Error[^\n]*:\n(.+)", output, re.MULTILINE)
