@@ -52,6 +52,7 @@ rule report_page:
 rule fidelity:
     input:
         registered="results/reference/fidelity.yaml",
+        models="recipes/models.yaml",
         runs=[f"recipes/{name}.yaml" for name in run_names()],
     output:
         "results/fidelity/fidelity.html",

@@ -105,9 +105,7 @@ def test_a_servers_life_ends_with_the_trainer(tmp_path: Path) -> None:
     server = Command([sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)"])
     command = Command([sys.executable, "-c", "import time; time.sleep(1)"], servers=[server])
     run(command, tmp_path / "l", 1)
-    pid = int(
-        next(line for line in (tmp_path / "l").read_text().splitlines() if line.startswith("[server]")).split()[1]
-    )
+    pid = int(next(line for line in (tmp_path / "l").read_text().split("\n") if line.startswith("[server]")).split()[1])
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 

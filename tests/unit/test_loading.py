@@ -74,7 +74,7 @@ def test_golds_of_olympiadbench_keep_units_tolerances_and_several_answers() -> N
 @needs_mirror
 def test_golds_of_minerva_are_the_boxes() -> None:
     problems = gold("minerva_math")
-    for line in (MIRROR / "benchmarks" / "minerva_math.jsonl").read_text().splitlines():
+    for line in filter(None, (MIRROR / "benchmarks" / "minerva_math.jsonl").read_text(encoding="utf-8").split("\n")):
         row = json.loads(line)
         answer = problems[str(row["idx"])].answer
         assert answer and "boxed{" + "".join(answer.split()) + "}" in "".join(row["solution"].split())
