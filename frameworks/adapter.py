@@ -59,6 +59,9 @@ class Adapter(ABC):
     checkpoint_size: ClassVar[CheckpointSize]
     # What the processes of a run on GPUs import; frameworks/rehearsal.py imports them where there is none.
     entry_modules: ClassVar[Sequence[str]]
+    # The framework's name of how far the sampler's probabilities (or their logarithms) are from the trainer's, on
+    # average. It is logged where a run has a sampler_correction.
+    sampler_distance: ClassVar[str]
 
     def check(self, run: Run) -> None:
         """Raise UserError unless rewards load, data suffice, and the framework's own parser accepts every stage."""

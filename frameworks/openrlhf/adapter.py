@@ -28,6 +28,7 @@ class OpenRLHFAdapter(Adapter):
 
     metrics = metrics.COLUMNS
     checkpoint_size = CheckpointSize(state=14, weights=2, states_kept=STATES_KEPT)
+    sampler_distance = "vllm_kl"
     entry_modules = ("openrlhf.trainer.ray.ppo_actor", "deepspeed.ops.adam", "flash_attn.bert_padding", "vllm")
 
     def check_stage(self, run: Run, stage: Stage) -> None:

@@ -37,6 +37,7 @@ class TRLAdapter(Adapter):
 
     metrics = metrics.COLUMNS
     checkpoint_size = CheckpointSize(state=14, weights=2)
+    sampler_distance = "sampling/sampling_logp_difference/mean"
     entry_modules = ("trl.scripts.grpo", "trl.scripts.vllm_serve", "accelerate.commands.launch", "deepspeed", "vllm")
 
     def check_stage(self, run: Run, stage: Stage) -> None:
