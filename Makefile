@@ -61,9 +61,9 @@ rehearse: base
 	@for name in $(or $(ENVIRONMENTS),eval $(FRAMEWORKS)); do \
 	    $(PYTHON) envs/build.py $$name --device cuda || exit 1; \
 	    echo "== $$name"; \
-	    case $$name in eval) what="--import vllm lm_eval transformers";; *) what="--framework $$name";; esac; \
+	    case $$name in eval) what="--evaluation --import vllm lm_eval transformers";; *) what="--framework $$name";; esac; \
 	    env -i HOME="$$HOME" PATH=/usr/bin:/bin "$$PWD/$$($(PYTHON) envs/build.py $$name --device cuda --where)" \
-	        -m frameworks.rehearsal $$what || failed=1; \
+	        -m cluster.rehearsal $$what || failed=1; \
 	done; test -z "$$failed"
 
 # SMOKE="--row evaluation --no-build": some rows, with the environments that are built

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import signal
+import sys
 from pathlib import Path
 
 from cluster import doctor, machine
@@ -55,6 +57,7 @@ def arguments_of(words: list[str] | None = None) -> argparse.Namespace:
 def main() -> None:
     """Run the rows, print the table, and write it to the folder."""
     arguments = arguments_of()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that what runs is ended, too
     if arguments.device == "cuda":
         check_gpu()
     place = Place(arguments.folder.absolute(), arguments.device, arguments.python)

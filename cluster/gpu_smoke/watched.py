@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -60,17 +61,22 @@ def run(words: Sequence[str | Path], log: Path, limit: float, until: Callable[[]
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        while process.poll() is None and not (stopped or late):
-            time.sleep(LOOK_SECONDS)
-            if time.monotonic() - looked > MEMORY_SECONDS:
-                looked, peak = time.monotonic(), max(peak, used_gb())
-            stopped, late = until(), time.monotonic() - started > limit
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if process.poll() is None:
-                os.killpg(process.pid, number)
-            try:
-                process.wait(PATIENCE_SECONDS)
-            except subprocess.TimeoutExpired:
-                continue
+        try:
+            while process.poll() is None and not (stopped or late):
+                time.sleep(LOOK_SECONDS)
+                if time.monotonic() - looked > MEMORY_SECONDS:
+                    looked, peak = time.monotonic(), max(peak, used_gb())
+                stopped, late = until(), time.monotonic() - started > limit
+        finally:  # also where this process is interrupted
+            _end(process)
     output = log.read_bytes()[begin:].decode(errors="replace")
     return Ended(process.returncode, output, peak, stopped, late)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """SIGTERM for the command and its children, then SIGKILL; nothing where it has ended."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE_SECONDS)

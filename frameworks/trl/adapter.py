@@ -142,6 +142,10 @@ class TRLAdapter(Adapter):
         """See Adapter."""
         return parser_check.defaults()
 
+    def attention(self, run: Run, stage: Stage) -> set[str]:
+        """See Adapter; without a choice transformers takes sdpa."""
+        return {self.stated(run, stage).get("attn_implementation", "sdpa")}
+
     def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter; TRL computes logits of the completion alone."""
         reference = memory.reference_bytes(stage, parameters)

@@ -22,6 +22,7 @@ from frameworks.verl import memory, metrics, parser_check
 from frameworks.verl.command import overrides, render
 from frameworks.verl.cpu import processes as cpu_processes
 
+FLASH = "flash_attention_2"  # the release's default
 DROPPED = "Error in _run_prompt"  # verl prints it where sampling or rewarding a prompt fails, and continues without
 
 
@@ -171,6 +172,11 @@ class VerlAdapter(Adapter):
     def released(self) -> dict[str, Any]:
         """See Adapter."""
         return parser_check.defaults()
+
+    def attention(self, run: Run, stage: Stage) -> set[str]:
+        """See Adapter; the release loads the critic with flash attention whatever is configured."""
+        chosen = self.stated(run, stage).get("actor_rollout_ref.model.override_config.attn_implementation", FLASH)
+        return {chosen, FLASH} if run.algorithm == "ppo" and run.device == "cuda" else {chosen}
 
     def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter."""

@@ -103,6 +103,15 @@ def test_a_command_that_is_too_slow_is_ended(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "row.log"
     ended = watched.run([sys.executable, "-c", script], log, 1e9, until=mark.exists)
     assert ended.stopped and not ended.late and ended.status and ended.output == "started\n"
+    mark.unlink(missing_ok=True)
+
+    def interrupt() -> bool:
+        if mark.exists():
+            raise KeyboardInterrupt
+        return False
+
+    with pytest.raises(KeyboardInterrupt):
+        watched.run([sys.executable, "-c", script], log, 1e9, until=interrupt)
     ended = watched.run([sys.executable, "-c", "import time; time.sleep(1e6)"], log, 0.1)
     assert ended.late and ended.status
     mark.unlink(missing_ok=True)
