@@ -28,6 +28,7 @@ from recipes.runs import load_run, run_names
 
 GB = 1e9
 KEPT = ("sharded_param", "sharded_grad", "opt")  # of torch's tracker: what stays between passes
+OFFLOADED = "adam_offload"  # the setting by which the optimiser stays in the node's memory, also while it steps
 COLUMNS = ("run", "GPUs", "tokens of a pass", "with logits", "state", "working", "sum", "formula", "formula − sum")
 
 
@@ -168,6 +169,12 @@ def row(run: Run) -> list[str]:
     return [run.name, str(one.gpus), f"{one.rows} × {one.tokens:,}", f"{one.scored:,}", *(f"{n:.1f}" for n in numbers)]
 
 
+def offloads(run: Run) -> bool:
+    """Whether the optimiser of the trained policy is kept in the node's memory."""
+    native = [item for stage in run.stages for item in stage.native.items()]
+    return any(value and key.endswith(OFFLOADED) for key, value in native)
+
+
 def shards_with_deepspeed(run: Run) -> bool:
     """Whether DeepSpeed shards the run's models: its adapter's modules include it."""
     return any(module.partition(".")[0] == "deepspeed" for module in adapter.load(run.framework).entry_modules)
@@ -181,7 +188,11 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = []
     for name in arguments.run:
-        rows.append(row(load_run(name, "full")))
+        run = load_run(name, "full")
+        if offloads(run):
+            print(f"{name}: not counted, because its optimiser is not on the GPU", flush=True)
+            continue
+        rows.append(row(run))
         print(" | ".join(rows[-1]), flush=True)
     durable.write_text(arguments.output, markdown.table(COLUMNS, rows))
 

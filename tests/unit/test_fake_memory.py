@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cluster import memory
-from cluster.fake_memory import Pass, deepspeed_says, pass_of, training_gpus
+from cluster.fake_memory import Pass, deepspeed_says, offloads, pass_of, training_gpus
 from frameworks.memory import deepspeed_state
 from recipes.runs import load_run, run_names
 
@@ -27,6 +27,11 @@ def test_the_pass_is_that_of_the_run_file() -> None:
     )  # logits of the completion alone
     ppo = load_run("simplerl/qwen2.5-math-7b", "full")
     assert training_gpus(ppo, ppo.stages[0]) == (32 - ppo.stages[0].rollout["gpus"]) // 2  # a critic has the other half
+
+
+def test_an_optimiser_that_is_not_on_the_gpu_is_not_counted() -> None:
+    found = {name for name in run_names() if offloads(load_run(name, "full"))}
+    assert found == {"simplerl/qwen2.5-math-7b-8gpu"}
 
 
 def test_every_run_can_be_measured() -> None:
