@@ -7,6 +7,7 @@
 # make lint       formatting, types and Snakemake's lint; part of make test
 # make bench      performance tests
 # make rehearse what of the GPU environments can be tried without a GPU: 40 GB, flash-attn compiles for hours (docs/gpu.md)
+# make gpu-smoke whether the full-scale path runs on this GPU: 10 minutes, after the same environments (docs/gpu.md)
 # make locks      resolve envs/*/*.in into the pinned locks
 
 PYTHON ?= $(shell command -v python3.11 > /dev/null && echo python3.11 || echo python3)
@@ -15,7 +16,7 @@ BASE = $(shell $(PYTHON) envs/build.py base --where)
 # The shell's $PWD, unlike make's, is not read as shell code.
 RUN = PATH="$$PWD/$(dir $(BASE)):$$PATH"
 
-.PHONY: help base demo demo-all test test-slurm test-faults lint bench rehearse locks
+.PHONY: help base demo demo-all test test-slurm test-faults lint bench rehearse gpu-smoke locks
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -60,10 +61,14 @@ rehearse: base
 	@for name in $(or $(ENVIRONMENTS),eval $(FRAMEWORKS)); do \
 	    $(PYTHON) envs/build.py $$name --device cuda || exit 1; \
 	    echo "== $$name"; \
-	    case $$name in eval) what="--import vllm lm_eval transformers";; *) what="--framework $$name";; esac; \
+	    case $$name in eval) what="--evaluation --import vllm lm_eval transformers";; *) what="--framework $$name";; esac; \
 	    env -i HOME="$$HOME" PATH=/usr/bin:/bin "$$PWD/$$($(PYTHON) envs/build.py $$name --device cuda --where)" \
-	        -m frameworks.rehearsal $$what || failed=1; \
+	        -m cluster.rehearsal $$what || failed=1; \
 	done; test -z "$$failed"
+
+# SMOKE="--row evaluation --no-build": some rows, with the environments that are built
+gpu-smoke: base
+	@$(RUN) python -m cluster.gpu_smoke $(SMOKE)
 
 locks: base
 	@$(PYTHON) envs/lock.py

@@ -65,7 +65,7 @@ class Machine:
 
 def look(project: Path) -> Machine:
     """Look at this machine; takes seconds where the network does not answer."""
-    driver, gpus = _gpus()
+    driver, gpus = nvidia()
     cache = Path(os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME", "~/.cache/huggingface")) / "hub")
     existing = next(folder for folder in (cache.expanduser(), *cache.expanduser().parents) if folder.exists())
     index = os.environ.get("UV_DEFAULT_INDEX") or os.environ.get("PIP_INDEX_URL")
@@ -103,7 +103,8 @@ def read_gpus(listing: str) -> tuple[str, tuple[GPU, ...]]:
     return known[0][3] if known else "", gpus
 
 
-def _gpus() -> tuple[str, tuple[GPU, ...]]:
+def nvidia() -> tuple[str, tuple[GPU, ...]]:
+    """NVIDIA's driver and the GPUs of this machine."""
     words = ("--query-gpu=name,memory.total,compute_cap,driver_version", "--format=csv,noheader,nounits")
     return read_gpus(_said("nvidia-smi", *words))
 

@@ -211,7 +211,7 @@ def main() -> None:
     checking.set_defaults(call=check)
     for name, call, text in (("train", train, "train one stage"), ("export", export, "write one checkpoint")):
         verb = verbs.add_parser(name, help=text)
-        verb.add_argument("--run", required=True, help="<recipe>/<run>")
+        verb.add_argument("--run", required=True, help="<recipe>/<run>, or the path of a run file")
         verb.add_argument("--scale", required=True, choices=SCALES)
         verb.add_argument("--seed", type=int, required=True)
         verb.add_argument("--model", type=Path, required=True, help="folder of the model that training starts from")

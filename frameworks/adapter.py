@@ -57,8 +57,11 @@ class Adapter(ABC):
     metrics: ClassVar[Mapping[str, str]]
     # Bytes of a native checkpoint, for estimates of disk space.
     checkpoint_size: ClassVar[CheckpointSize]
-    # What the processes of a run on GPUs import; frameworks/rehearsal.py imports them where there is none.
+    # What the processes of a run on GPUs import; cluster/rehearsal.py imports them where there is none.
     entry_modules: ClassVar[Sequence[str]]
+    # The framework's name of how far the sampler's probabilities (or their logarithms) are from the trainer's, on
+    # average. It is logged where a run has a sampler_correction.
+    sampler_distance: ClassVar[str]
 
     def check(self, run: Run) -> None:
         """Raise UserError unless rewards load, data suffice, and the framework's own parser accepts every stage."""
@@ -159,6 +162,10 @@ class Adapter(ABC):
     @abstractmethod
     def released(self) -> dict[str, Any]:
         """By setting, what the installed release takes where a command does not state it; needs its environment."""
+
+    @abstractmethod
+    def attention(self, run: Run, stage: Stage) -> set[str]:
+        """The attention implementations that a stage's models are loaded with, under transformers' names."""
 
     @abstractmethod
     def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:

@@ -121,7 +121,7 @@ def main() -> None:
         from recipes.demo_model.build import build
 
         with durable.new(arguments.output) as model:
-            build(model, entry["demo_task"])
+            build(model, entry["demo_task"], entry.get("untrained"))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from contracts.errors import UserError
@@ -21,15 +22,18 @@ def run_names() -> list[str]:
 
 
 def load_run(name: str, scale: str) -> Run:
-    """Read and check recipes/<recipe>/<run>.yaml and take one scale of it.
+    """Read and check recipes/<recipe>/<run>.yaml, or a run file elsewhere by its path, and take one scale of it.
 
     Raises:
         UserError: there is no such run or scale, the file breaks the schema or contradicts itself, or a prompt, model
             or data set does not exist.
     """
-    if name not in run_names():
-        raise unknown("run", name, run_names())
     file = RECIPES / f"{name}.yaml"
+    if name.endswith(".yaml") and Path(name).is_file():
+        file = Path(name).absolute()
+        name = f"{file.parent.name}/{file.stem}"
+    elif name not in run_names():
+        raise unknown("run", name, run_names())
     run = parse_run(read_yaml(file), name, file, scale)
     check_training(run)
     return run

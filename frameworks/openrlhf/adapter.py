@@ -20,6 +20,7 @@ from frameworks.memory import CheckpointSize, Memory
 from frameworks.openrlhf import metrics, parser_check, reward_hook
 from frameworks.openrlhf.command import SAMPLING_TEMPERATURE, STATES_KEPT, arguments, render, sampling_temperature
 
+FLASH = "flash_attention_2"  # the release's default
 CPU_START = ROOT / "frameworks" / "openrlhf" / "cpu" / "start"
 
 
@@ -28,6 +29,7 @@ class OpenRLHFAdapter(Adapter):
 
     metrics = metrics.COLUMNS
     checkpoint_size = CheckpointSize(state=14, weights=2, states_kept=STATES_KEPT)
+    sampler_distance = "vllm_kl"
     entry_modules = ("openrlhf.trainer.ray.ppo_actor", "deepspeed.ops.adam", "flash_attn.bert_padding", "vllm")
 
     def check_stage(self, run: Run, stage: Stage) -> None:
@@ -118,6 +120,10 @@ class OpenRLHFAdapter(Adapter):
     def released(self) -> dict[str, Any]:
         """See Adapter."""
         return parser_check.defaults()
+
+    def attention(self, run: Run, stage: Stage) -> set[str]:
+        """See Adapter."""
+        return {self.stated(run, stage).get("ds.attn_implementation", FLASH)}
 
     def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter."""

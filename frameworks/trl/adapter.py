@@ -37,6 +37,7 @@ class TRLAdapter(Adapter):
 
     metrics = metrics.COLUMNS
     checkpoint_size = CheckpointSize(state=14, weights=2)
+    sampler_distance = "sampling/sampling_logp_difference/mean"
     entry_modules = ("trl.scripts.grpo", "trl.scripts.vllm_serve", "accelerate.commands.launch", "deepspeed", "vllm")
 
     def check_stage(self, run: Run, stage: Stage) -> None:
@@ -140,6 +141,10 @@ class TRLAdapter(Adapter):
     def released(self) -> dict[str, Any]:
         """See Adapter."""
         return parser_check.defaults()
+
+    def attention(self, run: Run, stage: Stage) -> set[str]:
+        """See Adapter; without a choice transformers takes sdpa."""
+        return {self.stated(run, stage).get("attn_implementation", "sdpa")}
 
     def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter; TRL computes logits of the completion alone."""

@@ -22,6 +22,7 @@ from frameworks.verl import memory, metrics, parser_check
 from frameworks.verl.command import overrides, render
 from frameworks.verl.cpu import processes as cpu_processes
 
+FLASH = "flash_attention_2"  # the release's default
 DROPPED = "Error in _run_prompt"  # verl prints it where sampling or rewarding a prompt fails, and continues without
 
 
@@ -30,6 +31,7 @@ class VerlAdapter(Adapter):
 
     metrics = metrics.COLUMNS
     checkpoint_size = CheckpointSize(state=12, weights=0)  # FSDP: 4 + 8, and the weights are exported from these
+    sampler_distance = "training/rollout_probs_diff_mean"
     entry_modules = ("verl.trainer.main_ppo", "verl.workers.engine_workers", "verl.model_merger", "flash_attn", "vllm")
 
     def check_stage(self, run: Run, stage: Stage) -> None:
@@ -170,6 +172,11 @@ class VerlAdapter(Adapter):
     def released(self) -> dict[str, Any]:
         """See Adapter."""
         return parser_check.defaults()
+
+    def attention(self, run: Run, stage: Stage) -> set[str]:
+        """See Adapter; the release loads the critic with flash attention whatever is configured."""
+        chosen = self.stated(run, stage).get("actor_rollout_ref.model.override_config.attn_implementation", FLASH)
+        return {chosen, FLASH} if run.algorithm == "ppo" and run.device == "cuda" else {chosen}
 
     def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 from contracts import provenance
 from contracts.yaml_files import read_yaml
@@ -18,23 +19,30 @@ from tasks import prompts, registry, task_files
 SETTINGS = Path(__file__).resolve().parent.parent / "demo_model.yaml"
 
 
-def build(output: Path, task: str) -> None:
-    """Train a model on the task's demo traces; write it in Hugging Face format to `output`."""
+TOKENIZER_ROWS = 5000  # of the mixture, that the tokenizer's merges are learned from
+
+
+def build(output: Path, task: str, untrained: dict[str, Any] | None = None) -> None:
+    """Train a model on the task's demo traces; write it in Hugging Face format to `output`.
+
+    Args:
+        output: the folder.
+        task: whose traces.
+        untrained: the architecture of a model with random weights in its place.
+    """
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
     started = time.monotonic()
     settings, demo = read_yaml(SETTINGS), task_files.settings(task)["demo"]
     seed, training = settings["seed"], settings["training"]
-    rows = mixture.rows(task, demo, demo["steps"] * training["batch"], training["skills_first"], seed)
+    count = TOKENIZER_ROWS if untrained else demo["steps"] * training["batch"]
+    rows = mixture.rows(task, demo, count, training["skills_first"], seed)
 
-    texts = [f"{row.question} {row.completion}" for row in rows[-5000:]]
+    texts = [f"{row.question} {row.completion}" for row in rows[-TOKENIZER_ROWS:]]
     asked = [prompts.load(name) for name in demo["prompts"]]
     phrases = registry.get(task).traces.phrases(demo["problems"])
     tokenizer = demo_tokenizer.build(texts, asked, phrases, settings["vocabulary"])
-    prompt_tokens = tokenizer([row.prompt.render(row.question, tokenizer) for row in rows])["input_ids"]
-    completion_tokens = tokenizer([row.completion + tokenizer.eos_token for row in rows])["input_ids"]
-    examples = [Example(*tokens) for tokens in zip(prompt_tokens, completion_tokens, strict=True)]
 
     torch.manual_seed(seed)
     model = Qwen2ForCausalLM(
@@ -46,17 +54,26 @@ def build(output: Path, task: str) -> None:
             eos_token_id=tokenizer.eos_token_id,
             pad_token_id=tokenizer.pad_token_id,
             dtype="float32",
-            **settings["architecture"],
+            **(untrained or settings["architecture"]),
         )
     )
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     size = sum(p.numel() for p in model.parameters()) / 1e6
-    print(f"demo model: {size:.1f} M parameters, {len(tokenizer)} tokens, {demo['steps']} steps", flush=True)
+    print(
+        f"demo model: {size:.1f} M parameters, {len(tokenizer)} tokens, {0 if untrained else demo['steps']} steps",
+        flush=True,
+    )
 
-    loss = train(model, examples, tokenizer.pad_token_id, training, seed)
+    loss = None
+    if not untrained:
+        prompt_tokens = tokenizer([row.prompt.render(row.question, tokenizer) for row in rows])["input_ids"]
+        completion_tokens = tokenizer([row.completion + tokenizer.eos_token for row in rows])["input_ids"]
+        examples = [Example(*tokens) for tokens in zip(prompt_tokens, completion_tokens, strict=True)]
+        loss = train(model, examples, tokenizer.pad_token_id, training, seed)
     output.mkdir(parents=True, exist_ok=True)
-    print(f"demo model: built in {time.monotonic() - started:.0f} s, loss {loss:.2f}")
+    learned = "" if loss is None else f", loss {loss:.2f}"
+    print(f"demo model: built in {time.monotonic() - started:.0f} s{learned}")
     model.save_pretrained(output)
     tokenizer.save_pretrained(output)
     demo_tokenizer.check_reload(output, texts[:200])

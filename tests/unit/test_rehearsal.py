@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from cluster import rehearsal
 from contracts.errors import UserError
-from frameworks import adapter, rehearsal
+from contracts.run_file import Run, Stage
+from frameworks import adapter
 from recipes.runs import load_run, run_names
 
 TRL = adapter.load("trl")
@@ -58,7 +64,59 @@ def test_a_command_that_the_release_refuses(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(type(TRL), "check", check)
     found = list(rehearsal.read_commands("trl"))
     runs = [name for name in run_names() if load_run(name, "full").framework == "trl"]
-    assert found == [(False, name, "no such setting") for name in runs]
+    assert found[: len(runs)] == [(False, name, "no such setting") for name in runs]
+    assert len(found) > len(runs) and not any(well for well, *_ in found)  # those of make gpu-smoke, too
+
+
+def with_native(run: Run, add: Mapping[str, Any] = {}, drop: Sequence[str] = ()) -> Run:
+    def changed(stage: Stage) -> Stage:
+        kept = {key: value for key, value in stage.native.items() if key not in drop}
+        return replace(stage, native={**kept, **add})
+
+    return replace(run, stages=tuple(changed(stage) for stage in run.stages))
+
+
+def test_an_attention_whose_package_is_missing_or_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "flash_attn", None)
+    assert rehearsal.attention("flash_attention_2")[0] is False
+    stand_in = SimpleNamespace(flash_attn_func=None)
+    monkeypatch.setitem(sys.modules, "flash_attn", stand_in)
+    assert rehearsal.attention("flash_attention_2")[0] is False
+    stand_in.flash_attn_varlen_func = None
+    assert rehearsal.attention("flash_attention_2")[0] is True
+
+
+def test_a_critic_needs_flash_attention_whatever_the_actor_has() -> None:
+    """Of the release that hard-codes it."""
+    run = load_run("tinyzero/ppo-3b", "full")
+    sdpa = {"+actor_rollout_ref.model.override_config.attn_implementation": "sdpa"}
+    framework = adapter.load(run.framework)
+    assert framework.attention(run, run.stages[0]) == {"flash_attention_2"}
+    chosen = with_native(run, sdpa)
+    assert framework.attention(chosen, chosen.stages[0]) == {"flash_attention_2", "sdpa"}
+    grpo = with_native(load_run("tinyzero/grpo-3b", "full"), sdpa)
+    assert framework.attention(grpo, grpo.stages[0]) == {"sdpa"}
+
+
+def test_every_run_has_room() -> None:
+    assert [line for name in run_names() if not (line := rehearsal.room(load_run(name, "full")))[0]] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "drop"),
+    [
+        ("tinyzero/ppo-3b", ["actor_rollout_ref.ref.fsdp_config.param_offload", "critic.fsdp.optimizer_offload"]),
+        ("openr1/qwen2.5-math-7b", ["dtype"]),  # TRL's default is float32, which each process loads
+    ],
+)
+def test_a_run_that_would_fill_its_gpus_or_its_node(name: str, drop: list[str]) -> None:
+    run = load_run(name, "full")
+    assert set(drop) <= set(run.stages[0].native)
+    assert rehearsal.room(run)[0] and not rehearsal.room(with_native(run, drop=drop))[0]
+
+
+def test_a_model_of_unknown_size() -> None:
+    assert rehearsal.room(replace(load_run("tinyzero/ppo-3b", "full"), model="other"))[0] is False
 
 
 def test_the_exit_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,208 @@
+"""What of a GPU environment can be tried without a GPU: run by that environment's own Python, as a job starts it.
+
+    make rehearse                                                      # every environment for GPUs, in turn
+    env -i PATH=/usr/bin:/bin .envs/trl-cuda-…/bin/python -m cluster.rehearsal --framework trl
+
+It compiles a kernel with the locked nvcc, imports what the commands of full scale import, has the installed release's
+parser read them, loads each attention implementation, and compares the estimated memory with the run file's GPUs and
+nodes. With --evaluation it has vLLM's own parser read the engine's arguments. One line per check; exit status 1 if one
+is wrong. It cannot tell what a kernel computes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from cluster import capacity
+from cluster.gpu_smoke import commands
+from contracts import toolchain
+from contracts.errors import UserError, run_command
+from contracts.run_file import Run
+from eval import vllm_settings
+from frameworks import adapter
+from recipes.runs import load_run, run_names
+
+ARCHITECTURES = ("80", "90")  # A100, H100
+KERNEL = """
+#include <cuda_runtime.h>
+#include <cub/cub.cuh>
+__global__ void sum(float* x) {
+  typedef cub::BlockReduce<float, 128> Reduce;
+  __shared__ Reduce::TempStorage storage;
+  float total = Reduce(storage).Sum(x[threadIdx.x]);
+  if (!threadIdx.x) x[0] = total;
+}
+int main() { sum<<<1, 128>>>(nullptr); return cudaDeviceSynchronize(); }
+"""
+# What eval.generate passes on besides: its options, with values that differ from vLLM's defaults.
+EVALUATION_OPTIONS = {"max_model_len": 4096, "max_num_seqs": 64, "tensor_parallel_size": 2}
+HOST_SHARE = 0.75  # of a node's memory for weights; the rest is Ray's object store, vLLM's buffers, the system's
+Line = tuple[bool, str, str]  # whether it is well, what, and how it is
+
+
+def compilers(environment: dict[str, str]) -> Iterator[Line]:
+    """Whether a job finds ninja, nvcc and g++, and nvcc's CUDA is that of the headers."""
+    for program in ("ninja", "nvcc", "g++"):
+        found = shutil.which(program, path=environment["PATH"])
+        yield bool(found), program, found or "not on the PATH of a job"
+    home = Path(environment.get("CUDA_HOME", ""))
+    if not environment.get("CUDA_HOME"):
+        yield False, "CUDA_HOME", "not set: the environment has no nvcc"
+        return
+    words = [str(home / "bin" / "nvcc"), "--version"]
+    said = re.search(r"release (\d+)\.(\d+)", subprocess.run(words, capture_output=True, text=True, check=False).stdout)
+    header = home / "include" / "cuda_runtime_api.h"
+    named = (
+        re.search(r"define CUDART_VERSION\s+(\d+)", header.read_text(errors="replace")) if header.is_file() else None
+    )
+    nvcc = f"{said[1]}.{said[2]}" if said else "unknown"
+    headers = f"{int(named[1]) // 1000}.{int(named[1]) % 1000 // 10}" if named else "missing"
+    yield nvcc == headers, "CUDA", f"nvcc {nvcc}, headers {headers}"
+
+
+def compiled(environment: dict[str, str], architecture: str) -> Line:
+    """Compile and link a kernel that uses CUB, for one architecture."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder) / "kernel.cu", Path(folder) / "kernel"
+        source.write_text(KERNEL)
+        words = ["nvcc", f"-gencode=arch=compute_{architecture},code=sm_{architecture}", "--cudart=shared"]
+        words += ["-L", f"{environment.get('CUDA_HOME', '')}/lib64", "-o", str(program), str(source)]
+        started = time.monotonic()
+        try:
+            done = subprocess.run(words, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            return False, f"kernel for sm_{architecture}", "no nvcc"
+    errors = [line for line in done.stderr.split("\n") if "error" in line]
+    text = f"compiled and linked in {time.monotonic() - started:.0f} s" if not done.returncode else errors[:1]
+    return not done.returncode, f"kernel for sm_{architecture}", text if isinstance(text, str) else "".join(text)
+
+
+def imported(module: str) -> Line:
+    """Import a module that a command at full scale starts with."""
+    started = time.monotonic()
+    try:
+        importlib.import_module(module)
+    except BaseException as error:  # some packages exit where there is no GPU
+        return False, module, f"{type(error).__name__}: {error}".split("\n")[0][:200]
+    return True, module, f"imported in {time.monotonic() - started:.0f} s"
+
+
+def runs_of(framework: str) -> list[Run]:
+    """Its runs at full scale, and those of `make gpu-smoke`."""
+    runs = [*(load_run(name, "full") for name in run_names()), *commands.runs("full")]
+    return [run for run in runs if run.framework == framework]
+
+
+def read_commands(framework: str) -> Iterator[Line]:
+    """Have the installed release's parser read the commands of each run at full scale."""
+    for run in runs_of(framework):
+        try:
+            adapter.load(framework).check(run)
+        except UserError as error:
+            yield False, run.name, str(error)
+        else:
+            yield True, run.name, "accepted"
+
+
+def attention(implementation: str) -> Line:
+    """Whether transformers has an attention implementation, and the package behind it can be imported."""
+    try:
+        if implementation.startswith("flash_attention"):  # what transformers takes of it; it asks for a GPU first
+            package = importlib.import_module("flash_attn")
+            missing = [name for name in ("flash_attn_func", "flash_attn_varlen_func") if not hasattr(package, name)]
+        else:
+            from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+            missing = [] if implementation in ("eager", *ALL_ATTENTION_FUNCTIONS.valid_keys()) else [implementation]
+    except Exception as error:
+        return False, f"attention {implementation}", f"{type(error).__name__}: {error}".split("\n")[0][:200]
+    return not missing, f"attention {implementation}", f"has no {', '.join(missing)}" if missing else "resolves"
+
+
+def attentions(framework: str) -> Iterator[Line]:
+    """Each attention implementation that a framework's runs load models with."""
+    of = adapter.load(framework).attention
+    named = {name for run in runs_of(framework) for stage in run.stages for name in of(run, stage)}
+    yield from (attention(name) for name in sorted(named))
+
+
+def room(run: Run) -> Line:
+    """Whether a run fits its GPUs and nodes with room to spare, by the formula of `snakemake capacity`."""
+    size, host = run.hardware["gpu_memory_gb"], run.hardware["memory_gb"]
+    need = capacity.fullest(run, size)
+    if need is None:
+        return False, f"memory {run.name}", f"cluster/models.yaml has no shape of {run.model}"
+    text = f"{need.peak:.0f} of {size} GB a GPU, {need.host:.0f} of {host} GB a node"
+    return capacity.verdict(need, size, HOST_SHARE * host) == "yes", f"memory {run.name}", text
+
+
+def engine_arguments(given: dict[str, object]) -> Iterator[Line]:
+    """Whether vLLM's own parser knows each argument of the evaluation's engine and takes its value."""
+    from vllm.engine.arg_utils import EngineArgs
+
+    def refuse(message: str) -> None:
+        raise ValueError(message)
+
+    parser = EngineArgs.add_cli_args(argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False))
+    parser.error = refuse
+    for name, value in given.items():
+        flag = f"--{name.replace('_', '-')}"
+        words = [flag] if value is True else [flag.replace("--", "--no-", 1)] if value is False else [flag, str(value)]
+        try:
+            taken = getattr(parser.parse_args(words), name)
+        except (ValueError, argparse.ArgumentError, AttributeError) as error:
+            yield False, f"vLLM {name}", str(error).split("\n")[0][:200]
+        else:
+            yield taken == value, f"vLLM {name}", f"{value}"
+
+
+def rehearse(framework: str, modules: list[str], evaluation: bool = False) -> Iterator[Line]:
+    """Every check, in the order of the quickest.
+
+    Args:
+        framework: whose environment this is; empty for none.
+        modules: to import besides those that the framework's commands start with.
+        evaluation: this environment's vLLM evaluates.
+    """
+    environment = toolchain.environment()
+    os.environ |= environment
+    yield from compilers(environment)
+    for architecture in ARCHITECTURES:
+        yield compiled(environment, architecture)
+    for module in [*(adapter.load(framework).entry_modules if framework else ()), *modules]:
+        yield imported(module)
+    if evaluation:
+        yield from engine_arguments({**vllm_settings.engine("cuda"), **EVALUATION_OPTIONS})
+    if framework:
+        yield from read_commands(framework)
+        yield from attentions(framework)
+        yield from (room(run) for run in runs_of(framework))
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(prog="python -m cluster.rehearsal", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--framework", default="", help="whose environment this is")
+    parser.add_argument("--import", nargs="*", default=[], dest="modules", metavar="MODULE", help="to import as well")
+    parser.add_argument("--evaluation", action="store_true", help="have vLLM read the evaluation's engine arguments")
+    arguments = parser.parse_args()
+    wrong = 0
+    for well, what, text in rehearse(arguments.framework, arguments.modules, arguments.evaluation):
+        print(f"{'ok' if well else 'wrong':<8}{what:<40}{text}", flush=True)
+        wrong += not well
+    if wrong:
+        raise UserError(f"{wrong} checks of {sys.prefix} are wrong, see above: its runs would stop at full scale")
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,95 @@
+"""The commands behind `make gpu-smoke`: read by the real parsers at full scale, and run for real on the CPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cluster import memory
+from cluster.gpu_smoke import commands
+from contracts import tables
+from contracts.run_file import ROOT, framework_names
+from envs.build import python
+from eval import runs as evaluations
+
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
+CHECK = """
+import sys
+from frameworks import adapter
+from recipes.runs import load_run
+for file in sys.argv[1:]:
+    run = load_run(file, "full")
+    adapter.load(run.framework).check(run)
+"""
+TRAINED = "trl-colocated"
+
+
+def built(environment: str) -> None:
+    if not (python(environment).parent.parent / ".stamp").is_file():
+        pytest.skip(f"environment {environment} is not built; make test builds it")
+
+
+@pytest.mark.parametrize("framework", framework_names())
+def test_the_installed_release_accepts_every_row(framework: str) -> None:
+    built(framework)
+    files = [run.file for run in commands.runs("full") if run.framework == framework]
+    assert files
+    done = subprocess.run(
+        [python(framework), "-c", CHECK, *files], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("scale", ["demo", "full"])
+def test_every_row_s_evaluation_exists(scale: str) -> None:
+    for run in commands.runs(scale):
+        evaluations.check_evaluation(run)
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two rows, run on the CPU with the same commands."""
+    for environment in ("eval", "trl"):
+        built(environment)
+    folder = tmp_path_factory.mktemp("gpu-smoke") / "folder"
+    words = ["-m", "cluster.gpu_smoke", "--device", "cpu", "--no-build", "--minutes", "120", "--folder", folder]
+    done = subprocess.run(
+        [python("base"), *words, "--row", "device", TRAINED], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_it_trains_is_killed_resumes_exports_and_evaluates(smoke: Path) -> None:
+    lines = [line for line in (smoke / "table.md").read_text().split("\n") if line.startswith("| ")]
+    assert [line.split(" | ")[1] for line in lines[2:]] == ["ok", "ok"]
+    folder = smoke / "runs" / TRAINED
+    log = tables.read(folder / "training_log.parquet", tables.TRAINING_LOG).to_pylist()
+    (run,) = [run for run in commands.runs("demo") if commands.row_of(run) == TRAINED]
+    assert [row["step"] for row in log] == list(range(1, run.stages[0].steps + 1))
+    assert any(row["zero_signal_rate"] < 1 for row in log)
+    scores = tables.read(folder / "scores.parquet", tables.SCORE).to_pylist()
+    assert [row["step"] for row in scores] == [run.checkpoint_steps[-1]]
+
+
+def test_it_was_ended_between_its_checkpoints(smoke: Path) -> None:
+    printed = (smoke / "logs" / f"{TRAINED}.log").read_text()
+    trainings = printed.split(" -m frameworks train ")[1:]
+    assert len(trainings) == 2 and "resuming from step" not in trainings[0] and "resuming from step" in trainings[1]
+
+
+def test_the_estimate_has_the_model_s_shape(smoke: Path) -> None:
+    """cluster/models.yaml states what recipes/models.yaml makes."""
+    run = commands.runs("full")[0]
+    config = json.loads((smoke / "models" / run.model / "config.json").read_text())
+    shape = memory.shape(run.model)
+    assert shape is not None
+    assert shape["layers"] == config["num_hidden_layers"] and shape["hidden"] == config["hidden_size"]
+    assert shape["kv_heads"] == config["num_key_value_heads"]
+    assert shape["head"] == config["hidden_size"] / config["num_attention_heads"]
+    assert shape["vocabulary"] == pytest.approx(config["vocab_size"], rel=0.1)
+    weights = (smoke / "models" / run.model / "model.safetensors").stat().st_size / 4
+    assert shape["parameters"] == pytest.approx(weights, rel=0.01)

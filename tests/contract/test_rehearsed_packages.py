@@ -1,0 +1,36 @@
+"""What the rehearsal asks installed packages, asked of those of the CPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from contracts.run_file import ROOT
+from envs.build import python
+
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
+
+
+def ask(environment: str, expression: str) -> list[Any]:
+    """Lines of the rehearsal, in an environment's own Python."""
+    if not (python(environment).parent.parent / ".stamp").is_file():
+        pytest.skip(f"environment {environment} is not built; make test builds it")
+    script = f"import json; from cluster.rehearsal import *; print(json.dumps(list({expression})))"
+    done = subprocess.run([python(environment), "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    found: list[Any] = json.loads(done.stdout.strip().split("\n")[-1])
+    return found
+
+
+def test_vllm_knows_every_argument_of_the_evaluation_s_engine() -> None:
+    planted = "'no_such_thing': 1, 'dtype': 'bfloat17'"
+    found = ask("eval", "engine_arguments({**vllm_settings.engine('cuda'), **EVALUATION_OPTIONS})")
+    assert len(found) > 4 and all(well for well, *_ in found), found
+    assert [well for well, *_ in ask("eval", f"engine_arguments({{{planted}}})")] == [False, False]
+
+
+def test_attention_resolves_where_its_package_is_here() -> None:
+    found = ask("trl", "map(attention, ('sdpa', 'eager', 'flash_attention_2', 'of_my_own'))")
+    assert [well for well, *_ in found] == [True, True, False, False]

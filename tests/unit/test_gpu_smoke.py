@@ -1,0 +1,176 @@
+"""What of `make gpu-smoke` needs no GPU: which rows run, the time that they have, the table, and its errors."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cluster import machine
+from cluster.gpu_smoke import __main__ as command_line
+from cluster.gpu_smoke import commands, reward, table, watched
+from cluster.gpu_smoke.commands import HERE, LOCKED, Place, row_of
+from cluster.gpu_smoke.smoke import EVALUATION, Failed, Smoke, last_json
+from contracts.errors import UserError
+from contracts.run_file import SCALES
+
+RUNS = {row_of(run): run for run in commands.runs("full")}
+Rows = Callable[..., Smoke]
+
+
+@pytest.fixture
+def smoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rows:
+    """Rows on a machine with one GPU, whose commands are noted in `ran` instead of run."""
+    monkeypatch.setattr(machine, "nvidia", lambda: ("580.1", (machine.GPU("GPU", 17.0, 9.0),)))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+
+    def make(interpreter: str = HERE, minutes: float = 10.0, may_build: bool = False) -> Smoke:
+        return Smoke(Place(tmp_path, "cuda", interpreter), minutes, may_build)
+
+    return make
+
+
+def test_a_machine_without_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sentence, before anything is built or written."""
+    monkeypatch.setattr(machine, "nvidia", lambda: ("", ()))
+    monkeypatch.setattr(sys, "argv", ["gpu_smoke", "--folder", str(tmp_path / "folder")])
+    with pytest.raises(UserError, match="none found by nvidia-smi"):
+        command_line.main()
+    assert not (tmp_path / "folder").exists()
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver"), [(("T4", 16.1, 7.5), "580.1"), (("A2", 8.0, 8.6), "580.1"), (("H", 85.0, 9.0), "550.1")]
+)
+def test_a_gpu_or_driver_that_cannot_run_it(
+    gpu: tuple[str, float, float], driver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "nvidia", lambda: (driver, (machine.GPU(*gpu),)))
+    with pytest.raises(UserError, match=r"GPU type|GPU memory|driver"):
+        command_line.check_gpu()
+
+
+def test_a_row_that_does_not_exist() -> None:
+    with pytest.raises(UserError, match="there is no row ppo; there are device, evaluation"):
+        command_line.arguments_of(["--row", "device", "ppo"])
+    assert command_line.arguments_of([]).row == ["device", EVALUATION, *RUNS]
+
+
+def test_what_is_not_installed_is_left_out_and_named(smoke: Rows) -> None:
+    assert smoke().missing("any", ["json", "not_here_at_all.part"]) == "not installed: not_here_at_all"
+    assert smoke().missing("any", ["json", "pathlib"]) == ""
+
+
+def test_an_environment_that_is_not_built_is_left_out(
+    smoke: Rows, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("envs.build.TARGET", tmp_path)
+    row = smoke(LOCKED).row(EVALUATION)
+    assert row.result == table.LEFT_OUT and "envs/build.py eval --device cuda" in row.remarks[0]
+
+
+def test_a_row_with_more_gpus_than_are_here_is_left_out(smoke: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NCCL refuses two ranks on one GPU, so a server has a GPU of its own."""
+    asked = {name for name, run in RUNS.items() if run.hardware["gpus"] > 1}
+    assert asked
+    monkeypatch.setattr(Smoke, "missing", lambda *_: "missing")
+    assert {name for name in RUNS if "GPUs" in smoke().row(name).remarks[0]} == asked
+
+
+def test_what_the_time_does_not_allow_is_named_with_its_command(smoke: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Smoke, "missing", lambda *_: "")
+    row = smoke(minutes=0.0).row(EVALUATION)
+    assert row.result == table.LEFT_OUT and f'SMOKE="--row {EVALUATION}"' in row.remarks[0]
+
+
+def test_a_command_that_fails_is_its_row_s_error(smoke: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first error, with what to do; the row ends there."""
+    script = "import sys; print('ValueError: the cause'); sys.exit('RuntimeError: what followed')"
+    monkeypatch.setattr(Smoke, "missing", lambda *_: "")
+    monkeypatch.setattr(Place, "make_model", lambda *_: [sys.executable, "-c", script])
+    row = smoke().row(EVALUATION)
+    assert row.result == table.WRONG and row.remarks[0] == "ValueError: the cause" and str(row.name) in row.remarks[1]
+
+
+def test_a_command_that_is_too_slow_is_ended(tmp_path: Path) -> None:
+    """With the processes that it started."""
+    mark = tmp_path / "alive"
+    child = f"import time, pathlib\nwhile True: pathlib.Path({str(mark)!r}).touch(); time.sleep(0.05)"
+    script = f"import subprocess, sys; print('started', flush=True); subprocess.run([sys.executable, '-c', {child!r}])"
+    log = tmp_path / "logs" / "row.log"
+    ended = watched.run([sys.executable, "-c", script], log, 1e9, until=mark.exists)
+    assert ended.stopped and not ended.late and ended.status and ended.output == "started\n"
+    mark.unlink(missing_ok=True)
+
+    def interrupt() -> bool:
+        if mark.exists():
+            raise KeyboardInterrupt
+        return False
+
+    with pytest.raises(KeyboardInterrupt):
+        watched.run([sys.executable, "-c", script], log, 1e9, until=interrupt)
+    ended = watched.run([sys.executable, "-c", "import time; time.sleep(1e6)"], log, 0.1)
+    assert ended.late and ended.status
+    mark.unlink(missing_ok=True)
+    time.sleep(0.5)
+    assert not mark.exists()
+    assert watched.run([sys.executable, "-c", "print('fine')"], log, 1e9)[:2] == (0, "fine\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
+        "(EngineCore pid=7) ValueError: Free memory on device cuda:0 is less than desired GPU memory utilization",
+        "ModuleNotFoundError: No module named 'flash_attn'",
+        "FileNotFoundError: [Errno 2] No such file or directory: 'ninja'",
+        "RuntimeError: CUDA error: no kernel image is available for execution on the device",
+        "RuntimeError: The NVIDIA driver on your system is too old",
+        "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:94, unhandled system error",
+        "OSError: [Errno 28] No space left on device",
+        "TimeoutError: ended after 288 s, its limit",
+    ],
+)
+def test_the_first_error_of_a_log_and_what_to_do(line: str) -> None:
+    text = f"INFO 0 errors so far\nWARNING: something\n  {line}\nRuntimeError: Engine core initialization failed\n"
+    found = table.first_error("nothing here\n", text)
+    assert found in line and found.partition(":")[0].endswith("Error")
+    assert "please report" not in table.advice(found, "log") and "please report" in table.advice("KeyError: 'x'", "log")
+
+
+def test_a_log_without_an_error_gives_its_last_line() -> None:
+    assert table.first_error("", "one\nKilled\n\n") == "Killed"
+    assert table.first_error("") == "it printed nothing"
+    with pytest.raises(Failed, match="no JSON"):
+        last_json("Error: no JSON\n")
+    assert last_json('a line\n{"a": 1}\n') == {"a": 1}
+
+
+def test_the_table() -> None:
+    good = table.Row("good", seconds=61.2, peak_gb=6.54, estimated_gb=8.0, remarks=["resumed"])
+    good.figures = {"reward": [0.1, 0.25], "tokens_per_second": 1234.4, "sampler_distance": 0.0021}
+    bad = table.Row("bad", seconds=2.0).wrong("ValueError: a | b", "do this")
+    absent = table.Row("absent").left_out("not installed: x")
+    cells = [dict(zip(table.COLUMNS, table.cells(row), strict=True)) for row in (good, bad, absent)]
+    assert [cell["result"] for cell in cells] == [table.OK, table.WRONG, table.LEFT_OUT]
+    assert cells[0]["GB, estimated"] == "6.5, 8.0" and cells[0]["tokens/s"] == "1,234"
+    assert cells[0]["reward"] == "0.100 → 0.250" and cells[0]["sampler − trainer"] == "2.1e-03"
+    lines = table.page([good, bad, absent], "A GPU").split("\n")
+    assert len([line for line in lines if line.startswith("| ")]) == 5  # head, rule, three rows
+
+
+def test_each_training_has_a_signal_and_a_distance() -> None:
+    """The reward differs between random texts, and the trainer logs how far the sampler is from it."""
+    given = reward.digits(["12", "a1", "", "four"], [])
+    assert [one.value for one in given] == [1.0, 0.5, 0.0, 0.0]
+    assert all(run.stages[0].objective.get("sampler_correction") == "token" for run in RUNS.values())
+
+
+def test_every_framework_is_killed_and_resumed_once() -> None:
+    assert set(SCALES) == {"demo", "full"}
+    for scale in SCALES:
+        killed = {run.framework for run in commands.runs(scale) if len(run.stages[0].checkpoints) > 1}
+        assert killed == {run.framework for run in commands.runs(scale)} and len(killed) > 1
