@@ -7,24 +7,31 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 from contracts import provenance
 from contracts.yaml_files import read_yaml
 from recipes.demo_model import mixture
 from recipes.demo_model import tokenizer as demo_tokenizer
 from recipes.demo_model.training import Example, train
-from tasks import prompts, registry, task_files
+from tasks import prompts, registry
 
 SETTINGS = Path(__file__).resolve().parent.parent / "demo_model.yaml"
 
 
-def build(output: Path, task: str) -> None:
-    """Train a model on the task's demo traces; write it in Hugging Face format to `output`."""
+def build(output: Path, task: str, demo: dict[str, Any]) -> None:
+    """Train a model on a task's demo traces.
+
+    Args:
+        output: folder for the model, in Hugging Face format.
+        task: its name.
+        demo: `demo` of its task.yaml, perhaps with other prompts (recipes.models.demo_of).
+    """
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
     started = time.monotonic()
-    settings, demo = read_yaml(SETTINGS), task_files.settings(task)["demo"]
+    settings = read_yaml(SETTINGS)
     seed, training = settings["seed"], settings["training"]
     rows = mixture.rows(task, demo, demo["steps"] * training["batch"], training["skills_first"], seed)
 
