@@ -31,6 +31,7 @@ SOFT_AS_MEANT = re.compile(SOFT.pattern, re.DOTALL)
 INTEGER = re.compile(r"-?(\d+|\d{1,3}(,\d{3})+)", re.ASCII)
 TAGS = ("<reasoning>", "</reasoning>", "<answer>", "</answer>")
 OF_A_TAG, OF_A_CHARACTER = 0.125, 0.001
+NOTHING = "0"  # in place of a missing answer, so that the grader still says whether the gold answer is usable
 
 
 def published_answer(completion: str) -> str:
@@ -98,7 +99,7 @@ def right_as_meant(completions: Sequence[str], problems: Sequence[Problem]) -> l
     """1 if the number in the answer tag is right by the evaluation's own grader, else 0."""
     answers = [last_tag(completion) for completion in completions]
     items = [
-        Item(p.task, p.answer or "", f"<answer>{answer or ''}</answer>", meta=p.meta, extraction="answer-tag")
+        Item(p.task, p.answer or "", f"<answer>{answer or NOTHING}</answer>", meta=p.meta, extraction="answer-tag")
         for p, answer in zip(problems, answers, strict=True)
     ]
     judged = [one.verdict for one in grade(items, workers=1)]

@@ -174,8 +174,9 @@ def test_verdicts_and_format_errors(kinds: tuple[str, ...]) -> None:
     found = rewards.total(loaded, texts, [PROBLEM] * 4)
     assert [one.verdict for one in found] == ["correct", "wrong", "format_error", "format_error"]
     assert [one.format_error for one in found] == [False, False, True, True]
-    (unusable,) = rewards.total(loaded[:1], texts[:1], [problem("math", "", "{}")])
-    assert unusable == (None, "ungradable", False)
+    for text in texts:
+        (unusable,) = rewards.total(loaded[:1], [text], [problem("math", "", "{}")])
+        assert unusable == (None, "ungradable", False)
 
 
 def test_a_generated_problem_is_compared_with_its_answer() -> None:
