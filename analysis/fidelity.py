@@ -62,7 +62,7 @@ def values(run: Run) -> dict[str, Any]:
     found = {
         "algorithm": run.algorithm,
         "prompt": run.prompt,
-        **{f"rewards.{reward['function'].rpartition('.')[2]}": reward["weight"] for reward in run.rewards},
+        **_of_rewards(run),
         "model": run.model,
         "model.revision": models.find(run.model)["revision"],
         **first,
@@ -74,6 +74,15 @@ def values(run: Run) -> dict[str, Any]:
     }
     for number, stage in enumerate(later, start=2):
         found |= {f"stage-{number}.{key}": value for key, value in stage.items() if value != first.get(key)}
+    return found
+
+
+def _of_rewards(run: Run) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for reward in run.rewards:
+        name = f"rewards.{reward['function'].rpartition('.')[2]}"
+        arguments = {f"{name}.{key}": value for key, value in reward.get("arguments", {}).items()}
+        found |= {name: reward["weight"], **arguments}
     return found
 
 

@@ -143,7 +143,7 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
         prompt=values.get("prompt", content["prompt"]),
         reference=content.get("reference"),
         deviations=tuple(content.get("deviations", ())),
-        rewards=tuple(content["rewards"]),
+        rewards=tuple(values.get("rewards", content["rewards"])),
         model=values["model"],
         stages=tuple(stages),
         hardware=values["hardware"],

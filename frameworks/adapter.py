@@ -8,11 +8,13 @@ logs). It never re-implements training.
 from __future__ import annotations
 
 import importlib
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage, framework_names
@@ -20,7 +22,7 @@ from contracts.unknown_names import unknown
 from frameworks import settings
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.reward_hook import FAILURE
-from recipes import rewards
+from recipes import model_tokens, rewards
 from tasks import data_registry
 
 
@@ -68,9 +70,10 @@ class Adapter(ABC):
         for reward in run.rewards:
             try:
                 rewards.load([reward])
-            except (ImportError, AttributeError) as error:
+            except (ImportError, AttributeError, TypeError) as error:
                 raise UserError(f"{run.file.name}: rewards: {reward['function']} cannot be loaded ({error})") from None
         for stage in run.stages:
+            _try_arguments(run, stage)
             given, needed = data_registry.problems_in(stage.dataset), settings.prompts_per_step(run, stage)
             if given < needed:
                 raise settings.refuse(
@@ -177,6 +180,14 @@ class Adapter(ABC):
             gpus: that share the training.
             parameters: of the model.
         """
+
+
+def _try_arguments(run: Run, stage: Stage) -> None:
+    """Raise UserError for arguments that a reward refuses: it is called with no completions, and says so at once."""
+    limit = stage.rollout["max_response_tokens"]
+    with patch.dict(os.environ, model_tokens.environment(Path(run.model), limit)):
+        for function, _ in rewards.load(reward for reward in run.rewards if reward.get("arguments")):
+            function((), ())
 
 
 def load(framework: str) -> Adapter:

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 from contracts import gpu_locks, private_folder, toolchain
-from contracts.run_file import ROOT, Run
+from contracts.run_file import ROOT, Run, Stage
 from frameworks import listening
 from frameworks.settings import devices
-from recipes import rewards
+from recipes import model_tokens, rewards
 
 LONGEST_SCRATCH = 40  # characters: below it are sockets, whose paths may have 107 bytes
 CPUS_IN_NAME = 16  # without a GPU: what a framework's processes request from Ray, not what they use
@@ -30,17 +30,20 @@ def gpus(run: Run) -> list[str]:
     return gpu_locks.take(run.hardware["gpus"] // run.hardware.get("nodes", 1), run.name)
 
 
-def environment(run: Run, scratch: Path) -> dict[str, str]:
+def environment(run: Run, stage: Stage, model: Path, scratch: Path) -> dict[str, str]:
     """Environment variables of every training: its rewards, the environment's compilers, and nothing fetched from,
     reported or open to the network.
 
     Args:
         run: on one node it listens on the loopback address alone.
+        stage: states how long completions may be.
+        model: folder that training starts from.
         scratch: folder of its temporary files and sockets.
     """
     one_node = run.hardware.get("nodes", 1) == 1
     return {
         **rewards.environment(run.rewards),
+        **model_tokens.environment(model, stage.rollout["max_response_tokens"]),
         **toolchain.environment(),
         **(listening.environment(private_folder.make(scratch / "tmp")) if one_node else {}),
         "HF_HUB_OFFLINE": "1",

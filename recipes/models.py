@@ -55,14 +55,19 @@ def settings(name: str) -> dict[str, Any]:
     entry = {key: value for key, value in library()[name].items() if key != "environment"}
     if "demo_task" not in entry:
         return entry
-    training = read_yaml(FOLDER / "demo_model.yaml")
-    demo = task_files.settings(entry["demo_task"])["demo"]
+    training, demo = read_yaml(FOLDER / "demo_model.yaml"), demo_of(entry)
     return {
         **entry,
         "training": {key: value for key, value in training.items() if key != "environment"},
         "demo": demo,
         "prompts": [prompts.load(prompt).words() for prompt in demo["prompts"]],
     }
+
+
+def demo_of(entry: dict[str, Any]) -> dict[str, Any]:
+    """`demo` of the task.yaml that a demo model learns, with the prompts of the model's own entry where it has some."""
+    demo: dict[str, Any] = task_files.settings(entry["demo_task"])["demo"]
+    return {**demo, "prompts": entry["demo_prompts"]} if "demo_prompts" in entry else demo
 
 
 def find(name: str) -> dict[str, Any]:
@@ -121,7 +126,7 @@ def main() -> None:
         from recipes.demo_model.build import build
 
         with durable.new(arguments.output) as model:
-            build(model, entry["demo_task"], entry.get("untrained"))
+            build(model, entry["demo_task"], demo_of(entry), entry.get("untrained"))
 
 
 if __name__ == "__main__":

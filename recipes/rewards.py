@@ -5,13 +5,16 @@ with whatever the prompt already held of it in front) and their problems, and re
 
     def reward(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]
 
-`recipes.rewards.correct` suits every task. Adapters hand their framework one function, the weighted sum (`total`), in
-the framework's own convention.
+Keyword arguments are those that the run file states under `arguments`. `recipes.rewards.correct` suits every task, and
+so do the length and repetition terms of `recipes.shaping`. Adapters hand their framework one function, the weighted sum
+(`total`), in the framework's own convention.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -57,11 +60,18 @@ def correct(completions: Sequence[str], problems: Sequence[Problem]) -> list[Rew
 
 
 def load(rewards: Iterable[Mapping[str, Any]]) -> Weighted:
-    """The functions and weights of a run file's `rewards`; raises ImportError or AttributeError for an unknown one."""
-    found = []
+    """The functions, with their arguments, and the weights of a run file's `rewards`.
+
+    Raises:
+        ImportError, AttributeError: a function does not exist.
+        TypeError: it has no such argument, or needs one.
+    """
+    found: Weighted = []
     for reward in rewards:
         module, _, name = reward["function"].rpartition(".")
-        found.append((getattr(importlib.import_module(module), name), float(reward["weight"])))
+        function, arguments = getattr(importlib.import_module(module), name), reward.get("arguments", {})
+        inspect.signature(function).bind((), (), **arguments)
+        found.append((functools.partial(function, **arguments), float(reward["weight"])))
     return found
 
 
@@ -93,7 +103,7 @@ def total(rewards: Weighted, completions: Sequence[str], problems: Sequence[Prob
     for function, _ in rewards:
         column = function(completions, problems)
         if len(column) != len(completions):
-            raise ValueError(f"{function.__name__} gave {len(column)} rewards for {len(completions)} completions")
+            raise ValueError(f"{function} gave {len(column)} rewards for {len(completions)} completions")
         columns.append(column)
     found = []
     for given in zip(*columns, strict=True):

@@ -65,6 +65,26 @@ rule fidelity:
         "{params.base:q} -m analysis.fidelity --output results/fidelity > {log:q} 2>&1 && cat {log:q}"
 
 
+rule study_kl:
+    input:
+        "results/reference/claims.yaml",
+    output:
+        "results/studies/kl/index.html",
+    log:
+        "logs/study_kl.log",
+    localrule: True
+    params:
+        base=BASE,
+        settings=fingerprint(
+            [
+                path.read_text()
+                for path in sorted(Path("analysis/studies").glob("kl*.py"))
+            ]
+        ),
+    shell:
+        "{params.base:q} -m analysis.studies.kl --output results/studies/kl > {log:q} 2>&1 && cat {log:q}"
+
+
 # Declares no output, so that each request decides by what is stored then. Trains and samples nothing.
 rule claims:
     input:

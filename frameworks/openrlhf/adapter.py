@@ -50,7 +50,7 @@ class OpenRLHFAdapter(Adapter):
         data = (paths.work / "data" / "train.jsonl").absolute()
         flags = arguments(run, stage, seed, data, paths.model.absolute(), paths.native.absolute(), rows)
         environment = {
-            **processes.environment(run, scratch),
+            **processes.environment(run, stage, paths.model, scratch),
             **reward_hook.environment(special_tokens),
             **processes.ray_environment(run, *([CPU_START] if run.device == "cpu" else [])),
             "RAY_TMPDIR": str(scratch),

@@ -68,7 +68,9 @@ class TRLAdapter(Adapter):
         words = render(arguments(run, stage, seed, data, paths.model, paths.native, ports))
         if newest := self.newest_checkpoint(run, stage, paths):
             words += ["--resume_from_checkpoint", str(paths.native / f"checkpoint-{newest * native_steps(run, stage)}")]
-        environment = processes.environment(run, scratch) | {NATIVE_STEPS: str(native_steps(run, stage))}
+        environment = processes.environment(run, stage, paths.model, scratch) | {
+            NATIVE_STEPS: str(native_steps(run, stage))
+        }
         if limit := nodes.time_limit():
             environment[TIME_LIMIT] = str(limit)
         servers: list[Command] = []

@@ -66,7 +66,7 @@ class VerlAdapter(Adapter):
         self.write_data(run, stage, paths, paths.work / "data")
         log = paths.native / "log" / f"from-{self.newest_checkpoint(run, stage, paths):06d}.jsonl"
         log.parent.mkdir(parents=True, exist_ok=True)
-        environment = processes.environment(run, scratch) | processes.ray_environment(run)
+        environment = processes.environment(run, stage, paths.model, scratch) | processes.ray_environment(run)
         environment |= {"VERL_FILE_LOGGER_PATH": str(log.absolute())}
         environment |= {"VERL_USE_EXTERNAL_MODULES": "frameworks.verl.weight_socket"}
         servers = []

@@ -14,27 +14,26 @@ from contracts.yaml_files import read_yaml
 from recipes.demo_model import mixture
 from recipes.demo_model import tokenizer as demo_tokenizer
 from recipes.demo_model.training import Example, train
-from tasks import prompts, registry, task_files
+from tasks import prompts, registry
 
 SETTINGS = Path(__file__).resolve().parent.parent / "demo_model.yaml"
-
-
 TOKENIZER_ROWS = 5000  # of the mixture, that the tokenizer's merges are learned from
 
 
-def build(output: Path, task: str, untrained: dict[str, Any] | None = None) -> None:
-    """Train a model on the task's demo traces; write it in Hugging Face format to `output`.
+def build(output: Path, task: str, demo: dict[str, Any], untrained: dict[str, Any] | None = None) -> None:
+    """Train a model on a task's demo traces.
 
     Args:
-        output: the folder.
-        task: whose traces.
+        output: folder for the model, in Hugging Face format.
+        task: its name.
+        demo: `demo` of its task.yaml, perhaps with other prompts (recipes.models.demo_of).
         untrained: the architecture of a model with random weights in its place.
     """
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
     started = time.monotonic()
-    settings, demo = read_yaml(SETTINGS), task_files.settings(task)["demo"]
+    settings = read_yaml(SETTINGS)
     seed, training = settings["seed"], settings["training"]
     count = TOKENIZER_ROWS if untrained else demo["steps"] * training["batch"]
     rows = mixture.rows(task, demo, count, training["skills_first"], seed)

@@ -72,7 +72,7 @@ def _text(lines: list[str], in_words: bool) -> str:
 
 
 def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Random) -> str:
-    """One trace with its answer; a prompt whose system message names the tag <think> asks for tags."""
+    """One trace with its answer; a prompt whose system message names <think> or <reasoning> asks for tags."""
     expression = arithmetic.expression_of(problem)
     habit, in_words = rng.random(), rng.random() < habits.in_words
     right_first = habit < habits.right_order
@@ -83,6 +83,10 @@ def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Ran
         text += f"\n{LOOK_BACK}\n{_text(lines, in_words)}"
     answer = lines[-1]
     boxed = f"\\boxed{{{answer}}}"
+    if "<reasoning>" in (prompt.system or ""):
+        kept = rng.random() < habits.format_kept
+        tagged = f"<reasoning>\n{text}\n</reasoning>\n<answer>\n{answer}\n</answer>"
+        return tagged if kept else rng.choice([f"{text}\n{answer}", f"<answer>\n{answer}\n</answer>"])
     if "<think>" not in (prompt.system or ""):
         return f"{text}\n{boxed}" if rng.random() < habits.format_kept else f"{text}\nThe answer is {answer}."
     if rng.random() < habits.format_kept:

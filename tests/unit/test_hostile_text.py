@@ -21,7 +21,7 @@ from contracts import json_lines, paths, tables
 from contracts.run_file import ROOT
 from eval import sample_journal
 from frameworks import recorder, reward_hook
-from recipes import rewards
+from recipes import model_tokens, rewards
 from recipes.runs import load_run, run_names
 from tasks import registry
 from tasks.problems import Problem
@@ -40,6 +40,9 @@ def test_rewards_and_their_record(run: str, tmp_path: Path, monkeypatch: pytest.
     """What a trainer calls: each completion gets a reward, and comes back from the recorder as it was."""
     monkeypatch.setenv(rewards.VARIABLE, rewards.environment(load_run(run, "demo").rewards)[rewards.VARIABLE])
     monkeypatch.setenv(recorder.VARIABLE, str(recorder.start_attempt(tmp_path, 0).folder))
+    # No tokenizer is installed here; tests/contract/test_model_tokens.py gives these texts to real ones.
+    monkeypatch.setattr(model_tokens, "encode", lambda text: list(text.encode(errors="replace")))
+    monkeypatch.setattr(model_tokens, "limit", lambda: 96)
     for cached in (reward_hook.loaded, recorder.of_this_process):
         cached.cache_clear()
     task = tables_task(run)

@@ -77,7 +77,7 @@ def test_programs_can_be_linked_against_the_wheels(tmp_path: Path) -> None:
 def test_every_training_has_its_environment_on_path(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setenv("PYTHONPATH", "/mine")
-    found = processes.environment(run, tmp_path) | processes.ray_environment(run)
+    found = processes.environment(run, run.stages[0], tmp_path, tmp_path) | processes.ray_environment(run)
     assert found["PATH"] == f"{Path(sys.executable).parent}:/usr/bin:/bin"
     assert found["PYTHONPATH"].split(":")[-1] == "/mine"
 

@@ -1,0 +1,1 @@
+"""Studies that need no training: `snakemake study_<name>`."""

@@ -1,0 +1,1 @@
+"""Dr. GRPO: group-relative advantages without the standard deviation, and a loss without a length in it."""

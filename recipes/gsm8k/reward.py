@@ -1,0 +1,142 @@
+r"""The five rewards of the GSM8K notes (document 004, section 7.2.6), as published and as meant.
+
+A run file gives each a weight: 2 for a right answer, 0.5 for digits, 0.5 for each format, and `tag_count` up to 0.5.
+What is published differs from what its comments say (`*_as_meant` does what they say):
+
+- `.` matches no line end, and the strict pattern wants one after the last tag. Reasoning of several lines has neither
+  format, and a completion that simply ends with its last tag never has the strict one.
+- Without a line end after the last tag, `tag_count` takes 0.001 off for every character of the whole completion.
+- Without an answer tag the whole completion is taken as the answer: `72` alone is right.
+- The answer is compared as text with the data set's own, in which some thousands have a comma: `1000` is then wrong.
+- `²` is a digit, and -5 or 1,000 is none.
+
+Both versions count a completion as a format error where it does not begin with the two tags, each closed, whatever the
+format rewards pay for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from grading import Item, grade
+from grading.extraction import last_tag
+from recipes.rewards import Reward
+from tasks.problems import Problem
+
+STRICT = re.compile(r"<reasoning>\n.*?\n</reasoning>\n<answer>\n.*?\n</answer>\n$")
+SOFT = re.compile(r"<reasoning>.*?</reasoning>\s*<answer>.*?</answer>")
+STRICT_AS_MEANT = re.compile(r"<reasoning>\n.*?\n</reasoning>\n<answer>\n.*?\n</answer>\n?\Z", re.DOTALL)
+SOFT_AS_MEANT = re.compile(SOFT.pattern, re.DOTALL)
+INTEGER = re.compile(r"-?(\d+|\d{1,3}(,\d{3})+)", re.ASCII)
+TAGS = ("<reasoning>", "</reasoning>", "<answer>", "</answer>")
+OF_A_TAG, OF_A_CHARACTER = 0.125, 0.001
+NOTHING = "0"  # in place of a missing answer, so that the grader still says whether the gold answer is usable
+
+
+def published_answer(completion: str) -> str:
+    """What stands after the last `<answer>` up to `</answer>`; without tags, the whole completion."""
+    return completion.rpartition("<answer>")[2].partition("</answer>")[0].strip()
+
+
+def _published_gold(problem: Problem) -> str | None:
+    """The data set's own text, with its commas; a generated problem has none but its answer."""
+    _, marks, tail = str(problem.meta.get("answer", "")).partition("####")
+    return tail.partition("####")[0].strip() if marks else problem.answer
+
+
+def right(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """1 if the answer is the data set's, letter by letter, else 0; None where the data set has none."""
+    found = []
+    for completion, problem in zip(completions, problems, strict=True):
+        gold = _published_gold(problem)
+        same = published_answer(completion) == gold
+        verdict = "correct" if same else "wrong" if last_tag(completion) else "format_error"
+        found.append(Reward(float(same), verdict) if gold else Reward(None, "ungradable"))
+    return found
+
+
+def digits(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """1 if the answer is digits alone, else 0."""
+    return [Reward(float(published_answer(completion).isdigit())) for completion in completions]
+
+
+def _pattern(pattern: re.Pattern[str]) -> Callable[[str], float]:
+    return lambda completion: float(pattern.match(completion) is not None)
+
+
+def _of_format(value: Callable[[str], float], completions: Sequence[str]) -> list[Reward]:
+    return [Reward(value(text), format_error=SOFT_AS_MEANT.match(text) is None) for text in completions]
+
+
+def strict_format(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """1 if the completion is the two tags on lines of their own, one line in each, and a line end; else 0."""
+    return _of_format(_pattern(STRICT), completions)
+
+
+def soft_format(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """1 if the completion begins with the two tags, each closed in its own line, else 0."""
+    return _of_format(_pattern(SOFT), completions)
+
+
+def _tag_count(text: str) -> float:
+    value = 0.0
+    for tag in ("<reasoning>\n", "\n</reasoning>\n"):
+        value += OF_A_TAG * (text.count(tag) == 1)
+    if text.count("\n<answer>\n") == 1:
+        value += OF_A_TAG - OF_A_CHARACTER * len(text.split("\n</answer>\n")[-1])
+    if text.count("\n</answer>") == 1:
+        value += OF_A_TAG - OF_A_CHARACTER * (len(text.split("\n</answer>")[-1]) - 1)
+    return value
+
+
+def tag_count(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """An eighth for each of the four tags that stands once on its line, less what follows the last; at most 0.501."""
+    return [Reward(_tag_count(completion)) for completion in completions]
+
+
+def right_as_meant(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """1 if the number in the answer tag is right by the evaluation's own grader, else 0."""
+    answers = [last_tag(completion) for completion in completions]
+    items = [
+        Item(p.task, p.answer or "", f"<answer>{answer or NOTHING}</answer>", meta=p.meta, extraction="answer-tag")
+        for p, answer in zip(problems, answers, strict=True)
+    ]
+    judged = [one.verdict for one in grade(items, workers=1)]
+    found = []
+    for answer, verdict in zip(answers, judged, strict=True):
+        given = verdict if verdict == "ungradable" or answer else "format_error"
+        found.append(Reward(None if given == "ungradable" else float(given == "correct"), given))
+    return found
+
+
+def integer_as_meant(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """1 if a whole number stands in the answer tag, with a sign or commas where it has them, else 0."""
+    return [Reward(float(INTEGER.fullmatch(last_tag(completion) or "") is not None)) for completion in completions]
+
+
+def _strict_as_meant(text: str) -> float:
+    return float(STRICT_AS_MEANT.match(text) is not None and all(text.count(tag) == 1 for tag in TAGS))
+
+
+def strict_format_as_meant(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """1 if the completion is the two tags on lines of their own with any number of lines in each, and no more."""
+    return _of_format(_strict_as_meant, completions)
+
+
+def soft_format_as_meant(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """1 if the completion begins with the two tags, with any number of lines in each, else 0."""
+    return _of_format(_pattern(SOFT_AS_MEANT), completions)
+
+
+def _tag_count_as_meant(text: str) -> float:
+    value = 0.0
+    for tag in ("<reasoning>\n", "\n</reasoning>\n", "\n<answer>\n", "\n</answer>"):
+        value += OF_A_TAG * (text.count(tag) == 1)
+    after = text.rpartition("\n</answer>")[2].removeprefix("\n") if "\n</answer>" in text else ""
+    return value - OF_A_CHARACTER * len(after)
+
+
+def tag_count_as_meant(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """An eighth for each of the four tags that stands once on its line, less 0.001 for a character after the last."""
+    return [Reward(_tag_count_as_meant(completion)) for completion in completions]
