@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import signal
 from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -123,6 +124,8 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="the work folder of that scale, such as work/demo")
     parser.add_argument("--port", type=int, default=PORT, help=f"default: {PORT}, or another if it is taken")
     arguments = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell may have set the first to be ignored
+        signal.signal(number, signal.default_int_handler)
     with server(arguments.results, arguments.work, arguments.port) as serving:
         print(f"watch: http://127.0.0.1:{serving.server_address[1]}/ (Ctrl-C ends it)", flush=True)
         try:

@@ -51,13 +51,16 @@ rule report_page:
 
 # Declares no output: it may run beside another Snakemake, whose runs it shows.
 rule watch:
+    log:
+        f"logs/{config['scale']}/watch.log",
     localrule: True
     params:
         base=BASE,
         results=RESULTS,
         work=WORK,
     shell:
-        "{params.base:q} -m analysis.watch --results {params.results:q} --work {params.work:q}"
+        "{params.base:q} -m analysis.watch --results {params.results:q} --work {params.work:q} 2>&1"
+        " | tee {log:q}"
 
 
 rule fidelity:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import signal
 import subprocess
 import sys
 import threading
@@ -128,11 +129,12 @@ def test_a_taken_port_is_no_obstacle(folders: tuple[Path, Path], port: int) -> N
 
 
 @pytest.mark.slow
-def test_the_command_says_where_it_serves_and_ends_with_ctrl_c(folders: tuple[Path, Path]) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_says_where_it_serves_and_ends_with_ctrl_c(folders: tuple[Path, Path], number: int) -> None:
     words = [sys.executable, "-m", "analysis.watch", "--results", folders[0], "--work", folders[1], "--port", "0"]
     with subprocess.Popen([str(word) for word in words], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         address = process.stdout.readline().split()[1]
         assert get(int(address.rstrip("/").rpartition(":")[2]))[0] == 200
-        process.send_signal(2)
+        process.send_signal(number)
         assert process.stdout.read() == "watch: ended\n" and process.wait() == 0
