@@ -21,17 +21,19 @@ def source(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def policy(styles: Sequence[str], scripts: Sequence[str] = ()) -> Markup:
-    """The element for the head of a page; a script may load others, as the sample browser's does.
+def policy(styles: Sequence[str], scripts: Sequence[str] = (), *, loads: bool = True) -> Markup:
+    """The element for the head of a page.
 
     Args:
         styles: the content of each `<style>`.
         scripts: the content of each `<script>`.
+        loads: whether a script may load others, as the sample browser's does.
     """
     rules = ["default-src 'none'", "base-uri 'none'", "form-action 'none'", "img-src data:"]
     rules.append(f"style-src {' '.join(map(source, styles))}")
     if scripts:
-        rules.append(f"script-src {' '.join(map(source, scripts))} 'strict-dynamic'")
+        named = [*map(source, scripts), *(["'strict-dynamic'"] if loads else [])]
+        rules.append(f"script-src {' '.join(named)}")
     return Markup(f'<meta http-equiv="Content-Security-Policy" content="{"; ".join(rules)}">')
 
 

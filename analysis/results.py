@@ -46,6 +46,7 @@ class RunResults:
         provenance: per path of a record below the run's folder, its contents.
         rollouts: some of the completions of each training step.
         other_graders: scores of the same samples by other graders, where `snakemake grade` made them.
+        title: what a page calls the run (analysis.report.run_titles), if not by its name.
     """
 
     name: str
@@ -56,6 +57,12 @@ class RunResults:
     provenance: dict[str, dict[str, Any]]
     rollouts: pd.DataFrame = field(default_factory=lambda: tables.ROLLOUT.empty_table().to_pandas())
     other_graders: dict[str, pd.DataFrame] = field(default_factory=dict)
+    title: str = ""
+
+    @property
+    def shown(self) -> str:
+        """What a page calls the run."""
+        return self.title or self.name
 
     @property
     def steps(self) -> list[int]:

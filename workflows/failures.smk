@@ -1,11 +1,15 @@
-# A failed job shows the end of its log once, also where rules are quiet, and the command to resume is shown at the end.
+# In a terminal, one live view shows what runs. A failed job shows the end of its log once, also where rules are quiet, and
+# the command to resume is shown at the end.
 
-from cluster import failed_jobs
+from cluster import failed_jobs, live_view
+
+LIVE_VIEW = live_view.show() if workflow.is_main_process else None
 
 
 def printed_here(rule, command):
     """Whether a job of this rule and shell command shows its output on this terminal, too, besides its log."""
-    return workflow.is_local(workflow.get_rule(rule)) and "| tee " in command
+    seen = workflow.is_local(workflow.get_rule(rule)) and "| tee " in command
+    return seen and LIVE_VIEW is None  # it keeps the lines of steps from the terminal
 
 
 FAILED_JOBS = failed_jobs.show(printed_here) if workflow.is_main_process else None

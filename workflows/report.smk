@@ -49,6 +49,20 @@ rule report_page:
         " --run {params.runs:q} --overlap {input.overlap:q} --output {params.output:q} > {log:q} 2>&1 && tail -n 1 {log:q}"
 
 
+# Declares no output: it may run beside another Snakemake, whose runs it shows.
+rule watch:
+    log:
+        f"logs/{config['scale']}/watch.log",
+    localrule: True
+    params:
+        base=BASE,
+        results=RESULTS,
+        work=WORK,
+    shell:
+        "{params.base:q} -m analysis.watch --results {params.results:q} --work {params.work:q} 2>&1"
+        " | tee {log:q}"
+
+
 rule fidelity:
     input:
         registered="results/reference/fidelity.yaml",

@@ -188,8 +188,9 @@ def changed_problems(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, b
 def html(result: GateResult, changed: dict[str, list[ChangedProblem]]) -> str:
     """The self-contained page."""
     return page.environment().get_template("gate.html.j2").render(
-        css=page.css("gate.css"), verdict=verdict_sentence(result), notes=notes(result), scores=score_frame(result),
-        measures=change_frame(result.regressions), changed=changed, most=MAX_PROBLEMS,
+        css=page.css("gate.css"), script=page.script("tables.js"), verdict=verdict_sentence(result),
+        notes=notes(result), scores=score_frame(result), measures=change_frame(result.regressions), changed=changed,
+        most=MAX_PROBLEMS,
     )  # fmt: skip
 
 

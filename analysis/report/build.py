@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from analysis.reference import DRAWINGS, source
 from analysis.report import (
     bad_cases,
     document_figures,
+    figure_overview,
     figure_style,
     figures_heldout,
     figures_lengths,
@@ -22,11 +24,12 @@ from analysis.report import (
     page,
     published,
     run_comparison,
+    run_titles,
     sample_browser,
     sample_pairs,
     tables,
 )
-from analysis.report.accuracy import run_rows
+from analysis.report.accuracy import CheckpointRow, run_rows
 from analysis.report.diagnostics import diagnose
 from analysis.report.provenance_summary import deviations
 from analysis.report.summary import main_result, summary
@@ -35,17 +38,23 @@ from contracts import durable, provenance, seeds
 
 # The table with the numbers of a figure.
 NUMBERS = {
+    "overview": "runs",
     "heldout_accuracy": "accuracy", "outcomes": "verdicts", "finished": "verdicts", "reasoning_patterns": "patterns",
 }  # fmt: skip
 
 
 def draw(
-    runs: Sequence[RunResults], counts: pd.DataFrame, lists: Sequence[patterns.PatternList], folder: Path
+    runs: Sequence[RunResults],
+    rows: Mapping[str, Sequence[CheckpointRow]],
+    counts: pd.DataFrame,
+    lists: Sequence[patterns.PatternList],
+    folder: Path,
 ) -> dict[str, Markup]:
     """Draw the figures for which there are results.
 
     Args:
         runs: those to draw.
+        rows: their accuracy rows, by name.
         counts: what patterns.table counted, of all runs.
         lists: the keyword lists.
         folder: gets each figure as SVG and PNG.
@@ -57,6 +66,7 @@ def draw(
     found = set(counts.loc[counts["matches"] > 0, "pattern"]) | {item.name for item in lists if item.always}
     lists = [item for item in lists if item.name in found]
     figures = {
+        "overview": figure_overview.overview(runs, rows),
         "heldout_accuracy": figures_heldout.heldout_accuracy(runs),
         "outcomes": figures_heldout.outcomes(runs),
         "finished": figures_lengths.finished(runs),
@@ -95,6 +105,8 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     Raises:
         UserError: checkpoints of a run were measured in different ways.
     """
+    titles = run_titles.titles([run.name for run in runs], scale)
+    runs = [run if titles[run.name] == run.name else replace(run, title=titles[run.name]) for run in runs]
     overlapping = tables.overlap_table(overlap) if overlap else None
     for run in runs:
         check_one_measurement(run)
@@ -131,12 +143,13 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
         table_export.write(table, output / "tables")
     sample_browser.write(runs, lists, title, output / "samples")
     warnings = [(run.name, found) for run in runs if (found := diagnose(run))]
-    figures = draw(runs, counts, lists, output / "figures")
+    figures = draw(runs, rows, counts, lists, output / "figures")
     text = page.render(
         {
             "title": title,
             "scale": scale,
             "runs": runs,
+            "titles": titles,
             "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "made_with": provenance.collect(),
             "summary": summary(runs, rows, facts, [one for _, found in warnings for one in found], scale),

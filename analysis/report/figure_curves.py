@@ -103,7 +103,7 @@ def curves(
         columns: of the grid; by default all panels are in one row.
         sharey: whether all panels have the same y range.
     """
-    xlabel, styles = STEP if training else CHECKPOINT, run_styles([run.name for run in runs])
+    xlabel, styles = STEP if training else CHECKPOINT, run_styles([run.shown for run in runs])
     figure, grid = panels(len(shown), columns or len(shown), 2.4, xlabel=xlabel, sharey=sharey)
     for axes, panel in zip(grid, shown, strict=True):
         known = False
@@ -111,9 +111,9 @@ def curves(
             values = panel.values(run).replace([np.inf, -np.inf], np.nan)
             known |= bool(values.notna().any())
             if training:
-                in_training(axes, values, styles[run.name], on_one_axis(run.log)[1])
+                in_training(axes, values, styles[run.shown], on_one_axis(run.log)[1])
             else:
-                over_checkpoints(axes, values, styles[run.name])
+                over_checkpoints(axes, values, styles[run.shown])
         axes.set(title=panel.title, ylabel=panel.ylabel)
         if isinstance(panel.limits, tuple):
             axes.set_ylim(panel.limits)
@@ -141,7 +141,7 @@ def training_legend(figure: Figure, runs: Sequence[RunResults], styles: dict[str
     """
     widths = sorted({window(len(run.log)) for run in runs})
     over = f"{widths[0]} to {widths[-1]}" if len(widths) > 1 else str(widths[0])
-    entries: list[tuple[Artist, str]] = [(run_handle(styles[run.name]), run.name) for run in runs]
+    entries: list[tuple[Artist, str]] = [(run_handle(styles[run.shown]), run.shown) for run in runs]
     entries += [
         (Line2D([], [], linestyle="none", marker=".", markersize=5, alpha=0.45, color=INK, mew=0), "one step"),
         (Line2D([], [], color=INK, linewidth=1.7), f"mean over {over} steps"),

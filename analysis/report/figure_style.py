@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +24,13 @@ from matplotlib.ticker import MaxNLocator
 INK, FAINT = "#2b2b2b", "#8a8a8a"
 WIDTH = 7.4  # inches, the width of the text on an A4 or letter page
 LEGEND_LINE = 0.19  # inches per line of the legend
-# Okabe and Ito's colours, adjusted until every two are distinct for colour-blind readers and in grey.
-COLOURS = ("#194dc3", "#b83600", "#1e945d", "#88195d", "#eb9906", "#2ec9ff", "#a48ea6", "#221a1a")
+# By simulated annealing: every two are distinct for colour-blind readers, in grey, and on the dark page (report.css).
+COLOURS = (
+    "#4083fe", "#aa5100", "#19420f", "#ff9e07", "#4d0250", "#65d2ec", "#804e64", "#060400", "#7175b0", "#bd8c5d",
+    "#4f2bd2", "#a8a69e",
+)  # fmt: skip
 MARKER_SIZE = 4.5
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h", "<", ">", "d")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.4, 1.2)), (0, (5, 1.4, 1.2, 1.4)))
 
 
@@ -65,6 +69,11 @@ def set_style() -> None:
             "svg.hashsalt": "crosszero",
         },
     )  # fmt: skip
+
+
+def broken(title: str) -> str:
+    """The title of a run over lines that fit a third of the page's width."""
+    return "\n".join(textwrap.wrap(title.replace("/", " / "), 30)) or title
 
 
 def panels(

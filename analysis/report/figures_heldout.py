@@ -14,7 +14,7 @@ from analysis import patterns
 from analysis.reference import in_order
 from analysis.report.checkpoint_comparison import accuracy, mean_of
 from analysis.report.figure_curves import CHECKPOINT, SHARES, Panel, curves
-from analysis.report.figure_style import MARKER_SIZE, RunStyle, legend, panels, run_legend, run_styles
+from analysis.report.figure_style import MARKER_SIZE, RunStyle, broken, legend, panels, run_legend, run_styles
 from analysis.results import RunResults
 from contracts.tables import VERDICTS
 from eval.statistics import Estimate
@@ -91,13 +91,13 @@ def _panels_of(runs: Sequence[RunResults]) -> list[tuple[str, list[RunResults], 
 
 def heldout_accuracy(runs: Sequence[RunResults]) -> Figure:
     """Held-out accuracy of each checkpoint with its 95 % interval: a panel per benchmark, and averages."""
-    styles, shown = run_styles([run.name for run in runs]), _panels_of(runs)
+    styles, shown = run_styles([run.shown for run in runs]), _panels_of(runs)
     figure, grid = _grid(len(shown), 2.2, "correct (%)")
     for axes, (title, inside, benchmarks) in zip(grid, shown, strict=True):
         shifts = _shifts(inside)
         for run in inside:
             values = [mean_of([accuracy(run, step, name) for name in benchmarks]) for step in run.steps]
-            _points(axes, run.steps, values, styles[run.name], shifts[run.name])
+            _points(axes, run.steps, values, styles[run.shown], shifts[run.name])
         axes.set_title(title)
         if not any(run.trained for run in inside):
             axes.set(xlim=(-1, 1), xticks=[0], xticklabels=["as imported"])
@@ -123,7 +123,7 @@ def outcomes(runs: Sequence[RunResults]) -> Figure:
         labels = [str(step) if run.trained else run.label(step) for step in shares.index]
         axes.set_xticks(range(len(shares)), labels, rotation=90 if len(shares) > 10 else 0)
         axes.set_xlim(-0.6, max(len(shares), 3) - 0.4)  # so that a single bar has the same width as others
-        axes.set_title(run.name.replace("/", "\n"))
+        axes.set_title(broken(run.shown), fontsize=8.5)
         axes.set_ylim(0, 100)
         axes.grid(False)
     handles = [Patch(facecolor=VERDICT_COLOURS[v], edgecolor="#6f6f6f", linewidth=0.5) for v in used]

@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 
 from analysis import patterns
 from analysis.report.figure_curves import CHECKPOINT, SHARES, STEP, Panel, curves, in_training, over_checkpoints
-from analysis.report.figure_style import INK, legend, not_reported, panels, run_handle, run_styles
+from analysis.report.figure_style import INK, broken, legend, not_reported, panels, run_handle, run_styles
 from analysis.results import RunResults
 from contracts.tables import VERDICTS
 
@@ -61,9 +61,9 @@ def _over_steps(run: RunResults, training: bool) -> pd.DataFrame:
 def thinking(runs: Sequence[RunResults]) -> Figure:
     """Mean length of the thinking and the answer part, over training steps and over checkpoints."""
     figure, grid = panels(2, 2, 2.5, sharex=False)
-    styles, named = run_styles([run.name for run in runs]), {}
+    styles, named = run_styles([run.shown for run in runs]), {}
     for axes, training in zip(grid, (True, False), strict=True):
-        means = {run.name: found for run in runs if not (found := _over_steps(run, training)).empty}
+        means = {run.shown: found for run in runs if not (found := _over_steps(run, training)).empty}
         for name, lengths in means.items():
             named[name] = run_handle(replace(styles[name], dash="-"))
             for column, dash in PARTS.items():
@@ -73,7 +73,7 @@ def thinking(runs: Sequence[RunResults]) -> Figure:
         axes.set(ylabel="length (tokens)", ylim=(0, max(1.0, 1.06 * axes.dataLim.ymax) if means else 1.0))
         if not means:
             not_reported(axes, "no completion has a thinking part")
-    shown = {run.name: named[run.name] for run in runs if run.name in named}
+    shown = {run.shown: named[run.shown] for run in runs if run.shown in named}
     shown |= {column: Line2D([], [], color=INK, linestyle=dash) for column, dash in PARTS.items()}
     legend(figure, list(shown.values()), list(shown))
     return figure
@@ -106,7 +106,7 @@ def length_distribution(runs: Sequence[RunResults]) -> Figure:
             heldout.legend(loc="upper right", fontsize=7)
         else:
             not_reported(heldout)
-        heldout.set(title=run.name.replace("/", " / "), xlabel="length (tokens)", ylabel="share of completions (%)")
+        heldout.set(title=broken(run.shown), xlabel="length (tokens)", ylabel="share of completions (%)")
         trained = pd.to_numeric(run.rollouts["completion_tokens"], errors="coerce")
         if trained.notna().any():
             by_step = trained.groupby(run.rollouts["step"].to_numpy())

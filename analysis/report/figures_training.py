@@ -35,6 +35,11 @@ RATES = (
     _logged("wrong_answer_rate", "Wrong answer", "share of completions (%)", SHARES),
     _logged("format_error_rate", "Format error", "share of completions (%)", SHARES),
 )
+DIVERGENCE = (
+    _logged("kl", "KL to the reference", "nats per token"),
+    _logged("entropy", "Entropy", "nats per token"),
+    _logged("zero_signal_rate", "No signal", "share of groups (%)", SHARES),
+)
 
 
 def reward(runs: Sequence[RunResults]) -> Figure:
@@ -50,3 +55,8 @@ def response_length(runs: Sequence[RunResults]) -> Figure:
 def rates(runs: Sequence[RunResults]) -> Figure:
     """Shares of correct, wrong and badly formatted completions over steps, which add up to all completions."""
     return curves(runs, RATES, training=True, sharey=True)
+
+
+def divergence(runs: Sequence[RunResults]) -> Figure:
+    """KL to the reference model, entropy, and the share of groups that teach nothing, over steps."""
+    return curves(runs, DIVERGENCE, training=True)

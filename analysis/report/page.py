@@ -1,4 +1,4 @@
-"""The self-contained HTML page: one file without scripts or network access, with everything in it escaped."""
+"""The self-contained HTML page: one file that asks the network for nothing, with everything in it escaped."""
 
 from __future__ import annotations
 
@@ -59,6 +59,11 @@ def css(*more: str) -> Markup:
     return Markup("").join(Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in ("report.css", *more))
 
 
+def script(*names: str) -> Markup:
+    """Scripts of a page, in order."""
+    return Markup("\n").join(Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in names)
+
+
 def environment() -> jinja2.Environment:
     """Jinja with everything escaped and undefined names as errors."""
     made = jinja2.Environment(
@@ -75,7 +80,7 @@ def environment() -> jinja2.Environment:
 def render(context: Mapping[str, Any]) -> str:
     """The HTML of the report."""
     template = environment().get_template("report.html.j2")
-    return template.render(**context, css=css(), number=itertools.count(1).__next__)
+    return template.render(**context, css=css(), script=script("tables.js"), number=itertools.count(1).__next__)
 
 
 def of_run(table: table_export.Table, run: str) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from markupsafe import Markup
 
 from analysis import hash_order
 from analysis.patterns import PatternList
@@ -81,6 +80,7 @@ def _index(runs: Sequence[RunResults], samples: pd.DataFrame, problem: list[int]
     firsts = samples.iloc[np.unique(problem, return_index=True)[1]]  # one sample of each problem
     return {
         "runs": [run.name for run in runs],
+        "titles": {run.name: run.shown for run in runs},
         "trained": [run.trained for run in runs],
         "benchmarks": benchmarks,
         "verdicts": verdicts,
@@ -144,14 +144,13 @@ def write(
     (folder / "samples-index.js").write_text(
         f"const INDEX = {index};\nconst KEYWORDS = {json.dumps(keywords)};\n", encoding="ascii"
     )
-    script = "\n".join((page.TEMPLATES / name).read_text(encoding="utf-8") for name in ("tex.js", "browser.js"))
     made = (
         page.environment()
         .get_template("browser.html.j2")
         .render(
             title=title,
             css=page.css(),
-            script=Markup(script),
+            script=page.script("tex.js", "browser.js"),
             count=len(samples),
             of=sum(len(run.graded) for run in runs),
         )

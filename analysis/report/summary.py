@@ -50,7 +50,9 @@ def main_result(run: RunResults, rows: list[CheckpointRow]) -> MainResult:
     if gap is None:
         what = f"Only the {last.label} was evaluated" if run.trained else "These generations are imported"
         interval = f"{INTERVAL} {percent(before.low)} to {percent(before.high)}"
-        return MainResult(run.name, "nothing to compare", f"{what}: {_share(before.value)} on {over} ({interval}).", [])
+        return MainResult(
+            run.shown, "nothing to compare", f"{what}: {_share(before.value)} on {over} ({interval}).", []
+        )
     path = f"from {_share(before.value)} {_place(rows[0])} to {_share(cell.accuracy.value)} {_place(last)}, on {over}"
     if gap.change in ("rose", "fell"):
         near, far = sorted((abs(gap.low), abs(gap.high)))
@@ -67,7 +69,7 @@ def main_result(run: RunResults, rows: list[CheckpointRow]) -> MainResult:
         assert own is not None
         mark = BASE_MARKS[own.change]
         details.append(f"{mark} {benchmark} {points(own.value)} [{points(own.low)}, {points(own.high)}]")
-    return MainResult(run.name, gap.change, sentence, details)
+    return MainResult(run.shown, gap.change, sentence, details)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -99,7 +101,7 @@ def _what(runs: Sequence[RunResults], facts: dict[str, RunFacts], scale: str) ->
     )
 
 
-def _change(rows: dict[str, list[CheckpointRow]]) -> str:
+def _change(rows: dict[str, list[CheckpointRow]], titles: dict[str, str]) -> str:
     """In how many runs accuracy changed, and the largest change, or the highest accuracy if nothing can be compared."""
     last = {name: own[-1].cells[overall(own[-1].cells)] for name, own in rows.items()}
     gaps = {name: cell.difference for name, cell in last.items() if cell.difference}
@@ -110,13 +112,13 @@ def _change(rows: dict[str, list[CheckpointRow]]) -> str:
             f"From base model to last checkpoint, held-out accuracy rose beyond noise in {of['rose']} of "
             f"{_count(len(gaps), 'run')}, fell in {of['fell']}, and is within noise in {of['cannot tell']}; the "
             f"largest change is {points(gap.value)} points ({INTERVAL} {points(gap.low)} to {points(gap.high)}) in "
-            f"{name}."
+            f"{titles[name]}."
         )
     name, cell = max(last.items(), key=lambda item: item[1].accuracy.value)
     shown, lacking = cell.accuracy, "there is no" if len(last) == 1 else "no run has a"
     return (
         f"The highest accuracy is {_share(shown.value)} ({INTERVAL} {percent(shown.low)} to {percent(shown.high)}) in "
-        f"{name}, and {lacking} second checkpoint to compare it with."
+        f"{titles[name]}, and {lacking} second checkpoint to compare it with."
     )
 
 
@@ -127,8 +129,9 @@ def _collapse(runs: Sequence[RunResults], warnings: Sequence[Diagnostic]) -> str
             collapsed.setdefault(found.run, found.text)
     if collapsed:
         name, text = next(iter(collapsed.items()))
+        title = next(run.shown for run in runs if run.name == name)
         show = "shows" if len(collapsed) == 1 else "show"
-        return f"{_count(len(collapsed), 'run')} {show} signs of collapse ({name}: {text})"
+        return f"{_count(len(collapsed), 'run')} {show} signs of collapse ({title}: {text})"
     return "No run shows signs of collapse" if any(run.trained for run in runs) else "There is no training to check"
 
 
@@ -141,7 +144,8 @@ def _trouble(runs: Sequence[RunResults], warnings: Sequence[Diagnostic]) -> str:
         cut = "no completion is known to be truncated"
     else:
         row = scores.iloc[int(scores["truncated_rate"].to_numpy().argmax())]
-        place = f"{row['run']}, step {row['step']}, {row['benchmark']}"
+        title = next(run.shown for run in runs if run.name == row["run"])
+        place = f"{title}, step {row['step']}, {row['benchmark']}"
         cut = f"the highest truncation of a score is {_share(most)} ({place})"
     follow = f"{_count(len(warnings), 'warning')} {'follows' if len(warnings) == 1 else 'follow'} below"
     return f"{_collapse(runs, warnings)}, {cut}, and {follow if warnings else 'there are no warnings'}."
@@ -163,4 +167,4 @@ def summary(
         warnings: those of all runs.
         scale: demo or full.
     """
-    return [_what(runs, facts, scale), _change(rows), _trouble(runs, warnings)]
+    return [_what(runs, facts, scale), _change(rows, {run.name: run.shown for run in runs}), _trouble(runs, warnings)]

@@ -90,6 +90,7 @@ function verdictOf(row) {
   const name = INDEX.verdicts[INDEX.verdict[row]];
   return make("span", name.replace("_", " "), "verdict " + (name === "correct" ? "correct" : "other"));
 }
+const title = (run) => visible(INDEX.titles[run]);
 const label = (row) => INDEX.labels[`${INDEX.run[row]} ${INDEX.step[row]}`];
 
 function show(page) {
@@ -98,7 +99,7 @@ function show(page) {
   $("list").replaceChildren(...matches.slice(page * PAGE, page * PAGE + PAGE).map((row) => {
     const line = make("tr", [
       make("td", make("a", visible(INDEX.problems[INDEX.problem[row]])), "long"), make("td", INDEX.benchmarks[INDEX.benchmark[row]]),
-      make("td", visible(INDEX.runs[INDEX.run[row]]), "soft"), make("td", label(row)), make("td", String(INDEX.repeat[row]), "number"), make("td", verdictOf(row)),
+      make("td", title(INDEX.runs[INDEX.run[row]]), "soft"), make("td", label(row)), make("td", String(INDEX.repeat[row]), "number"), make("td", verdictOf(row)),
       make("td", INDEX.length[row] < 0 ? "–" : String(INDEX.length[row]), "number"),
       make("td", visible(INDEX.answer[row] ?? "–").slice(0, 80), "long"),
       make("td", visible(INDEX.golds[INDEX.problem[row]] ?? "–").slice(0, 80), "long"),
@@ -164,7 +165,7 @@ async function open(row) {
   $("sides").replaceChildren(...same.map((other) => {
     const tokens = INDEX.length[other] < 0 ? "" : `, ${INDEX.length[other]} tokens`;
     return make("section", [
-      make("h3", [$("allruns").checked ? visible(INDEX.runs[INDEX.run[other]]) + ", " : "", label(other), ": ", verdictOf(other)]),
+      make("h3", [$("allruns").checked ? title(INDEX.runs[INDEX.run[other]]) + ", " : "", label(other), ": ", verdictOf(other)]),
       make("p", ["answer: ", make("code", visible(INDEX.answer[other] ?? "none found")), make("span", ` finish reason: ${INDEX.finishes[INDEX.finish[other]]}${tokens}`, "soft")]),
       written(completion(other)),
       made(other),
@@ -175,9 +176,16 @@ async function open(row) {
   if (!booting) $("detail").scrollIntoView({ behavior: "smooth" });
 }
 
+/** What a link to a completion names, so that it leads to the same one in a later report. */
+const identity = (row) => [INDEX.runs[INDEX.run[row]], INDEX.step[row], INDEX.benchmarks[INDEX.benchmark[row]], INDEX.problems[INDEX.problem[row]], INDEX.repeat[row]];
+function find(wanted) {
+  for (let row = 0; row < rows; row++) if (JSON.stringify(identity(row)) === wanted) return row;
+  return -1;
+}
+
 function fragment(row) {
   const parts = new URLSearchParams(Object.entries(state()).filter(([, value]) => value));
-  if (row !== null) parts.set("open", String(row));
+  if (row !== null) parts.set("open", JSON.stringify(identity(row)));
   return parts.toString();
 }
 function remember() { history.replaceState(null, "", "#" + fragment(current)); }
@@ -191,7 +199,7 @@ async function start() {
   await loadScript("samples-index.js");
   rows = INDEX.verdict.length;
   $("filters").onsubmit = () => false;
-  options("run", INDEX.runs);
+  options("run", INDEX.runs, title);
   options("step", [...new Set(INDEX.step)].sort((a, b) => a - b).map(String), (step) => `step ${step}`);
   options("benchmark", INDEX.benchmarks);
   options("verdict", ["not correct", ...INDEX.verdicts], (name) => name.replace("_", " "));
@@ -206,7 +214,10 @@ async function start() {
   await filter();
   const wanted = asked.get("open");
   if (wanted === "first" && matches.length) await open(matches[0]);
-  else if (/^\d+$/.test(wanted ?? "") && +wanted < rows) await open(+wanted);
+  else if (wanted && wanted !== "first") {
+    const row = find(wanted);
+    if (row >= 0) await open(row); else $("count").textContent += "; the completion of this link is not here";
+  }
   booting = false;
   document.body.dataset.ready = "yes";
 }

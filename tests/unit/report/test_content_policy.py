@@ -90,9 +90,8 @@ def check(text: str) -> Active:
 def test_every_page_has_a_strict_policy_and_keeps_it(pages: list[Path]) -> None:
     for file in pages:
         page = check(file.read_text(encoding="utf-8"))
-        assert len(page.inline["style"]) == 1 and len(page.inline["script"]) == (
-            "browser" in str(file) or "samples" in str(file)
-        )
+        assert len(page.inline["style"]) == 1 and len(page.inline["script"]) == (file.parent.name != "tables")
+        assert ("strict-dynamic" in page.policies[0]) == (file.parent.name in ("samples", "browser"))
 
 
 @pytest.mark.parametrize(

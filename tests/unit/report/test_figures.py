@@ -1,17 +1,20 @@
 """What the figures show: smoothing, stages on one axis, and trouble in the log that must not stop them."""
 
 import itertools
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from report_runs import graded_row, log_row, make_run
 
 from analysis import patterns
-from analysis.report import figure_curves, figure_style, figures_heldout, figures_lengths, figures_training
+from analysis.report import figure_curves, figure_style, figures_heldout, figures_lengths, figures_training, page
 
 GRADED = [graded_row(step, f"p{i}", 0, "correct") for step in (0, 10) for i in range(3)]
 
@@ -41,7 +44,7 @@ def test_stages_that_start_counting_again_follow_each_other() -> None:
 
 def test_runs_differ_by_more_than_colour() -> None:
     looks = list(figure_style.run_styles([str(i) for i in range(32)]).values())
-    assert len({look.colour for look in looks[:8]}) == len({look.marker for look in looks[:8]}) == 8
+    assert len({look.colour for look in looks[:12]}) == len({look.marker for look in looks[:12]}) == 12
     assert len({str(look.dash) for look in looks[:4]}) == 4
     assert len({(look.colour, look.marker) for look in looks}) == len({(k.colour, str(k.dash)) for k in looks}) == 32
 
@@ -55,7 +58,7 @@ SEEN = {
 }
 
 
-def cielab(colour: str, seen: list[list[float]]) -> np.ndarray:
+def cielab(colour: Any, seen: list[list[float]]) -> np.ndarray:
     """L*, a*, b* of an sRGB colour as it is seen (D65)."""
     rgb = np.array(to_rgb(colour))
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
@@ -65,11 +68,28 @@ def cielab(colour: str, seen: list[list[float]]) -> np.ndarray:
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
+# hue-rotate(180deg) of the Filter Effects Module (W3C), on sRGB values.
+HUES = np.array([[-0.574, 1.43, 0.144], [0.426, 0.43, 0.144], [0.426, 1.43, -0.856]])
+
+
+def on_dark(colour: str) -> tuple[float, ...]:
+    """A colour as the filter of report.css shows it on the dark page."""
+    amount = float(re.findall(r"invert\(([.\d]+)\) hue-rotate\(180deg\)", page.css())[0])
+    return tuple(np.clip(HUES @ (amount - (2 * amount - 1) * np.array(to_rgb(colour))), 0, 1))
+
+
+@pytest.mark.parametrize("paper", [to_rgb, on_dark], ids=["on white", "on dark"])
 @pytest.mark.parametrize("seen", SEEN.values(), ids=SEEN)
-def test_colours_stay_apart_for_colour_blind_readers(seen: list[list[float]]) -> None:
-    places = [cielab(colour, seen) for colour in figure_style.COLOURS]
+def test_colours_stay_apart_for_colour_blind_readers(seen: list[list[float]], paper: Callable[..., str]) -> None:
+    places = [cielab(paper(colour), seen) for colour in figure_style.COLOURS]
     # A difference of about 2 is just visible side by side. A line of text or a thin curve needs ten times as much.
     assert min(float(np.linalg.norm(a - b)) for a, b in itertools.combinations(places, 2)) > 20
+
+
+def test_colours_stand_out_from_the_dark_page() -> None:
+    background = to_hex(on_dark("white"))
+    assert f"--paper: {background}" in page.css()  # a figure has no edge
+    assert min(cielab(on_dark(colour), SEEN["all colours"])[0] for colour in figure_style.COLOURS) > 30
 
 
 def test_colours_stay_apart_in_grey_and_from_the_paper() -> None:

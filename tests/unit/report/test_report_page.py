@@ -136,10 +136,11 @@ def hostile_results(results: Path) -> Path:
 
 
 def check_page(html: str) -> None:
-    """One file that runs nothing and asks the network for nothing."""
+    """One file that runs only its own script for tables and asks the network for nothing."""
     outline = Outline(html.removeprefix("<!doctype html>"))
     names = {tag for tag, _ in outline.elements}
-    assert not names & {"script", "iframe", "object", "embed", "link", "img", "base", "form", "foreignobject"}
+    assert re.findall(r"<script[^>]*>(.*?)</script>", html, re.DOTALL) == [page.script("tables.js")]
+    assert not names & {"iframe", "object", "embed", "link", "img", "base", "form", "foreignobject"}
     assert not [name for _, name, _ in outline.attributes if name.startswith("on")]
     for tag, name, value in outline.attributes:
         if name in {"src", "href", "xlink:href", "action", "data", "srcset"}:
@@ -153,6 +154,8 @@ def check_page(html: str) -> None:
     ids = [value for _, name, value in outline.attributes if name == "id"]
     assert len(ids) == len(set(ids))
     used = {v[1:] for _, name, v in outline.attributes if name in ("href", "xlink:href") and v.startswith("#")}
+    links = [v for _, name, v in outline.attributes if name == "href"]
+    assert len([v for v in links if v.startswith("#run-")]) == html.count('class="headline"')
     assert used | set(re.findall(r"url\(#([^)]+)\)", html)) <= set(ids)
     for svg in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
         ElementTree.fromstring(svg.replace("role=img", 'role="img"'))
@@ -173,11 +176,11 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     html = report(runs, output, "Two runs", "demo").read_text(encoding="utf-8")
     check_page(html)
     assert html.count('class="headline"') == 2
-    assert html.count("<figure>") == html.count("<svg role=img") == 9  # no completion thinks
+    assert html.count("<figure id=") == html.count("<svg role=img") == 10  # no completion thinks
     assert "These are demo-scale numbers" in html
-    assert all(f"<b>Figure {number}.</b>" in html for number in range(1, 10))
+    assert all(f">Figure {number}.</a></b>" in html for number in range(1, 11))
     figures = {path.name for path in (output / "figures").iterdir()}
-    assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 18
+    assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 20
     made = {path.name for path in (output / "tables").iterdir()}
     names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "pairs", "bad_cases", "claims"}
     names |= {"document_figures", "svg_drawings"}

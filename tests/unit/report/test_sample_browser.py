@@ -1,10 +1,12 @@
 """The sample browser, driven in a real browser: filters, a problem across checkpoints, mathematics, hostile text."""
 
 import html
+import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from report_runs import graded_row, make_run
@@ -113,6 +115,20 @@ def test_the_same_problem_across_checkpoints_with_reflection_marked(page: Path, 
     assert 'class="boxed"' in sides[0] and "side chosen" in sides[1]
     assert "runs/recipe/run/seed-0/graded/step-50/sums.parquet" in sides[1]
     assert "runs/recipe/run/seed-0/checkpoints/step-50" in sides[1] and "index.html#settings-0" in sides[1]
+
+
+def test_a_link_to_a_completion_leads_to_it_in_a_later_report_too(page: Path, tmp_path: Path) -> None:
+    wanted = quote(json.dumps(["recipe/run/seed-0", 50, "sums", "p17", 1], separators=(",", ":")))
+    more = [graded_row(25, f"p{number:02}", repeat, "wrong") for number in range(40) for repeat in (0, 1)]
+    later = tmp_path / "later"
+    sample_browser.write([make_run([*rows(), *more])], patterns.load_lists(), "t", later)
+    for file in (page, later / "index.html"):
+        body = dom(file, f"open={wanted}", tmp_path / "profile")
+        assert "sums: p17" in body and re.search(r"<button disabled=[^>]*>1</button>", body)
+        (chosen,) = re.findall(r'<section class="side chosen">.*?</section>', body, re.DOTALL)
+        assert "step 50, problem 17" in chosen
+    gone = dom(page, "open=" + quote('["recipe/run/seed-9",50,"sums","p17",1]'), tmp_path / "profile")
+    assert 'id="detail" hidden' in gone and "the completion of this link is not here" in gone
 
 
 def test_texts_that_made_room_for_others_are_read_again(page: Path, tmp_path: Path) -> None:

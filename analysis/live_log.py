@@ -1,0 +1,125 @@
+"""What trainings that still run have logged: finished stages from their tables, others from their work folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from analysis.results import RunResults
+from contracts import tables
+from contracts.errors import UserError
+from contracts.paths import ResultsFolder
+from contracts.run_file import Run, Stage
+from contracts.seeds import run_of
+from frameworks import adapter, collapse, recorder
+from recipes.runs import load_run
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """A run as far as it is trained: its log, signs of collapse, and completions of the newest step."""
+
+    results: RunResults
+    signs: list[collapse.Sign]
+    step: int
+    completions: list[Row]
+
+
+def _stage_folder(work: Path, number: int) -> Path | None:
+    """The newest work folder of a stage; others are of other settings."""
+    found = [folder for folder in work.glob(f"stage-{number}-*") if (folder / recorder.FOLDER).is_dir()]
+    return max(found, key=lambda folder: (folder / recorder.FOLDER).stat().st_mtime, default=None)
+
+
+def printed(framework: adapter.Adapter, stage: Stage, folder: Path) -> dict[int, Row]:
+    """The metrics of each step that the trainer has printed so far; a resumed training repeats steps."""
+    log, starts = folder / "train.log", [attempt.resumed_from for attempt in recorder.attempts(folder)]
+    found: dict[int, Row] = {}
+    attempt, step = -1, 0
+    for line in log.read_text(encoding="utf-8", errors="replace").split("\n") if log.is_file() else []:
+        if line.startswith("$ "):  # the command of an attempt
+            attempt += 1
+            step = starts[attempt] if attempt < len(starts) else 0
+            continue
+        try:
+            values = framework.progress(stage, line)
+        except UserError:  # the training itself reports it
+            continue
+        if values is not None:
+            step += 1
+            found[step] = dict(values)
+    return found
+
+
+def _running(run: Run, stage: Stage, folder: Path) -> tuple[list[Row], list[Row]]:
+    """The log's rows of a stage that is being trained, and the newest judged completions."""
+    logged = printed(adapter.load(run.framework), stage, folder)
+    judged = recorder.read(folder, recorder.Batch.of(stage))
+    rows = []
+    for step in sorted({*logged, *judged}):
+        rewards = [row["reward"] for row in judged.get(step, []) if row["reward"] is not None]
+        mean = {"reward_mean": sum(rewards) / len(rewards)} if rewards else {}
+        values = {**mean, **logged.get(step, {}), **recorder.columns(judged.get(step, []))}
+        known = {name: value for name, value in values.items() if name in tables.TRAINING_LOG.names}
+        rows.append({"stage": stage.number, "step": stage.first_step + step, **known})
+    return rows, recorder.kept(judged[max(judged)]) if judged else []
+
+
+def read(results: Path, work: Path, name: str) -> LiveRun | None:
+    """One run as far as it is trained; None before its first step.
+
+    Args:
+        results: `results/<scale>`.
+        work: `work/<scale>`.
+        name: `<recipe>/<run>/seed-<n>`.
+
+    Raises:
+        UserError: there is no such run file, or a finished stage's table is damaged.
+    """
+    run, stored = load_run(run_of(name), results.name), ResultsFolder(results).run(name)
+    rows: list[Row] = []
+    newest: list[Row] = []
+    for stage in run.stages:
+        table = stored.stage(stage.number) / "training_log.parquet"
+        folder = _stage_folder(work / "runs" / name, stage.number)
+        if table.is_file():
+            rows += tables.read(table, tables.TRAINING_LOG).to_pylist()
+            rollouts = tables.read(table.with_name("rollouts.parquet"), tables.ROLLOUT).to_pylist()
+            last = max((row["step"] for row in rollouts), default=0)
+            newest = [row for row in rollouts if row["step"] == last]
+        elif folder:
+            added, newest_here = _running(run, stage, folder)
+            rows, newest = rows + added, newest_here or newest
+    if not rows:
+        return None
+    empty = dict.fromkeys(tables.TRAINING_LOG.names)
+    rows = [empty | row | {"run": name} for row in rows]
+    log = pa.Table.from_pylist(rows, tables.TRAINING_LOG).to_pandas()
+    scores, graded = (schema.empty_table().to_pandas() for schema in (tables.SCORE, tables.GRADED))
+    found = [
+        sign for stage in run.stages for sign in collapse.signs([row for row in rows if row["stage"] == stage.number])
+    ]
+    return LiveRun(RunResults(name, log, {}, scores, graded, {}), found, rows[-1]["step"], newest)
+
+
+def names(results: Path, work: Path) -> list[str]:
+    """The trainings of which anything is stored."""
+    found = [folder for root in (work, results) for folder in (root / "runs").glob("*/*/seed-*/stage-*")]
+    return sorted({"/".join(folder.parts[-4:-1]) for folder in found})
+
+
+def all_runs(results: Path, work: Path) -> Iterator[LiveRun]:
+    """Every run that has logged a step. One that cannot be read is reported and left out."""
+    for name in names(results, work):
+        try:
+            if found := read(results, work, name):
+                yield found
+        except (UserError, OSError) as error:
+            print(f"WARNING: {name}: {error}", file=sys.stderr, flush=True)

@@ -1,0 +1,55 @@
+"""The figure that the page opens with: each run's held-out accuracy before and after training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from analysis.report.accuracy import BASE_MARKS, CheckpointRow, overall
+from analysis.report.figure_style import FAINT, INK, MARKER_SIZE, RunStyle, legend, run_styles
+from analysis.results import RunResults
+from analysis.table_export import points
+from eval.statistics import Estimate
+
+WIDTH, ROW = 5.2, 0.44  # inches; narrow, so that its text can be read on a telephone
+
+
+def _point(figure: Figure, place: int, value: Estimate, style: RunStyle, filled: bool) -> None:
+    middle, reach = 100 * value.value, [[100 * (value.value - value.low)], [100 * (value.high - value.value)]]
+    figure.axes[0].errorbar(
+        middle, place, xerr=reach, color=style.colour, marker=style.marker, markersize=MARKER_SIZE + 1, capsize=2.2,
+        markerfacecolor=style.colour if filled else "white", elinewidth=1.1, linestyle="none",
+    )  # fmt: skip
+
+
+def overview(runs: Sequence[RunResults], rows: Mapping[str, Sequence[CheckpointRow]]) -> Figure:
+    """A line per run: the base model, the last checkpoint, and the difference, on the average of its benchmarks.
+
+    Args:
+        runs: those to draw, from the top.
+        rows: their accuracy rows, by name.
+    """
+    styles = run_styles([run.shown for run in runs])
+    figure, axes = plt.subplots(figsize=(WIDTH, ROW * len(runs) + 0.75))
+    for place, run in enumerate(runs):
+        style, own = styles[run.shown], rows[run.name]
+        column = overall(own[0].cells)
+        first, last = own[0].cells[column].accuracy, own[-1].cells[column]
+        axes.text(0, place - 0.32, run.shown, ha="left", va="center", fontsize=8.5, color=INK)
+        if gap := last.difference:
+            axes.plot([100 * first.value, 100 * last.accuracy.value], [place] * 2, color=style.colour, alpha=0.35)
+            _point(figure, place, first, style, filled=False)
+            words = f"{points(gap.value)} {BASE_MARKS[gap.change]}"
+            end = 100 * max(first.high, last.accuracy.high) + 1.5
+            axes.text(end, place, words, ha="left", va="center", fontsize=8.5, color=INK)
+        _point(figure, place, last.accuracy, style, filled=True)
+    axes.set(xlim=(-1, 113), ylim=(len(runs) - 0.5, -0.65), xticks=range(0, 101, 20), yticks=[])
+    axes.set_xlabel("held-out accuracy (%), with 95 % intervals; differences in points")
+    axes.spines["left"].set_visible(False)
+    marks = [Line2D([], [], marker="o", linestyle="none", color=FAINT, markerfacecolor=c) for c in ("white", FAINT)]
+    if any(len(own) > 1 for own in rows.values()):
+        legend(figure, marks, ["base model", "last checkpoint"])
+    return figure

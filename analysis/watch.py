@@ -1,0 +1,138 @@
+"""Serve a page on the loopback address while runs go on: curves, signs of collapse, newest completions, the report.
+
+    python -m analysis.watch --results results/demo --work work/demo
+
+It reads what is stored and what trainings have written so far, and changes nothing. Ctrl-C ends it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import signal
+from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import Any
+
+from analysis import live_log
+from analysis.report import figure_style, figures_training, page, run_titles
+from contracts.errors import run_command
+
+PORT, SECONDS = 8765, 10  # a port that is free on most machines; between two readings of the page
+FIGURES = {
+    "reward": figures_training.reward, "response_length": figures_training.response_length,
+    "rates": figures_training.rates, "divergence": figures_training.divergence,
+}  # fmt: skip
+
+
+def render(results: Path, work: Path) -> str:
+    """The page as things stand."""
+    runs = list(live_log.all_runs(results, work))
+    titles = run_titles.titles([run.results.name for run in runs], results.name)
+    runs = [replace(run, results=replace(run.results, title=titles[run.results.name])) for run in runs]
+    figures: dict[str, Any] = {}
+    if runs:
+        figure_style.set_style()
+        with TemporaryDirectory() as folder:
+            for name, draw in FIGURES.items():
+                svg = figure_style.save(draw([run.results for run in runs]), Path(folder), name)
+                figures[name] = page.inline_svg(svg, name, page.caption(name))
+    reports = sorted(file.parent.name for file in (results / "report").glob("*/index.html"))
+    template = page.environment().get_template("watch.html.j2")
+    return template.render(
+        css=page.css(), script=page.script("tables.js"), runs=runs, figures=figures, reports=reports, seconds=SECONDS,
+        scale=results.name, captions={name: page.caption(name) for name in figures},
+        number=itertools.count(1).__next__,
+    )  # fmt: skip
+
+
+class Cache:
+    """The page, made again only when a file that it is made from has changed."""
+
+    def __init__(self, results: Path, work: Path) -> None:
+        """Start without a page."""
+        self._folders, self._lock = (results, work), Lock()
+        self._state: object = None
+        self._page = ""
+
+    def page(self) -> str:
+        """The page as things stand."""
+        patterns = ("runs/*/*/seed-*/stage-*/**/*.jsonl", "runs/*/*/seed-*/stage-*/train.log",
+                    "runs/*/*/seed-*/stage-*/*.parquet", "report/*/index.html")  # fmt: skip
+        with self._lock:
+            files = sorted({file for root in self._folders for one in patterns for file in root.glob(one)})
+            state = [(file, found.st_size, found.st_mtime_ns) for file in files if (found := file.stat())]
+            if state != self._state:
+                self._page, self._state = render(*self._folders), state
+            return self._page
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Answers `/` with the page, and `/report/…` from the reports' folder."""
+
+    def __init__(self, *given: Any, cache: Cache, **more: Any) -> None:
+        """Answer one request."""
+        self.cache = cache
+        super().__init__(*given, **more)
+
+    def do_GET(self) -> None:
+        """Answer, unless another site's name leads here (DNS rebinding)."""
+        name = self.headers.get("Host", "").rpartition(":")[0]
+        if name not in ("127.0.0.1", "localhost"):
+            self.send_error(403, "ask for 127.0.0.1")
+        elif self.path in ("/", "/index.html"):
+            text = self.cache.page().encode("utf-8", "backslashreplace")
+            self.send_response(200)
+            for field, value in (("Content-Type", "text/html; charset=utf-8"), ("Content-Length", str(len(text))),
+                                 ("Cache-Control", "no-store")):  # fmt: skip
+                self.send_header(field, value)
+            self.end_headers()
+            self.wfile.write(text)
+        elif self.path.startswith("/report/"):
+            self.path = self.path.removeprefix("/report")  # within the served folder, also with ".." in it
+            super().do_GET()
+        else:
+            self.send_error(404)
+
+    do_HEAD = do_GET
+
+    def list_directory(self, path: Any) -> None:
+        """Folders are not listed."""
+        self.send_error(404)
+
+    def log_message(self, format: str, *given: Any) -> None:
+        """Print nothing for each request."""
+
+
+def server(results: Path, work: Path, port: int) -> ThreadingHTTPServer:
+    """A server on the loopback address, on another free port if this one is taken."""
+    answer = partial(Handler, cache=Cache(results, work), directory=str(results / "report"))
+    try:
+        return ThreadingHTTPServer(("127.0.0.1", port), answer)
+    except OSError:
+        return ThreadingHTTPServer(("127.0.0.1", 0), answer)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, required=True, help="the results of one scale, such as results/demo")
+    parser.add_argument("--work", type=Path, required=True, help="the work folder of that scale, such as work/demo")
+    parser.add_argument("--port", type=int, default=PORT, help=f"default: {PORT}, or another if it is taken")
+    arguments = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell may have set the first to be ignored
+        signal.signal(number, signal.default_int_handler)
+    with server(arguments.results, arguments.work, arguments.port) as serving:
+        print(f"watch: http://127.0.0.1:{serving.server_address[1]}/ (Ctrl-C ends it)", flush=True)
+        try:
+            serving.serve_forever()
+        except KeyboardInterrupt:
+            print("watch: ended")
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,48 @@
+"""A run of a demo model is never called by the name of a published model; every title of a page is another one."""
+
+import re
+from pathlib import Path
+
+import pytest
+from synthetic_results import write_run
+
+from analysis.report import run_titles
+from analysis.report.build import report
+from analysis.results import load_results
+from recipes import models
+from recipes.runs import load_run, run_names
+
+RUNS = run_names()
+
+
+def test_no_demo_run_has_the_name_of_a_published_model() -> None:
+    found = run_titles.titles([f"{run}/seed-{seed}" for run in RUNS for seed in (0, 1)], "demo")
+    assert len(set(found.values())) == len(found) == 2 * len(RUNS)
+    for name, title in found.items():
+        run, _ = name.rsplit("/", 1)
+        published = load_run(run, "full").model
+        assert "demo" in title and published not in title and not re.search(r"\d[bB]\b", title)
+        assert not [model for model, entry in models.library().items() if "hub" in entry and model in title]
+
+
+def test_titles_say_no_more_than_needed() -> None:
+    one = run_titles.titles(["tinyzero/grpo-3b/seed-0", "tinyzero/ppo-3b/seed-0"], "demo")
+    assert list(one.values()) == ["tinyzero demo, GRPO (verl)", "tinyzero demo, PPO (verl)"]
+    two = run_titles.titles(["tinyzero/ppo-3b/seed-0", "tinyzero/ppo-3b/seed-1"], "demo")
+    assert [title.rpartition(", ")[2] for title in two.values()] == ["seed 0", "seed 1"]
+
+
+@pytest.mark.parametrize("scale", ["demo", "full"])
+def test_other_runs_keep_their_names(scale: str) -> None:
+    names = ["imported/mine", "recipe/that-is-gone/seed-0", *([f"{RUNS[0]}/seed-0"] if scale == "full" else [])]
+    assert run_titles.titles(names, scale) == {name: name for name in names}
+
+
+@pytest.mark.slow
+def test_the_legends_of_a_demo_report_do_not_name_a_published_model(tmp_path: Path) -> None:
+    name = "logicrl/qwen2.5-7b/seed-0"
+    write_run(tmp_path / "demo", name, 0.6, steps=(0, 20), problems=6, repeats=2)
+    report([load_results(tmp_path / "demo", name)], tmp_path / "report", "t", "demo")
+    figures = {file.name: file.read_text() for file in (tmp_path / "report" / "figures").glob("*.svg")}
+    assert "logicrl demo, GRPO (verl)" in figures["overview.svg"]
+    assert [file for file, text in figures.items() if "qwen2.5-7b" in text] == []

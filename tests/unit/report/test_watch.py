@@ -1,0 +1,140 @@
+"""The live page: what a training has written so far, read again when it writes more, for this machine alone."""
+
+from __future__ import annotations
+
+import http.client
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_content_policy import check
+
+from analysis import live_log, watch
+from contracts.run_file import ROOT
+from frameworks import recorder
+from recipes.runs import load_run
+from tests.hostile_text import TEXTS, encodable
+
+NAME = "tinyzero/grpo-3b-trl/seed-0"
+STAGE = load_run("tinyzero/grpo-3b-trl", "demo").stages[0]
+BATCH = recorder.Batch.of(STAGE)
+PRINTED = (
+    "{{'loss': '0.0', 'grad_norm': '0.5', 'reward': '{reward}', 'kl': '0.01', 'completions/mean_length': '{length}'}}\n"
+)
+
+
+class Training:
+    """What a training leaves in its work folder as it goes."""
+
+    def __init__(self, work: Path) -> None:
+        self.folder = work / "runs" / NAME / "stage-1-abc"
+        self.folder.mkdir(parents=True)
+        self.log = self.folder / "train.log"
+        self.step, self.writer = 0, recorder.Recorder(recorder.start_attempt(self.folder, 0).folder)
+        self.log.write_text("$ the command\nloading\n")
+
+    def resume(self, step: int) -> None:
+        self.step, self.writer = step, recorder.Recorder(recorder.start_attempt(self.folder, step).folder)
+        self.write("$ the command\n")
+
+    def write(self, line: str) -> None:
+        with self.log.open("a", encoding="utf-8") as file:
+            file.write(line)
+
+    def do_step(self, text: str, reward: float = 1.0) -> None:
+        self.step += 1
+        self.writer.write(
+            {
+                "step": self.step, "problem_id": f"p{number // BATCH.samples:03}", "prompt": "?", "completion": text,
+                "reward": reward, "verdict": "correct", "format_error": False,
+            }
+            for number in range(BATCH.prompts * BATCH.samples)
+        )  # fmt: skip
+        self.write(PRINTED.format(reward=reward, length=30 + self.step))
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    (tmp_path / "results" / "demo").mkdir(parents=True)
+    return tmp_path / "results" / "demo", tmp_path / "work" / "demo"
+
+
+@pytest.fixture
+def port(folders: tuple[Path, Path]) -> Iterator[int]:
+    with watch.server(*folders, 0) as serving:
+        thread = threading.Thread(target=serving.serve_forever)
+        thread.start()
+        yield int(serving.server_address[1])
+        serving.shutdown()
+        thread.join()
+
+
+def get(port: int, path: str = "/", host: str = "127.0.0.1") -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.putrequest("GET", path, skip_host=True)
+    connection.putheader("Host", f"{host}:{port}")
+    connection.endheaders()
+    answer = connection.getresponse()
+    return answer.status, answer.read().decode()
+
+
+def test_a_training_is_read_as_it_goes_and_after_it_resumed(folders: tuple[Path, Path]) -> None:
+    training = Training(folders[1])
+    assert live_log.read(*folders, NAME) is None
+    for number in (1, 2, 3):
+        training.do_step("a", reward=number / 10)
+    first = live_log.read(*folders, NAME)
+    assert first and first.results.log["reward_mean"].round(6).tolist() == [0.1, 0.2, 0.3]
+    assert first.results.log["kl"].tolist() == [0.01] * 3 and first.results.log["accuracy"].tolist() == [1.0] * 3
+    training.resume(1)
+    training.do_step("again", reward=0.9)
+    resumed = live_log.read(*folders, NAME)
+    assert resumed and resumed.results.log["reward_mean"].round(6).tolist()[:2] == [0.1, 0.9]
+    assert {row["completion"] for row in resumed.completions} == {"again"}
+
+
+@pytest.mark.slow
+def test_the_page_shows_newest_steps_and_completions_and_no_active_content(
+    folders: tuple[Path, Path], port: int
+) -> None:
+    assert "No training has finished a step yet" in get(port)[1]
+    training = Training(folders[1])
+    training.do_step("the first")
+    status, text = get(port)
+    assert status == 200 and "tinyzero demo, GRPO (trl)" in text and "the first" in text
+    training.do_step(encodable(TEXTS["script"]))
+    later = get(port)[1]
+    assert "step 2" in later and "the first" not in later
+    page = check(later)
+    assert len(page.inline["script"]) == 1 and "default-src 'none'" in page.policies[0]
+
+
+def test_only_this_machine_and_only_reports_are_served(folders: tuple[Path, Path], port: int) -> None:
+    (folders[0] / "report" / "all").mkdir(parents=True)
+    (folders[0] / "report" / "all" / "index.html").write_text("the report")
+    (folders[0] / "secret.txt").write_text("secret")
+    assert get(port, "/report/all/index.html") == (200, "the report")
+    assert get(port, host="attacker.example")[0] == 403
+    for path in ("/secret.txt", "/report/../secret.txt", "/report/%2e%2e/secret.txt", "/report/", "/runs/"):
+        assert get(port, path)[0] == 404, path
+
+
+def test_a_taken_port_is_no_obstacle(folders: tuple[Path, Path], port: int) -> None:
+    with watch.server(*folders, port) as other:
+        assert other.server_address[0] == "127.0.0.1" and other.server_address[1] != port
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_says_where_it_serves_and_ends_with_ctrl_c(folders: tuple[Path, Path], number: int) -> None:
+    words = [sys.executable, "-m", "analysis.watch", "--results", folders[0], "--work", folders[1], "--port", "0"]
+    with subprocess.Popen([str(word) for word in words], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        address = process.stdout.readline().split()[1]
+        assert get(int(address.rstrip("/").rpartition(":")[2]))[0] == 200
+        process.send_signal(number)
+        assert process.stdout.read() == "watch: ended\n" and process.wait() == 0

@@ -1,0 +1,113 @@
+"""The live view in a terminal, with the real Snakemake: what it shows, and that without a terminal nothing changes."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from cluster import live_view
+from contracts.run_file import ROOT
+
+STEP = "openr1/a: step 7/20, reward 0.25, length 30, 2.0 s per step, 26 s left"
+SNAKEFILE = f"""
+from cluster import live_view
+live_view.show()
+rule all:
+    input: expand("{{run}}.txt", run=["a", "b"])
+rule train:
+    output: "{{run}}.txt"
+    log: "{{run}}.log"
+    shell: "(echo '{STEP}'; echo 'WARNING: openr1/a: format errors at step 5'; echo 'said by {{wildcards.run}}';"
+           " sleep 2) 2>&1 | tee {{log}} && touch {{output}}"
+"""
+WORDS = [sys.executable, "-m", "snakemake", "--cores", "1"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "Snakefile").write_text(SNAKEFILE, encoding="utf-8")
+    return tmp_path
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLUMNS": "120", "NO_COLOR": "1"}
+
+
+def in_a_terminal(folder: Path) -> tuple[int, str]:
+    """The exit status and what a terminal is sent."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(WORDS, cwd=folder, env=environment(), stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    sent = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not part:
+            break
+        sent += part
+    os.close(ours)
+    return process.wait(), re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", sent.decode("utf-8", "replace"))
+
+
+@pytest.mark.slow
+def test_a_terminal_shows_stages_steps_rewards_and_warnings_and_the_log_the_rest(project: Path) -> None:
+    status, sent = in_a_terminal(project)
+    assert status == 0, sent
+    assert "train 0/2 → all 0/1" in sent and "train 1/2" in sent
+    assert re.search(r"train +a +7/20 +0\.25 .* 26 s", sent)
+    assert "warning: openr1/a: format errors at step 5" in sent
+    assert re.search(r"1 of 3 jobs, about \d+ s left", sent)
+    assert "said by a" in sent and "said by b" in sent and "2.0 s per step" not in sent
+    assert "Finished jobid" not in sent
+    (log,) = (project / ".snakemake" / "log").glob("*.log")
+    assert log.read_text(encoding="utf-8").count("Finished jobid") == 3
+
+
+@pytest.mark.slow
+def test_without_a_terminal_jobs_and_snakemake_print_plain_lines(project: Path) -> None:
+    done = subprocess.run(WORDS, cwd=project, env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout.count(STEP) == 2 and "\x1b" not in done.stdout
+    assert done.stderr.count("Finished jobid") == 3
+
+
+@pytest.mark.slow
+def test_a_failed_job_is_shown_and_the_status_kept(project: Path) -> None:
+    (project / "Snakefile").write_text(SNAKEFILE.replace("sleep 2", "sleep 1; exit 3"), encoding="utf-8")
+    status, sent = in_a_terminal(project)
+    assert status == 1 and "Error in rule train" in sent
+
+
+def info(job: int, rule: str, log: Path | None = None) -> dict[str, object]:
+    logs = [str(log)] if log else []
+    return {"event": LogEvent.JOB_INFO, "jobid": job, "rule_name": rule, "log": logs, "wildcards": {}}
+
+
+def test_time_left_of_the_whole(tmp_path: Path) -> None:
+    progress = live_view.Progress()
+    progress.add({"event": LogEvent.RUN_INFO, "stats": {"train": 3, "score": 3, "total": 6}}, 0)
+    progress.add(info(1, "train"), 0)
+    assert progress.left(50) is None  # nothing has finished
+    progress.add({"event": LogEvent.JOB_FINISHED, "job_id": 1}, 100)
+    assert progress.left(100) == 500  # 2 more trainings, and 3 scores as long as the mean
+    progress.add(info(2, "score"), 100)
+    progress.add({"event": LogEvent.JOB_FINISHED, "job_id": 2}, 110)
+    assert progress.left(110) == 220
+    (tmp_path / "log").write_text("x: step 3/9, reward 1, 2.0 s per step, 30 s left\n")
+    progress.add(info(3, "train", tmp_path / "log"), 110)
+    assert progress.left(130) == 150  # as the training says: 30, then 100, then twice 10
+    progress.add(info(4, "train"), 130)
+    assert progress.left(130) == 75  # two at once
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(40, "40 s"), (720, "12 min"), (11_100, "3 h 05 min")])
+def test_duration(seconds: float, text: str) -> None:
+    assert live_view.duration(seconds) == text
