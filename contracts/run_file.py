@@ -6,6 +6,7 @@ Whether the names in a run file exist is checked above: the training's in recipe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -72,6 +73,11 @@ class Run:
         return next(s for s in self.stages if s.first_step < step <= s.first_step + s.steps)
 
 
+@cache
+def _checker(schema: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(read_yaml(SCHEMAS / f"{schema}.schema.yaml"))
+
+
 def validate(content: Any, schema: str, place: Path | str) -> None:
     """Check the content of a YAML file against a JSON schema.
 
@@ -83,8 +89,9 @@ def validate(content: Any, schema: str, place: Path | str) -> None:
     Raises:
         UserError: it breaks the schema; the message names the place and the keys.
     """
-    checker = jsonschema.Draft202012Validator(read_yaml(SCHEMAS / f"{schema}.schema.yaml"))
-    errors = sorted(checker.iter_errors(content), key=lambda error: [str(part) for part in error.absolute_path])
+    errors = sorted(
+        _checker(schema).iter_errors(content), key=lambda error: [str(part) for part in error.absolute_path]
+    )
     if errors:
         words = shown(place) if isinstance(place, Path) else place
         raise UserError("; ".join(_explain(error, words) for error in errors[:5]))

@@ -1,0 +1,40 @@
+"""YAML files: one sentence for what cannot be read, and libyaml reads what the slower loader reads."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from contracts.errors import UserError
+from contracts.run_file import ROOT
+from contracts.yaml_files import _Loader, read_yaml
+
+FOLDERS = ("analysis", "cluster", "config", "eval", "frameworks", "profiles", "recipes", "results/reference", "tasks")
+
+
+def test_libyaml_reads_every_file_as_the_slower_loader_does() -> None:
+    files = [file for folder in FOLDERS for file in sorted((ROOT / folder).rglob("*.yaml"))]
+    assert len(files) > 50
+    for file in files:
+        assert read_yaml(file) == yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader), file
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: " + "[" * 100_000,
+        "a: " + "[" * 100_000 + "]" * 100_000,
+        "a:\n" + "{a:" * 60_000,
+        "- " * 100_000 + "1",
+        "a: [1",
+        "a: b: c",
+        "a: 1\n\tb: 2",
+        "a: !!python/object/apply:os.getcwd []",
+    ],
+    ids=lambda text: text[:12],
+)
+def test_what_cannot_be_read_is_one_sentence(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "odd.yaml"
+    file.write_text(text)
+    with pytest.raises(UserError, match="odd.yaml is not valid YAML"):
+        read_yaml(file)
