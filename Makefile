@@ -2,6 +2,7 @@
 # make demo       build the environments and reproduce all recipes at demo scale: an hour on 2 cores
 # make demo-all   every run, with the frameworks' cross-check and the collapsing run: two hours
 # make test       build the environments and run all checks and tests
+# make test-quick the tests that take no second each, without the frameworks: two minutes
 # make test-slurm the tests with real Slurm daemons, the long ones included (docs/cluster.md): half an hour
 # make test-faults kills, full disks, damaged files and more, against the real workflow (docs/promises.md): two hours
 # make lint       formatting, types and Snakemake's lint; part of make test
@@ -16,7 +17,7 @@ BASE = $(shell $(PYTHON) envs/build.py base --where)
 # The shell's $PWD, unlike make's, is not read as shell code.
 RUN = PATH="$$PWD/$(dir $(BASE)):$$PATH"
 
-.PHONY: help base demo demo-all test test-slurm test-faults lint bench rehearse gpu-smoke locks
+.PHONY: help base demo demo-all test test-quick test-slurm test-faults lint bench rehearse gpu-smoke locks
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -32,9 +33,15 @@ demo-all: base
 	@$(RUN) CROSSZERO_COMMAND="make $@" snakemake reproduce_all --quiet rules --config reproduce=all
 	@echo "report: $$PWD/results/demo/report/all/index.html"
 
+# A test file runs in one process, since its tests share what they made; slow files come first. Each may take 7 GB.
+SIDE_BY_SIDE = -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
 test: lint
 	@$(PYTHON) envs/build.py --all
-	@$(RUN) python -m pytest $(PYTEST)
+	@$(RUN) python -m pytest $(SIDE_BY_SIDE) $(PYTEST)
+
+test-quick: base
+	@$(RUN) python -m pytest $(SIDE_BY_SIDE) -m "not slow and not slurm_long and not faults_long" $(PYTEST)
 
 test-slurm: base
 	@$(PYTHON) envs/build.py --all
