@@ -36,5 +36,5 @@ def test_libyaml_reads_every_file_as_the_slower_loader_does() -> None:
 def test_what_cannot_be_read_is_one_sentence(tmp_path: Path, text: str) -> None:
     file = tmp_path / "odd.yaml"
     file.write_text(text)
-    with pytest.raises(UserError, match="odd.yaml is not valid YAML"):
+    with pytest.raises(UserError, match=r"odd\.yaml is not valid YAML"):
         read_yaml(file)
