@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +37,8 @@ def sentence(error: BaseException) -> str | None:
             f"this command needs the package {error.name}, which {sys.prefix} does not have: run it with the python of "
             "another environment, such as .envs/eval-*/bin/python for eval/ (`python3.11 envs/build.py eval` builds it)"
         )
+    if written_in_rust := re.search(r"\(os error (\d+)\)$", str(error)):  # safetensors has an exception of its own
+        error = OSError(int(written_in_rust[1]), str(error))
     return _of_files(error) if isinstance(error, OSError) else None
 
 

@@ -231,6 +231,8 @@ def content(file: Path, project: Path) -> object:
         return repr(table.drop_columns([name for name in VOLATILE_COLUMNS if name in table.column_names]).to_pylist())
     if file.suffix == ".json":
         return _steady(json.loads(file.read_text(encoding="utf-8").replace(str(project), "")))
+    if file.suffix == ".html":
+        return re.sub(r"made [-\d]{10} \d\d:\d\d UTC", "", file.read_text(encoding="utf-8"))
     return file.read_bytes()
 
 

@@ -24,6 +24,12 @@ def test_an_error_of_files_names_the_file(number: int) -> None:
     assert renamed == said  # of a renaming, the place where it was to be
 
 
+def test_a_full_disk_under_safetensors_is_named() -> None:
+    """Its SafetensorError is no OSError."""
+    said = sentence(Exception("Error while serializing: I/O error: No space left on device (os error 28)"))
+    assert said is not None and "the disk is full" in said
+
+
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
 def test_a_file_system_without_locks_is_named(number: int) -> None:
     said = sentence(OSError(number, "as the system says"))
