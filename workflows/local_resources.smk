@@ -1,4 +1,4 @@
-# Limits of this machine: jobs run side by side in up to half of its memory (a job that needs more runs alone), each GPU
+# Limits of this machine: jobs run side by side in up to two thirds of its memory (a job that needs more runs alone), each GPU
 # belongs to one job, and one Snakemake at a time writes to the folders `work` and `results`. Their locks are the kernel's
 # and end with their process; Snakemake's own locks, which the default profile turns off, would block the restart of a
 # run that was killed.
@@ -11,7 +11,7 @@ LOCAL = not CLUSTER and workflow.local_exec
 WRITTEN = work_lock.Folders([Path(WORK), Path(RESULTS)])
 
 if LOCAL and config["scale"] == "demo" and "mem_mb" not in workflow.global_resources:
-    workflow.register_resource("mem_mb", psutil.virtual_memory().total // 2 // 10**6)
+    workflow.register_resource("mem_mb", psutil.virtual_memory().total * 2 // 3 // 10**6)
 
 # Snakemake only counts GPUs; contracts/gpu_locks.py assigns them to jobs.
 if LOCAL and "gpu" not in workflow.global_resources and (gpus := gpu_locks.visible()):
