@@ -17,6 +17,9 @@ BASE = $(shell $(PYTHON) envs/build.py base --where)
 # The shell's $PWD, unlike make's, is not read as shell code.
 RUN = PATH="$$PWD/$(dir $(BASE)):$$PATH"
 
+# Packages are compiled when they are first imported: vLLM's import takes three times as long where that is not kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help base demo demo-all test test-quick test-slurm test-faults lint bench rehearse gpu-smoke locks
 
 help:

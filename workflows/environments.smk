@@ -1,5 +1,8 @@
 # One Python environment per framework and device, from its lock; its folder carries the lock's hash.
 
+# Packages are compiled when they are first imported; a shell that forbids to keep that would make each import slow.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 localrules:
     environment,
