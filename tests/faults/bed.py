@@ -209,7 +209,7 @@ def clear_sentence(output: str) -> str | None:
     for line in map(str.strip, output.split("\n")):  # the end of a job's log is shown indented
         if line.startswith(("Error: ", "Stopped: ")):
             return line
-    own = re.findall(r"^(?:Workflow|Wildcard)Error[^\n]*:\n(.+)", output, re.MULTILINE)
+    own = re.findall(r"^(?:WorkflowError|WildcardError|ProtectedOutputException)[^\n]*:\n(.+)", output, re.MULTILINE)
     return next((said.strip() for said in own if "At least one job did not complete" not in said), None)
 
 
