@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +22,8 @@ _MADE_AT = re.compile(r'"made_at": "([^"]+)"')
 
 def restore_times(results: Path) -> int:
     """Set the times of all copied artefacts below a folder to those in their records; returns how many there were.
+
+    A folder of copied artefacts that has a time in the future gets the present: Snakemake refuses what it makes of it.
 
     Args:
         results: `results/<scale>`. What cannot be changed is left as it is.
@@ -39,6 +42,8 @@ def restore_times(results: Path) -> int:
         count += 1
     for folder, made in folders.items():  # such as samples/, which is as old as the newest table in it
         _set_time(folder / FOLDER_TIME, made)
+        if folder.is_dir() and folder.stat().st_mtime > (now := time.time()):  # as after a clock was set back
+            _set_time(folder, now)
     return count
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,6 +37,15 @@ def test_a_folder_of_tables_is_as_old_as_the_newest_of_them(tmp_path: Path) -> N
     (samples / ".snakemake_timestamp").touch()
     copied_results.restore_times(tmp_path)
     assert (samples / ".snakemake_timestamp").stat().st_mtime == MADE + 7
+
+
+def test_a_folder_of_imported_tables_from_the_future_is_of_the_present(tmp_path: Path) -> None:
+    """It has no time stamp of Snakemake's: after a clock is set back, all that is made of it would be older."""
+    record(tmp_path / "runs/r/samples/step-0/a.parquet.provenance.json")
+    before, samples = time.time(), tmp_path / "runs/r/samples"
+    os.utime(samples, (before + 9e6, before + 9e6))
+    copied_results.restore_times(tmp_path)
+    assert before <= samples.stat().st_mtime <= time.time()
 
 
 def test_what_was_not_copied_keeps_its_time_even_if_it_was_replaced(tmp_path: Path) -> None:
