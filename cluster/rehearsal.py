@@ -188,6 +188,10 @@ def room(run: Run) -> Line:
 def engine_arguments(given: dict[str, object]) -> Iterator[Line]:
     """Whether vLLM's own parser knows each argument of the evaluation's engine and takes its value."""
     from vllm.engine.arg_utils import EngineArgs
+    from vllm.platforms import current_platform
+
+    # Without a GPU vLLM for CUDA knows no device, and its parser ends before it reads anything.
+    current_platform.device_type = current_platform.device_type or "cuda"
 
     def refuse(message: str) -> None:
         raise ValueError(message)
@@ -241,7 +245,7 @@ def main() -> None:
     arguments = parser.parse_args()
     wrong = 0
     for well, what, text in rehearse(arguments.framework, arguments.modules, arguments.evaluation):
-        print(f"{'left out' if well is None else 'ok' if well else 'wrong':<10}{what:<40}{text}", flush=True)
+        print(f"{'left out' if well is None else 'ok' if well else 'wrong':<10}{what:<52}{text}", flush=True)
         wrong += well is False
     if wrong:
         raise UserError(f"{wrong} checks of {sys.prefix} are wrong, see above: its runs would stop at full scale")
