@@ -8,6 +8,7 @@
 # make lint       formatting, types and Snakemake's lint; part of make test
 # make bench      performance tests
 # make rehearse what of the GPU environments can be tried without a GPU: 40 GB, flash-attn compiles for hours (docs/gpu.md)
+# make test-smoke the trainings of make gpu-smoke on the CPU: minutes
 # make gpu-smoke whether the full-scale path runs on this GPU: 10 minutes, after the same environments (docs/gpu.md)
 # make locks      resolve envs/*/*.in into the pinned locks
 
@@ -20,7 +21,7 @@ RUN = PATH="$$PWD/$(dir $(BASE)):$$PATH"
 # Packages are compiled when they are first imported: vLLM's import takes three times as long where that is not kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help base demo demo-all test test-quick test-slurm test-faults lint bench rehearse gpu-smoke locks
+.PHONY: help base demo demo-all test test-quick test-slurm test-faults test-smoke lint bench rehearse gpu-smoke locks
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -68,13 +69,17 @@ bench: base
 	@$(PYTHON) envs/build.py --all
 	@$(RUN) python -m pytest tests/performance --benchmark-only
 
-# As a job starts: nothing of this shell but HOME, and the system's PATH.
+test-smoke: base
+	@$(PYTHON) envs/build.py --all
+	@$(RUN) python -m pytest tests/contract/test_gpu_smoke_commands.py -m smoke_long $(PYTEST)
+
+# BUILD=--without-kernels leaves out flash-attn's kernels. As a job starts: nothing of this shell but HOME, and the system's PATH.
 rehearse: base
 	@for name in $(or $(ENVIRONMENTS),eval $(FRAMEWORKS)); do \
-	    $(PYTHON) envs/build.py $$name --device cuda || exit 1; \
+	    $(PYTHON) envs/build.py $$name --device cuda $(BUILD) || exit 1; \
 	    echo "== $$name"; \
 	    case $$name in eval) what="--evaluation --import vllm lm_eval transformers";; *) what="--framework $$name";; esac; \
-	    env -i HOME="$$HOME" PATH=/usr/bin:/bin "$$PWD/$$($(PYTHON) envs/build.py $$name --device cuda --where)" \
+	    env -i HOME="$$HOME" PATH=/usr/bin:/bin "$$PWD/$$($(PYTHON) envs/build.py $$name --device cuda $(BUILD) --where)" \
 	        -m cluster.rehearsal $$what || failed=1; \
 	done; test -z "$$failed"
 

@@ -68,6 +68,7 @@ def values(run: Run) -> dict[str, Any]:
         **first,
         "hardware.nodes": run.hardware.get("nodes", 1),
         "hardware.gpus": run.hardware["gpus"],
+        "hardware.sharding": run.hardware.get("sharding", "none"),
         "evaluation.protocol": evaluation["protocol"],
         "evaluation.benchmarks": list(evaluation["benchmarks"]),
         **{f"evaluation.override.{key}": value for key, value in evaluation.get("override", {}).items()},

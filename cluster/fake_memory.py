@@ -128,6 +128,11 @@ def measure(shape: Mapping[str, Any], one: Pass) -> dict[str, float]:
         dist.destroy_process_group()
 
 
+def working(found: Mapping[str, float]) -> float:
+    """Bytes of what `measure` found that a pass takes, beside what stays between passes."""
+    return max(found["total"], 1.0) - sum(found.get(part, 0.0) for part in KEPT)
+
+
 def deepspeed_says(sharding: str, gpus: int, parameters: float, largest: float) -> float:
     """Bytes of weights, gradients and optimiser on one GPU, as DeepSpeed's documentation counts them.
 
@@ -154,9 +159,7 @@ def row(run: Run) -> list[str]:
     shape, one = memory.shape(run.model), pass_of(run, stage)
     if shape is None or not run.hardware["gpus"]:
         raise UserError(f"{run.name} needs GPUs, and the shape of {run.model} in cluster/models.yaml")
-    found, parameters = measure(shape, one), shape["parameters"]
-    total = max(found["total"], 1.0)
-    working = total - sum(found.get(part, 0.0) for part in KEPT)
+    passing, parameters = working(measure(shape, one)), shape["parameters"]
     state = own = 16 * parameters / one.gpus
     if shards_with_deepspeed(run):
         largest = shape["vocabulary"] * shape["hidden"]
@@ -164,8 +167,8 @@ def row(run: Run) -> list[str]:
         own, _ = deepspeed_state(run, one.gpus, parameters, 1, 0.0)
     estimate = memory.estimate(run, stage, 80.0)
     formula = own / GB + (estimate.working if estimate else 0.0)
-    measured = (state + working) / GB
-    numbers = (state / GB, working / GB, measured, formula, formula - measured)
+    measured = (state + passing) / GB
+    numbers = (state / GB, passing / GB, measured, formula, formula - measured)
     return [run.name, str(one.gpus), f"{one.rows} × {one.tokens:,}", f"{one.scored:,}", *(f"{n:.1f}" for n in numbers)]
 
 

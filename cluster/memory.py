@@ -4,14 +4,20 @@ Weights, gradients, optimiser, reference model and critic: each framework's own 
 
 - activations with checkpointing take 2·b·s·h for each layer and 34·b·s·h within one (Korthikanti et al. 2022, "Reducing
   activation recomputation", sections 4 and 5), for b completions of s tokens and hidden size h.
-- logits take 6·b·s·V: V numbers for each token in 16 bits, and in 32 while the loss is computed.
+- logits take 16·b·s·V where the loss keeps them in 32 bits: V numbers for each token, their gradient, and two copies
+  while it is computed. They are gone before a layer is computed again. A framework's fused loss kernel takes less.
+- of sharded weights (zero3) one unit is whole during a pass, 2 bytes a parameter: the largest has the embeddings, and
+  the head where it is not tied to them.
 - where a framework fills passes up to a number of tokens, b·s is that number.
 - a token in vLLM's cache takes 4·layers·kv_heads·head (keys and values in 16 bits; Kwon et al. 2023, "PagedAttention",
   section 3).
+
+`python -m cluster.fake_memory` counts the same on fake tensors; docs/gpu.md sets the two side by side.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +27,7 @@ from frameworks import adapter
 from frameworks.memory import longest_sequence
 
 GB = 1e9
+LOGIT_BYTES = 16
 OVERHEAD_GB = 3.0  # CUDA's context, NCCL's buffers, what the allocator cannot use; our guess, without a source
 
 
@@ -29,7 +36,7 @@ class Estimate:
     """Memory of the fullest GPU in GB, and how much vLLM's cache holds."""
 
     state: float  # weights, gradients, optimiser, reference model, critic
-    working: float  # activations and logits of one forward and backward pass
+    working: float  # activations, logits and gathered weights of one forward and backward pass
     engine: float  # vLLM on the same GPU while it generates; 0 where it has GPUs of its own
     peak: float
     sequences: int  # of full length that vLLM's cache holds at once, on each of its GPUs
@@ -40,6 +47,20 @@ def shape(model: str) -> dict[str, float] | None:
     """A model's shape, None if it is not known."""
     known: dict[str, dict[str, float]] = read_yaml(Path(__file__).with_name("models.yaml"))
     return known.get(model)
+
+
+def working(of: Mapping[str, float], tokens: float, scored: float, sharded: bool) -> float:
+    """Bytes of one forward and backward pass, with gradient checkpointing.
+
+    Args:
+        of: the model's shape.
+        tokens: of the pass.
+        scored: how many of them have logits.
+        sharded: the weights are spread over the GPUs, and gathered for the pass.
+    """
+    embeddings = of["vocabulary"] * of["hidden"] * (1 if of.get("tied") else 2)
+    kept, within, logits = 2 * of["layers"] * of["hidden"], 34 * of["hidden"], LOGIT_BYTES * of["vocabulary"]
+    return kept * tokens + max(within * tokens, logits * scored) + 2 * embeddings * sharded
 
 
 def estimate(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
@@ -61,11 +82,11 @@ def estimate(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
     needs = adapter.load(run.framework).memory(run, stage, gpus, of["parameters"])
     length, batch = longest_sequence(stage), stage.batch.get("samples_per_device", 1)
     tokens, scored = needs.pass_tokens or batch * length, needs.pass_tokens or batch * needs.scored_tokens
-    working = tokens * of["hidden"] * (2 * of["layers"] + 34) + 6 * scored * of["vocabulary"]
+    passing = working(of, tokens, scored, run.hardware.get("sharding") == "zero3")
     engine = 0.0 if separate or stage.rollout.get("engine") == "transformers" else needs.engine_share * gpu_gb
-    train = (needs.training + working) / GB + (0 if needs.engine_sleeps else engine)
+    train = (needs.training + passing) / GB + (0 if needs.engine_sleeps else engine)
     peak = max(train, needs.generating / GB + engine) + OVERHEAD_GB
     token = 4 * of["layers"] * of["kv_heads"] * of["head"]
     cache = needs.engine_share * gpu_gb * GB - 2 * of["parameters"]
     sequences = max(0, int(cache / (token * length)))
-    return Estimate(needs.training / GB, working / GB, engine, peak, sequences, needs.host / GB)
+    return Estimate(needs.training / GB, passing / GB, engine, peak, sequences, needs.host / GB)

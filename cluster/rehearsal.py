@@ -4,15 +4,17 @@
     env -i PATH=/usr/bin:/bin .envs/trl-cuda-…/bin/python -m cluster.rehearsal --framework trl
 
 It compiles a kernel with the locked nvcc, imports what the commands of full scale import, has the installed release's
-parser read them, loads each attention implementation, and compares the estimated memory with the run file's GPUs and
-nodes. With --evaluation it has vLLM's own parser read the engine's arguments. One line per check; exit status 1 if one
-is wrong. It cannot tell what a kernel computes.
+parser read them, loads each attention implementation, compares the estimated memory with the run file's GPUs and nodes,
+and compiles what is otherwise compiled at run time: DeepSpeed's FusedAdam, and with --evaluation FlashInfer's sampler.
+With --evaluation it has vLLM's own parser read the engine's arguments, too. One line per check; exit status 1 if one is
+wrong. It cannot tell what a kernel computes.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import os
 import re
 import shutil
@@ -22,12 +24,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 from cluster import capacity
-from cluster.gpu_smoke import commands
+from cluster.gpu_smoke import commands, table
 from contracts import toolchain
 from contracts.errors import UserError, run_command
 from contracts.run_file import Run
+from envs import build
 from eval import vllm_settings
 from frameworks import adapter
 from recipes.runs import load_run, run_names
@@ -47,7 +51,13 @@ int main() { sum<<<1, 128>>>(nullptr); return cudaDeviceSynchronize(); }
 # What eval.generate passes on besides: its options, with values that differ from vLLM's defaults.
 EVALUATION_OPTIONS = {"max_model_len": 4096, "max_num_seqs": 64, "tensor_parallel_size": 2}
 HOST_SHARE = 0.75  # of a node's memory for weights; the rest is Ray's object store, vLLM's buffers, the system's
-Line = tuple[bool, str, str]  # whether it is well, what, and how it is
+# Compiled when a training or an engine first starts; this compiles them without a GPU.
+OPS = {
+    "FusedAdam": "from deepspeed.ops.op_builder import FusedAdamBuilder as Op; Op().jit_load(verbose=False)",
+    "sampler": "from flashinfer.jit.sampling import gen_sampling_module as op; op().build(verbose=False)",
+}
+KERNELS = ("flash_attn_2_cuda",)  # that `envs/build.py --without-kernels` does not compile
+Line = tuple[bool | None, str, str]  # whether it is well (None: left out), what, and how it is
 
 
 def compilers(environment: dict[str, str]) -> Iterator[Line]:
@@ -85,6 +95,35 @@ def compiled(environment: dict[str, str], architecture: str) -> Line:
     errors = [line for line in done.stderr.split("\n") if "error" in line]
     text = f"compiled and linked in {time.monotonic() - started:.0f} s" if not done.returncode else errors[:1]
     return not done.returncode, f"kernel for sm_{architecture}", text if isinstance(text, str) else "".join(text)
+
+
+def compiled_op(name: str) -> Line:
+    """Compile one of OPS for each architecture, into an empty folder, in a process of its own."""
+    dotted = [f"{architecture[:-1]}.{architecture[-1]}" for architecture in ARCHITECTURES]
+    with tempfile.TemporaryDirectory() as folder:
+        # It is linked against the driver's library, which only a machine with a GPU has.
+        subprocess.run(["g++", "-shared", "-o", f"{folder}/libcuda.so", "-x", "c", os.devnull], check=True)
+        settings = {
+            "TORCH_CUDA_ARCH_LIST": ";".join(dotted),
+            "FLASHINFER_CUDA_ARCH_LIST": " ".join(dotted).replace("9.0", "9.0a"),  # FlashInfer's name of Hopper
+            "TORCH_EXTENSIONS_DIR": folder,
+            "FLASHINFER_WORKSPACE_BASE": folder,
+            "LIBRARY_PATH": folder,
+        }
+        started, words = time.monotonic(), [sys.executable, "-c", OPS[name]]
+        done = subprocess.run(words, env={**os.environ, **settings}, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return False, f"compile {name}", table.first_error(done.stdout, done.stderr)
+    architectures = ", ".join(f"sm_{architecture}" for architecture in ARCHITECTURES)
+    return True, f"compile {name}", f"for {architectures} in {time.monotonic() - started:.0f} s"
+
+
+def without_kernels() -> Iterator[Line]:
+    """Put empty modules in the place of kernels that this environment was built without, so that the rest is seen."""
+    for name in KERNELS if sys.prefix.endswith(build.WITHOUT_KERNELS) else ():
+        if importlib.util.find_spec(name) is None:
+            sys.modules[name] = ModuleType(name)
+            yield None, name, "not compiled in this environment (--without-kernels)"
 
 
 def imported(module: str) -> Line:
@@ -149,6 +188,10 @@ def room(run: Run) -> Line:
 def engine_arguments(given: dict[str, object]) -> Iterator[Line]:
     """Whether vLLM's own parser knows each argument of the evaluation's engine and takes its value."""
     from vllm.engine.arg_utils import EngineArgs
+    from vllm.platforms import current_platform
+
+    # Without a GPU vLLM for CUDA knows no device, and its parser ends before it reads anything.
+    current_platform.device_type = current_platform.device_type or "cuda"
 
     def refuse(message: str) -> None:
         raise ValueError(message)
@@ -177,6 +220,7 @@ def rehearse(framework: str, modules: list[str], evaluation: bool = False) -> It
     environment = toolchain.environment()
     os.environ |= environment
     yield from compilers(environment)
+    yield from without_kernels()
     for architecture in ARCHITECTURES:
         yield compiled(environment, architecture)
     for module in [*(adapter.load(framework).entry_modules if framework else ()), *modules]:
@@ -187,6 +231,9 @@ def rehearse(framework: str, modules: list[str], evaluation: bool = False) -> It
         yield from read_commands(framework)
         yield from attentions(framework)
         yield from (room(run) for run in runs_of(framework))
+    yield from map(
+        compiled_op, (*(adapter.load(framework).compiled_ops if framework else ()), *["sampler"][:evaluation])
+    )
 
 
 def main() -> None:
@@ -198,8 +245,8 @@ def main() -> None:
     arguments = parser.parse_args()
     wrong = 0
     for well, what, text in rehearse(arguments.framework, arguments.modules, arguments.evaluation):
-        print(f"{'ok' if well else 'wrong':<8}{what:<40}{text}", flush=True)
-        wrong += not well
+        print(f"{'left out' if well is None else 'ok' if well else 'wrong':<10}{what:<52}{text}", flush=True)
+        wrong += well is False
     if wrong:
         raise UserError(f"{wrong} checks of {sys.prefix} are wrong, see above: its runs would stop at full scale")
 

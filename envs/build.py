@@ -4,6 +4,7 @@
     python3.11 envs/build.py eval            # the environment of evaluation, for the CPU
     python3.11 envs/build.py eval --device cuda
     python3.11 envs/build.py --all           # every environment that has a lock for the device
+    python3.11 envs/build.py verl --device cuda --without-kernels   # flash-attn's kernels, hours of compiling, left out
 
 An environment is the folder `.envs/<name>-<device>-<hash>/` with the hash of its lock. A changed lock makes a new
 folder; the old one keeps working until you delete it. The file `.stamp` marks a complete environment. This script uses
@@ -31,6 +32,8 @@ TARGET = ENVS.parent / ".envs"
 # Characters that the project's folder may not have: the scripts of an environment hold it in double quotes, PYTHONPATH
 # ends at a colon, and Snakemake, vLLM and datasets read the others as patterns.
 REFUSED = '"$`\\:{}*?[]'
+# Ends the folder of an environment that only `make rehearse` uses: its packages of `<device>.late` have no kernels.
+WITHOUT_KERNELS = "-without-kernels"
 
 
 class BuildError(Exception):
@@ -53,10 +56,18 @@ def lock_file(name: str, device: str) -> Path:
     return lock
 
 
-def folder(name: str, device: str) -> Path:
-    """Folder of an environment, built or not."""
-    digest = hashlib.sha256(lock_file(name, device).read_bytes()).hexdigest()[:12]
-    return TARGET / f"{name}-{device}-{digest}"
+def folder(name: str, device: str, kernels: bool = True) -> Path:
+    """Folder of an environment, built or not.
+
+    Args:
+        name: of the environment.
+        device: cpu or cuda.
+        kernels: False for the one without kernels, where any would be compiled.
+    """
+    lock = lock_file(name, device)
+    digest = hashlib.sha256(lock.read_bytes()).hexdigest()[:12]
+    left_out = not kernels and lock.with_suffix(".late").is_file()
+    return TARGET / f"{name}-{device}-{digest}{WITHOUT_KERNELS if left_out else ''}"
 
 
 def names(device: str) -> list[str]:
@@ -64,9 +75,9 @@ def names(device: str) -> list[str]:
     return sorted(lock.parent.name for lock in ENVS.glob(f"*/{device}.lock"))
 
 
-def python(name: str, device: str = "cpu") -> Path:
-    """The interpreter of an environment."""
-    return folder(name, device) / "bin" / "python"
+def python(name: str, device: str = "cpu", kernels: bool = True) -> Path:
+    """The interpreter of an environment; its arguments are those of `folder`."""
+    return folder(name, device, kernels) / "bin" / "python"
 
 
 def run(command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> None:
@@ -142,9 +153,9 @@ def toolkit(env: Path) -> dict[str, str]:
     return {}
 
 
-def build(name: str, device: str) -> Path:
-    """Build the environment unless it is complete; return its stamp."""
-    lock, env = lock_file(name, device), folder(name, device)
+def build(name: str, device: str, kernels: bool = True) -> Path:
+    """Build the environment unless it is complete; return its stamp. Its arguments are those of `folder`."""
+    lock, env = lock_file(name, device), folder(name, device, kernels)
     stamp = env / ".stamp"
     if stamp.is_file():
         return stamp
@@ -173,8 +184,9 @@ def install(name: str, device: str, lock: Path, env: Path) -> None:
         shutil.rmtree(env, ignore_errors=True)
         run([installer, "venv", "--quiet", "--seed", "--python", sys.executable, env])
     source = cpu_torch_source() if device == "cpu" and "torch==" in lock.read_text() else []
+    kernels = not env.name.endswith(WITHOUT_KERNELS)
     into = ["--quiet", "--python", str(env / "bin" / "python")]
-    if device == "cuda":  # many ranks import at once, perhaps from a shared disk
+    if device == "cuda" and kernels:  # many ranks import at once, perhaps from a shared disk; a rehearsal only once
         into.append("--compile-bytecode")
     late = lock.with_suffix(".late")
     if late.is_file():  # packages that are compiled against others, such as torch, which come first
@@ -184,10 +196,11 @@ def install(name: str, device: str, lock: Path, env: Path) -> None:
         run([installer, "pip", "sync", *into, *source, "--", early])
         into.append("--no-build-isolation")
     # flash-attn would compile for four generations of GPUs, for hours: A100 and H100 are two of them
-    architectures = os.environ.get("FLASH_ATTN_CUDA_ARCHS", "80;90")
-    run(
-        [installer, "pip", "sync", *into, *source, "--", lock], {"FLASH_ATTN_CUDA_ARCHS": architectures, **toolkit(env)}
-    )
+    settings = {"FLASH_ATTN_CUDA_ARCHS": os.environ.get("FLASH_ATTN_CUDA_ARCHS", "80;90"), **toolkit(env)}
+    if not kernels:  # in a cache of its own, or a whole build would take its wheel
+        settings |= {"FLASH_ATTENTION_SKIP_CUDA_BUILD": "TRUE", "FLASH_ATTENTION_FORCE_BUILD": "TRUE"}
+        settings["UV_CACHE_DIR"] = str(env / "cache")
+    run([installer, "pip", "sync", *into, *source, "--", lock], settings)
     write_vllm_alias(env)
     compile_graders(env)
     toolkit(env)
@@ -208,6 +221,9 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="every environment that has a lock for the device")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="default: cpu")
     parser.add_argument("--where", action="store_true", help="print the interpreter's path instead of building")
+    parser.add_argument(
+        "--without-kernels", action="store_true", help="leave out kernels that take hours to compile: for make rehearse"
+    )
     arguments = parser.parse_args()
     try:
         if sys.version_info[:2] != (3, 11):
@@ -215,11 +231,12 @@ def main() -> None:
         if not arguments.names and not arguments.all:
             raise BuildError(f"name an environment ({', '.join(names(arguments.device))}) or pass --all")
         check_place()
+        kernels = not arguments.without_kernels
         for name in names(arguments.device) if arguments.all else arguments.names:
             if arguments.where:
-                print(python(name, arguments.device).relative_to(TARGET.parent))
+                print(python(name, arguments.device, kernels).relative_to(TARGET.parent))
             else:
-                build(name, arguments.device)
+                build(name, arguments.device, kernels)
     except BuildError as error:
         sys.exit(f"envs/build.py: {error}")
 

@@ -61,6 +61,8 @@ class Adapter(ABC):
     checkpoint_size: ClassVar[CheckpointSize]
     # What the processes of a run on GPUs import; cluster/rehearsal.py imports them where there is none.
     entry_modules: ClassVar[Sequence[str]]
+    # What a run on GPUs compiles when it starts: names of cluster.rehearsal.OPS.
+    compiled_ops: ClassVar[Sequence[str]] = ()
     # The framework's name of how far the sampler's probabilities (or their logarithms) are from the trainer's, on
     # average. It is logged where a run has a sampler_correction.
     sampler_distance: ClassVar[str]

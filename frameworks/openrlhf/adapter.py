@@ -31,6 +31,7 @@ class OpenRLHFAdapter(Adapter):
     checkpoint_size = CheckpointSize(state=14, weights=2, states_kept=STATES_KEPT)
     sampler_distance = "vllm_kl"
     entry_modules = ("openrlhf.trainer.ray.ppo_actor", "deepspeed.ops.adam", "flash_attn.bert_padding", "vllm")
+    compiled_ops = ("FusedAdam",)
 
     def check_stage(self, run: Run, stage: Stage) -> None:
         """See Adapter."""

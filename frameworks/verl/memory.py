@@ -11,6 +11,9 @@ from frameworks.memory import Memory, has_reference, longest_sequence, reference
 ACTOR, CRITIC, REFERENCE = "actor_rollout_ref.actor.fsdp_config", "critic.fsdp", "actor_rollout_ref.ref.fsdp_config"
 # Bytes per parameter, divided over the GPUs: weights and gradients 4 each, Adam's two moments 8.
 WEIGHTS, ADAM, WHOLE = 4, 8, 16
+GATHERED = (
+    2  # for each parameter of the whole model: weights in 16 bits, where they are not sharded again after a layer
+)
 DYNAMIC = "actor_rollout_ref.actor.use_dynamic_bsz"  # passes of so many tokens instead of so many completions:
 PASS_TOKENS = ("actor_rollout_ref.actor.ppo_max_token_len_per_gpu", 16384)  # setting, and its default
 
@@ -29,9 +32,10 @@ def estimate(run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
     whole = len(trained) * (WEIGHTS + ADAM) * parameters / gpus + reference_bytes(stage, parameters, WEIGHTS) / gpus
     per_node = gpus / run.hardware.get("nodes", 1)
     longest = longest_sequence(stage)
+    gathered = GATHERED * parameters if run.hardware.get("sharding") == "zero2" else 0.0
     return Memory(
         # One model trains at a time, whole, while what is not offloaded of the other stays.
-        training=WHOLE * parameters / gpus + sum(resident) - min(resident) + reference,
+        training=WHOLE * parameters / gpus + sum(resident) - min(resident) + reference + gathered,
         generating=sum(resident) + reference,
         engine_share=float(stage.native.get("actor_rollout_ref.rollout.gpu_memory_utilization", 0.5)),
         engine_sleeps=True,

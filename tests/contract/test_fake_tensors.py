@@ -15,10 +15,13 @@ pytestmark = [pytest.mark.contract, pytest.mark.slow]
 SCRIPT = """
 import json
 from cluster import memory
-from cluster.fake_memory import Pass, measure
+from cluster.fake_memory import Pass, measure, working
 shape = memory.shape("gpu-smoke")
 cases = [Pass(2, 4, 256, 256), Pass(4, 4, 256, 256), Pass(2, 4, 256, 16), Pass(2, 4, 256, 256, checkpointing=False)]
+wide = {**shape, "vocabulary": 60_000, "layers": 2}
+few, many = (working(measure(wide, Pass(8, 2, 512, scored))) for scored in (256, 512))
 print(json.dumps([measure(shape, one) for one in cases]))
+print(json.dumps([few, many, memory.working(wide, 1024, 512, True), memory.working(wide, 1024, 1024, True)]))
 """
 
 
@@ -26,11 +29,16 @@ def test_what_each_rank_holds() -> None:
     if not (python("trl").parent.parent / ".stamp").is_file():
         pytest.skip("environment trl is not built; make test builds it")
     done = subprocess.run([python("trl"), "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=True)
-    two, four, few, all_kept = json.loads(done.stdout.strip().split("\n")[-1])
+    *_, first, second = done.stdout.strip().split("\n")
+    two, four, few, all_kept = json.loads(first)
     shape = memory.shape("gpu-smoke")
     assert shape is not None
     for found, gpus in ((two, 2), (four, 4)):
         # float32: weights, and Adam's two moments
         assert found["sharded_param"] == pytest.approx(4 * shape["parameters"] / gpus, rel=0.05)
         assert found["opt"] == pytest.approx(8 * shape["parameters"] / gpus, rel=0.05)
+    measured_few, measured_many, few_by_formula, many_by_formula = json.loads(second)
+    assert many_by_formula == pytest.approx(measured_many, rel=0.05)
+    assert few_by_formula == pytest.approx(measured_few, rel=0.05)
+    assert many_by_formula - few_by_formula == pytest.approx(measured_many - measured_few, rel=0.02)  # logits alone
     assert four["total"] < two["total"] and few["total"] < two["total"] < all_kept["total"]

@@ -10,6 +10,7 @@ import pytest
 
 from cluster import memory
 from cluster.gpu_smoke import commands
+from cluster.gpu_smoke.commands import LOCKED, Place
 from contracts import tables
 from contracts.run_file import ROOT, framework_names
 from envs.build import python
@@ -63,6 +64,7 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.smoke_long
 def test_it_trains_is_killed_resumes_exports_and_evaluates(smoke: Path) -> None:
     lines = [line for line in (smoke / "table.md").read_text().split("\n") if line.startswith("| ")]
     assert [line.split(" | ")[1] for line in lines[2:]] == ["ok", "ok"]
@@ -75,21 +77,24 @@ def test_it_trains_is_killed_resumes_exports_and_evaluates(smoke: Path) -> None:
     assert [row["step"] for row in scores] == [run.checkpoint_steps[-1]]
 
 
+@pytest.mark.smoke_long
 def test_it_was_ended_between_its_checkpoints(smoke: Path) -> None:
     printed = (smoke / "logs" / f"{TRAINED}.log").read_text()
     trainings = printed.split(" -m frameworks train ")[1:]
     assert len(trainings) == 2 and "resuming from step" not in trainings[0] and "resuming from step" in trainings[1]
 
 
-def test_the_estimate_has_the_model_s_shape(smoke: Path) -> None:
+def test_the_estimate_has_the_model_s_shape(tmp_path: Path) -> None:
     """cluster/models.yaml states what recipes/models.yaml makes."""
-    run = commands.runs("full")[0]
-    config = json.loads((smoke / "models" / run.model / "config.json").read_text())
+    built("eval")
+    run, place = commands.runs("full")[0], Place(tmp_path, "cpu", LOCKED)
+    subprocess.run(place.make_model(run), cwd=ROOT, check=True, capture_output=True)
+    config = json.loads((place.model(run) / "config.json").read_text())
     shape = memory.shape(run.model)
     assert shape is not None
     assert shape["layers"] == config["num_hidden_layers"] and shape["hidden"] == config["hidden_size"]
     assert shape["kv_heads"] == config["num_key_value_heads"]
     assert shape["head"] == config["hidden_size"] / config["num_attention_heads"]
     assert shape["vocabulary"] == pytest.approx(config["vocab_size"], rel=0.1)
-    weights = (smoke / "models" / run.model / "model.safetensors").stat().st_size / 4
+    weights = (place.model(run) / "model.safetensors").stat().st_size / 4
     assert shape["parameters"] == pytest.approx(weights, rel=0.01)

@@ -136,17 +136,29 @@ def without(run: Run, *settings: str) -> Run:
 
 
 def test_verls_reference_in_float32_and_its_passes_of_many_tokens() -> None:
-    """3.09 billion parameters on 2 GPUs; a pass has 16,384 tokens, whatever the number of completions."""
+    """3.09 billion parameters on 2 GPUs; a pass has 8,192 tokens, whatever the number of completions."""
     run = load_run("tinyzero/ppo-3b", "full")
     offloads = ("actor_rollout_ref.ref.fsdp_config.param_offload", "critic.fsdp.optimizer_offload")
     full = found(without(run, *offloads), 80)
     assert full.state == pytest.approx((16 + 12 + 4) / 2 * 3.09)
-    assert full.working == pytest.approx(16384 * (2048 * (2 * 36 + 34) + 6 * 151936) / 1e9)
+    gathered = 2 * 2048 * 151936 / 1e9
+    assert full.working == pytest.approx(8192 * (2048 * 2 * 36 + 16 * 151936) / 1e9 + gathered)
     assert capacity.verdict(full, 80) == "tight" and capacity.verdict(found(run, 80), 80) == "yes"
     assert found(run, 80).state == pytest.approx((16 + 12) / 2 * 3.09)  # while the critic trains, the actor's 12 stay
     assert found(run, 80).host == pytest.approx(full.host + (4 + 8) * 3.09)
     by_completions = found(without(run, *offloads, "actor_rollout_ref.actor.use_dynamic_bsz"), 80)
-    assert by_completions.working == pytest.approx(full.working * 4 * 1280 / 16384)
+    assert by_completions.working - gathered == pytest.approx((full.working - gathered) * 4 * 1280 / 8192)
+    by_default = found(without(run, *offloads, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu"), 80)
+    assert by_default.working - gathered == pytest.approx((full.working - gathered) * 2)  # the release's 16,384
+
+
+def test_weights_that_stay_gathered_after_a_layer() -> None:
+    """verl's counterpart of zero2: the whole model in 16 bits on each GPU during a pass."""
+    run = load_run("drgrpo/qwen2.5-math-7b", "full")
+    sharded = dataclasses.replace(run, hardware={**run.hardware, "sharding": "zero3"})
+    assert run.hardware["sharding"] == "zero2"
+    assert found(run, 80).state - found(sharded, 80).state == pytest.approx(2 * 7.62)
+    assert found(sharded, 80).working - found(run, 80).working == pytest.approx(2 * 2 * 152064 * 3584 / 1e9)
 
 
 def test_what_the_processes_of_a_node_load_fits_its_memory() -> None:

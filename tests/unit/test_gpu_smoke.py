@@ -64,6 +64,20 @@ def test_what_is_not_installed_is_left_out_and_named(smoke: Rows) -> None:
     assert smoke().missing("any", ["json", "pathlib"]) == ""
 
 
+def test_a_whole_call_with_this_interpreter_names_what_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing runs, nothing is built, and it is no error."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    words = ["gpu_smoke", "--python", "here", "--device", "cpu", "--folder", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", words)
+    command_line.main()
+    lines = [line for line in (tmp_path / "table.md").read_text().split("\n") if line.startswith("| ")][2:]
+    assert len(lines) == 2 + len(RUNS)
+    assert all(f"| {table.LEFT_OUT} |" in line and "not installed: vllm" in line for line in lines)
+    assert [path.name for path in tmp_path.iterdir()] == ["table.md"]
+
+
 def test_an_environment_that_is_not_built_is_left_out(
     smoke: Rows, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -42,11 +42,53 @@ def test_another_cuda_than_that_of_the_headers(tmp_path: Path) -> None:
     assert wrong(toolkit(tmp_path)) == set()
     assert wrong(toolkit(tmp_path, nvcc="13.5")) == {"CUDA"}
     assert wrong(toolkit(tmp_path, headers="13020")) == {"CUDA"}
-    assert wrong({"PATH": str(tmp_path / "nothing")}) == {"nvcc", "CUDA_HOME"}
+    nothing = {"PATH": str(tmp_path / "nothing")}
+    assert wrong(nothing) == {"nvcc", "CUDA_HOME"}
+    assert {what for well, what, _ in rehearsal.compilers(nothing) if not well} >= {"ninja", "nvcc", "g++"}
 
 
 def test_a_kernel_that_does_not_compile(tmp_path: Path) -> None:
     assert rehearsal.compiled(toolkit(tmp_path), "90") == (False, "kernel for sm_90", "x.h: error: other")
+
+
+def test_an_op_that_does_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as DeepSpeed's optimiser without nvcc; and one that does, for the architectures of A100 and H100."""
+    lists = "os.environ['TORCH_CUDA_ARCH_LIST'] == '8.0;9.0' and os.environ['FLASHINFER_CUDA_ARCH_LIST'] == '8.0 9.0a'"
+    linked = "subprocess.run('g++ -shared -o $TORCH_EXTENSIONS_DIR/op.so -lcuda', shell=True, check=True)"
+    monkeypatch.setitem(rehearsal.OPS, "FusedAdam", f"import os, subprocess; assert {lists}; {linked}")
+    well, what, text = rehearsal.compiled_op("FusedAdam")
+    assert well and what == "compile FusedAdam" and "sm_80, sm_90" in text, text
+    monkeypatch.setitem(rehearsal.OPS, "sampler", "raise OSError('CUDA_HOME environment variable is not set')")
+    error = "OSError: CUDA_HOME environment variable is not set"
+    assert rehearsal.compiled_op("sampler") == (False, "compile sampler", error)
+
+
+def test_every_op_that_is_compiled_at_run_time_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """FusedAdam where DeepSpeed's own optimiser trains; FlashInfer's sampler where vLLM evaluates."""
+    monkeypatch.setattr(rehearsal, "ARCHITECTURES", ())
+    monkeypatch.setattr(rehearsal, "imported", lambda module: (True, module, ""))
+    monkeypatch.setattr(rehearsal, "engine_arguments", lambda given: [])
+    monkeypatch.setattr(rehearsal, "compiled_op", lambda name: (True, "compile " + name, ""))
+    monkeypatch.setattr(rehearsal, "read_commands", lambda framework: [])
+    monkeypatch.setattr(rehearsal, "attentions", lambda framework: [])
+    monkeypatch.setenv("PATH", os.environ["PATH"])  # which the rehearsal changes
+
+    def ops(framework: str, evaluation: bool) -> list[str]:
+        return [what for _, what, _ in rehearsal.rehearse(framework, [], evaluation) if what.startswith("compile ")]
+
+    assert ops("openrlhf", False) == ["compile FusedAdam"] and ops("trl", False) == []
+    assert ops("", True) == ["compile sampler"]
+
+
+def test_kernels_that_are_left_out_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only in an environment that was built so, and only where they are missing."""
+    monkeypatch.setattr(rehearsal, "KERNELS", ("kernels_that_are_not_here", "json"))
+    assert list(rehearsal.without_kernels()) == []
+    monkeypatch.setattr(sys, "prefix", f"/envs/verl-cuda-0{rehearsal.build.WITHOUT_KERNELS}")
+    monkeypatch.setitem(sys.modules, "kernels_that_are_not_here", None)
+    monkeypatch.delitem(sys.modules, "kernels_that_are_not_here")
+    assert [line[:2] for line in rehearsal.without_kernels()] == [(None, "kernels_that_are_not_here")]
+    assert rehearsal.imported("kernels_that_are_not_here")[0] is True
 
 
 def test_a_package_that_is_missing_or_ends_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,3 +170,6 @@ def test_the_exit_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     lines = capsys.readouterr().out.split("\n")
     assert any(line.startswith("wrong") and "not_here_either" in line for line in lines)
     assert any(line.startswith("ok") and "json" in line for line in lines)
+    monkeypatch.setattr(rehearsal, "rehearse", lambda *_: iter([(None, "kernels", "left out")]))
+    rehearsal.main()  # what was left out on request is not wrong
+    assert "left out" in capsys.readouterr().out

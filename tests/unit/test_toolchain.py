@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,64 @@ def test_programs_can_be_linked_against_the_wheels(tmp_path: Path) -> None:
         assert build.toolkit(tmp_path)["CUDA_HOME"] == str(cuda)
         assert (cuda / "lib64" / "libcudart.so").resolve() == cuda / "lib" / "libcudart.so.13"
     assert build.toolkit(tmp_path / "elsewhere") == {}
+
+
+EVERY_COMMAND = """
+import json, shutil
+from eval import vllm_settings
+from frameworks import processes
+from recipes.runs import load_run, run_names
+found = {"evaluation": vllm_settings.environment("cuda")}
+for run in (load_run(name, "full") for name in run_names()):
+    for number, stage in enumerate(run.stages):
+        given = processes.environment(run, stage, RUN_FOLDER, RUN_FOLDER) | processes.ray_environment(run)
+        found[f"{run.name}, stage {number}"] = given
+words = ("ninja", "nvcc")
+print(json.dumps({name: [shutil.which(word, path=one["PATH"]) for word in words] for name, one in found.items()}))
+"""
+
+
+def test_the_commands_of_all_runs_find_the_compilers_on_a_machine_without_any(tmp_path: Path) -> None:
+    """Its PATH has neither ninja nor nvcc; the interpreter is that of an environment for GPUs."""
+    cuda = environment_with_cuda(tmp_path / "env")
+    for folder in ("bin", "run"):
+        (tmp_path / folder).mkdir()
+    packages = sysconfig.get_path("purelib")  # this interpreter's, which the commands are rendered with
+    bare = {"PATH": str(tmp_path / "bin"), "PYTHONPATH": f"{ROOT}:{packages}", "HOME": str(tmp_path)}
+    script = f"from pathlib import Path; RUN_FOLDER = Path({str(tmp_path / 'run')!r})\n{EVERY_COMMAND}"
+    words = [str(tmp_path / "env" / "bin" / "python"), "-c", script]
+    found = json.loads(subprocess.check_output(words, env=bare, cwd=ROOT, text=True).strip().split("\n")[-1])
+    assert len(found) > len(run_names())
+    compilers = [str(tmp_path / "env" / "bin" / "ninja"), str(cuda / "bin" / "nvcc")]
+    assert {name: paths for name, paths in found.items() if paths != compilers} == {}
+
+
+def test_an_environment_without_kernels_is_another_one() -> None:
+    """A run never takes it, and a whole build never takes its wheel."""
+    for name in build.names("cuda"):
+        has_late = build.lock_file(name, "cuda").with_suffix(".late").is_file()
+        whole, partial = (build.folder(name, "cuda", kernels) for kernels in (True, False))
+        assert (partial != whole) == has_late and not whole.name.endswith(build.WITHOUT_KERNELS)
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+def test_what_compiles_for_hours_can_be_left_out(
+    kernels: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "TARGET", tmp_path)
+    monkeypatch.setattr(build, "uv", lambda: Path("uv"))
+    called: list[tuple[list[str], dict[str, str]]] = []
+
+    def run(words: list[str | Path], environment: dict[str, str] | None = None) -> None:
+        called.append((list(map(str, words)), environment or {}))
+        (build.folder("verl", "cuda", kernels)).mkdir(exist_ok=True)
+
+    monkeypatch.setattr(build, "run", run)
+    env = build.build("verl", "cuda", kernels).parent
+    words, settings = called[-1]
+    assert "--no-build-isolation" in words and env.name.endswith(build.WITHOUT_KERNELS) != kernels
+    assert (settings.get("FLASH_ATTENTION_SKIP_CUDA_BUILD") == "TRUE") != kernels
+    assert (settings.get("UV_CACHE_DIR") == str(env / "cache")) != kernels
 
 
 @pytest.mark.parametrize("run", [load_run(name, "full") for name in run_names()], ids=lambda run: str(run.name))
