@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from contracts.yaml_files import read_yaml
+from frameworks.conformance import LONGEST, VOCABULARY
 
 Batch = dict[str, Any]
 Numbers = npt.NDArray[np.float64]
 SHAPES = ((2, 4), (3, 2))  # groups, samples
-VOCABULARY, LONGEST = 8, 7
 END, FIRST = 2, 3  # the token that ends a completion, and the first that means something
 KINDS = ("ordinary", "on_policy", "one_token", "wide")
 FORMULAS = Path(__file__).parent / "formulas.yaml"

@@ -28,9 +28,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from conformance.cases import LONGEST, Batch, Numbers
+from conformance.cases import Batch, Numbers
+from frameworks.conformance import LEARNING_RATE, LONGEST, WEIGHT_DECAY
 
-LEARNING_RATE, BETA2, WEIGHT_DECAY, EPSILON = 1e-3, 0.98, 0.01, 1e-8
+EPSILON = 1e-8  # of AdamW
 Settings = Mapping[str, Any]
 
 

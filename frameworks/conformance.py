@@ -27,7 +27,8 @@ from contracts.errors import run_command
 from contracts.run_file import framework_names
 from contracts.yaml_files import read_yaml
 
-LEARNING_RATE, BETA2, WEIGHT_DECAY = 1e-3, 0.98, 0.01
+LONGEST, VOCABULARY = 7, 8  # most tokens of a completion, and how many there are to choose from
+LEARNING_RATE, BETA2, WEIGHT_DECAY = 1e-3, 0.98, 0.01  # of the AdamW step
 
 
 class CannotExpress(Exception):

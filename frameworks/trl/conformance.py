@@ -21,9 +21,8 @@ from tokenizers import Tokenizer, models
 from trl import GRPOConfig, GRPOTrainer
 from trl.trainer.utils import add_fused_lm_head
 
-from frameworks.conformance import BETA2, LEARNING_RATE, WEIGHT_DECAY, CannotExpress
+from frameworks.conformance import BETA2, LEARNING_RATE, LONGEST, VOCABULARY, WEIGHT_DECAY, CannotExpress
 
-LONGEST, VOCABULARY = 7, 8
 CORRECTIONS = {
     ("token", "truncate"): "token_truncate", ("token", "mask"): "token_mask",
     ("sequence", "truncate"): "sequence_truncate", ("sequence", "mask"): "sequence_mask",

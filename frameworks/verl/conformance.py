@@ -18,10 +18,9 @@ from verl.utils.torch_functional import entropy_from_logits, logprobs_from_logit
 from verl.workers.config.optimizer import build_optimizer
 from verl.workers.utils.losses import ppo_loss
 
-from frameworks.conformance import BETA2, LEARNING_RATE, WEIGHT_DECAY, CannotExpress
+from frameworks.conformance import BETA2, LEARNING_RATE, LONGEST, WEIGHT_DECAY, CannotExpress
 from frameworks.verl.command import KL_ESTIMATORS, LOSSES, NO_DUAL_CLIP
 
-LONGEST = 7
 NEVER = 1e6  # a threshold that no weight reaches
 
 
