@@ -71,8 +71,21 @@ def load(rewards: Iterable[Mapping[str, Any]]) -> Weighted:
         module, _, name = reward["function"].rpartition(".")
         function, arguments = getattr(importlib.import_module(module), name), reward.get("arguments", {})
         inspect.signature(function).bind((), (), **arguments)
-        found.append((functools.partial(function, **arguments), float(reward["weight"])))
+        weighted = functools.partial(function, **arguments), float(reward["weight"])
+        found.append((_rounded(*weighted, reward["multiple_of"]), 1.0) if "multiple_of" in reward else weighted)
     return found
+
+
+def _rounded(function: Function, weight: float, step: float) -> Function:
+    """The weighted reward as a multiple of a step."""
+
+    def rounded(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+        return [
+            given if given.value is None else given._replace(value=round(weight * given.value / step) * step)
+            for given in function(completions, problems)
+        ]
+
+    return rounded
 
 
 def environment(rewards: Iterable[Mapping[str, Any]]) -> dict[str, str]:

@@ -112,3 +112,17 @@ rule claims:
     shell:
         "{params.base:q} -m analysis.claims --results {params.results:q} --output {params.results:q}/claims > {log:q} 2>&1"
         " && cat {log:q}"
+
+
+# Declares no output: what differs is asked of the frameworks as they are installed now.
+rule conformance:
+    input:
+        "conformance/differences.yaml",
+    log:
+        "logs/conformance.log",
+    localrule: True
+    params:
+        base=BASE,
+    shell:
+        "{params.base:q} -m conformance --output results/conformance > {log:q} 2>&1"
+        " || {{ cat {log:q}; exit 1; }}; cat {log:q}"

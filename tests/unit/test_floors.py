@@ -17,7 +17,8 @@ import pytest
 
 from contracts.run_file import ROOT
 
-FLOORS = ("contracts", "tasks", "grading", "recipes", "frameworks", "eval", "cluster", "analysis")  # from the bottom
+# from the bottom
+FLOORS = ("contracts", "tasks", "grading", "recipes", "frameworks", "conformance", "eval", "cluster", "analysis")
 SIBLINGS = {"frameworks": "adapter.py", "tasks": "task.yaml"}  # whose folders, which have this file, are independent
 
 

@@ -10,7 +10,18 @@ import pytest
 
 from contracts.run_file import ROOT
 
-FOLDERS = ("analysis", "cluster", "contracts", "envs", "eval", "frameworks", "grading", "recipes", "tasks")
+FOLDERS = (
+    "analysis",
+    "cluster",
+    "conformance",
+    "contracts",
+    "envs",
+    "eval",
+    "frameworks",
+    "grading",
+    "recipes",
+    "tasks",
+)
 ALLOWED = {
     "analysis/gate/baselines.py": "results/reference/baselines.yaml",
     "analysis/report/published.py": "a YAML file of the project",

@@ -8,6 +8,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -143,6 +144,23 @@ def test_terms_are_added_by_weight_to_the_rewards_of_any_run() -> None:
     loaded = rewards.load(json.loads(rewards.environment(run.rewards)[rewards.VARIABLE]))
     (total,) = rewards.total(loaded, [answer(RIGHT, 30)], [PROBLEM])
     assert total == (1.0 + 1.0 - 0.5 * 10 / 20, "correct", False)
+
+
+def test_equal_rewards_of_few_binary_digits_have_an_exact_mean_in_float32() -> None:
+    """Others may have a mean and a std of a unit in the last place, and so an advantage."""
+    term = {"function": "recipes.shaping.soft_over_long", "weight": 0.3, "arguments": {"buffer": LIMIT}}
+    texts = [" ".join("a" * length) for length in range(1, LIMIT)]
+    plain, rounded = (
+        [given.value for given in rewards.total(rewards.load([one]), texts, [PROBLEM] * len(texts))]
+        for one in (term, term | {"multiple_of": 2.0**-10})
+    )
+    assert rounded == pytest.approx(plain, abs=2.0**-11)
+
+    def noise(values: list[Any]) -> float:
+        groups = [np.full(size, value, np.float32) for size in range(2, 65) for value in values]
+        return max(float(abs(group - group.mean()).max()) for group in groups)
+
+    assert noise(plain) > 0 and noise(rounded) == 0
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,18 @@ import pytest
 
 from contracts.run_file import ROOT
 
-FOLDERS = ("analysis", "cluster", "contracts", "envs", "eval", "frameworks", "grading", "recipes", "tasks")
+FOLDERS = (
+    "analysis",
+    "cluster",
+    "conformance",
+    "contracts",
+    "envs",
+    "eval",
+    "frameworks",
+    "grading",
+    "recipes",
+    "tasks",
+)
 RULE_FILES = [ROOT / "Snakefile", *sorted((ROOT / "workflows").glob("*.smk"))]
 BLOCK = re.compile(r"^( *)shell:\n((?:\1 +.*\n|\n)+)", re.MULTILINE)
 

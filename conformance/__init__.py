@@ -1,0 +1,1 @@
+"""The trainers' own functions, as installed, on the same tensors; and the registry of how they differ."""

@@ -1,0 +1,104 @@
+"""Batches and formulas: each case is one batch put through one formula.
+
+A batch holds, for B completions of at most T tokens from a vocabulary of V:
+
+    logits       B, T, V   of the policy, which is trained
+    tokens       B, T      what was sampled; `mask` is 1 for text and 0 for padding
+    old, reference, rollout   B, T   their log-probabilities under the old policy, the base model and the sampler
+    advantages   B         given, for formulas that compute none
+    rewards      B         of the completions; groups of `samples` follow each other
+    values       B, T      of a critic
+    truncated    B         1 where the completion was cut at the limit
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from contracts.yaml_files import read_yaml
+from frameworks.conformance import LONGEST, VOCABULARY
+
+Batch = dict[str, Any]
+Numbers = npt.NDArray[np.float64]
+SHAPES = ((2, 4), (3, 2))  # groups, samples
+END, FIRST = 2, 3  # the token that ends a completion, and the first that means something
+KINDS = ("ordinary", "on_policy", "one_token", "wide")
+FORMULAS = Path(__file__).parent / "formulas.yaml"
+
+
+def formulas() -> dict[str, dict[str, Any]]:
+    """Every formula by name, with all of its settings, `source` and `batches`."""
+    found = read_yaml(FORMULAS)
+    return {name: found["settings"] | {"batches": KINDS} | own for name, own in found["formulas"].items()}
+
+
+def make(kind: str, seed: int) -> Batch:
+    """A batch of a kind: ordinary or
+
+    on_policy      the policy is still the old one
+    one_token      answers of one token
+    wide           columns of padding that no completion reaches
+    far            ratios to the old policy of up to exp(4) either way
+    beyond         log-ratios of 15 to 25
+    far_reference  log-ratios to the reference of up to 5
+    truncated      some completions were cut
+    masked         some completions have no token to train on
+
+    Half of the batches have 0/1 rewards and the others shaped ones; one in eight has a group of equal rewards.
+
+    Args:
+        kind: see above.
+        seed: of the batch.
+    """
+    rng = np.random.default_rng([sum(map(ord, kind)), seed])
+    groups, samples = SHAPES[seed % len(SHAPES)]
+    count = groups * samples
+    lengths = np.ones(count, int) if kind == "one_token" else rng.integers(1, LONGEST + 1, count)
+    width = LONGEST if kind == "wide" else int(lengths.max())
+    mask = (np.arange(width) < lengths[:, None]).astype(float)
+    logits = rng.normal(0, 1.5, (count, width, VOCABULARY))
+    tokens = rng.integers(FIRST, VOCABULARY, (count, width))
+    truncated = np.zeros(count)
+    if kind in ("truncated", "masked"):
+        truncated[rng.permutation(count)[: 1 + seed % 2]] = 1
+    tokens[np.arange(count), lengths - 1] = np.where(truncated > 0, FIRST, END)
+    own = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    own = np.take_along_axis(own, tokens[..., None], -1)[..., 0] * mask
+    noise = rng.normal(0, 1, (3, count, width)) * mask
+    old = own + {"on_policy": 0.0, "far": 0.0}.get(kind, 0.2) * noise[0]
+    if kind == "far":
+        old = own - np.clip(2 * noise[0], -4, 4)
+    if kind == "beyond":
+        old = own - np.sign(noise[0]) * rng.uniform(15, 25, own.shape) * mask
+    distance = np.clip(3 * noise[1], -5, 5) if kind == "far_reference" else 0.4 * np.clip(noise[1], -3, 3)
+    rewards = rng.integers(0, 2, count).astype(float) if seed % 4 < 2 else rng.normal(0, 1, count).round(2)
+    rewards[0] = rewards[1] + 1  # one group differs, so that nothing is divided by zero
+    if seed % 8 == 7:
+        rewards[samples : 2 * samples] = 1.0
+    return {
+        "kind": kind, "samples": samples, "logits": logits, "tokens": tokens, "mask": mask, "old": old,
+        "reference": own + distance, "rollout": old + 0.3 * noise[2], "advantages": rng.normal(0, 1, count),
+        "rewards": rewards, "values": rng.normal(0, 1, mask.shape) * mask, "truncated": truncated,
+    }  # fmt: skip
+
+
+def cases(count: int) -> tuple[list[Batch], list[tuple[str, int]]]:
+    """Batches, and at least `count` cases: a formula and the index of a batch, equally many of each formula."""
+    found = formulas()
+    each = -(-count // len(found))
+    batches: list[Batch] = []
+    index: dict[tuple[str, int], int] = {}
+    pairs = []
+    for name, formula in found.items():
+        kinds = formula["batches"]
+        for number in range(each):
+            key = (kinds[number % len(kinds)], number // len(kinds))
+            if key not in index:
+                index[key] = len(batches)
+                batches.append(make(*key))
+            pairs.append((name, index[key]))
+    return batches, pairs

@@ -1,0 +1,50 @@
+"""Groups of equal rewards in float32: they should teach nothing, and rounding makes an advantage of them.
+
+The mean of n equal numbers is off by a unit in the last place, unless they have few binary digits; so is the std, and
+their quotient may be of the order of 1. A run file's `multiple_of` of a reward is the way around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from conformance.cases import Batch, Numbers, make
+
+SAMPLES, REPEATS = 7, 60
+STEP = 2.0**-10
+GIVEN, ROUNDED = "equal rewards", "equal rewards, multiples of 2⁻¹⁰"
+
+
+def batches() -> dict[str, list[Batch]]:
+    """Two groups of equal rewards of two decimals in each batch; the same with rewards rounded to multiples of STEP."""
+    found: dict[str, list[Batch]] = {GIVEN: [], ROUNDED: []}
+    for seed in range(REPEATS):
+        rewards = np.repeat(np.random.default_rng(seed).integers(1, 300, 2) / 100, SAMPLES)
+        parts = [make("ordinary", 8 * seed) for _ in range(2)]
+        arrays = {
+            name: np.concatenate([part[name] for part in parts])[: 2 * SAMPLES]
+            for name, value in parts[0].items()
+            if isinstance(value, np.ndarray)
+        }
+        for name, given in ((GIVEN, rewards), (ROUNDED, np.round(rewards / STEP) * STEP)):
+            found[name].append(parts[0] | arrays | {"samples": SAMPLES, "rewards": given})
+    return found
+
+
+def largest(results: Mapping[str, Any], name: str) -> float:
+    """The largest advantage, over all tokens of all batches.
+
+    Args:
+        results: of one framework, as frameworks.conformance gives them.
+        name: GIVEN or ROUNDED.
+    """
+    flat: Numbers = results[name]["group std"]
+    start, found = 0, 0.0
+    for batch in batches()[name]:
+        tokens, logits = batch["mask"].size, batch["logits"].size
+        found = max(found, float(np.abs(flat[start : start + tokens]).max()))
+        start += tokens + 2 * logits
+    return found

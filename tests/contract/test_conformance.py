@@ -1,0 +1,79 @@
+"""The installed frameworks compute what the registry of differences says, and an error planted in one is noticed."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import cases, rounding
+from conformance.compare import Finding, Reference, findings, registry
+from conformance.run import run
+from contracts.run_file import framework_names
+from contracts.yaml_files import read_yaml
+from envs.build import python
+
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
+
+MUTANTS = Path(__file__).parent / "mutants"
+EACH = 4  # batches of each formula
+FRAMEWORKS = [
+    pytest.param(name, marks=pytest.mark.skipif(not python(name).exists(), reason=f"{name}'s environment is not built"))
+    for name in framework_names()
+]
+
+
+@cache
+def given() -> dict[str, Any]:
+    formulas = cases.formulas()
+    batches, pairs = cases.cases(EACH * len(formulas))
+    return {"formulas": formulas, "batches": batches, "cases": pairs, "float32": rounding.batches()}
+
+
+@cache
+def results(framework: str) -> dict[str, Any]:
+    """One process of the framework does all."""
+    return run(framework, given(), "--mutants", str(MUTANTS / f"{framework}.yaml"))
+
+
+@cache
+def found(framework: str) -> dict[str, list[Finding]]:
+    """By mutant, "" for the release as it is."""
+    reference = Reference(given()["formulas"], given()["batches"], given()["cases"])
+    return {
+        name: findings(framework, result, reference)
+        for name, result in results(framework).items()
+        if name not in given()["float32"]
+    }
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_framework_differs_as_the_registry_says_and_not_otherwise(framework: str) -> None:
+    problems = [f"{one.formula}: {one.problem}" for one in found(framework)[""] if one.problem]
+    assert not problems, "\n".join(problems)
+    assert {one.formula for one in found(framework)[""]} == set(given()["formulas"])
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_no_planted_error_survives(framework: str) -> None:
+    planted = read_yaml(MUTANTS / f"{framework}.yaml")
+    survivors = [name for name in planted if not any(one.problem for one in found(framework)[name])]
+    assert len(planted) >= 10 and not survivors
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_the_source_lines_of_the_registry_are_those_of_the_release(framework: str) -> None:
+    (package,) = python(framework).parent.parent.glob(f"lib/python3.*/site-packages/{framework}")
+    for (name, formula), entry in registry().items():
+        if name == framework and "source" in entry:
+            file, number, part = entry["source"]
+            assert part in (package / file).read_text(encoding="utf-8").split("\n")[number - 1], (formula, file, number)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_equal_rewards_teach_nothing_in_float32_where_they_have_few_binary_digits(framework: str) -> None:
+    """Others give an advantage, whose size depends on the constant beside the std; `multiple_of` is the way around."""
+    assert rounding.largest(results(framework), rounding.GIVEN) > 0
+    assert rounding.largest(results(framework), rounding.ROUNDED) == 0

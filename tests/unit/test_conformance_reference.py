@@ -1,0 +1,137 @@
+"""The reference is right by finite differences, and the registry notices differences that come and go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conformance import cases, document
+from conformance.compare import Reference, findings, registry
+from conformance.reference import advantages, evaluate, loss
+from contracts.run_file import framework_names
+
+FORMULAS = cases.formulas()
+VARIANTS = {
+    name: [
+        {},
+        *(entry["variant"] for (_, formula), entry in registry().items() if formula == name and "variant" in entry),
+    ]
+    for name in FORMULAS
+}
+# `ratio` stands in the value of these and is held constant in the gradient, as published
+HELD = ("KL k2, unbiased gradient", "KL k3, unbiased gradient", "CISPO", "CISPO, clipped below")
+
+
+def flat(name: str, variant: dict[str, Any], batches: list[cases.Batch]) -> np.ndarray:
+    """What a framework that computes a variant would answer."""
+    results = [evaluate(FORMULAS[name], batch, variant) for batch in batches]
+    return np.concatenate([part.ravel() for result in results for part in result])
+
+
+@pytest.mark.parametrize("name", [name for name in FORMULAS if name not in HELD])
+def test_the_gradient_is_that_of_the_value(name: str) -> None:
+    settings = FORMULAS[name]
+    batch = cases.make(settings["batches"][0], 4)
+    mask = batch["mask"] * (1 - batch["truncated"][:, None])
+    if settings["advantage"] == "given":
+        advantage = np.broadcast_to(batch["advantages"][:, None], mask.shape)
+    else:
+        advantage = advantages(settings, batch, {})
+    direction = np.random.default_rng(0).normal(size=batch["logits"].shape)
+    for variant in VARIANTS[name]:
+        _, gradient = loss(settings, batch, mask, advantage, variant)
+        values = [
+            loss(settings, batch | {"logits": batch["logits"] + sign * 1e-5 * direction}, mask, advantage, variant)[0]
+            for sign in (1, -1)
+        ]
+        slope = (values[0] - values[1]) / 2e-5
+        assert (gradient * direction).sum() == pytest.approx(slope, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("estimator", ["k2", "k3"])
+def test_the_unbiased_gradient_is_that_of_the_kl_on_average(estimator: str) -> None:
+    """One token, drawn from the old policy: the mean over the vocabulary is the gradient of the KL itself."""
+    rng = np.random.default_rng(0)
+    policy, old, base = (np.log(row) for row in rng.dirichlet(np.ones(5), 3))
+    settings = FORMULAS["KL k3, unbiased gradient"] | {"kl": estimator, "kl_coefficient": 1.0}
+    one = np.ones((1, 1))
+    mean = np.zeros(5)
+    for token in range(5):
+        batch = {
+            "kind": "", "logits": policy[None, None], "tokens": np.array([[token]]), "old": old[token] * one,
+            "reference": base[token] * one,
+        }  # fmt: skip
+        mean += np.exp(old[token]) * loss(settings, batch, one, 0 * one, {})[1][0, 0]
+    p = np.exp(policy)
+    assert mean == pytest.approx(p * (policy - base - (p * (policy - base)).sum()))
+
+
+def test_padding_order_and_micro_batches_do_not_change_a_step() -> None:
+    for name in ("mean over tokens", "mean over completions", "constant length", "GSPO", "entropy", "KL k3 in loss"):
+        batch, settings = cases.make("ordinary", 5), FORMULAS[name]
+        before = evaluate(settings, batch, {})
+        rows = {key: value for key, value in batch.items() if isinstance(value, np.ndarray)}
+        turned = evaluate(settings, batch | {key: value[::-1] for key, value in rows.items()}, {})
+        assert turned.gradient[::-1] == pytest.approx(before.gradient, abs=1e-12)
+        widened = {
+            key: np.concatenate([value, 0 * value[:, -1:]], 1) if value.ndim > 1 else value
+            for key, value in rows.items()
+        }
+        wide = evaluate(settings, batch | widened, {})
+        assert wide.gradient[:, :-1] == pytest.approx(before.gradient, abs=1e-12) and not wide.gradient[:, -1].any()
+        for split in ("micro_batches", "processes"):
+            assert evaluate(settings | {split: 2}, batch, {}).gradient == pytest.approx(before.gradient)
+
+
+def test_a_group_of_equal_rewards_teaches_nothing() -> None:
+    batch = cases.make("ordinary", 0) | {"rewards": np.full(8, 0.1)}
+    assert not evaluate(FORMULAS["group std"], batch, {}).gradient.any()
+
+
+def test_every_entry_is_of_a_formula_and_a_framework_and_complete() -> None:
+    for (framework, formula), entry in registry().items():
+        assert framework in framework_names() and formula in FORMULAS, (framework, formula)
+        assert set(entry) in ({"formulas", "cannot"}, {"formulas", "what", "variant", "source", "agree"})
+
+
+def test_a_difference_that_appears_grows_or_disappears_is_a_problem() -> None:
+    seeds = range(4)
+    for (framework, name), entry in registry().items():
+        if "variant" not in entry:
+            continue
+        batches = [cases.make(kind, seed) for kind in FORMULAS[name]["batches"] for seed in seeds]
+        reference = Reference(FORMULAS, batches, [(name, number) for number in range(len(batches))])
+        right, published = flat(name, entry["variant"], batches), flat(name, {}, batches)
+
+        def problem(answer: Any, framework: str = framework, name: str = name, reference: Reference = reference) -> str:
+            return findings(framework, {name: answer}, reference)[0].problem
+
+        assert problem(right) == "", (framework, name)
+        assert "disappeared" in problem(published), (framework, name)
+        assert "closed form" in problem(right + 1e-3 * np.sign(right)), (framework, name)
+        assert "cannot be expressed" in problem("it is gone")
+
+
+def test_a_difference_without_an_entry_is_a_problem() -> None:
+    batches = [cases.make("ordinary", 0)]
+    reference = Reference(FORMULAS, batches, [("clip", 0)])
+    framework = framework_names()[0]
+    right = flat("clip", {}, batches)
+    assert findings(framework, {"clip": right}, reference)[0].problem == ""
+    assert "no entry" in findings(framework, {"clip": right + 1e-5}, reference)[0].problem
+    assert "no entry" in findings(framework, {"clip": np.full_like(right, np.nan)}, reference)[0].problem
+
+
+def test_there_are_as_many_cases_as_asked_for_and_every_formula_has_its_share() -> None:
+    batches, pairs = cases.cases(1000)
+    assert len(pairs) >= 1000 and {name for name, _ in pairs} == set(FORMULAS)
+    assert all(batches[number]["kind"] in FORMULAS[name]["batches"] for name, number in pairs)
+
+
+def test_the_document_holds_the_registry() -> None:
+    """`python -m conformance.document` writes it."""
+    text = document.FILE.read_text(encoding="utf-8")
+    assert document.written(text) == text
+    assert all(entry.get("what", entry.get("cannot")) in document.section() for entry in registry().values())
