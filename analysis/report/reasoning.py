@@ -54,21 +54,22 @@ class Example(NamedTuple):
         return f"open={quote(json.dumps(named, ensure_ascii=False, separators=(',', ':')))}"
 
 
-def _chosen(samples: pd.DataFrame) -> pd.DataFrame:
+def _chosen(samples: pd.DataFrame, most: int) -> pd.DataFrame:
     """The completions that are checked: all, or those of as many whole problems as fit."""
-    if len(samples) <= MOST_CHECKED:
+    if len(samples) <= most:
         return samples
     names = sorted(samples["problem_id"].unique(), key=lambda name: hash_order.place(str(name), 0))
-    kept = names[: max(1, MOST_CHECKED * len(names) // len(samples))]
+    kept = names[: max(1, most * len(names) // len(samples))]
     return samples[samples["problem_id"].isin(kept)]
 
 
-def checked(samples: pd.DataFrame, problems: Mapping[str, Problem]) -> pd.DataFrame | None:
+def checked(samples: pd.DataFrame, problems: Mapping[str, Problem], most: int = MOST_CHECKED) -> pd.DataFrame | None:
     """The kind of each completion, its checkable and all its steps, and its first fault.
 
     Args:
         samples: graded completions of one checkpoint and benchmark.
         problems: the benchmark's, by name.
+        most: completions that are checked at most: those of whole problems.
 
     Returns:
         Columns problem_id, repeat, kind, checkable, lines, fault; None if the task checks no steps.
@@ -76,7 +77,7 @@ def checked(samples: pd.DataFrame, problems: Mapping[str, Problem]) -> pd.DataFr
     if not problems or registry.get(next(iter(problems.values())).task).step_module() is None:
         return None
     rows = []
-    for row in _chosen(samples).to_dict("records"):
+    for row in _chosen(samples, most).to_dict("records"):
         problem = problems[str(row["problem_id"])]
         found = registry.get(problem.task).check_steps(str(row["completion"] or ""), problem) or []
         right, wrong = steps.all_right(found), steps.first_wrong(found)
@@ -121,7 +122,7 @@ def count(run: RunResults) -> tuple[pd.DataFrame, list[Example]]:
     for benchmark in run.benchmarks:
         problems = run.problem_rows.get(benchmark, {})
         for step in run.steps if problems else []:
-            found = checked(run.samples(step, benchmark), problems)
+            found = checked(run.samples(step, benchmark), problems, MOST_CHECKED)
             if found is None:
                 break
             counts = found["kind"].value_counts()

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pytest
 from report_runs import graded_row, make_run
 
+from analysis.claims import heldout
+from analysis.claims.intervals import NotMeasured
 from analysis.report import build, reasoning, sample_browser
 from analysis.results import RunResults, load_results
 from contracts import provenance, tables
@@ -58,6 +60,18 @@ def test_kinds_and_shares_by_hand() -> None:
     assert shown["right answer, right reasoning"].startswith("33.3 [")
 
 
+def test_a_claim_can_rest_on_right_reasons() -> None:
+    run = make_run(
+        [graded_row(0, name, n, TEXTS[name][0], completion=TEXTS[name][1]) for name in TEXTS for n in (0, 1)]
+    )
+    with pytest.raises(NotMeasured, match="no steps that can be checked"):
+        heldout.heldout_change(run, 0, 0, what="right_reasons")
+    run.problem_rows["sums"] = {name: SUM._replace(problem_id=name) for name in TEXTS}
+    assert heldout.heldout_change(run, 0, 0, what="right_reasons").value == 0
+    by_problem = heldout._by_problem(run, 0, "sums", "right_reasons")
+    assert [str(value) for value in by_problem] == ["1.0", "0.0", "nan", "nan", "nan", "1.0"]
+
+
 def test_nothing_is_counted_without_problems_or_steps() -> None:
     bare = make_run([graded_row(0, "a", 0, "correct")])
     assert reasoning.count(bare)[0].empty and reasoning.second_verifiers(bare).empty
@@ -65,11 +79,10 @@ def test_nothing_is_counted_without_problems_or_steps() -> None:
     assert reasoning.count(bare)[0].empty and reasoning.second_verifiers(bare).empty
 
 
-def test_whole_problems_are_left_out_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reasoning, "MOST_CHECKED", 4)
+def test_whole_problems_are_left_out_where_there_are_too_many() -> None:
     run = make_run([graded_row(0, name, n, "correct", completion="15") for name in TEXTS for n in range(2)])
     run.problem_rows["sums"] = {name: SUM._replace(problem_id=name) for name in TEXTS}
-    found = reasoning.checked(run.samples(0, "sums"), run.problem_rows["sums"])
+    found = reasoning.checked(run.samples(0, "sums"), run.problem_rows["sums"], 4)
     assert found is not None and found.groupby("problem_id").size().tolist() == [2, 2]
 
 
