@@ -61,7 +61,7 @@ def _right_reasons(run: RunResults, step: int, benchmark: str, rows: pd.DataFram
     checked = reasoning.checked(rows, run.problem_rows.get(benchmark, {}), most=len(rows))
     if checked is None:
         raise NotMeasured(f"{run.name} has no steps that can be checked on {benchmark}")
-    return checked["kind"].map({"right_right": 1.0, "right_wrong": 0.0}).to_numpy(dtype=float, na_value=np.nan)
+    return np.asarray(checked["kind"].map({"right_right": 1.0, "right_wrong": 0.0}), dtype=float)
 
 
 def _by_problem(run: RunResults, step: int | str, benchmark: str, what: Any) -> Numbers:

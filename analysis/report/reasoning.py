@@ -106,9 +106,8 @@ def share(rows: pd.DataFrame, kinds: Sequence[str], of: Sequence[str] = tuple(KI
     inside = rows[rows["kind"].isin(of)]
     if inside.empty:
         return None
-    counted = inside["kind"].isin(kinds).groupby(inside["problem_id"]).sum().to_numpy(dtype=float)
-    sizes = inside.groupby("problem_id").size().to_numpy(dtype=float)
-    return statistics.ratio(counted, sizes)
+    grouped = inside["kind"].isin(kinds).groupby(inside["problem_id"])
+    return statistics.ratio(np.asarray(grouped.sum(), dtype=float), np.asarray(grouped.size(), dtype=float))
 
 
 def count(run: RunResults) -> tuple[pd.DataFrame, list[Example]]:
