@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +23,12 @@ from contracts.paths import ResultsFolder, RunFolder
 from contracts.steps import folders as step_folders
 from contracts.steps import stage_folder
 from contracts.text_safety import visible
+from eval.benchmark import problems as stored_problems
+from eval.benchmark import problems_hash, question
 from eval.statistics import Correct
+from grading.grade import DEFAULT
+from tasks import registry
+from tasks.problems import Problem
 
 SAMPLE_COLUMNS = [
     "step", "benchmark", "problem_id", "repeat", "prompt", "completion", "finish_reason", "completion_tokens", "gold",
@@ -45,6 +51,7 @@ class RunResults:
         graded: one row per completion, with the columns SAMPLE_COLUMNS.
         provenance: per path of a record below the run's folder, its contents.
         rollouts: some of the completions of each training step.
+        problem_rows: the problems of benchmarks whose answers or reasoning a report judges again, if they are stored.
         other_graders: scores of the same samples by other graders, where `snakemake grade` made them.
         title: what a page calls the run (analysis.report.run_titles), if not by its name.
     """
@@ -58,6 +65,7 @@ class RunResults:
     rollouts: pd.DataFrame = field(default_factory=lambda: tables.ROLLOUT.empty_table().to_pandas())
     other_graders: dict[str, pd.DataFrame] = field(default_factory=dict)
     title: str = ""
+    problem_rows: dict[str, dict[str, Problem]] = field(default_factory=dict)
 
     @property
     def shown(self) -> str:
@@ -109,6 +117,10 @@ class RunResults:
         """The graded completions of one checkpoint on one benchmark."""
         rows: pd.DataFrame = self.graded.iloc[self._sample_rows[step, benchmark]]
         return rows
+
+    def graded_record(self, step: int, benchmark: str) -> dict[str, Any]:
+        """The provenance of one table of verdicts; empty if there is none."""
+        return self.provenance.get(str(paths.record_name(paths.table(Path("graded"), step, benchmark))), {})
 
     def result(self, step: int, benchmark: str) -> Result:
         """What is compared of one checkpoint and benchmark: its samples, and how they were made."""
@@ -197,6 +209,31 @@ def _read_provenance(folder: Path) -> dict[str, dict[str, Any]]:
     return {
         str(path.relative_to(folder)): provenance.read_record(path) for path in sorted(folder.rglob("*provenance.json"))
     }
+
+
+def _judged_again(data: Path, run: RunResults) -> dict[str, dict[str, Problem]]:
+    """Problems by benchmark and name, of tasks that check steps or have a second verifier, if they are those graded."""
+    found = {}
+    for name in run.benchmarks:
+        if not (data / f"{name}.parquet").is_file():
+            continue
+        rows = stored_problems(data, name).to_pylist()
+        task = registry.get(rows[0]["task"])
+        if task.step_module() is None and (DEFAULT in task.graders or not task.graders):
+            continue
+        recorded = {run.graded_record(step, name).get("problems_sha256") for step in run.steps}
+        if recorded == {problems_hash(data, name)}:
+            found[name] = {
+                row["problem_id"]: Problem(
+                    row["problem_id"],
+                    row["task"],
+                    question(row),
+                    row["answer"],
+                    json.loads(row["meta"] or "{}"),
+                )
+                for row in rows
+            }
+    return found
 
 
 def _listed(items: Sequence[str], most: int = 6) -> str:
@@ -318,6 +355,7 @@ def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Ru
         }
         records, rollouts = _read_provenance(folder.path), _read_rollouts(folder.path)
         run = RunResults(name, log, not_finite, scores, graded, records, rollouts, others)
+        run.problem_rows.update(_judged_again(ResultsFolder(results).benchmarks, run))
         missing = [*_incomplete_cells(run)]
     if missing:
         raise UserError(

@@ -20,8 +20,9 @@ from eval import benchmark, protocols
 from eval.grade import only_value
 from eval.importers.__main__ import read_verdicts
 from grading.disagreements import CLASSES, Disagreement, Reference, classify, read_reference
-from grading.grade import GRADERS, Grade, Item, grade
+from grading.grade import Grade, Item, grade
 
+GRADERS = ("math-verify", "qwen-rules", "strict")  # of mathematics; other tasks have graders of their own
 SIDES = ("math-verify", "qwen-rules", "recorded")  # whose verdicts are compared; `strict` is for the band alone
 
 

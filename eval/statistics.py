@@ -45,7 +45,29 @@ def avg_at_k(correct: Correct, confidence: float = 0.95) -> Estimate:
     n, p = len(means), float(means.mean())
     if n < 2:
         return Estimate(p, 0.0, 1.0)
-    variance = float(means.var(ddof=1)) / n
+    return _wilson(p, float(means.var(ddof=1)) / n, n, confidence)
+
+
+def ratio(counts: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], confidence: float = 0.95) -> Estimate:
+    """A share over clusters of different sizes, such as one of the right answers to each problem.
+
+    The variance is that of a ratio, linearised (Cochran 1977, Sampling Techniques, equation 6.13); the interval is that
+    of `avg_at_k`, which this is for clusters of one size.
+
+    Args:
+        counts: of each cluster, what is counted.
+        sizes: of each cluster, 1 or more.
+        confidence: of the interval.
+    """
+    n, p = len(counts), float(counts.sum() / sizes.sum())
+    if n < 2:
+        return Estimate(p, 0.0, 1.0)
+    variance = n / (n - 1) * float(((counts - p * sizes) ** 2).sum()) / float(sizes.sum()) ** 2
+    return _wilson(p, variance, n, confidence)
+
+
+def _wilson(p: float, variance: float, n: int, confidence: float) -> Estimate:
+    """Wilson's interval with the effective size of n clusters whose share p has this variance."""
     size = p * (1 - p) / variance if variance > 0 and 0 < p < 1 else float(n)
     quantile = float(stats.t.ppf((1 + confidence) / 2, n - 1))
     weight = quantile**2 / size

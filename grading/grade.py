@@ -53,9 +53,9 @@ def version(task: str) -> str:
 
 @cache
 def grader_name(task: str, grader: str) -> str:
-    """What decides a task's answers: the grader or the task's one verifier, with its package's version and our own."""
+    """What decides a task's answers: the grader or the task's own verifier, with its package's version and our own."""
     own = "" if version(task) == "1.1" else f", version {version(task)}"
-    if not registry.get(task).graders:
+    if grader not in registry.get(task).graders:
         return f"{task} verifier{own}"
     package = GRADERS[grader].package
     return (f"{grader} ({package} {importlib.metadata.version(package)})" if package else grader) + own
@@ -88,7 +88,7 @@ def grade(
         items: completions with their gold answers.
         deadline_s: seconds of wall time for one (gold, answer) pair; past it the pair is `ungradable`.
         workers: processes for pairs that need a judge; as many as CPU cores by default. They stay for later calls.
-        grader: one of GRADERS. Tasks with one verifier use that, whatever the grader.
+        grader: one of GRADERS. A task that does not name it uses its own verifier.
 
     Returns:
         One grade per item, in order.

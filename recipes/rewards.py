@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from contracts.tables import VERDICTS
 from grading import Item, grade
+from tasks import registry, steps
 from tasks.problems import Problem
 
 VARIABLE = "CROSSZERO_REWARDS"  # environment variable with the rewards of a training process's run
@@ -57,6 +58,16 @@ def verdicts(completions: Sequence[str], problems: Sequence[Problem]) -> list[st
 def correct(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """1 for a correct answer, else 0; None where the problem is unusable."""
     return [Reward(None if v == "ungradable" else float(v == "correct"), v) for v in verdicts(completions, problems)]
+
+
+def right_steps(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """The share of the steps that a program can check (`Task.check_steps`) that are right; 0 without such a step."""
+    found = []
+    for completion, asked in zip(completions, problems, strict=True):
+        checked = registry.get(asked.task).check_steps(completion, asked) or []
+        known = [step for step in checked if step.verdict != steps.NOT_CHECKABLE]
+        found.append(Reward(sum(step.verdict == steps.RIGHT for step in known) / len(known) if known else 0.0))
+    return found
 
 
 def load(rewards: Iterable[Mapping[str, Any]]) -> Weighted:

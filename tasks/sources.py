@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import hashlib
 import http.client
@@ -89,15 +90,17 @@ def _check_bytes(entry: Entry, name: str, content: bytes, file: dict[str, Any]) 
 
 
 def parse(name: str, content: bytes) -> list[dict[str, Any]]:
-    """Rows of a .jsonl, .json or .parquet file; UserError that names the file if it is not one."""
+    """Rows of a .jsonl, .json, .csv or .parquet file; UserError that names the file if it is not one."""
     try:
         if name.endswith(".parquet"):
             rows = pq.read_table(io.BytesIO(content)).to_pylist()
         elif name.endswith(".jsonl"):
             rows = [json.loads(line) for line in content.decode("utf-8").split("\n") if line.strip()]
+        elif name.endswith(".csv"):
+            rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
         else:
             rows = json.loads(content.decode("utf-8"))
-    except (pa.ArrowException, OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, json.JSONDecodeError, csv.Error, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise UserError(f"{name} cannot be read as {Path(name).suffix[1:]} ({reason}): copy it again") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

@@ -22,6 +22,7 @@ from contracts.errors import UserError
 if TYPE_CHECKING:
     from tasks.problems import Problem
     from tasks.prompts import Prompt
+    from tasks.steps import Step
 
 
 class Grader(NamedTuple):
@@ -62,7 +63,8 @@ class Task(ABC):
         name: the folder's name.
         answer_format: where a completion states its answer, after the thinking part: `boxed`, the last box, else by the
             protocol's extraction rule; `tagged`, the last complete <answer> tag, else the last box.
-        graders: by name; empty if `verify` decides every answer, whatever the grader.
+        graders: by name, for the answers that `verify` leaves open or judges by other rules; for another name, or the
+            empty one, `verify` judges by the task's own rules.
         judged_meta: keys of a problem's `meta` that judges read.
         version: of the verdicts; raised with every change that changes any, so that stored samples are graded again.
     """
@@ -75,6 +77,7 @@ class Task(ABC):
     def __init__(self, name: str) -> None:
         """Name the task as its folder is named."""
         self.name = name
+        self._modules: dict[str, ModuleType | None] = {}
 
     @abstractmethod
     def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "") -> str | None:
@@ -84,7 +87,7 @@ class Task(ABC):
             answer: the answer, as extracted from the completion.
             gold: the problem's answer.
             meta: what else the problem says.
-            grader: a name in `graders`, where the task has several.
+            grader: a name in `graders`; any other stands for the task's own rules.
 
         Returns:
             `correct`, `wrong`, `format_error` (not readable as an answer) or `ungradable` (the problem is unusable);
@@ -113,11 +116,43 @@ class Task(ABC):
         problems: list[Problem] = module.generate(rows=rows, split=split, seed=seed, **arguments)
         return problems
 
+    def check_steps(self, completion: str, problem: Problem) -> list[Step] | None:
+        """Check the reasoning before an answer; by default `check` of the folder's module `steps`.
+
+        Args:
+            completion: the assistant's turn.
+            problem: what it answers.
+
+        Returns:
+            One step for each line of the reasoning: right, wrong or not checkable. None if the task checks none, or the
+            problem is unusable.
+        """
+        module = self.step_module()
+        found: list[Step] | None = module.check(completion, problem) if module else None
+        return found
+
+    def step_module(self) -> ModuleType | None:
+        """The module that checks steps: `check`, and RIGHT_HABITS, the habits of demo traces without a fault."""
+        return self._module("steps")
+
+    def picture(self, answer: str, problem: Problem) -> str | None:
+        """An SVG picture of an answer; by default `draw` of the folder's module `picture`, and None without one.
+
+        Args:
+            answer: as extracted from a completion.
+            problem: what it answers.
+        """
+        module = self._module("picture")
+        drawn: str | None = module.draw(answer, problem) if module else None
+        return drawn
+
     @property
     def traces(self) -> Traces:
         """The demo traces: the folder's module `traces`; without it, they stand in its `__init__.py`."""
         return cast(Traces, self._module("traces") or importlib.import_module(f"tasks.{self.name}"))
 
     def _module(self, name: str) -> ModuleType | None:
-        module = f"tasks.{self.name}.{name}"
-        return importlib.import_module(module) if importlib.util.find_spec(module) else None
+        if name not in self._modules:
+            module = f"tasks.{self.name}.{name}"
+            self._modules[name] = importlib.import_module(module) if importlib.util.find_spec(module) else None
+        return self._modules[name]

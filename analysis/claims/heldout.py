@@ -12,6 +12,7 @@ import pandas as pd
 
 from analysis import comparability, patterns
 from analysis.claims.intervals import NotMeasured, Numbers, mean
+from analysis.report import reasoning
 from analysis.report.checkpoint_comparison import mean_of
 from analysis.report.figures_lengths import split
 from analysis.results import RunResults
@@ -19,6 +20,7 @@ from contracts.tables import VERDICTS
 from eval import statistics
 from eval.statistics import Estimate
 
+RIGHT_REASONS = "right_reasons"
 LENGTHS = ("tokens", "thinking_tokens", "answer_tokens")
 AVERAGE = "average"  # over the benchmarks of the run, or over those that both runs have
 
@@ -39,6 +41,8 @@ def _of_completions(run: RunResults, step: int | str, benchmark: str, what: Any)
         found = np.asarray(rows["verdict"] == what, dtype=float)
     elif what in ("thinking_tokens", "answer_tokens"):
         found = split(rows["completion"], rows["completion_tokens"])[what.removesuffix("_tokens")].to_numpy(dtype=float)
+    elif what == RIGHT_REASONS:
+        found = _right_reasons(run, step, benchmark, rows)
     elif what == "tokens":
         found = tokens
     elif isinstance(what, dict):
@@ -50,6 +54,14 @@ def _of_completions(run: RunResults, step: int | str, benchmark: str, what: Any)
     if np.isnan(found).all():
         raise NotMeasured(f"{run.name} has no {what} at step {step} on {benchmark}")
     return found.reshape(len(run.problems(benchmark)), -1)
+
+
+def _right_reasons(run: RunResults, step: int, benchmark: str, rows: pd.DataFrame) -> Numbers:
+    """For each right answer with reasoning that can be checked, whether all of it is right; NaN for the others."""
+    checked = reasoning.checked(rows, run.problem_rows.get(benchmark, {}), most=len(rows))
+    if checked is None:
+        raise NotMeasured(f"{run.name} has no steps that can be checked on {benchmark}")
+    return np.asarray(checked["kind"].map({"right_right": 1.0, "right_wrong": 0.0}), dtype=float)
 
 
 def _by_problem(run: RunResults, step: int | str, benchmark: str, what: Any) -> Numbers:
@@ -82,7 +94,8 @@ def heldout(run: RunResults, step: int | str, what: Any = "correct", benchmark: 
     Args:
         run: stored results.
         step: of the checkpoint, or `last`.
-        what: a verdict, a keyword list, tokens, thinking_tokens, answer_tokens, or {tokens: [from, below]}.
+        what: a verdict, a keyword list, tokens, thinking_tokens, answer_tokens, {tokens: [from, below]}, or
+            right_reasons, the right answers whose reasoning is right.
         benchmark: one, or their unweighted average.
     """
     parts = []

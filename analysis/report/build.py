@@ -23,6 +23,7 @@ from analysis.report import (
     figures_training,
     page,
     published,
+    reasoning,
     run_comparison,
     run_titles,
     sample_browser,
@@ -40,6 +41,7 @@ from contracts import durable, provenance, seeds
 NUMBERS = {
     "overview": "runs",
     "heldout_accuracy": "accuracy", "outcomes": "verdicts", "finished": "verdicts", "reasoning_patterns": "patterns",
+    "right_reasons": "reasoning",
 }  # fmt: skip
 
 
@@ -89,6 +91,25 @@ def draw(
     }
 
 
+def draw_reasoning(runs: Sequence[RunResults], counts: pd.DataFrame, folder: Path) -> dict[str, Markup]:
+    """Draw right answers with right and with wrong reasoning, for the runs whose steps were checked.
+
+    Args:
+        runs: all of the page.
+        counts: of reasoning.count, of all runs.
+        folder: gets the figure as SVG and PNG.
+
+    Returns:
+        The SVG for the page, by name; nothing if no steps were checked.
+    """
+    inside = [run for run in runs if len(counts) and run.name in set(counts["run"])]
+    if not inside:
+        return {}
+    figure = figures_heldout.right_reasons(inside, counts)
+    name = "right_reasons"
+    return {name: page.inline_svg(figure_style.save(figure, folder, name), name, page.caption(name))}
+
+
 def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, overlap: Path | None = None) -> Path:
     """Write tables/, figures/, samples/ and index.html.
 
@@ -121,6 +142,11 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     beside = run_comparison.beside_published(runs, facts)
     bad_of = {run.name: bad_cases.count(run) for run in runs}
     bad = bad_cases.table(runs, pd.concat([counts for counts, _ in bad_of.values()], ignore_index=True))
+    reasons = {run.name: reasoning.count(run) for run in runs}
+    checked = pd.concat([counts for counts, _ in reasons.values()], ignore_index=True)
+    others = pd.concat([reasoning.second_verifiers(run) for run in runs], ignore_index=True)
+    right_reasons = reasoning.table(runs, checked) if len(checked) else None
+    second = reasoning.second_table(runs, others) if len(others) else None
     printed = {name: published.rows(name) for name in published.table_names()}
     reproduced = list(dict.fromkeys(filter(fidelity.registered, (seeds.run_of(run.name) for run in runs))))
     sources = fidelity.table(reproduced) if reproduced else None
@@ -136,7 +162,11 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
         completed,
         verdicts,
     ]
-    made += [pattern_counts, side_by_side, *(table for table in (pairs, beside, overlapping, sources) if table)]
+    made += [
+        pattern_counts,
+        side_by_side,
+        *(table for table in (pairs, beside, overlapping, sources, right_reasons, second) if table),
+    ]
     made += [tables.accuracy_table(own, f"accuracy-{name.replace('/', '-')}") for name, own in rows.items()]
     made += [tables.accuracy_table(printed[name], f"published-{name}") for name in printed]
     for table in made:
@@ -144,6 +174,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     sample_browser.write(runs, lists, title, output / "samples")
     warnings = [(run.name, found) for run in runs if (found := diagnose(run))]
     figures = draw(runs, rows, counts, lists, output / "figures")
+    figures |= draw_reasoning(runs, checked, output / "figures")
     text = page.render(
         {
             "title": title,
@@ -177,6 +208,14 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
             "claims": claimed.data.to_dict("records"),
             "claims_counted": claims.counted(claimed),
             "claim_sources": claims.sources(),
+            "reasoning": [
+                (run.name, page.of_run(right_reasons, run.name), reasons[run.name][1])
+                for run in runs
+                if right_reasons and len(reasons[run.name][0])
+            ],
+            "reasoning_kinds": reasoning.KINDS,
+            "most_checked": reasoning.MOST_CHECKED,
+            "second_verifiers": page.plain(second.shown) if second else None,
             "by_run": [(run.name, page.of_run(completed, run.name), page.of_run(verdicts, run.name)) for run in runs],
             "pattern_counts": [(run.name, page.of_run(pattern_counts, run.name)) for run in runs],
             "pattern_lists": lists,

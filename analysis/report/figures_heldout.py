@@ -153,3 +153,25 @@ def reasoning_patterns(
         shown.append(Panel(f"{title}: matches", "matches per completion", many, 0.1))
         shown.append(Panel(f"{title}: completions", "share of completions (%)", share, SHARES))
     return curves(runs, shown, training=False, columns=2)
+
+
+def right_reasons(runs: Sequence[RunResults], counts: pd.DataFrame) -> Figure:
+    """Right answers with right and with wrong reasoning, and wrong answers with right reasoning, over checkpoints.
+
+    Args:
+        runs: those to draw.
+        counts: what reasoning.count found, of all runs; the mean over benchmarks is drawn.
+    """
+
+    def mean(column: str) -> Callable[[RunResults], pd.Series]:
+        return lambda run: 100 * counts[counts["run"] == run.name].groupby("step")[column].mean()
+
+    shown = [
+        Panel(title, "share of completions (%)", mean(f"{name}_share"), SHARES)
+        for name, title in (
+            ("right_right", "Right answer, right reasoning"),
+            ("right_wrong", "Right answer, wrong reasoning"),
+            ("wrong_right", "Wrong answer, right reasoning"),
+        )
+    ]
+    return curves(runs, shown, training=False)

@@ -23,6 +23,7 @@ from analysis.report import page
 from analysis.results import RunResults
 from contracts.steps import folder as step_folder
 from contracts.text_safety import clipped
+from tasks import registry
 
 MAX_SAMPLES = 100_000  # if there are more, whole problems are left out in the order of a hash of their names
 CHUNK = 2_000_000  # characters of text in a chunk
@@ -109,6 +110,23 @@ def _index(runs: Sequence[RunResults], samples: pd.DataFrame, problem: list[int]
     }
 
 
+def _pictures(runs: Sequence[RunResults], samples: pd.DataFrame) -> dict[str, Any]:
+    """Pictures of the answers in some samples, each picture once, and which of them each sample has (-1: none).
+
+    Args:
+        runs: the samples' column `run` counts them.
+        samples: of one chunk.
+    """
+    pictures: dict[str, int] = {}
+    places = []
+    for row in samples[["run", "benchmark", "problem_id", "answer"]].to_dict("records"):
+        problem = runs[row["run"]].problem_rows.get(row["benchmark"], {}).get(row["problem_id"])
+        has_answer = problem is not None and not pd.isna(row["answer"])
+        drawn = registry.get(problem.task).picture(str(row["answer"]), problem) if problem and has_answer else None
+        places.append(-1 if drawn is None else pictures.setdefault(drawn, len(pictures)))
+    return {"pictures": list(pictures), "picture": places} if pictures else {}
+
+
 def write(
     runs: Sequence[RunResults], lists: Sequence[PatternList], title: str, folder: Path, most: int = MAX_SAMPLES
 ) -> int:
@@ -135,7 +153,9 @@ def write(
     for number, start in enumerate(first):
         end = first[number + 1] if number + 1 < len(first) else len(samples)
         asked = {p: clipped(prompts[p] or "not recorded", MAX_TEXT) for p in sorted(set(problem[start:end]))}
-        packed = _pack({"completions": completions[start:end], "prompts": asked})
+        packed = _pack(
+            {"completions": completions[start:end], "prompts": asked, **_pictures(runs, samples.iloc[start:end])}
+        )
         (folder / f"chunk-{number}.js").write_text(f'chunk({number}, "{packed}")\n', encoding="ascii")
     keywords = [
         _in_javascript(entry.regex) for item in lists if item.name.startswith("reflection") for entry in item.entries

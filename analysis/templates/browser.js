@@ -53,6 +53,16 @@ function load(number) {
 const completion = (row) => texts.get(INDEX.chunk[row]).completions[row - INDEX.first[INDEX.chunk[row]]];
 const prompt = (row) => texts.get(INDEX.chunk[row]).prompts[INDEX.problem[row]];
 
+/** The picture of a completion's answer, as an image, so that nothing in it could run. */
+function picture(row) {
+  const held = texts.get(INDEX.chunk[row]), place = held.picture ? held.picture[row - INDEX.first[INDEX.chunk[row]]] : -1;
+  if (place < 0) return null;
+  const image = make("img", [], "picture");
+  image.src = `data:image/svg+xml;base64,${btoa(held.pictures[place])}`;
+  image.alt = `picture of the answer ${visible(INDEX.answer[row])}`;
+  return image;
+}
+
 const FIELDS = ["run", "step", "benchmark", "verdict", "min", "max", "text"];
 const state = () => Object.fromEntries(FIELDS.map((name) => [name, $(name).value]));
 
@@ -167,6 +177,7 @@ async function open(row) {
     return make("section", [
       make("h3", [$("allruns").checked ? title(INDEX.runs[INDEX.run[other]]) + ", " : "", label(other), ": ", verdictOf(other)]),
       make("p", ["answer: ", make("code", visible(INDEX.answer[other] ?? "none found")), make("span", ` finish reason: ${INDEX.finishes[INDEX.finish[other]]}${tokens}`, "soft")]),
+      picture(other),
       written(completion(other)),
       made(other),
     ], other === row ? "side chosen" : "side");

@@ -18,7 +18,7 @@ from contracts.run_file import Run, Stage
 from frameworks import checkpoints, processes, stops, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
-from frameworks.verl import memory, metrics, parser_check
+from frameworks.verl import memory, metrics, parser_check, running_advantage
 from frameworks.verl.command import overrides, render
 from frameworks.verl.cpu import processes as cpu_processes
 
@@ -68,7 +68,8 @@ class VerlAdapter(Adapter):
         log.parent.mkdir(parents=True, exist_ok=True)
         environment = processes.environment(run, stage, paths.model, scratch) | processes.ray_environment(run)
         environment |= {"VERL_FILE_LOGGER_PATH": str(log.absolute())}
-        environment |= {"VERL_USE_EXTERNAL_MODULES": "frameworks.verl.weight_socket"}
+        environment |= {"VERL_USE_EXTERNAL_MODULES": "frameworks.verl.weight_socket,frameworks.verl.running_advantage"}
+        environment |= momentum(stage)
         servers = []
         if run.device == "cpu":
             environment |= processes.ONE_CPU | cpu_processes.ENVIRONMENT
@@ -181,6 +182,12 @@ class VerlAdapter(Adapter):
     def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter."""
         return memory.estimate(run, stage, gpus, parameters)
+
+
+def momentum(stage: Stage) -> dict[str, str]:
+    """The environment variable with the momentum of running statistics; nothing where the stage has none."""
+    found = [stage.objective.get(key) for key in ("momentum_step", "momentum_max")]
+    return {running_advantage.VARIABLE: json.dumps(found)} if None not in found else {}
 
 
 ADAPTER = VerlAdapter()

@@ -16,6 +16,7 @@ from typing import Any
 from contracts.run_file import Run, Stage
 from frameworks import adapter, processes, settings
 from frameworks.settings import check_batch
+from frameworks.verl import running_advantage
 
 ACTOR, ROLLOUT, REF, MODEL = (f"actor_rollout_ref.{part}" for part in ("actor", "rollout", "ref", "model"))
 # Prompts are rendered already: the one message of each goes to the tokenizer as it is.
@@ -50,7 +51,8 @@ CONVERTED = {
     "batch.prompts_per_step", "optimizer.schedule", "optimizer.adam_beta2", "optimizer.critic_warmup_steps",
     "objective.kl_coefficient", "objective.kl_in", "objective.kl_estimator", "objective.loss",
     "objective.scale_rewards", "objective.unbiased_kl_gradient", "objective.sampler_correction",
-    "objective.logits_temperature", "rollout.engine", "rollout.stop",
+    "objective.logits_temperature", "objective.momentum_step", "objective.momentum_max",
+    "rollout.engine", "rollout.stop",
 }  # fmt: skip
 NEEDED = ("batch.samples_per_device", "rollout.max_prompt_tokens", "rollout.max_response_tokens")
 ONLY_PPO = ("critic_learning_rate", "critic_warmup_steps", "value_clip", "gae_lambda", "gamma")
@@ -167,6 +169,13 @@ def _refuse(run: Run, stage: Stage, values: dict[str, Any]) -> None:
             raise settings.refuse(run, key, " is needed by verl; add it")
     if (engine := values.get("rollout.engine", "vllm-colocated")) != "vllm-colocated":
         raise settings.refuse(run, "rollout.engine", f": verl samples with vllm-colocated here, not {engine}")
+    running = values.get("objective.scale_rewards") == "running"
+    for key in ("objective.momentum_step", "objective.momentum_max"):
+        if running != (key in values):
+            text = " is needed with scale_rewards: running; add it" if running else " needs scale_rewards: running"
+            raise settings.refuse(run, key, text)
+    if running and run.algorithm == "ppo":
+        raise settings.refuse(run, "objective.scale_rewards", ": with a critic verl has no running statistics")
     sampled = values.get("rollout.temperature", 1.0)
     if values.get("objective.logits_temperature", sampled) != sampled:
         raise settings.refuse(
@@ -184,7 +193,8 @@ def _choice(run: Run, key: str, value: str, known: dict[str, str]) -> str:
 def _put_converted(run: Run, stage: Stage, values: dict[str, Any], put: Any) -> None:
     """Settings whose names or units differ."""
     ppo = run.algorithm == "ppo"
-    put("algorithm.adv_estimator", ESTIMATORS[run.algorithm], "algorithm")
+    running = values.get("objective.scale_rewards") == "running"
+    put("algorithm.adv_estimator", running_advantage.NAME if running else ESTIMATORS[run.algorithm], "algorithm")
     put(
         "data.train_batch_size",
         settings.prompts_per_step(run, stage),
@@ -215,7 +225,7 @@ def _put_converted(run: Run, stage: Stage, values: dict[str, Any], put: Any) -> 
     )
     # Without a correction too: verl then logs how far the sampler's probabilities are from the trainer's.
     put(f"{ROLLOUT}.calculate_log_probs", True, "objective.sampler_correction")
-    if "objective.scale_rewards" in values:
+    if "objective.scale_rewards" in values and not running:
         scaled = _choice(
             run, "objective.scale_rewards", values["objective.scale_rewards"], {"group": "yes", "none": ""}
         )

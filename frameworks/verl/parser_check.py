@@ -23,6 +23,7 @@ from typing import Any
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from frameworks.adapter import Paths
+from frameworks.verl import running_advantage
 from frameworks.verl.command import Overrides, overrides, render
 
 LEGACY = ("custom_reward_function", "reward_model", "sandbox_fusion")
@@ -95,7 +96,14 @@ def _leaves(value: Any, name: str = "") -> Iterable[tuple[str, Any]]:
 
 def _check_what_verl_finds_late(config: Any) -> None:
     """Raise ValueError for names that verl looks up, and a number that it divides by, only when it trains."""
+    from verl.trainer.ppo import core_algos
     from verl.trainer.ppo.core_algos import ADV_ESTIMATOR_REGISTRY, POLICY_LOSS_REGISTRY
+
+    if (
+        config.algorithm.adv_estimator == running_advantage.NAME
+        and running_advantage.NAME not in ADV_ESTIMATOR_REGISTRY
+    ):
+        running_advantage.register(core_algos)
 
     for key, value, known in (
         ("algorithm.adv_estimator", config.algorithm.adv_estimator, ADV_ESTIMATOR_REGISTRY),

@@ -1,0 +1,1 @@
+"""A small model in a dynamic maze: GRPO and PPO through verl."""

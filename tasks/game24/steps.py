@@ -1,0 +1,24 @@
+"""Check the reasoning of 24 points: every operation's numbers are available, its result and what is left are right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasks.operations import Operations
+from tasks.problems import Problem
+from tasks.steps import Step, judge, lines, unknown
+
+RIGHT_HABITS: dict[str, Any] = {"slip": 0.0, "guided": 0.3, "stops": 0.0}  # traces without a fault
+
+
+def check(completion: str, problem: Problem) -> list[Step] | None:
+    """The steps of a completion; see Task.check_steps."""
+    try:
+        reached = Operations([int(card) for card in problem.meta["cards"]])
+    except (KeyError, TypeError, ValueError):
+        return None
+    found = []
+    for number, text in lines(completion):
+        faults = reached.check(text)
+        found.append(unknown(number, text) if faults is None else judge(number, text, faults))
+    return found

@@ -1,0 +1,85 @@
+"""Demo traces of 24 points: attempts of three operations each, until one makes 24; some traces go on without an end.
+
+8-3=5 left 1 3 5
+5*3=15 left 1 15
+15+1=16 left 16
+again
+8*3=24 left 1 3 24
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tasks.game24 import problems as game24_problems
+from tasks.game24 import solver
+from tasks.game24.solver import TARGET, Operation
+from tasks.problems import Problem
+from tasks.prompts import Prompt
+
+AGAIN = "again"
+
+
+@dataclass(frozen=True)
+class Habits:
+    """Shares from 0 to 1."""
+
+    guided: float  # of the attempts, those that follow a solution
+    stops: float  # of the failed attempts, those whose expression is given as the answer
+    attempts: int  # at most; then the trace ends without an answer
+    slip: float  # of the lines, with a wrong result
+
+
+def problems(rows: int, seed: int, **arguments: Any) -> list[Problem]:
+    """Training problems."""
+    return game24_problems.generate(rows, "train", seed, **arguments)
+
+
+def strata(_: Problem) -> str:
+    """One group: all sets of cards are equally frequent in traces."""
+    return ""
+
+
+def phrases(_: Mapping[str, Any]) -> list[str]:
+    """See tasks.task.Traces."""
+    return [" left", f"{AGAIN}\n"]
+
+
+def line(operation: Operation) -> str:
+    """One line of a trace, without its end."""
+    left = " ".join(map(str, operation.left))
+    return f"{operation.a}{operation.sign}{operation.b}={operation.result} left {left}"
+
+
+def _random_attempt(cards: Sequence[int], rng: random.Random) -> list[Operation]:
+    numbers, chosen = tuple(sorted(map(Fraction, cards))), list[Operation]()
+    while len(numbers) > 1:
+        possible = [found for found in solver.operations(numbers, whole=True) if found.result < 100]
+        chosen.append(rng.choice(possible or list(solver.operations(numbers, whole=True))))
+        numbers = chosen[-1].left
+    return chosen
+
+
+def _slipped(text: str, rng: random.Random) -> str:
+    before, _, after = text.partition("=")
+    result, _, left = after.partition(" ")
+    return f"{before}={int(Fraction(result)) + rng.choice((1, 2, 10))} {left}"
+
+
+def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Random) -> str:
+    """What follows the prompt: attempts and, unless none of them ends it, the answer."""
+    cards, text = problem.meta["cards"], ""
+    solution = solver.solve(cards, whole=True)
+    for attempt in range(habits.attempts):
+        guided = solution is not None and rng.random() < habits.guided
+        chosen = list(solution) if guided and solution is not None else _random_attempt(cards, rng)
+        text += f"{AGAIN}\n" if attempt else ""
+        written = [line(operation) for operation in chosen]
+        text += "".join(f"{_slipped(one, rng) if rng.random() < habits.slip else one}\n" for one in written)
+        if chosen[-1].result == TARGET or rng.random() < habits.stops:
+            return f"{text}<answer>{solver.expression(cards, chosen).replace(' ', '')}</answer>"
+    return text

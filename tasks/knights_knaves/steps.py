@@ -1,0 +1,62 @@
+"""Check the reasoning of Knights and Knaves: the tries of tasks/knights_knaves/traces.py and what each is checked by.
+
+A try is right if it is the next one in their order. A check is right if it quotes the statement, judges each claim as
+the try has it, and finds the contradiction (`fails`) or none (`fits`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from tasks.knights_knaves.puzzles import Statement, content, read
+from tasks.problems import Problem
+from tasks.steps import Step, judge, lines, unknown
+
+RIGHT_HABITS: dict[str, Any] = {"thorough": 1.0, "two": 0.0, "unchecked": 0.0, "slip": 0.0}  # traces without a fault
+_TRY = re.compile(r"(\d{1,3})((?: [A-Z][a-z]+ kn(?:ight|ave))+)")
+_CHECK = re.compile(r"([A-Z][a-z]+): ([^.]+)\.(.*) ([A-Z][a-z]+) (knight|knave) (fits|fails)")
+_CLAIM = re.compile(r" ([A-Z][a-z]+ is (?:not )?a kn(?:ight|ave)) (yes|no)")
+
+
+def check(completion: str, problem: Problem) -> list[Step] | None:
+    """The steps of a completion; see Task.check_steps."""
+    try:
+        names, statements = read(problem.question)
+    except (ValueError, IndexError):
+        return None
+    tries = list(itertools.product((True, False), repeat=len(names)))
+    found, number, assigned = [], 0, dict[str, bool]()
+    for place, text in lines(completion):
+        if tried := _TRY.fullmatch(text):
+            stated = re.findall(r"([A-Z][a-z]+) (knight|knave)", tried[2])
+            number, before, assigned = int(tried[1]), number, {name: kind == "knight" for name, kind in stated}
+            faults = [] if number == before + 1 else [f"after try {before} comes {before + 1}"]
+            expected = dict(zip(names, tries[number - 1], strict=True)) if 0 < number <= len(tries) else {}
+            if assigned != expected or len(stated) != len(names):
+                faults.append(f"try {number} is not this one")
+            found.append(judge(place, text, faults))
+        elif (checked := _CHECK.fullmatch(text)) and set(assigned) == set(names) and checked[1] in names:
+            faults = _faults(checked, names, statements[names.index(checked[1])], [assigned[name] for name in names])
+            found.append(judge(place, text, faults))
+        else:
+            found.append(unknown(place, text))
+    return found
+
+
+def _faults(line: re.Match[str], names: Sequence[str], statement: Statement, knights: Sequence[bool]) -> list[str]:
+    """Faults of the check of one statement under a try."""
+    faults = [] if line[2] == content(statement, names) else [f"{line[1]} does not say this"]
+    form = "not" if statement.form == "not" else "is"
+    claims = [Statement(form, (claim,)) for claim in statement.claims]
+    judged = [(content(claim, names), "yes" if claim.holds(knights) else "no") for claim in claims]
+    if _CLAIM.findall(line[3]) != judged:
+        faults.append("judged should be" + "".join(f" {words} {verdict}" for words, verdict in judged))
+    speaker = names.index(line[1])
+    if line[4] != line[1] or (line[5] == "knight") != knights[speaker]:
+        faults.append(f"the try has {line[1]} as a {'knight' if knights[speaker] else 'knave'}")
+    if (line[6] == "fits") != (statement.holds(knights) == knights[speaker]):
+        faults.append("this is a contradiction" if line[6] == "fits" else "this is no contradiction")
+    return faults

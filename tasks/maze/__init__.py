@@ -1,0 +1,47 @@
+"""Maze: walk to the goal between obstacles that move up and down while you walk.
+
+Data: https://github.com/KotoHanon/VERL-Maze (notes on training small models in a dynamic maze, in Chinese).
+
+    question   The agent is at (0, 0). The goal is at (1, 2). Obstacles are located at (3, 1), (0, 2).
+    answer     RDD, a shortest sequence; right is every sequence that ends on the goal and breaks no rule
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from tasks.maze import published
+from tasks.maze.world import SUCCESS, Maze, moves_of
+from tasks.task import Grader, Task
+
+PUBLISHED = "published-rules"
+
+
+class MazeTask(Task):
+    """The answer is a sequence of the moves R, L, U and D.
+
+    Graders: by default the stated rules; `published-rules`, the published verifier, which is another game.
+    """
+
+    answer_format = "tagged"
+    graders: ClassVar[Mapping[str, Grader]] = {PUBLISHED: Grader()}
+
+    def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "") -> str:
+        """Judge a sequence by walking it. See Task.verify."""
+        try:
+            maze = Maze.of(meta)
+        except (KeyError, TypeError, ValueError):
+            return "ungradable"
+        moves = moves_of(answer)
+        if moves is None:
+            return "format_error"
+        right = published.accepts(maze, moves) if grader == PUBLISHED else maze.walk(moves)[0] == SUCCESS
+        return "correct" if right else "wrong"
+
+    def spelling(self, answer: str) -> str:
+        """The moves alone. See Task.spelling."""
+        return moves_of(answer) or super().spelling(answer)
+
+
+TASK = MazeTask("maze")

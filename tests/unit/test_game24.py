@@ -1,0 +1,87 @@
+"""24 points: the solver against brute force, the sets of problems, and the verifier, which evaluates nothing."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.errors import UserError
+from tasks import registry
+from tasks.countdown import verifier as countdown
+from tasks.expressions import Unparsable, evaluate
+from tasks.game24 import problems, solver
+
+VERIFY = registry.get("game24").verify
+
+
+def brute_force(cards: tuple[int, ...]) -> bool:
+    """Whether any order, any operations and any brackets make 24, each written out and evaluated by the verifier."""
+    shapes = (
+        "(({}{}{}){}{}){}{}",
+        "({}{}({}{}{})){}{}",
+        "({}{}{}){}({}{}{})",
+        "{}{}(({}{}{}){}{})",
+        "{}{}({}{}({}{}{}))",
+    )
+    for a, b, c, d in set(itertools.permutations(cards)):
+        for x, y, z in itertools.product("+-*/", repeat=3):
+            if any(evaluate(shape.format(a, x, b, y, c, z, d))[0] == 24 for shape in shapes):
+                return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("cards", "solvable"),
+    [((3, 3, 8, 8), True), ((1, 5, 5, 5), True), ((1, 1, 1, 1), False), ((1, 1, 7, 7), False), ((1, 3, 4, 6), True)],
+)
+def test_the_solver_finds_what_brute_force_finds(cards: tuple[int, ...], solvable: bool) -> None:
+    assert (solver.solve(cards) is not None) == solvable == brute_force(cards)
+
+
+@settings(max_examples=150)
+@given(st.lists(st.integers(1, 13), min_size=4, max_size=4), st.booleans())
+def test_solutions_are_right_and_use_every_card(cards: list[int], whole: bool) -> None:
+    found = solver.solve(cards, whole)
+    if found is None:
+        assert whole or VERIFY("none", problems.NONE, {"cards": cards}) == "correct"
+        return
+    text = solver.expression(cards, found)
+    assert evaluate(text)[0] == 24 and sorted(evaluate(text)[1]) == sorted(cards)
+    assert VERIFY(text, text, {"cards": cards}) == "correct" and VERIFY("none", text, {"cards": cards}) == "wrong"
+    assert not whole or all(one.result >= 0 and one.result.denominator == 1 for one in found)
+    assert found[-1].left == (Fraction(24),)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("8/(3-8/3)", "correct"), ("8 / (3 - 8 / 3) = 24", "correct"), ("8*3", "wrong"), ("8*3*(8-3)/5", "wrong"),
+        ("3*8+8-8", "wrong"), ("none", "wrong"), ("8/(3-3)+8", "wrong"), ("__import__('os')", "format_error"),
+        ("8**3", "format_error"), ("", "format_error"), ("(" * 400, "format_error"),
+    ],
+)  # fmt: skip
+def test_answers(answer: str, expected: str) -> None:
+    assert VERIFY(answer, "8 / (3 - 8 / 3)", {"cards": [8, 3, 8, 3]}) == expected
+
+
+def test_unusable_problems_and_the_shared_parser() -> None:
+    assert VERIFY("1", "1", {}) == VERIFY("1", "", {"cards": [1]}) == VERIFY("1", "1", {"cards": "x"}) == "ungradable"
+    assert countdown.evaluate is evaluate and countdown.Unparsable is Unparsable
+
+
+def test_sets_are_solvable_or_not_and_share_no_multiset() -> None:
+    sets = {split: problems.generate(60, split, 0, largest=9, whole=True) for split in ("train", "test")}
+    hands = {split: {tuple(sorted(p.meta["cards"])) for p in found} for split, found in sets.items()}
+    assert not hands["train"] & hands["test"] and all(len(hand) == 60 for hand in hands.values())
+    for problem in sets["train"]:
+        assert VERIFY(problem.answer or "", problem.answer or "", problem.meta) == "correct"
+    unsolvable = problems.generate(8, "test", 0, solvable=False)
+    assert all(p.answer == problems.NONE and not brute_force(tuple(p.meta["cards"])) for p in unsolvable[:2])
+    assert problems.generate(8, "test", 0, solvable=False) == unsolvable
+    for wrong in ({"split": "dev"}, {"wording": "long"}, {"rows": 5000, "largest": 3}):
+        with pytest.raises(UserError, match="game24"):
+            problems.generate(**{"rows": 1, "split": "train", "seed": 0, **wrong})

@@ -1,0 +1,147 @@
+"""Maze: the stated game, shortest paths, the published verifier and its faults, and what is generated."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.errors import UserError
+from contracts.run_file import ROOT
+from grading import Item, grade
+from tasks import data_registry, loading, prompts, registry
+from tasks.maze import PUBLISHED, published, world
+from tasks.maze import problems as maze_problems
+from tasks.maze.world import AWAY, HIT, LEFT, SUCCESS, Maze
+from tasks.problems import Problem
+
+MIRROR = ROOT.parent / "shared" / "data"
+needs_mirror = pytest.mark.skipif(not MIRROR.is_dir(), reason="the published mazes are not in ../shared/data")
+SMALL = Maze(4, 4, (2, 0), ((1, 1), (3, 2)))  # the first obstacle is in rows 1 2 3 2 1 0
+
+
+@st.composite
+def mazes(draw: st.DrawFn) -> Maze:
+    width, height = draw(st.integers(2, 6)), draw(st.integers(3, 6))
+    return maze_problems.draw(width, height, draw(st.integers(0, width)), random.Random(draw(st.integers(0, 10**6))))
+
+
+def test_the_example_of_the_published_prompt() -> None:
+    assert [world.row_at(1, time, 4) for time in range(7)] == [1, 2, 3, 2, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("moves", "expected"),
+    [
+        ("RR", SUCCESS), ("R", AWAY), ("L", LEFT), ("RRU", LEFT), ("RLRR", SUCCESS), ("RRRL", SUCCESS),
+        ("DDR", HIT), ("RDD", HIT), ("DDRRUU", HIT), ("DRU", AWAY), ("DRUR", SUCCESS),
+    ],
+)  # fmt: skip
+def test_the_stated_rules(moves: str, expected: str) -> None:
+    assert SMALL.walk(moves)[0] == expected
+    assert SMALL.walk("DDRRUU")[1] == [(0, 0), (0, 1), (0, 2), (1, 2)]
+
+
+@settings(max_examples=60)
+@given(mazes())
+def test_no_shorter_sequence_succeeds(maze: Maze) -> None:
+    shortest = maze.shortest()
+    if shortest is not None:
+        assert maze.walk(shortest)[0] == SUCCESS
+    for length in range(min(len(shortest) if shortest is not None else 5, 5)):
+        for moves in itertools.product(world.MOVES, repeat=length):
+            assert maze.walk("".join(moves))[0] != SUCCESS
+
+
+@settings(max_examples=100)
+@given(mazes(), st.text(alphabet="RLUDrlud ,x", max_size=12))
+def test_the_task_judges_as_the_rules_do_whatever_is_written(maze: Maze, answer: str) -> None:
+    verdict = registry.get("maze").verify(answer, "", maze.meta())
+    moves = world.moves_of(answer)
+    assert verdict == ("format_error" if moves is None else "correct" if maze.walk(moves)[0] == SUCCESS else "wrong")
+    assert Maze.of(maze.meta()) == maze
+    drawn = registry.get("maze").picture(answer, Problem("", "maze", "", "", maze.meta()))
+    assert drawn is not None and ElementTree.fromstring(drawn).tag.endswith("svg")
+
+
+def test_an_unusable_maze_is_ungradable() -> None:
+    task = registry.get("maze")
+    for meta in ({}, {**SMALL.meta(), "goal": [9, 9]}, {**SMALL.meta(), "goal": 3}, {**SMALL.meta(), "width": None}):
+        assert task.verify("RR", "", meta) == "ungradable"
+        assert task.picture("RR", Problem("", "maze", "", "", meta)) is None
+
+
+def test_the_published_verifier_is_a_second_grader() -> None:
+    # Off the board and back: ignored by the published verifier, a failure by the stated rules.
+    maze = Maze(4, 4, (2, 0), ((1, 3), (3, 2)))
+    items = [Item("maze", "RR", f"so <answer>{moves}</answer>", meta=maze.meta()) for moves in ("RR", "URR", "D")]
+    assert [one.verdict for one in grade(items)] == ["correct", "wrong", "wrong"]
+    assert [one.verdict for one in grade(items, grader=PUBLISHED)] == ["correct", "correct", "wrong"]
+    assert grade(items)[0].grader == "maze verifier" and grade(items, grader=PUBLISHED)[0].grader == PUBLISHED
+    assert published.obstacle_rows(3, 8, 4) == [4, 3, 2, 1, 0, -1, 0, 1]
+
+
+@settings(max_examples=20)
+@given(mazes())
+def test_disagreements_are_counted_as_one_by_one(maze: Maze) -> None:
+    sequences = ["".join(moves) for n in range(1, 5) for moves in itertools.product(world.MOVES, repeat=n)]
+    found = published.disagreement([maze], 4)
+    assert found["sequences"] == len(sequences)
+    assert found["published"] == sum(published.accepts(maze, moves) for moves in sequences)
+    right = [maze.walk(moves)[0] == SUCCESS for moves in sequences]
+    assert found["stated"] == sum(right)
+    assert found["broken"] == sum(
+        published.accepts(maze, moves) and not ok for moves, ok in zip(sequences, right, strict=True)
+    )
+
+
+def test_generated_mazes_are_solvable_distinct_and_disjoint() -> None:
+    sets = {
+        split: maze_problems.generate(40, split, 1, width=5, height=4, obstacles=3, moves=(2, 7)) for split in
+        ("train", "test")
+    }  # fmt: skip
+    found = {split: [Maze.of(problem.meta) for problem in rows] for split, rows in sets.items()}
+    assert not set(found["train"]) & set(found["test"]) and all(len(set(rows)) == 40 for rows in found.values())
+    for problem, maze in zip(sets["train"], found["train"], strict=True):
+        assert 2 <= len(problem.answer or "") == problem.meta["level"] <= 7
+        assert maze.walk(problem.answer or "")[0] == SUCCESS
+        assert len({x for x, _ in maze.obstacles}) == 3 and problem.question.startswith("The maze is 5 by 4 cells. ")
+    again = maze_problems.generate(40, "train", 1, width=5, height=4, obstacles=3, moves=(2, 7))
+    assert again == sets["train"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"split": "dev"}, {"obstacles": 5}, {"height": 2}, {"wording": "long"}, {"moves": (30, 40)}]
+)
+def test_mazes_that_cannot_be_made_are_refused(arguments: dict) -> None:
+    with pytest.raises(UserError, match="maze"):
+        maze_problems.generate(**{"rows": 1, "split": "train", "seed": 0, **arguments})
+
+
+@needs_mirror
+def test_the_published_rows_and_what_is_wrong_with_them() -> None:
+    rows = {name: loading.load(data_registry.find(name), MIRROR)[0] for name in published.SETS}
+    train, test = ([Maze.of(problem.meta) for problem in rows[name]] for name in published.SETS)
+    assert (len(train), len(test)) == (637, 50)  # of 639; two goals cannot be reached
+    assert sum(maze in set(train) for maze in test) == 27
+    assert all(world.read(problem.question) == maze for problem, maze in zip(rows["maze_published"], test, strict=True))
+    stored = [
+        (maze, p.meta["published_answer"])
+        for rows in (published.all_rows(name, MIRROR) for name in published.SETS)
+        for p, maze in rows
+    ]
+    assert len(stored) == 689 and len({maze for maze, _ in stored}) == 506
+    assert sum(maze.walk(answer)[0] != SUCCESS for maze, answer in stored) == 182
+    assert sum(not published.accepts(maze, answer) for maze, answer in stored) == 49
+    assert all(problem.answer and maze.walk(problem.answer)[0] == SUCCESS for problem, maze in
+               zip(rows["maze_published"], test, strict=True))  # fmt: skip
+
+
+def test_the_prompts_put_the_question_where_it_belongs() -> None:
+    asked = prompts.load("maze-chinese").messages(SMALL.sentence())
+    assert len(asked) == 1 and asked[0]["content"].endswith(f"例如<answer>RR</answer>。\n {SMALL.sentence()}")
+    assert SMALL.sentence() in prompts.load("maze-english").messages(SMALL.sentence())[0]["content"]

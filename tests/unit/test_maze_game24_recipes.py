@@ -1,0 +1,108 @@
+"""The recipes of maze and 24 points: their rewards by hand, running statistics, and the runs that they state."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.errors import UserError
+from frameworks.adapter import Paths
+from frameworks.verl import adapter, running_advantage
+from frameworks.verl.command import overrides
+from recipes import rewards
+from recipes.game24 import reward as game24
+from recipes.maze import reward as maze
+from recipes.runs import load_run, run_names
+from tasks.maze.world import Maze
+
+PATHS = Paths(problems=Path("problems"), model=Path("model"), work=Path("work"))
+MAZE = rewards.problem("maze", "RR", json.dumps(Maze(4, 4, (2, 0), ((1, 3), (3, 2))).meta()))
+CARDS = rewards.problem("game24", "8/(3-8/3)", json.dumps({"cards": [8, 3, 8, 3]}))
+
+
+@pytest.mark.parametrize(
+    ("completion", "documented", "published"),
+    [
+        ("<answer>RR</answer>", 1 - 0.005 * 493, 1 - 0.001 * 493),
+        ("x" * 493 + "<answer>RR</answer>", 1.0, 0.95),  # reasoning breaks the published format
+        ("x" * 494 + "<answer>R</answer>", 0.0, -0.05),
+        ("x" * 498 + "<answer>RRRL\n", 0.0 - 0.2 - 0.005 * 1, -0.05 - 0.001 * 1 + 1),  # not closed
+        ("<answer>URR</answer>", -0.005 * 492, 1 - 0.001 * 492),  # off the board
+        ("", -0.2 - 0.005 * 512, -0.05 - 0.001 * 512),
+    ],
+)  # fmt: skip
+def test_the_two_maze_rewards(completion: str, documented: float, published: float) -> None:
+    assert maze.as_documented([completion], [MAZE])[0].value == pytest.approx(documented)
+    assert maze.as_published([completion], [MAZE])[0].value == pytest.approx(published)
+
+
+def test_maze_rewards_of_an_unusable_problem_and_other_lengths() -> None:
+    bad = rewards.problem("maze", "RR", "{}")
+    for function in (maze.as_documented, maze.as_published):
+        assert function(["<answer>RR</answer>"], [bad])[0].value is None
+    assert maze.as_documented(["<answer>RR</answer>"], [MAZE], target=19, per_character=1.0)[0].value == 1.0
+
+
+def test_the_parts_of_the_cards_reward() -> None:
+    right = "8/3=8/3 left 3 8 8/3\n3 - 8/3 = 1/3, left 8 1/3\n8 / 1/3 = 24, left 24\n<answer>8/(3-8/3)</answer>"
+    wrong = "8+3=12 left 3 8 12\n3*8=24\n<answer>3*8</answer>"
+    texts = [right, wrong, "hm"]
+    assert [one.value for one in game24.outcome(texts, [CARDS] * 3)] == [1.0, 0.35, 0.0]
+    assert [one.value for one in rewards.right_steps(texts, [CARDS] * 3)] == [1.0, 0.5, 0.0]
+    assert [one.value for one in game24.length(texts, [CARDS] * 3)] == [1.0, 1.0, 1.0]
+    assert game24.of_lines(4) == 1.0 and game24.of_lines(24) == pytest.approx(0.5)
+    assert game24.of_lines(5) == pytest.approx(1 / (1 + math.exp(0.2 * (5 - 24)))) and game24.of_lines(10**6) < 1e-300
+    assert game24.outcome(["1"], [rewards.problem("game24", "", "{}")])[0].value in (None, 0.0)
+
+
+def test_running_statistics_by_hand() -> None:
+    state = running_advantage.Running(step=0.1, largest=0.15)
+    first = state.advantages([1.0, 0.0, 1.0, 0.0], ["a", "a", "a", "a"])
+    assert first == pytest.approx([0.8660244, -0.8660244, 0.8660244, -0.8660244], rel=1e-5)
+    second = state.advantages([1.0, 1.0, 0.0, 0.0], ["a", "a", "b", "b"])
+    mean, deviation = 0.1 * 0.5 + 0.9 * 1.0, 0.1 * math.sqrt(1 / 3)
+    assert second[:2] == pytest.approx([(1 - mean) / (deviation + 1e-6)] * 2)
+    mean, deviation = 0.1 * mean, 0.1 * deviation
+    assert second[2:] == pytest.approx([-mean / (deviation + 1e-6)] * 2)
+    assert state.momentum == 0.15
+
+
+@settings(max_examples=100)
+@given(st.lists(st.floats(-2, 2), min_size=2, max_size=8))
+def test_without_momentum_running_statistics_are_the_groups(values: list[float]) -> None:
+    found = running_advantage.Running(0.0, 0.2).advantages(values, ["g"] * len(values))
+    mean, deviation = statistics.fmean(values), statistics.stdev(values)
+    assert found == pytest.approx([(value - mean) / (deviation + 1e-6) for value in values], abs=1e-6)
+
+
+def test_running_statistics_reach_verl_by_name_and_environment() -> None:
+    run = load_run("game24/grpo-running", "demo")
+    words = overrides(run, run.stages[0], 0, PATHS, PATHS.work)
+    assert words["algorithm.adv_estimator"][0] == running_advantage.NAME
+    assert adapter.momentum(run.stages[0]) == {running_advantage.VARIABLE: "[0.01, 0.2]"}
+    plain = load_run("game24/grpo", "demo")
+    assert overrides(plain, plain.stages[0], 0, PATHS, PATHS.work)["algorithm.adv_estimator"][0] == "grpo"
+    assert adapter.momentum(plain.stages[0]) == {}
+    del run.stages[0].objective["momentum_max"]
+    with pytest.raises(UserError, match="momentum_max is needed"):
+        overrides(run, run.stages[0], 0, PATHS, PATHS.work)
+
+
+def test_the_runs_share_what_they_should() -> None:
+    names = [name for name in run_names() if name.startswith(("maze/", "game24/"))]
+    assert len(names) == 11
+    loaded = {name: load_run(name, "full") for name in names}
+    assert {run.stages[0].batch["samples_per_prompt"] for name, run in loaded.items() if "/ppo" in name} == {1, 8}
+    compared = [loaded[f"maze/{name}"].stages[0] for name in
+                ("grpo-0.5b", "grpo-0.5b-no-std", "grpo-0.5b-process", "ppo-0.5b-same-samples")]  # fmt: skip
+    assert len({(stage.steps, str(stage.batch), str(stage.rollout)) for stage in compared}) == 1
+    assert loaded["maze/ppo-1.5b"].stages == loaded["maze/ppo-0.5b"].stages
+    for name in names:
+        for scale in ("demo", "full"):
+            rewards.load(load_run(name, scale).rewards)
