@@ -63,8 +63,10 @@ def disk_gb(run: Run) -> tuple[float, float]:
         saved = native_checkpoints(stage)
         states += min(saved, size.states_kept or saved) * (1 + (run.algorithm == "ppo"))
         weights += saved
+    lora = run.stages[0].lora
+    trained = memory.adapter_parameters(of, lora) / 1e9 if of and lora else parameters
     native = states * size.state + weights * size.weights
-    return native * parameters, len(run.checkpoint_steps) * 2 * parameters
+    return native * trained, len(run.checkpoint_steps) * 2 * parameters
 
 
 def fullest(run: Run, gpu_gb: float) -> memory.Estimate | None:

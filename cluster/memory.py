@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from contracts.run_file import Run, Stage
 from contracts.yaml_files import read_yaml
@@ -42,6 +43,24 @@ def shape(model: str) -> dict[str, float] | None:
     return known.get(model)
 
 
+def adapter_parameters(of: dict[str, float], lora: dict[str, Any]) -> float:
+    """Parameters of LoRA's matrices: r × (inputs + outputs) of each layer that has them (Hu et al. 2021, section 4.1).
+
+    Args:
+        of: the model's shape.
+        lora: of the run file; empty: 0.
+    """
+    if not lora:
+        return 0.0
+    hidden, inner, queries, keys = (
+        of["hidden"], of["intermediate"], of["heads"] * of["head"], of["kv_heads"] * of["head"],
+    )  # fmt: skip
+    sizes = {"q_proj": hidden + queries, "k_proj": hidden + keys, "v_proj": hidden + keys, "o_proj": queries + hidden}
+    sizes |= dict.fromkeys(("gate_proj", "up_proj", "down_proj"), hidden + inner)
+    targets = sizes if "all-linear" in lora["target_modules"] else lora["target_modules"]
+    return float(lora["r"] * of["layers"] * sum(sizes.get(name, 0) for name in targets))
+
+
 def estimate(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
     """What one stage needs on its GPUs.
 
@@ -59,13 +78,14 @@ def estimate(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
     separate = stage.rollout.get("engine") == "vllm-server"
     gpus = run.hardware["gpus"] - (stage.rollout.get("gpus", 1) if separate else 0)
     needs = adapter.load(run.framework).memory(run, stage, gpus, of["parameters"])
+    adapters = needs.adapter * adapter_parameters(of, stage.lora)
     length, batch = longest_sequence(stage), stage.batch.get("samples_per_device", 1)
     tokens, scored = needs.pass_tokens or batch * length, needs.pass_tokens or batch * needs.scored_tokens
     working = tokens * of["hidden"] * (2 * of["layers"] + 34) + 6 * scored * of["vocabulary"]
     engine = 0.0 if separate or stage.rollout.get("engine") == "transformers" else needs.engine_share * gpu_gb
-    train = (needs.training + working) / GB + (0 if needs.engine_sleeps else engine)
-    peak = max(train, needs.generating / GB + engine) + OVERHEAD_GB
+    train = (needs.training + adapters + working) / GB + (0 if needs.engine_sleeps else engine)
+    peak = max(train, (needs.generating + adapters) / GB + engine) + OVERHEAD_GB
     token = 4 * of["layers"] * of["kv_heads"] * of["head"]
     cache = needs.engine_share * gpu_gb * GB - 2 * of["parameters"]
     sequences = max(0, int(cache / (token * length)))
-    return Estimate(needs.training / GB, working / GB, engine, peak, sequences, needs.host / GB)
+    return Estimate((needs.training + adapters) / GB, working / GB, engine, peak, sequences, needs.host / GB)
