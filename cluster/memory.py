@@ -12,6 +12,7 @@ Weights, gradients, optimiser, reference model and critic: each framework's own 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from frameworks import adapter
 from frameworks.memory import longest_sequence
 
 GB = 1e9
+TIGHT = 0.9  # of a GPU; above it the estimate is too uncertain to say that a run fits
 OVERHEAD_GB = 3.0  # CUDA's context, NCCL's buffers, what the allocator cannot use; our guess, without a source
 
 
@@ -89,3 +91,21 @@ def estimate(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
     cache = needs.engine_share * gpu_gb * GB - 2 * of["parameters"]
     sequences = max(0, int(cache / (token * length)))
     return Estimate((needs.training + adapters) / GB, working / GB, engine, peak, sequences, needs.host / GB)
+
+
+def fullest(run: Run, gpu_gb: float) -> Estimate | None:
+    """The estimate of the stage that needs most memory; None if no stage has one."""
+    found = [estimate(run, stage, gpu_gb) for stage in run.stages]
+    known = [one for one in found if one is not None]
+    return max(known, key=lambda one: one.peak) if known else None
+
+
+def verdict(need: Estimate, gpu_gb: float, host_gb: float = math.inf) -> str:
+    """Whether it fits GPUs and nodes of these sizes, in GB: yes, no, or tight."""
+    if need.host > host_gb:
+        return "no: the weights do not fit the node's memory"
+    if not need.sequences:
+        return "no: vLLM's share holds no whole completion"
+    if need.peak > 1.1 * gpu_gb:
+        return "no"
+    return "tight" if need.peak > TIGHT * gpu_gb else "yes"

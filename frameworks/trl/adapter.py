@@ -8,7 +8,7 @@ import math
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from contracts import durable
 from contracts.run_file import Run, Stage
@@ -38,6 +38,9 @@ class TRLAdapter(Adapter):
     metrics = metrics.COLUMNS
     checkpoint_size = CheckpointSize(state=14, weights=2)
     sampler_distance = "sampling/sampling_logp_difference/mean"
+    engine_share = "vllm_gpu_memory_utilization"
+    colocated: ClassVar = {"vllm_enable_sleep_mode": True}
+    several_gpus = ("vllm_tensor_parallel_size",)
     entry_modules = ("trl.scripts.grpo", "trl.scripts.vllm_serve", "accelerate.commands.launch", "deepspeed", "vllm")
 
     def check_stage(self, run: Run, stage: Stage) -> None:
