@@ -50,6 +50,12 @@ rule reproduce_all:
         f"{RESULTS}/report/all/index.html",
 
 
+rule reproduce_one_gpu:
+    input:
+        of_one_gpu,
+    localrule: True
+
+
 for recipe in RECIPES:
 
     rule:

@@ -25,7 +25,7 @@ from recipes import models
 from recipes.runs import load_run, run_names
 
 OURS = "ours"
-GROUPS = ("batch", "rollout", "optimizer", "objective", "native")
+GROUPS = ("batch", "rollout", "optimizer", "objective", "lora", "native")
 SAME, DEVIATION, NOT_STATED = "same", "documented deviation", "not stated by the source"
 
 

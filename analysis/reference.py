@@ -17,6 +17,7 @@ FIDELITY = REFERENCE / "fidelity.yaml"  # published values, see analysis.fidelit
 CLAIMS = REFERENCE / "claims.yaml"  # see analysis.claims
 FIGURES = REFERENCE / "document_figures.csv"  # in the text of documents
 DRAWINGS = REFERENCE / "svg_drawings.csv"
+CLASSES = REFERENCE / "bad_case_classes.yaml"  # see analysis.report.bad_case_classes
 PATTERNS = Path(__file__).with_name("patterns.yaml")  # the keyword lists, see analysis.patterns
 OTHER_COLUMNS = ("table", "recipe", "algorithm", "checkpoint", "step", "average_as_printed")
 
@@ -24,7 +25,10 @@ OTHER_COLUMNS = ("table", "recipe", "algorithm", "checkpoint", "step", "average_
 def shown() -> dict[str, Any]:
     """What pages show besides results: published tables, values and claims, and the keyword lists."""
     return {
-        **{file.name: file.read_text(encoding="utf-8") for file in (PUBLISHED, FIDELITY, CLAIMS, FIGURES, DRAWINGS)},
+        **{
+            file.name: file.read_text(encoding="utf-8")
+            for file in (PUBLISHED, FIDELITY, CLAIMS, FIGURES, DRAWINGS, CLASSES)
+        },
         "patterns": yaml.safe_load(PATTERNS.read_text(encoding="utf-8")),
     }
 

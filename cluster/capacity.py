@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cluster import memory
+from cluster import memory, one_gpu
+from cluster.memory import fullest, verdict
 from contracts import durable, markdown, tables
 from contracts.errors import run_command
 from contracts.run_file import Run, Stage
@@ -63,26 +64,10 @@ def disk_gb(run: Run) -> tuple[float, float]:
         saved = native_checkpoints(stage)
         states += min(saved, size.states_kept or saved) * (1 + (run.algorithm == "ppo"))
         weights += saved
+    lora = run.stages[0].lora
+    trained = memory.adapter_parameters(of, lora) / 1e9 if of and lora else parameters
     native = states * size.state + weights * size.weights
-    return native * parameters, len(run.checkpoint_steps) * 2 * parameters
-
-
-def fullest(run: Run, gpu_gb: float) -> memory.Estimate | None:
-    """The estimate of the stage that needs most memory; None if no stage has one."""
-    found = [memory.estimate(run, stage, gpu_gb) for stage in run.stages]
-    known = [one for one in found if one is not None]
-    return max(known, key=lambda one: one.peak) if known else None
-
-
-def verdict(need: memory.Estimate, gpu_gb: float, host_gb: float = math.inf) -> str:
-    """Whether it fits GPUs and nodes of these sizes, in GB: yes, no, or tight."""
-    if need.host > host_gb:
-        return "no: the weights do not fit the node's memory"
-    if not need.sequences:
-        return "no: vLLM's share holds no whole completion"
-    if need.peak > 1.1 * gpu_gb:
-        return "no"
-    return "tight" if need.peak > 0.9 * gpu_gb else "yes"
+    return native * trained, len(run.checkpoint_steps) * 2 * parameters
 
 
 def row(run: Run, seeds: int, gpu_gb: float | None, results: Path, generating: int) -> dict[str, Any]:
@@ -154,15 +139,18 @@ def main() -> None:
     parser.add_argument("--scale", required=True)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--gpu-memory-gb", type=float, help="of the cluster's GPUs; default: what each run file names")
+    parser.add_argument("--one-gpu-gb", type=float, help="size of the one GPU that runs are to fit")
     parser.add_argument("--results", type=Path, required=True, help="folder of the scale, for what was measured")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
-    rows = []
+    rows, runs = [], []
     for word in arguments.run:
         name, _, generating = word.rpartition("=")
-        run = load_run(name, arguments.scale)
+        runs.append(run := load_run(name, arguments.scale))
         rows.append(row(run, arguments.seeds, arguments.gpu_memory_gb, arguments.results, int(generating)))
     text = page(rows, arguments.scale, arguments.seeds, arguments.gpu_memory_gb)
+    if arguments.one_gpu_gb:
+        text += one_gpu.section(runs, arguments.one_gpu_gb)
     durable.write_text(arguments.output, text)
     print(f"{text}\nWritten to {arguments.output}")
 

@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cluster import capacity
+from cluster import capacity, memory
 from cluster.machine import Machine, look
 from contracts.errors import ROOT, UserError, run_command
 from contracts.run_file import Run
@@ -159,8 +159,8 @@ def obstacles(run: Run, machine: Machine) -> list[str]:
     if len(machine.gpus) < hardware["gpus"] // nodes:
         found.append(f"{hardware['gpus'] // nodes} GPUs")
     size = min((gpu.memory_gb for gpu in machine.gpus), default=0.0)
-    need = capacity.fullest(run, size) if size else None
-    if need and capacity.verdict(need, size).startswith("no"):
+    need = memory.fullest(run, size) if size else None
+    if need and memory.verdict(need, size).startswith("no"):
         found.append(f"GPUs of {hardware['gpu_memory_gb']} GB")
     host = need.host if need else hardware["memory_gb"]
     if machine.memory < host:

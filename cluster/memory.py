@@ -17,9 +17,11 @@ Weights, gradients, optimiser, reference model and critic: each framework's own 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from contracts.run_file import Run, Stage
 from contracts.yaml_files import read_yaml
@@ -28,6 +30,7 @@ from frameworks.memory import longest_sequence
 
 GB = 1e9
 LOGIT_BYTES = 16
+TIGHT = 0.9  # of a GPU; above it the estimate is too uncertain to say that a run fits
 OVERHEAD_GB = 3.0  # CUDA's context, NCCL's buffers, what the allocator cannot use; our guess, without a source
 
 
@@ -63,6 +66,24 @@ def working(of: Mapping[str, float], tokens: float, scored: float, sharded: bool
     return kept * tokens + max(within * tokens, logits * scored) + 2 * embeddings * sharded
 
 
+def adapter_parameters(of: dict[str, float], lora: dict[str, Any]) -> float:
+    """Parameters of LoRA's matrices: r × (inputs + outputs) of each layer that has them (Hu et al. 2021, section 4.1).
+
+    Args:
+        of: the model's shape.
+        lora: of the run file; empty: 0.
+    """
+    if not lora:
+        return 0.0
+    hidden, inner, queries, keys = (
+        of["hidden"], of["intermediate"], of["heads"] * of["head"], of["kv_heads"] * of["head"],
+    )  # fmt: skip
+    sizes = {"q_proj": hidden + queries, "k_proj": hidden + keys, "v_proj": hidden + keys, "o_proj": queries + hidden}
+    sizes |= dict.fromkeys(("gate_proj", "up_proj", "down_proj"), hidden + inner)
+    targets = sizes if "all-linear" in lora["target_modules"] else lora["target_modules"]
+    return float(lora["r"] * of["layers"] * sum(sizes.get(name, 0) for name in targets))
+
+
 def estimate(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
     """What one stage needs on its GPUs.
 
@@ -80,13 +101,32 @@ def estimate(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
     separate = stage.rollout.get("engine") == "vllm-server"
     gpus = run.hardware["gpus"] - (stage.rollout.get("gpus", 1) if separate else 0)
     needs = adapter.load(run.framework).memory(run, stage, gpus, of["parameters"])
+    adapters = needs.adapter * adapter_parameters(of, stage.lora)
     length, batch = longest_sequence(stage), stage.batch.get("samples_per_device", 1)
     tokens, scored = needs.pass_tokens or batch * length, needs.pass_tokens or batch * needs.scored_tokens
     passing = working(of, tokens, scored, run.hardware.get("sharding") == "zero3")
     engine = 0.0 if separate or stage.rollout.get("engine") == "transformers" else needs.engine_share * gpu_gb
-    train = (needs.training + passing) / GB + (0 if needs.engine_sleeps else engine)
-    peak = max(train, needs.generating / GB + engine) + OVERHEAD_GB
+    train = (needs.training + adapters + passing) / GB + (0 if needs.engine_sleeps else engine)
+    peak = max(train, (needs.generating + adapters) / GB + engine) + OVERHEAD_GB
     token = 4 * of["layers"] * of["kv_heads"] * of["head"]
     cache = needs.engine_share * gpu_gb * GB - 2 * of["parameters"]
     sequences = max(0, int(cache / (token * length)))
-    return Estimate(needs.training / GB, passing / GB, engine, peak, sequences, needs.host / GB)
+    return Estimate((needs.training + adapters) / GB, passing / GB, engine, peak, sequences, needs.host / GB)
+
+
+def fullest(run: Run, gpu_gb: float) -> Estimate | None:
+    """The estimate of the stage that needs most memory; None if no stage has one."""
+    found = [estimate(run, stage, gpu_gb) for stage in run.stages]
+    known = [one for one in found if one is not None]
+    return max(known, key=lambda one: one.peak) if known else None
+
+
+def verdict(need: Estimate, gpu_gb: float, host_gb: float = math.inf) -> str:
+    """Whether it fits GPUs and nodes of these sizes, in GB: yes, no, or tight."""
+    if need.host > host_gb:
+        return "no: the weights do not fit the node's memory"
+    if not need.sequences:
+        return "no: vLLM's share holds no whole completion"
+    if need.peak > 1.1 * gpu_gb:
+        return "no"
+    return "tight" if need.peak > TIGHT * gpu_gb else "yes"

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from cluster import capacity
+from cluster import memory
 from cluster.gpu_smoke import commands, table
 from contracts import toolchain
 from contracts.errors import UserError, run_command
@@ -178,11 +178,11 @@ def attentions(framework: str) -> Iterator[Line]:
 def room(run: Run) -> Line:
     """Whether a run fits its GPUs and nodes with room to spare, by the formula of `snakemake capacity`."""
     size, host = run.hardware["gpu_memory_gb"], run.hardware["memory_gb"]
-    need = capacity.fullest(run, size)
+    need = memory.fullest(run, size)
     if need is None:
         return False, f"memory {run.name}", f"cluster/models.yaml has no shape of {run.model}"
     text = f"{need.peak:.0f} of {size} GB a GPU, {need.host:.0f} of {host} GB a node"
-    return capacity.verdict(need, size, HOST_SHARE * host) == "yes", f"memory {run.name}", text
+    return memory.verdict(need, size, HOST_SHARE * host) == "yes", f"memory {run.name}", text
 
 
 def engine_arguments(given: dict[str, object]) -> Iterator[Line]:

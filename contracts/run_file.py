@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RECIPES = ROOT / "recipes"
 SCHEMAS = ROOT / "config" / "schemas"
 SCALES = ("demo", "full")
-STAGE_KEYS = ("dataset", "steps", "checkpoints", "batch", "rollout", "optimizer", "objective", "native")
+STAGE_KEYS = ("dataset", "steps", "checkpoints", "batch", "rollout", "optimizer", "objective", "lora", "native")
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Stage:
     rollout: dict[str, Any]
     optimizer: dict[str, Any]
     objective: dict[str, Any]
+    lora: dict[str, Any]  # empty: all weights are trained
     native: dict[str, Any]
 
 

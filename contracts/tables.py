@@ -29,6 +29,10 @@ PROBLEM = pa.schema(
     ]
 )
 
+# Of each reward of a run with several: the share of completions to which it gave another value than 0, and its mean
+# before it is weighed, both over the completions that it gave any value.
+REWARDS = pa.list_(pa.struct([("name", pa.string()), ("fired", pa.float64()), ("mean", pa.float64())]))
+
 TRAINING_LOG = pa.schema(
     [
         ("run", pa.string()),
@@ -49,6 +53,7 @@ TRAINING_LOG = pa.schema(
         ("learning_rate", pa.float64()),
         ("zero_signal_rate", pa.float64()),  # share of groups whose rewards are all equal
         ("tokens_per_second", pa.float64()),
+        ("rewards", REWARDS),  # null where they were not recorded one by one
     ]
 )
 
@@ -94,6 +99,8 @@ GRADED = pa.schema(
         ("grader", pa.string()),  # name and version
     ]
 )
+
+LATER = ("rewards",)  # columns that tables of earlier releases lack; read as null
 
 RENAMED_PROTOCOLS = {"report": "greedy-boxed"}  # in tables and records of earlier releases: old name, present name
 
@@ -150,6 +157,9 @@ def read(path: Path, schema: pa.Schema) -> pa.Table:
         raise UserError(f"{path} should be a Parquet table, but {found}; check the path")
     try:
         table = pq.read_table(path, page_checksum_verification=True)
+        for name in LATER:
+            if name in schema.names and name not in table.column_names:
+                table = table.append_column(name, pa.nulls(table.num_rows, schema.field(name).type))
         missing = [name for name in schema.names if name not in table.column_names]
     except PermissionError:
         raise

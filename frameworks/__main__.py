@@ -21,7 +21,7 @@ from contracts.errors import StoppedInTime, UserError, run_command
 from contracts.run_file import SCALES, Run, Stage, inherit
 from contracts.seeds import run_id
 from contracts.yaml_files import read_yaml
-from frameworks import adapter, checkpoints, launch, nodes, recorder, stage_log
+from frameworks import adapter, checkpoints, launch, nodes, one_gpu, recorder, stage_log
 from frameworks.adapter import Adapter, Command, Paths
 from recipes.runs import load_run, run_names
 
@@ -52,6 +52,8 @@ def check(arguments: argparse.Namespace) -> None:
 def train(arguments: argparse.Namespace) -> None:
     """Train one stage to its end and write its training log and its rollouts."""
     run = load_run(arguments.run, arguments.scale)
+    if arguments.one_gpu:
+        run = one_gpu.on_one_gpu(run, arguments.one_gpu)
     stage, name = run.stages[arguments.stage - 1], run_id(run.name, arguments.seed)
     framework = adapter.load(run.framework)
     model_sha256 = model_folder.check(arguments.model)
@@ -227,6 +229,9 @@ def main() -> None:
                 "--stop-on-collapse", nargs="?", const=True, default=False, type=_old_value, metavar="",
                 help="end the training at a grave sign of collapse, instead of only warning",
             )  # fmt: skip
+            verb.add_argument(
+                "--one-gpu", type=int, metavar="COMPLETIONS", help="train on one GPU, with forward passes of so many"
+            )
             verb.add_argument("--rollouts", type=Path, required=True, help="table of completions that were trained on")
         else:
             verb.add_argument("--step", type=int, required=True)

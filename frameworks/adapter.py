@@ -66,6 +66,11 @@ class Adapter(ABC):
     # The framework's name of how far the sampler's probabilities (or their logarithms) are from the trainer's, on
     # average. It is logged where a run has a sampler_correction.
     sampler_distance: ClassVar[str]
+    # Settings under `native` for frameworks.one_gpu: the share of the GPU's memory for vLLM, what else a sampler on the
+    # GPU that trains needs, and those that only have a meaning with several GPUs.
+    engine_share: ClassVar[str]
+    colocated: ClassVar[Mapping[str, Any]] = {}
+    several_gpus: ClassVar[Sequence[str]] = ()
 
     def check(self, run: Run) -> None:
         """Raise UserError unless rewards load, data suffice, and the framework's own parser accepts every stage."""

@@ -18,6 +18,7 @@ class Memory(NamedTuple):
     host: (
         float  # bytes of a node's own memory: weights that all its processes load at once, and what is offloaded to it
     )
+    adapter: float = 0.0  # bytes per parameter of LoRA's matrices, optimiser included
     pass_tokens: int | None = None  # of one forward pass; None: of as many whole completions as the run file states
 
 

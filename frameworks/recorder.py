@@ -3,9 +3,10 @@
     <work>/rollouts/<attempt>-from-<step>/<host>-<pid>-<random>.jsonl
 
 Each start of the trainer is an attempt with its own folder, and each process that judges writes its own file. A row has
-`step` (of the stage), `problem_id`, `reward`, `verdict`, `format_error`, `time` and, if the completion may be kept,
-`prompt` and `completion`. A hook that does not know its step writes null: these rows are assigned to steps by counting,
-in the order of their times, because a synchronous trainer judges equally many in every step.
+`step` (of the stage), `problem_id`, `reward`, `parts` (what each of several rewards gave), `verdict`, `format_error`,
+`time` and, if the completion may be kept, `prompt` and `completion`. A hook that does not know its step writes null:
+these rows are assigned to steps by counting, in the order of their times, because a synchronous trainer judges equally
+many in every step.
 """
 
 from __future__ import annotations
@@ -213,6 +214,30 @@ def columns(rows: Sequence[Row]) -> dict[str, float | None]:
     given = [rewards.Reward(row["reward"], row["verdict"], row["format_error"]) for row in rows]
     deviation = _standard_deviation([one.value for one in given if one.value is not None])
     return {**rates(given), "reward_std": deviation, "zero_signal_rate": zero_signal_rate(_groups(rows))}
+
+
+def of_each_reward(rows: Sequence[Row], names: Sequence[str]) -> list[Row] | None:
+    """How often each reward fired in one step, and its mean, as contracts.tables.REWARDS has them.
+
+    Args:
+        rows: of one complete step.
+        names: of the run's rewards, in their order.
+
+    Returns:
+        None for a run with one reward, and where the values were not recorded one by one.
+    """
+    columns = [row.get("parts") for row in rows]
+    if len(names) < 2 or not rows or any(not isinstance(c, list) or len(c) != len(names) for c in columns):
+        return None
+    found = []
+    for name, values in zip(names, zip(*columns, strict=True), strict=True):
+        given = [value for value in values if isinstance(value, int | float)]
+        count = len(given)
+        fired = sum(value != 0 for value in given)
+        found.append(
+            {"name": name, "fired": fired / count if count else None, "mean": sum(given) / count if count else None}
+        )
+    return found
 
 
 def rates(given: Sequence[rewards.Reward]) -> dict[str, float]:

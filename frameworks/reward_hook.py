@@ -53,10 +53,9 @@ def judge(
     turns = [question["prefill"] + completion for question, completion in zip(questions, completions, strict=True)]
     problems = [rewards.problem(*(question[name] for name in rewards.COLUMNS)) for question in questions]
     with one_at_a_time:
-        given = [
-            one if one.value is not None else one._replace(value=without_reward)
-            for one in rewards.total(loaded(), turns, problems)
-        ]
+        parts = rewards.of_each(loaded(), turns, problems)
+        sums = [rewards.add(loaded(), each) for each in parts]
+        given = [one if one.value is not None else one._replace(value=without_reward) for one in sums]
         recorder.of_this_process().write(
             {
                 "step": step,
@@ -66,7 +65,10 @@ def judge(
                 "reward": None if one.value is None else float(one.value),  # NumPy's numbers are not JSON
                 "verdict": one.verdict,
                 "format_error": one.format_error,
+                "parts": [None if part.value is None else float(part.value) for part in each],
             }
-            for question, prompt, completion, one in zip(questions, prompts, completions, given, strict=True)
+            for question, prompt, completion, one, each in zip(
+                questions, prompts, completions, given, parts, strict=True
+            )
         )
     return given

@@ -17,6 +17,7 @@ def values(stage: Stage) -> dict[str, Any]:
         "rollout": stage.rollout,
         "optimizer": stage.optimizer,
         "objective": stage.objective,
+        "lora": stage.lora,
     }
     return {f"{group}.{key}": value for group, found in groups.items() for key, value in found.items()}
 

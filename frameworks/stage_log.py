@@ -14,6 +14,7 @@ from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from frameworks import recorder
 from frameworks.adapter import Adapter, Paths
+from recipes import rewards
 
 Row = dict[str, Any]
 
@@ -34,7 +35,7 @@ def read(adapter: Adapter, run: Run, stage: Stage, paths: Paths, run_name: str) 
     recorded = recorder.read(paths.work, recorder.Batch.of(stage))
     log: list[Row] = []
     elapsed, empty = 0.0, dict.fromkeys(tables.TRAINING_LOG.names)
-    logged = adapter.logged(run, stage, paths)
+    logged, names = adapter.logged(run, stage, paths), rewards.names(run.rewards)
     for step in range(1, stage.steps + 1):
         found = adapter.columns(stage, logged.get(step, {}))
         _check_numbers(found, step, run, paths)
@@ -46,7 +47,9 @@ def read(adapter: Adapter, run: Run, stage: Stage, paths: Paths, run_name: str) 
             "wall_time": elapsed if seconds else None,
             "tokens_per_second": tokens / seconds if seconds and tokens is not None else None,
         }
-        log.append(empty | found | place | timed | recorder.columns(recorded.get(step, [])))
+        judged = recorded.get(step, [])
+        each = {"rewards": recorder.of_each_reward(judged, names)}
+        log.append(empty | found | place | timed | recorder.columns(judged) | each)
     _warn(run, stage, logged, "nothing is logged")
     _warn(run, stage, recorded, "rollouts are incomplete, so accuracy, error rates and signal are null")
     return log, [_rollout(run_name, stage, step, row) for step in recorded for row in recorder.kept(recorded[step])]

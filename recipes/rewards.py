@@ -99,6 +99,13 @@ def _rounded(function: Function, weight: float, step: float) -> Function:
     return rounded
 
 
+def names(rewards: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A short name for each of a run file's rewards: its function's, numbered where it occurs again."""
+    short = [reward["function"].rpartition(".")[2] for reward in rewards]
+    counts = [short[: place + 1].count(name) for place, name in enumerate(short)]
+    return [name if count == 1 else f"{name} {count}" for name, count in zip(short, counts, strict=True)]
+
+
 def environment(rewards: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """The environment of a training process, from which `of_this_process` loads the same rewards."""
     return {VARIABLE: json.dumps(list(rewards))}
@@ -109,8 +116,8 @@ def of_this_process() -> Weighted:
     return load(json.loads(os.environ[VARIABLE]))
 
 
-def total(rewards: Weighted, completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
-    """The weighted sum for each completion, with the first verdict that a reward gives.
+def of_each(rewards: Weighted, completions: Sequence[str], problems: Sequence[Problem]) -> list[tuple[Reward, ...]]:
+    """What each reward function gives for each completion.
 
     Args:
         rewards: functions and weights.
@@ -118,10 +125,10 @@ def total(rewards: Weighted, completions: Sequence[str], problems: Sequence[Prob
         problems: of each completion.
 
     Returns:
-        A Reward per completion. A value of None counts as nothing; where all are None, so is the sum.
+        For each completion a Reward of each function, before it is weighed.
 
     Raises:
-        ValueError: a function returned another number of rewards, or an unknown verdict.
+        ValueError: a function returned another number of rewards.
     """
     columns = []
     for function, _ in rewards:
@@ -129,15 +136,31 @@ def total(rewards: Weighted, completions: Sequence[str], problems: Sequence[Prob
         if len(column) != len(completions):
             raise ValueError(f"{function} gave {len(column)} rewards for {len(completions)} completions")
         columns.append(column)
-    found = []
-    for given in zip(*columns, strict=True):
-        values = [
-            weight * reward.value
-            for reward, (_, weight) in zip(given, rewards, strict=True)
-            if reward.value is not None
-        ]
-        verdict = next((reward.verdict for reward in given if reward.verdict), None)
-        if verdict not in (None, *VERDICTS):
-            raise ValueError(f"'{verdict}' is no verdict; there are: {', '.join(VERDICTS)}")
-        found.append(Reward(sum(values) if values else None, verdict, any(reward.format_error for reward in given)))
-    return found
+    return list(zip(*columns, strict=True))
+
+
+def add(rewards: Weighted, given: Sequence[Reward]) -> Reward:
+    """The weighted sum of what the rewards give for one completion, with the first verdict among them.
+
+    Args:
+        rewards: functions and weights.
+        given: by each function.
+
+    Returns:
+        A value of None counts as nothing; where all are None, so is the sum.
+
+    Raises:
+        ValueError: a verdict is unknown.
+    """
+    values = [
+        weight * reward.value for reward, (_, weight) in zip(given, rewards, strict=True) if reward.value is not None
+    ]
+    verdict = next((reward.verdict for reward in given if reward.verdict), None)
+    if verdict not in (None, *VERDICTS):
+        raise ValueError(f"'{verdict}' is no verdict; there are: {', '.join(VERDICTS)}")
+    return Reward(sum(values) if values else None, verdict, any(reward.format_error for reward in given))
+
+
+def total(rewards: Weighted, completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """The weighted sum for each completion; see `of_each` and `add`."""
+    return [add(rewards, given) for given in of_each(rewards, completions, problems)]

@@ -45,8 +45,12 @@ def training_settings(run: Run, stage: Stage) -> dict[str, Any]:
     The number of GPUs is among it, because native checkpoints are split over them; memory and time limits are not.
     """
     hardware = {key: run.hardware[key] for key in ("gpus", "nodes", "sharding") if key in run.hardware}
+    own = asdict(stage)
+    del own["dataset"]  # its problems are an input
+    if not own["lora"]:
+        del own["lora"]  # results that were made before there was LoRA stay
     return {
-        **{key: value for key, value in asdict(stage).items() if key != "dataset"},  # its problems are an input
+        **own,
         "framework": run.framework,
         "algorithm": run.algorithm,
         "prompt": prompts.load(run.prompt).words(),

@@ -90,10 +90,12 @@ def _check_bytes(entry: Entry, name: str, content: bytes, file: dict[str, Any]) 
 
 
 def parse(name: str, content: bytes) -> list[dict[str, Any]]:
-    """Rows of a .jsonl, .json, .csv or .parquet file; UserError that names the file if it is not one."""
+    """Rows of a .jsonl, .json, .csv, .parquet or .arrow file (a stream, as `datasets` saves); UserError if it is none."""
     try:
         if name.endswith(".parquet"):
             rows = pq.read_table(io.BytesIO(content)).to_pylist()
+        elif name.endswith(".arrow"):
+            rows = pa.ipc.open_stream(io.BytesIO(content)).read_all().to_pylist()
         elif name.endswith(".jsonl"):
             rows = [json.loads(line) for line in content.decode("utf-8").split("\n") if line.strip()]
         elif name.endswith(".csv"):

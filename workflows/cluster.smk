@@ -45,12 +45,20 @@ rule capacity:
         results=RESULTS,
         base=BASE,
         page=f"{RESULTS}/capacity.md",
-        runs=[f"{name}={generation_gpus(RUNS[name])}" for name in ASKED],
+        runs=[
+            f"{name}={generation_gpus(RUNS[name])}"
+            for name in (RUNS if ON_ONE_GPU else ASKED)
+        ],
         size=["--gpu-memory-gb", CLUSTER["gpu_memory_gb"]] if CLUSTER else [],
         seeds=len(config["seeds"]),
+        one_gpu=(
+            ["--one-gpu-gb", config["gpu_memory_gb"]]
+            if "gpu_memory_gb" in config
+            else []
+        ),
     shell:
         "{params.base:q} -m cluster.capacity --run {params.runs:q} --scale {params.scale:q} --results {params.results:q}"
-        " --seeds {params.seeds:q} {params.size:q} --output {params.page:q} 2>&1 | tee {log:q}"
+        " --seeds {params.seeds:q} {params.size:q} {params.one_gpu:q} --output {params.page:q} 2>&1 | tee {log:q}"
 
 
 rule efficiency:

@@ -8,6 +8,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from analysis import reference
+from cluster import one_gpu
 from contracts import copied_results, durable, paths, provenance, seeds, steps
 from contracts.errors import UserError
 from contracts.fingerprint import fingerprint
@@ -32,6 +33,7 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
 
   snakemake reproduce_all        train, evaluate and report every run of the configuration
   snakemake reproduce_<recipe>   the same for one recipe, such as reproduce_openr1
+  snakemake reproduce_one_gpu --config scale=full gpu_memory_gb=24   every run that fits one GPU of that size
   snakemake grade                grade every stored sample; no GPU. With --config grader=strict or
                                  extraction=last-number: grade again, into regraded/ beside graded/
   snakemake evaluate             score every checkpoint, without the report
@@ -92,12 +94,15 @@ def read_runs():
         runs = {name: load_run(name, config["scale"]) for name in known}
         for run in runs.values():
             check_evaluation(run)
-        return runs, chosen
+        if config.get("gpu_memory_gb"):
+            fits = one_gpu.fits(runs, config["gpu_memory_gb"], config["scale"])
+            return runs | {fit.run.name: fit.run for fit in fits.values()}, list(fits), fits
+        return runs, chosen, {}
     except (UserError, build.BuildError) as error:
         raise WorkflowError(visible(str(error))) from None
 
 
-RUNS, ASKED = read_runs()
+RUNS, ASKED, ON_ONE_GPU = read_runs()
 RECIPES = sorted({name.split("/")[0] for name in RUNS})
 FRAMEWORKS = sorted({run.framework for run in RUNS.values()})
 RESULTS = f"{config['results']}/{config['scale']}"
@@ -156,6 +161,15 @@ def reported(which):
                 f"at scale {config['scale']} (docs/report.md), or set another scale"
             )
     return ids_of(which) + imported
+
+
+def of_one_gpu(wildcards):
+    """What reproduce_one_gpu makes: scores and the page of the runs that fit."""
+    if not config.get("gpu_memory_gb"):
+        raise WorkflowError(
+            "reproduce_one_gpu needs the size of the GPU: add --config scale=full gpu_memory_gb=24, or another size"
+        )
+    return [*scored(RUN_IDS), f"{RESULTS}/report/all/index.html"]
 
 
 def verdicts(run):

@@ -1,6 +1,11 @@
 # Native training, one job per stage, and export of its checkpoints in Hugging Face format.
 
 
+def one_gpu_words(wildcards):
+    found = ON_ONE_GPU.get(run_of(wildcards).name)
+    return ["--one-gpu", found.samples_per_device] if found else []
+
+
 rule train:
     input:
         lambda wildcards: stamp(run_of(wildcards).framework, run_of(wildcards).device),
@@ -23,13 +28,14 @@ rule train:
         collapse=unrecorded(
             ["--stop-on-collapse"] if config["stop_on_collapse"] else []
         ),
+        one_gpu=unrecorded(one_gpu_words),
         settings=lambda wildcards: training_hash(run_of(wildcards), stage_of(wildcards)),
     shell:
         "{params.python:q} -m frameworks train --run {wildcards.recipe:q}/{wildcards.run:q}"
         " --scale {params.scale:q}"
         " --seed {wildcards.seed:q} --stage {wildcards.stage:q} --problems {input.problems:q} --model {input.model:q}"
         " --work {params.work:q} --output {output.log_table:q} --rollouts {output.rollouts:q}"
-        " {params.collapse:q} 2>&1 | tee -a {log:q}"
+        " {params.collapse:q} {params.one_gpu:q} 2>&1 | tee -a {log:q}"
 
 
 rule export:

@@ -14,6 +14,7 @@ from analysis import fidelity, patterns, table_export
 from analysis.claims import table as claims
 from analysis.reference import DRAWINGS, source
 from analysis.report import (
+    bad_case_classes,
     bad_cases,
     document_figures,
     figure_overview,
@@ -24,6 +25,7 @@ from analysis.report import (
     page,
     published,
     reasoning,
+    rewards_by_step,
     run_comparison,
     run_titles,
     sample_browser,
@@ -42,6 +44,7 @@ NUMBERS = {
     "overview": "runs",
     "heldout_accuracy": "accuracy", "outcomes": "verdicts", "finished": "verdicts", "reasoning_patterns": "patterns",
     "right_reasons": "reasoning",
+    rewards_by_step.NAME: rewards_by_step.NAME,
 }  # fmt: skip
 
 
@@ -85,6 +88,10 @@ def draw(
             "rates": figures_training.rates(trained),
             "training_patterns": figures_lengths.training_patterns(trained, lists),
         }
+    if judged := [run for run in runs if figures_lengths.has_answer_lengths(run)]:
+        figures["answer_lengths"] = figures_lengths.answer_lengths(judged)
+    if several := [run for run in runs if rewards_by_step.has_several(run)]:
+        figures[rewards_by_step.NAME] = rewards_by_step.figure(several)
     return {
         name: page.inline_svg(figure_style.save(figure, folder, name), name, page.caption(name))
         for name, figure in figures.items()
@@ -162,6 +169,10 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
         completed,
         verdicts,
     ]
+    several = [run for run in runs if rewards_by_step.has_several(run)]
+    by_reward = rewards_by_step.table(several) if several else None
+    classes = bad_case_classes.table(runs)
+    made += [table for table in (by_reward, classes) if table]
     made += [
         pattern_counts,
         side_by_side,
@@ -190,7 +201,9 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
             "imported": [run.name for run in runs if not run.trained],
             "numbers": NUMBERS,
             "captions": {name: page.caption(name) for name in figures},
+            "rewards_by_step": page.plain(by_reward.shown) if by_reward else None,
             "bad_cases": [(run.name, page.of_run(bad, run.name), bad_of[run.name][1]) for run in runs],
+            "bad_classes": page.plain(classes.shown) if classes else None,
             "bad_kinds": bad_cases.KINDS,
             "accuracy": list(rows.items()),
             "side_by_side": page.plain(side_by_side.shown),

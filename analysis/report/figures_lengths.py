@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import matplotlib
@@ -144,6 +145,26 @@ def finished(runs: Sequence[RunResults]) -> Figure:
         Panel("Finished, not correct", ylabel, lambda run: _finished(run)["finished"], SHARES),
     )
     return curves(runs, shown, training=False, sharey=True)
+
+
+def has_answer_lengths(run: RunResults) -> bool:
+    """Whether wrong answers with a known length were trained on."""
+    wrong = run.rollouts["verdict"] == "wrong"
+    return bool(run.rollouts.loc[wrong, "completion_tokens"].notna().any())
+
+
+def answer_lengths(runs: Sequence[RunResults]) -> Figure:
+    """Mean length of right and of wrong answers over training steps, among the completions that are kept of each."""
+
+    def mean(verdict: str, run: RunResults) -> pd.Series:
+        rows = run.rollouts[run.rollouts["verdict"] == verdict]
+        return pd.to_numeric(rows["completion_tokens"], errors="coerce").groupby(rows["step"]).mean()
+
+    shown = [
+        Panel(title, "mean length (tokens)", partial(mean, verdict), 1.0)
+        for verdict, title in (("correct", "Right answers"), ("wrong", "Wrong answers"))
+    ]
+    return curves(runs, shown, training=True, sharey=True)
 
 
 def training_patterns(runs: Sequence[RunResults], lists: Sequence[patterns.PatternList]) -> Figure:

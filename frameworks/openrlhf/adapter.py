@@ -30,6 +30,8 @@ class OpenRLHFAdapter(Adapter):
     metrics = metrics.COLUMNS
     checkpoint_size = CheckpointSize(state=14, weights=2, states_kept=STATES_KEPT)
     sampler_distance = "vllm_kl"
+    engine_share = "vllm.gpu_memory_utilization"
+    several_gpus = ("vllm.tensor_parallel_size",)
     entry_modules = ("openrlhf.trainer.ray.ppo_actor", "deepspeed.ops.adam", "flash_attn.bert_padding", "vllm")
     compiled_ops = ("FusedAdam",)
 

@@ -8,14 +8,14 @@ import math
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from contracts import durable
 from contracts.run_file import Run, Stage
 from frameworks import checkpoints, memory, nodes, processes, stops, tensorboard, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
-from frameworks.trl import metrics, parser_check
+from frameworks.trl import lora, metrics, parser_check
 from frameworks.trl.command import (
     NATIVE_STEPS,
     TIME_LIMIT,
@@ -38,6 +38,9 @@ class TRLAdapter(Adapter):
     metrics = metrics.COLUMNS
     checkpoint_size = CheckpointSize(state=14, weights=2)
     sampler_distance = "sampling/sampling_logp_difference/mean"
+    engine_share = "vllm_gpu_memory_utilization"
+    colocated: ClassVar = {"vllm_enable_sleep_mode": True}
+    several_gpus = ("vllm_tensor_parallel_size",)
     entry_modules = ("trl.scripts.grpo", "trl.scripts.vllm_serve", "accelerate.commands.launch", "deepspeed", "vllm")
 
     def check_stage(self, run: Run, stage: Stage) -> None:
@@ -119,19 +122,22 @@ class TRLAdapter(Adapter):
         return steps
 
     def export(self, run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:
-        """See Adapter; the native checkpoint is a Hugging Face folder with the trainer's files beside."""
+        """See Adapter; the native checkpoint is a Hugging Face folder, or LoRA's, with the trainer's files beside."""
         source = paths.native / f"checkpoint-{step * native_steps(run, stage)}"
         checkpoints.weights(source)
-        checkpoints.copy(
-            (
-                file
-                for file in source.iterdir()
-                if file.is_file()
-                and file.name not in TRAINER_FILES
-                and not file.name.startswith(("rng_state", "zero_to"))
-            ),
-            output,
-        )
+        if stage.lora:
+            lora.merge(stage, source, paths.model, output)
+        else:
+            checkpoints.copy(
+                (
+                    file
+                    for file in source.iterdir()
+                    if file.is_file()
+                    and file.name not in TRAINER_FILES
+                    and not file.name.startswith(("rng_state", "zero_to"))
+                ),
+                output,
+            )
         if stage.rollout.get("stop"):
             stops.restore(paths.model, output)
 
@@ -153,6 +159,9 @@ class TRLAdapter(Adapter):
         reference = memory.reference_bytes(stage, parameters)
         training, generating = memory.deepspeed_state(run, gpus, parameters, 1, reference)
         loaded = parameters * (1 + memory.has_reference(stage)) * (2 if stage.native.get("dtype") == "bfloat16" else 4)
+        if stage.lora:
+            loaded = lora.frozen_bytes(stage, parameters)
+            training = generating = loaded / (gpus if run.hardware.get("sharding") == "zero3" else 1)
         default = 0.3 if stage.rollout.get("engine") == "vllm-colocated" else 0.9
         return Memory(
             training=training,
@@ -161,6 +170,7 @@ class TRLAdapter(Adapter):
             engine_sleeps=bool(stage.native.get("vllm_enable_sleep_mode")),
             scored_tokens=stage.rollout["max_response_tokens"],
             host=loaded * gpus / run.hardware.get("nodes", 1),  # each process loads both, before they go to its GPU
+            adapter=lora.STATE_BYTES if stage.lora else 0,
         )
 
 
@@ -182,7 +192,8 @@ def _is_complete(folder: Path, updates: int) -> bool:
     The trainer also saves at a step whose metrics are not numbers.
     """
     state = folder / "trainer_state.json"
-    if checkpoints.step_of(folder, "-") % updates or not state.is_file() or not any(folder.glob("model*.safetensors")):
+    has_weights = (folder / lora.WEIGHTS).is_file() or any(folder.glob("model*.safetensors"))
+    if checkpoints.step_of(folder, "-") % updates or not state.is_file() or not has_weights:
         return False
     if not checkpoints.is_whole(folder):
         return False

@@ -20,6 +20,7 @@ from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from frameworks import settings
 from frameworks.settings import check_batch, refuse, updates_per_step
+from frameworks.trl import lora
 
 # When the trainer has to stop (early_stop.py): a callback, by its name in --report_to, and environment variables.
 STOP_IN_TIME = "tensorboard_and_stop_in_time"
@@ -43,6 +44,9 @@ FLAGS = {
     "objective.loss": "loss_type",
     "objective.scale_rewards": "scale_rewards",
     "objective.updates_per_batch": "num_iterations",
+    "lora.r": "lora_r",
+    "lora.alpha": "lora_alpha",
+    "lora.target_modules": "lora_target_modules",
 }
 # Keys that are converted, or used elsewhere than in a flag of their own, with the flag that they end up in.
 CONVERTED = {
@@ -58,6 +62,8 @@ CONVERTED = {
     "objective.unbiased_kl_gradient": "use_bias_correction_kl",
     "objective.sampler_correction": "vllm_importance_sampling_correction, vllm_importance_sampling_mode",
     "objective.logits_temperature": "temperature, generation_kwargs",
+    "lora.dropout": "lora_dropout",
+    "lora.bits": "load_in_4bit",
 }
 LOSSES = ("grpo", "dapo", "dr_grpo", "bnpo", "cispo", "sapo", "luspo", "vespo")  # TRL checks it only while it trains
 SERVER_START_SECONDS = 1200  # loading a large model from a cold disk and compiling it takes more than TRL's 240
@@ -158,6 +164,7 @@ def arguments(
         "warmup_steps", round(values.get("optimizer.warmup_ratio", 0.0) * stage.steps) * steps, "optimizer.warmup_ratio"
     )
     _put_objective(values, put)
+    lora.put(run, values, put)
     put("reward_funcs", ["frameworks.trl.reward_hook.reward"], "")
     put("logging_steps", 1, "")
     put("report_to", STOP_IN_TIME, "")

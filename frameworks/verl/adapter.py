@@ -32,6 +32,8 @@ class VerlAdapter(Adapter):
     metrics = metrics.COLUMNS
     checkpoint_size = CheckpointSize(state=12, weights=0)  # FSDP: 4 + 8, and the weights are exported from these
     sampler_distance = "training/rollout_probs_diff_mean"
+    engine_share = "actor_rollout_ref.rollout.gpu_memory_utilization"
+    several_gpus = ("actor_rollout_ref.rollout.tensor_model_parallel_size",)
     entry_modules = ("verl.trainer.main_ppo", "verl.workers.engine_workers", "verl.model_merger", "flash_attn", "vllm")
 
     def check_stage(self, run: Run, stage: Stage) -> None:

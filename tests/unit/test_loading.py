@@ -219,6 +219,18 @@ def test_a_truncated_parquet_file_is_named_even_without_a_known_hash(tmp_path: P
         load(entry(tmp_path, ROWS, files=[{"path": "set.parquet"}]), tmp_path)
 
 
+def test_an_arrow_stream_is_read_whole_or_refused(tmp_path: Path) -> None:
+    table = pa.Table.from_pylist(ROWS)
+    with pa.OSFile(str(tmp_path / "set.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+    content = (tmp_path / "set.arrow").read_bytes()
+    given = entry(tmp_path, ROWS, files=[{"path": "set.arrow"}])
+    assert len(load(given, tmp_path)[0]) == 3
+    (tmp_path / "set.arrow").write_bytes(content[: len(content) - len(content) // 4])
+    with pytest.raises(UserError, match=r"set\.arrow cannot be read as arrow"):
+        load(given, tmp_path)
+
+
 def test_a_missing_column_names_the_row_and_the_columns(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"row 0 of .*set\.jsonl .*KeyError: 'answer'.* columns are q, a, id"):
         load(entry(tmp_path, ROWS, columns={"question": "q", "answer": "answer"}), tmp_path)

@@ -1,0 +1,87 @@
+"""For runs with several rewards: how often each fired at each step, so that one sees which taught what, and when.
+
+A reward fires where it gives a completion another value than 0. Terms that most texts earn a part of (a count of tags,
+a length) fire almost always: read their mean in the table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis.report.figure_curves import SHARES, Panel, curves, on_one_axis
+from analysis.report.figure_style import running_mean, window
+from analysis.results import RunResults
+from analysis.table_export import Table, percent, points
+
+NAME = "rewards_by_step"
+SMALLEST_CHANGE = 0.05  # of a share; below it no step is named as half-way
+COLUMNS = ("run", "reward", "fired_first", "fired_last", "halfway_step", "mean_first", "mean_last")
+
+
+def shares(run: RunResults, what: str = "fired") -> pd.DataFrame:
+    """A column for each reward of the run, by position on the training axis; empty where nothing was recorded.
+
+    Args:
+        run: with its training log.
+        what: `fired`, the share of completions, or `mean`, the value before it is weighed.
+    """
+    rows = [{} if recorded is None else {one["name"]: one[what] for one in recorded} for recorded in run.log["rewards"]]
+    return pd.DataFrame(rows, index=on_one_axis(run.log)[0]).astype(float)
+
+
+def has_several(run: RunResults) -> bool:
+    """Whether the values of more than one reward were recorded."""
+    return bool(len(shares(run).columns) > 1)
+
+
+def figure(runs: Sequence[RunResults]) -> Figure:
+    """A panel for each reward, with the share of completions to which it gave something, over steps."""
+    found = {run.name: 100 * shares(run) for run in runs}
+    names = list(dict.fromkeys(name for share in found.values() for name in share.columns))
+
+    def values(name: str, run: RunResults) -> pd.Series:
+        share = found[run.name]
+        return share[name] if name in share else pd.Series(math.nan, index=share.index)
+
+    shown = [Panel(name.replace("_", " "), "fired (%)", partial(values, name), SHARES) for name in names]
+    return curves(runs, shown, training=True, columns=min(3, len(shown)), sharey=True)
+
+
+def halfway(share: pd.Series) -> float:
+    """The first step at which half of the way from the first to the last tenth is gone; NaN if that is short."""
+    mean = running_mean(share, window(len(share)))
+    tenth = max(1, len(share) // 10)
+    first, last = share.iloc[:tenth].mean(), share.iloc[-tenth:].mean()
+    if not abs(last - first) >= SMALLEST_CHANGE:
+        return math.nan
+    there = mean[(mean - first) / (last - first) >= 0.5]
+    return float(there.index[0]) if len(there) else math.nan
+
+
+def table(runs: Sequence[RunResults]) -> Table:
+    """How often each reward fired in the first and in the last tenth of the steps, its means, and when it changed."""
+    rows = []
+    for run in runs:
+        fired, means = shares(run), shares(run, "mean")
+        tenth = max(1, len(fired) // 10)
+        for name in fired.columns:
+            ends = [part.mean() for of in (fired, means) for part in (of[name].iloc[:tenth], of[name].iloc[-tenth:])]
+            rows.append((run.name, name, *ends[:2], halfway(fired[name]), *ends[2:]))
+    data = pd.DataFrame(rows, columns=list(COLUMNS))
+    change = data["fired_last"] - data["fired_first"]
+    shown = {
+        "run": data["run"],
+        "reward": data["reward"],
+        "fired, first tenth (%)": data["fired_first"].map(percent),
+        "last tenth (%)": data["fired_last"].map(percent),
+        "change (points)": ["–" if math.isnan(value) else points(value) for value in change],
+        "half of it by step": ["–" if math.isnan(step) else f"{step:.0f}" for step in data["halfway_step"]],
+        "mean, first tenth": data["mean_first"].map("{:.3f}".format),
+        "last tenth": data["mean_last"].map("{:.3f}".format),
+    }
+    return Table(NAME, data, pd.DataFrame(shown))

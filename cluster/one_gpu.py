@@ -1,0 +1,93 @@
+"""Which runs fit one GPU of a given size, by the formula of cluster.memory, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from cluster import memory
+from cluster.memory import TIGHT
+from contracts import markdown
+from contracts.errors import UserError
+from contracts.run_file import Run
+from frameworks import one_gpu
+
+COLUMNS = ("run", "model", "GPUs of the run file", "fits", "completions of a pass", "peak GB", "why not")
+NOTES = """
+A run that fits is trained with the batch of its run file, in as many forward passes as it takes. One that would be
+"tight" by the formula counts as one that does not fit.
+"""
+
+
+class Fit(NamedTuple):
+    """Whether a run fits."""
+
+    run: Run  # as it would be trained
+    samples_per_device: int | None  # None: it does not fit
+    peak_gb: float | None
+    reason: str  # why it does not
+
+
+def fit(run: Run, gpu_gb: float) -> Fit:
+    """The largest forward passes, up to the run file's, with which a run fits one GPU.
+
+    Args:
+        run: at full scale.
+        gpu_gb: size of the GPU in GB.
+    """
+    if not run.hardware["gpus"]:
+        return Fit(run, None, None, "uses no GPU")
+    need: memory.Estimate | None = None
+    verdict = ""
+    for size in one_gpu.passes(run):
+        tried = one_gpu.on_one_gpu(run, size)
+        if need := memory.fullest(tried, gpu_gb):
+            verdict = memory.verdict(need, gpu_gb, run.hardware["memory_gb"])
+        if need and verdict == "yes":
+            return Fit(tried, size, need.peak, "")
+    if need is None:
+        return Fit(run, None, None, "the model's shape is not known (cluster/models.yaml)")
+    if need.peak <= TIGHT * gpu_gb:
+        return Fit(run, None, need.peak, verdict.partition(": ")[2])
+    state = "weights and adapter" if run.stages[0].lora else "weights, gradients and optimiser"
+    return Fit(run, None, need.peak, f"{need.state:.0f} GB of {state}, {need.peak:.0f} GB in all with passes of 1")
+
+
+def fits(runs: Mapping[str, Run], gpu_gb: float, scale: str) -> dict[str, Fit]:
+    """The runs that fit, by name.
+
+    Args:
+        runs: by name.
+        gpu_gb: size of the GPU in GB.
+        scale: of the runs.
+
+    Raises:
+        UserError: the runs use no GPU at this scale, or none fits.
+    """
+    if scale != "full":
+        raise UserError(f"config: gpu_memory_gb is for GPUs, which runs at scale {scale} do not use; add scale=full")
+    found = {name: fit(run, gpu_gb) for name, run in runs.items()}
+    fitting = {name: one for name, one in found.items() if one.samples_per_device}
+    if not fitting:
+        least = min(one.peak_gb for one in found.values() if one.peak_gb)
+        raise UserError(f"config: gpu_memory_gb: no run fits {gpu_gb:g} GB; the smallest needs about {least:.0f} GB")
+    return fitting
+
+
+def section(runs: list[Run], gpu_gb: float) -> str:
+    """A section of the capacity page: what fits, and why the rest does not.
+
+    Args:
+        runs: at full scale.
+        gpu_gb: size of the GPU in GB.
+    """
+    rows = [(run, fit(run, gpu_gb)) for run in runs]
+    cells: list[list[Any]] = [
+        [
+            run.name, run.model, str(run.hardware["gpus"]), "yes" if found.samples_per_device else "no",
+            str(found.samples_per_device or "–"), "–" if found.peak_gb is None else f"{found.peak_gb:.0f}",
+            found.reason or "–",
+        ]
+        for run, found in rows
+    ]  # fmt: skip
+    return f"\n## On one GPU of {gpu_gb:g} GB\n\n{markdown.table(COLUMNS, cells)}{NOTES}"

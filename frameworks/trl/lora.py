@@ -1,0 +1,74 @@
+"""LoRA through PEFT: what TRL is told of it, the adapter merged into an exported checkpoint, and its memory.
+
+The reference model of the KL term is the base model itself with the adapter turned off, so it takes no memory.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from contracts.run_file import Run, Stage
+from frameworks import checkpoints
+from frameworks.settings import refuse
+
+ALL_LAYERS = "all-linear"
+WEIGHTS = "adapter_model.safetensors"
+STATE_BYTES = 16  # per parameter of the adapter, all in 32 bits: weights, gradients and Adam's two moments
+NF4_BYTES = 0.5625  # per frozen weight: 4 bits, and a 32-bit scale for every 64 of them
+
+
+def put(run: Run, given: dict[str, Any], put: Any) -> None:
+    """State LoRA's flags where the run has it.
+
+    Args:
+        run: for messages.
+        given: the stage's settings by name, as `frameworks.settings.values` gives them.
+        put: called with flag, value and the key that it comes from.
+
+    Raises:
+        UserError: 4 bits are wanted without a GPU.
+    """
+    if "lora.r" not in given:
+        return
+    put("use_peft", True, "lora")
+    put("lora_dropout", given.get("lora.dropout", 0.0), "lora.dropout")
+    targets = given["lora.target_modules"]
+    if len(targets) == 1 and targets != [ALL_LAYERS]:  # one word alone is a pattern of whole names to PEFT
+        put("lora_target_modules", [rf".*\.{re.escape(targets[0])}"], "lora.target_modules")
+    if "lora.bits" in given:
+        if run.device == "cpu":
+            raise refuse(run, "lora.bits", ": frozen weights of 4 bits need a GPU; remove it at this scale")
+        put("load_in_4bit", True, "lora.bits")
+
+
+def merge(stage: Stage, adapter: Path, model: Path, output: Path) -> None:
+    """Write the model with the adapter's matrices added to its weights, in the data type of its configuration.
+
+    Weights that were frozen in 4 bits are added to in their own precision. The sum is made in 32 bits.
+
+    Args:
+        stage: that trained the adapter.
+        adapter: its native checkpoint.
+        model: the run's base model; a later stage's is the checkpoint that the adapter's configuration names.
+        output: an empty folder.
+    """
+    import torch
+    from peft import PeftModel
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    if stage.number > 1:
+        model = Path(json.loads((adapter / "adapter_config.json").read_text())["base_model_name_or_path"])
+    base = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
+    merged = PeftModel.from_pretrained(base, adapter).merge_and_unload()
+    merged.to(AutoConfig.from_pretrained(model).dtype or torch.float32).save_pretrained(output)
+    checkpoints.copy(checkpoints.beside_weights(model), output)
+
+
+def frozen_bytes(stage: Stage, parameters: float) -> float:
+    """Bytes of the weights that are not trained."""
+    if "bits" in stage.lora:
+        return NF4_BYTES * parameters
+    return parameters * (2 if stage.native.get("dtype") == "bfloat16" else 4)

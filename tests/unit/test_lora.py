@@ -1,0 +1,74 @@
+"""LoRA in run files: which flags it becomes, who refuses it, and the memory it takes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from cluster import capacity, memory
+from contracts.errors import UserError
+from contracts.run_file import Run
+from frameworks import adapter
+from recipes.runs import load_run, training_settings
+
+NAME = "gsm8k/qwen2.5-3b-instruct-lora"
+FULL, DEMO = load_run(NAME, "full"), load_run(NAME, "demo")
+
+
+def changed(run: Run, **lora: object) -> Run:
+    stage = dataclasses.replace(run.stages[0], lora=lora)
+    return dataclasses.replace(run, stages=(stage,))
+
+
+def flags(run: Run) -> dict[str, object]:
+    return dict(adapter.load(run.framework).stated(run, run.stages[0]))
+
+
+def test_its_flags() -> None:
+    found = flags(FULL)
+    assert found["use_peft"] is found["load_in_4bit"] is True
+    assert (found["lora_r"], found["lora_alpha"], found["lora_dropout"]) == (64, 64, 0.0)
+    assert "load_in_4bit" not in flags(DEMO) and flags(DEMO)["lora_target_modules"] == ["all-linear"]
+    assert "use_peft" not in flags(load_run("gsm8k/qwen2.5-0.5b-instruct", "full"))
+
+
+def test_one_target_alone_becomes_a_pattern() -> None:
+    """PEFT takes one word as a pattern of a layer's whole name, which `q_proj` never is."""
+    found = flags(changed(DEMO, r=1, alpha=1, target_modules=["q_proj"]))
+    assert found["lora_target_modules"] == [r".*\.q_proj"]
+
+
+def test_weights_of_4_bits_without_a_gpu_are_refused() -> None:
+    with pytest.raises(UserError, match=r"demo\.lora\.bits.*GPU"):
+        flags(changed(DEMO, r=1, alpha=1, target_modules=["all-linear"], bits=4))
+
+
+@pytest.mark.parametrize("name", ["drgrpo/qwen2.5-math-7b", "demystify/qwen2.5-math-7b-classic"])
+def test_frameworks_without_it_refuse_it(name: str) -> None:
+    run = changed(load_run(name, "demo"), r=1, alpha=1, target_modules=["all-linear"])
+    with pytest.raises(UserError, match=r"lora\.r.*has no meaning"):
+        flags(run)
+
+
+def test_a_run_without_it_has_the_same_settings_as_before_there_was_any() -> None:
+    run = load_run("gsm8k/qwen2.5-0.5b-instruct", "demo")
+    assert "lora" not in training_settings(run, run.stages[0])
+    assert training_settings(DEMO, DEMO.stages[0])["lora"] == DEMO.stages[0].lora
+
+
+def test_its_parameters_are_those_that_the_notebook_prints() -> None:
+    of = memory.shape(FULL.model)
+    assert of and memory.adapter_parameters(of, FULL.stages[0].lora) == 119_734_272
+    everywhere = FULL.stages[0].lora | {"target_modules": ["all-linear"]}
+    assert memory.adapter_parameters(of, everywhere) == 119_734_272
+    assert memory.adapter_parameters(of, {}) == 0
+
+
+def test_it_takes_less_memory_and_disk_than_training_all_weights() -> None:
+    whole = changed(FULL)
+    small, large = (memory.estimate(run, run.stages[0], 24) for run in (FULL, whole))
+    assert small and large and capacity.verdict(small, 24) == "yes" and capacity.verdict(large, 24) == "no"
+    trained, frozen = 119_734_272, 3.09e9
+    assert small.state == pytest.approx((16 * trained + 0.5625 * frozen) / 1e9)
+    assert capacity.disk_gb(FULL)[0] < capacity.disk_gb(whole)[0] / 20

@@ -1,0 +1,100 @@
+"""Runs on one GPU: which fit, that their updates stay what they are, and what one command then does."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cluster import memory, one_gpu
+from contracts.errors import UserError
+from contracts.run_file import ROOT
+from frameworks import adapter, settings
+from recipes.runs import load_run, run_names
+
+SIZES = (24, 48, 80)
+RUNS = {name: load_run(name, "full") for name in run_names()}
+FITS = {size: one_gpu.fits(RUNS, size, "full") for size in SIZES}
+FITTING = [(size, name) for size in SIZES for name in FITS[size]]
+
+
+def test_larger_gpus_fit_more() -> None:
+    assert {name for name in RUNS if name.startswith("gsm8k/")} <= set(FITS[24])
+    assert set(FITS[24]) < set(FITS[48]) < set(FITS[80])
+    assert not any(RUNS[name].model.startswith(("qwen2.5-7b", "qwen2.5-math-7b")) for name in FITS[80])
+
+
+@pytest.mark.parametrize(("size", "name"), FITTING)
+def test_updates_stay_those_of_the_run_file(size: int, name: str) -> None:
+    written, made = RUNS[name], FITS[size][name].run
+    assert (made.hardware["gpus"], made.hardware["nodes"]) == (1, 1) and made.evaluation["gpus"] <= 1
+    need = memory.fullest(made, size)
+    assert need and memory.verdict(need, size, made.hardware["memory_gb"]) == "yes"
+    for before, after in zip(written.stages, made.stages, strict=True):
+        assert settings.updates_per_step(made, after) == settings.updates_per_step(written, before)
+        for key in ("prompts_per_step", "prompts_per_update", "samples_per_prompt"):
+            assert after.batch.get(key) == before.batch.get(key)
+        assert (after.optimizer, after.objective, after.lora) == (before.optimizer, before.objective, before.lora)
+        per_update = after.batch["prompts_per_update"] * after.batch["samples_per_prompt"]
+        assert settings.check_batch(made, after, 1) * after.batch["samples_per_device"] == per_update
+        assert adapter.load(made.framework).stated(made, after)
+
+
+def test_a_server_of_its_own_becomes_a_sampler_that_sleeps() -> None:
+    run = RUNS["openr1/qwen2.5-1.5b-instruct"]
+    assert run.stages[0].rollout["engine"] == "vllm-server"
+    (stage,) = FITS[80][run.name].run.stages
+    assert stage.rollout["engine"] == "vllm-colocated" and "gpus" not in stage.rollout
+    found = adapter.load(run.framework).stated(FITS[80][run.name].run, stage)
+    assert found["vllm_mode"] == "colocate" and found["vllm_enable_sleep_mode"] is True
+
+
+def test_what_does_not_fit_says_why() -> None:
+    page = one_gpu.section(list(RUNS.values()), 24)
+    for name in RUNS:
+        (line,) = [line for line in page.splitlines() if line.startswith(f"| {name} |")]
+        fits, reason = line.split(" | ")[3], line.split(" | ")[6].rstrip(" |")
+        assert (fits, reason == "–") == (("yes", True) if name in FITS[24] else ("no", False))
+
+
+def test_other_scales_and_sizes_are_refused() -> None:
+    with pytest.raises(UserError, match="add scale=full"):
+        one_gpu.fits(RUNS, 24, "demo")
+    with pytest.raises(UserError, match="no run fits 2 GB"):
+        one_gpu.fits(RUNS, 2, "full")
+
+
+def dry_run(*words: str) -> tuple[int, str]:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    command = ["snakemake", "-n", "reproduce_one_gpu", *words]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+def test_one_command_trains_the_runs_that_fit(size: int, tmp_path: Path) -> None:
+    words = ("--config", "scale=full", f"gpu_memory_gb={size}", f"results={tmp_path}/results", f"work={tmp_path}/work")
+    status, output = dry_run(*words, "--printshellcmds")
+    assert status == 0, output
+    trained = re.findall(r"-m frameworks train --run (\S+) .*--one-gpu (\d+)", output)
+    assert dict(trained) == {name: str(fit.samples_per_device) for name, fit in FITS[size].items()}
+    assert output.count("-m frameworks train") == len(trained) == len(FITS[size])
+
+
+@pytest.mark.slow
+def test_without_a_size_it_says_what_to_add() -> None:
+    status, output = dry_run()
+    assert status != 0 and "gpu_memory_gb=24" in output
+
+
+def test_a_run_for_one_gpu_keeps_its_sampler() -> None:
+    for name in ("gsm8k/qwen2.5-0.5b-instruct", "gsm8k/qwen2.5-0.5b-instruct-vllm"):
+        (made,), (written,) = FITS[24][name].run.stages, RUNS[name].stages
+        assert (made.rollout, made.native) == (written.rollout, written.native)
