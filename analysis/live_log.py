@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 
 from analysis.results import RunResults
@@ -72,6 +75,21 @@ def _running(run: Run, stage: Stage, folder: Path) -> tuple[list[Row], list[Row]
     return rows, recorder.kept(judged[max(judged)]) if judged else []
 
 
+def of_log(run: RunResults) -> LiveRun:
+    """A run of which the log alone is known."""
+    absent = {column: {*run.log["step"]} - {*run.not_finite.get(column, [])} for column in run.log.columns}
+    rows = [
+        {str(key): None if pd.isna(value) and row["step"] in absent[str(key)] else value for key, value in row.items()}
+        for row in run.log.to_dict("records")
+    ]
+    return _with_signs(run, rows, [])
+
+
+def _with_signs(run: RunResults, rows: Sequence[Row], completions: list[Row]) -> LiveRun:
+    signs = [sign for _, stage in groupby(rows, itemgetter("stage")) for sign in collapse.signs(stage)]
+    return LiveRun(run, signs, rows[-1]["step"], completions)
+
+
 def read(results: Path, work: Path, name: str) -> LiveRun | None:
     """One run as far as it is trained; None before its first step.
 
@@ -103,10 +121,7 @@ def read(results: Path, work: Path, name: str) -> LiveRun | None:
     rows = [empty | row | {"run": name} for row in rows]
     log = pa.Table.from_pylist(rows, tables.TRAINING_LOG).to_pandas()
     scores, graded = (schema.empty_table().to_pandas() for schema in (tables.SCORE, tables.GRADED))
-    found = [
-        sign for stage in run.stages for sign in collapse.signs([row for row in rows if row["stage"] == stage.number])
-    ]
-    return LiveRun(RunResults(name, log, {}, scores, graded, {}), found, rows[-1]["step"], newest)
+    return _with_signs(RunResults(name, log, {}, scores, graded, {}), rows, newest)
 
 
 def names(results: Path, work: Path) -> list[str]:

@@ -14,3 +14,5 @@ COLUMNS = {
     "critic_grad_norm": "critic_grad_norm",
     "return": "return",
 }
+
+IMPORTED = {"rollout/reward_std": "reward_std"}

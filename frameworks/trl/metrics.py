@@ -13,3 +13,5 @@ COLUMNS = {
     "num_tokens": "tokens",
     "loss": "loss",
 }
+
+IMPORTED = {"reward_std": "reward_std", "frac_reward_zero_std": "zero_signal_rate"}
