@@ -44,7 +44,8 @@ class Cache:
     def page(self) -> str:
         """The page as things stand."""
         patterns = ("runs/*/*/seed-*/stage-*/**/*.jsonl", "runs/*/*/seed-*/stage-*/train.log",
-                    "runs/*/*/seed-*/stage-*/*.parquet", "report/*/index.html")  # fmt: skip
+                    "runs/*/*/seed-*/stage-*/*.parquet", "runs/*/*/seed-*/graded/*/*.parquet",
+                    "report/*/index.html")  # fmt: skip
         with self._lock:
             files = sorted({file for root in self._folders for one in patterns for file in root.glob(one)})
             state = [(file, found.st_size, found.st_mtime_ns) for file in files if (found := file.stat())]

@@ -81,8 +81,8 @@ def read(path: Path) -> Iterator[Row]:
         for sample in _samples(path):
             if sample.get("error"):
                 raise UserError(
-                    f"{path}: sample {sample['id']} ended with an error in inspect_ai and has no completion; finish the "
-                    "log with `inspect eval-retry`"
+                    f"{path}: sample {sample['id']} ended with an error in inspect_ai and has no completion; finish "
+                    "the log with `inspect eval-retry`"
                 )
             yield from _rows(sample)
     except (ValueError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RecursionError) as error:

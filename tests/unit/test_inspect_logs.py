@@ -71,8 +71,8 @@ def test_parts_of_a_message(tmp_path: Path) -> None:
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     rows = [
         {"run": "r", "step": 20, "benchmark": "b", "problem_id": problem, "repeat": repeat, "prompt": "Q\u2028",
-         "gold": "1", "completion": f"{problem} {repeat} é", "finish_reason": reason, "prompt_tokens": 3, "completion_tokens": 4,
-         "protocol": "p", "answer": None, "verdict": verdict, "grader": "g"}
+         "gold": "1", "completion": f"{problem} {repeat} é", "finish_reason": reason, "prompt_tokens": 3,
+         "completion_tokens": 4, "protocol": "p", "answer": None, "verdict": verdict, "grader": "g"}
         for problem in ("x", "y")
         for repeat, (reason, verdict) in enumerate([("stop", "correct"), ("length", "truncated")])
     ]  # fmt: skip
