@@ -24,7 +24,7 @@ from contracts.seeds import run_id
 from contracts.yaml_files import read_yaml
 from frameworks import adapter, checkpoints, launch, nodes, recorder, stage_log
 from frameworks.adapter import Adapter, Command, Paths
-from frameworks.trackers import Trackers
+from frameworks.trackers import FOLDER, Trackers, events_folder
 from recipes.runs import load_run, run_names
 
 
@@ -65,7 +65,7 @@ def train(arguments: argparse.Namespace) -> None:
     with work_lock.sole_user(paths.work, "training"):
         discard_if_changed(paths.work, inputs)
         command = launch_stage(
-            framework, run, stage, paths, arguments.seed, arguments.stop_on_collapse, arguments.output.parent
+            framework, run, stage, paths, arguments.seed, arguments.stop_on_collapse, events_folder(arguments.output)
         )
         if (reached := framework.newest_checkpoint(run, stage, paths)) < stage.steps:
             raise stopped(run, stage, reached)
@@ -94,7 +94,7 @@ def launch_stage(
     paths: Paths,
     seed: int,
     stop_on_collapse: bool,
-    results: Path | None = None,
+    events: Path | None = None,
 ) -> Command:
     """Train a stage from its newest checkpoint, if it has not reached its end; returns the command.
 
@@ -105,7 +105,7 @@ def launch_stage(
         paths: where training reads and writes.
         seed: of the training.
         stop_on_collapse: end the training at a grave sign of collapse.
-        results: folder of the stage, for TensorBoard events; by default the work folder.
+        events: folder for TensorBoard events; by default one in the work folder.
 
     Raises:
         UserError: the training failed; see launch.run.
@@ -118,7 +118,7 @@ def launch_stage(
         attempt = recorder.start_attempt(paths.work, resumed_from)
         command.environment[recorder.VARIABLE] = str(attempt.folder)
         with closing(
-            Trackers(results or paths.work, run_id(run.name, seed), stage.first_step, resumed_from)
+            Trackers(events or paths.work / FOLDER, run_id(run.name, seed), stage.first_step, resumed_from)
         ) as followers:
             launch.run(
                 command,

@@ -16,10 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from contracts.errors import UserError
+from contracts.steps import stage_folder
 from frameworks import event_files
 
 VARIABLE, SERVICES, PROJECT = "CROSSZERO_TRACKER", ("wandb", "trackio"), "crosszero"
 FOLDER = "tensorboard"
+
+
+def events_folder(training_log: Path) -> Path:
+    """Where a stage's events are, beside the stage's own folder if its training log has one."""
+    stage = training_log.parent
+    return stage.parent / FOLDER / stage.name if stage.name.startswith(stage_folder("")) else stage / FOLDER
 
 
 def service() -> str:
@@ -36,16 +43,15 @@ class Trackers:
     """Writes each step to all of them. One that fails is reported once and left out: the training goes on.
 
     Args:
-        folder: of the stage's results; events go into a folder in it.
+        events: folder of the stage's events, see events_folder.
         name: of the run.
         first_step: of the stage, from the start of the run.
         resumed_from: step of the stage that the training continues; 0 begins anew.
     """
 
-    def __init__(self, folder: Path, name: str, first_step: int, resumed_from: int) -> None:
+    def __init__(self, events: Path, name: str, first_step: int, resumed_from: int) -> None:
         """Open all."""
         self.first_step, chosen = first_step, service()
-        events = folder / FOLDER
         if not resumed_from:
             shutil.rmtree(events, ignore_errors=True)
         self.writer: event_files.Writer | None = event_files.Writer(events, first_step + resumed_from)

@@ -25,14 +25,16 @@ def finish(): pass
 
 
 def followed(folder: Path, first: int, resumed_from: int, steps: range) -> None:
-    found = Trackers(folder, "r/r/seed-0", first, resumed_from)
+    found = Trackers(
+        trackers.events_folder(folder / "stage-2" / "training_log.parquet"), "r/r/seed-0", first, resumed_from
+    )
     for step in steps:
         found.add(step, {"step": step, "reward_mean": step / 2, "kl": None, "entropy": float("nan")})
     found.close()
 
 
 def rewards(folder: Path) -> list[tuple[int, float]]:
-    files = sorted((folder / trackers.FOLDER).glob(event_files.PATTERN))
+    files = sorted((folder / "tensorboard" / "stage-2").glob(event_files.PATTERN))
     return [(one.step, one.value) for file in files for one in event_files.read(file) if one.tag == "reward_mean"]
 
 
