@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 
 from analysis.results import RunResults
@@ -16,10 +19,12 @@ from contracts.errors import UserError
 from contracts.paths import ResultsFolder
 from contracts.run_file import Run, Stage
 from contracts.seeds import run_of
+from eval import accuracy_so_far
 from frameworks import adapter, collapse, recorder
 from recipes.runs import load_run
 
 Row = dict[str, Any]
+MISMATCH = "sampler_mismatch"  # of the sampler's probabilities and the trainer's; only while a training runs
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class LiveRun:
     signs: list[collapse.Sign]
     step: int
     completions: list[Row]
+    heldout: str = ""  # accuracy so far
 
 
 def _stage_folder(work: Path, number: int) -> Path | None:
@@ -67,9 +73,24 @@ def _running(run: Run, stage: Stage, folder: Path) -> tuple[list[Row], list[Row]
         rewards = [row["reward"] for row in judged.get(step, []) if row["reward"] is not None]
         mean = {"reward_mean": sum(rewards) / len(rewards)} if rewards else {}
         values = {**mean, **logged.get(step, {}), **recorder.columns(judged.get(step, []))}
-        known = {name: value for name, value in values.items() if name in tables.TRAINING_LOG.names}
+        known = {name: value for name, value in values.items() if name in (*tables.TRAINING_LOG.names, MISMATCH)}
         rows.append({"stage": stage.number, "step": stage.first_step + step, **known})
     return rows, recorder.kept(judged[max(judged)]) if judged else []
+
+
+def of_log(run: RunResults) -> LiveRun:
+    """A run of which the log alone is known."""
+    absent = {column: {*run.log["step"]} - {*run.not_finite.get(column, [])} for column in run.log.columns}
+    rows = [
+        {str(key): None if pd.isna(value) and row["step"] in absent[str(key)] else value for key, value in row.items()}
+        for row in run.log.to_dict("records")
+    ]
+    return _with_signs(run, rows, [])
+
+
+def _with_signs(run: RunResults, rows: Sequence[Row], completions: list[Row]) -> LiveRun:
+    signs = [sign for _, stage in groupby(rows, itemgetter("stage")) for sign in collapse.signs(stage)]
+    return LiveRun(run, signs, rows[-1]["step"], completions)
 
 
 def read(results: Path, work: Path, name: str) -> LiveRun | None:
@@ -102,11 +123,11 @@ def read(results: Path, work: Path, name: str) -> LiveRun | None:
     empty = dict.fromkeys(tables.TRAINING_LOG.names)
     rows = [empty | row | {"run": name} for row in rows]
     log = pa.Table.from_pylist(rows, tables.TRAINING_LOG).to_pandas()
+    log[MISMATCH] = [row.get(MISMATCH) for row in rows]
+    log[MISMATCH] = log[MISMATCH].astype(float)
     scores, graded = (schema.empty_table().to_pandas() for schema in (tables.SCORE, tables.GRADED))
-    found = [
-        sign for stage in run.stages for sign in collapse.signs([row for row in rows if row["stage"] == stage.number])
-    ]
-    return LiveRun(RunResults(name, log, {}, scores, graded, {}), found, rows[-1]["step"], newest)
+    found = _with_signs(RunResults(name, log, {}, scores, graded, {}), rows, newest)
+    return replace(found, heldout=accuracy_so_far.text(accuracy_so_far.read(stored.graded)))
 
 
 def names(results: Path, work: Path) -> list[str]:

@@ -82,6 +82,11 @@ class RunResults:
         """Whether these are checkpoints of a training run. If not, they are imported generations."""
         return not self.log.empty
 
+    @property
+    def evaluated(self) -> bool:
+        """Whether any checkpoint has samples. If not, this is a training log that was imported alone."""
+        return not self.scores.empty
+
     def label(self, step: int) -> str:
         """The name of a checkpoint for readers."""
         if step == BASE:
@@ -311,6 +316,17 @@ def _tables(folder: RunFolder, name: str) -> tuple[pd.DataFrame, dict[str, list[
     return log, not_finite, scores, graded
 
 
+def _imported_log(folder: RunFolder, name: str) -> RunResults:
+    """A training log that was made elsewhere, without samples of checkpoints."""
+    log, not_finite = _read_log(folder.training_log)
+    if others := sorted({str(found) for found in log["run"].unique()} - {name}):
+        raise UserError(
+            f"{folder.training_log} should name run {name}, but names {_listed(others)}; import it as {name}"
+        )
+    scores, graded = tables.SCORE.empty_table().to_pandas(), tables.GRADED.empty_table().select(SAMPLE_COLUMNS)
+    return RunResults(name, log, not_finite, scores, graded.to_pandas(), _read_provenance(folder.path))
+
+
 def _imported(scores: pd.DataFrame) -> bool:
     """Whether the samples were made elsewhere, so that there is no training log."""
     return bool(scores["protocol"].str.startswith(IMPORTED).all())
@@ -321,7 +337,7 @@ def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Ru
 
     Args:
         results: folder of one scale, such as results/demo.
-        name: of the run, its folder below results/runs.
+        name: of the run, its folder below results/runs. An imported training log needs no samples.
         benchmarks: those that every checkpoint must have. By default, those that any checkpoint has.
 
     Raises:
@@ -330,6 +346,8 @@ def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Ru
     """
     runs = results / "runs"
     folder = ResultsFolder(results).run(name)
+    if not folder.scores.is_file() and "imported" in provenance.read(folder.training_log):
+        return _imported_log(folder, name)
     if not folder.scores.is_file():
         known = sorted(str(path.parent.relative_to(runs)) for path in runs.rglob("scores.parquet"))
         inside = [run for run in known if run.startswith(f"{name}/")]

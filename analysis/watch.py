@@ -8,25 +8,19 @@ It reads what is stored and what trainings have written so far, and changes noth
 from __future__ import annotations
 
 import argparse
-import itertools
 import signal
 from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 
 from analysis import live_log
-from analysis.report import figure_style, figures_training, page, run_titles
+from analysis.report import log_page, run_titles
 from contracts.errors import run_command
 
 PORT, SECONDS = 8765, 10  # a port that is free on most machines; between two readings of the page
-FIGURES = {
-    "reward": figures_training.reward, "response_length": figures_training.response_length,
-    "rates": figures_training.rates, "divergence": figures_training.divergence,
-}  # fmt: skip
 
 
 def render(results: Path, work: Path) -> str:
@@ -34,20 +28,8 @@ def render(results: Path, work: Path) -> str:
     runs = list(live_log.all_runs(results, work))
     titles = run_titles.titles([run.results.name for run in runs], results.name)
     runs = [replace(run, results=replace(run.results, title=titles[run.results.name])) for run in runs]
-    figures: dict[str, Any] = {}
-    if runs:
-        figure_style.set_style()
-        with TemporaryDirectory() as folder:
-            for name, draw in FIGURES.items():
-                svg = figure_style.save(draw([run.results for run in runs]), Path(folder), name)
-                figures[name] = page.inline_svg(svg, name, page.caption(name))
     reports = sorted(file.parent.name for file in (results / "report").glob("*/index.html"))
-    template = page.environment().get_template("watch.html.j2")
-    return template.render(
-        css=page.css(), script=page.script("tables.js"), runs=runs, figures=figures, reports=reports, seconds=SECONDS,
-        scale=results.name, captions={name: page.caption(name) for name in figures},
-        number=itertools.count(1).__next__,
-    )  # fmt: skip
+    return log_page.render(runs, results.name, reports=reports, seconds=SECONDS)
 
 
 class Cache:
@@ -62,7 +44,8 @@ class Cache:
     def page(self) -> str:
         """The page as things stand."""
         patterns = ("runs/*/*/seed-*/stage-*/**/*.jsonl", "runs/*/*/seed-*/stage-*/train.log",
-                    "runs/*/*/seed-*/stage-*/*.parquet", "report/*/index.html")  # fmt: skip
+                    "runs/*/*/seed-*/stage-*/*.parquet", "runs/*/*/seed-*/graded/*/*.parquet",
+                    "report/*/index.html")  # fmt: skip
         with self._lock:
             files = sorted({file for root in self._folders for one in patterns for file in root.glob(one)})
             state = [(file, found.st_size, found.st_mtime_ns) for file in files if (found := file.stat())]

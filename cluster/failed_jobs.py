@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,16 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from contracts.text_safety import visible
 
 MAX_LINES, MAX_BYTES = 25, 100_000
+READ, SHOWN = 200, 10  # lines of a failed job's log
+PROGRESS = re.compile(r"\d+%\|.*\||\[[\d:]+<[\d:?]+")  # tqdm
+PREFIX = re.compile(r"^(\S\[\d+m)?\([\w.:]+ pid=\d+[^)]*\)(\S\[0m)? ?")  # Ray's, before a line of an actor
 # How `contracts.errors` begins the sentence that ends a command; what is before it need not be shown.
 SENTENCES = ("Error: ", "Stopped: ", "envs/build.py: ")
 VERDICTS = ("check",)  # rules that fail where their result is bad, which nothing would resume
 COMMAND = "CROSSZERO_COMMAND"  # what the user called, where that is not Snakemake
 
 
-def last_lines(log: Path) -> list[str]:
+def last_lines(log: Path, most: int = MAX_LINES) -> list[str]:
     """The last lines of a log: from the sentence that ended the command, if there is one in them."""
     try:
         with log.open("rb") as file:
@@ -34,9 +38,21 @@ def last_lines(log: Path) -> list[str]:
     except OSError:
         return []
     written = (line.rpartition("\r")[2] for line in content.rstrip("\r\n ").replace("\r\n", "\n").split("\n"))
-    lines = [visible(line) for line in written][-MAX_LINES:]
+    lines = [visible(line) for line in written][-most:]
     starts = [number for number, line in enumerate(lines) if line.startswith(SENTENCES)]
     return lines[starts[-1] :] if starts else lines
+
+
+def relevant(lines: Sequence[str]) -> list[str]:
+    """At most SHOWN of the last lines: without empty ones, progress bars and the frames of Python tracebacks."""
+    kept: list[str] = []
+    in_traceback = False
+    for line in lines:
+        text = PREFIX.sub("", line)
+        in_traceback = text.startswith("Traceback (") or (in_traceback and text.startswith(" "))
+        if text.strip() and not in_traceback and not PROGRESS.search(text) and line not in kept[-1:]:
+            kept.append(line)
+    return kept[-SHOWN:]
 
 
 class FailedJobs(logging.Filter):
@@ -71,7 +87,7 @@ class FailedJobs(logging.Filter):
         parts += [failed["rule_msg"]] if failed["rule_msg"] else []
         if logs and self.on_terminal(rule, failed["shellcmd"] or ""):
             return visible("; ".join([*parts, f"its output is above and in {logs[0]}"]))
-        ends = {log: lines for log in logs if (lines := last_lines(log))}
+        ends = {log: lines for log in logs if (lines := relevant(last_lines(log, READ)))}
         # A sentence says it all; without one, Slurm's own log may say what the command's does not.
         said = [log for log, lines in ends.items() if lines[0].startswith(SENTENCES)][:1] or list(ends)
         parts += [f"the end of {log}:" + "".join(f"\n    {line}" for line in ends[log]) for log in said]

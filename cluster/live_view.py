@@ -26,11 +26,14 @@ from snakemake.logging import ColorizingTextHandler, logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from cluster.failed_jobs import last_lines
+from contracts.paths import RunFolder
 from contracts.text_safety import one_line
+from eval import accuracy_so_far
 
 STEP = re.compile(r"\S+: step (\d+)/(\d+)(?:.*?, reward ([-\d.e+]+))?(?:.*?, (\d+) s left)?")
 WARNING = "WARNING: "
-MAX_WARNINGS = 5  # shown, the newest
+MAX_WARNINGS = 5  # shown, the newest; also of accuracies
+GRADED = RunFolder(Path()).graded.name
 PER_SECOND = 2
 
 
@@ -53,6 +56,7 @@ class Progress:
         self.running: dict[int, float] = {}  # and when they started
         self.seconds: dict[str, list[float]] = defaultdict(list)  # of finished jobs, by rule
         self.warnings: dict[str, None] = {}  # in order
+        self.heldout: dict[str, str] = {}  # accuracy so far, by run
 
     def add(self, event: Mapping[str, Any], now: float) -> None:
         """Take one event; `now` is in seconds."""
@@ -66,8 +70,15 @@ class Progress:
             rule = self.known[event["job_id"]]["rule_name"]
             self.done[rule] += 1
             self.seconds[rule].append(now - started)
+            self._read_accuracy(self.known[event["job_id"]])
         elif kind == LogEvent.JOB_ERROR:
             self.running.pop(event["jobid"], None)
+
+    def _read_accuracy(self, job: Mapping[str, Any]) -> None:
+        """Keep the accuracy of a run whose samples have been graded."""
+        for output in map(Path, job.get("output") or ()):
+            if output.name == GRADED and (found := accuracy_so_far.text(accuracy_so_far.read(output))):
+                self.heldout["/".join(output.parts[-4:-1])] = found
 
     def left(self, now: float) -> float | None:
         """Seconds left of the whole, guessed from finished jobs of the same rule and from the logs of trainings."""
@@ -111,7 +122,10 @@ class Progress:
             ends = duration(seconds) if seconds is not None else ""
             jobs.add_row(*map(Text, (event["rule_name"], of, step, reward, duration(now - started), ends)))
         warnings = [Text(f"warning: {text}", style="yellow") for text in [*self.warnings][-MAX_WARNINGS:]]
-        return Group(Text(" → ".join(stages), style="dim"), Text(words, style="bold"), jobs, *warnings)
+        accuracy = [
+            Text(f"held-out accuracy of {run}: {text}") for run, text in [*self.heldout.items()][-MAX_WARNINGS:]
+        ]
+        return Group(Text(" → ".join(stages), style="dim"), Text(words, style="bold"), jobs, *accuracy, *warnings)
 
 
 class LiveView(logging.Handler):

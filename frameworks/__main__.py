@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from contracts.seeds import run_id
 from contracts.yaml_files import read_yaml
 from frameworks import adapter, checkpoints, launch, nodes, one_gpu, recorder, stage_log
 from frameworks.adapter import Adapter, Command, Paths
+from frameworks.trackers import FOLDER, Trackers, events_folder
 from recipes.runs import load_run, run_names
 
 
@@ -64,7 +66,9 @@ def train(arguments: argparse.Namespace) -> None:
     job_lifetime.end_with_workflow()
     with work_lock.sole_user(paths.work, "training"):
         discard_if_changed(paths.work, inputs)
-        command = launch_stage(framework, run, stage, paths, arguments.seed, arguments.stop_on_collapse)
+        command = launch_stage(
+            framework, run, stage, paths, arguments.seed, arguments.stop_on_collapse, events_folder(arguments.output)
+        )
         if (reached := framework.newest_checkpoint(run, stage, paths)) < stage.steps:
             raise stopped(run, stage, reached)
         log, rollouts = stage_log.read(framework, run, stage, paths, name)
@@ -86,7 +90,13 @@ def train(arguments: argparse.Namespace) -> None:
 
 
 def launch_stage(
-    framework: Adapter, run: Run, stage: Stage, paths: Paths, seed: int, stop_on_collapse: bool
+    framework: Adapter,
+    run: Run,
+    stage: Stage,
+    paths: Paths,
+    seed: int,
+    stop_on_collapse: bool,
+    events: Path | None = None,
 ) -> Command:
     """Train a stage from its newest checkpoint, if it has not reached its end; returns the command.
 
@@ -97,6 +107,7 @@ def launch_stage(
         paths: where training reads and writes.
         seed: of the training.
         stop_on_collapse: end the training at a grave sign of collapse.
+        events: folder for TensorBoard events; by default one in the work folder.
 
     Raises:
         UserError: the training failed; see launch.run.
@@ -108,17 +119,21 @@ def launch_stage(
     if resumed_from < stage.steps:
         attempt = recorder.start_attempt(paths.work, resumed_from)
         command.environment[recorder.VARIABLE] = str(attempt.folder)
-        launch.run(
-            command,
-            log=paths.work / "train.log",
-            steps=stage.steps,
-            name=run.name,
-            metrics=partial(framework.progress, stage),
-            recorded=recorder.Live(attempt, recorder.Batch.of(stage)).columns,
-            resumed_from=resumed_from,
-            cap=stage.rollout.get("max_response_tokens"),
-            stop_on_collapse=stop_on_collapse,
-        )
+        with closing(
+            Trackers(events or paths.work / FOLDER, run_id(run.name, seed), stage.first_step, resumed_from)
+        ) as followers:
+            launch.run(
+                command,
+                log=paths.work / "train.log",
+                steps=stage.steps,
+                name=run.name,
+                metrics=partial(framework.progress, stage),
+                recorded=recorder.Live(attempt, recorder.Batch.of(stage)).columns,
+                follow=followers.add,
+                resumed_from=resumed_from,
+                cap=stage.rollout.get("max_response_tokens"),
+                stop_on_collapse=stop_on_collapse,
+            )
     return command
 
 

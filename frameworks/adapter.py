@@ -54,9 +54,11 @@ class Adapter(ABC):
     """One framework."""
 
     # The framework's name of a metric -> a column of contracts.tables.TRAINING_LOG, or one of these: `seconds` and
-    # `tokens` of the step, and what is only checked to be a number (`loss`, `critic_loss`, …). The framework uses the
+    # `tokens` of the step, and what is not in that table (`loss`, `sampler_mismatch`, …). The framework uses the
     # same names in its log and in the line that it prints for a step.
     metrics: ClassVar[Mapping[str, str]]
+    # The same for what our trainings take from their recorded rollouts instead: read from logs made without us.
+    imported_metrics: ClassVar[Mapping[str, str]] = {}
     # Bytes of a native checkpoint, for estimates of disk space.
     checkpoint_size: ClassVar[CheckpointSize]
     # What the processes of a run on GPUs import; cluster/rehearsal.py imports them where there is none.
@@ -135,8 +137,28 @@ class Adapter(ABC):
             paths: where it was trained.
         """
 
-    def columns(self, stage: Stage, values: Mapping[str, float]) -> dict[str, float]:
-        """The metrics of one step under our names; a framework adds here what follows from several of its own."""
+    @abstractmethod
+    def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
+        """By native step, the metrics under the framework's names in a log that it wrote in a training without us.
+
+        Args:
+            file: of a kind that the framework's own loggers write.
+
+        Raises:
+            UserError: it is of no such kind, or damaged.
+        """
+
+    def per_step(self, logged: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, float]]:
+        """The same with each metric that is a sum since the training began turned into that of a step."""
+        return {step: dict(values) for step, values in logged.items()}
+
+    def columns(self, values: Mapping[str, float], max_response_tokens: int | None) -> dict[str, float]:
+        """The metrics of one step under our names; a framework adds here what follows from several of its own.
+
+        Args:
+            values: by the framework's names.
+            max_response_tokens: the limit, if known.
+        """
         return {ours: values[native] for native, ours in self.metrics.items() if native in values}
 
     def progress(self, stage: Stage, line: str) -> dict[str, float] | None:
@@ -148,7 +170,7 @@ class Adapter(ABC):
         if FAILURE in line:
             raise UserError(f"was ended: {line[line.index(FAILURE) :].strip()}")
         values = self.printed(line)
-        return None if values is None else self.columns(stage, values)
+        return None if values is None else self.columns(values, stage.rollout["max_response_tokens"])
 
     @abstractmethod
     def export(self, run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:

@@ -42,6 +42,7 @@ def run(
     name: str,
     metrics: Callable[[str], Metrics | None],
     recorded: Callable[[int], Metrics] = lambda step: {},
+    follow: Callable[[int, Metrics], None] = lambda step, row: None,
     resumed_from: int = 0,
     cap: float | None = None,
     stop_on_collapse: bool = False,
@@ -55,6 +56,7 @@ def run(
         name: of the run, for the progress line.
         metrics: the metrics of a step from a line of output, as Adapter.progress gives them; may raise UserError.
         recorded: what the recorded rollouts of a step say, as recorder.Live.columns gives it.
+        follow: takes each step as it ends and all that is known of it.
         resumed_from: step of the checkpoint that the command continues.
         cap: the response limit in tokens, to notice when lengths reach it.
         stop_on_collapse: end the training at a grave sign of collapse, instead of only warning.
@@ -112,7 +114,9 @@ def run(
                 if broken:
                     end(f"reported {' and '.join(broken)} that is not a number at step {progress.done + 1}")
                 progress.step(found)
-                for sign in trouble.add({"step": progress.done, **found, **recorded(progress.done)}):
+                row = {"step": progress.done, **found, **recorded(progress.done)}
+                follow(progress.done, row)
+                for sign in trouble.add(row):
                     print(f"WARNING: {name}: {sign.kind} at step {sign.step}: {sign.evidence}", flush=True)
                     if stop_on_collapse and sign.grave:
                         end(f"is collapsing ({sign.kind} at step {sign.step}: {sign.evidence}) and was ended")

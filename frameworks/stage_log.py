@@ -37,7 +37,7 @@ def read(adapter: Adapter, run: Run, stage: Stage, paths: Paths, run_name: str) 
     elapsed, empty = 0.0, dict.fromkeys(tables.TRAINING_LOG.names)
     logged, names = adapter.logged(run, stage, paths), rewards.names(run.rewards)
     for step in range(1, stage.steps + 1):
-        found = adapter.columns(stage, logged.get(step, {}))
+        found = adapter.columns(logged.get(step, {}), stage.rollout["max_response_tokens"])
         _check_numbers(found, step, run, paths)
         seconds = found.get("seconds")
         elapsed += seconds or 0.0

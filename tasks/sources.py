@@ -90,7 +90,7 @@ def _check_bytes(entry: Entry, name: str, content: bytes, file: dict[str, Any]) 
 
 
 def parse(name: str, content: bytes) -> list[dict[str, Any]]:
-    """Rows of a .jsonl, .json, .csv, .parquet or .arrow file (a stream, as `datasets` saves); UserError if it is none."""
+    """Rows of a .jsonl, .json, .csv, .parquet or .arrow file (a stream, by `datasets`); UserError if it is none."""
     try:
         if name.endswith(".parquet"):
             rows = pq.read_table(io.BytesIO(content)).to_pylist()

@@ -151,13 +151,13 @@ def ids_of(which):
 
 
 def reported(which):
-    """The runs on a page; the page of all runs also shows generations made elsewhere."""
+    """The runs on a page; the page of all runs also shows generations and training logs made elsewhere."""
     imported = config["imported"] if which == "all" else []
     for run_id in imported:
-        scores = FOLDER.run(run_id).scores
-        if not scores.is_file():
+        run = FOLDER.run(run_id)
+        if not (run.scores.is_file() or run.training_log.is_file()):
             raise WorkflowError(
-                f"config: imported names {run_id}, but {scores} does not exist: import, grade and score it first, "
+                f"config: imported names {run_id}, but {run.scores} does not exist: import, grade and score it first, "
                 f"at scale {config['scale']} (docs/report.md), or set another scale"
             )
     return ids_of(which) + imported
@@ -181,9 +181,15 @@ def verdicts(run):
 
 
 def scored(run_ids):
-    """What a report reads of every run besides its training: verdicts and scores."""
-    runs = [FOLDER.run(run_id) for run_id in run_ids]
-    return [file for run in runs for file in (run.graded, run.scores)]
+    """What a report reads of every run besides its training: verdicts and scores; of an imported log, the log."""
+    alone = [
+        name
+        for name in config["imported"]
+        if name in run_ids and not FOLDER.run(name).scores.is_file()
+    ]
+    runs = [FOLDER.run(run_id) for run_id in run_ids if run_id not in alone]
+    logs = [FOLDER.run(run_id).training_log for run_id in alone]
+    return [file for run in runs for file in (run.graded, run.scores)] + logs
 
 
 RUN_IDS = ids_of("all")

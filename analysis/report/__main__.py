@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from analysis.report import log_page
 from analysis.report.build import report
 from analysis.results import load_results
 from contracts.errors import UserError, run_command
@@ -34,7 +35,10 @@ def main() -> None:
         raise UserError("each run should be named once, but one is named twice; name it once")
     runs = [load_results(arguments.results, name, arguments.benchmark) for name in arguments.run]
     scale = arguments.scale or arguments.results.resolve().name
-    index = report(runs, arguments.output, arguments.title, scale, arguments.overlap)
+    if any(run.evaluated for run in runs):
+        index = report(runs, arguments.output, arguments.title, scale, arguments.overlap)
+    else:
+        index = log_page.write(runs, arguments.output, scale)
     print(f"report: {index}")
 
 

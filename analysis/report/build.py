@@ -54,6 +54,7 @@ def draw(
     counts: pd.DataFrame,
     lists: Sequence[patterns.PatternList],
     folder: Path,
+    logs: Sequence[RunResults] = (),
 ) -> dict[str, Markup]:
     """Draw the figures for which there are results.
 
@@ -63,6 +64,7 @@ def draw(
         counts: what patterns.table counted, of all runs.
         lists: the keyword lists.
         folder: gets each figure as SVG and PNG.
+        logs: imported training logs, drawn beside those of the runs.
 
     Returns:
         The SVG of each figure for the page, by name.
@@ -81,13 +83,15 @@ def draw(
         figures["length_distribution"] = figures_lengths.length_distribution(runs)
         if any(figures_lengths.thinks(run) for run in runs):
             figures["thinking"] = figures_lengths.thinking(runs)
-    if trained := [run for run in runs if run.trained]:
+    trained = [run for run in runs if run.trained]
+    if logged := [*trained, *logs]:
         figures |= {
-            "reward": figures_training.reward(trained),
-            "response_length": figures_training.response_length(trained),
-            "rates": figures_training.rates(trained),
-            "training_patterns": figures_lengths.training_patterns(trained, lists),
+            "reward": figures_training.reward(logged),
+            "response_length": figures_training.response_length(logged),
+            "rates": figures_training.rates(logged),
         }
+    if trained:
+        figures["training_patterns"] = figures_lengths.training_patterns(trained, lists)
     if judged := [run for run in runs if figures_lengths.has_answer_lengths(run)]:
         figures["answer_lengths"] = figures_lengths.answer_lengths(judged)
     if several := [run for run in runs if rewards_by_step.has_several(run)]:
@@ -121,7 +125,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     """Write tables/, figures/, samples/ and index.html.
 
     Args:
-        runs: what load_results read.
+        runs: what load_results read, at least one of them with samples.
         output: folder to write to.
         title: of the page.
         scale: demo or full, shown on the page.
@@ -135,6 +139,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     """
     titles = run_titles.titles([run.name for run in runs], scale)
     runs = [run if titles[run.name] == run.name else replace(run, title=titles[run.name]) for run in runs]
+    logs, runs = [run for run in runs if not run.evaluated], [run for run in runs if run.evaluated]
     overlapping = tables.overlap_table(overlap) if overlap else None
     for run in runs:
         check_one_measurement(run)
@@ -183,14 +188,15 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     for table in made:
         table_export.write(table, output / "tables")
     sample_browser.write(runs, lists, title, output / "samples")
-    warnings = [(run.name, found) for run in runs if (found := diagnose(run))]
-    figures = draw(runs, rows, counts, lists, output / "figures")
+    warnings = [(run.name, found) for run in [*runs, *logs] if (found := diagnose(run))]
+    figures = draw(runs, rows, counts, lists, output / "figures", logs)
     figures |= draw_reasoning(runs, checked, output / "figures")
     text = page.render(
         {
             "title": title,
             "scale": scale,
             "runs": runs,
+            "logs": logs,
             "titles": titles,
             "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "made_with": provenance.collect(),
@@ -242,5 +248,5 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     for folder in ("tables", "samples", "figures"):
         durable.sync_tree(output / folder)
     durable.write_text(index, text)
-    provenance.write(output, runs=[run.name for run in runs], scale=scale)
+    provenance.write(output, runs=[run.name for run in [*runs, *logs]], scale=scale)
     return index

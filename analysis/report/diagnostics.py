@@ -84,7 +84,7 @@ def _gaps(run: RunResults) -> Iterator[Found]:
         if len(wide := distance[distance > usual]):
             yield "log", f"gaps in the log of stage {stage}: {len(wide)}, the widest of {int(wide.max())} steps"
     trained_to = int(log["step"].max())
-    if log["stage"].nunique() == 1 and trained_to > run.last:
+    if run.evaluated and log["stage"].nunique() == 1 and trained_to > run.last:
         text = f"training reached step {trained_to}, but the last evaluated checkpoint is step {run.last}"
         yield "checkpoints", text
     if run.steps == [BASE]:
@@ -119,16 +119,18 @@ def _provenance(run: RunResults) -> Iterator[Found]:
         yield "provenance", f"{dirty} of {len(run.provenance)} records were made by code with uncommitted changes"
     if len(commits := sorted({str(r.get("git_commit"))[:12] for r in run.provenance.values()})) > 1:
         yield "provenance", f"parts were made at different commits: {', '.join(commits)}"
-    for wanted in ("training_log", "scores") if run.trained else ("scores",):
+    for wanted in ["training_log"] * run.trained + ["scores"] * run.evaluated:
         if not any(name.startswith(wanted) for name in run.provenance):
             yield "provenance", f"{wanted}.parquet has no provenance record"
 
 
 IMPORTED = ("imported", "these generations are imported: there is no training log and no checkpoint")
+LOG_ALONE = ("imported", "this training log is imported: there are no completions of its checkpoints")
 
 
 def diagnose(run: RunResults) -> list[Diagnostic]:
     """All warnings about a run, the most serious first."""
     trained = run.trained
-    parts = [*(_training(run) if trained else [IMPORTED]), *_evaluation(run), *(_gaps(run) if trained else [])]
+    evaluation = _evaluation(run) if run.evaluated else [LOG_ALONE]
+    parts = [*(_training(run) if trained else [IMPORTED]), *evaluation, *(_gaps(run) if trained else [])]
     return [Diagnostic(run.name, topic, text) for topic, text in [*parts, *_provenance(run)]]

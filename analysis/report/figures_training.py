@@ -16,7 +16,8 @@ def _logged(column: str, title: str, ylabel: str, limits: float | tuple[float, f
     scale = 100 if "(%)" in ylabel else 1
 
     def values(run: RunResults) -> pd.Series:
-        return scale * run.log[column].set_axis(on_one_axis(run.log)[0])
+        values = run.log[column] if column in run.log else pd.Series(float("nan"), run.log.index)
+        return scale * values.set_axis(on_one_axis(run.log)[0])
 
     return Panel(title, ylabel, values, limits)
 
@@ -39,6 +40,7 @@ DIVERGENCE = (
     _logged("kl", "KL to the reference", "nats per token"),
     _logged("entropy", "Entropy", "nats per token"),
     _logged("zero_signal_rate", "No signal", "share of groups (%)", SHARES),
+    _logged("sampler_mismatch", "Sampler and trainer", "mean difference"),  # where live_log has it
 )
 
 
@@ -58,5 +60,5 @@ def rates(runs: Sequence[RunResults]) -> Figure:
 
 
 def divergence(runs: Sequence[RunResults]) -> Figure:
-    """KL to the reference model, entropy, and the share of groups that teach nothing, over steps."""
-    return curves(runs, DIVERGENCE, training=True)
+    """KL to the reference, entropy, share of groups that teach nothing, mismatch of sampler and trainer, over steps."""
+    return curves(runs, DIVERGENCE, training=True, columns=2)

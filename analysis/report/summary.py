@@ -129,7 +129,7 @@ def _collapse(runs: Sequence[RunResults], warnings: Sequence[Diagnostic]) -> str
             collapsed.setdefault(found.run, found.text)
     if collapsed:
         name, text = next(iter(collapsed.items()))
-        title = next(run.shown for run in runs if run.name == name)
+        title = next((run.shown for run in runs if run.name == name), name)  # else an imported log
         show = "shows" if len(collapsed) == 1 else "show"
         return f"{_count(len(collapsed), 'run')} {show} signs of collapse ({title}: {text})"
     return "No run shows signs of collapse" if any(run.trained for run in runs) else "There is no training to check"

@@ -1,6 +1,6 @@
 """Import generations made elsewhere.
 
-python -m eval.importers --format qwen-math|lm-eval|lighteval|jsonl --input FILE… --benchmark NAME --run NAME
+python -m eval.importers --format qwen-math|lm-eval|lighteval|inspect|jsonl --input FILE… --benchmark NAME --run NAME
     --output FILE [--problems TABLE [--match question|id|order]] [--map completion=FIELD,gold=FIELD,question=FIELD,…]
 
 With --problems, the benchmark's problem table, the samples get its ids and gold answers. The file's own ids, golds and

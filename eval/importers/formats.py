@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from contracts import json_lines
 from contracts.errors import UserError
+from eval.importers import inspect_logs
 
 Row = dict[str, Any]
 
@@ -184,4 +185,5 @@ FORMATS: dict[str, Callable[[Path], Iterator[Row]]] = {
     "qwen-math": qwen_math,
     "lm-eval": lm_eval,
     "lighteval": lighteval,
+    "inspect": inspect_logs.read,
 }

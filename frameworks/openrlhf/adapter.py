@@ -27,7 +27,7 @@ CPU_START = ROOT / "frameworks" / "openrlhf" / "cpu" / "start"
 class OpenRLHFAdapter(Adapter):
     """OpenRLHF's PPO and GRPO."""
 
-    metrics = metrics.COLUMNS
+    metrics, imported_metrics = metrics.COLUMNS, metrics.IMPORTED
     checkpoint_size = CheckpointSize(state=14, weights=2, states_kept=STATES_KEPT)
     sampler_distance = "vllm_kl"
     engine_share = "vllm.gpu_memory_utilization"
@@ -103,9 +103,13 @@ class OpenRLHFAdapter(Adapter):
         """See Adapter."""
         return tensorboard.scalars(paths.native / "log")
 
-    def columns(self, stage: Stage, values: Mapping[str, float]) -> dict[str, float]:
+    def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
+        """See Adapter; TensorBoard events."""
+        return tensorboard.of_files([file])
+
+    def columns(self, values: Mapping[str, float], max_response_tokens: int | None) -> dict[str, float]:
         """See Adapter; a step's tokens are those of its mean sequence times its samples."""
-        found = super().columns(stage, values)
+        found = super().columns(values, max_response_tokens)
         if "total_length" in values and "rollout/num_samples" in values:
             found["tokens"] = values["total_length"] * values["rollout/num_samples"]
         return found

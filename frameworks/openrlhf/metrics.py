@@ -10,7 +10,10 @@ COLUMNS = {
     "actor_lr": "learning_rate",
     "timing/step_total": "seconds",
     "policy_loss": "loss",
+    "vllm_kl": "sampler_mismatch",
     "critic_loss": "critic_loss",
     "critic_grad_norm": "critic_grad_norm",
     "return": "return",
 }
+
+IMPORTED = {"rollout/reward_std": "reward_std"}

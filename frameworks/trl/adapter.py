@@ -7,6 +7,7 @@ import json
 import math
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,7 +36,7 @@ TRAINER_FILES = {"training_args.bin", "trainer_state.json", "optimizer.pt", "opt
 class TRLAdapter(Adapter):
     """TRL's GRPO."""
 
-    metrics = metrics.COLUMNS
+    metrics, imported_metrics = metrics.COLUMNS, metrics.IMPORTED
     checkpoint_size = CheckpointSize(state=14, weights=2)
     sampler_distance = "sampling/sampling_logp_difference/mean"
     engine_share = "vllm_gpu_memory_utilization"
@@ -119,6 +120,26 @@ class TRLAdapter(Adapter):
                 values["num_tokens"], tokens_before = tokens - tokens_before, tokens
             elif step in steps:
                 steps[step]["step_time"] = steps[step].get("step_time", 0.0) + values.get("step_time", 0.0)
+        return steps
+
+    def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
+        """See Adapter; TensorBoard events, or the history in trainer_state.json."""
+        if file.suffix != ".json":
+            return tensorboard.of_files([file])
+        history = json.loads(file.read_text(encoding="utf-8"))["log_history"]
+        return {entry["step"]: entry for entry in history if "reward" in entry}
+
+    def per_step(self, logged: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, float]]:
+        """See Adapter; steps are updates of weights, and those on completions of an earlier one are left out."""
+        steps, before, tokens_before = dict[int, dict[str, float]](), 0, 0.0
+        for step, entry in logged.items():
+            if "reward" not in entry:
+                continue
+            values = {name: _number(value) for name, value in entry.items()}
+            if "num_tokens" in values:  # since the training began
+                tokens = values["num_tokens"]
+                values["num_tokens"], tokens_before = (tokens - tokens_before) / (step - before), tokens
+            steps[step], before = values, step
         return steps
 
     def export(self, run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:

@@ -12,4 +12,7 @@ COLUMNS = {
     "step_time": "seconds",
     "num_tokens": "tokens",
     "loss": "loss",
+    "sampling/sampling_logp_difference/mean": "sampler_mismatch",
 }
+
+IMPORTED = {"reward_std": "reward_std", "frac_reward_zero_std": "zero_signal_rate"}

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -128,19 +128,24 @@ class VerlAdapter(Adapter):
         steps: dict[int, dict[str, float]] = {}
         for file in sorted((paths.native / "log").glob("from-*.jsonl")):
             try:
-                for entry in json_lines.read(file, torn_last_line=True):
-                    # JSON has no NaN: verl writes null
-                    values = {name: math.nan if value is None else value for name, value in entry["data"].items()}
-                    steps[int(entry["step"])] = values
+                for step, values in _entries(file):
+                    steps[step] = values
             except (UserError, OSError, KeyError, TypeError, ValueError, AttributeError) as error:
                 print(f"WARNING: the rest of {file} cannot be read, so the log has gaps: {error}", flush=True)
         return steps
 
-    def columns(self, stage: Stage, values: Mapping[str, float]) -> dict[str, float]:
+    def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
+        """See Adapter; what verl's file logger wrote, or what it printed."""
+        if file.suffix == ".jsonl":
+            return dict(_entries(file))
+        lines = (re.search(r"\bstep:(\d+) - ", line) for line in file.read_text(errors="replace").split("\n"))
+        return {int(found[1]): self.printed(found.string) or {} for found in lines if found}
+
+    def columns(self, values: Mapping[str, float], max_response_tokens: int | None) -> dict[str, float]:
         """See Adapter; verl's clip ratio counts completions as long as the longest, even where that was not cut."""
-        found = super().columns(stage, values)
-        if "response_length/clip_ratio" in values:
-            cut = values["response_length/max"] >= stage.rollout["max_response_tokens"]
+        found = super().columns(values, max_response_tokens)
+        if max_response_tokens and {"response_length/clip_ratio", "response_length/max"} <= values.keys():
+            cut = values["response_length/max"] >= max_response_tokens
             found["truncated_rate"] = values["response_length/clip_ratio"] if cut else 0.0
         return found
 
@@ -190,6 +195,13 @@ def momentum(stage: Stage) -> dict[str, str]:
     """The environment variable with the momentum of running statistics; nothing where the stage has none."""
     found = [stage.objective.get(key) for key in ("momentum_step", "momentum_max")]
     return {running_advantage.VARIABLE: json.dumps(found)} if None not in found else {}
+
+
+def _entries(file: Path) -> Iterator[tuple[int, dict[str, float]]]:
+    """Steps and metrics of a file of verl's file logger, which writes null for NaN."""
+    for entry in json_lines.read(file, torn_last_line=True):
+        values = {name: math.nan if value is None else value for name, value in entry["data"].items()}
+        yield int(entry["step"]), values
 
 
 ADAPTER = VerlAdapter()

@@ -12,6 +12,7 @@ COLUMNS = {
     "timing_s/step": "seconds",
     "perf/total_num_tokens": "tokens",
     "actor/loss": "loss",
+    "training/rollout_probs_diff_mean": "sampler_mismatch",
     "critic/vf_loss": "critic_loss",
     "critic/grad_norm": "critic_grad_norm",
 }

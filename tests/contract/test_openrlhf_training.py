@@ -20,7 +20,7 @@ from contracts import tables
 from contracts.run_file import RECIPES, ROOT, read_yaml
 from envs.build import python
 from tasks.arithmetic import problems as arithmetic
-from tests.contract import listening, tiny_project
+from tests.contract import foreign_logs, listening, tiny_project
 
 PYTHON = python("openrlhf")
 STEPS, PROMPTS, SAMPLES = 3, 4, 4
@@ -200,6 +200,11 @@ def test_the_log_has_every_step_once(finished: dict[str, Any]) -> None:
         assert 0 <= row["zero_signal_rate"] <= 1 and row["tokens_per_second"] > 0
     assert [row["wall_time"] for row in log] == sorted(row["wall_time"] for row in log)
     assert log[0]["kl"] == pytest.approx(0, abs=1e-6) and log[2]["kl"] > 0.01
+
+
+def test_its_events_are_imported_like_those_of_a_training_without_us(place: Place, finished: dict[str, Any]) -> None:
+    files = sorted((place.work / "native" / "log").rglob("events.*"))
+    foreign_logs.check("openrlhf", files, finished["log"], (*foreign_logs.EXACT, "reward_std", "kl", "entropy"))
 
 
 def test_vllm_samples_from_the_weights_that_were_trained(finished: dict[str, Any]) -> None:

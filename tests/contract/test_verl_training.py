@@ -12,7 +12,7 @@ import pytest
 
 from contracts import json_lines, tables
 from envs.build import python
-from tests.contract import listening, tiny_project
+from tests.contract import foreign_logs, listening, tiny_project
 from tests.contract.tiny_project import STEPS, WORK
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -108,6 +108,13 @@ def test_the_training_log_and_the_rollouts(project: Path, output: str) -> None:
         assert row["problem_id"] in problems and row["verdict"] == "wrong" and row["prompt"].endswith("assistant\n")
     mean = sum(row["reward"] for row in rollouts[:16]) / 16
     assert mean == pytest.approx(log[0]["reward_mean"], abs=1e-6)
+
+
+@pytest.mark.parametrize("files", [f"{WORK}/native/log/*.jsonl", f"{WORK}/train.log"])
+def test_its_files_are_imported_like_those_of_a_training_without_us(project: Path, output: str, files: str) -> None:
+    log = tables.read(project / "log.parquet", tables.TRAINING_LOG).to_pylist()
+    columns = ("reward_mean", "response_length_mean", "truncated_rate", "kl")
+    foreign_logs.check("verl", sorted(project.glob(files)), log, columns)
 
 
 COMPARE = """

@@ -13,7 +13,7 @@ from envs.build import lock_file
 from frameworks import adapter, checkpoints
 from recipes.runs import load_run
 
-OTHERS = {"seconds", "tokens", "loss", "critic_loss", "critic_grad_norm", "return"}
+OTHERS = {"seconds", "tokens", "loss", "critic_loss", "critic_grad_norm", "return", "sampler_mismatch"}
 PINNED = {
     "openrlhf": "openrlhf transformers deepspeed ray math-verify",
     "trl": "trl transformers math-verify",

@@ -1,0 +1,38 @@
+"""Held-out accuracy of the checkpoints that are graded so far, for views of runs that are not finished."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from contracts import paths, steps
+
+
+def read(graded: Path) -> dict[int, float]:
+    """By step, the mean over benchmarks of the share of correct completions; what cannot be read is left out.
+
+    Args:
+        graded: the folder of a run's graded tables.
+    """
+    shares: dict[int, list[float]] = {}
+    for file in paths.tables(graded):
+        try:
+            verdicts = pq.read_table(file, columns=["verdict"])["verdict"]
+        except (pa.ArrowException, OSError):  # being written
+            continue
+        if len(verdicts):
+            right = pc.sum(pc.equal(verdicts, "correct")).as_py()
+            shares.setdefault(steps.parse(file.parent.name), []).append(right / len(verdicts))
+    return {step: sum(of) / len(of) for step, of in sorted(shares.items())}
+
+
+def text(found: dict[int, float]) -> str:
+    """The first and the newest for readers, such as `20.1 → 77.0 % (step 20)`; empty if there is none."""
+    if not found:
+        return ""
+    first, last = min(found), max(found)
+    newest = f"{100 * found[last]:.1f} % ({'base model' if not last else f'step {last}'})"
+    return newest if first == last else f"{100 * found[first]:.1f} → {newest}"

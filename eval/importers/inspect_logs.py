@@ -1,0 +1,112 @@
+"""Logs of inspect_ai, as JSON or as `.eval`, which is a zip archive with a JSON file per sample and a header.
+
+inspect_ai compresses the archive with Zstandard, which Python 3.11 does not read in archives: pyarrow does.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from contracts.errors import UserError
+
+ZSTANDARD, DEFLATED = 93, zipfile.ZIP_DEFLATED
+LOCAL_HEADER = 30  # bytes before a member's name
+ENDS = {"stop": "stop", "max_tokens": "length", "model_length": "length"}
+RIGHT = {"C": True, "I": False}  # a score's value; others, such as a partial one, are not known as right or wrong
+Row = dict[str, Any]
+
+
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Any:
+    """The JSON of one file of an archive."""
+    if info.compress_type != ZSTANDARD:
+        return json.loads(archive.read(info))
+    assert archive.fp is not None
+    archive.fp.seek(info.header_offset)
+    name, extra = struct.unpack("<HH", archive.fp.read(LOCAL_HEADER)[26:])
+    archive.fp.seek(info.header_offset + LOCAL_HEADER + name + extra)
+    packed = io.BytesIO(archive.fp.read(info.compress_size))
+    data = pa.input_stream(packed, compression="zstd").read()
+    if zlib.crc32(data) != info.CRC:
+        raise ValueError(f"the checksum of {info.filename} is that of another text")
+    return json.loads(data)
+
+
+def _samples(path: Path) -> Iterator[Row]:
+    if path.suffix == ".json":
+        yield from json.loads(path.read_text(encoding="utf-8"))["samples"]
+        return
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            if re.fullmatch(r"samples/.+\.json", info.filename):
+                yield _member(archive, info)
+
+
+def _text(content: Any) -> str:
+    """A message's text: a string, or parts of which those of text count."""
+    if isinstance(content, str):
+        return content
+    return "".join(part["text"] for part in content if part.get("type") == "text")
+
+
+def _completion(content: Any) -> str:
+    """What the model wrote: text, and before it the thinking that the provider returned as a part of its own."""
+    if isinstance(content, str):
+        return content
+    thought = "".join(f"<think>{part['reasoning']}</think>" for part in content if part.get("type") == "reasoning")
+    return thought + _text(content)
+
+
+def read(path: Path) -> Iterator[Row]:
+    """A row for each choice of each sample; several epochs are several repeats.
+
+    Args:
+        path: a log that inspect_ai wrote to its end.
+
+    Raises:
+        UserError: it is damaged, or a sample ended with an error and has no completion.
+    """
+    if not path.is_file():
+        raise UserError(f"{path} should be a log of inspect_ai, but there is no such file")
+    try:
+        for sample in _samples(path):
+            if sample.get("error"):
+                raise UserError(
+                    f"{path}: sample {sample['id']} ended with an error in inspect_ai and has no completion; finish "
+                    "the log with `inspect eval-retry`"
+                )
+            yield from _rows(sample)
+    except (ValueError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RecursionError) as error:
+        raise UserError(f"{path} is no log of inspect_ai, or is damaged ({error}); copy it again") from None
+
+
+def _rows(sample: Row) -> Iterator[Row]:
+    asked = sample["input"]
+    if not isinstance(asked, str):
+        asked = "\n".join(_text(message["content"]) for message in asked if message["role"] == "user")
+    target, output = sample["target"], sample["output"]
+    scores = [score["value"] for score in (sample.get("scores") or {}).values()]
+    right = RIGHT.get(scores[0]) if scores and isinstance(scores[0], str) else None
+    usage = output.get("usage") or {}
+    one = len(output["choices"]) == 1  # usage and score are of all choices together
+    for choice in output["choices"]:
+        yield {
+            "problem_id": str(sample["id"]),
+            "repeat": sample["epoch"] - 1,
+            "completion": _completion(choice["message"]["content"]),
+            "gold": target if isinstance(target, str) else "; ".join(target),
+            "question": asked,
+            "finish_reason": ENDS.get(choice.get("stop_reason")),
+            "prompt_tokens": usage.get("input_tokens"),
+            "completion_tokens": usage.get("output_tokens") if one else None,
+            "right": right if one else None,
+        }

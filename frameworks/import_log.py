@@ -1,0 +1,119 @@
+"""Import the log of a training that was made without us, so that reports show it beside ours.
+
+python -m frameworks.import_log --framework NAME --input FILE … --run imported/mine
+    --output results/demo/runs/imported/mine/training_log.parquet [--max-response-tokens N] [--source TEXT]
+
+Reads what the framework's own loggers write (docs/report.md lists them), and CSV: an export of Weights & Biases or
+Trackio with the framework's names of metrics, or a published curve with our columns, which needs no --framework.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from contracts import provenance, tables
+from contracts.errors import UserError, run_command
+from contracts.paths import ResultsFolder
+from contracts.run_file import framework_names
+from frameworks import adapter, log_csv
+
+Row = dict[str, Any]
+OURS = tuple(field.name for field in tables.TRAINING_LOG if pa.types.is_floating(field.type))
+
+
+def _logged(file: Path, framework: adapter.Adapter | None) -> dict[int, dict[str, float]]:
+    """By step, the metrics in one file, under the framework's names or ours."""
+    if not file.is_file():
+        raise UserError(f"{file} should be a training log, but there is no such file")
+    if file.suffix == ".csv":
+        native = {**framework.metrics, **framework.imported_metrics} if framework else {}
+        return log_csv.read(file, {*native, "response_length/clip_ratio", *OURS})
+    if framework is None:
+        raise UserError(f"{file} is no CSV, so --framework should name the framework that wrote it")
+    try:
+        return framework.logged_elsewhere(file)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise UserError(
+            f"{file} is not a log as this framework writes it, or is damaged ({type(error).__name__}: {error}): "
+            "choose the --framework that wrote it, or copy it again"
+        ) from None
+
+
+def read(files: Sequence[Path], framework: str | None, run: str, max_response_tokens: int | None = None) -> list[Row]:
+    """Rows of contracts.tables.TRAINING_LOG; null where the files do not tell.
+
+    Args:
+        files: of one training; where they repeat a metric of a step, the later file counts.
+        framework: the one that wrote them, if they do not have our columns.
+        run: what tables call it.
+        max_response_tokens: the limit of the training, if known.
+
+    Raises:
+        UserError: a file cannot be read, or there is no metric in any.
+    """
+    known, logged = adapter.load(framework) if framework else None, dict[int, dict[str, float]]()
+    for file in files:
+        for step, values in _logged(file, known).items():
+            logged.setdefault(step, {}).update(values)
+    logged = dict(sorted(logged.items()))
+    rows: list[Row] = []
+    elapsed, before, empty = 0.0, 0, dict.fromkeys(tables.TRAINING_LOG.names)
+    for step, values in (known.per_step(logged) if known else logged).items():
+        own = {name: values[name] for name in OURS if name in values}
+        if known:
+            columns = known.columns(values, max_response_tokens)
+            renamed = {ours: values[native] for native, ours in known.imported_metrics.items() if native in values}
+            own = columns | renamed | own
+        seconds, tokens = own.pop("seconds", None), own.pop("tokens", None)
+        elapsed, before = elapsed + (seconds or 0.0) * (step - before), step
+        timed = {"wall_time": elapsed if seconds else None,
+                 "tokens_per_second": tokens / seconds if seconds and tokens is not None else None}  # fmt: skip
+        found = {name: value for name, value in own.items() if name in OURS}
+        if found:
+            rows.append(empty | timed | found | {"run": run, "stage": 1, "step": step})
+    if not rows:
+        raise UserError(
+            f"{', '.join(map(str, files))} should hold metrics of a training but hold none that is known; check "
+            "--framework and --input"
+        )
+    return rows
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--framework", choices=framework_names(), help="that wrote the log")
+    parser.add_argument("--input", type=Path, nargs="+", required=True, metavar="FILE")
+    parser.add_argument("--run", required=True, help="a name such as imported/mine")
+    parser.add_argument("--max-response-tokens", type=int, help="of the training; tells what was truncated")
+    parser.add_argument("--source", default="", help="where the log is from; pages show it")
+    parser.add_argument("--output", type=Path, required=True, help="the table to write (Parquet)")
+    arguments = parser.parse_args()
+    ResultsFolder(Path()).run(arguments.run)
+    rows = read(arguments.input, arguments.framework, arguments.run, arguments.max_response_tokens)
+    table = pa.Table.from_pylist(rows, schema=tables.TRAINING_LOG)
+    tables.write(table, tables.TRAINING_LOG, arguments.output)
+    provenance.write(
+        arguments.output,
+        imported={str(path): provenance.sha256(path) for path in arguments.input},
+        framework=arguments.framework,
+        source=arguments.source,
+        max_response_tokens=arguments.max_response_tokens,
+    )
+    steps = table["step"].to_pylist()
+    print(f"{len(steps)} steps, {steps[0]} to {steps[-1]}, written to {arguments.output}")
+    distances = {after - before for before, after in pairwise(steps)}
+    if len(distances) > 1:
+        print(f"Steps between the rows: {min(distances)} to {max(distances)}")
+    if unknown := [name for name in OURS if table[name].null_count == len(table)]:
+        print(f"Not in these files, left null: {', '.join(unknown)}")
+
+
+if __name__ == "__main__":
+    run_command(main)

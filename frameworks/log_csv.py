@@ -1,0 +1,50 @@
+"""Training logs as CSV: an export of an experiment tracker, or a published curve with our own columns."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Container
+from pathlib import Path
+
+from contracts.errors import UserError
+
+# Columns with the step, the first that is there: trackers also count their own calls (`_step`), which may be more.
+STEPS = ("train/global_step", "training/global_step", "global_step", "trainer/global_step", "step", "Step", "_step")
+
+
+def metric_of(column: str, known: Container[str]) -> str | None:
+    """The metric in a column, which may have the name of a run (`run - metric`) or `train/` before it; or None."""
+    name = column.rpartition(" - ")[2]
+    return next((one for one in (name, name.removeprefix("train/")) if one in known), None)
+
+
+def read(file: Path, known: Container[str]) -> dict[int, dict[str, float]]:
+    """By step, the known metrics; an empty cell is none, and of several rows of a step the last cell counts.
+
+    Args:
+        file: with one run, and a heading.
+        known: names of metrics.
+
+    Raises:
+        UserError: it has no column of steps, two of one metric, or a cell that is no number.
+    """
+    found: dict[int, dict[str, float]] = {}
+    with file.open(encoding="utf-8-sig", newline="") as stream:
+        rows = csv.DictReader(stream)
+        columns = list(rows.fieldnames or ())
+        step_column = next((name for name in STEPS if name in columns), None)
+        if step_column is None:
+            raise UserError(f"{file} should have a column of steps such as step or _step, but has {', '.join(columns)}")
+        metrics = {column: name for column in columns if (name := metric_of(column, known))}
+        if twice := [name for name in metrics.values() if list(metrics.values()).count(name) > 1]:
+            raise UserError(
+                f"{file} should be the log of one run, but has {twice[0]} in several columns; export one run"
+            )
+        for number, row in enumerate(rows, start=2):
+            try:
+                values = {name: float(row[column]) for column, name in metrics.items() if row[column]}
+                if values and row[step_column]:
+                    found.setdefault(int(float(row[step_column])), {}).update(values)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise UserError(f"{file}, line {number} should hold numbers, but does not ({error})") from None
+    return dict(sorted(found.items()))

@@ -1,0 +1,87 @@
+"""What follows the steps of a training as they end: TensorBoard events always, an experiment tracker if one is chosen.
+
+CROSSZERO_TRACKER=wandb or trackio in the environment chooses one. It must be installed beside the framework; Weights &
+Biases stays offline unless WANDB_MODE says otherwise, and Trackio is local by itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+import shutil
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from contracts.errors import UserError
+from contracts.steps import stage_folder
+from frameworks import event_files
+
+VARIABLE, SERVICES, PROJECT = "CROSSZERO_TRACKER", ("wandb", "trackio"), "crosszero"
+FOLDER = "tensorboard"
+
+
+def events_folder(training_log: Path) -> Path:
+    """Where a stage's events are, beside the stage's own folder if its training log has one."""
+    stage = training_log.parent
+    return stage.parent / FOLDER / stage.name if stage.name.startswith(stage_folder("")) else stage / FOLDER
+
+
+def service() -> str:
+    """The chosen tracker, empty for none; raises UserError for one that is unknown or not installed."""
+    name = os.environ.get(VARIABLE, "")
+    if name and name not in SERVICES:
+        raise UserError(f"{VARIABLE} should be {' or '.join(SERVICES)}, but is '{name}'")
+    if name and find_spec(name) is None:
+        raise UserError(f"{VARIABLE} is {name}, which this environment does not have: install it there, or unset it")
+    return name
+
+
+class Trackers:
+    """Writes each step to all of them. One that fails is reported once and left out: the training goes on.
+
+    Args:
+        events: folder of the stage's events, see events_folder.
+        name: of the run.
+        first_step: of the stage, from the start of the run.
+        resumed_from: step of the stage that the training continues; 0 begins anew.
+    """
+
+    def __init__(self, events: Path, name: str, first_step: int, resumed_from: int) -> None:
+        """Open all."""
+        self.first_step, chosen = first_step, service()
+        if not resumed_from:
+            shutil.rmtree(events, ignore_errors=True)
+        self.writer: event_files.Writer | None = event_files.Writer(events, first_step + resumed_from)
+        self.tracker: Any = None
+        if chosen:
+            os.environ.setdefault("WANDB_MODE", "offline")
+            self.tracker = importlib.import_module(chosen)
+            self.tracker.init(project=PROJECT, name=name)
+
+    def add(self, step: int, row: Mapping[str, float | None]) -> None:
+        """Write the metrics of a step of the stage; None is not known."""
+        values = {name: float(value) for name, value in row.items() if name != "step" and value is not None}
+        step += self.first_step
+        try:
+            if self.writer:
+                self.writer.add(step, values)
+        except OSError as error:
+            self.writer = None
+            print(f"WARNING: no more TensorBoard events: {error}", flush=True)
+        try:
+            if self.tracker:
+                finite = {name: value for name, value in values.items() if math.isfinite(value)}
+                self.tracker.log(finite, step=step)
+        except Exception as error:  # a service's errors are many
+            self.tracker = None
+            print(f"WARNING: no more steps are sent to the tracker: {error}", flush=True)
+
+    def close(self) -> None:
+        """End all."""
+        if self.writer:
+            self.writer.close()
+        if self.tracker:
+            self.tracker.finish()

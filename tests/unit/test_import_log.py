@@ -1,0 +1,125 @@
+"""Training logs made elsewhere: event files, CSV of several kinds, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts import provenance, tables
+from contracts.errors import UserError
+from contracts.run_file import ROOT
+from frameworks import event_files, import_log, log_csv
+from frameworks.tensorboard import scalars
+
+NUMBERS = st.floats(width=32)
+
+
+def written(folder: Path, rows: dict[int, dict[str, float]], after: int = 0) -> Path:
+    writer = event_files.Writer(folder, after)
+    for step, values in rows.items():
+        writer.add(step, values)
+    writer.close()
+    return max(folder.iterdir())
+
+
+@given(st.dictionaries(st.integers(0, 2**40), st.dictionaries(st.text(max_size=20), NUMBERS, min_size=1), max_size=5))
+def test_events_are_read_as_they_were_written(tmp_path_factory: pytest.TempPathFactory, rows: dict) -> None:
+    file = written(tmp_path_factory.mktemp("events"), rows)
+    found = [(event.step, event.tag, struct.pack("<f", event.value)) for event in event_files.read(file)]
+    assert found == [(step, tag, struct.pack("<f", value)) for step, of in rows.items() for tag, value in of.items()]
+
+
+def test_the_checksum_is_crc32c() -> None:
+    crc = 0xE3069283  # of "123456789", RFC 3720 and others
+    assert event_files.checksum(b"123456789") == ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def test_a_cut_event_file_gives_what_is_whole_and_a_damaged_one_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, {1: {"train/reward": 0.5}, 2: {"train/reward": 0.75}})
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-3])
+    assert scalars(tmp_path) == {1: {"reward": 0.5}} and not capsys.readouterr().out
+    file.write_bytes(whole[:-6] + b"\xff" + whole[-5:])
+    assert scalars(tmp_path) == {1: {"reward": 0.5}}
+    assert "is damaged" in capsys.readouterr().out
+
+
+def test_a_repeated_step_counts_once_and_as_the_later(tmp_path: Path) -> None:
+    written(tmp_path, {1: {"train/reward": 0.5, "eval/reward": 9.0}, 2: {"train/reward": 0.25}})
+    written(tmp_path, {2: {"train/reward": 0.75}}, after=1)
+    assert scalars(tmp_path) == {1: {"reward": 0.5}, 2: {"reward": 0.75}}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("step,reward_mean,kl\n10,0.5,\n20,0.75,0.1\n", [(10, 0.5, None), (20, 0.75, 0.1)]),
+        ('"Step","mine - kl","mine - kl__MIN"\n"1","0.5","0.1"\n', [(1, None, 0.5)]),
+        ("_step,train/global_step,train/kl\n7,1,0.5\n8,1,\n9,2,NaN\n", [(1, None, 0.5), (2, None, math.nan)]),
+    ],
+)
+def test_csv(tmp_path: Path, text: str, expected: list[tuple[int, float | None, float | None]]) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text("\ufeff" + text, encoding="utf-8")
+    rows = import_log.read([file], None, "imported/x")
+    assert repr([(row["step"], row["reward_mean"], row["kl"]) for row in rows]) == repr(expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", "time,reward_mean\n1,2\n", "should have a column of steps"),
+        ("a.csv", "step,one - kl,two - kl\n1,2,3\n", "log of one run"),
+        ("a.csv", "step,kl\n1,high\n", "line 2 should hold numbers"),
+        ("a.csv", "step,unknown\n1,2\n", "hold none that is known"),
+        ("a.jsonl", "{}\n", "--framework should name"),
+    ],
+)
+def test_what_cannot_be_imported_is_one_sentence(tmp_path: Path, name: str, text: str, message: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UserError, match=message):
+        import_log.read([tmp_path / name], None, "imported/x")
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"log_history": [1]}', '{"log_history": [{"reward": 1}]}', "\u2028{"])
+def test_a_damaged_state_is_one_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "trainer_state.json").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=r"trainer_state\.json is not a log as this framework writes it"):
+        import_log.read([tmp_path / "trainer_state.json"], "trl", "imported/x")
+
+
+def test_sums_since_the_beginning_are_per_step_also_in_csv(tmp_path: Path) -> None:
+    history = [{"step": 2, "reward": 1.0, "num_tokens": 100, "step_time": 5.0},
+               {"step": 3, "loss": 0.5},  # an update on the completions of the step before
+               {"step": 4, "reward": 0.5, "num_tokens": 300, "step_time": 10.0}]  # fmt: skip
+    (tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": history}))
+    export = "step,train/reward,train/num_tokens,train/step_time\n2,1,100,5\n4,0.5,300,10\n"
+    (tmp_path / "export.csv").write_text(export)
+    for file in ("trainer_state.json", "export.csv"):
+        rows = import_log.read([tmp_path / file], "trl", "imported/x")
+        found = [(row["step"], row["reward_mean"], row["wall_time"], row["tokens_per_second"]) for row in rows]
+        assert found == [(2, 1.0, 10.0, 10.0), (4, 0.5, 30.0, 10.0)]
+
+
+def test_a_metric_with_train_before_it_is_the_metric() -> None:
+    assert log_csv.metric_of("my run - train/kl", {"kl"}) == "kl" and log_csv.metric_of("eval/kl", {"kl"}) is None
+
+
+def test_the_command_says_where_the_log_is_from(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("step,reward_mean\n1,0.5\n2,0.75\n")
+    output = tmp_path / "training_log.parquet"
+    words = ["--input", tmp_path / "log.csv", "--run", "imported/x", "--source", "a paper", "--output", output]
+    subprocess.run([sys.executable, "-m", "frameworks.import_log", *words], cwd=ROOT, check=True, capture_output=True)
+    assert tables.read(output, tables.TRAINING_LOG)["reward_mean"].to_pylist() == [0.5, 0.75]
+    record = provenance.read(output)
+    assert record["source"] == "a paper" and list(record["imported"]) == [str(tmp_path / "log.csv")]

@@ -1,0 +1,89 @@
+"""Logs of inspect_ai: read in both layouts, and written. The two files are inspect_ai 0.3.285's own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from contracts import tables
+from contracts.errors import UserError
+from contracts.run_file import ROOT
+from eval.importers import inspect_logs
+from eval.importers.__main__ import import_samples
+
+CASES = Path(__file__).parent / "cases"
+LAYOUTS = [CASES / "inspect_log.eval", CASES / "inspect_log.json"]
+EXPECTED = [
+    ("7", 0, "5", "The sum is 4", "length", False),
+    ("7", 1, "5", "The sum is 5", "stop", True),
+    ("a", 0, "2", "The sum is 2", "stop", True),
+    ("a", 1, "2", "The sum is 2", "stop", True),
+    ("c", 0, "7", "The sum is 7", "stop", True),
+    ("c", 1, "7", "The sum is 9", "stop", False),
+]
+
+
+def found(file: Path) -> list[tuple[object, ...]]:
+    names = ("problem_id", "repeat", "gold", "completion", "finish_reason", "right")
+    return sorted(tuple(row[name] for name in names) for row in inspect_logs.read(file))
+
+
+@pytest.mark.parametrize("file", LAYOUTS, ids=lambda file: file.suffix)
+def test_epochs_are_repeats(file: Path) -> None:
+    assert found(file) == EXPECTED
+    table, source = import_samples("inspect", [file], "gsm8k", "imported/mine")
+    assert table["completion_tokens"].to_pylist() == [4] * 6 and len(source) == 6
+
+
+@pytest.mark.parametrize("file", LAYOUTS, ids=lambda file: file.suffix)
+def test_a_damaged_log_is_one_sentence(file: Path, tmp_path: Path) -> None:
+    whole = file.read_bytes()
+    middle = whole.index(b"The sum") if file.suffix == ".json" else whole.index(b"samples/") + 60
+    for number, data in enumerate((whole[: len(whole) // 2], whole[:middle] + b"\xff\0" + whole[middle + 2 :], b"")):
+        broken = tmp_path / f"{number}{file.suffix}"
+        broken.write_bytes(data)
+        with pytest.raises(UserError, match="is no log of inspect_ai, or is damaged"):
+            list(inspect_logs.read(broken))
+
+
+def test_a_sample_that_failed_is_not_an_empty_completion(tmp_path: Path) -> None:
+    log = json.loads(LAYOUTS[1].read_text())
+    log["samples"][0]["error"] = {"message": "out of credit"}
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    with pytest.raises(UserError, match="ended with an error"):
+        list(inspect_logs.read(tmp_path / "log.json"))
+
+
+def test_parts_of_a_message(tmp_path: Path) -> None:
+    log = json.loads(LAYOUTS[1].read_text())
+    parts = [{"type": "reasoning", "reasoning": "2+2"}, {"type": "text", "text": "4"}, {"type": "image", "image": "x"}]
+    log["samples"] = log["samples"][:1]
+    log["samples"][0]["output"]["choices"][0]["message"]["content"] = parts
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    assert [row["completion"] for row in inspect_logs.read(tmp_path / "log.json")] == ["<think>2+2</think>4"]
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    rows = [
+        {"run": "r", "step": 20, "benchmark": "b", "problem_id": problem, "repeat": repeat, "prompt": "Q\u2028",
+         "gold": "1", "completion": f"{problem} {repeat} é", "finish_reason": reason, "prompt_tokens": 3,
+         "completion_tokens": 4, "protocol": "p", "answer": None, "verdict": verdict, "grader": "g"}
+        for problem in ("x", "y")
+        for repeat, (reason, verdict) in enumerate([("stop", "correct"), ("length", "truncated")])
+    ]  # fmt: skip
+    path = tmp_path / "graded" / "step-20" / "b.parquet"
+    tables.write(pa.Table.from_pylist(rows, tables.GRADED), tables.GRADED, path)
+    words = ["--graded", tmp_path / "graded", "--output", tmp_path / "logs"]
+    subprocess.run([sys.executable, "-m", "eval.export_inspect", *words], cwd=ROOT, check=True, capture_output=True)
+    (log,) = (tmp_path / "logs").iterdir()
+    assert json.loads(log.read_text())["results"]["scores"][0]["metrics"]["accuracy"]["value"] == 0.5
+    assert found(log) == [
+        (problem, repeat, "1", f"{problem} {repeat} é", reason, right)
+        for problem in ("x", "y")
+        for repeat, (reason, right) in enumerate([("stop", True), ("length", False)])
+    ]
