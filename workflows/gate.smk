@@ -108,13 +108,15 @@ rule compare:
         benchmarks=(
             ["--benchmark", *config["benchmarks"]] if config.get("benchmarks") else []
         ),
+        accepted=["--accept", *config["accept"]] if config.get("accept") else [],
+        problems=config.get("problems", "like"),
         margin=config.get("margin", 0),
         settings=lambda wildcards: fingerprint(GATE.reference()),
     shell:
         # Worse (1) and not comparable (2) are results. Only a comparison that failed (3) fails here.
         "{params.base:q} -m analysis.gate compare --checkpoint {params.checkpoint:q} --baseline {params.baseline:q}"
         " --checkpoint-name {params.checkpoint_name:q} --baseline-name {params.baseline_name:q} {params.benchmarks:q}"
-        " --margin {params.margin:q} --output {output:q} > {log:q} 2>&1 || [ $? -le 2 ]"
+        " {params.accepted:q} --problems {params.problems:q} --margin {params.margin:q} --output {output:q} > {log:q} 2>&1 || [ $? -le 2 ]"
 
 
 rule check:
@@ -125,5 +127,6 @@ rule check:
     params:
         base=BASE,
     shell:
-        # `show` fails the rule if the checkpoint is worse or could not be compared.
-        "{params.base:q} -m analysis.gate show {input:q}/check.json 2>&1 | tee {log:q}"
+        # `show` fails the rule if the checkpoint is worse or could not be compared. Snakemake prints the log of a failed
+        # rule, so that the table is not written there as well.
+        "echo 'The comparison is in' {input:q} > {log:q}; {params.base:q} -m analysis.gate show {input:q}/check.json"
