@@ -14,6 +14,7 @@ localrules:
     check,
     check_model,
     compare,
+    compare_checkpoints,
 
 
 rule check_model:
@@ -87,7 +88,7 @@ rule check_grade:
         " --extraction {params.extraction:q} --output {output:q} > {log:q} 2>&1"
 
 
-rule compare:
+rule compare_checkpoints:
     input:
         lambda wildcards: [
             graded for key in SIDES if (graded := GATE.graded(key)) is not None
@@ -130,3 +131,40 @@ rule check:
         # `show` fails the rule if the checkpoint is worse or could not be compared. Snakemake prints the log of a failed
         # rule, so that the table is not written there as well.
         "echo 'The comparison is in' {input:q} > {log:q}; {params.base:q} -m analysis.gate show {input:q}/check.json"
+
+
+def graded_of(side):
+    """The graded samples of the training runs of a side of the comparison of recipes: a run stands for all its seeds."""
+    if not config.get(side):
+        raise WorkflowError(
+            f"snakemake compare needs --config a='[run,…]' b='[run,…]', but {side} is missing"
+        )
+    names = []
+    for name in config[side]:
+        run = seeds.run_of(name) if "/seed-" in name else name
+        if run not in RUNS:
+            raise WorkflowError(
+                f"{side}={visible(name)} should be a run such as {next(iter(RUNS))}, or one of its seeds (…/seed-0)"
+            )
+        names += (
+            [name] if run != name else [f"{name}/seed-{n}" for n in config["seeds"]]
+        )
+    return [str(FOLDER.run(name).graded) for name in names]
+
+
+rule compare:
+    input:
+        a=lambda wildcards: graded_of("a"),
+        b=lambda wildcards: graded_of("b"),
+    log:
+        f"logs/{config['scale']}/check/recipes.log",
+    params:
+        base=BASE,
+        benchmarks=(
+            ["--benchmark", *config["benchmarks"]] if config.get("benchmarks") else []
+        ),
+        rule=config.get("rule", "last"),
+        output=f"{RESULTS}/check/recipes",
+    shell:
+        "{params.base:q} -m analysis.gate recipes --a {input.a:q} --b {input.b:q} {params.benchmarks:q}"
+        " --rule {params.rule:q} --output {params.output:q} 2> {log:q}"

@@ -3,6 +3,7 @@
     python -m analysis.gate compare --checkpoint graded/step-100 --baseline graded/step-0 --output check
     python -m analysis.gate compare --checkpoint graded/step-100 --baseline sober/Qwen2.5-Math-7B
     python -m analysis.gate show check/check.json
+    python -m analysis.gate recipes --a A/seed-*/graded --b B/seed-*/graded
     python -m analysis.gate needed --difference 2 --checkpoint graded/step-100 --baseline graded/step-0
     python -m analysis.gate baselines 7b simplerl
 
@@ -18,7 +19,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from analysis.gate import against_published, baselines, compare, inputs, power, render
+from analysis.gate import against_published, baselines, compare, inputs, power, recipe_runs, render
 from contracts import steps
 from contracts.errors import UserError, sentence
 from contracts.text_safety import protect_output
@@ -148,6 +149,7 @@ def parse() -> argparse.Namespace:
     showing.add_argument("file", type=Path, help="check.json")
     showing.set_defaults(run=run_show)
     power.add_arguments(commands.add_parser("needed", help="how many samples a difference needs"))
+    recipe_runs.add_arguments(commands.add_parser("recipes", help="compare two recipes, several training seeds a side"))
     listing = commands.add_parser("baselines", help="list published baselines")
     listing.add_argument("words", nargs="*", help="parts of the name")
     listing.set_defaults(run=run_baselines)
