@@ -32,7 +32,8 @@ class Estimate(NamedTuple):
         return "fell" if self.high < 0 else "cannot tell"
 
 
-RARE = 0.5  # problems' worth of answers at which the observed variance and its bound weigh the same
+RARE = 0.25  # problems' worth of answers at which the observed variance and its bound weigh the same
+SPARSE = 0.5  # problems that differ at which an imagined one has half of its weight
 
 
 def avg_at_k(correct: Correct, confidence: float = 0.95) -> Estimate:
@@ -136,7 +137,7 @@ def mean_difference(differences: Floats, confidence: float = 0.95) -> Estimate:
     """The mean of one difference per problem, with Student's t interval over problems.
 
     (Miller 2024, arXiv:2411.00640, section 4.2.) Repeats of one problem are not independent, which the difference per
-    problem takes into account. Where at most half of the problems differ, an imagined gain and an imagined loss of a
+    problem takes into account. Where fewer than half of the problems differ, an imagined gain and an imagined loss of a
     whole problem widen the interval (as in Bonett and Price 2012, "Adjusted Wald confidence interval for a difference
     of binomial proportions based on paired data"), with a weight that falls with the number of problems that differ.
 
@@ -148,7 +149,7 @@ def mean_difference(differences: Floats, confidence: float = 0.95) -> Estimate:
     if n < 2:
         return Estimate(value, -1.0, 1.0)
     differ = int(np.count_nonzero(np.abs(differences) > 1e-12))
-    weight = RARE / (RARE + differ) if 2 * differ <= n else 0.0
+    weight = SPARSE / (SPARSE + differ) if 2 * differ < n else 0.0
     if np.ptp(differences) < 1e-12:
         weight = 1.0
     squares = float(((differences - value) ** 2).sum()) + 2 * weight

@@ -1,7 +1,8 @@
 """Is this checkpoint better than the baseline? From graded samples, or against published figures.
 
     python -m analysis.gate compare --checkpoint graded/step-100 --baseline graded/step-0 --output check
-    python -m analysis.gate compare --checkpoint graded/step-100 --baseline sober/Qwen2.5-Math-7B
+    python -m analysis.gate compare --checkpoint graded/step-100 --baseline sober/Qwen2.5-Math-7B \
+        --accept prompt protocol grader
     python -m analysis.gate show check/check.json
     python -m analysis.gate recipes --a A/seed-*/graded --b B/seed-*/graded
     python -m analysis.gate needed --difference 2 --checkpoint graded/step-100 --baseline graded/step-0

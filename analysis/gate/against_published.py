@@ -12,7 +12,6 @@ from analysis.gate import inputs
 from analysis.gate.baselines import PublishedBaseline, PublishedScore
 from analysis.gate.compare import BenchmarkResult, GateResult, chosen, decide, overall_verdict
 from analysis.gate.inputs import GradedCheckpoint
-from contracts.errors import UserError
 from eval import significance, statistics
 from eval.statistics import Correct, Estimate
 
@@ -113,9 +112,7 @@ def published(
         UserError: the row has no score on one of the benchmarks.
     """
     shared = checkpoint.tables.keys() & row.scores.keys()
-    if not shared and not benchmarks:
-        raise UserError(f"{row.name} has no score on {', '.join(checkpoint.tables)}; it has: {', '.join(row.scores)}")
-    names = chosen(shared if not benchmarks else row.scores, benchmarks)
+    names = chosen(row.scores if benchmarks else shared or row.scores, benchmarks)
     reasons = {name: _reasons(checkpoint, row, name, accepted) for name in names}
     tested = [name for name in names if not reasons[name]]
     lines = [BenchmarkResult(name, "not comparable", reasons=tuple(reasons[name])) for name in names if reasons[name]]
