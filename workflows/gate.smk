@@ -137,7 +137,7 @@ def graded_of(side):
     """The graded samples of the training runs of a side of the comparison of recipes: a run stands for all its seeds."""
     if not config.get(side):
         raise WorkflowError(
-            f"snakemake compare needs --config a='[run,…]' b='[run,…]', but {side} is missing"
+            f"snakemake compare needs --config recipe_a='[run,…]' recipe_b='[run,…]', but {side} is missing"
         )
     names = []
     for name in config[side]:
@@ -154,8 +154,8 @@ def graded_of(side):
 
 rule compare:
     input:
-        a=lambda wildcards: graded_of("a"),
-        b=lambda wildcards: graded_of("b"),
+        a=lambda wildcards: graded_of("recipe_a"),
+        b=lambda wildcards: graded_of("recipe_b"),
     log:
         f"logs/{config['scale']}/check/recipes.log",
     params:
