@@ -46,7 +46,8 @@ def settings(graded: Mapping[str, Any], samples: Mapping[str, Any]) -> dict[str,
     The first repeats what is needed of the second, which may be elsewhere ({}).
     """
     asked = {key: samples[key] for key in ("protocol", "chat_template_sha256") if key in samples}
-    found = {**asked, **graded.get("samples", {}), **graded}
+    repeated = graded.get("samples")
+    found = {**asked, **(repeated if isinstance(repeated, dict) else {}), **graded}
     if isinstance(found.get("protocol"), dict):
         found["protocol"] = {key: value for key, value in found["protocol"].items() if key not in NOT_COMPARED}
     return {key: found[key] for key in RECORDED if key in found}

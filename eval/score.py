@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -43,6 +42,10 @@ def check_complete(
     if graded.empty:
         raise UserError(f"{where} should hold graded samples but is empty; generate and grade it again")
     fix = "run the generation again (it generates only what is missing), then the grading"
+    if graded[["problem_id", "repeat"]].isna().any(axis=None):
+        raise UserError(
+            f"{where} should say problem_id and repeat of every sample, but some have none; delete it and {fix}"
+        )
     requested = list(problems) if problems is not None else sorted(graded["problem_id"].unique())
     k = repeats or int(graded["repeat"].max()) + 1
     if twice := graded.duplicated(["problem_id", "repeat"]).sum():
@@ -78,6 +81,13 @@ def _spelling(name: str) -> Callable[[str], str]:
     return registry.get(benchmark.task_of(name)).spelling if name in benchmark.names() else str.strip
 
 
+def spelled_answers(graded: pd.DataFrame) -> pd.Series:
+    """The answers in the spelling by which votes are counted; None where there is none."""
+    spelling = _spelling(str(graded["benchmark"].iloc[0]))
+    spelled = [None if pd.isna(answer) else spelling(answer) for answer in graded["answer"]]
+    return pd.Series(spelled, index=graded.index, dtype=object)
+
+
 def score(graded: pd.DataFrame) -> dict[str, object]:
     """The SCORE row of one run, step and benchmark, whose samples are complete (`check_complete`).
 
@@ -89,8 +99,7 @@ def score(graded: pd.DataFrame) -> dict[str, object]:
     k = len(graded) // n
     right = graded["verdict"].eq("correct")
     correct = right.to_numpy(dtype=bool).reshape(n, k)
-    spelling = _spelling(str(graded["benchmark"].iloc[0]))
-    answers = np.array([None if pd.isna(a) else spelling(a) for a in graded["answer"]], dtype=object).reshape(n, k)
+    answers = spelled_answers(graded).to_numpy().reshape(n, k)
     known = graded["finish_reason"].notna()
     cut = graded["finish_reason"].eq("length")
     estimate = statistics.avg_at_k(correct)

@@ -1,4 +1,4 @@
-"""Significance of a difference, the smallest difference that could have been found, and the samples needed to find it.
+"""Significance of a difference, the power of its tests, and the samples needed to find it.
 
 All tests are paired and clustered by problem: repeats of one problem are averaged first. Differences in accuracy are
 fractions from -1 to 1, positive where the second model is better.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, stats
+from scipy import stats
 
 Floats = npt.NDArray[np.float64]
 ALPHA, POWER = 0.05, 0.8
@@ -124,33 +124,6 @@ def student_power(n: int, deviation: float, difference: float, alpha: float) -> 
     tails = [stats.nct.sf(edge, n - 1, shift), stats.nct.cdf(-edge, n - 1, shift)]
     # scipy gives NaN far out, where the upper tail is 1 and the lower 0
     return float(np.nan_to_num(tails[0], nan=float(shift > edge)) + np.nan_to_num(tails[1], nan=0.0))
-
-
-def smallest_detectable(differences: Floats, repeats: int, alpha: float = ALPHA, power: float = POWER) -> float | None:
-    """The smallest true difference that the test would have found with this power; None if it would have found none.
-
-    With one repeat it follows from the exact McNemar test at the observed rate of discordant problems, with more from
-    the spread of the differences. Fewer than log2(2/alpha) changed problems are never significant: where almost nothing
-    changed, this limit decides.
-
-    Args:
-        differences: per problem, of shape (problems,).
-        repeats: completions per problem.
-        alpha: two-sided level.
-        power: chance of finding the difference.
-    """
-    n = len(differences)
-    discordant, deviation = float(np.mean(differences != 0)), float(differences.std(ddof=1)) if n > 1 else 0.0
-
-    def found(difference: float) -> float:
-        if repeats == 1:
-            return mcnemar_power(n, discordant, difference, alpha)
-        sign = mcnemar_power(n, max(discordant, difference), max(discordant, difference), alpha)
-        return min(student_power(n, deviation, difference, alpha), sign)
-
-    if n < 2 or found(1.0) < power:
-        return None
-    return float(optimize.brentq(lambda difference: found(difference) - power, 0.0, 1.0, xtol=1e-5))
 
 
 class Spread(NamedTuple):

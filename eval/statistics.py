@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy import stats
 
 Correct = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 
 class Estimate(NamedTuple):
@@ -31,21 +32,37 @@ class Estimate(NamedTuple):
         return "fell" if self.high < 0 else "cannot tell"
 
 
-def avg_at_k(correct: Correct, confidence: float = 0.95) -> Estimate:
-    """Mean accuracy over all completions, with an interval clustered by problem.
+RARE = 0.25  # problems' worth of answers at which the observed variance and its bound weigh the same
+SPARSE = 0.5  # problems that differ at which an imagined one has half of its weight
 
-    The variance is that of the problems' mean accuracies over the number of problems (Miller 2024, "Adding Error Bars
-    to Evals", arXiv:2411.00640, section 2.2, for clusters of equal size). Because a symmetric interval fails near 0 and
-    1, and with 30 problems, it enters Wilson's score interval (Wilson 1927) through the effective sample size
-    p(1-p)/variance, with Student's t at n-1 degrees of freedom (Korn and Graubard 1998; Franco et al. 2019,
-    "Comparative study of confidence intervals for proportions in complex sample surveys"). With one problem it is
-    [0, 1]. Simulated coverage at 30-500 problems and 1-32 repeats: 93-97 % (tests/unit/test_statistics.py).
+
+def avg_at_k(correct: Correct, confidence: float = 0.95) -> Estimate:
+    """Mean accuracy over all completions, with an interval clustered by problem (see `mean_over_problems`)."""
+    return mean_over_problems(np.asarray(correct, dtype=float).mean(axis=1), confidence)
+
+
+def mean_over_problems(means: Floats, confidence: float = 0.95) -> Estimate:
+    """Mean of values from 0 to 1, one per problem, with an interval for problems like these.
+
+    The variance is that of the values over the number of problems (Miller 2024, "Adding Error Bars to Evals",
+    arXiv:2411.00640, section 2.2, for clusters of equal size). Because a symmetric interval fails near 0 and 1, and
+    with 30 problems, it enters Wilson's score interval (Wilson 1927) through the effective sample size p(1-p)/variance,
+    with Student's t at n-1 degrees of freedom (Korn and Graubard 1998; Franco et al. 2019, "Comparative study of
+    confidence intervals for proportions in complex sample surveys"). Where few problems' worth of answers are right (or
+    wrong), the observed variance says little, and is mixed with its bound p(1-p). With one problem the interval is
+    [0, 1]. Simulated coverage: docs/gate.md.
+
+    Args:
+        means: of shape (problems,).
+        confidence: of the interval.
     """
-    means = np.asarray(correct, dtype=float).mean(axis=1)
     n, p = len(means), float(means.mean())
     if n < 2:
         return Estimate(p, 0.0, 1.0)
-    return _wilson(p, float(means.var(ddof=1)) / n, n, confidence)
+    variance, rarer = float(means.var(ddof=1)) / n, min(p, 1 - p)
+    weight = (1 - 2 * rarer) * RARE / (RARE + n * rarer)
+    variance = (1 - weight) * variance + weight * max(variance, p * (1 - p) / n)
+    return _wilson(p, variance, n, confidence)
 
 
 def ratio(counts: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], confidence: float = 0.95) -> Estimate:
@@ -77,25 +94,34 @@ def _wilson(p: float, variance: float, n: int, confidence: float) -> Estimate:
 
 
 def pass_at_k(correct: Correct, k: int | None = None) -> float:
-    """Chance that one of k completions of a problem is right, averaged over problems.
+    """Mean of `pass_by_problem`; with k = n (the default) it is the share of problems solved at least once."""
+    return float(pass_by_problem(correct, correct.shape[1] if k is None else k).mean())
+
+
+def pass_by_problem(correct: Correct, k: int) -> Floats:
+    """Chance that one of k completions is right, per problem, of shape (problems,).
 
     The unbiased estimator 1 - C(n-c, k) / C(n, k) of Chen et al. 2021 (arXiv:2107.03374, equation 1) for n repeats of
-    which c are right; with k = n (the default) it is the share of problems solved at least once.
+    which c are right.
     """
     repeats = correct.shape[1]
-    k = repeats if k is None else k
     if not 1 <= k <= repeats:
         raise ValueError(f"pass@{k} needs from 1 to {repeats} completions per problem")
-    solved = np.asarray(correct).sum(axis=1)
     # C(n-c, k) / C(n, k) = product over i in n-c+1 … n of (1 - k/i), which neither overflows nor cancels
     missed = [
-        float(np.prod(1.0 - k / np.arange(repeats - c + 1, repeats + 1))) if repeats - c >= k else 0.0 for c in solved
+        float(np.prod(1.0 - k / np.arange(repeats - c + 1, repeats + 1))) if repeats - c >= k else 0.0
+        for c in range(repeats + 1)
     ]
-    return float(1.0 - np.mean(missed))
+    return np.asarray(1.0 - np.array(missed)[np.asarray(correct).sum(axis=1)], dtype=np.float64)
 
 
 def maj_at_k(answers: Sequence[Sequence[str | None]], correct: Correct) -> float:
-    """Share of problems whose most frequent answer is right (majority vote, Wang et al. 2023, arXiv:2203.11171).
+    """Share of problems whose most frequent answer is right: the mean of `maj_by_problem`."""
+    return float(maj_by_problem(answers, correct).mean())
+
+
+def maj_by_problem(answers: Sequence[Sequence[str | None]], correct: Correct) -> Floats:
+    """Whether the most frequent answer is right (majority vote, Wang et al. 2023, arXiv:2203.11171), per problem.
 
     Args:
         answers: per problem, the (normalised) answers of its repeats; None does not vote.
@@ -103,24 +129,20 @@ def maj_at_k(answers: Sequence[Sequence[str | None]], correct: Correct) -> float
 
     Where several answers tie, the problem counts as the chance that a random choice among them is right.
     """
-    credit = 0.0
-    for row, right in zip(answers, np.asarray(correct), strict=True):
+    credit = np.zeros(len(answers))
+    for place, (row, right) in enumerate(zip(answers, np.asarray(correct), strict=True)):
         votes = Counter(True if is_right else answer for answer, is_right in zip(row, right, strict=True))
         votes.pop(None, None)
         if votes:
             most = max(votes.values())
-            credit += (votes.get(True, 0) == most) / sum(count == most for count in votes.values())
-    return credit / len(answers)
+            credit[place] = (votes.get(True, 0) == most) / sum(count == most for count in votes.values())
+    return credit
 
 
 def paired_difference(first: Correct, second: Correct, confidence: float = 0.95) -> Estimate:
     """How much more accurate `second` is than `first` on the same problems, in the same order (-1 to 1).
 
-    The mean over problems of the difference of their mean accuracies, with Student's t interval over problems (Miller
-    2024, arXiv:2411.00640, section 4.2; the numbers of repeats may differ). Repeats of one problem are not independent,
-    which the difference per problem takes into account. Where all differences are equal, two imagined problems with
-    differences of plus and minus one repeat keep the interval from being empty (as in Bonett and Price 2012, "Adjusted
-    Wald confidence interval for a difference of binomial proportions based on paired data").
+    The mean over problems of the difference of their mean accuracies, see `mean_difference`.
 
     Args:
         first: of shape (problems, repeats).
@@ -129,14 +151,33 @@ def paired_difference(first: Correct, second: Correct, confidence: float = 0.95)
     """
     if len(first) != len(second):
         raise ValueError(f"paired comparison needs the same problems, got {len(first)} and {len(second)}")
-    differences = np.asarray(second, dtype=float).mean(axis=1) - np.asarray(first, dtype=float).mean(axis=1)
+    return mean_difference(
+        np.asarray(second, dtype=float).mean(axis=1) - np.asarray(first, dtype=float).mean(axis=1), confidence
+    )
+
+
+def mean_difference(differences: Floats, confidence: float = 0.95) -> Estimate:
+    """The mean of one difference per problem, with Student's t interval over problems.
+
+    (Miller 2024, arXiv:2411.00640, section 4.2.) Repeats of one problem are not independent, which the difference per
+    problem takes into account. Where fewer than half of the problems differ, an imagined gain and an imagined loss of a
+    whole problem widen the interval (as in Bonett and Price 2012, "Adjusted Wald confidence interval for a difference
+    of binomial proportions based on paired data"), with a weight that falls with the number of problems that differ.
+
+    Args:
+        differences: from -1 to 1, of shape (problems,).
+        confidence: of the interval.
+    """
     n, value = len(differences), float(differences.mean())
     if n < 2:
         return Estimate(value, -1.0, 1.0)
+    differ = int(np.count_nonzero(np.abs(differences) > 1e-12))
+    weight = SPARSE / (SPARSE + differ) if 2 * differ < n else 0.0
     if np.ptp(differences) < 1e-12:
-        one = 1 / max(first.shape[1], second.shape[1])
-        differences = np.append(differences, [value + one, value - one])
-    half = float(stats.t.ppf((1 + confidence) / 2, n - 1) * differences.std(ddof=1) / np.sqrt(len(differences)))
+        weight = 1.0
+    squares = float(((differences - value) ** 2).sum()) + 2 * weight
+    points = n + 2 * weight
+    half = float(stats.t.ppf((1 + confidence) / 2, n - 1) * np.sqrt(squares / (points - 1) / points))
     return Estimate(value, max(-1.0, value - half), min(1.0, value + half))
 
 

@@ -14,6 +14,7 @@ localrules:
     check,
     check_model,
     compare,
+    compare_checkpoints,
 
 
 rule check_model:
@@ -87,7 +88,7 @@ rule check_grade:
         " --extraction {params.extraction:q} --output {output:q} > {log:q} 2>&1"
 
 
-rule compare:
+rule compare_checkpoints:
     input:
         lambda wildcards: [
             graded for key in SIDES if (graded := GATE.graded(key)) is not None
@@ -108,13 +109,15 @@ rule compare:
         benchmarks=(
             ["--benchmark", *config["benchmarks"]] if config.get("benchmarks") else []
         ),
+        accepted=["--accept", *config["accept"]] if config.get("accept") else [],
+        problems=config.get("problems", "like"),
         margin=config.get("margin", 0),
         settings=lambda wildcards: fingerprint(GATE.reference()),
     shell:
         # Worse (1) and not comparable (2) are results. Only a comparison that failed (3) fails here.
         "{params.base:q} -m analysis.gate compare --checkpoint {params.checkpoint:q} --baseline {params.baseline:q}"
         " --checkpoint-name {params.checkpoint_name:q} --baseline-name {params.baseline_name:q} {params.benchmarks:q}"
-        " --margin {params.margin:q} --output {output:q} > {log:q} 2>&1 || [ $? -le 2 ]"
+        " {params.accepted:q} --problems {params.problems:q} --margin {params.margin:q} --output {output:q} > {log:q} 2>&1 || [ $? -le 2 ]"
 
 
 rule check:
@@ -125,5 +128,43 @@ rule check:
     params:
         base=BASE,
     shell:
-        # `show` fails the rule if the checkpoint is worse or could not be compared.
-        "{params.base:q} -m analysis.gate show {input:q}/check.json 2>&1 | tee {log:q}"
+        # `show` fails the rule if the checkpoint is worse or could not be compared. Snakemake prints the log of a failed
+        # rule, so that the table is not written there as well.
+        "echo 'The comparison is in' {input:q} > {log:q}; {params.base:q} -m analysis.gate show {input:q}/check.json"
+
+
+def graded_of(side):
+    """The graded samples of the training runs of a side of the comparison of recipes: a run stands for all its seeds."""
+    if not config.get(side):
+        raise WorkflowError(
+            f"snakemake compare needs --config recipe_a='[run,…]' recipe_b='[run,…]', but {side} is missing"
+        )
+    names = []
+    for name in config[side]:
+        run = seeds.run_of(name) if "/seed-" in name else name
+        if run not in RUNS:
+            raise WorkflowError(
+                f"{side}={visible(name)} should be a run such as {next(iter(RUNS))}, or one of its seeds (…/seed-0)"
+            )
+        names += (
+            [name] if run != name else [f"{name}/seed-{n}" for n in config["seeds"]]
+        )
+    return [str(FOLDER.run(name).graded) for name in names]
+
+
+rule compare:
+    input:
+        a=lambda wildcards: graded_of("recipe_a"),
+        b=lambda wildcards: graded_of("recipe_b"),
+    log:
+        f"logs/{config['scale']}/check/recipes.log",
+    params:
+        base=BASE,
+        benchmarks=(
+            ["--benchmark", *config["benchmarks"]] if config.get("benchmarks") else []
+        ),
+        rule=config.get("rule", "last"),
+        output=f"{RESULTS}/check/recipes",
+    shell:
+        "{params.base:q} -m analysis.gate recipes --a {input.a:q} --b {input.b:q} {params.benchmarks:q}"
+        " --rule {params.rule:q} --output {params.output:q} 2> {log:q}"

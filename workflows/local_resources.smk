@@ -11,7 +11,9 @@ LOCAL = not CLUSTER and workflow.local_exec
 WRITTEN = work_lock.Folders([Path(WORK), Path(RESULTS)])
 
 if LOCAL and config["scale"] == "demo" and "mem_mb" not in workflow.global_resources:
-    workflow.register_resource("mem_mb", psutil.virtual_memory().total * 2 // 3 // 10**6)
+    workflow.register_resource(
+        "mem_mb", psutil.virtual_memory().total * 2 // 3 // 10**6
+    )
 
 # Snakemake only counts GPUs; contracts/gpu_locks.py assigns them to jobs.
 if LOCAL and "gpu" not in workflow.global_resources and (gpus := gpu_locks.visible()):

@@ -41,6 +41,7 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
                                  --allowed-rules report report_page only from existing results (docs/report.md)
   snakemake watch                serve a page with the runs' curves and newest completions while they go on
   snakemake check --config checkpoint=… baseline=…   better, worse, cannot tell, or not comparable (docs/gate.md)
+  snakemake compare --config recipe_a='[run]' recipe_b='[run]' seeds='[0,1,2]'   is recipe b better than a? (docs/gate.md)
   snakemake check_recipes        check every run file at both scales with each framework's own parser; no GPU
   snakemake fidelity             every value at full scale beside the published one, with where that is from
   snakemake claims               what the stored results say of each claim of the documents (docs/report.md)
@@ -96,7 +97,11 @@ def read_runs():
             check_evaluation(run)
         if config.get("gpu_memory_gb"):
             fits = one_gpu.fits(runs, config["gpu_memory_gb"], config["scale"])
-            return runs | {fit.run.name: fit.run for fit in fits.values()}, list(fits), fits
+            return (
+                runs | {fit.run.name: fit.run for fit in fits.values()},
+                list(fits),
+                fits,
+            )
         return runs, chosen, {}
     except (UserError, build.BuildError) as error:
         raise WorkflowError(visible(str(error))) from None

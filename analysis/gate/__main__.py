@@ -1,8 +1,10 @@
 """Is this checkpoint better than the baseline? From graded samples, or against published figures.
 
     python -m analysis.gate compare --checkpoint graded/step-100 --baseline graded/step-0 --output check
-    python -m analysis.gate compare --checkpoint graded/step-100 --baseline sober/Qwen2.5-Math-7B
+    python -m analysis.gate compare --checkpoint graded/step-100 --baseline sober/Qwen2.5-Math-7B \
+        --accept prompt protocol grader
     python -m analysis.gate show check/check.json
+    python -m analysis.gate recipes --a A/seed-*/graded --b B/seed-*/graded
     python -m analysis.gate needed --difference 2 --checkpoint graded/step-100 --baseline graded/step-0
     python -m analysis.gate baselines 7b simplerl
 
@@ -18,8 +20,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from analysis import comparability
-from analysis.gate import baselines, compare, inputs, power, render
+from analysis.gate import against_published, baselines, compare, inputs, power, recipe_runs, render
 from contracts import steps
 from contracts.errors import UserError, sentence
 from contracts.text_safety import protect_output
@@ -65,10 +66,15 @@ def run_compare(arguments: argparse.Namespace) -> int:
     changed = {}
     if other is None:
         row = baselines.find(arguments.baseline, stored_runs(arguments.results))
-        result = compare.published(checkpoint, row, arguments.benchmark, **settings)
+        result = against_published.published(
+            checkpoint, row, arguments.benchmark, accepted=arguments.accept, problems=arguments.problems, **settings
+        )
     else:
         baseline = inputs.read(other, arguments.baseline_name or arguments.baseline)
-        result = compare.paired(checkpoint, baseline, arguments.benchmark, accepted=arguments.accept, **settings)
+        result = compare.paired(
+            checkpoint, baseline, arguments.benchmark, accepted=arguments.accept,
+            ungradable=arguments.ungradable / 100, **settings,
+        )  # fmt: skip
         compared = [line.benchmark for line in result.lines if line.difference and line.benchmark != compare.ALL]
         changed = {name: render.changed_problems(checkpoint, baseline, name) for name in compared}
     if arguments.output:
@@ -125,7 +131,15 @@ def parse() -> argparse.Namespace:
         "--margin", type=float, default=0.0, help="a loss of up to this many points is not called worse"
     )
     comparing.add_argument("--alpha", type=float, default=0.05, help="chance of any false verdict (default: 0.05)")
-    comparing.add_argument("--accept", nargs="+", choices=comparability.ACCEPTABLE, default=[], help="what may differ")
+    comparing.add_argument("--accept", nargs="+", choices=inputs.ACCEPTABLE, default=[], help="what may differ")
+    comparing.add_argument(
+        "--ungradable", type=float, default=100 * inputs.UNGRADABLE, metavar="PERCENT",
+        help="largest share of ungradable completions on a side (default: 5)",
+    )  # fmt: skip
+    comparing.add_argument(
+        "--problems", choices=against_published.QUESTIONS, default=against_published.LIKE,
+        help="against published figures: better on these same problems, or on problems like these (default)",
+    )  # fmt: skip
     comparing.add_argument("--output", type=Path, help="folder for check.json, check.md, check.txt and index.html")
     comparing.add_argument("--format", choices=["table", "markdown", "json"], default="table", help="what is printed")
     comparing.add_argument(
@@ -136,6 +150,7 @@ def parse() -> argparse.Namespace:
     showing.add_argument("file", type=Path, help="check.json")
     showing.set_defaults(run=run_show)
     power.add_arguments(commands.add_parser("needed", help="how many samples a difference needs"))
+    recipe_runs.add_arguments(commands.add_parser("recipes", help="compare two recipes, several training seeds a side"))
     listing = commands.add_parser("baselines", help="list published baselines")
     listing.add_argument("words", nargs="*", help="parts of the name")
     listing.set_defaults(run=run_baselines)

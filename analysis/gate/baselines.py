@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
+from analysis.comparability import Result
 from analysis.reference import REFERENCE, read_csv
 from contracts.errors import UserError
 from contracts.yaml_files import read_yaml
@@ -39,16 +40,60 @@ class PublishedScore:
         within = self.deviation**2
         return math.sqrt(max(single - within * (1 - 1 / self.repeats), within / self.repeats))
 
+    @property
+    def error_on_same_problems(self) -> float:
+        """Standard error over samples of the same problems, at most that of one sample per problem.
+
+        The deviation over seeds is printed with one decimal, so it is at least 0.05 points.
+        """
+        if self.deviation is None or self.repeats is None:
+            return self.error
+        return max(self.deviation, 0.0005) / math.sqrt(self.repeats)
+
 
 @dataclass(frozen=True)
 class PublishedBaseline:
-    """A published row: its name here, its source, and its scores by benchmark."""
+    """A published row: its name here, its source, and its scores by benchmark.
+
+    What the source states of its protocol and grader is compared with what is recorded of samples.
+    """
 
     name: str
     title: str
     source: str
     protocol: str
     scores: dict[str, PublishedScore]
+    settings: dict[str, object] | None = None  # of the protocol, by the names of eval/protocols.yaml; None: not stated
+    grader: str | None = None
+
+    def differences(self, result: Result, accepted: Collection[str]) -> list[str]:
+        """Why samples may not be compared with this row: another protocol or grader, or one that is not stated.
+
+        Args:
+            result: the samples, and what is recorded of them.
+            accepted: what may differ: prompt, protocol, grader.
+        """
+        ours = result.settings.get("protocol")
+        ours = ours if isinstance(ours, dict) else {}
+        found = []
+        if self.settings is None:
+            if "protocol" not in accepted:
+                found.append("the source does not state its protocol; --accept protocol compares all the same")
+        else:
+            for key, theirs in self.settings.items():
+                kind = "prompt" if key == "prompt" else "protocol"
+                if kind not in accepted and ours.get(key) != theirs:
+                    found.append(
+                        f"different {key}: {theirs} at the source, {ours.get(key, 'not recorded')} here; "
+                        f"--accept {kind} compares all the same"
+                    )
+        graders = ", ".join(sorted(result.samples["grader"].dropna().unique())) or "not recorded"
+        if "grader" not in accepted and graders != self.grader:
+            theirs = self.grader or "not stated"
+            found.append(
+                f"different grader: {theirs} at the source, {graders} here; --accept grader compares all the same"
+            )
+        return found
 
 
 def load(folder: Path = REFERENCE) -> dict[str, PublishedBaseline]:
@@ -63,11 +108,14 @@ def load(folder: Path = REFERENCE) -> dict[str, PublishedBaseline]:
                     continue
                 suffix = entry["deviation"]
                 deviation = None if suffix is None else float(row[f"{name}{suffix}"]) / 100
-                scores[name] = PublishedScore(float(row[name]) / 100, deviation, problems, entry["repeats"])
+                repeats = entry["repeats"][name] if entry["repeats"] else None
+                scores[name] = PublishedScore(float(row[name]) / 100, deviation, problems, repeats)
             title = f"{key}/{entry['names'].format(**{str(column): value for column, value in row.items()})}"
             if title in found:
                 raise ValueError(f"results/reference has '{title}' twice")
-            found[title] = PublishedBaseline(title, entry["title"], entry["source"], entry["protocol"], scores)
+            found[title] = PublishedBaseline(
+                title, entry["title"], entry["source"], entry["protocol"], scores, entry["settings"], entry["grader"]
+            )
     return found
 
 

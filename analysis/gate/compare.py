@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy import stats
 
-from analysis.gate import inputs, regressions
-from analysis.gate.baselines import PublishedBaseline, PublishedScore
+from analysis.gate import answers, inputs, pass_at_k, regressions
+from analysis.gate.answers import Answers
 from analysis.gate.inputs import GradedCheckpoint
+from analysis.gate.pass_at_k import PassDifference
 from analysis.reference import in_order
 from analysis.report.checkpoint_comparison import mean_of
 from contracts.errors import UserError
-from eval import significance, statistics
-from eval.statistics import Correct, Estimate
+from eval import detectable, significance, statistics
+from eval.statistics import Estimate
 
 ALL = "mean of all"
 NOT_WORSE, WORSE, NOT_COMPARABLE, USAGE = 0, 1, 2, 3  # exit status
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -43,6 +40,10 @@ class BenchmarkResult:
     test: str = ""
     gained: int = 0  # problems whose accuracy rose, fell
     lost: int = 0
+    available: tuple[int | None, int | None] = (None, None)  # repeats that there are, if not all are compared
+    ungradable: tuple[int, int] = (0, 0)  # completions of baseline, checkpoint
+    bounds: tuple[float, float] | None = None  # of the difference, whatever the ungradable completions are
+    passes: tuple[PassDifference, ...] = ()
     reasons: tuple[str, ...] = ()
 
 
@@ -74,57 +75,46 @@ def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
     return {key: value._asdict() if isinstance(value, Estimate) else value for key, value in items}
 
 
-def _as_integers(differences: Floats, repeats: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Differences of mean accuracies as multiples of the smallest difference that these repeats allow."""
-    return np.rint(differences * math.lcm(*repeats)).astype(np.int64)
-
-
-def _against_margin(differences: Floats, margin: float) -> float:
-    """One-sided p-value of the hypothesis that the loss is at least the margin."""
-    p = significance.student(differences, -margin)
-    return p / 2 if differences.mean() > -margin else 1 - p / 2
-
-
-def _paired(first: Correct, second: Correct, name: str, alpha: float, margin: float) -> tuple[BenchmarkResult, Floats]:
-    """The result on one benchmark, not yet decided, and the difference of each problem."""
-    differences = second.mean(axis=1) - first.mean(axis=1)
-    repeats = (first.shape[1], second.shape[1])
-    p = significance.permutation(_as_integers(differences, repeats))
-    if margin and differences.mean() < 0:  # a loss counts only beyond the margin
-        p = significance.student(differences, -margin) if differences.mean() < -margin else 1.0
+def _paired(part: Answers, name: str, alpha: float, margin: float) -> BenchmarkResult:
+    """The result on one benchmark, not yet decided."""
+    counts, k = part.counts, part.repeats
     return BenchmarkResult(
-        name, "cannot tell", len(first), repeats, statistics.avg_at_k(first), statistics.avg_at_k(second),
-        statistics.paired_difference(first, second), p,
-        detectable=significance.smallest_detectable(differences, max(repeats), alpha),
-        margin_excluded=_against_margin(differences, margin) <= alpha if margin else None,
-        test="exact McNemar" if repeats == (1, 1) else "exact permutation",
-        gained=int((differences > 1e-12).sum()), lost=int((differences < -1e-12).sum()),
-    ), differences  # fmt: skip
+        name, "cannot tell", len(counts), (k, k), statistics.avg_at_k(part.first), statistics.avg_at_k(part.second),
+        statistics.paired_difference(part.first, part.second), answers.p_value([part], margin),
+        detectable=detectable.smallest_detectable([(part.first, part.second)], alpha),
+        margin_excluded=answers.margin_excluded([part], margin, alpha),
+        test="exact McNemar" if k == 1 else "exact permutation",
+        gained=int((counts > 0).sum()), lost=int((counts < 0).sum()), ungradable=part.ungradable,
+        bounds=(float(part.least.mean()) / k, float(part.most.mean()) / k),
+    )  # fmt: skip
 
 
 def _mean_result(
-    lines: Sequence[BenchmarkResult], parts: Sequence[Floats], alpha: float, margin: float
+    lines: Sequence[BenchmarkResult], parts: Sequence[Answers], alpha: float, margin: float
 ) -> BenchmarkResult:
-    """The result on the mean of several benchmarks, not yet decided. `parts` has the differences of each problem."""
-    difference = mean_of([line.difference for line in lines if line.difference])
-    errors = [part.std(ddof=1) / math.sqrt(len(part)) for part in parts]
-    error = math.sqrt(sum(e**2 for e in errors)) / len(parts)
-    p = significance.permutation_of_mean(parts)
-    if margin and difference.value < 0:
-        gap = difference.value + margin
-        p = float(2 * stats.norm.sf(-gap / error)) if gap < 0 and error else 1.0
-    factor = stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(significance.POWER)
+    """The result on the mean of several benchmarks, not yet decided.
+
+    Args:
+        lines: their results.
+        parts: their answers.
+        alpha: level of Holm's first step.
+        margin: a loss up to this is not called worse.
+    """
+    bounds = np.mean([line.bounds for line in lines if line.bounds], axis=0)
     return BenchmarkResult(
         ALL, "cannot tell", sum(line.n_problems for line in lines), (None, None),
         mean_of([line.baseline for line in lines if line.baseline]),
         mean_of([line.checkpoint for line in lines if line.checkpoint]),
-        difference, p, detectable=float(factor * error) if error else None,
-        margin_excluded=bool((difference.value + margin) > stats.norm.ppf(1 - alpha) * error) if margin else None,
+        mean_of([line.difference for line in lines if line.difference]), answers.p_value(parts, margin),
+        detectable=detectable.smallest_detectable([(part.first, part.second) for part in parts], alpha),
+        margin_excluded=answers.margin_excluded(parts, margin, alpha),
         test="permutation", gained=sum(line.gained for line in lines), lost=sum(line.lost for line in lines),
+        ungradable=(sum(line.ungradable[0] for line in lines), sum(line.ungradable[1] for line in lines)),
+        bounds=(float(bounds[0]), float(bounds[1])),
     )  # fmt: skip
 
 
-def _decide(lines: Sequence[BenchmarkResult], alpha: float) -> list[BenchmarkResult]:
+def decide(lines: Sequence[BenchmarkResult], alpha: float) -> list[BenchmarkResult]:
     """Holm's adjustment over all tested lines, and their verdicts."""
     adjusted = significance.holm([line.p_value for line in lines if line.p_value is not None])
     decided = []
@@ -143,13 +133,23 @@ def _disagrees_with_interval(line: BenchmarkResult) -> bool:
     return line.benchmark == ALL and gap is not None and gap.low <= 0 <= gap.high and line.verdict != "cannot tell"
 
 
+def _ungradable_note(line: BenchmarkResult) -> str:
+    assert line.bounds is not None
+    return (
+        f"{line.benchmark}: {line.ungradable[0]} completions of the baseline and {line.ungradable[1]} of the "
+        "checkpoint are ungradable and count as wrong; whatever they are, the difference is from "
+        f"{100 * line.bounds[0]:+.1f} to {100 * line.bounds[1]:+.1f} points; the verdict holds for all of that"
+    )
+
+
 def overall_verdict(lines: Sequence[BenchmarkResult]) -> str:
     """Worse if any line is, else not comparable if any is, else better if any is, else cannot tell."""
     verdicts = {line.verdict for line in lines}
     return next((v for v in ("worse", "not comparable", "better") if v in verdicts), "cannot tell")
 
 
-def _chosen(found: Collection[str], benchmarks: Collection[str] | None) -> list[str]:
+def chosen(found: Collection[str], benchmarks: Collection[str] | None) -> list[str]:
+    """The benchmarks to compare, in order: those asked for, or all found."""
     if not benchmarks:
         return in_order(found)
     if absent := [name for name in benchmarks if name not in found]:
@@ -165,6 +165,7 @@ def paired(
     alpha: float = significance.ALPHA,
     margin: float = 0.0,
     accepted: Collection[str] = (),
+    ungradable: float = inputs.UNGRADABLE,
 ) -> GateResult:
     """Compare two checkpoints on the same problems.
 
@@ -174,27 +175,31 @@ def paired(
         benchmarks: by default all that either side has. A benchmark of only one side is not comparable.
         alpha: chance of any false "better" or "worse" over all benchmarks and their mean.
         margin: a loss up to this fraction is not called worse.
-        accepted: differences that do not prevent the comparison, of comparability.ACCEPTABLE.
+        accepted: differences that do not prevent the comparison, of inputs.ACCEPTABLE.
+        ungradable: largest share of ungradable completions on either side that is compared.
 
     Raises:
         UserError: no side has samples of one of the benchmarks.
     """
-    names = _chosen({**checkpoint.tables, **baseline.tables}, benchmarks)
-    obstacles = {name: inputs.obstacles(checkpoint, baseline, name, accepted) for name in names}
+    names = chosen({**checkpoint.tables, **baseline.tables}, benchmarks)
+    obstacles = {name: inputs.obstacles(checkpoint, baseline, name, accepted, ungradable) for name in names}
     able = [name for name in names if not obstacles[name]]
     family = len(able) + (len(able) > 1)
-    lines, parts = [], []
+    tables = {name: inputs.same_repeats(baseline.tables[name], checkpoint.tables[name]) for name in able}
+    lines: list[BenchmarkResult] = []
+    parts: list[Answers] = []
     for name in names:
         if obstacles[name]:
             lines.append(BenchmarkResult(name, "not comparable", reasons=tuple(obstacles[name])))
             continue
-        first, second = (inputs.correct(side.tables[name]) for side in (baseline, checkpoint))
-        line, differences = _paired(first, second, name, alpha / family, margin)
-        lines.append(line)
-        parts.append(differences)
+        part = Answers.read(tables[name])
+        line = replace(_paired(part, name, alpha / family, margin), passes=pass_at_k.differences(tables[name]))
+        available = (inputs.repeats(baseline.tables[name]), inputs.repeats(checkpoint.tables[name]))
+        lines.append(line if available == line.repeats else replace(line, available=available))
+        parts.append(part)
     if len(able) > 1:
         lines.append(_mean_result([line for line in lines if line.difference], parts, alpha / family, margin))
-    lines = _decide(lines, alpha)
+    lines = decide(lines, alpha)
     notes = inputs.unknown(checkpoint, baseline, able)
     if any(_disagrees_with_interval(line) for line in lines):
         notes.append(
@@ -203,83 +208,19 @@ def paired(
         )
     if accepted:
         notes.append(f"differences in {', '.join(accepted)} were accepted and may explain the difference of the scores")
-    if able and all(np.all(part == 0) for part in parts):
+    if able and all(np.all(part.counts == 0) for part in parts):
         notes.append("every problem has the same accuracy on both sides")
-    changes = regressions.compare({name: (baseline.tables[name], checkpoint.tables[name]) for name in able}, alpha)
+    if same := [name for name in able if inputs.same_completions(checkpoint.tables[name], baseline.tables[name])]:
+        notes.append(f"both sides have the same completions on {', '.join(same)}: the same samples, or a copy of them")
+    notes += [_ungradable_note(line) for line in lines if any(line.ungradable) and line.benchmark != ALL]
+    for line in lines:
+        if line.available != (None, None):
+            notes.append(
+                f"{line.benchmark}: {line.available[0]} repeats of the baseline and {line.available[1]} of the "
+                f"checkpoint; of each problem {line.repeats[0]} are compared on both sides, drawn by a hash of problem "
+                "and repeat"
+            )
+    changes = regressions.compare(tables, alpha)
     return GateResult(
         checkpoint.name, baseline.name, True, alpha, margin, overall_verdict(lines), tuple(lines), changes, tuple(notes)
-    )
-
-
-def _unpaired(
-    name: str, correct: Correct, score: PublishedScore, alphas: tuple[float, float], margin: float
-) -> BenchmarkResult:
-    """The result on one benchmark against a published percentage, not yet decided.
-
-    `alphas` are the level of the margin's test, and that of Holm's first step.
-    """
-    mean = float(correct.mean())
-    # At least one problem more or less: at 0 and 100 % the sample says nothing about its error.
-    own = max(float(correct.mean(axis=1).std(ddof=1)) / math.sqrt(len(correct)), 1 / len(correct))
-    error, gap = math.hypot(own, score.error), mean - score.accuracy
-    z, z_power = stats.norm.ppf(1 - alphas[1] / 2), stats.norm.ppf(significance.POWER)
-    null = -margin if gap < 0 else 0.0
-    p = float(2 * stats.norm.sf(abs(gap - null) / error)) if not (margin and -margin <= gap < 0) else 1.0
-    half, theirs = stats.norm.ppf(0.975) * error, stats.norm.ppf(0.975) * score.error
-    return BenchmarkResult(
-        name, "cannot tell", len(correct), (score.repeats, correct.shape[1]),
-        Estimate(score.accuracy, max(0.0, score.accuracy - theirs), min(1.0, score.accuracy + theirs)),
-        statistics.avg_at_k(correct), Estimate(gap, gap - half, gap + half), p,
-        detectable=float((z + z_power) * error),
-        margin_excluded=bool(gap + margin > stats.norm.ppf(1 - alphas[0]) * error) if margin else None,
-        test="unpaired, tolerance from n and k",
-    )  # fmt: skip
-
-
-def published(
-    checkpoint: GradedCheckpoint,
-    row: PublishedBaseline,
-    benchmarks: Collection[str] | None = None,
-    *,
-    alpha: float = significance.ALPHA,
-    margin: float = 0.0,
-) -> GateResult:
-    """Compare samples with published percentages: unpaired, each side with the error that n and k allow.
-
-    Both errors treat the problems as a random sample although both sides have the same ones: without the samples of the
-    baseline the common part is unknown. So small differences are missed, but chance is never called a difference.
-
-    Args:
-        checkpoint: the new one.
-        row: the published baseline.
-        benchmarks: by default all that both sides have.
-        alpha: chance of any false "better" or "worse" over all benchmarks.
-        margin: a loss up to this fraction is not called worse.
-
-    Raises:
-        UserError: the row has no score on one of the benchmarks.
-    """
-    names = _chosen(checkpoint.tables.keys() & row.scores.keys() or row.scores.keys(), benchmarks)
-    tested = [name for name in names if name in checkpoint.tables and name not in checkpoint.refused]
-    lines: list[BenchmarkResult] = []
-    for name in names:
-        if name not in tested:
-            reason = checkpoint.refused.get(name, f"no samples of {checkpoint.name}")
-            lines.append(BenchmarkResult(name, "not comparable", reasons=(reason,)))
-            continue
-        score, correct = row.scores[name], inputs.correct(checkpoint.tables[name])
-        if len(correct) != score.problems:
-            reason = f"different problems: {len(correct)} here, {score.problems} at the source"
-            lines.append(BenchmarkResult(name, "not comparable", reasons=(reason,)))
-            continue
-        lines.append(_unpaired(name, correct, score, (alpha, alpha / len(tested)), margin))
-    lines = _decide(lines, alpha)
-    notes = [
-        f"published figures, without samples: {row.title}, {row.source}; protocol there: {row.protocol}",
-        "unpaired: prompts, grader and decoding are not compared and may explain the difference of the scores",
-    ]
-    if any(line.difference and line.repeats[0] is None for line in lines):
-        notes.append("the source does not state its repeats: its error is taken as that of one sample per problem")
-    return GateResult(
-        checkpoint.name, row.name, False, alpha, margin, overall_verdict(lines), tuple(lines), (), tuple(notes)
     )

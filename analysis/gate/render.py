@@ -110,6 +110,21 @@ def change_frame(changes: tuple[MeasureChange, ...]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def pass_frame(result: GateResult) -> pd.DataFrame:
+    """The table of pass@k and maj@k, as texts."""
+    return pd.DataFrame(
+        {
+            "benchmark": line.benchmark,
+            "measure": found.measure,
+            "baseline (%)": _interval(found.baseline),
+            "checkpoint (%)": _interval(found.checkpoint),
+            "difference (points)": _interval(found.difference, points),
+        }
+        for line in result.lines
+        for found in line.passes
+    )
+
+
 def verdict_sentence(result: GateResult) -> str:
     """The verdict in a sentence."""
     return f"{result.checkpoint} is {MEANING[result.verdict]} {result.baseline}"
@@ -144,6 +159,8 @@ def terminal(result: GateResult) -> str:
     changed = tuple(change for change in result.regressions if change.change != "cannot tell")
     if changed:
         parts += ["", "other measures:", "", _aligned(change_frame(changed))]
+    if len(passes := pass_frame(result)):
+        parts += ["", "several samples per problem (intervals 95 %, not adjusted, no verdict):", "", _aligned(passes)]
     return "\n".join([*parts, "", *(f"· {one_line(note)}" for note in notes(result))])
 
 
@@ -152,6 +169,8 @@ def markdown(result: GateResult) -> str:
     parts = [f"### {markdown_text(verdict_sentence(result))}", "", table_export.markdown(score_frame(result))]
     if result.regressions:
         parts += ["Other measures:", "", table_export.markdown(change_frame(result.regressions))]
+    if len(passes := pass_frame(result)):
+        parts += ["Several samples per problem (95 % intervals, not adjusted):", "", table_export.markdown(passes)]
     return "\n".join([*parts, *(f"- {markdown_text(note)}" for note in notes(result))]) + "\n"
 
 
@@ -190,7 +209,7 @@ def html(result: GateResult, changed: dict[str, list[ChangedProblem]]) -> str:
     return page.environment().get_template("gate.html.j2").render(
         css=page.css("gate.css"), script=page.script("tables.js"), verdict=verdict_sentence(result),
         notes=notes(result), scores=score_frame(result), measures=change_frame(result.regressions), changed=changed,
-        most=MAX_PROBLEMS,
+        passes=pass_frame(result), most=MAX_PROBLEMS,
     )  # fmt: skip
 
 

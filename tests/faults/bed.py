@@ -80,7 +80,9 @@ LIGHT = {  # seconds each: everything from imported samples on
         (f"{REGRADED}/scores.parquet", f"{REGRADED}/scores.parquet.provenance.json"),
     ),
     "gate": Stage(
-        ("check", "--allowed-rules", "compare", "check", "--config", *SIDES), "compare", ("results/demo/check",)
+        ("check", "--allowed-rules", "compare_checkpoints", "check", "--config", *SIDES),
+        "compare_checkpoints",
+        ("results/demo/check",),
     ),
 }
 HEAVY = {  # up to a minute each: the model, its training, and vLLM

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from analysis import comparability
-from analysis.gate import baselines, compare, inputs, power, render, request
+from analysis.gate import against_published, baselines, compare, inputs, power, render, request
 from contracts import tables
 from contracts.errors import UserError
 from contracts.paths import ResultsFolder
@@ -22,8 +22,10 @@ from contracts.run_file import ROOT
 from recipes.runs import load_run
 from tests.unit.test_model_folder import CONTENT, weights
 
+ACCEPTED = ("prompt", "protocol", "grader")
 
-def graded(correct, benchmark="math500", **columns):
+
+def graded(correct, benchmark="questions", **columns):
     """A table of graded samples from (problems, repeats) of right and wrong."""
     rows = []
     for problem, row in enumerate(correct):
@@ -75,9 +77,9 @@ def test_the_four_verdicts(tmp_path):
 
 
 def test_a_mean_line_joins_the_family_of_several_benchmarks(tmp_path):
-    frames = [[graded(sample(50, 2, 0.5, seed + s), b) for s, b in enumerate(("gsm8k", "amc23"))] for seed in (0, 9)]
+    frames = [[graded(sample(50, 2, 0.5, seed + s), b) for s, b in enumerate(("easy", "hard"))] for seed in (0, 9)]
     result = compare.paired(*(read(tmp_path, str(i), *side) for i, side in enumerate(frames)))
-    assert [line.benchmark for line in result.lines] == ["gsm8k", "amc23", compare.ALL]
+    assert [line.benchmark for line in result.lines] == ["easy", "hard", compare.ALL]
     values = [line.difference.value for line in result.lines]
     assert values[2] == pytest.approx(np.mean(values[:2]))
     assert all(line.p_adjusted >= line.p_value for line in result.lines)
@@ -126,10 +128,10 @@ def test_data_hash_and_decoding_are_compared_where_they_are_recorded(tmp_path):
         samples = tmp_path / name / "samples" / "step-0"
         samples.mkdir(parents=True)
         record = {"task_sha256": task, "extraction": "none"}
-        (folder / "math500.parquet.provenance.json").write_text(json.dumps(record))
-        (samples / "math500.parquet.provenance.json").write_text(json.dumps({"protocol": {"temperature": heat}}))
+        (folder / "questions.parquet.provenance.json").write_text(json.dumps(record))
+        (samples / "questions.parquet.provenance.json").write_text(json.dumps({"protocol": {"temperature": heat}}))
         made.append(inputs.read(folder))
-    assert inputs.obstacles(made[1], made[0], "math500") == [
+    assert inputs.obstacles(made[1], made[0], "questions") == [
         "different protocol settings: temperature 0.0 and 0.6",
         "different benchmark data",
     ]
@@ -151,13 +153,15 @@ def test_a_published_figure_is_never_paired(tmp_path):
     verdicts = []
     for accuracy in (published, published + 0.12, published - 0.12, published + 0.01):
         right = np.arange(500)[:, None] < round(500 * accuracy)
-        result = compare.published(read(tmp_path, f"{accuracy}", graded(np.repeat(right, 2, axis=1))), row)
+        side = read(tmp_path, f"{accuracy}", graded(np.repeat(right, 2, axis=1), "math500"))
+        result = against_published.published(side, row, accepted=ACCEPTED)
         assert not result.paired and "unpaired" in result.lines[0].test
         assert any("unpaired" in note for note in result.notes)
         verdicts.append(result.verdict)
     assert verdicts == ["cannot tell", "better", "worse", "cannot tell"]
-    short = compare.published(read(tmp_path, "short", graded(sample(30, 1, 0.5, 0))), row)
-    assert short.lines[0].reasons == ("different problems: 30 here, 500 at the source",)
+    short = read(tmp_path, "short", graded(sample(30, 1, 0.5, 0), "math500"))
+    found = against_published.published(short, row, accepted=(*ACCEPTED, "subset"))
+    assert found.lines[0].reasons == ("different problems: 30 here, 500 at the source",)
 
 
 def test_regressions_are_found_where_the_score_is_the_same(tmp_path):
@@ -183,7 +187,7 @@ def test_the_command_writes_all_forms_and_ends_with_the_verdict(tmp_path):
     assert json.loads((out / "check.json").read_text())["exit_status"] == 1
     assert (out / "check.md").read_text().startswith("### ")
     page = (out / "index.html").read_text()
-    assert "&lt;/script&gt;" in page and "</script>" not in page and not re.search(r"https?://", page)
+    assert "&lt;/script&gt;" in page and page.count("</script>") == 1 and not re.search(r"https?://", page)
     assert command("show", out / "check.json") == (1, printed)
     assert command("compare", "--checkpoint", high, "--baseline", low)[0] == 0
     assert command("compare", "--checkpoint", other, "--baseline", low)[0] == 2
@@ -197,7 +201,7 @@ def test_flips_show_a_lost_and_a_won_problem_with_their_completions(tmp_path):
     first, second = np.zeros((6, 2), bool), np.zeros((6, 2), bool)
     first[0], second[1] = True, [True, False]
     one, two = read(tmp_path, "one", graded(first)), read(tmp_path, "two", graded(second))
-    lost, won = render.changed_problems(two, one, "math500")
+    lost, won = render.changed_problems(two, one, "questions")
     assert (lost.problem_id, lost.before, lost.after, lost.change) == ("p0000", "2 of 2", "0 of 2", -1.0)
     assert (won.problem_id, won.before, won.after) == ("p0001", "0 of 2", "1 of 2")
     assert won.first["verdict"] == "wrong" and won.second["verdict"] == "correct"

@@ -74,15 +74,6 @@ def test_student_power_is_how_often_the_t_test_rejects():
     assert significance.student_power(30, 1.0, 0.5, 0.01) == pytest.approx(rejects, abs=0.03)
 
 
-def test_smallest_detectable_difference_has_its_power():
-    differences = np.repeat([1.0, -1.0, 0.0], [30, 20, 450])
-    found = significance.smallest_detectable(differences, 1)
-    assert significance.mcnemar_power(500, 0.1, found, 0.05) == pytest.approx(0.8, abs=0.002)
-    nothing = significance.smallest_detectable(np.zeros(30), 1)  # 6 changed problems of 30 are needed at least
-    assert 0.2 < nothing < 0.35
-    assert significance.smallest_detectable(np.zeros(5), 1) is None  # 5 problems can never be significant
-
-
 def test_needed_repeats_reach_the_power_and_problems_set_a_limit():
     parts = significance.assumed_spread(0.5, 0.5, 0.1)
     assert parts == pytest.approx((0.01, 0.25))

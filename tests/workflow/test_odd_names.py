@@ -91,7 +91,7 @@ def test_problems_are_made_samples_imported_graded_scored_and_reported(project: 
 def test_the_gate_compares_folders_with_odd_names(project: Path) -> None:
     graded = str(results(project).run(RUN).graded / "step-0")
     miniature.edit(project / "config" / "config.yaml", checkpoint=graded, baseline=graded)
-    status, output = miniature.snakemake(project, "check", "--allowed-rules", "check", "compare")
+    status, output = miniature.snakemake(project, "check", "--allowed-rules", "check", "compare_checkpoints")
     assert status == 0 and "cannot tell" in output, output
     assert nothing_ran(project)
 

@@ -98,11 +98,11 @@ def test_headline(change: str, before: str, after: str, shares: tuple[str, str])
 
 
 def test_headline_cannot_tell() -> None:
-    # one problem of 20 won: .05 ± 2.093 × .05
+    # one problem of 20 won, and a third of a problem more won and lost: .05 ± 2.093 × √((.95 + 2/3) / 19.667 / 20.667)
     change, text = sentence(many("w"), many("w") | {"p0": "cc"})
     assert change == "cannot tell"
     assert text.startswith(
-        "Whether held-out accuracy changed cannot be told: the difference is +5.0 points (95 % interval −5.5 to +15.5)"
+        "Whether held-out accuracy changed cannot be told: the difference is +5.0 points (95 % interval −8.2 to +18.2)"
     )
 
 

@@ -1,0 +1,147 @@
+"""Recipe against recipe: error rates over seeds and problems, components, independent implementations, the command."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from analysis.gate import recipe_plan, recipe_runs, recipes
+from contracts.errors import UserError
+from tests.unit.test_gate import command, graded, sample, save
+
+
+def recipe(random, chance, seeds, k, spread, gain=0.0):
+    """Runs of one recipe: every problem's chance moves by the run's own shift, of this standard deviation."""
+    shifts = random.normal(gain, spread, seeds)
+    return [random.random((len(chance), k)) < np.clip(chance + shift, 0, 1)[:, None] for shift in shifts]
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.015, 0.03])
+@pytest.mark.parametrize("seeds", [2, 6])
+def test_the_same_recipe_is_better_than_itself_in_five_percent_at_most(spread, seeds):
+    random, hits, agree = np.random.default_rng(int(1000 * spread) + seeds), [], []
+    for _ in range(150):
+        chance = random.uniform(0.2, 0.8, 100)
+        a, b = (recipe(random, chance, seeds, 4, spread) for _ in "ab")
+        (line,) = recipes.compare({"x": a}, {"x": b})
+        hits.append(line.verdict != "cannot tell")
+        agree.append((line.welch.p_value <= 0.05) == (line.crossed.p_value <= 0.05))
+    assert np.mean(hits) <= 0.05 + 2 * (0.05 * 0.95 / 150) ** 0.5
+    assert np.mean(agree) >= 0.9
+
+
+def test_the_detectable_difference_is_found_in_80_percent():
+    random, found = np.random.default_rng(3), []
+    parts = recipes.Components(0.0, 0.0, 0.02**2, 0.0, 0.2)
+    stated = recipes.detectable(recipe_plan.test_of(parts, 5, 200, 4), 0.05)
+    for _ in range(300):
+        chance = random.uniform(0.3, 0.7, 200)  # p(1-p) is about 0.24 on average
+        a, b = recipe(random, chance, 5, 4, 0.02), recipe(random, chance, 5, 4, 0.02, stated)
+        found.append(recipes.compare({"x": a}, {"x": b})[0].verdict == "B is better")
+    assert np.mean(found) == pytest.approx(0.8, abs=0.08)
+
+
+def test_without_problem_effects_welchs_test_is_scipys():
+    random = np.random.default_rng(4)
+    one, two = random.normal(0.4, 0.02, (4, 1)), random.normal(0.45, 0.05, (6, 1))
+    test = recipes._test(float(two.mean() - one.mean()), recipes._seeds_alone([one, two], False))
+    expected = stats.ttest_ind(two.ravel(), one.ravel(), equal_var=False)
+    assert (test.p_value, test.df) == pytest.approx((expected.pvalue, expected.df))
+    pooled = recipes._test(float(two.mean() - one.mean()), recipes._seeds_alone([one, two], True))
+    assert pooled.p_value == pytest.approx(stats.ttest_ind(two.ravel(), one.ravel()).pvalue)
+
+
+def test_crossed_effects_are_those_of_reml():
+    """The restricted likelihood of all observations, maximised by scipy over the four variances."""
+    random = np.random.default_rng(5)
+    n, sizes = 15, (3, 4)
+    problem, own = random.normal(0.5, 0.2, n), random.normal(0, 0.1, (2, n))
+    sides = [
+        problem + own[r] + random.normal(0, 0.08, (size, 1)) + random.normal(0, 0.1, (size, n))
+        for r, size in enumerate(sizes)
+    ]
+    seeds = np.repeat(np.arange(sum(sizes)), n)
+    which, problems = (seeds >= sizes[0]).astype(int), np.tile(np.arange(n), sum(sizes))
+    y, x = np.concatenate([side.ravel() for side in sides]), np.column_stack([np.ones(len(seeds)), which])
+    groups = [problems, problems + n * which, seeds, np.arange(len(seeds))]
+    blocks = [(group[:, None] == group).astype(float) for group in groups]
+
+    def fit(logs):
+        inverse = np.linalg.inv(sum(np.exp(log) * block for log, block in zip(logs, blocks, strict=True)))
+        return inverse, np.linalg.inv(x.T @ inverse @ x)
+
+    def loss(logs):
+        inverse, covariance = fit(logs)
+        residual = y - x @ (covariance @ x.T @ inverse @ y)
+        return (residual @ inverse @ residual - np.linalg.slogdet(inverse)[1] - np.linalg.slogdet(covariance)[1]) / 2
+
+    best = optimize.minimize(loss, np.log([0.04, 0.01, 0.006, 0.01]), method="Nelder-Mead", options={"xatol": 1e-3})
+    test = recipes._test(float(sides[1].mean() - sides[0].mean()), recipes._crossed(*sides))
+    assert test.error == pytest.approx(fit(best.x)[1][1, 1] ** 0.5, rel=0.01)
+
+
+def test_components_are_recovered():
+    random = np.random.default_rng(6)
+    n, k, seeds = 3000, 8, 30
+    problem, own = random.uniform(0.35, 0.65, n), random.normal(0, 0.04, (2, n))
+    sides = [
+        [
+            random.random((n, k)) < (problem + own[r] + shift + random.normal(0, 0.05, n))[:, None]
+            for shift in random.normal(0, 0.03, seeds)
+        ]
+        for r in range(2)
+    ]
+    found = recipes.components(*sides)
+    assert found.problem == pytest.approx(0.3**2 / 12, rel=0.1)
+    assert found.recipe_problem == pytest.approx(0.04**2, rel=0.25)
+    assert found.seed == pytest.approx(0.03**2, rel=0.5)
+    assert found.seed_problem == pytest.approx(0.05**2, rel=0.2)
+    assert found.sampling == pytest.approx(0.24, rel=0.03)
+    assert recipes.components(*[[run[:, :1] for run in side] for side in sides]) is None
+
+
+def test_the_cheapest_plan_follows_the_costs():
+    parts = recipes.Components(0.1, 0.001, 0.0004, 0.001, 0.2)
+    dear_training = recipe_plan.cheapest(parts, 500, 0.02, (1000.0, 1e-5), 0.05)
+    dear_samples = recipe_plan.cheapest(parts, 500, 0.02, (1.0, 1.0), 0.05)
+    assert max(dear_training.detectable, dear_samples.detectable) <= 0.02
+    assert dear_training.seeds < dear_samples.seeds
+    assert dear_samples.problems * dear_samples.repeats < dear_training.problems * dear_training.repeats
+    assert recipe_plan.cheapest(parts._replace(seed=1.0), 500, 0.02, (1.0, 1.0), 0.05) is None
+
+
+def folders(tmp_path, name, seeds, chance, steps=(0, 10)):
+    made = []
+    for seed in range(seeds):
+        place = tmp_path / name / f"seed-{seed}" / "graded"
+        for step in steps:
+            save(place / f"step-{step}", graded(sample(60, 4, chance, 100 * seed + step), step=step))
+        made.append(place)
+    return made
+
+
+def test_the_command_compares_recipes_and_refuses_what_it_cannot(tmp_path):
+    a, b = folders(tmp_path, "a", 3, 0.3), folders(tmp_path, "b", 3, 0.7)
+    status, printed = command("recipes", "--a", *a, "--b", *b, "--output", tmp_path / "out")
+    assert status == 0 and "B is better" in printed and "seeds a side" in printed
+    stored = json.loads((tmp_path / "out" / "recipes.json").read_text())
+    assert stored["rule"] == "last" and stored["lines"][0]["components"]["sampling"] > 0
+    with pytest.raises(UserError, match="named once"):
+        recipe_runs.read([a, a], "last", None, [])
+    with pytest.raises(UserError, match="two training seeds"):
+        recipes.compare(*recipe_runs.read([a[:1], b], "last", None, []))
+    save(b[0] / "step-10", graded(sample(60, 4, 0.7, 0), step=10, grader="strict"))
+    with pytest.raises(UserError, match="different grader"):
+        recipe_runs.read([a, b], "last", None, [])
+
+
+def test_a_chosen_checkpoint_is_judged_on_problems_that_did_not_choose_it(tmp_path):
+    place = tmp_path / "run" / "graded"
+    first_half = np.array([[recipe_runs._half(f"p{problem:04}") == 0] for problem in range(40)])
+    # Each of the two best checkpoints solves just the half on which it would be chosen. Luck does not carry over.
+    for step, right in ((1, first_half), (2, ~first_half), (3, np.arange(40)[:, None] % 4 == 0)):
+        save(place / f"step-{step}", graded(right, step=step))
+    (found,) = recipe_runs.read([[place]], "chosen", None, [])[0]["questions"]
+    assert found.shape == (40, 1) and found.sum() == 0
+    assert recipe_runs.read([[place]], "last", None, [])[0]["questions"][0].sum() == 10
