@@ -16,7 +16,8 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?<=\
 _ANSWER_LINE = re.compile(
     r"^[ \t*#>]*(?:(?:the\s)?(?:final\s)?answer(?:\s(?:is|was))?|A)\**\s?[:=]\s*(.+)$|^####\s*(.+)$", re.I | re.M
 )
-_JOINT = re.compile(r"[\s$\\,;.()\[\]]*(?:(?:and|or)\b[\s$\\(\[]*)?")
+_JOINT = re.compile(r"(?:\\(?:q?quad|text|mathrm|mbox)(?![a-zA-Z])|(?:and|or)\b|[\s$\\,;.(){}\[\]&])*+")
+_WIDEST_JOINT = 60  # characters
 
 
 class Extraction(NamedTuple):
@@ -38,18 +39,21 @@ def last_boxed(text: str, *, several: bool = False) -> str | None:
     With `several`, for problems with more than one answer, boxes that only "and", "or" or a comma separate from the
     last one are joined to it: `\boxed{1} and \boxed{3}` gives `1, 3`.
     """
-    found = [box for box in boxes(text) if box.content and not box.escaped]
-    if not found:
-        return None
-    first = len(found) - 1
-    while several and first and _joined(text, found[first - 1], found[first]):
-        first -= 1
-    return ", ".join(box.content for box in found[first:])
+    joined: list[Box] = []
+    for box in reversed(boxes(text)):
+        if box.escaped or not box.content:
+            continue
+        if joined and not _joined(text, box, joined[-1]):
+            break
+        joined.append(box)
+        if not several:
+            break
+    return ", ".join(box.content for box in reversed(joined)) or None
 
 
 def _joined(text: str, left: Box, right: Box) -> bool:
     """Whether only "and", "or", a comma or the like stands between two boxes."""
-    return left.end <= right.start <= left.end + 40 and bool(_JOINT.fullmatch(text, left.end, right.start))
+    return left.end <= right.start <= left.end + _WIDEST_JOINT and bool(_JOINT.fullmatch(text, left.end, right.start))
 
 
 def last_tag(text: str, tag: str = "answer") -> str | None:
