@@ -68,7 +68,7 @@ def _extract(item: Item, task: Task, meta: Mapping[str, Any], grader: Grader) ->
     if task.answer_format == "tagged":
         return extraction.extract_tagged(item.completion or "")
     rule = grader.extraction or item.extraction
-    found = extraction.extract(item.completion or "", rule, several=bool(meta.get("is_multiple_answer")))
+    found = extraction.extract(item.completion or "", rule, several=task.several(item.gold, meta))
     cut = item.finish_reason == "length" and not found.complete
     return found._replace(answer=None) if cut else found
 
