@@ -165,6 +165,9 @@ def _letters(rng: random.Random) -> Iterator[tuple[str, str, bool]]:
 
 def _wrongly_accepted(rng: random.Random) -> Iterator[tuple[str, str, bool]]:
     value = rng.randint(2, 90)
+    third = rf"\frac{{{3 * value + 1}}}{{3}}"
+    yield third, rf"x = {third} \approx {value}.33", True
+    yield third, rf"2x = {third} \approx {value}.33", False
     for form in (
         "2x={}", "x^2+y^2={}", "not {}", r"\text{{not }}{}", "apples {}", r"x \equiv {} \pmod{{97}}", r"{} \pmod{{97}}",
         "x > {}", "{} or 200", r"\frac{{{}", r"\sqrt{{{}", "a+b={}", "{}x", r"\text{{no solution}}, {}",

@@ -41,6 +41,13 @@ def is_value(text: str) -> bool:
     )
 
 
+def rounded(text: str) -> tuple[str, str]:
+    r"""The two sides of `x = \frac{1}{3} \approx 0.333`, without the symbol; the second is empty for anything else."""
+    exact, sign, after = text.partition("\\approx")
+    side = value(exact) if sign else None
+    return (side, after.strip()) if side and is_value(side) and is_value(after) else (text, "")
+
+
 def value(text: str) -> str | None:
     """The side of an equation that is its answer: the other one is a symbol or a value; None if there is none."""
     parts = sides(text)

@@ -107,6 +107,9 @@ def _equal(gold: str, answer: str, meta: dict[str, Any]) -> str:
 
 def _leaf(gold: str, answer: str, meta: dict[str, Any]) -> str:
     """The verdict on two answers without parts."""
+    exact, rounded = equations.rounded(answer)
+    if rounded:  # the exact value stands before the sign, or the rounded one is asked for
+        return "correct" if "correct" in (_equal(gold, exact, meta), _equal(gold, rounded, meta)) else "wrong"
     ours, theirs = len(equations.sides(gold)), len(equations.sides(answer))
     if ours != theirs or ours > 2:
         expected_side, found_side = equations.value(gold), equations.value(answer)
