@@ -53,7 +53,7 @@ def compare(
         recorded: whether another harness called these completions right, by problem and repeat.
         reference: disagreements that a person reviewed.
         extraction: where math-verify and strict look for an answer without a box.
-        deadline_s: seconds for one pair of gold and answer.
+        deadline_s: seconds of a judge's CPU time for one pair of gold and answer.
     """
     items = [
         Item(row["task"], row["gold"], row["completion"] or "", row.get("finish_reason"), row.get("meta"),

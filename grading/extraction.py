@@ -12,11 +12,15 @@ from typing import NamedTuple
 from tasks.boxes import Box, boxes
 
 THINKING_ENDS = "</think>"
+ANSWER_IS = ("he answer is", "final answer is")  # what `answer-is` looks for before it takes the last number
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?<=\d)")
 _ANSWER_LINE = re.compile(
     r"^[ \t*#>]*(?:(?:the\s)?(?:final\s)?answer(?:\s(?:is|was))?|A)\**\s?[:=]\s*(.+)$|^####\s*(.+)$", re.I | re.M
 )
-_JOINT = re.compile(r"[\s$\\,;.()\[\]]*(?:(?:and|or)\b[\s$\\(\[]*)?")
+_JOINT = re.compile(r"(?:\\(?:q?quad|text|mathrm|mbox)(?![a-zA-Z])|(?:and|or)\b|[\s$\\,;.(){}\[\]&])*+")
+_SENTENCE = re.compile(r"(?:the\s)?(?:final\s)?answer\s(?:is|was)\b:?\s*", re.I)
+_WORDS_BEFORE_MORE = re.compile(r"\s*(?:,|and\b|or\b|\\)")  # more answers follow
+_WIDEST_JOINT = 60  # characters
 
 
 class Extraction(NamedTuple):
@@ -38,18 +42,21 @@ def last_boxed(text: str, *, several: bool = False) -> str | None:
     With `several`, for problems with more than one answer, boxes that only "and", "or" or a comma separate from the
     last one are joined to it: `\boxed{1} and \boxed{3}` gives `1, 3`.
     """
-    found = [box for box in boxes(text) if box.content and not box.escaped]
-    if not found:
-        return None
-    first = len(found) - 1
-    while several and first and _joined(text, found[first - 1], found[first]):
-        first -= 1
-    return ", ".join(box.content for box in found[first:])
+    joined: list[Box] = []
+    for box in reversed(boxes(text)):
+        if box.escaped or not box.content:
+            continue
+        if joined and not _joined(text, box, joined[-1]):
+            break
+        joined.append(box)
+        if not several:
+            break
+    return ", ".join(box.content for box in reversed(joined)) or None
 
 
 def _joined(text: str, left: Box, right: Box) -> bool:
     """Whether only "and", "or", a comma or the like stands between two boxes."""
-    return left.end <= right.start <= left.end + 40 and bool(_JOINT.fullmatch(text, left.end, right.start))
+    return left.end <= right.start <= left.end + _WIDEST_JOINT and bool(_JOINT.fullmatch(text, left.end, right.start))
 
 
 def last_tag(text: str, tag: str = "answer") -> str | None:
@@ -73,7 +80,7 @@ def _last_number(text: str) -> Extraction:
 
 def _answer_is(text: str) -> Extraction:
     """What follows the last "he answer is", else "final answer is", to the end of its line, else the last number."""
-    for words in ("he answer is", "final answer is"):
+    for words in ANSWER_IS:
         if words in text:
             line = text.rpartition(words)[2].strip().partition("\n")[0]
             return Extraction(line.lstrip(": ").rstrip(". \r") or None)
@@ -87,11 +94,22 @@ def _answer_tag(text: str) -> Extraction:
     return Extraction(content or None, complete=True)
 
 
+def _of_sentence(line: str) -> str:
+    """The answer of `The final answer is $6+9i$. I hope it is correct.`; any other line as it is."""
+    found = _SENTENCE.match(line)
+    if found is None:
+        return line
+    answer = line[found.end() :].partition(". I hope")[0].strip()
+    if answer.startswith("$") and (end := answer.find("$", 1)) > 0 and not _WORDS_BEFORE_MORE.match(answer, end + 1):
+        return answer[: end + 1]
+    return answer
+
+
 def _answer_line(text: str) -> Extraction:
     line = None
     for match in _ANSWER_LINE.finditer(text):
         line = (match[1] or match[2]).strip(" *\t\r") or line
-    return Extraction((line.removesuffix(".").strip() or None) if line else None)
+    return Extraction((_of_sentence(line).removesuffix(".").strip() or None) if line else None)
 
 
 RULES: dict[str, Callable[[str], Extraction]] = {

@@ -15,7 +15,7 @@ from grading.worker_pool import POOL, Pair
 from tasks import registry, task_files
 from tasks.task import Grader, Task
 
-DEADLINE_S = 5.0  # seconds of wall time for one pair; math-verify's 95th percentile on 519 hard pairs is 0.23
+DEADLINE_S = 5.0  # seconds of a judge's CPU time for one pair; math-verify's 95th percentile on 519 hard pairs is 0.23
 VERSION = 1  # raise it with a change of grading/ that changes verdicts: stored samples are then graded again
 GRADERS = {name: grader for task in task_files.names() for name, grader in registry.get(task).graders.items()}
 DEFAULT = next(iter(GRADERS))  # the first that a task names
@@ -68,7 +68,7 @@ def _extract(item: Item, task: Task, meta: Mapping[str, Any], grader: Grader) ->
     if task.answer_format == "tagged":
         return extraction.extract_tagged(item.completion or "")
     rule = grader.extraction or item.extraction
-    found = extraction.extract(item.completion or "", rule, several=bool(meta.get("is_multiple_answer")))
+    found = extraction.extract(item.completion or "", rule, several=task.several(item.gold, meta))
     cut = item.finish_reason == "length" and not found.complete
     return found._replace(answer=None) if cut else found
 
@@ -86,7 +86,7 @@ def grade(
 
     Args:
         items: completions with their gold answers.
-        deadline_s: seconds of wall time for one (gold, answer) pair; past it the pair is `ungradable`.
+        deadline_s: seconds of a judge's CPU time for one (gold, answer) pair; past it the pair is `ungradable`.
         workers: processes for pairs that need a judge; as many as CPU cores by default. They stay for later calls.
         grader: one of GRADERS. A task that does not name it uses its own verifier.
 

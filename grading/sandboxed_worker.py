@@ -1,9 +1,9 @@
-"""A worker: runs a judge on pairs in a forked child, which it kills when one pair passes its deadline.
+"""A worker: runs a judge on pairs in a forked child, which the kernel kills when one pair passes its limit of CPU time.
 
 Run by grading.worker_pool as `python -m grading.sandboxed_worker`: JSON requests on standard input, each after its
 length (8 bytes, little endian), and one JSON reply per line on standard output. A judge is imported once, here; a child
 that was killed is replaced by another fork in milliseconds. The child has bounded memory, cannot write files, and dies
-with its parent.
+with its parent. CPU time and not wall time, so that a busy machine changes no verdict.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from contracts.job_lifetime import die_with_parent
+from grading.worker_pool import LOST
 
 Judge = Callable[[str, str, dict[str, Any] | None], str]  # (gold, answer, meta) to correct, wrong or ungradable
 
-MEMORY = 3 << 30  # bytes of address space for one child; sympy and math-verify need about 0.3 GiB
+MEMORY = 1 << 30  # bytes of address space for one child; sympy and math-verify need about 0.3 GiB
 CODES = {b"c": "correct", b"w": "wrong", b"u": "ungradable"}
 LENGTH = struct.Struct("<Q")
 
@@ -59,14 +60,19 @@ def _limit_child() -> None:
 
 def _serve_child(requests: BinaryIO, replies: int) -> None:
     """In the child: read chunks of pairs, write one byte per pair as soon as it is judged."""
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # ends the child, also in the midst of a long operation in C
     while header := requests.read(LENGTH.size):
         chunk = json.loads(requests.read(LENGTH.unpack(header)[0]))
         judge = load(chunk["judge"])
         for gold, answer, meta in chunk["pairs"]:
+            signal.setitimer(signal.ITIMER_PROF, chunk["deadline_s"])
             try:
                 verdict = judge(gold, answer, json.loads(meta) if meta else None)
+            except MemoryError:
+                return
             except Exception:  # what sympy raises on model-written text has no common base; the pair is what is bad
                 verdict = "ungradable"
+            signal.setitimer(signal.ITIMER_PROF, 0)
             os.write(replies, verdict[0].encode())
 
 
@@ -106,22 +112,22 @@ class Child:
 
 
 def run_chunk(child: Child, request: dict[str, Any]) -> tuple[Child, list[str]]:
-    """Verdicts of a request's pairs; the pair at which a child hangs or dies is ungradable, and a new child resumes."""
-    pairs, deadline = request["pairs"], request["deadline_s"]
+    """Verdicts of a request's pairs; the pair that ends a child is LOST, and a new child resumes after it."""
+    pairs = request["pairs"]
     verdicts: list[str] = []
     while len(verdicts) < len(pairs):
         with contextlib.suppress(BrokenPipeError):  # the child died: reading from it says so below
-            child.send({"judge": request["judge"], "pairs": pairs[len(verdicts) :]})
+            child.send({**request, "pairs": pairs[len(verdicts) :]})
         while len(verdicts) < len(pairs):
-            ready, _, _ = select.select([child.replies, sys.stdin], [], [], deadline)
+            ready, _, _ = select.select([child.replies, sys.stdin], [], [])
             if sys.stdin in ready:  # nothing is sent while a chunk is judged: whoever asked is gone
                 child.kill()
                 sys.exit(1)
-            codes = os.read(child.replies, 4096) if ready else b""
-            if not codes:  # past the deadline, or dead
+            codes = os.read(child.replies, 4096)
+            if not codes:
                 child.kill()
                 child = Child()
-                verdicts.append("ungradable")
+                verdicts.append(LOST)
                 break
             verdicts.extend(CODES[bytes([code])] for code in codes)
     return child, verdicts
@@ -140,11 +146,12 @@ def main() -> None:
             while len(body) < size:
                 body += requests.read(size - len(body)) or sys.exit(1)
             request = json.loads(body)
-            if child is None or request["judge"] not in warm:
+            if child is None or request["judge"] not in warm or request["fresh"]:
                 if child:
                     child.kill()
-                warm_up(request["judge"])
-                warm.add(request["judge"])
+                if request["judge"] not in warm:
+                    warm_up(request["judge"])
+                    warm.add(request["judge"])
                 child = Child()
             child, verdicts = run_chunk(child, request)
             sys.stdout.write(json.dumps(verdicts) + "\n")

@@ -11,15 +11,21 @@ _SHORT = re.compile(r"[^\s$.,;{}]+(?:\{[^{}]*\})*")
 
 
 class Box(NamedTuple):
-    r"""One complete box: from `start` to `end` in the text, its content without white space around it.
+    r"""One complete box: from `start` to `end` in the text, its braces from `opening` on.
 
     `escaped` marks `\\boxed{…}`: in LaTeX a line break and the word "boxed", in data a backslash escaped twice.
     """
 
     start: int
     end: int
-    content: str
+    opening: int
     escaped: bool
+    text: str
+
+    @property
+    def content(self) -> str:
+        """What the box holds, without white space around it; not stored, as nested boxes hold the text many times."""
+        return self.text[self.opening + 1 : self.end - 1].strip()
 
 
 def boxes(text: str) -> list[Box]:
@@ -36,8 +42,8 @@ def boxes(text: str) -> list[Box]:
             if token.start() + 1 in starts:
                 escaped.add(token.start() + 1)
         elif open_braces and (brace := open_braces.pop()) in commands:
-            start, content = commands[brace], text[brace + 1 : token.start()].strip()
-            found.append(Box(start, token.end(), content, start in escaped))
+            start = commands[brace]
+            found.append(Box(start, token.end(), brace, start in escaped, text))
     return sorted(found)
 
 
@@ -47,10 +53,10 @@ def last_boxed_gold(text: str) -> str | None:
     Data sets also have the short forms `\boxed 7` and `\boxed\pi`, which end before the next dollar sign, space or
     punctuation mark, boxes with an escaped backslash, and empty boxes.
     """
-    complete = {box.start: box.content for box in boxes(text)}
+    complete = {box.start: box for box in boxes(text)}
     for command in reversed([*_COMMAND.finditer(text)]):
         if command.start() in complete:
-            return complete[command.start()]
+            return complete[command.start()].content
         if text[command.end() : command.end() + 1] != "{" and (short := _SHORT.match(text, command.end())):
             return short.group()
     return None

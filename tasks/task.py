@@ -94,6 +94,10 @@ class Task(ABC):
             None leaves it to the grader's judge.
         """
 
+    def several(self, gold: str, meta: Mapping[str, Any]) -> bool:
+        """Whether the problem has several answers, which may stand in several boxes."""
+        return bool(meta.get("is_multiple_answer"))
+
     def spelling(self, answer: str) -> str:
         """One spelling for answers that differ only in writing; in a majority vote they are one answer."""
         return " ".join(answer.split())

@@ -6,8 +6,8 @@ python -m eval.importers --format qwen-math|lm-eval|lighteval|inspect|jsonl --in
 With --problems, the benchmark's problem table, the samples get its ids and gold answers. The file's own ids, golds and
 verdicts go into OUTPUT.source.jsonl.
 
---map gives the fields of plain JSONL: completion and gold always, and question (or prompt, the whole text that was
-sent) to match problems by it.
+--map gives the fields of plain JSONL: completion and gold always; question (or prompt, the whole text that was sent) to
+match problems by it; right for the file's own verdicts.
 """
 
 from __future__ import annotations
@@ -23,10 +23,22 @@ import pyarrow as pa
 from contracts import durable, json_lines, provenance, tables
 from contracts.errors import UserError, run_command
 from eval import benchmark as benchmarks
+from eval.importers.answers import without_answer
 from eval.importers.formats import FORMATS, Row, jsonl
 from eval.importers.matching import WAYS, match
+from tasks.boxes import last_boxed_gold
+from tasks.gold_answers import after_hash_marks
 
-COLUMNS = (*tables.SAMPLE.names, "question")  # the question is matched, not stored
+COLUMNS = (*tables.SAMPLE.names, "question", "right")  # the question is matched, not stored
+NEW_BENCHMARK = """\
+    include: _base_yaml
+    task: crosszero_NAME
+    metadata:
+      source:  # keys: see tasks/data_registry.py
+        task: math
+        rows: 100
+        columns: {question: problem, answer: answer}
+        files: [{path: benchmarks/NAME.jsonl}]"""
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # half a character: JSON can escape it, UTF-8 cannot encode it
 
 
@@ -78,7 +90,20 @@ def read_rows(layout: str, paths: Sequence[Path], mapping: dict[str, str] | None
         )
     if replaced := replace_surrogates(rows):
         print(f"Lone surrogates (halves of characters) replaced by U+FFFD: {replaced:,}", file=sys.stderr)
-    return [{**row, "source_id": row["problem_id"], "source_gold": row["gold"]} for row in rows]
+    found = [{**row, "source_id": row["problem_id"], "source_gold": row["gold"]} for row in rows]
+    if whole := sum(_take_answer(row) for row in found):
+        print(
+            f"{whole} golds are whole solutions: the answer in their last box, or after ####, is used", file=sys.stderr
+        )
+    return found
+
+
+def _take_answer(row: Row) -> bool:
+    """Replace a gold that is a whole solution by its answer; returns whether it was one."""
+    gold = row["gold"]
+    answer = last_boxed_gold(gold) if "\\boxed" in gold or "\\fbox" in gold else after_hash_marks(gold)
+    row["gold"] = answer or gold
+    return answer is not None
 
 
 def check_sample_names(benchmark: str, run: str, step: int) -> None:
@@ -92,7 +117,10 @@ def check_sample_names(benchmark: str, run: str, step: int) -> None:
     Raises:
         UserError: one of them is not valid.
     """
-    benchmarks.check_names([benchmark])
+    try:
+        benchmarks.check_names([benchmark])
+    except UserError as error:
+        raise UserError(f"{error}. To add it, write eval/benchmarks/{benchmark}.yaml:\n{NEW_BENCHMARK}") from None
     if not re.fullmatch(r"\w[\w.+-]*(/\w[\w.+-]*)*", run):
         raise UserError(
             f"--run should be a name such as mine or imported/mine, of letters, digits and . _ + -, but is '{run}'"
@@ -139,6 +167,7 @@ def import_samples(
     mapping: dict[str, str] | None = None,
     problems: pa.Table | None = None,
     by: str = "question",
+    allow_missing: bool = False,
 ) -> tuple[pa.Table, list[Row]]:
     """The samples of some files, and per sample the files' own id, gold and verdict (right or not).
 
@@ -151,6 +180,7 @@ def import_samples(
         mapping: the fields of plain JSONL, see `parse_mapping`.
         problems: the benchmark's (PROBLEM); the samples get their ids and golds.
         by: how problems are matched, see eval.importers.matching.
+        allow_missing: leave out generations that match no problem.
 
     Raises:
         UserError: a file cannot be read as this layout, or a row fits no problem.
@@ -162,7 +192,7 @@ def import_samples(
                 "to match by question, --map should give the field of the question: --map …,question=FIELD (or "
                 "prompt=FIELD, a text that contains it); otherwise choose --match id or order"
             )
-        rows = match(rows, problems, by)
+        rows = match(rows, problems, by, allow_missing=allow_missing)
     number_repeats(rows)
     kept = ("problem_id", "repeat", "source_id", "source_gold", "right")
     return to_samples(rows, layout, benchmark, run, step), [{key: row.get(key) for key in kept} for row in rows]
@@ -193,6 +223,9 @@ def main() -> None:
     parser.add_argument("--step", type=int, default=0, help="training step of the checkpoint that made them")
     parser.add_argument("--problems", type=Path, help="the benchmark's problem table: take its ids and gold answers")
     parser.add_argument("--match", choices=WAYS, default="question", help="how to match problems (default: question)")
+    parser.add_argument(
+        "--allow-missing", action="store_true", help="import what matches the problems, and list the others"
+    )
     parser.add_argument("--map", default="", help="for jsonl: completion=FIELD,gold=FIELD,question=FIELD,…")
     parser.add_argument("--output", type=Path, required=True, help="the sample table to write (Parquet)")
     arguments = parser.parse_args()
@@ -208,6 +241,7 @@ def main() -> None:
         mapping=mapping,
         problems=problems,
         by=arguments.match,
+        allow_missing=arguments.allow_missing,
     )
     tables.write(table, tables.SAMPLE, arguments.output)
     durable.write_text(source_file(arguments.output), "".join(json_lines.dump(row) for row in source))
@@ -222,7 +256,8 @@ def main() -> None:
     print(f"{len(table)} samples written to {arguments.output}")
     if problems is not None:
         other = sum(row["source_gold"] != gold for row, gold in zip(source, table["gold"].to_pylist(), strict=True))
-        print(f"All matched by {arguments.match}; {other} golds are written differently: the benchmark's are used")
+        print(f"Matched by {arguments.match}; {other} golds are written differently: the benchmark's are used")
+    print(without_answer(table["completion"].to_pylist(), benchmarks.task_of(arguments.benchmark)))
     if unknown:
         print(f"Not in this layout, left null: {', '.join(unknown)}", file=sys.stderr)
 

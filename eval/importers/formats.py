@@ -52,7 +52,7 @@ def _need(row: Mapping[str, Any], path: Path, *names: str) -> None:
 def qwen_math(path: Path) -> Iterator[Row]:
     """Qwen2.5-Math's harness: `idx`, `gt`, and `code` with a completion per sample.
 
-    Its `gt` is the gold answer as that harness normalises it; where it is empty, `answer` is used.
+    Its `gt` is the gold answer as that harness normalises it, which damages some: `answer` is used where there is one.
     """
     for number, row in rows(path):
         _need(row, path, "idx", "gt", "code")
@@ -62,7 +62,7 @@ def qwen_math(path: Path) -> Iterator[Row]:
                 "problem_id": str(row["idx"]),
                 "repeat": repeat,
                 "completion": completion,
-                "gold": str(row["gt"] or row.get("answer") or ""),
+                "gold": str(row.get("answer") or row["gt"] or ""),
                 "question": row.get("question"),
                 "right": bool(scores[repeat]) if repeat < len(scores) else None,
             }
@@ -137,6 +137,14 @@ def _lighteval_row(row: Row, path: Path) -> tuple[Row, list[Any], list[Any]]:
     return {**shared, "gold": golds[0]}, completions, tokens
 
 
+def _right_of(metrics: Any, repeat: int, count: int) -> bool | None:
+    """The first metric's verdict on one of `count` completions; None where it is a mean of several."""
+    value = next(iter(metrics.values()), None) if isinstance(metrics, dict) else None
+    if isinstance(value, list) and len(value) == count:
+        value, count = value[repeat], 1
+    return bool(value) if count == 1 and value in (0, 1) else None
+
+
 def lighteval(path: Path) -> Iterator[Row]:
     """lighteval's details (https://huggingface.co/docs/lighteval/saving-and-reading-results).
 
@@ -151,13 +159,27 @@ def lighteval(path: Path) -> Iterator[Row]:
         shared, completions, tokens = _lighteval_row(row, path)
         named = shared["problem_id"] not in (None, "")
         for repeat, completion in enumerate(_texts(completions, "the row's text", f"{path}, row {index + 1}")):
+            verdict = _value(row.get("metric") or row.get("metrics") or {})
             yield {
                 **shared,
+                "right": _right_of(verdict, repeat, len(completions)),
                 "problem_id": str(shared["problem_id"] if named else index),
                 "repeat": repeat,
                 "completion": completion,
                 "completion_tokens": len(tokens[repeat]) if repeat < len(tokens) and tokens[repeat] else None,
             }
+
+
+def _stated(row: Row, repeat: int, place: str) -> Row:
+    """The other harness's verdict on one completion: true or false, 1 or 0, or a list with one for each."""
+    if "right" not in row:
+        return {}
+    right = row["right"]
+    if isinstance(right, list):
+        right = right[repeat] if repeat < len(right) else None
+    if right not in (None, 0, 1):
+        raise UserError(f"{place}: the verdict should be true or false, 1 or 0, but is {right!r}; fix --map right=…")
+    return {"right": None if right is None else bool(right)}
 
 
 def jsonl(path: Path, mapping: Mapping[str, str]) -> Iterator[Row]:
@@ -178,7 +200,8 @@ def jsonl(path: Path, mapping: Mapping[str, str]) -> Iterator[Row]:
         found["gold"] = str(found["gold"])
         completions = found["completion"] if isinstance(found["completion"], list) else [found["completion"]]
         for repeat, completion in enumerate(_texts(completions, mapping["completion"], f"{path}, row {number}")):
-            yield {"repeat": repeat, **found, "completion": completion}
+            verdict = _stated(found, repeat, place=f"{path}, row {number}")
+            yield {"repeat": repeat, **found, **verdict, "completion": completion}
 
 
 FORMATS: dict[str, Callable[[Path], Iterator[Row]]] = {

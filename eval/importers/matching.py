@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,38 +37,63 @@ def _by_question(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, An
     return [found[_asked(row)] for row in rows]
 
 
-def _by_order(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]]) -> list[int | None]:
+def _by_order(
+    rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]], allow_missing: bool
+) -> list[int | None]:
     order = {name: index for index, name in enumerate(dict.fromkeys(row["problem_id"] for row in rows))}
+    if allow_missing:
+        return [order[row["problem_id"]] if order[row["problem_id"]] < len(problems) else None for row in rows]
     if len(order) != len(problems):
         raise UserError(
             f"to match by order there should be as many problems as in the benchmark, {len(problems)}, but the "
-            f"generations have {len(order)}; use --match question or id"
+            f"generations have {len(order)}; use --match question or id, or --allow-missing to import the first ones"
         )
     return [order[row["problem_id"]] for row in rows]
 
 
-def match(rows: Sequence[dict[str, Any]], table: pa.Table, by: str) -> list[dict[str, Any]]:
+def _advice(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]], by: str, lost: int) -> str:
+    """What would match more generations."""
+    found = ""
+    for way in WAYS:
+        if way != by:
+            matched = len(rows) - _places(rows, problems, way, allow_missing=True).count(None)
+            found += f", or try --match {way}, which matches {matched}" if matched > len(rows) - lost else ""
+    return found + (f", or import the other {len(rows) - lost} with --allow-missing" if lost < len(rows) else "")
+
+
+def _places(
+    rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]], by: str, allow_missing: bool
+) -> list[int | None]:
+    if by == "id":
+        ids = {problem["problem_id"]: index for index, problem in enumerate(problems)}
+        return [ids.get(row["problem_id"]) for row in rows]
+    return _by_question(rows, problems) if by == "question" else _by_order(rows, problems, allow_missing)
+
+
+def match(
+    rows: Sequence[dict[str, Any]], table: pa.Table, by: str, *, allow_missing: bool = False
+) -> list[dict[str, Any]]:
     """Rows with the problem_id and the gold answer of our benchmark instead of their own.
 
     Args:
         rows: as eval.importers.formats gives them.
         table: the benchmark's problems (PROBLEM).
         by: one of WAYS: `question` (its text, or a prompt that contains it), `id`, or `order` (of first appearance).
+        allow_missing: leave out rows that fit no problem, and list them on stderr.
 
     Raises:
-        UserError: a row fits no problem.
+        UserError: a row fits no problem; or, with `allow_missing`, none does.
     """
     problems = table.to_pylist()
-    if by == "id":
-        ids = {problem["problem_id"]: index for index, problem in enumerate(problems)}
-        places = [ids.get(row["problem_id"]) for row in rows]
-    else:
-        places = (_by_question if by == "question" else _by_order)(rows, problems)
+    places = _places(rows, problems, by, allow_missing)
     lost = [row["problem_id"] for row, place in zip(rows, places, strict=True) if place is None]
-    if lost:
+    if lost and allow_missing and len(lost) < len(rows):
+        names = list(dict.fromkeys(map(str, lost)))
+        print(f"Left out: {len(lost)} generations of {len(names)} problems: {', '.join(names)}", file=sys.stderr)
+    elif lost:
         raise UserError(
             f"{len(lost)} of {len(rows)} generations match no problem of the benchmark by {by}, the first is that of "
-            f"{lost[0]}; check the benchmark, or try --match {' or '.join(way for way in WAYS if way != by)}"
+            f"{lost[0]}; check the benchmark{_advice(rows, problems, by, len(lost))}"
         )
     return [
         {**row, "problem_id": problems[place]["problem_id"], "gold": problems[place]["answer"]}

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from grading import Item, grade
 from grading.extraction import last_tag
@@ -25,9 +26,8 @@ from recipes.rewards import Reward
 from tasks.problems import Problem
 
 STRICT = re.compile(r"<reasoning>\n.*?\n</reasoning>\n<answer>\n.*?\n</answer>\n$")
-SOFT = re.compile(r"<reasoning>.*?</reasoning>\s*<answer>.*?</answer>")
 STRICT_AS_MEANT = re.compile(r"<reasoning>\n.*?\n</reasoning>\n<answer>\n.*?\n</answer>\n?\Z", re.DOTALL)
-SOFT_AS_MEANT = re.compile(SOFT.pattern, re.DOTALL)
+BETWEEN = re.compile(r"</reasoning>\s*+<answer>")
 INTEGER = re.compile(r"-?(\d+|\d{1,3}(,\d{3})+)", re.ASCII)
 TAGS = ("<reasoning>", "</reasoning>", "<answer>", "</answer>")
 OF_A_TAG, OF_A_CHARACTER = 0.125, 0.001
@@ -65,8 +65,25 @@ def _pattern(pattern: re.Pattern[str]) -> Callable[[str], float]:
     return lambda completion: float(pattern.match(completion) is not None)
 
 
+def _soft(text: str, *, across_lines: bool = False) -> bool:
+    r"""Whether `<reasoning>.*?</reasoning>\s*<answer>.*?</answer>` matches at the start, in linear time.
+
+    The first place between the tags leaves most room for `</answer>`; only the last one in a line can lead to another
+    line.
+    """
+    if not text.startswith("<reasoning>"):
+        return False
+    first_line = len(text) if across_lines else len(text.partition("\n")[0])
+    between = [found.end() for found in BETWEEN.finditer(text, len("<reasoning>")) if found.start() < first_line]
+    for start in {*between[:1], *between[-1:]}:
+        end = -1 if across_lines else text.find("\n", start)
+        if text.find("</answer>", start, len(text) if end < 0 else end) >= 0:
+            return True
+    return False
+
+
 def _of_format(value: Callable[[str], float], completions: Sequence[str]) -> list[Reward]:
-    return [Reward(value(text), format_error=SOFT_AS_MEANT.match(text) is None) for text in completions]
+    return [Reward(float(value(text)), format_error=not _soft(text, across_lines=True)) for text in completions]
 
 
 def strict_format(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
@@ -76,7 +93,7 @@ def strict_format(completions: Sequence[str], problems: Sequence[Problem]) -> li
 
 def soft_format(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """1 if the completion begins with the two tags, each closed in its own line, else 0."""
-    return _of_format(_pattern(SOFT), completions)
+    return _of_format(_soft, completions)
 
 
 def _tag_count(text: str) -> float:
@@ -116,7 +133,7 @@ def integer_as_meant(completions: Sequence[str], problems: Sequence[Problem]) ->
 
 
 def _strict_as_meant(text: str) -> float:
-    return float(STRICT_AS_MEANT.match(text) is not None and all(text.count(tag) == 1 for tag in TAGS))
+    return float(all(text.count(tag) == 1 for tag in TAGS) and STRICT_AS_MEANT.match(text) is not None)
 
 
 def strict_format_as_meant(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
@@ -126,7 +143,7 @@ def strict_format_as_meant(completions: Sequence[str], problems: Sequence[Proble
 
 def soft_format_as_meant(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """1 if the completion begins with the two tags, with any number of lines in each, else 0."""
-    return _of_format(_pattern(SOFT_AS_MEANT), completions)
+    return _of_format(partial(_soft, across_lines=True), completions)
 
 
 def _tag_count_as_meant(text: str) -> float:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from tasks.math_answers.exact import compare_exactly, normalise
+from tasks.math_answers.exact import compare_exactly, is_huge, normalise
+from tasks.math_answers.notation import plain
+from tasks.math_answers.structure import read
 from tasks.task import Grader, Task
 
 TOLERANCES = ("tolerance", "relative_tolerance")  # in a problem's meta
@@ -24,6 +26,7 @@ class MathAnswers(Task):
         "strict": Grader(),
     }
     judged_meta = (*TOLERANCES, "unit")
+    version = 2
 
     def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "math-verify") -> str | None:
         """Compare exactly; None where only the grader's judge can tell. See Task.verify."""
@@ -33,10 +36,14 @@ class MathAnswers(Task):
             return _verdict(normalise(gold) == normalise(answer))
         same = compare_exactly(gold, answer)
         if same is None:
-            return None
+            return "ungradable" if is_huge(answer) and not is_huge(gold) else None
         if not same and (grader == "qwen-rules" or any(meta.get(key) is not None for key in TOLERANCES)):
             return None  # a judge that allows a tolerance may find them equal
         return _verdict(same)
+
+    def several(self, gold: str, meta: Mapping[str, Any]) -> bool:
+        """Also where the gold answer is a list. See Task.several."""
+        return super().several(gold, meta) or read(plain(gold or "")).kind == "list"
 
     def spelling(self, answer: str) -> str:
         """Normalised. See Task.spelling."""

@@ -19,7 +19,8 @@ _TOKEN = re.compile(r"\s*(\d+\.?\d*|\.\d+|\\(?:frac|sqrt|pi|cdot|times)(?![a-zA-
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510")
 _ARITHMETIC = Context(prec=50, Emax=99, Emin=-99)
 _LARGEST = Decimal(10) ** 20  # with 50 digits, what cancels below this size still leaves 30 digits
-_LONGEST = 300  # characters; deeper nesting than this allows cannot exhaust the stack
+_LONGEST = 300  # characters
+_MOST_BRACKETS = 60  # so that nesting cannot exhaust the stack
 
 
 class _Outside(Exception):
@@ -117,7 +118,7 @@ def _bounded(value: Decimal) -> Decimal:
 
 def values(text: str) -> list[Decimal] | None:
     """Values of the comma-separated closed forms in a normalised answer, ascending, each once; else None."""
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST or sum(map(text.count, "({[")) > _MOST_BRACKETS:
         return None
     try:
         reader = _Reader(text)

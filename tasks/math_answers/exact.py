@@ -16,10 +16,13 @@ _SHORT_FRACTION = re.compile(r"\\frac\s*(\d)\s*(\d)")
 _ONE_TOKEN = re.compile(r"([_^])\{(\w)\}")
 _SPACE = re.compile(r"(?<![a-zA-Z0-9])\s+|\s+(?![a-zA-Z0-9])")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:(?:,|\{,\})\d{3})+(?:\.\d+)?")
-_INTEGER = re.compile(r"([-+]?)0*(\d+)(?:\.0*)?")
+_LISTED = re.compile(r",(?:\s|\\[,;: ]|~)")  # a comma and a space: a list, not thousands
+_INTEGER = re.compile(r"([-+]?)(\d++)(?:\.0*+)?")  # possessive: what follows a million digits is looked at once
 SCIENTIFIC = re.compile(r"([-+]?\d{1,30}(?:\.\d{1,30})?)[eE]([-+]?\d{1,2})")
 _CURRENCY = re.compile(r"(?<=^)([-+]?)\\\$(?=[\d.])")
 _BASED = re.compile(r"(\d[\dA-F]*)(?:_\{?(\d{1,2})\}?)?")
+# Towers of three powers, factorials and powers of a million: nobody's answer, and a judge's whole deadline each
+_HUGE = re.compile(r"(?:(?:\^|\*\*)\s*[{(]*\s*-?\w{1,20}\s*){3}|\d{6,}\s*!|(?:\^|\*\*)\s*[{(]*\s*\d{7,}")
 _PERCENT = re.compile(r"\\?%$")
 
 
@@ -32,24 +35,30 @@ def normalise(answer: str) -> str:
     separators, leading zeros or a zero fraction; drops the braces of a subscript or exponent of one character.
     """
     text = "".join(c if unicodedata.category(c) not in _INVISIBLE else " " * c.isspace() for c in answer)
-    text = text.replace("−", "-").replace("–", "-").strip().rstrip(".").strip()
+    text = " ".join(text.replace("−", "-").replace("–", "-").split()).rstrip(".").strip()
     for opening, closing in (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")):
         inner = text[len(opening) : -len(closing)]
         if text.startswith(opening) and text.endswith(closing) and len(text) > 2 * len(opening) and "$" not in inner:
             text = inner
             break
+    listed = _LISTED.search(text) is not None
     text = _FRACTION.sub(r"\\frac", _SPACING.sub("", text))
     text = _SPACE.sub("", _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", text))
     text = _ONE_TOKEN.sub(r"\1\2", text)
     text = _CURRENCY.sub(r"\1", text)
-    if _THOUSANDS.fullmatch(text):
+    if not listed and _THOUSANDS.fullmatch(text):
         text = text.replace("{,}", "").replace(",", "")
     if scientific := SCIENTIFIC.fullmatch(text):
         text = f"{scientific[1]}\\cdot10^{{{int(scientific[2])}}}"
     if integer := _INTEGER.fullmatch(text):
-        sign = "-" if integer[1] == "-" and integer[2] != "0" else ""
-        text = sign + integer[2]
+        digits = integer[2].lstrip("0") or "0"
+        text = "-" * (integer[1] == "-" and digits != "0") + digits
     return text
+
+
+def is_huge(answer: str) -> bool:
+    """Whether a short answer stands for a number that no machine can write down."""
+    return _HUGE.search(answer[:LONGEST_ANSWER]) is not None
 
 
 def compare_exactly(gold: str, answer: str) -> bool | None:
@@ -59,6 +68,10 @@ def compare_exactly(gold: str, answer: str) -> bool | None:
     lists of them) further apart than the six decimals to which math-verify rounds, or if the answer is too long.
     A base (`17_8`) or a percent sign that only one of the two states counts for both.
     """
+    if len(answer) > 10 * max(LONGEST_ANSWER, len(gold)):
+        return False
+    if _LISTED.search(gold):
+        answer = answer.replace(",", ", ")  # no thousands there either
     gold, answer = normalise(gold), normalise(answer)
     if gold == answer:
         return True

@@ -1,4 +1,4 @@
-"""The judge of mathematics: math-verify, with guards on what math-verify 0.8.0 takes for equal.
+"""The judge of mathematics: parts compared one by one, and math-verify with guards on what it takes for equal.
 
 It may hang or exhaust memory on a hostile answer: call it only where it can be killed (grading.worker_pool).
 """
@@ -8,10 +8,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tasks.math_answers.exact import SCIENTIFIC, normalise
+from tasks.math_answers import clock, equations, intervals, structure, units
+from tasks.math_answers.exact import SCIENTIFIC, compare_exactly, normalise
 from tasks.math_answers.latex_symbols import has_symbols, readable
+from tasks.math_answers.notation import plain
 
 POINTS = (0.31, -0.73, 1.27, -1.9)  # at which expressions are compared
+_MEMBER = re.compile(rf"^\s*{intervals.SYMBOL}\s*\\in(?![a-zA-Z])")
+_WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox|boldsymbol)\s*\{([^{}]*)\}")
+_LETTER_OF_CHOICE = re.compile(r"^\s*\\(?:text|textbf|mathrm)\s*\{\s*\([A-E]\)\s*\}(?=.*\w)")
 _ELLIPSIS = re.compile(r"\\[lcd]?dots|…|\.\.\.")
 
 
@@ -83,28 +88,98 @@ def _within(gold: Any, answer: Any, meta: dict[str, Any]) -> bool:
     return abs(expected - found) <= max(float(absolute or 0), float(relative or 0) * abs(expected))
 
 
+def _tolerant(meta: dict[str, Any]) -> bool:
+    return meta.get("tolerance") is not None or meta.get("relative_tolerance") is not None
+
+
+def _equal(gold: str, answer: str, meta: dict[str, Any]) -> str:
+    """The verdict on two answers in plain notation, or on two parts of them."""
+    gold, answer = (_MEMBER.sub("", text).strip() for text in (gold, answer))
+    same = compare_exactly(gold, answer)
+    if same or (same is False and not _tolerant(meta)):
+        return _verdict(same)
+    for compare in (clock.compare, equations.congruent, intervals.compare):
+        if (same := compare(gold, answer)) is not None:
+            return _verdict(same)
+    same = structure.compare(gold, answer, lambda one, other: _equal(one, other, meta) == "correct")
+    return _leaf(gold, answer, meta) if same is None else _verdict(same)
+
+
+def _leaf(gold: str, answer: str, meta: dict[str, Any]) -> str:
+    """The verdict on two answers without parts."""
+    exact, rounded = equations.rounded(answer)
+    if rounded:  # the exact value stands before the sign, or the rounded one is asked for
+        return "correct" if "correct" in (_equal(gold, exact, meta), _equal(gold, rounded, meta)) else "wrong"
+    ours, theirs = len(equations.sides(gold)), len(equations.sides(answer))
+    if ours != theirs or ours > 2:
+        expected_side, found_side = equations.value(gold), equations.value(answer)
+        if found_side is None:
+            return "wrong"
+        if expected_side is None or (expected_side == gold and found_side == answer):
+            return _by_math_verify(gold, answer, meta)
+        return _equal(expected_side, found_side, meta)
+    if ours == theirs == 2 and (values := equations.of_one_function(gold, answer)):
+        return _equal(*values, meta)
+    if equations.has_relation(answer) and not equations.has_relation(gold):
+        return "wrong"
+    if ours == 1 and (expected := units.split(gold)) is not None and not has_symbols(gold):
+        found = units.split(answer)
+        if found is None:
+            if units.has_words(answer):
+                return "wrong"
+            return _by_math_verify(expected[0], answer, meta)
+        ratio = units.ratio(expected[1], found[1])
+        if ratio is None:
+            return "wrong"
+        gold, answer = expected[0], found[0] if ratio == 1 else f"({found[0]})\\cdot {ratio}"
+        same = compare_exactly(gold, answer)
+        if same is not None and not _tolerant(meta):
+            return _verdict(same)
+    return _by_math_verify(gold, answer, meta)
+
+
+def _verdict(same: bool) -> str:
+    return "correct" if same else "wrong"
+
+
 def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
-    """Judge an answer with math-verify: `correct`, `wrong`, or `ungradable` if the gold answer cannot be read.
+    """Judge an answer: `correct`, `wrong`, or `ungradable` if the gold answer cannot be read.
 
     Sequences abbreviated by an ellipsis are compared only exactly, and small numbers also relatively. `meta` may hold
-    `unit` (dropped from the answer), `tolerance` (absolute) and `relative_tolerance`. math-verify's own time-outs are
-    off: they use signals, which work in the main thread only.
+    `unit` (dropped from the answer), `tolerance` (absolute) and `relative_tolerance`.
     """
-    from math_verify import parse, verify
+    from sympy.core.random import seed
 
+    seed(0)  # sympy draws numbers to compare expressions: the same ones whatever was judged before
     meta = meta or {}
     if _ELLIPSIS.search(gold) or _ELLIPSIS.search(answer):
         return "wrong"
     unit = (meta.get("unit") or "").strip("$ ")
     if unit and answer.endswith(unit):
         answer = answer.removesuffix(unit)
+    if gold.count("{") != gold.count("}") or gold.count("$") % 2 == 1:
+        return _by_math_verify(gold, answer, meta)
+    gold, answer = (_LETTER_OF_CHOICE.sub("", _unwrapped(text)) for text in (gold, answer))
+    return _equal(plain(gold), plain(answer), meta)
+
+
+def _unwrapped(text: str) -> str:
+    whole = _WRAPPED.fullmatch(text.strip().strip("$"))
+    return whole[1] if whole else text
+
+
+def _by_math_verify(gold: str, answer: str, meta: dict[str, Any]) -> str:
+    """The verdict of math-verify, whose own time-outs are off: they use signals, which the worker needs."""
+    from math_verify import LatexExtractionConfig, parse, verify
+
     gold, answer = (normalise(text) if SCIENTIFIC.fullmatch(text.strip("$ ")) else text for text in (gold, answer))
     source, symbols = gold.replace("\\$", ""), has_symbols(gold)
     gold, answer = readable(gold, symbols), readable(answer, symbols)
     golds = parse(f"\\boxed{{{gold}}}", parsing_timeout=None)
     if _bad_gold(source, golds):
         return "ungradable"
-    answers = parse(f"\\boxed{{{answer}}}", parsing_timeout=None)
+    # As LaTeX alone: otherwise an answer that cannot be read would be its last number
+    answers = parse(f"\\boxed{{{answer}}}", [LatexExtractionConfig()], parsing_timeout=None)
     for expected in golds:
         for found in answers:
             if not isinstance(expected, str) and not isinstance(found, str):

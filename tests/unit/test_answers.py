@@ -47,11 +47,11 @@ def test_a_completion_and_a_solution_differ_only_in_empty_and_escaped_boxes(text
 
 
 def test_a_long_text_of_open_boxes_is_read_in_time() -> None:
-    start = time.monotonic()
+    start = time.process_time()
     assert last_boxed_gold(r"\boxed{" * 40_000) is None
     assert last_boxed_gold(r"\boxed{" * 40_000 + "}") == ""
     assert last_boxed_gold(r"\boxed" * 40_000) is not None
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(

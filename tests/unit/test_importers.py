@@ -12,6 +12,8 @@ import pytest
 from contracts import tables
 from contracts.errors import UserError
 from eval.importers.__main__ import check_sample_names, import_samples, parse_mapping
+from eval.importers.answers import without_answer
+from grading.extraction import extract
 
 
 def lines(path, *rows):
@@ -256,3 +258,104 @@ def test_lighteval_details_as_documented(tmp_path):
         ("0", 0, "<user>Q", "x", "7", 3),
         ("0", 1, "<user>Q", "y", "7", 1),
     ]
+
+
+def test_golds_that_are_whole_solutions_give_their_answer(tmp_path, capsys):
+    rows = [
+        {"doc_id": 0, "target": "so $x=2$, \\boxed{2}. Not \\boxed{\\frac{1}{3}}", "resps": [["x"]]},
+        {"doc_id": 1, "target": "2+2=4\n#### 1,234", "resps": [["y"]]},
+        {"doc_id": 2, "target": "7", "resps": [["z"]]},
+    ]
+    table, source = import_samples("lm-eval", [lines(tmp_path / "a.jsonl", *rows)], "b", "r")
+    assert columns(table, "gold") == [("\\frac{1}{3}",), ("1234",), ("7",)]
+    assert source[1]["source_gold"] == rows[1]["target"]
+    assert "2 golds are whole solutions" in capsys.readouterr().err
+
+
+def test_the_qwen_harness_answer_is_preferred_to_its_damaged_gold(tmp_path):
+    row = {"idx": 0, "gt": "(x)=x^2", "answer": "f(x)=x^2", "code": ["a"]}
+    table, _ = import_samples("qwen-math", [lines(tmp_path / "a.jsonl", row)], "b", "r")
+    assert columns(table, "gold") == [("f(x)=x^2",)]
+
+
+def test_what_matches_is_imported_when_asked(tmp_path, capsys):
+    rows = [{"idx": i, "question": text, "gt": "x", "code": ["c"]} for i, text in enumerate(("A?", "B?", "C?"))]
+    path, some = lines(tmp_path / "a.jsonl", *rows), problems_of("C?", "A?")
+    with pytest.raises(UserError, match=r"1 of 3 .* import the other 2 with --allow-missing"):
+        import_samples("qwen-math", [path], "b", "r", problems=some)
+    table, _ = import_samples("qwen-math", [path], "b", "r", problems=some, allow_missing=True)
+    assert columns(table, "problem_id") == [("p1",), ("p0",)]
+    assert "Left out: 1 generations of 1 problems: 1" in capsys.readouterr().err
+    table, _ = import_samples("qwen-math", [path], "b", "r", problems=some, by="order", allow_missing=True)
+    assert columns(table, "problem_id") == [("p0",), ("p1",)]
+    with pytest.raises(UserError, match="3 of 3 generations match no problem"):
+        import_samples("qwen-math", [path], "b", "r", problems=problems_of("D?"), allow_missing=True)
+
+
+def test_the_recommended_way_to_match_does_match(tmp_path):
+    rows = [{"idx": f"p{i}", "question": "other", "gt": "x", "code": ["c"]} for i in range(2)]
+    path, some = lines(tmp_path / "a.jsonl", *rows), problems_of("A?", "B?")
+    with pytest.raises(UserError, match="or try --match id, which matches 2, or try --match order, which matches 2"):
+        import_samples("qwen-math", [path], "b", "r", problems=some)
+    for way in ("id", "order"):
+        assert len(import_samples("qwen-math", [path], "b", "r", problems=some, by=way)[0]) == 2
+
+
+def test_verdicts_of_plain_jsonl_are_kept(tmp_path):
+    path = lines(
+        tmp_path / "a.jsonl", {"out": ["x", "y"], "answer": 5, "ok": [True, 0]}, {"out": "z", "answer": 6, "ok": 1}
+    )
+    mapping = parse_mapping("completion=out,gold=answer,right=ok")
+    assert [row["right"] for row in import_samples("jsonl", [path], "b", "r", mapping=mapping)[1]] == [
+        True,
+        False,
+        True,
+    ]
+    path = lines(tmp_path / "b.jsonl", {"out": "x", "answer": 5, "ok": "maybe"})
+    with pytest.raises(UserError, match=r"row 1: the verdict should be true or false, 1 or 0, but is 'maybe'"):
+        import_samples("jsonl", [path], "b", "r", mapping=mapping)
+
+
+def test_lighteval_verdicts_of_several_samples(tmp_path):
+    doc = {"id": "4", "query": "Q", "choices": ["7"], "gold_index": 0}
+    kinds = [({"match": [1, 0]}, ["x", "y"]), ({"match": [0.5]}, ["x", "y"]), ({"match": [1]}, ["x"])]
+    rows = [
+        {"doc": doc | {"id": str(i)}, "model_response": {"text": text, "output_tokens": []}, "metric": metric}
+        for i, (metric, text) in enumerate(kinds)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "new.parquet")
+    _, source = import_samples("lighteval", [tmp_path / "new.parquet"], "b", "r")
+    assert [row["right"] for row in source] == [True, False, None, None, True]
+
+
+def test_an_unknown_benchmark_comes_with_the_lines_that_add_it():
+    with pytest.raises(UserError, match=r"(?s)no benchmark 'aime42'.*eval/benchmarks/aime42\.yaml:.*files: "):
+        check_sample_names("aime42", "r", 0)
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["\\boxed{1}", "\\boxed{2}"], ["0 of 2 (0.0 %)"]),
+        (["The answer is 18."] * 3, ["3 of 3 (100.0 %)", "--extraction answer-is of eval.grade finds 3", "WARNING"]),
+        (["I see 18."] * 2, ["--extraction last-number of eval.grade finds 2", "WARNING"]),
+        (["nothing", *["\\boxed{1}"] * 9], ["1 of 10 (10.0 %)", '… "nothing"', "no rule finds them"]),
+    ],
+)
+def test_completions_without_an_answer_are_never_a_silent_zero(texts, expected):
+    said = without_answer(texts, "math")
+    assert all(words in said for words in expected)
+    assert ("WARNING" in said) == ("WARNING" in expected)
+
+
+@pytest.mark.parametrize(
+    ("completion", "answer"),
+    [
+        ("Final Answer: The final answer is $6+9i$. I hope it is correct.", "$6+9i$"),
+        ("Final Answer: The final answer is 12. I hope it is correct.", "12"),
+        ("Answer: The answer is $x$ and $y$.", "$x$ and $y$"),
+        ("Answer: 7", "7"),
+    ],
+)
+def test_answer_line_passes_the_answer_not_the_sentence(completion, answer):
+    assert extract(completion, "answer-line").answer == answer

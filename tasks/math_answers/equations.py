@@ -1,0 +1,81 @@
+"""Equations, congruences and other relations: when a side of one is the answer."""
+
+from __future__ import annotations
+
+import re
+
+_EQUALS = re.compile(r"(?<![<>!:=\\])=+|\\(?:approx|simeq|eqsim)(?![a-zA-Z])")
+_OTHER = re.compile(
+    r"[<>]|!=|\\(?:n?leq?|n?geq?|leqslant|geqslant|lt|gt|neq?|n?equiv|cong|sim|propto|in|notin|subset\w*|pmod|bmod|mod|mid|"
+    r"implies|iff|Rightarrow|rightarrow|to|parallel|perp)(?![a-zA-Z])|\bmod\b"
+)
+_NAME = r"(?:[a-zA-Z]|\\(?!frac|sqrt|cdot|times|pm|int|sum|log|ln|sin|cos|tan)[a-zA-Z]+)"
+_SCRIPT = r"(?:\s*'|\s*[_^]\s*(?:\w|\{[^{}]{1,30}\}|\\[a-zA-Z]+))*"
+_SYMBOL = re.compile(
+    rf"\s*(?:m\s*)?(?:\\angle|\\triangle|\\overline|\\overrightarrow|\\vec|\\mathbf|\\boldsymbol|\\hat|\\bar|\\operatorname)?\s*"
+    rf"(?:{_NAME}{_SCRIPT}|\{{?[A-Z]{{2,4}}\}}?|[a-zA-Z]{{3,30}}|\\(?:text|mathrm|mbox)\s*\{{[^{{}}]{{1,60}}\}}{_SCRIPT}|\[[A-Z]{{3,6}}\]"
+    rf"|\|[A-Z]{{2}}\||\\frac\{{d\w?\}}\{{d\w\}})"
+    rf"\s*(?:\([^()=]{{1,30}}\)|\[[^\[\]=]{{1,30}}\])?\s*"
+)
+_BOUND = re.compile(r"\s*\\(?:int|sum|prod|lim|max|min|sup|inf|gcd|log|det)(?![a-zA-Z])")
+_COMMAND = re.compile(r"\\[a-zA-Z]+")
+_CONGRUENT = re.compile(
+    r"(?:.{1,20}?\\equiv)?\s*([-+]?\d{1,18})\s*\(?\s*(?:\\[pb]?mod|\\text\s*\{\s*mod\s*\}|mod)\s*\{?\s*(\d{1,18})\s*\}?\s*\)?"
+)
+
+
+def sides(text: str) -> list[str]:
+    """The sides of an equation, or the whole text."""
+    return [side.strip() for side in _EQUALS.split(text)]
+
+
+def is_symbol(text: str) -> bool:
+    r"""Whether a text is one symbol: `x`, `a_n`, `f(x)`, `\\angle ABC`, `AB`, a word."""
+    return bool(_SYMBOL.fullmatch(text))
+
+
+def is_value(text: str) -> bool:
+    """Whether a text has no letters that stand for something; those of sums, integrals and limits are bound."""
+    return bool(_BOUND.match(text)) or not re.search(
+        r"[a-zA-Z]", re.sub(r"(?<![a-zA-Z])[ei](?![a-zA-Z])", "", _COMMAND.sub("", text))
+    )
+
+
+def rounded(text: str) -> tuple[str, str]:
+    r"""The two sides of `x = \frac{1}{3} \approx 0.333`, without the symbol; the second is empty for anything else."""
+    exact, sign, after = text.partition("\\approx")
+    side = value(exact) if sign else None
+    return (side, after.strip()) if side and is_value(side) and is_value(after) else (text, "")
+
+
+def value(text: str) -> str | None:
+    """The side of an equation that is its answer: the other one is a symbol or a value; None if there is none."""
+    parts = sides(text)
+    if len(parts) == 1:
+        return text
+    if len(parts) == 2 and is_symbol(parts[1]) and is_value(parts[0]) and not is_value(parts[1]):
+        return parts[0]
+    if (is_symbol(parts[0]) and all(map(is_value, parts[1:-1]))) or all(map(is_value, parts)):
+        return parts[-1]
+    return None
+
+
+def of_one_function(gold: str, answer: str) -> tuple[str, str] | None:
+    """The right sides of `f(x)=…` and `y=…`, which define the same function; None for other equations."""
+    (name, ours), (other, theirs) = sides(gold), sides(answer)
+    symbols = is_symbol(name) and is_symbol(other)
+    return (ours, theirs) if symbols and {name, other} & {"y"} and "(" in name + other else None
+
+
+def has_relation(text: str) -> bool:
+    """Whether a text states a relation other than equality."""
+    return bool(_OTHER.search(text))
+
+
+def congruent(gold: str, answer: str) -> bool | None:
+    """Compare two residues with their modulus; None if the gold answer is none."""
+    expected, found = _CONGRUENT.fullmatch(gold.strip()), _CONGRUENT.fullmatch(answer.strip())
+    if not expected or not found:
+        return None
+    modulus = int(expected[2])
+    return modulus == int(found[2]) and modulus > 0 and (int(expected[1]) - int(found[1])) % modulus == 0

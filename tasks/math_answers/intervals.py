@@ -1,0 +1,137 @@
+r"""Sets of real numbers: intervals, unions, conditions and set-builders, compared with their open and closed ends."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from decimal import Decimal
+from typing import NamedTuple
+
+from tasks.math_answers import closed_forms
+from tasks.math_answers.exact import normalise
+
+SYMBOL = r"(?:[a-zA-Z]|\\(?!in(?:fty)?\b|pi\b|le|ge|lt|gt|ne|cup)[a-zA-Z]+)'?(?:_(?:\w|\{\w+\}))?"
+_RELATION = re.compile(r"\\(?:leqslant|geqslant|leq|geq|le|ge|lt|gt)(?![a-zA-Z])|<=|>=|<|>")
+_UNEQUAL = re.compile(rf"\s*{SYMBOL}\s*(?:\\neq?(?![a-zA-Z])|!=)(.+)")
+_MEMBER = re.compile(rf"\s*{SYMBOL}\s*\\in(?![a-zA-Z])")
+_BUILDER = re.compile(
+    rf"\\\{{\s*{SYMBOL}\s*(?:\\in\s*(?:\\mathbb\s*\{{R\}}|\\mathbb\s*R|\\R|R)\s*)?(?:\\mid(?![a-zA-Z])|\||:|\\colon)(.+)\\\}}"
+)
+_OR = re.compile(r"\\(?:text|mathrm|mbox)\s*\{\s*or\s*\}|\\(?:lor|vee|cup)(?![a-zA-Z])|(?<![a-zA-Z\\])or(?![a-zA-Z])")
+_REALS = re.compile(r"\\mathbb\s*\{?R\}?|\\R(?![a-zA-Z])")
+_WITHOUT = re.compile(r"\s*(?:\\setminus|\\backslash|-|\\smallsetminus)\s*(?=\\\{)")
+_INFINITY = Decimal("Infinity")
+
+
+class Interval(NamedTuple):
+    """From `low` to `high`; an end that is open, or infinite, does not belong to it."""
+
+    low: Decimal
+    open_low: bool
+    high: Decimal
+    open_high: bool
+
+
+def _value(text: str) -> Decimal | None:
+    text = text.strip().removeprefix("+")
+    if text in ("\\infty", "-\\infty"):
+        return -_INFINITY if text[0] == "-" else _INFINITY
+    found = closed_forms.values(normalise(text))
+    return found[0] if found is not None and len(found) == 1 and "," not in text else None
+
+
+def _interval(low: str, open_low: bool, high: str, open_high: bool) -> list[Interval] | None:
+    first, last = _value(low), _value(high)
+    if first is None or last is None:
+        return None
+    one = Interval(first, open_low or not first.is_finite(), last, open_high or not last.is_finite())
+    return [one] if first < last or (first == last and not (open_low or open_high)) else None
+
+
+def _condition(text: str) -> list[Interval] | None:
+    if found := _UNEQUAL.fullmatch(text):
+        return _without(f"\\{{{found[1]}\\}}")
+    sides, signs = _RELATION.split(text), [sign.lstrip("\\") for sign in _RELATION.findall(text)]
+    places = [place for place, side in enumerate(sides) if re.fullmatch(rf"\s*{SYMBOL}\s*", side)]
+    if len(places) != 1 or len(sides) not in (2, 3) or (len(sides) == 3 and places != [1]):
+        return None
+    if len({sign[0] in "lL<" for sign in signs}) != 1:
+        return None
+    if signs[0][0] not in "l<":  # mirror: a > x > b is b < x < a
+        sides, signs = sides[::-1], signs[::-1]
+    opens = ["e" not in sign and "=" not in sign for sign in signs]
+    if len(sides) == 3:
+        return _interval(sides[0], opens[0], sides[2], opens[1])
+    if re.fullmatch(rf"\s*{SYMBOL}\s*", sides[0]):
+        return _interval("-\\infty", True, sides[1], opens[0])
+    return _interval(sides[0], opens[0], "\\infty", True)
+
+
+def _without(points: str) -> list[Interval] | None:
+    values = [_value(part) for part in points.strip().removeprefix("\\{").removesuffix("\\}").split(",")]
+    if any(value is None for value in values):
+        return None
+    ends = [-_INFINITY, *sorted({value for value in values if value is not None}), _INFINITY]
+    return [Interval(low, True, high, True) for low, high in itertools.pairwise(ends)]
+
+
+def _one(text: str) -> list[Interval] | None:
+    text = text.strip()
+    if found := _BUILDER.fullmatch(text):
+        return read(found[1])
+    if found := _REALS.match(text):
+        rest = text[found.end() :]
+        if not rest.strip():
+            return [Interval(-_INFINITY, True, _INFINITY, True)]
+        return _without(rest[cut.end() :]) if (cut := _WITHOUT.match(rest)) else None
+    if text.startswith("\\{") and text.endswith("\\}"):
+        values = [_value(part) for part in text[2:-2].split(",")]
+        return None if None in values else [Interval(v, False, v, False) for v in values if v is not None]
+    if text[:1] in ("(", "[") and text[-1:] in (")", "]") and text.count(",") == 1:
+        low, high = text[1:-1].split(",")
+        return _interval(low, text[0] == "(", high, text[-1] == ")")
+    return _condition(text)
+
+
+def read(text: str) -> list[Interval] | None:
+    """The disjoint intervals of a set of numbers, in order; None for anything else."""
+    found: list[Interval] = []
+    member = _MEMBER.match(text)
+    for part in _OR.split(text[member.end() :] if member else text):
+        members = _one(part)
+        if members is None:
+            return None
+        found += members
+    merged: list[Interval] = []
+    for one in sorted(found):
+        last = merged[-1] if merged else None
+        if last and (last.high > one.low or (last.high == one.low and not (last.open_high and one.open_low))):
+            high, open_high = max((last.high, not last.open_high), (one.high, not one.open_high))
+            merged[-1] = Interval(last.low, last.open_low, high, not open_high)
+        else:
+            merged.append(one)
+    return merged
+
+
+def ambiguous(text: str) -> bool:
+    """Whether a text may as well be a point or a list: `(2, 5)`, `{1}`."""
+    text = text.strip()
+    return "\\cup" not in text and ((text[:1] == "(" and text[-1:] == ")" and "infty" not in text) or bool(
+        text.startswith("\\{") and not _BUILDER.fullmatch(text)
+    ))  # fmt: skip
+
+
+def compare(gold: str, answer: str) -> bool | None:
+    """Compare two sets of numbers, of which at least one is written as nothing else; None if one of them is no set."""
+    if ambiguous(gold) and ambiguous(answer):
+        return None
+    ours, theirs = read(gold), read(answer)
+    if not ours or not theirs or (any(one.low == one.high for one in ours + theirs) and len(ours + theirs) == 2):
+        return None
+    near = Decimal("1e-20")
+    return len(ours) == len(theirs) and all(
+        (a.open_low, a.open_high) == (b.open_low, b.open_high)
+        and (a.low == b.low or abs(a.low - b.low) < near)
+        and (a.high == b.high or abs(a.high - b.high) < near)
+        for a, b in zip(ours, theirs, strict=True)
+    )

@@ -1,0 +1,109 @@
+r"""Notation that the LaTeX parser does not know or misreads, written as it reads it.
+
+Plain text (`sqrt(3)`, `2**10`, `1.5e3`), spaces between thousands, mixed numbers, binomials as `C_n^k`, degrees.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SIGNS = str.maketrans({
+    "×": r"\times ", "·": r"\cdot ", "÷": "/", "π": r"\pi ", "∞": r"\infty ", "≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ",
+    "∪": r"\cup ", "∈": r"\in ", "−": "-", "–": "-", "²": "^{2}", "³": "^{3}", "½": r"\frac{1}{2}", "√": r"\sqrt ",
+    "°": r"^{\circ}", "≡": r"\equiv ", "≈": r"\approx ", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "~": " ", "$": "",
+})  # fmt: skip
+_STYLE = re.compile(
+    r"\\(?:left|right|displaystyle|[bB]igg?[lr]?)(?![a-zA-Z])|(?<!\\)\\[()!]|\\\[|\\\]|(?<=\d)\{,\}(?=\d)"
+)
+_NUMPY = re.compile(r"\bnp\.(?=[a-z])")  # in Minerva's golds
+_SPACE = re.compile(r"(?<!\\)\\[,;: ]|\\q?quad(?![a-zA-Z])|\s+")
+_THOUSANDS = re.compile(r"([-+]?\d{1,3})((?: \d{3})+)(?!\d)")
+_FRACTION = re.compile(r"\\[dtc]frac(?![a-zA-Z])")
+_SHORT_FRACTION = re.compile(r"\\frac\s*(\d)\s*(\d)")
+_MIXED = re.compile(r"([-+]?)(\d{1,9})(?:\s*\\frac\s*\{(\d{1,9})\}\s*\{(\d{1,9})\}|\s+(\d{1,9})/(\d{1,9}))(?![\d^])")
+_PRODUCT = re.compile(
+    r"([-+]?\d{1,30}(?:\.\d{1,30})?)\s*(?:x|\*|\\times|\\cdot)\s*10\s*\^\s*[{(]?\s*([-+]?\d{1,3})(?!\d)\s*[})]?"
+)
+_E = re.compile(r"([-+]?\d{1,30}(?:\.\d{1,30})?)[eE]([-+]?\d{1,3})(?![\da-zA-Z^])")
+_BRACKETED = re.compile(r"(?:(?<![a-zA-Z])\\?sqrt|\^)\s*\(")
+_ROOT = re.compile(r"(?<![a-zA-Z\\])sqrt")
+_SHORT_ROOT = re.compile(r"\\sqrt\s*(\d++)")
+_POWER = re.compile(r"\^\s*(-?\d\d+|-\d)")
+_FUNCTION = re.compile(r"(?<![a-zA-Z\\])(arcsin|arccos|arctan|sin|cos|tan|cot|sec|csc|ln|log|exp|pi)(?![a-zA-Z])")
+_PERCENT = re.compile(r"(?<=[\d\s}])\s*(?:\\(?:text|mathrm)\s*\{\s*percent\s*\}|percent(?![a-zA-Z]))")
+_NATURAL = re.compile(r"\\log\s*_\s*(?:e|\{\s*e\s*\})")
+_ARGUMENT = r"\s*(?:\{([^{}]{1,20})\}|(\w))"
+_BINOMIALS = [
+    (re.compile(rf"(?:\{{\}}|(?<![\w}}\\])){sign}{_ARGUMENT}\s*C\s*_{_ARGUMENT}"), False) for sign in (r"\^", "_")
+] + [
+    (re.compile(rf"(?<![a-zA-Z\\])C\s*_{_ARGUMENT}\s*\^{_ARGUMENT}"), False),
+    (re.compile(rf"(?<![a-zA-Z\\])C\s*\^{_ARGUMENT}\s*_{_ARGUMENT}"), True),
+    (re.compile(r"(?<![a-zA-Z\\])C\((\w{1,9})()\s*,\s*(\w{1,9})()\)"), False),
+]
+_DEGREE = (
+    r"\s*(?:\^\s*(?:\{\s*\\circ\s*\}|\\circ(?![a-zA-Z]))|\\degree(?![a-zA-Z])|\\(?:text|mathrm)\s*\{\s*degrees?\s*\}"
+    r"|(?<![a-zA-Z])degrees?(?![a-zA-Z]))"
+)
+_ANGLE = re.compile(rf"(\d{{1,9}}(?:\.\d{{1,9}})?){_DEGREE}")
+_DEGREES = re.compile(rf"{_DEGREE}(?:\s*(?:[CF](?![a-zA-Z])|\\(?:text|mathrm)\s*\{{\s*[CF]\s*\}}))?")
+_TRIGONOMETRIC = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![a-zA-Z])")
+
+
+def _brace_arguments(text: str) -> str:
+    r"""`sqrt(…)` as `\sqrt{…}` and `^(…)` as `^{…}`, in one pass over the brackets."""
+    opened, partner = [], {}
+    for place, character in enumerate(text):
+        if character == "(":
+            opened.append(place)
+        elif character == ")" and opened:
+            partner[opened.pop()] = place
+    characters = list(text)
+    for found in _BRACKETED.finditer(text):
+        if (place := found.end() - 1) in partner:
+            characters[place], characters[partner[place]] = "{", "}"
+    return _SHORT_ROOT.sub(r"\\sqrt{\1}", _ROOT.sub(r"\\sqrt", "".join(characters)))
+
+
+def _mixed(found: re.Match[str]) -> str:
+    sign, whole = found[1], found[2]
+    above, below = found[3] or found[5], found[4] or found[6]
+    if int(above) >= int(below):
+        return found[0]  # a product
+    return f"{sign}({whole}+\\frac{{{above}}}{{{below}}})"
+
+
+def _binomials(text: str) -> str:
+    for pattern, swapped in _BINOMIALS:
+        if "C" not in text:
+            break
+
+        def written(found: re.Match[str], swapped: bool = swapped) -> str:
+            first, second = found[1] or found[2], found[3] or found[4]
+            above, below = (second, first) if swapped else (first, second)
+            return f"\\binom{{{above}}}{{{below}}}"
+
+        text = pattern.sub(written, text)
+    return text
+
+
+def plain(text: str) -> str:
+    """An answer without styles, in notation that the parser reads as it is meant."""
+    text = (
+        _SPACE.sub(" ", _STYLE.sub("", _NUMPY.sub("", text.replace("\\$", "")).translate(_SIGNS)))
+        .strip()
+        .rstrip(".")
+        .strip()
+    )
+    text = _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", _FRACTION.sub(r"\\frac", text.replace("**", "^")))
+    if found := _THOUSANDS.match(text):
+        text = found[1] + found[2].replace(" ", "") + text[found.end() :]
+    for pattern in (_PRODUCT, _E):
+        if found := pattern.match(text):
+            text = f"{found[1]}\\cdot10^{{{int(found[2])}}}{text[found.end() :]}"
+    if found := _MIXED.match(text):
+        text = _mixed(found) + text[found.end() :]
+    text = _FUNCTION.sub(r"\\\1", _POWER.sub(r"^{\1}", _brace_arguments(text)))
+    text = _NATURAL.sub(r"\\ln", _PERCENT.sub(r"\\%", _binomials(text)))
+    if _TRIGONOMETRIC.search(text):
+        text = _ANGLE.sub(r"(\\frac{\1\\pi}{180})", text)
+    return _DEGREES.sub("", text).strip()

@@ -1,0 +1,141 @@
+r"""Answers of several parts: lists, sets, tuples and cases, compared part by part.
+
+The order counts in tuples only. `\pm` stands for two answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tasks.math_answers.exact import normalise
+
+_WORD = re.compile(
+    r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*,?\s*(?:and|or)\s*\}|(?<![a-zA-Z\\{])(?:and|or)(?![a-zA-Z}])|\\(?:lor|vee)(?![a-zA-Z])"
+)
+_NUMBER = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_ASSIGNED = re.compile(r"\s*((?:[a-zA-Z]|\\[a-zA-Z]+)(?:_(?:\w|\{\w+\}))?)\s*=(?!=)(.+)", re.DOTALL)
+_NAMED = re.compile(
+    r"\s*(\((?:\s*[a-zA-Z](?:_\w|_\{\w+\})?\s*,)+\s*[a-zA-Z](?:_\w|_\{\w+\})?\s*\))\s*(?:=|\\in(?![a-zA-Z]))"
+)
+Same = Callable[[str, str], bool]
+
+
+class Parts(NamedTuple):
+    """What an answer consists of: a `list` (no order), a `set`, a `tuple`, or one `leaf`."""
+
+    kind: str
+    parts: list[str]
+
+
+def split(text: str, separators: str) -> list[str]:
+    """The text between separators that stand outside all brackets."""
+    parts, depth, start = [], 0, 0
+    for place, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if character in separators and depth == 0:
+            parts.append(text[start:place])
+            start = place + 1
+    return [part.strip() for part in [*parts, text[start:]] if part.strip()]
+
+
+def _enclosed(text: str) -> bool:
+    """Whether the first bracket is closed by the last character."""
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if depth == 0:
+            return place == len(text) - 1
+    return False
+
+
+def read(text: str) -> Parts:
+    """The parts of an answer in plain notation."""
+    text = text.strip().rstrip(".,;").strip()
+    if named := _NAMED.match(text):
+        text = text[named.end() :].strip()
+    if text.startswith("\\{") and text.endswith("\\}"):
+        return Parts("set", _signs(split(text[2:-2], ",;")))
+    if text[:1] == "(" and text[-1:] == ")" and _enclosed(text) and len(parts := split(text[1:-1], ",")) > 1:
+        return Parts("tuple", parts)
+    if text[:1] in "([" and text[-1:] in ")]" and _enclosed(text):
+        return Parts("leaf", [text])
+    if _NUMBER.fullmatch(text):
+        return Parts("leaf", [text])
+    cases = split(_WORD.sub(";", text), ";")
+    parts = [part for case in cases for part in ([case] if len(cases) > 1 and case.count("=") > 1 else _list(case))]
+    parts = _signs(parts)
+    return Parts("list" if len(parts) > 1 else "leaf", parts or [text])
+
+
+def _list(text: str) -> list[str]:
+    """Parts between commas; `x=1,2` has the value 2 for x too."""
+    parts = [text] if _NUMBER.fullmatch(text) else split(text, ",")
+    first = _ASSIGNED.match(parts[0]) if parts else None
+    if first and not any("=" in part for part in parts[1:]):
+        return [f"{first[1]}={part}" if place else part for place, part in enumerate(parts)]
+    return parts
+
+
+def _signs(parts: Sequence[str]) -> list[str]:
+    both = []
+    for part in parts:
+        if "\\pm" in part and "\\mp" not in part:
+            both += [re.sub(r"^\+\s*", "", part.replace("\\pm", sign).strip()) for sign in "+-"]
+        else:
+            both.append(part)
+    return both
+
+
+def _assigned(parts: Sequence[str]) -> dict[str, str] | None:
+    """Values by symbol, where every part gives another symbol its value."""
+    found = [_ASSIGNED.fullmatch(part) for part in parts]
+    values = {one[1]: one[2] for one in found if one}
+    return values if len(values) == len(parts) > 1 else None
+
+
+def _match(gold: Sequence[str], answer: Sequence[str], same: Same) -> bool:
+    """Whether each part has a partner of its own, whatever the order."""
+    left = list(answer)
+    for expected in gold:
+        partner = next((place for place, found in enumerate(left) if same(expected, found)), None)
+        if partner is None:
+            return False
+        left.pop(partner)
+    return not left
+
+
+def _unique(parts: Sequence[str]) -> list[str]:
+    return list({normalise(part): part for part in parts}.values())
+
+
+def compare(gold: str, answer: str, same: Same) -> bool | None:
+    """Compare two answers of which at least one has several parts; None if neither has, or if only `same` can tell.
+
+    Args:
+        gold: in plain notation.
+        answer: in plain notation.
+        same: compares two parts.
+    """
+    ours, theirs = read(gold), read(answer)
+    kinds = {ours.kind, theirs.kind}
+    if kinds == {"leaf"}:
+        return None
+    if "leaf" in kinds:
+        one = ours if ours.kind == "leaf" else theirs
+        other = theirs if ours.kind == "leaf" else ours
+        if other.kind == "tuple":
+            return None
+        parts = _unique(other.parts)
+        return same(ours.parts[0], parts[0]) if len(parts) == 1 and one is ours else None
+    if "tuple" not in kinds:
+        expected, found = _unique(ours.parts), _unique(theirs.parts)
+        return len(expected) == len(found) and _match(expected, found, same)
+    if "set" in kinds:
+        return False
+    in_order = []
+    for one in (ours, theirs):
+        values = _assigned(one.parts)
+        in_order.append([values[symbol] for symbol in sorted(values)] if values else one.parts)
+    return len(in_order[0]) == len(in_order[1]) and all(map(same, *in_order))

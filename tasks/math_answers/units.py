@@ -1,0 +1,109 @@
+"""Units and other words after a number: which are harmless, and which say something else."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from tasks.math_answers import closed_forms
+from tasks.math_answers.exact import normalise
+
+# Dimension and size of what can be converted; other units count as words
+_SIZES = {
+    "length": {"mm": "0.001", "cm": "0.01", "dm": "0.1", "m": "1", "km": "1000"},
+    "English length": {"in": "1", "ft": "12", "yd": "36", "mi": "63360"},
+    "time": {"s": "1", "min": "60", "h": "3600", "day": "86400"},
+    "mass": {"mg": "0.001", "g": "1", "kg": "1000"},
+    "volume": {"ml": "1", "l": "1000"},
+}
+_WORDS = {
+    "millimet(?:er|re)s?": "mm", "centimet(?:er|re)s?": "cm", "decimet(?:er|re)s?": "dm", "met(?:er|re)s?": "m",
+    "kilomet(?:er|re)s?": "km", "inch(?:es)?": "in", "foot|feet": "ft", "yards?": "yd", "miles?": "mi",
+    "sec|seconds?": "s", "mins|minutes?": "min", "hrs?|hours?": "h", "days": "day", "grams?": "g", "kilograms?": "kg",
+    "millilit(?:er|re)s?": "ml", "lit(?:er|re)s?": "l",
+}  # fmt: skip
+KNOWN = {unit: (kind, Decimal(size)) for kind, sizes in _SIZES.items() for unit, size in sizes.items()}
+_LETTERS = set("msghlLJNWVAKCFT")
+_BARE = {
+    *KNOWN,
+    "kJ",
+    "mol",
+    "Hz",
+    "Pa",
+    "mL",
+    "mph",
+    "kmh",
+    "nm",
+    "lb",
+    "lbs",
+    "oz",
+    "cc",
+    "eV",
+    "kW",
+    "sq",
+    "cu",
+    "pts",
+}
+# Words after which a number is no longer just that number
+_OTHER = {
+    "or", "and", "not", "no", "mod", "pmod", "bmod", "if", "when", "for", "where", "to", "plus", "minus", "times", "is",
+    "wrong", "incorrect", "base", "than", "between", "choose", "factorial", "million", "billion", "thousand", "hundred",
+    "dozen", "trillion", "percent", "infinity", "at", "sqrt", "over",
+}  # fmt: skip
+_LEADING = re.compile(
+    r"(?:\s|\\?(?:€|£|¥)|\\(?:text|mathrm)\s*\{\s*\}|\\approx|\b(?:USD|Rs|the|final|answer|is|about|approximately|"
+    r"exactly|equals|total)\b[.:]?)*+",
+    re.IGNORECASE,
+)
+_TEXT = re.compile(r"\\(?:text|textrm|textbf|mathrm|mbox|operatorname|rm|mathbf|textnormal|unit)\b")
+_TOKEN = re.compile(rf"{_TEXT.pattern}|\\[a-zA-Z]+|[a-zA-Zµ€£¥Ω]+")
+_AFTER = re.compile(r"[a-zA-Zµ€£¥Ω\s{}/^.\d()*\-]*")
+
+
+def split(text: str) -> tuple[str, str] | None:
+    """A number, or a closed form, and the words behind it; None if the text is anything else."""
+    text = text[_LEADING.match(text).end() :] if _LEADING.match(text) else text  # type: ignore[union-attr]
+    place = next((found.start() for found in _TOKEN.finditer(text) if _begins_words(found)), len(text))
+    value, words = text[:place].strip(), text[place:]
+    found_values = closed_forms.values(normalise(value.removesuffix("\\cdot").strip())) if value else None
+    if found_values is None or len(found_values) != 1 or "," in normalise(value):
+        return None
+    words = _TEXT.sub(" ", words).replace("\\cdot", " ").replace("\\%", "")
+    return (value, words.strip(" {}")) if _AFTER.fullmatch(words) and _harmless(text[place:], words) else None
+
+
+def _begins_words(found: re.Match[str]) -> bool:
+    return not found[0].startswith("\\") or bool(_TEXT.fullmatch(found[0]))
+
+
+def _harmless(written: str, words: str) -> bool:
+    in_text = bool(_TEXT.match(written.strip()))
+    for word in re.findall(r"[a-zA-Z]+", words):
+        if word.lower() in _OTHER or (len(word) == 1 and word not in _LETTERS):
+            return False
+        if not in_text and 1 < len(word) < 4 and word not in _BARE and not written.startswith(word.lower()):
+            return False
+        if not in_text and 1 < len(word) < 3 and word not in _BARE:
+            return False
+    return True
+
+
+def has_words(text: str) -> bool:
+    """Whether a text has words: letters that are no command and not one symbol."""
+    return bool(_TEXT.search(text) or re.search(r"[a-zA-Z]{2}", re.sub(r"\\[a-zA-Z]+", " ", text)))
+
+
+def _unit(words: str) -> str | None:
+    word = words.strip(" .")
+    if word in KNOWN:
+        return word
+    return next((unit for pattern, unit in _WORDS.items() if re.fullmatch(pattern, word, re.IGNORECASE)), None)
+
+
+def ratio(gold: str, answer: str) -> Decimal | None:
+    """What the answer's number has to be multiplied with: 1 unless both units are known; None if they do not fit."""
+    ours, theirs = _unit(gold), _unit(answer)
+    if ours is None or theirs is None:
+        return Decimal(1)
+    (kind, size), (other, their_size) = KNOWN[ours], KNOWN[theirs]
+    return their_size / size if kind == other else None
