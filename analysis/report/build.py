@@ -248,5 +248,10 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     for folder in ("tables", "samples", "figures"):
         durable.sync_tree(output / folder)
     durable.write_text(index, text)
-    provenance.write(output, runs=[run.name for run in [*runs, *logs]], scale=scale)
+    provenance.write(
+        output,
+        runs=[run.name for run in [*runs, *logs]],
+        scale=scale,
+        overlap_sha256=provenance.sha256(overlap) if overlap else None,  # it has no record of its own
+    )
     return index
