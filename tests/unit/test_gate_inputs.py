@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
 
 from analysis.gate import compare
 from analysis.gate.inputs import GradedCheckpoint
@@ -43,15 +45,15 @@ def test_verdicts_on_a_damaged_copy_are_those_of_its_lost_problems(original, sha
     random, damaged = np.random.default_rng(int(1000 * share)), {}
     for name, frame in original.items():
         broken = random.random(len(frame)) < share
-        completions = [
-            text + "\n\\boxed{-987654321}" if b else text for text, b in zip(frame["completion"], broken, strict=True)
-        ]
-        damaged[name] = judged(frame.assign(completion=completions))
+        again = judged(frame.assign(completion=frame["completion"] + "\n\\boxed{-987654321}")[broken])
+        damaged[name] = pd.concat([frame[~broken], again]).sort_index()
     result = compare.paired(side("damaged", damaged), side("original", original))
     assert result.verdict == "worse" and result.exit_status == 1  # GSM8K alone shows 1 %
     for line in result.lines[:-1]:
         assert line.gained == 0
-        assert line.p_value == pytest.approx(min(1.0, 2 * 0.5**line.lost))
+        unknown = max(line.ungradable)  # each counts as gained where that makes the verdict weaker
+        expected = stats.binomtest(unknown, unknown + line.lost).pvalue if unknown + line.lost else 1.0
+        assert line.p_value == pytest.approx(expected)
         if abs(line.difference.value) > 1.5 * line.detectable:
             assert line.verdict == "worse"
     if share == 0.01:

@@ -143,7 +143,7 @@ class Logged:
     def logged(self, *_: Any) -> dict[int, dict[str, float]]:
         return self.steps
 
-    def columns(self, _: Any, values: dict[str, float]) -> dict[str, float]:
+    def columns(self, values: dict[str, float], _: Any) -> dict[str, float]:
         return values
 
 

@@ -150,9 +150,11 @@ def test_every_evaluation_has_its_environment_on_path(monkeypatch: pytest.Monkey
     assert vllm_settings.environment("cuda") == found  # the worker compares what it was given with what it would set
 
 
-def test_no_run_samples_in_a_way_that_needs_a_compiled_sampler() -> None:
+def test_no_run_needs_a_compiled_sampler() -> None:
     """Without top-p and top-k vLLM's compiled sampler is never called; evaluations give each request a seed."""
-    for run in (load_run(name, "full") for name in run_names()):
+    runs = [load_run(name, "full") for name in run_names()]
+    slower = {run.name for run in runs if any(stage.rollout.get("top_p", 1.0) != 1.0 for stage in run.stages)}
+    assert slower == {"game24/grpo", "game24/grpo-running"}, "they sample through PyTorch: see contracts/toolchain.py"
+    for run in runs:
         for stage in run.stages:
-            assert stage.rollout.get("top_p", 1.0) == 1.0, f"{run.name}: see contracts/toolchain.py"
             assert not [key for key in stage.native if re.search(r"top_[kp]", key)]

