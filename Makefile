@@ -1,8 +1,8 @@
 # make            this list
 # make demo       build the environments and reproduce all recipes at demo scale: an hour on 2 cores
-# make demo-all   every run, with the frameworks' cross-check and the collapsing run: two hours
+# make demo-all   every run, those of the other documents too: hours
 # make test       build the environments and run all checks and tests
-# make test-quick the tests that take no second each, without the frameworks: two minutes
+# make test-quick the tests that take no second each, without the frameworks
 # make test-slurm the tests with real Slurm daemons, the long ones included (docs/cluster.md): half an hour
 # make test-faults kills, full disks, damaged files and more, against the real workflow (docs/promises.md): two hours
 # make lint       formatting, types and Snakemake's lint; part of make test
