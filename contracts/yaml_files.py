@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from itertools import accumulate
 from pathlib import Path
@@ -36,6 +37,13 @@ def _may_be_deep(text: str) -> bool:
     return max(levels, default=0) > DEEP or max(map(len, text.split("\n"))) > 4 * DEEP
 
 
+def _load(text: str) -> Any:
+    if not _may_be_deep(text):
+        with contextlib.suppress(yaml.YAMLError):  # the other says better in which line the error is
+            return yaml.load(text, Loader=_FastLoader)
+    return yaml.load(text, Loader=_Loader)
+
+
 def shown(file: Path) -> str:
     """The file's name for a message: relative to the project where it lies inside."""
     return str(file.relative_to(ROOT)) if file.is_relative_to(ROOT) else str(file)
@@ -44,8 +52,7 @@ def shown(file: Path) -> str:
 def read_yaml(file: Path) -> dict[str, Any]:
     """A YAML mapping; raises UserError with the line of a syntax error."""
     try:
-        text = file.read_text(encoding="utf-8")
-        content = yaml.load(text, Loader=_Loader if _may_be_deep(text) else _FastLoader)
+        content = _load(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{shown(file)} does not exist") from None
     except (yaml.YAMLError, RecursionError) as error:

@@ -213,10 +213,11 @@ class Adapter(ABC):
 
 def _try_arguments(run: Run, stage: Stage) -> None:
     """Raise UserError for arguments that a reward refuses: it is called with no completions, and says so at once."""
-    limit = stage.rollout["max_response_tokens"]
-    with patch.dict(os.environ, model_tokens.environment(Path(run.model), limit)):
-        for function, _ in rewards.load(reward for reward in run.rewards if reward.get("arguments")):
-            function((), ())
+    if with_arguments := [reward for reward in run.rewards if reward.get("arguments")]:
+        limit = stage.rollout["max_response_tokens"]
+        with patch.dict(os.environ, model_tokens.environment(Path(run.model), limit)):
+            for function, _ in rewards.load(with_arguments):
+                function((), ())
 
 
 def load(framework: str) -> Adapter:

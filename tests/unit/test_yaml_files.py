@@ -38,3 +38,10 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(UserError, match=r"odd\.yaml is not valid YAML"):
         read_yaml(file)
+
+
+def test_an_error_names_the_line_that_it_is_in(tmp_path: Path) -> None:
+    file = tmp_path / "odd.yaml"
+    file.write_text("a: [b")
+    with pytest.raises(UserError, match="in line 1"):
+        read_yaml(file)
