@@ -21,6 +21,7 @@ from tasks import prompts, task_files
 
 FOLDER = Path(__file__).resolve().parent
 COMMIT = re.compile("[0-9a-f]{40}")
+DEMO_KEYS = ("steps", "prompts", "problems", "habits", "skill")
 DEMO_ENVIRONMENT = read_yaml(FOLDER / "demo_model.yaml")["environment"]
 
 
@@ -67,6 +68,8 @@ def settings(name: str) -> dict[str, Any]:
 def demo_of(entry: dict[str, Any]) -> dict[str, Any]:
     """`demo` of the task.yaml that a demo model learns, with the prompts of the model's own entry where it has some."""
     demo: dict[str, Any] = task_files.settings(entry["demo_task"])["demo"]
+    if missing := [key for key in DEMO_KEYS if key not in demo]:
+        raise UserError(f"tasks/{entry['demo_task']}/task.yaml: demo has no {', '.join(missing)}; add it")
     return {**demo, "prompts": entry["demo_prompts"]} if "demo_prompts" in entry else demo
 
 

@@ -78,7 +78,7 @@ def find(name: str, benchmarks: Path = BENCHMARKS) -> Entry:
     known = entries(benchmarks)
     if name not in known:
         raise unknown("training set or benchmark", name, sorted(known))
-    _check(known[name])
+    check(known[name])
     return known[name]
 
 
@@ -105,8 +105,8 @@ def _benchmarks(folder: Path) -> list[Entry]:
     return [Entry(path.stem, source, shown(path)) for path, source in sources.items() if source is not None]
 
 
-def _check(entry: Entry) -> None:
-    """Unknown or missing keys are errors that name the file, the entry and the key."""
+def check(entry: Entry) -> None:
+    """Raise UserError, with the file, the entry and the key, for unknown or missing keys."""
     spec, place = entry.spec, f"{entry.where}, {entry.name}"
     validate(spec, "dataset", place)
     if spec["task"] not in task_files.names():

@@ -114,8 +114,29 @@ RESULTS = f"{config['results']}/{config['scale']}"
 WORK = f"{config['work']}/{config['scale']}"
 FOLDER, WORK_FOLDER = ResultsFolder(Path(RESULTS)), ResultsFolder(Path(WORK))
 RUN_FOLDER = FOLDER.run(seeds.run_id("{recipe}/{run}", "{seed}"))
-MODELS = models.library()
-DATA = data_registry.entries()
+
+
+def read_library():
+    """All models and data sets by name; what the runs to reproduce need of them is checked before the graph is built."""
+    try:
+        known_models, known_data = models.library(), data_registry.entries()
+        for run in (RUNS[name] for name in ASKED):
+            if run.model in known_models:  # else a hub id
+                models.settings(run.model)
+            for name in [stage.dataset for stage in run.stages] + run.evaluation[
+                "benchmarks"
+            ]:
+                if name not in known_data:
+                    raise UserError(
+                        f"eval/benchmarks/{name}.yaml has no metadata.source, which says where rows are"
+                    )
+                data_registry.check(known_data[name])
+        return known_models, known_data
+    except UserError as error:
+        raise WorkflowError(visible(str(error))) from None
+
+
+MODELS, DATA = read_library()
 
 # Snakemake makes a result again when an input is newer, and when the input files or the recorded parameters are others.
 # `settings`, a parameter of most rules, is a hash of what a result depends on besides its inputs (docs/rerun.md).

@@ -219,8 +219,12 @@ def _is_complete(folder: Path, updates: int) -> bool:
     if not checkpoints.is_whole(folder):
         return False
     try:
-        logged = json.loads(state.read_text(encoding="utf-8"))["log_history"]
-    except (OSError, ValueError, KeyError):
+        content = json.loads(state.read_text(encoding="utf-8"))
+        logged, step = content["log_history"], content["global_step"]
+        content["stateful_callbacks"]["TrainerControl"]  # which the trainer reads when it resumes
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    if step != checkpoints.step_of(folder, "-"):
         return False
     return all(math.isfinite(_number(entry.get(name, 0.0))) for entry in logged for name in metrics.COLUMNS)
 

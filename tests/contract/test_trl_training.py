@@ -91,14 +91,23 @@ def test_it_resumes_from_the_step_at_which_it_was_ended(project: Path, ended: li
 
 
 def test_checkpoints_that_training_does_not_resume_from(project: Path, ended: list[Path]) -> None:
-    """Of half a step, without a number, not written to its end, spoiled by a power cut, or saved in between earlier."""
+    """Of half a step, without a number, not written to its end, spoiled by a power cut or a flipped bit, or saved in
+    between earlier."""
     native = project / "other" / "native"
-    for step, grad_norm in ((2, 1.0), (4, 1.0), (5, 1.0), (6, float("nan")), (8, 1.0), (10, 1.0), (12, 1.0)):
+    for step, grad_norm in (
+        (2, 1.0),
+        (4, 1.0),
+        (5, 1.0),
+        (6, float("nan")),
+        *((step, 1.0) for step in range(8, 18, 2)),
+    ):
         folder = native / f"checkpoint-{step}"
         folder.mkdir(parents=True)
         shutil.copy(project / "model" / "model.safetensors", folder)
         if step != 8:
-            (folder / "trainer_state.json").write_text(json.dumps({"log_history": [{"grad_norm": grad_norm}]}))
+            state = {"log_history": [{"grad_norm": grad_norm}], "global_step": step if step != 14 else 15}
+            control = {"TrainerControl" if step != 16 else "TrainerContrgl": {}}
+            (folder / "trainer_state.json").write_text(json.dumps({**state, "stateful_callbacks": control}))
     (native / "checkpoint-10" / "model.safetensors").write_bytes(b"")  # as a power cut leaves it
     (native / "checkpoint-12" / "optimizer.pt").write_bytes(b"")
     script = (

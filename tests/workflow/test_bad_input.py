@@ -115,6 +115,36 @@ def test_a_configuration_that_cannot_be_read(tmp_path: Path, content: bytes, wor
     one_sentence(output, *words)
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new", "words"),
+    [
+        (
+            "eval/benchmarks/arithmetic_words.yaml",
+            "  source:",
+            "  sauce:",
+            ("arithmetic_words.yaml", "metadata.source"),
+        ),
+        (
+            "eval/benchmarks/arithmetic_words.yaml",
+            "task: arithmetic\n",
+            "task: arithmetyc\n",
+            ("arithmetyc", "arithmetic"),
+        ),
+        ("eval/benchmarks/arithmetic_words.yaml", "rows: 12", "rows: [12", ("arithmetic_words.yaml", "not valid YAML")),
+        ("tasks/arithmetic/task.yaml", "  prompts:", "  prompt:", ("arithmetic/task.yaml", "demo has no prompts")),
+    ],
+)
+def test_a_damaged_setting(tmp_path: Path, file: str, old: str, new: str, words: tuple[str, ...]) -> None:
+    damaged = miniature.copy(tmp_path) / file
+    text = damaged.read_text(encoding="utf-8")
+    assert old in text
+    damaged.write_text(text.replace(old, new), encoding="utf-8")
+    status, output = miniature.snakemake(tmp_path, "-n", "reproduce_all")
+    assert status != 0
+    one_sentence(output, *words)
+    assert "File " not in output.partition("Building DAG")[2]
+
+
 def test_a_read_only_project(tmp_path: Path) -> None:
     records = miniature.copy(tmp_path) / ".snakemake"
     records.mkdir()
