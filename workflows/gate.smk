@@ -133,25 +133,6 @@ rule check:
         "echo 'The comparison is in' {input:q} > {log:q}; {params.base:q} -m analysis.gate show {input:q}/check.json"
 
 
-def graded_of(side):
-    """The graded samples of the training runs of a side of the comparison of recipes: a run stands for all its seeds."""
-    if not config.get(side):
-        raise WorkflowError(
-            f"snakemake compare needs --config recipe_a='[run,…]' recipe_b='[run,…]', but {side} is missing"
-        )
-    names = []
-    for name in config[side]:
-        run = seeds.run_of(name) if "/seed-" in name else name
-        if run not in RUNS:
-            raise WorkflowError(
-                f"{side}={visible(name)} should be a run such as {next(iter(RUNS))}, or one of its seeds (…/seed-0)"
-            )
-        names += (
-            [name] if run != name else [f"{name}/seed-{n}" for n in config["seeds"]]
-        )
-    return [str(FOLDER.run(name).graded) for name in names]
-
-
 rule compare:
     input:
         a=lambda wildcards: graded_of("recipe_a"),

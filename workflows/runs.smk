@@ -363,3 +363,27 @@ def overrides_of(run):
             f"{key}={value if isinstance(value, str) else json.dumps(value)}",
         )
     ]
+
+
+def one_gpu_words(wildcards):
+    found = ON_ONE_GPU.get(run_of(wildcards).name)
+    return ["--one-gpu", found.samples_per_device] if found else []
+
+
+def graded_of(side):
+    """The graded samples of the training runs of a side of the comparison of recipes: a run stands for all its seeds."""
+    if not config.get(side):
+        raise WorkflowError(
+            f"snakemake compare needs --config recipe_a='[run,…]' recipe_b='[run,…]', but {side} is missing"
+        )
+    names = []
+    for name in config[side]:
+        run = seeds.run_of(name) if name.count("/") == 2 else name
+        if run not in RUNS:
+            raise WorkflowError(
+                f"{side}={visible(name)} should be a run such as {next(iter(RUNS))}, or one of its seeds (…/seed-0)"
+            )
+        names += (
+            [name] if run != name else [f"{name}/seed-{n}" for n in config["seeds"]]
+        )
+    return [str(FOLDER.run(name).graded) for name in names]

@@ -1,11 +1,6 @@
 # Native training, one job per stage, and export of its checkpoints in Hugging Face format.
 
 
-def one_gpu_words(wildcards):
-    found = ON_ONE_GPU.get(run_of(wildcards).name)
-    return ["--one-gpu", found.samples_per_device] if found else []
-
-
 rule train:
     input:
         lambda wildcards: stamp(run_of(wildcards).framework, run_of(wildcards).device),
