@@ -21,6 +21,7 @@ configfile: "config/config.yaml"
 
 
 include: "workflows/runs.smk"
+include: "workflows/lookups.smk"
 include: "workflows/failures.smk"
 include: "workflows/resources.smk"
 include: "workflows/local_resources.smk"

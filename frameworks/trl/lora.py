@@ -1,4 +1,4 @@
-"""LoRA through PEFT: what TRL is told of it, the adapter merged into an exported checkpoint, and its memory.
+"""LoRA through PEFT: TRL's options for it, and the merging of a trained adapter into an exported checkpoint.
 
 The reference model of the KL term is the base model itself with the adapter turned off, so it takes no memory.
 """

@@ -9,19 +9,8 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import ROOT
+from tests.source_folders import FOLDERS
 
-FOLDERS = (
-    "analysis",
-    "cluster",
-    "conformance",
-    "contracts",
-    "envs",
-    "eval",
-    "frameworks",
-    "grading",
-    "recipes",
-    "tasks",
-)
 ALLOWED = {
     "analysis/gate/baselines.py": "results/reference/baselines.yaml",
     "analysis/report/published.py": "a YAML file of the project",

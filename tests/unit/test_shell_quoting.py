@@ -10,19 +10,8 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import ROOT
+from tests.source_folders import FOLDERS
 
-FOLDERS = (
-    "analysis",
-    "cluster",
-    "conformance",
-    "contracts",
-    "envs",
-    "eval",
-    "frameworks",
-    "grading",
-    "recipes",
-    "tasks",
-)
 RULE_FILES = [ROOT / "Snakefile", *sorted((ROOT / "workflows").glob("*.smk"))]
 BLOCK = re.compile(r"^( *)shell:\n((?:\1 +.*\n|\n)+)", re.MULTILINE)
 

@@ -1,0 +1,140 @@
+# What rules look up for a run: hashes of its settings, its folders, inputs and words of its commands.
+
+
+def native_work(run, stage, seed):
+    """Folder of a stage's native files; other settings mean another folder, so that training never resumes across them."""
+    folder = WORK_FOLDER.run(seeds.run_id(run.name, seed))
+    return f"{folder.stage(stage.number)}-{training_hash(run, stage)[:8]}"
+
+
+def training_hash(run, stage):
+    return fingerprint(training_settings(run, stage))
+
+
+@cache
+def sampling_hash(name, benchmarks):
+    """For `settings`: how the benchmarks (a tuple) are sampled in the evaluation of a run."""
+    return fingerprint(sampling_settings(RUNS[name], benchmarks))
+
+
+def grading_hash(benchmarks):
+    tasks = {DATA[name].spec["task"] for name in benchmarks}
+    return fingerprint(grading_settings(tasks))
+
+
+def regraded_hash(run_ids):
+    """For the report: the scores by other graders that are there, which it shows but does not ask for."""
+    return fingerprint(
+        {
+            str(other.scores): provenance.sha256(other.scores)
+            for run_id in run_ids
+            for other in FOLDER.run(run_id).other_graders.values()
+        }
+    )
+
+
+def report_hash(names):
+    """For `settings`: what a page says of its runs besides their results, the published tables, and the keyword lists."""
+    facts = {
+        name: [run.framework, run.algorithm, run.model, run.reference]
+        for name, run in RUNS.items()
+        if name in names
+    }
+    return fingerprint([facts, reference.shown()])
+
+
+def benchmarks_of(wildcards):
+    return tuple(run_of(wildcards).evaluation["benchmarks"])
+
+
+@cache
+def extraction_of(name):
+    return protocol_of(RUNS[name]).extraction
+
+
+def stage_work(wildcards):
+    return native_work(run_of(wildcards), stage_of(wildcards), wildcards.seed)
+
+
+def checkpoint_work(wildcards):
+    """The native files that a checkpoint is exported from; the base model (step 0) needs none, so any stage's will do."""
+    run = run_of(wildcards)
+    return native_work(run, run.stage_of(max(int(wildcards.step), 1)), wildcards.seed)
+
+
+def folder_of(wildcards):
+    return FOLDER.run(seeds.run_id(run_of(wildcards).name, wildcards.seed))
+
+
+def work_of(wildcards):
+    return WORK_FOLDER.run(seeds.run_id(run_of(wildcards).name, wildcards.seed))
+
+
+def stage_start(wildcards):
+    """The checkpoint that a stage starts from: the last one of the stage before it, or the base model."""
+    return folder_of(wildcards).checkpoint(stage_of(wildcards).first_step)
+
+
+def checkpoint_source(wildcards):
+    """What a checkpoint is exported from: the base model, or the stage that made it."""
+    run, step = run_of(wildcards), int(wildcards.step)
+    if step == 0:
+        return FOLDER.model(run.model)
+    return (
+        folder_of(wildcards).stage(run.stage_of(step).number) / "training_log.parquet"
+    )
+
+
+def checkpoints_of(wildcards):
+    folder = folder_of(wildcards)
+    return [folder.checkpoint(step) for step in run_of(wildcards).checkpoint_steps]
+
+
+def benchmark_tables(wildcards):
+    return [
+        FOLDER.problems("benchmarks", name)
+        for name in run_of(wildcards).evaluation["benchmarks"]
+    ]
+
+
+def generation_gpus(run):
+    return run.evaluation.get("gpus", min(run.hardware["gpus"], 8))
+
+
+def overrides(wildcards):
+    return overrides_of(run_of(wildcards))
+
+
+def overrides_of(run):
+    return [
+        word
+        for key, value in run.evaluation.get("override", {}).items()
+        for word in (
+            "--set",
+            f"{key}={value if isinstance(value, str) else json.dumps(value)}",
+        )
+    ]
+
+
+def one_gpu_words(wildcards):
+    found = ON_ONE_GPU.get(run_of(wildcards).name)
+    return ["--one-gpu", found.samples_per_device] if found else []
+
+
+def graded_of(side):
+    """The graded samples of the training runs of a side of the comparison of recipes: a run stands for all its seeds."""
+    if not config.get(side):
+        raise WorkflowError(
+            f"snakemake compare needs --config recipe_a='[run,…]' recipe_b='[run,…]', but {side} is missing"
+        )
+    names = []
+    for name in config[side]:
+        run = seeds.run_of(name) if name.count("/") == 2 else name
+        if run not in RUNS:
+            raise WorkflowError(
+                f"{side}={visible(name)} should be a run such as {next(iter(RUNS))}, or one of its seeds (…/seed-0)"
+            )
+        names += (
+            [name] if run != name else [f"{name}/seed-{n}" for n in config["seeds"]]
+        )
+    return [str(FOLDER.run(name).graded) for name in names]
