@@ -31,7 +31,7 @@ base:
 
 # One recipe's report first, so that there is something to look at while the others train.
 demo: base
-	@$(RUN) CROSSZERO_COMMAND="make $@" snakemake --quiet rules --prioritize reproduce_openr1 -- reproduce_openr1 reproduce_all
+	@$(RUN) CROSSZERO_COMMAND="make $@" snakemake --quiet rules --scheduler greedy --prioritize reproduce_openr1 -- reproduce_openr1 reproduce_all
 	@echo "report: $$PWD/results/demo/report/all/index.html"
 
 demo-all: base

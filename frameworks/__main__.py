@@ -61,6 +61,7 @@ def train(arguments: argparse.Namespace) -> None:
     model_sha256 = model_folder.check(arguments.model)
     tables.read(arguments.problems, tables.PROBLEM)
     inputs = {"problems_sha256": provenance.sha256(arguments.problems), "model_sha256": model_sha256}
+    framework.fork_processes(run)
     framework.check(run)  # takes seconds, before data are written, memory is taken, or a GPU is used
     paths = Paths(problems=arguments.problems, model=arguments.model, work=arguments.work)
     job_lifetime.end_with_workflow()

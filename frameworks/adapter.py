@@ -19,7 +19,7 @@ from unittest.mock import patch
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage, framework_names
 from contracts.unknown_names import unknown
-from frameworks import settings
+from frameworks import fork_server, processes, settings
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.reward_hook import FAILURE
 from recipes import model_tokens, rewards
@@ -65,6 +65,9 @@ class Adapter(ABC):
     entry_modules: ClassVar[Sequence[str]]
     # What a run on GPUs compiles when it starts: names of cluster.rehearsal.OPS.
     compiled_ops: ClassVar[Sequence[str]] = ()
+    # What several processes of a run import where there is no GPU, and what they read then: see frameworks.fork_server.
+    preloaded: ClassVar[Sequence[str]] = ()
+    preload_environment: ClassVar[Mapping[str, str]] = {}
     # The framework's name of how far the sampler's probabilities (or their logarithms) are from the trainer's, on
     # average. It is logged where a run has a sampler_correction.
     sampler_distance: ClassVar[str]
@@ -73,6 +76,11 @@ class Adapter(ABC):
     engine_share: ClassVar[str]
     colocated: ClassVar[Mapping[str, Any]] = {}
     several_gpus: ClassVar[Sequence[str]] = ()
+
+    def fork_processes(self, run: Run) -> None:
+        """Where there is no GPU, have this program and the run's processes go on as forks; see fork_server."""
+        if run.device == "cpu":
+            fork_server.fork_processes(self.preloaded, {**processes.ONE_CPU, **self.preload_environment})
 
     def check(self, run: Run) -> None:
         """Raise UserError unless rewards load, data suffice, and the framework's own parser accepts every stage."""

@@ -20,7 +20,7 @@ from typing import IO
 
 from contracts import subreaper
 from contracts.errors import UserError
-from frameworks import collapse
+from frameworks import collapse, fork_server
 from frameworks.adapter import Command
 
 PROGRESS_SECONDS = 5.0
@@ -179,7 +179,7 @@ def _start(command: Command, log: IO[str]) -> subprocess.Popen[str]:
     log.write(f"$ {shlex.join(command.arguments)}\n")
     log.flush()
     return subprocess.Popen(
-        [sys.executable, subreaper.__file__, *command.arguments],
+        [sys.executable, subreaper.__file__, *fork_server.words(command.arguments)],
         env={**os.environ, **command.environment, "PYTHONUNBUFFERED": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

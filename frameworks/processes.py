@@ -22,6 +22,7 @@ ONE_CPU = {
     "MKL_NUM_THREADS": "1",  # Snakemake sets it to the job's cores, and its threads would wait for each other
     "VLLM_CPU_KVCACHE_SPACE": "1",  # GB
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "TORCH_COMPILE_DISABLE": "1",  # vLLM has a function compiled in every process, which takes ten seconds each
 }
 
 

@@ -9,12 +9,12 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from contracts import durable
 from contracts.paths import check_path
 from contracts.run_file import ROOT, Run, Stage
-from frameworks import checkpoints, memory, processes, stops, tensorboard, training_prompts
+from frameworks import checkpoints, fork_server, memory, processes, stops, tensorboard, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.openrlhf import metrics, parser_check, reward_hook
@@ -34,6 +34,12 @@ class OpenRLHFAdapter(Adapter):
     several_gpus = ("vllm.tensor_parallel_size",)
     entry_modules = ("openrlhf.trainer.ray.ppo_actor", "deepspeed.ops.adam", "flash_attn.bert_padding", "vllm")
     compiled_ops = ("FusedAdam",)
+    preloaded = (
+        "torch", "torch._dynamo", "transformers", "transformers.modeling_utils",
+        "transformers.models.qwen2.modeling_qwen2", "datasets", "deepspeed", "peft", "tensorboard", "pandas",
+        "vllm.v1.engine.async_llm", "vllm.v1.worker.cpu_worker", "vllm.model_executor.models.qwen2",
+    )  # fmt: skip
+    preload_environment: ClassVar = {"DS_ACCELERATOR": "cpu"}
 
     def check_stage(self, run: Run, stage: Stage) -> None:
         """See Adapter."""
@@ -64,7 +70,10 @@ class OpenRLHFAdapter(Adapter):
             environment["RAY_ADDRESS"] = ""  # never another user's Ray
         if run.device == "cpu":
             environment |= processes.ONE_CPU
-            environment["DS_ACCELERATOR"] = "cpu"
+            environment |= self.preload_environment
+            # Ray adds it to the trainer's ray.init()
+            of_workers = {"py_executable": str(fork_server.interpreter(scratch / "python"))}
+            environment["RAY_JOB_CONFIG_JSON_ENV_VAR"] = json.dumps({"runtime_env": of_workers})
             environment["RAY_OVERRIDE_RESOURCES"] = json.dumps({"GPU": 1, "CPU": 2})  # requested, and shared
         else:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(processes.gpus(run))

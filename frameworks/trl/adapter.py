@@ -42,6 +42,10 @@ class TRLAdapter(Adapter):
     engine_share = "vllm_gpu_memory_utilization"
     colocated: ClassVar = {"vllm_enable_sleep_mode": True}
     several_gpus = ("vllm_tensor_parallel_size",)
+    preloaded = (
+        "torch", "torch._dynamo", "transformers", "transformers.trainer", "transformers.models.qwen2.modeling_qwen2",
+        "datasets", "accelerate", "peft", "trl.trainer.grpo_trainer", "trl.scripts.grpo",
+    )  # fmt: skip
     entry_modules = ("trl.scripts.grpo", "trl.scripts.vllm_serve", "accelerate.commands.launch", "deepspeed", "vllm")
 
     def check_stage(self, run: Run, stage: Stage) -> None:

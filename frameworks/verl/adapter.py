@@ -15,7 +15,7 @@ from typing import Any
 from contracts import durable, json_lines
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
-from frameworks import checkpoints, processes, stops, training_prompts
+from frameworks import checkpoints, fork_server, processes, stops, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.verl import memory, metrics, parser_check, running_advantage
@@ -34,6 +34,7 @@ class VerlAdapter(Adapter):
     sampler_distance = "training/rollout_probs_diff_mean"
     engine_share = "actor_rollout_ref.rollout.gpu_memory_utilization"
     several_gpus = ("actor_rollout_ref.rollout.tensor_model_parallel_size",)
+    preloaded = cpu_processes.PRELOADED
     entry_modules = ("verl.trainer.main_ppo", "verl.workers.engine_workers", "verl.model_merger", "flash_attn", "vllm")
 
     def check_stage(self, run: Run, stage: Stage) -> None:
@@ -72,15 +73,14 @@ class VerlAdapter(Adapter):
         environment |= {"VERL_FILE_LOGGER_PATH": str(log.absolute())}
         environment |= {"VERL_USE_EXTERNAL_MODULES": "frameworks.verl.weight_socket,frameworks.verl.running_advantage"}
         environment |= momentum(stage)
-        servers = []
         if run.device == "cpu":
             environment |= processes.ONE_CPU | cpu_processes.ENVIRONMENT
-            servers.append(cpu_processes.server(scratch, environment))
+            fork_server.interpreter(scratch / "python")
         else:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(processes.gpus(run))
         words = [sys.executable, "-m", "verl.trainer.main_ppo"]
         words += render(overrides(run, stage, seed, paths, scratch))
-        return Command(processes.with_ray(run, scratch, words), environment, servers, scratch)
+        return Command(processes.with_ray(run, scratch, words), environment, scratch=scratch)
 
     def write_data(self, run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
         """Write the training set as verl reads it: each prompt as one message, the question as ground truth."""

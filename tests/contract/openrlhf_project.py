@@ -21,6 +21,7 @@ def main() -> None:
     run = parse_run(read_yaml(file), "test/short", file, "demo")
     stage, paths = run.stages[0], Paths(problems=problems, model=model, work=work)
     openrlhf = adapter.load(run.framework)
+    openrlhf.fork_processes(run)
     try:
         openrlhf.check(run)
         launch_stage(openrlhf, run, stage, paths, seed=0, stop_on_collapse=False)

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import shlex
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from contracts.run_file import ROOT
-from frameworks.verl.cpu import fork_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="the CPU demo's Ray is on Linux")]
 
 
+PROGRAM = [sys.executable, "-m", "tests.unit.forking_program"]
+
+
 @pytest.fixture(scope="module")
-def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    socket = tmp_path_factory.mktemp("forking") / "socket"
-    server = subprocess.Popen([sys.executable, "-m", "frameworks.verl.cpu.fork_server", socket, "wave"], cwd=ROOT)
-    deadline = time.monotonic() + 30
-    while not socket.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    yield str(fork_server.script(socket))
-    server.kill()
-    server.wait()
+def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+    python = tmp_path_factory.mktemp("forking") / "python"
+    process = subprocess.Popen([*PROGRAM, python, "wait"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture(scope="module")
+def forked(job: subprocess.Popen[str]) -> str:
+    assert job.stdout is not None
+    return job.stdout.readline().strip()
 
 
 def run(*words: str, **settings: object) -> subprocess.CompletedProcess[str]:
@@ -80,3 +87,31 @@ def test_a_signal_reaches_the_fork(forked: str) -> None:
     assert client.stdout is not None and client.stdout.readline() == "ready\n"
     client.terminate()
     assert client.wait(30) == 5
+
+
+def below(pid: int) -> list[psutil.Process]:
+    return psutil.Process(pid).children(recursive=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_of_a_job_that_is_ended(tmp_path: Path, number: int) -> None:
+    process = subprocess.Popen([*PROGRAM, tmp_path / "python", "wait"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    python = Path(process.stdout.readline().strip())
+    other = subprocess.Popen([python, "-c", "import time; time.sleep(600)"])
+    deadline = time.monotonic() + 60
+    while len(found := below(process.pid)) < 6:  # subreaper, server, program, its client, and two forks
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(number)
+    process.wait()
+    assert psutil.wait_procs(found, 60)[1] == []
+    assert other.wait(60) != 0
+    server = Path(shlex.split(python.read_text().splitlines()[1])[1])
+    assert not server.parent.exists()
+
+
+def test_its_exit_status_and_last_words_are_the_programs(tmp_path: Path) -> None:
+    for word, status in (("a sentence", 1), ("0", 1)):
+        done = run(*PROGRAM, tmp_path / "python", word, cwd=ROOT)
+        assert done.returncode == status and done.stderr == f"{word}\n"

@@ -144,11 +144,12 @@ def extending(folder: Path, content: dict[str, Any], **own: Any) -> dict[str, An
 
 
 def test_a_run_that_extends_another_states_only_what_differs(content: dict[str, Any], tmp_path: Path) -> None:
-    own = extending(tmp_path, content, title="hotter", demo={"rollout": {"temperature": 1.2}, "checkpoints": [100]})
+    last = content["demo"]["steps"]
+    own = extending(tmp_path, content, title="hotter", demo={"rollout": {"temperature": 1.2}, "checkpoints": [last]})
     base, run = (parse_run(c, NAME, tmp_path / "own.yaml", "demo") for c in (content, own))
     assert (run.title, run.rewards, run.framework) == ("hotter", base.rewards, base.framework)
     assert run.stages[0].rollout == {**base.stages[0].rollout, "temperature": 1.2}
-    assert run.stages[0].checkpoints == (100,) and run.stages[0].optimizer == base.stages[0].optimizer
+    assert run.stages[0].checkpoints == (last,) and run.stages[0].optimizer == base.stages[0].optimizer
 
 
 def test_another_framework_takes_over_everything_but_native_settings(content: dict[str, Any], tmp_path: Path) -> None:

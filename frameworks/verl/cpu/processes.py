@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-from frameworks.adapter import Command
-from frameworks.verl.cpu import fork_server
-
 ENVIRONMENT = {
     "VERL_USE_EXTERNAL_MODULES": "frameworks.verl.weight_socket,frameworks.verl.cpu.cpu_platform",
     "VERL_PLATFORM": "cpu",
@@ -21,10 +15,3 @@ PRELOADED = (
     "aiohttp", "fastapi", "uvicorn", "vllm.v1.engine.async_llm", "vllm.v1.worker.cpu_worker",
     "vllm.model_executor.models.qwen2", "vllm.entrypoints.openai.api_server",
 )  # fmt: skip
-
-
-def server(scratch: Path, environment: dict[str, str]) -> Command:
-    """The server that has to run beside verl, so that `scratch/python` is the interpreter of its workers."""
-    socket = scratch / "forking"
-    fork_server.script(socket)
-    return Command([sys.executable, "-m", "frameworks.verl.cpu.fork_server", str(socket), *PRELOADED], environment)
