@@ -100,7 +100,14 @@ GRADED = pa.schema(
     ]
 )
 
-LATER = ("rewards",)  # columns that tables of earlier releases lack; read as null
+LATER = (
+    "rewards",
+    "pass_low",
+    "pass_high",
+    "maj_low",
+    "maj_high",
+    "maj_ties",
+)  # columns that tables of earlier releases lack; read as null
 
 RENAMED_PROTOCOLS = {"report": "greedy-boxed"}  # in tables and records of earlier releases: old name, present name
 
@@ -119,6 +126,8 @@ SCORE = pa.schema(
         ("ci_high", pa.float64()),
         ("pass_at_k", pa.float64()),
         ("maj_at_k", pa.float64()),
+        *[(f"{what}_{end}", pa.float64()) for what in ("pass", "maj") for end in ("low", "high")],  # their intervals
+        ("maj_ties", pa.string()),  # what became of ties (eval.statistics.TIES)
         ("avg_at_k_completed", pa.float64()),  # over completions that were not truncated; null if all were
         ("truncated_rate", pa.float64()),
         ("completion_tokens_mean", pa.float64()),

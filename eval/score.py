@@ -14,9 +14,10 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from contracts import paths, provenance, tables
+from contracts import paths, provenance, steps, tables
 from contracts.errors import UserError, run_command
 from eval import benchmark, statistics
+from eval.pass_at_k import by_problem, ties_of
 from tasks import registry
 
 
@@ -88,18 +89,30 @@ def spelled_answers(graded: pd.DataFrame) -> pd.Series:
     return pd.Series(spelled, index=graded.index, dtype=object)
 
 
-def score(graded: pd.DataFrame) -> dict[str, object]:
+def several(graded: pd.DataFrame, ties: str | None = None) -> dict[str, statistics.Estimate]:
+    """pass@k at powers of two up to all repeats, and maj@k, with intervals over problems.
+
+    Args:
+        graded: complete samples of one run, step and benchmark.
+        ties: one of statistics.TIES; by default that of the samples' source (`pass_at_k.ties_of`).
+    """
+    graded = graded.sort_values(["problem_id", "repeat"])
+    values = by_problem(graded, spelled_answers(graded), ties or ties_of(graded["protocol"]))
+    return {measure: statistics.mean_over_problems(value) for measure, value in values.items()}
+
+
+def score(graded: pd.DataFrame, ties: str | None = None) -> dict[str, object]:
     """The SCORE row of one run, step and benchmark, whose samples are complete (`check_complete`).
 
     An ungradable completion counts as not correct, so the score is a lower bound; n_ungradable says how far it could
-    rise.
+    rise. `ties` is that of `several`.
     """
     graded = graded.sort_values(["problem_id", "repeat"])
     n = graded["problem_id"].nunique()
     k = len(graded) // n
     right = graded["verdict"].eq("correct")
     correct = right.to_numpy(dtype=bool).reshape(n, k)
-    answers = spelled_answers(graded).to_numpy().reshape(n, k)
+    *_, passed, majority = several(graded, ties).values()
     known = graded["finish_reason"].notna()
     cut = graded["finish_reason"].eq("length")
     estimate = statistics.avg_at_k(correct)
@@ -112,8 +125,10 @@ def score(graded: pd.DataFrame) -> dict[str, object]:
         "avg_at_k": estimate.value,
         "ci_low": estimate.low,
         "ci_high": estimate.high,
-        "pass_at_k": statistics.pass_at_k(correct),
-        "maj_at_k": statistics.maj_at_k(answers.tolist(), correct),
+        "pass_at_k": passed.value,
+        "maj_at_k": majority.value,
+        **{"pass_low": passed.low, "pass_high": passed.high, "maj_low": majority.low, "maj_high": majority.high},
+        "maj_ties": ties or ties_of(graded["protocol"]),
         "avg_at_k_completed": float(right[~cut].mean()) if known.all() and not cut.all() else None,
         "truncated_rate": float(cut.mean()) if known.all() else None,
         "completion_tokens_mean": _or_none(graded["completion_tokens"].mean()),
@@ -132,12 +147,13 @@ def read_graded(path: Path) -> pd.DataFrame:
     return frame
 
 
-def score_run(folder: Path, problems: Path | None = None) -> pa.Table:
+def score_run(folder: Path, problems: Path | None = None, ties: str | None = None) -> pa.Table:
     """Scores of all steps and benchmarks of a run, ordered by benchmark and step.
 
     Args:
         folder: holds step-<n>/<benchmark>.parquet (GRADED).
         problems: holds <benchmark>.parquet (PROBLEM), what was requested; by default, all problems that any step has.
+        ties: of maj@k, see `several`.
 
     Raises:
         UserError: there are no graded samples, or some are missing.
@@ -161,7 +177,7 @@ def score_run(folder: Path, problems: Path | None = None) -> pa.Table:
             repeats[name] = max(repeats.get(name, 1), int(graded["repeat"].max()) + 1)
     for path, graded in frames.items():
         check_complete(graded, str(path), requested[path.stem], repeats.get(path.stem))
-    rows = sorted((score(graded) for graded in frames.values()), key=lambda row: (row["benchmark"], row["step"]))
+    rows = sorted((score(graded, ties) for graded in frames.values()), key=lambda row: (row["benchmark"], row["step"]))
     return pa.Table.from_pylist(rows, schema=tables.SCORE)
 
 
@@ -179,8 +195,13 @@ def main() -> None:
     parser.add_argument(
         "--problems", type=Path, help="folder with <benchmark>.parquet: the problems that were requested"
     )
+    parser.add_argument(
+        "--ties", choices=statistics.TIES,
+        help="of answers with equally many votes in maj@k: the chance that a random one is right, or the first one "
+        "(default: first for samples imported from a harness, which all do that, else chance)",
+    )  # fmt: skip
     arguments = parser.parse_args()
-    scores = score_run(arguments.graded, arguments.problems)
+    scores = score_run(arguments.graded, arguments.problems, arguments.ties)
     tables.write(scores, tables.SCORE, arguments.output)
     provenance.write(arguments.output, scored=[graded_record(path) for path in paths.tables(arguments.graded)])
     for row in scores.to_pylist():
@@ -188,6 +209,10 @@ def main() -> None:
             f"step {row['step']:>6} {row['benchmark']:<24} {100 * row['avg_at_k']:5.1f} % "
             f"[{100 * row['ci_low']:.1f}, {100 * row['ci_high']:.1f}], n = {row['n_problems']} × {row['k_repeats']}"
         )
+        if row["k_repeats"] > 1:
+            graded = read_graded(arguments.graded / steps.folder(row["step"]) / f"{row['benchmark']}.parquet")
+            for measure, found in several(graded, arguments.ties).items():
+                print(f"    {measure:<28} {100 * found.value:5.1f} % [{100 * found.low:.1f}, {100 * found.high:.1f}]")
 
 
 if __name__ == "__main__":

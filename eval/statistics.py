@@ -32,6 +32,7 @@ class Estimate(NamedTuple):
         return "fell" if self.high < 0 else "cannot tell"
 
 
+TIES = ("chance", "first")  # of answers with equally many votes: see `maj_by_problem`
 RARE = 0.25  # problems' worth of answers at which the observed variance and its bound weigh the same
 SPARSE = 0.5  # problems that differ at which an imagined one has half of its weight
 
@@ -115,27 +116,33 @@ def pass_by_problem(correct: Correct, k: int) -> Floats:
     return np.asarray(1.0 - np.array(missed)[np.asarray(correct).sum(axis=1)], dtype=np.float64)
 
 
-def maj_at_k(answers: Sequence[Sequence[str | None]], correct: Correct) -> float:
+def maj_at_k(answers: Sequence[Sequence[str | None]], correct: Correct, ties: str = "chance") -> float:
     """Share of problems whose most frequent answer is right: the mean of `maj_by_problem`."""
-    return float(maj_by_problem(answers, correct).mean())
+    return float(maj_by_problem(answers, correct, ties).mean())
 
 
-def maj_by_problem(answers: Sequence[Sequence[str | None]], correct: Correct) -> Floats:
+def maj_by_problem(answers: Sequence[Sequence[str | None]], correct: Correct, ties: str = "chance") -> Floats:
     """Whether the most frequent answer is right (majority vote, Wang et al. 2023, arXiv:2203.11171), per problem.
 
     Args:
         answers: per problem, the (normalised) answers of its repeats; None does not vote.
         correct: which of them are right; right answers count as one answer however they are written.
+        ties: where several answers have the most votes, `chance`: the problem counts as the chance that a random choice
+            among them is right; `first`: the one that was given first is taken, as Counter.most_common does.
 
-    Where several answers tie, the problem counts as the chance that a random choice among them is right.
+    Raises:
+        ValueError: ties is neither.
     """
+    if ties not in TIES:
+        raise ValueError(f"ties should be one of {', '.join(TIES)}, not {ties!r}")
     credit = np.zeros(len(answers))
     for place, (row, right) in enumerate(zip(answers, np.asarray(correct), strict=True)):
         votes = Counter(True if is_right else answer for answer, is_right in zip(row, right, strict=True))
         votes.pop(None, None)
         if votes:
             most = max(votes.values())
-            credit[place] = (votes.get(True, 0) == most) / sum(count == most for count in votes.values())
+            leaders = [answer for answer, count in votes.items() if count == most]  # in the order of first votes
+            credit[place] = leaders[0] is True if ties == "first" else (True in leaders) / len(leaders)
     return credit
 
 

@@ -24,6 +24,7 @@ from analysis.gate import against_published, baselines, compare, inputs, power, 
 from contracts import steps
 from contracts.errors import UserError, sentence
 from contracts.text_safety import protect_output
+from eval import statistics
 
 
 class Parser(argparse.ArgumentParser):
@@ -73,7 +74,7 @@ def run_compare(arguments: argparse.Namespace) -> int:
         baseline = inputs.read(other, arguments.baseline_name or arguments.baseline)
         result = compare.paired(
             checkpoint, baseline, arguments.benchmark, accepted=arguments.accept,
-            ungradable=arguments.ungradable / 100, **settings,
+            ungradable=arguments.ungradable / 100, ties=arguments.ties, **settings,
         )  # fmt: skip
         compared = [line.benchmark for line in result.lines if line.difference and line.benchmark != compare.ALL]
         changed = {name: render.changed_problems(checkpoint, baseline, name) for name in compared}
@@ -136,6 +137,9 @@ def parse() -> argparse.Namespace:
         "--ungradable", type=float, default=100 * inputs.UNGRADABLE, metavar="PERCENT",
         help="largest share of ungradable completions on a side (default: 5)",
     )  # fmt: skip
+    comparing.add_argument(
+        "--ties", choices=statistics.TIES, help="of maj@k (default: as the samples' source has them)"
+    )
     comparing.add_argument(
         "--problems", choices=against_published.QUESTIONS, default=against_published.LIKE,
         help="against published figures: better on these same problems, or on problems like these (default)",

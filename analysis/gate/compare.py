@@ -166,6 +166,7 @@ def paired(
     margin: float = 0.0,
     accepted: Collection[str] = (),
     ungradable: float = inputs.UNGRADABLE,
+    ties: str | None = None,
 ) -> GateResult:
     """Compare two checkpoints on the same problems.
 
@@ -177,6 +178,7 @@ def paired(
         margin: a loss up to this fraction is not called worse.
         accepted: differences that do not prevent the comparison, of inputs.ACCEPTABLE.
         ungradable: largest share of ungradable completions on either side that is compared.
+        ties: of maj@k, see `pass_at_k.differences`.
 
     Raises:
         UserError: no side has samples of one of the benchmarks.
@@ -193,7 +195,8 @@ def paired(
             lines.append(BenchmarkResult(name, "not comparable", reasons=tuple(obstacles[name])))
             continue
         part = Answers.read(tables[name])
-        line = replace(_paired(part, name, alpha / family, margin), passes=pass_at_k.differences(tables[name]))
+        passes = pass_at_k.differences(tables[name], ties)
+        line = replace(_paired(part, name, alpha / family, margin), passes=passes)
         available = (inputs.repeats(baseline.tables[name]), inputs.repeats(checkpoint.tables[name]))
         lines.append(line if available == line.repeats else replace(line, available=available))
         parts.append(part)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from analysis.gate import inputs
-from eval import score, statistics
-from eval.statistics import Estimate
+from eval import pass_at_k, score, statistics
+from eval.statistics import Estimate, Floats
 
 
 @dataclass(frozen=True)
@@ -24,33 +22,34 @@ class PassDifference:
     difference: Estimate
 
 
-def curve(repeats: int) -> list[int]:
-    """The k at which pass@k is shown: powers of two, and all repeats."""
-    return sorted({*(2**i for i in range(repeats.bit_length()) if 2**i <= repeats), repeats})
-
-
-def by_problem(graded: pd.DataFrame) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
-    """The measures of one checkpoint, each with its value per problem, of shape (problems,).
+def by_problem(graded: pd.DataFrame, ties: str) -> dict[str, Floats]:
+    """The measures of one checkpoint by name, each with its value per problem, of shape (problems,).
 
     Args:
         graded: complete and sorted by problem and repeat.
+        ties: of maj@k, one of statistics.TIES.
     """
-    correct = inputs.correct(graded)
-    for k in curve(correct.shape[1]):
-        yield f"pass@{k}", statistics.pass_by_problem(correct, k)
-    answers = inputs.by_problem(graded, score.spelled_answers(graded))
-    yield f"maj@{correct.shape[1]}", statistics.maj_by_problem(answers.tolist(), correct)
+    return pass_at_k.by_problem(graded, score.spelled_answers(graded), ties)
 
 
-def differences(tables: tuple[pd.DataFrame, pd.DataFrame]) -> tuple[PassDifference, ...]:
+def ties_of(graded: Iterable[pd.DataFrame]) -> str:
+    """How ties of maj@k are broken in a comparison: as the source does if it is that of all tables, else by chance."""
+    return pass_at_k.ties_of(protocol for table in graded for protocol in table["protocol"].unique())
+
+
+def differences(tables: tuple[pd.DataFrame, pd.DataFrame], ties: str | None = None) -> tuple[PassDifference, ...]:
     """The measures of baseline and checkpoint, which have the same problems and repeats. None with one repeat.
 
     The estimator of pass@k uses all repeats. Near k = all of them few repeats decide it, and the intervals, which are
     those of the mean over problems, hold for the expectation of the estimator.
+
+    Args:
+        tables: graded samples of baseline and checkpoint, complete and sorted by problem and repeat.
+        ties: of maj@k, one of statistics.TIES; by default see `ties_of`.
     """
     if inputs.repeats(tables[0]) < 2:
         return ()
-    sides = [dict(by_problem(table)) for table in tables]
+    sides = [by_problem(table, ties or ties_of(tables)) for table in tables]
     return tuple(
         PassDifference(
             measure,

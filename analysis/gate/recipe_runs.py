@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis import hash_order
-from analysis.gate import inputs, recipe_plan, recipes
+from analysis.gate import inputs, recipe_passes, recipe_plan, recipes
 from analysis.gate.inputs import GradedCheckpoint
+from analysis.gate.recipe_passes import Recipe, RecipeRun
 from analysis.reference import in_order
 from analysis.report.tables import interval_text
 from analysis.table_export import markdown, percent, points
@@ -52,17 +53,17 @@ def _half(problem: str) -> int:
     return int(hash_order.place("half of", problem)[:2], 16) % 2
 
 
-def _chosen(run: Sequence[GradedCheckpoint], name: str) -> npt.NDArray[np.bool_]:
-    """Correct answers, on each half of the problems those of the checkpoint that is best on the other half."""
-    tables = [checkpoint.tables[name] for checkpoint in run]
-    correct = np.stack([inputs.correct(table) for table in tables])
-    halves = np.array([_half(problem) for problem in tables[0]["problem_id"].drop_duplicates()])
-    found: npt.NDArray[np.bool_] = correct[-1].copy()
+def _run(run: Sequence[GradedCheckpoint], name: str, repeats: int) -> RecipeRun:
+    """A run's samples with this many repeats. Of several checkpoints, each half has the best on the other half."""
+    whole = [checkpoint.tables[name] for checkpoint in run]
+    correct = np.stack([inputs.correct(table) for table in whole])
+    halves = np.array([_half(problem) for problem in whole[0]["problem_id"].drop_duplicates()])
+    counts = np.full(len(halves), len(run) - 1)
     for half in (0, 1):
         others = correct[:, halves != half]
-        best = int(others.mean(axis=(1, 2)).argmax()) if others.size else len(run) - 1
-        found[halves == half] = correct[best][halves == half]
-    return found
+        if others.size:
+            counts[halves == half] = int(others.mean(axis=(1, 2)).argmax())
+    return RecipeRun([table[table["repeat"] < repeats] for table in whole], counts)
 
 
 def _checkpoints(place: Path, rule: str) -> list[GradedCheckpoint]:
@@ -88,6 +89,24 @@ def read(
     Raises:
         UserError: a run is named twice, or is not comparable with the first one.
     """
+    return correct_answers(checked(sides, rule, benchmarks, accepted))
+
+
+def correct_answers(found: Sequence[Recipe]) -> list[Runs]:
+    """Per recipe and benchmark, the correct answers of each run, of shape (problems, repeats)."""
+    return [
+        {
+            name: [run.pick([inputs.correct(table) for table in run.tables]) for run in runs]
+            for name, runs in one.items()
+        }
+        for one in found
+    ]
+
+
+def checked(
+    sides: Sequence[Sequence[Path]], rule: str, benchmarks: Sequence[str] | None, accepted: Sequence[str]
+) -> list[Recipe]:
+    """The graded samples of both recipes, with the same number of repeats everywhere. See `read`."""
     places = [place.resolve() for side in sides for place in side]
     if twice := {str(place) for place in places if places.count(place) > 1}:
         raise UserError(f"each training run should be named once, but {', '.join(sorted(twice))} is named again")
@@ -101,7 +120,7 @@ def read(
                     f"{checkpoint.name} and {first.name} cannot be compared on {name}: {'; '.join(reasons)}"
                 )
     fewest = {name: min(inputs.repeats(run[-1].tables[name]) for side in found for run in side) for name in names}
-    return [{name: [_chosen(run, name)[:, : fewest[name]] for run in side] for name in names} for side in found]
+    return [{name: [_run(run, name, fewest[name]) for run in side] for name in names} for side in found]
 
 
 def frame(results: Sequence[recipes.RecipeResult]) -> pd.DataFrame:
@@ -123,6 +142,17 @@ def frame(results: Sequence[recipes.RecipeResult]) -> pd.DataFrame:
     )
 
 
+def pass_frame(found: Mapping[str, Sequence[recipes.RecipeResult]]) -> pd.DataFrame:
+    """The table of pass@k and maj@k, as texts: each recipe's mean over its runs, and their difference.
+
+    Args:
+        found: a line per benchmark, by measure.
+    """
+    columns = ["benchmark", "A (%)", "B (%)", "B less A, Welch (points)", "crossed effects (points)"]
+    whole = pd.concat([frame(lines)[columns].assign(measure=measure) for measure, lines in found.items()])
+    return whole[["benchmark", "measure", *columns[1:]]].sort_values("benchmark", kind="stable")
+
+
 def components_frame(results: Sequence[recipes.RecipeResult]) -> pd.DataFrame:
     """Standard deviations in points of the parts of which the accuracy on one problem is made, as texts."""
     return pd.DataFrame(
@@ -137,7 +167,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Compare, print and write. Returns 0."""
     if not (0 < arguments.alpha < 1 and 0 < arguments.difference <= 100):
         raise UserError("--alpha has to be between 0 and 1, --difference above 0 points, up to 100")
-    a, b = read([arguments.a, arguments.b], arguments.rule, arguments.benchmark, arguments.accept)
+    found = checked([arguments.a, arguments.b], arguments.rule, arguments.benchmark, arguments.accept)
+    a, b = correct_answers(found)
+    several = recipe_passes.compare(*found)
     results = recipes.compare(a, b, arguments.alpha)
     rule = {
         LAST: "the last checkpoint of each run",
@@ -149,6 +181,9 @@ def run(arguments: argparse.Namespace) -> int:
         f"correction at {arguments.alpha:g}. detectable: the true difference found with 80 % power at these degrees of "
         "freedom.",
     ]
+    if several:
+        parts += ["\nSeveral samples per problem (95 % intervals, not adjusted, no verdict):\n"]
+        parts += [markdown(pass_frame(several))]
     if len(spreads := components_frame(results)):
         parts += ["\nStandard deviations on one problem, in points:\n", markdown(spreads)]
         parts += [f"Runs and samples that find a difference of {arguments.difference:g} points:\n"]
@@ -162,10 +197,18 @@ def run(arguments: argparse.Namespace) -> int:
     print(text, end="")
     if arguments.output:
         content = {"a": list(map(str, arguments.a)), "b": list(map(str, arguments.b)), "rule": arguments.rule}
-        lines = [asdict(line, dict_factory=_plain) for line in results]
-        durable.write_text(arguments.output / "recipes.json", json.dumps({**content, "lines": lines}, indent=2) + "\n")
+        lines = _dictionaries(results)
+        measures = {measure: _dictionaries(found) for measure, found in several.items()}
+        durable.write_text(
+            arguments.output / "recipes.json",
+            json.dumps({**content, "lines": lines, "passes": measures}, indent=2) + "\n",
+        )
         durable.write_text(arguments.output / "recipes.md", text)
     return 0
+
+
+def _dictionaries(lines: Sequence[recipes.RecipeResult]) -> list[dict[str, Any]]:
+    return [asdict(line, dict_factory=_plain) for line in lines]
 
 
 def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:

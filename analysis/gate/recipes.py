@@ -23,6 +23,7 @@ from eval import significance
 from eval.statistics import Estimate
 
 Floats = npt.NDArray[np.float64]
+Values = npt.NDArray[np.bool_] | Floats  # right or not, or a measure from 0 to 1, by problem and repeat
 MEAN = "mean of all"
 
 
@@ -60,7 +61,7 @@ class RecipeResult:
     verdict: str = "cannot tell"
 
 
-def _runs(correct: Sequence[npt.NDArray[np.bool_]]) -> Floats:
+def _runs(correct: Sequence[Values]) -> Floats:
     """Mean accuracies of shape (runs, problems)."""
     return np.stack([np.asarray(run, dtype=float).mean(axis=1) for run in correct])
 
@@ -118,7 +119,7 @@ def _crossed(one: Floats, two: Floats) -> list[tuple[float, float]]:
     return [(share * seeds / n, df), (max(0.0, gaps - share * rest) / n, n - 1.0)]
 
 
-def components(a: Sequence[npt.NDArray[np.bool_]], b: Sequence[npt.NDArray[np.bool_]]) -> Components | None:
+def components(a: Sequence[Values], b: Sequence[Values]) -> Components | None:
     """Components of variance on one benchmark, not below 0. None with one completion per problem.
 
     Args:
@@ -157,7 +158,7 @@ def detectable(test: Test, alpha: float, power: float = significance.POWER) -> f
     return shift * test.error
 
 
-def _check(name: str, sides: Sequence[Sequence[npt.NDArray[np.bool_]]]) -> None:
+def _check(name: str, sides: Sequence[Sequence[Values]]) -> None:
     for side in sides:
         if len(side) < 2:
             raise UserError(
@@ -171,8 +172,8 @@ def _check(name: str, sides: Sequence[Sequence[npt.NDArray[np.bool_]]]) -> None:
 
 
 def compare(
-    a: Mapping[str, Sequence[npt.NDArray[np.bool_]]],
-    b: Mapping[str, Sequence[npt.NDArray[np.bool_]]],
+    a: Mapping[str, Sequence[Values]],
+    b: Mapping[str, Sequence[Values]],
     alpha: float = significance.ALPHA,
 ) -> list[RecipeResult]:
     """Compare two recipes on each benchmark and their mean, with Holm's correction over these lines.

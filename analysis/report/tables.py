@@ -87,15 +87,22 @@ def _tokens(digits: int) -> Callable[[float], str]:
     return lambda value: "–" if math.isnan(value) else f"{value:,.{digits}f}"
 
 
-def completed_table(runs: Sequence[RunResults]) -> Table:
-    """Accuracy over all completions and over those not truncated, pass@k, maj@k, truncation and lengths.
+def _with_interval(data: pd.DataFrame, measure: str) -> list[str]:
+    """pass@k or maj@k with its interval, which scores of earlier releases lack."""
+    found = data[[f"{measure}_at_k", f"{measure}_low", f"{measure}_high"]].to_numpy(dtype=float)
+    return [percent(row[0]) if math.isnan(row[1]) else interval_text(Estimate(*row), percent) for row in found]
 
-    `completed` is the number not truncated: an accuracy over few of them means little.
+
+def completed_table(runs: Sequence[RunResults]) -> Table:
+    """Accuracy over all completions and over those not truncated, pass@k and maj@k, truncation and lengths.
+
+    `completed` is the number not truncated: an accuracy over few of them means little. Ties of maj@k: see
+    eval.statistics.maj_by_problem.
     """
     data = _scores(
         runs,
-        ["n_problems", "k_repeats", "avg_at_k", "avg_at_k_completed", "truncated_rate", "pass_at_k", "maj_at_k",
-         "completion_tokens_mean", "completion_tokens_max"],
+        ["n_problems", "k_repeats", "avg_at_k", "avg_at_k_completed", "truncated_rate", "pass_at_k", "pass_low",
+         "pass_high", "maj_at_k", "maj_low", "maj_high", "maj_ties", "completion_tokens_mean", "completion_tokens_max"],
     )  # fmt: skip
     completed = (1 - data["truncated_rate"]) * data["n_problems"] * data["k_repeats"]
     shown = {
@@ -104,8 +111,9 @@ def completed_table(runs: Sequence[RunResults]) -> Table:
         "completed": completed.map(lambda count: "–" if math.isnan(count) else f"{count:,.0f}"),
         "completed only (%)": data["avg_at_k_completed"].map(percent),
         "truncated (%)": data["truncated_rate"].map(percent),
-        "pass@k (%)": data["pass_at_k"].map(percent),
-        "maj@k (%)": data["maj_at_k"].map(percent),
+        "pass@k (%)": _with_interval(data, "pass"),
+        "maj@k (%)": _with_interval(data, "maj"),
+        "ties of maj@k": data["maj_ties"].fillna("chance"),  # earlier releases knew no other rule
         "mean tokens": data["completion_tokens_mean"].map(_tokens(1)),
         "most tokens": data["completion_tokens_max"].map(_tokens(0)),
     }

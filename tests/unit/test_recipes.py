@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from analysis.gate import recipe_plan, recipe_runs, recipes
+from analysis.gate import inputs, recipe_plan, recipe_runs, recipes
 from contracts.errors import UserError
 from tests.unit.test_gate import command, graded, sample, save
 
@@ -127,6 +127,14 @@ def test_the_command_compares_recipes_and_refuses_what_it_cannot(tmp_path):
     assert status == 0 and "B is better" in printed and "seeds a side" in printed
     stored = json.loads((tmp_path / "out" / "recipes.json").read_text())
     assert stored["rule"] == "last" and stored["lines"][0]["components"]["sampling"] > 0
+    assert list(stored["passes"]) == ["pass@1", "pass@2", "pass@4", "maj@4 (ties: chance)"]
+    assert all(measure in printed for measure in stored["passes"])
+    (accuracy,), (first,) = stored["lines"], stored["passes"]["pass@1"]
+    for test in ("welch", "crossed"):  # pass@1 is the accuracy
+        assert first[test]["difference"] == pytest.approx(accuracy[test]["difference"])
+    (solved,) = stored["passes"]["pass@4"]
+    runs = [inputs.read(place).tables["questions"] for place in b]
+    assert solved["means"][1] == pytest.approx(np.mean([inputs.correct(run).any(axis=1).mean() for run in runs]))
     with pytest.raises(UserError, match="named once"):
         recipe_runs.read([a, a], "last", None, [])
     with pytest.raises(UserError, match="two training seeds"):

@@ -2,11 +2,12 @@
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from contracts import tables
 from contracts.errors import UserError
-from eval.score import check_complete, score, score_run
+from eval.score import check_complete, main, score, score_run
 
 
 def graded(step=0, verdicts=("correct", "wrong", "truncated", "correct"), **columns):
@@ -48,6 +49,38 @@ def test_the_task_says_which_answers_are_one_in_a_vote():
     votes = votes.assign(verdict=["wrong", "wrong", "correct"], repeat=[0, 1, 2])
     assert score(votes)["maj_at_k"] == 0.0  # mathematics: 1,000 twice
     assert score(votes.assign(benchmark="countdown_demo"))["maj_at_k"] == pytest.approx(1 / 3)  # three expressions
+
+
+@pytest.mark.parametrize(("protocol", "ties", "expected"), [
+    ("imported:qwen-math", "first", 0.5), ("imported:jsonl", "chance", 0.75), ("greedy-boxed", "chance", 0.75),
+])  # fmt: skip
+def test_ties_of_maj_at_k_are_broken_as_the_source_breaks_them(protocol, ties, expected):
+    found = graded(verdicts=("wrong", "correct", "correct", "correct")).assign(protocol=protocol)
+    row = score(found)
+    assert (row["maj_ties"], row["maj_at_k"]) == (ties, expected)
+    assert score(found, "chance")["maj_at_k"] == 0.75
+    assert row["maj_low"] < row["maj_at_k"] < row["maj_high"]
+    assert row["pass_low"] < row["pass_at_k"] == row["pass_high"] == 1.0
+
+
+def test_scores_of_earlier_releases_are_read(tmp_path):
+    added = ("pass_low", "pass_high", "maj_low", "maj_high", "maj_ties")
+    save(graded(), tmp_path / "graded" / "step-0" / "amc23.parquet")
+    pq.write_table(score_run(tmp_path / "graded").drop_columns(list(added)), tmp_path / "scores.parquet")
+    (row,) = tables.read(tmp_path / "scores.parquet", tables.SCORE).to_pylist()
+    assert row["pass_at_k"] == 1.0 and not any(row[name] for name in added)
+
+
+def test_the_command_prints_pass_and_maj_with_intervals(tmp_path, capsys, monkeypatch):
+    save(graded(), tmp_path / "graded" / "step-0" / "amc23.parquet")
+    monkeypatch.setattr("sys.argv", ["score", *("--graded", str(tmp_path / "graded")), "--ties", "first",
+                                     "--output", str(tmp_path / "scores.parquet")])  # fmt: skip
+    main()
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert [line[0] for line in lines] == ["pass@1", "pass@2", "maj@2"]
+    assert all("[" in "".join(line) for line in lines) and "first" in lines[-1][2]
+    (row,) = tables.read(tmp_path / "scores.parquet", tables.SCORE).to_pylist()
+    assert row["maj_ties"] == "first"
 
 
 def test_what_is_unknown_stays_null():

@@ -1,5 +1,6 @@
 """Statistics against values by hand, independent formulas, and simulated coverage."""
 
+from collections import Counter
 from itertools import combinations
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval import statistics
-from eval.statistics import avg_at_k, maj_at_k, paired_difference, pass_at_k
+from eval.statistics import avg_at_k, maj_at_k, maj_by_problem, paired_difference, pass_at_k
 
 
 def test_avg_at_k_by_hand():
@@ -128,3 +129,14 @@ def test_independent_difference_is_newcombes():
     assert statistics.independent_difference(wilson(56, 70), wilson(48, 80)) == pytest.approx(
         (-0.2, -0.3339, -0.0524), abs=1e-4
     )
+
+
+def test_ties_are_broken_by_chance_or_by_the_first_answer():
+    answers = [["5", "7", "7", "5"], ["7", "5", "5", "7"], [None, "5", "7", None]]
+    right = np.array([[answer == "7" for answer in row] for row in answers])
+    assert maj_by_problem(answers, right).tolist() == [0.5, 0.5, 0.5]
+    assert maj_by_problem(answers, right, "first").tolist() == [0.0, 1.0, 0.0]
+    for row, expected in zip(answers[:2], ("5", "7"), strict=True):  # as the harnesses that take the first one
+        assert Counter(row).most_common(1)[0][0] == expected
+    with pytest.raises(ValueError, match="chance, first"):
+        maj_by_problem(answers, right, "last")
