@@ -79,6 +79,8 @@ def values(run: Run) -> dict[str, Any]:
 
 
 def _of_rewards(run: Run) -> dict[str, Any]:
+    if run.control:
+        return {"control": run.control}
     found: dict[str, Any] = {}
     for reward in run.rewards:
         name = f"rewards.{reward['function'].rpartition('.')[2]}"
@@ -108,6 +110,8 @@ def entries(run: Run) -> dict[str, Entry]:
                 f"results/reference/{FILE.name}: {run.name}, {key} should have a published value, a source, a line and "
                 f"perhaps a reason, and has {len(entry)} items; put a text with commas in quotes"
             )
+    if run.control:
+        found["control"] = [None, OURS, "", f"a control of {run.control_of}, beside which its gain is read"]
     return {key: Entry(*entry) for key, entry in found.items()}
 
 

@@ -58,6 +58,8 @@ class Run:
     stages: tuple[Stage, ...]
     hardware: dict[str, Any]
     evaluation: dict[str, Any]
+    control: str | None = None  # kind of the reward in place of the recipe's (recipes.controls)
+    control_of: str | None = None  # the run, <recipe>/<run>, beside which this control is read
 
     @property
     def device(self) -> str:
@@ -133,6 +135,9 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
     if scale not in SCALES:
         raise UserError(f"scale should be one of {', '.join(SCALES)}, not '{scale}'")
     _check_framework(content["framework"], file)
+    control = content.get("control")
+    if control and "extends" not in content:
+        raise UserError(f"{shown(file)}: control: a control extends the run that it belongs to; add `extends`")
     values = content[scale]
     stages: list[Stage] = []
     for number, own in enumerate(values.get("stages", [{}]), start=1):
@@ -156,6 +161,8 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
         stages=tuple(stages),
         hardware=values["hardware"],
         evaluation=values["evaluation"],
+        control=control,
+        control_of=f"{name.partition('/')[0]}/{content['extends']}" if control else None,
     )
 
 

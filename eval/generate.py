@@ -5,7 +5,7 @@
         --work work/demo/openr1 --output samples --device cpu
 
 writes samples/step-0/arithmetic_words.parquet and so on, with the provenance of each beside it. After a kill, the same
-command generates only what is missing, with the same or another number of GPUs.
+command generates only what is missing, with the same or another number of GPUs; so does one with more repeats.
 """
 
 from __future__ import annotations
@@ -76,6 +76,18 @@ class Target:
             return False
         return len(tables.read(self.output, tables.SAMPLE)) == len(self.expected())
 
+    def of_fewer_repeats(self) -> dict[sample_journal.Key, dict[str, Any]]:
+        """The samples of an output with fewer repeats that was made under the same settings; none without one."""
+        record, wanted = provenance.read(self.output), self.identity()
+        same = all(record.get(key) == wanted[key] for key in ("run", "step", "benchmark", "settings_sha256"))
+        if not (same and self.output.is_file() and record.get("repeats", self.repeats) < self.repeats):
+            return {}
+        return {(row["problem_id"], row["repeat"]): row for row in tables.read(self.output, tables.SAMPLE).to_pylist()}
+
+    def made(self) -> dict[sample_journal.Key, dict[str, Any]]:
+        """The samples that need not be generated."""
+        return self.of_fewer_repeats() | sample_journal.read(self.folder)
+
 
 def parse_checkpoints(values: list[str]) -> dict[int, Path]:
     """`STEP=FOLDER` arguments as a dictionary."""
@@ -138,7 +150,7 @@ def make_plan(arguments: argparse.Namespace, wanted: list[Target], overrides: di
     """
     by_step: dict[int, dict[str, Any]] = {}
     for target in wanted:
-        made = sample_journal.read(target.folder)
+        made = target.made()
         missing = [key for key in target.expected() if key not in made]
         if missing:
             job = by_step.setdefault(
@@ -178,7 +190,7 @@ def engine_facts(folder: Path) -> dict[str, Any]:
 
 def write(target: Target, facts: dict[str, Any]) -> None:
     """Write the sample table and its provenance, after checking that every requested sample is there."""
-    made, protocol = sample_journal.read(target.folder), target.protocol
+    made, protocol = target.made(), target.protocol
     keys = target.expected()
     absent = [key for key in keys if key not in made]
     if absent:
@@ -265,7 +277,8 @@ def main() -> None:
     job_lifetime.end_with_workflow()
     with work_lock.sole_user(arguments.work, "generating"):
         wanted = [target for target in targets(arguments, protocol) if not target.is_finished()]
-        line = vllm_supervisor.ProgressLine(sum(len(t.expected()) for t in wanted), [t.folder for t in wanted])
+        count = sum(len(target.expected()) - len(target.of_fewer_repeats()) for target in wanted)
+        line = vllm_supervisor.ProgressLine(count, [target.folder for target in wanted])
         vllm_supervisor.run(
             lambda: make_plan(arguments, wanted, overrides), arguments.work, line, arguments.stall_seconds
         )

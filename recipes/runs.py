@@ -12,7 +12,7 @@ from contracts.errors import UserError
 from contracts.run_file import RECIPES, Run, Stage, parse_run
 from contracts.unknown_names import unknown
 from contracts.yaml_files import read_yaml, shown
-from recipes import models
+from recipes import controls, models
 from tasks import data_registry, prompts
 
 
@@ -34,7 +34,7 @@ def load_run(name: str, scale: str) -> Run:
         name = f"{file.parent.name}/{file.stem}"
     elif name not in run_names():
         raise unknown("run", name, run_names())
-    run = parse_run(read_yaml(file), name, file, scale)
+    run = controls.of(parse_run(read_yaml(file), name, file, scale))
     check_training(run)
     return run
 

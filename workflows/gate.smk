@@ -120,9 +120,59 @@ rule compare_checkpoints:
         " {params.accepted:q} --problems {params.problems:q} --margin {params.margin:q} --output {output:q} > {log:q} 2>&1 || [ $? -le 2 ]"
 
 
+# --config sequential=16: both models are sampled in rounds until the verdict is clear, all in one job.
+rule check_in_rounds:
+    input:
+        lambda wildcards: stamp("eval", GATE.run.device),
+        checkpoint=lambda wildcards: GATE.sampled("checkpoint"),
+        baseline=lambda wildcards: GATE.sampled("baseline"),
+        problems=lambda wildcards: [
+            FOLDER.problems("benchmarks", name) for name in GATE.benchmarks
+        ],
+    output:
+        directory(f"{RESULTS}/check/rounds/{{pair}}-against-{{other}}"),
+    log:
+        f"logs/{config['scale']}/check/rounds/{{pair}}-against-{{other}}.log",
+    wildcard_constraints:
+        pair="[^/]+",
+        other="[^/]+",
+    threads: 1
+    resources:
+        **asks(lambda wildcards: generation_need(GATE.run)),
+    params:
+        base=BASE,
+        data=DATA_FOLDER,
+        python=lambda wildcards: python("eval", GATE.run.device),
+        work=unrecorded(
+            lambda wildcards: f"{WORK}/check/rounds/{wildcards.pair}-against-{wildcards.other}"
+        ),
+        names=[str(config.get(key)) for key in SIDES],
+        benchmarks=lambda wildcards: list(GATE.benchmarks),
+        most=lambda wildcards: GATE.rounds(config["sequential"]),
+        margin=config.get("margin", 0),
+        protocol=unrecorded(lambda wildcards: GATE.run.evaluation["protocol"]),
+        overrides=unrecorded(lambda wildcards: overrides_of(GATE.run)),
+        device=unrecorded(lambda wildcards: GATE.run.device),
+        processes=unrecorded(lambda wildcards: max(generation_gpus(GATE.run), 1)),
+        settings=lambda wildcards: [
+            sampling_hash(GATE.run.name, tuple(GATE.benchmarks)),
+            grading_hash(GATE.benchmarks),
+        ],
+    shell:
+        # Worse (1) and not comparable (2) are results, as in compare_checkpoints.
+        "{params.base:q} -m analysis.gate sequential --python {params.python:q} --checkpoint {input.checkpoint:q}"
+        " --baseline {input.baseline:q} --checkpoint-name {params.names[0]:q} --baseline-name {params.names[1]:q}"
+        " --benchmark {params.benchmarks:q} --most {params.most:q} --margin {params.margin:q} --data {params.data:q}"
+        " --work {params.work:q} --output {output:q} -- --protocol {params.protocol:q} {params.overrides:q} --seed 0"
+        " --device {params.device:q} --data-parallel {params.processes:q} > {log:q} 2>&1 || [ $? -le 2 ]"
+
+
 rule check:
     input:
-        lambda wildcards: f"{RESULTS}/check/{GATE.side('checkpoint').slug}-against-{GATE.side('baseline').slug}",
+        lambda wildcards: (
+            f"{RESULTS}/check/{'rounds/' if config.get('sequential') else ''}"
+            f"{GATE.side('checkpoint').slug}-against-{GATE.side('baseline').slug}"
+        ),
     log:
         f"logs/{config['scale']}/check/verdict.log",
     params:

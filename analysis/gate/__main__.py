@@ -20,7 +20,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from analysis.gate import against_published, baselines, compare, inputs, power, recipe_runs, render
+from analysis.gate import against_published, baselines, compare, inputs, power, recipe_runs, render, sequential
 from contracts import steps
 from contracts.errors import UserError, sentence
 from contracts.text_safety import protect_output
@@ -155,6 +155,9 @@ def parse() -> argparse.Namespace:
     showing.set_defaults(run=run_show)
     power.add_arguments(commands.add_parser("needed", help="how many samples a difference needs"))
     recipe_runs.add_arguments(commands.add_parser("recipes", help="compare two recipes, several training seeds a side"))
+    sequential.add_arguments(
+        commands.add_parser("sequential", help="sample two models in rounds until the verdict is clear")
+    )
     listing = commands.add_parser("baselines", help="list published baselines")
     listing.add_argument("words", nargs="*", help="parts of the name")
     listing.set_defaults(run=run_baselines)

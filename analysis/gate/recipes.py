@@ -98,6 +98,30 @@ def _welch(one: Floats, two: Floats) -> list[tuple[float, float]]:
     return pieces
 
 
+def over_seeds(parts: Sequence[Floats]) -> Estimate:
+    """The mean of a recipe over training seeds, with a 95 % interval for new seeds and new problems.
+
+    The half-widths for seeds and for problems, each with its own degrees of freedom, are added in quadrature: with few
+    seeds this covers better than one t quantile at Satterthwaite's degrees of freedom. The spread over problems of the
+    mean over seeds contains part of the seeds × problems, which is taken off.
+
+    Args:
+        parts: per benchmark, values of shape (seeds, problems), such as accuracies or their gains over the base model;
+            the seeds are the same trainings in each, two or more, and each benchmark has two problems or more.
+    """
+    seeds = len(parts[0])
+    by_seed = np.mean([part.mean(axis=1) for part in parts], axis=0)
+    pieces = [(float(by_seed.var(ddof=1)) / seeds, seeds - 1)]
+    for part in parts:
+        n = part.shape[1]
+        rest = _squares(part)[1] / ((seeds - 1) * (n - 1))
+        of_problems = max(0.0, float(part.mean(axis=0).var(ddof=1)) - rest / seeds) / n
+        pieces.append((of_problems / len(parts) ** 2, n - 1))
+    value = float(by_seed.mean())
+    half = math.sqrt(sum(variance * float(stats.t.ppf(0.975, df)) ** 2 for variance, df in pieces))
+    return Estimate(value, max(-1.0, value - half), min(1.0, value + half))
+
+
 def _mean_squares(one: Floats, two: Floats) -> tuple[float, float, float]:
     """Pooled mean squares of seeds, of seed × problem, and of recipe × problem (for one problem's difference)."""
     (seed_a, rest_a, df_a), (seed_b, rest_b, df_b) = _squares(one), _squares(two)

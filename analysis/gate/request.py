@@ -19,7 +19,7 @@ from contracts.fingerprint import fingerprint
 from contracts.paths import ResultsFolder
 from contracts.run_file import Run
 from eval import benchmark
-from eval.runs import sampling_settings
+from eval.runs import protocol_of, sampling_settings
 
 STORED = re.compile(r"(?P<run>[^/]+/[^/]+)/seed-(?P<seed>\d+)/step-(?P<step>\d+)")
 SIDES = ("checkpoint", "baseline")
@@ -165,6 +165,28 @@ class GateRequest:
         if side.kind == "stored":
             return str(self.results.run(side.name.rpartition("/")[0]).graded)
         return None if side.kind == "published" else side.name
+
+    def sampled(self, key: str) -> str:
+        """The folder of a side's model, for sampling in rounds. Raises UserError if the side has samples alone."""
+        side = self.side(key)
+        if side.kind == "stored":
+            run_id, _, step = side.name.rpartition("/step-")
+            return str(self.results.run(run_id).checkpoint(step))
+        if not side.is_model:
+            raise UserError(
+                f"sampling in rounds needs models, but {key}={side.name} is {side.kind}: name a folder with a model, a "
+                "hub id or a stored checkpoint, or leave `sequential` out"
+            )
+        return self.model_folder(side.slug)
+
+    def rounds(self, most: int) -> int:
+        """The most completions per problem. Raises UserError if a benchmark's protocol gives the same one each time."""
+        if protocol_of(self.run).temperature == 0:
+            raise UserError(
+                f"sampling in rounds needs a protocol with a temperature above 0, but {self.run.name} is evaluated "
+                f"with {self.run.evaluation['protocol']}, which is greedy: leave `sequential` out"
+            )
+        return most
 
     def reference(self) -> dict[str, Any]:
         """What a comparison depends on besides the samples: the published row, and the patterns that are counted."""

@@ -16,6 +16,7 @@ from analysis.reference import DRAWINGS, source
 from analysis.report import (
     bad_case_classes,
     bad_cases,
+    controls,
     document_figures,
     figure_overview,
     figure_style,
@@ -35,7 +36,8 @@ from analysis.report import (
 from analysis.report.accuracy import CheckpointRow, run_rows
 from analysis.report.diagnostics import diagnose
 from analysis.report.provenance_summary import deviations
-from analysis.report.summary import main_result, summary
+from analysis.report.summary import main_result, recipe_result, summary
+from analysis.report.training_seeds import by_recipe, recipe_pairs_table, seeds_table
 from analysis.results import RunResults, check_one_measurement
 from contracts import durable, provenance, seeds
 
@@ -174,6 +176,9 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
         completed,
         verdicts,
     ]
+    recipes = [recipe for recipe in by_recipe(runs) if recipe.several]
+    controlled = controls.table(by_recipe(runs), facts)
+    over_seeds, recipe_pairs = (seeds_table(recipes), recipe_pairs_table(recipes)) if recipes else (None, None)
     several = [run for run in runs if rewards_by_step.has_several(run)]
     by_reward = rewards_by_step.table(several) if several else None
     classes = bad_case_classes.table(runs)
@@ -181,7 +186,21 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     made += [
         pattern_counts,
         side_by_side,
-        *(table for table in (pairs, beside, overlapping, sources, right_reasons, second) if table),
+        *(
+            table
+            for table in (
+                controlled,
+                over_seeds,
+                recipe_pairs,
+                pairs,
+                beside,
+                overlapping,
+                sources,
+                right_reasons,
+                second,
+            )
+            if table
+        ),
     ]
     made += [tables.accuracy_table(own, f"accuracy-{name.replace('/', '-')}") for name, own in rows.items()]
     made += [tables.accuracy_table(printed[name], f"published-{name}") for name in printed]
@@ -201,6 +220,10 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
             "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "made_with": provenance.collect(),
             "summary": summary(runs, rows, facts, [one for _, found in warnings for one in found], scale),
+            "recipe_results": [recipe_result(recipe) for recipe in recipes],
+            "controls": page.plain(controlled.shown) if controlled else None,
+            "over_seeds": page.plain(over_seeds.shown) if over_seeds else None,
+            "recipe_pairs": page.plain(recipe_pairs.shown) if recipe_pairs else None,
             "main_results": [main_result(run, rows[run.name]) for run in runs],
             "warnings": warnings,
             "figures": figures,

@@ -8,8 +8,10 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from analysis.report import training_seeds
 from analysis.report.accuracy import BASE_MARKS, CheckpointRow, overall
 from analysis.report.figure_style import FAINT, INK, MARKER_SIZE, RunStyle, legend, run_styles
+from analysis.report.training_seeds import by_recipe
 from analysis.results import RunResults
 from analysis.table_export import points
 from eval.statistics import Estimate
@@ -26,27 +28,37 @@ def _point(figure: Figure, place: int, value: Estimate, style: RunStyle, filled:
 
 
 def overview(runs: Sequence[RunResults], rows: Mapping[str, Sequence[CheckpointRow]]) -> Figure:
-    """A line per run: the base model, the last checkpoint, and the difference, on the average of its benchmarks.
+    """A line per recipe: the base model, the last checkpoint, and the difference, on the average of its benchmarks.
+
+    Several seeds are a tick each, and the point is their mean.
 
     Args:
         runs: those to draw, from the top.
         rows: their accuracy rows, by name.
     """
-    styles = run_styles([run.shown for run in runs])
-    figure, axes = plt.subplots(figsize=(WIDTH, ROW * len(runs) + 0.75))
-    for place, run in enumerate(runs):
-        style, own = styles[run.shown], rows[run.name]
+    recipes = by_recipe(runs)
+    styles = run_styles([recipe.shown for recipe in recipes])
+    figure, axes = plt.subplots(figsize=(WIDTH, ROW * len(recipes) + 0.75))
+    for place, recipe in enumerate(recipes):
+        style, own = styles[recipe.shown], rows[recipe.runs[0].name]
         column = overall(own[0].cells)
-        first, last = own[0].cells[column].accuracy, own[-1].cells[column]
-        axes.text(0, place - 0.32, run.shown, ha="left", va="center", fontsize=8.5, color=INK)
-        if gap := last.difference:
-            axes.plot([100 * first.value, 100 * last.accuracy.value], [place] * 2, color=style.colour, alpha=0.35)
+        first, cell = own[0].cells[column].accuracy, own[-1].cells[column]
+        last, gap = cell.accuracy, cell.difference
+        if recipe.several:
+            names = recipe.runs[0].benchmarks
+            each = training_seeds.of_each_seed(recipe, None, names)
+            axes.plot(100 * each, [place] * len(each), "|", color=style.colour, markersize=9)
+            first, last = training_seeds.before_and_last(recipe)
+            gap = training_seeds.gain(recipe, None, names)
+        axes.text(0, place - 0.32, recipe.shown, ha="left", va="center", fontsize=8.5, color=INK)
+        if gap:
+            axes.plot([100 * first.value, 100 * last.value], [place] * 2, color=style.colour, alpha=0.35)
             _point(figure, place, first, style, filled=False)
             words = f"{points(gap.value)} {BASE_MARKS[gap.change]}"
-            end = 100 * max(first.high, last.accuracy.high) + 1.5
+            end = 100 * max(first.high, last.high) + 1.5
             axes.text(end, place, words, ha="left", va="center", fontsize=8.5, color=INK)
-        _point(figure, place, last.accuracy, style, filled=True)
-    axes.set(xlim=(-1, 113), ylim=(len(runs) - 0.5, -0.65), xticks=range(0, 101, 20), yticks=[])
+        _point(figure, place, last, style, filled=True)
+    axes.set(xlim=(-1, 113), ylim=(len(recipes) - 0.5, -0.65), xticks=range(0, 101, 20), yticks=[])
     axes.set_xlabel("held-out accuracy (%), with 95 % intervals; differences in points")
     axes.spines["left"].set_visible(False)
     marks = [Line2D([], [], marker="o", linestyle="none", color=FAINT, markerfacecolor=c) for c in ("white", FAINT)]

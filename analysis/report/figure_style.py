@@ -129,9 +129,16 @@ def run_handle(style: RunStyle) -> Line2D:
     return Line2D([], [], color=style.colour, linestyle=style.dash, marker=style.marker, markersize=MARKER_SIZE)
 
 
-def run_legend(figure: Figure, styles: dict[str, RunStyle]) -> None:
-    """Add a legend of runs, by their names, to a figure over checkpoints."""
-    legend(figure, [run_handle(style) for style in styles.values()], list(styles))
+def run_legend(figure: Figure, styles: dict[str, RunStyle], more: Sequence[tuple[Artist, str]] = ()) -> None:
+    """Add a legend to a figure over checkpoints.
+
+    Args:
+        figure: to add it to.
+        styles: of runs or recipes, by their names.
+        more: further entries, drawn samples with their texts.
+    """
+    handles: list[Artist] = [run_handle(style) for style in styles.values()]
+    legend(figure, [*handles, *(one for one, _ in more)], [*styles, *(text for _, text in more)])
 
 
 def not_reported(axes: Axes, why: str = "not reported") -> None:

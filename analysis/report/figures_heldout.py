@@ -12,9 +12,11 @@ from matplotlib.patches import Patch
 
 from analysis import patterns
 from analysis.reference import in_order
+from analysis.report import training_seeds
 from analysis.report.checkpoint_comparison import accuracy, mean_of
-from analysis.report.figure_curves import CHECKPOINT, SHARES, Panel, curves
+from analysis.report.figure_curves import CHECKPOINT, ONE_SEED, SHARES, Panel, band, curves, seeds_legend
 from analysis.report.figure_style import MARKER_SIZE, RunStyle, broken, legend, panels, run_legend, run_styles
+from analysis.report.training_seeds import Recipe, by_recipe
 from analysis.results import RunResults
 from contracts.tables import VERDICTS
 from eval.statistics import Estimate
@@ -42,11 +44,25 @@ def _points(axes: Axes, steps: Sequence[int], values: Sequence[Estimate], style:
     )  # fmt: skip
 
 
-def _shifts(runs: Sequence[RunResults]) -> dict[str, float]:
-    """Small horizontal shifts, so that the intervals of several runs in a panel do not hide each other."""
-    reach = max(run.last for run in runs) or 1
-    apart = reach * min(0.012, MAX_SHIFT / len(runs))
-    return {run.name: apart * (i - (len(runs) - 1) / 2) for i, run in enumerate(runs)}
+def _seeds(axes: Axes, recipe: Recipe, benchmarks: Sequence[str], style: RunStyle, shift: float) -> None:
+    """A thin line for each seed, and their mean with the interval for new seeds and new problems."""
+    for run in recipe.runs:
+        own = [100 * mean_of([accuracy(run, step, name) for name in benchmarks]).value for step in run.steps]
+        axes.plot([step + shift for step in run.steps], own, color=style.colour, linestyle=style.dash, **ONE_SEED)
+    values = [training_seeds.accuracy(recipe, step, benchmarks) for step in recipe.steps]
+    places = [step + shift for step in recipe.steps]
+    axes.plot(
+        places, [100 * v.value for v in values], color=style.colour, linestyle=style.dash, marker=style.marker,
+        markersize=MARKER_SIZE, markeredgecolor="white", markeredgewidth=0.6, linewidth=2.0,
+    )  # fmt: skip
+    band(axes, places, [100 * v.low for v in values], [100 * v.high for v in values], style)
+
+
+def _shifts(recipes: Sequence[Recipe]) -> list[float]:
+    """Small horizontal shifts, so that the intervals of several recipes in a panel do not hide each other."""
+    reach = max(run.last for recipe in recipes for run in recipe.runs) or 1
+    apart = reach * min(0.012, MAX_SHIFT / len(recipes))
+    return [apart * (i - (len(recipes) - 1) / 2) for i in range(len(recipes))]
 
 
 def _grid(count: int, height: float, ylabel: str) -> tuple[Figure, list[Axes]]:
@@ -91,20 +107,26 @@ def _panels_of(runs: Sequence[RunResults]) -> list[tuple[str, list[RunResults], 
 
 def heldout_accuracy(runs: Sequence[RunResults]) -> Figure:
     """Held-out accuracy of each checkpoint with its 95 % interval: a panel per benchmark, and averages."""
-    styles, shown = run_styles([run.shown for run in runs]), _panels_of(runs)
+    recipes, shown = by_recipe(runs), _panels_of(runs)
+    styles = run_styles([recipe.shown for recipe in recipes])
     figure, grid = _grid(len(shown), 2.2, "correct (%)")
     for axes, (title, inside, benchmarks) in zip(grid, shown, strict=True):
-        shifts = _shifts(inside)
-        for run in inside:
-            values = [mean_of([accuracy(run, step, name) for name in benchmarks]) for step in run.steps]
-            _points(axes, run.steps, values, styles[run.shown], shifts[run.name])
+        names = {run.name for run in inside}
+        here = [recipe for recipe in recipes if recipe.runs[0].name in names]
+        for recipe, shift in zip(here, _shifts(here), strict=True):
+            style, run = styles[recipe.shown], recipe.runs[0]
+            if recipe.several:
+                _seeds(axes, recipe, benchmarks, style, shift)
+            else:
+                values = [mean_of([accuracy(run, step, name) for name in benchmarks]) for step in run.steps]
+                _points(axes, run.steps, values, style, shift)
         axes.set_title(title)
         if not any(run.trained for run in inside):
             axes.set(xlim=(-1, 1), xticks=[0], xticklabels=["as imported"])
     # From zero, so that heights are comparable, to the tallest interval, so that small scores are readable.
     top = min(100.0, max(axes.dataLim.ymax for axes in grid) * 1.08)
     grid[0].set_ylim(-0.03 * top, max(top, 10.0) + 0.03 * top)
-    run_legend(figure, styles)
+    run_legend(figure, styles, seeds_legend(recipes))
     return figure
 
 

@@ -12,13 +12,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from analysis import patterns
-from analysis.report.figure_curves import CHECKPOINT, SHARES, STEP, Panel, curves, in_training, over_checkpoints
+from analysis.report.figure_curves import CHECKPOINT, SHARES, STEP, Panel, curves, recipe_curve, seeds_legend
 from analysis.report.figure_style import INK, broken, legend, not_reported, panels, run_handle, run_styles
+from analysis.report.training_seeds import by_recipe
 from analysis.results import RunResults
 from contracts.tables import VERDICTS
 
@@ -62,19 +64,22 @@ def _over_steps(run: RunResults, training: bool) -> pd.DataFrame:
 def thinking(runs: Sequence[RunResults]) -> Figure:
     """Mean length of the thinking and the answer part, over training steps and over checkpoints."""
     figure, grid = panels(2, 2, 2.5, sharex=False)
-    styles, named = run_styles([run.shown for run in runs]), {}
+    recipes = by_recipe(runs)
+    styles, named = run_styles([recipe.shown for recipe in recipes]), {}
     for axes, training in zip(grid, (True, False), strict=True):
-        means = {run.shown: found for run in runs if not (found := _over_steps(run, training)).empty}
+        by_run = {recipe.shown: [_over_steps(run, training) for run in recipe.runs] for recipe in recipes}
+        means = {name: kept for name, found in by_run.items() if (kept := [one for one in found if not one.empty])}
         for name, lengths in means.items():
             named[name] = run_handle(replace(styles[name], dash="-"))
             for column, dash in PARTS.items():
                 style = replace(styles[name], dash=dash)
-                (in_training if training else over_checkpoints)(axes, lengths[column], style)
+                recipe_curve(axes, [one[column] for one in lengths], style, training=training)
         axes.set(title="In training" if training else "Held out", xlabel=STEP if training else CHECKPOINT)
         axes.set(ylabel="length (tokens)", ylim=(0, max(1.0, 1.06 * axes.dataLim.ymax) if means else 1.0))
         if not means:
             not_reported(axes, "no completion has a thinking part")
-    shown = {run.shown: named[run.shown] for run in runs if run.shown in named}
+    shown: dict[str, Artist] = {name: named[name] for name in styles if name in named}
+    shown |= {text: drawn for drawn, text in seeds_legend(recipes)}
     shown |= {column: Line2D([], [], color=INK, linestyle=dash) for column, dash in PARTS.items()}
     legend(figure, list(shown.values()), list(shown))
     return figure

@@ -23,7 +23,9 @@ from eval import statistics
 from eval.statistics import Estimate
 from recipes import runs as run_files
 
-PAIR_VERDICTS = {"rose": "the second is better", "fell": "the first is better", "cannot tell": "cannot tell"}
+PAIR_VERDICTS = {
+    "rose": "the second checkpoint is better", "fell": "the first checkpoint is better", "cannot tell": "cannot tell",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class RunFacts:
     algorithm: str = "–"
     model: str = "–"
     reference: str | None = None
+    control: str | None = None
+    control_of: str | None = None
 
 
 def run_facts(run: RunResults, scale: str) -> RunFacts:
@@ -43,7 +47,7 @@ def run_facts(run: RunResults, scale: str) -> RunFacts:
     except UserError:
         record = next((r for name, r in run.provenance.items() if name.startswith("training_log")), {})
         return RunFacts(framework=str(record.get("framework", "–")))
-    return RunFacts(found.framework, found.algorithm, found.model, found.reference)
+    return RunFacts(found.framework, found.algorithm, found.model, found.reference, found.control, found.control_of)
 
 
 def best_step(run: RunResults) -> int:

@@ -13,7 +13,9 @@ from recipes import runs as run_files
 
 
 def _variant(run: Run) -> str:
-    """What a run's own name adds to that of the published model, such as collapse; often nothing."""
+    """What a run's own name adds to the published model's, such as collapse, or a control's kind; often nothing."""
+    if run.control:
+        return f"-{run.control}"
     published = run_files.load_run(run.name, "full").model
     own = run.name.partition("/")[2]
     return own.removeprefix(published) if own.startswith(published) else ""

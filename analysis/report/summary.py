@@ -1,4 +1,7 @@
-"""The main results in sentences made from the numbers: of one run, and of the whole report."""
+"""The main results in sentences made from the numbers: of a checkpoint, a recipe, and the whole report.
+
+A sentence about a recipe needs several training seeds. Of one seed, only its checkpoint is spoken of.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 from analysis.reference import in_order
+from analysis.report import training_seeds
 from analysis.report.accuracy import AVERAGE, BASE_MARKS, CheckpointRow, overall
 from analysis.report.diagnostics import Diagnostic
 from analysis.report.run_comparison import RunFacts
+from analysis.report.training_seeds import Recipe, by_recipe
 from analysis.results import BASE, RunResults
 from analysis.table_export import percent, points
 
@@ -41,7 +46,7 @@ def _place(row: CheckpointRow) -> str:
 
 
 def main_result(run: RunResults, rows: list[CheckpointRow]) -> MainResult:
-    """Whether held-out accuracy changed from the base model to the last checkpoint, by how much and how certain."""
+    """Whether the last checkpoint's held-out accuracy is another than the base model's, by how much and how certain."""
     last = rows[-1]
     name = overall(last.cells)
     over = f"the mean of {len(run.benchmarks)} benchmarks" if name == AVERAGE else name
@@ -57,11 +62,11 @@ def main_result(run: RunResults, rows: list[CheckpointRow]) -> MainResult:
     if gap.change in ("rose", "fell"):
         near, far = sorted((abs(gap.low), abs(gap.high)))
         size = f"{_size(gap.value)} points ({INTERVAL} {_size(near)} to {_size(far)})"
-        sentence = f"Held-out accuracy {gap.change} by {size}, {path}."
+        sentence = f"Held-out accuracy of this checkpoint {gap.change} by {size}, {path}."
     else:
         sentence = (
-            f"Whether held-out accuracy changed cannot be told: the difference is {points(gap.value)} points "
-            f"({INTERVAL} {points(gap.low)} to {points(gap.high)}), {path}."
+            f"Whether held-out accuracy of this checkpoint changed cannot be told: the difference is "
+            f"{points(gap.value)} points ({INTERVAL} {points(gap.low)} to {points(gap.high)}), {path}."
         )
     details = []
     for benchmark in run.benchmarks if name == AVERAGE else []:
@@ -70,6 +75,32 @@ def main_result(run: RunResults, rows: list[CheckpointRow]) -> MainResult:
         mark = BASE_MARKS[own.change]
         details.append(f"{mark} {benchmark} {points(own.value)} [{points(own.low)}, {points(own.high)}]")
     return MainResult(run.shown, gap.change, sentence, details)
+
+
+def recipe_result(recipe: Recipe) -> MainResult:
+    """Whether held-out accuracy changed over several training seeds, with an interval for new seeds and problems."""
+    names = recipe.runs[0].benchmarks
+    over = f"the mean of {len(names)} benchmarks" if len(names) > 1 else names[0]
+    before, last = training_seeds.before_and_last(recipe)
+    gap, each = training_seeds.gain(recipe, None, names), training_seeds.of_each_seed(recipe, None, names)
+    interval = f"{INTERVAL} for new seeds and new problems"
+    start = f"Over {len(each)} training seeds, "
+    if gap.change in ("rose", "fell"):
+        near, far = sorted((abs(gap.low), abs(gap.high)))
+        start += (
+            f"held-out accuracy {gap.change} by {_size(gap.value)} points ({interval} {_size(near)} to {_size(far)})"
+        )
+    else:
+        start += (
+            f"whether held-out accuracy changed cannot be told: the difference is {points(gap.value)} points "
+            f"({interval} {points(gap.low)} to {points(gap.high)})"
+        )
+    sentence = (
+        f"{start}, from {_share(before.value)} for the base model to {_share(last.value)} at the last checkpoint, on "
+        f"{over}. The seeds end at {percent(float(each.min()))} to {_share(float(each.max()))}, with a standard "
+        f"deviation of {100 * float(each.std(ddof=1)):.1f} points."
+    )
+    return MainResult(recipe.shown, gap.change, sentence, [])
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -101,18 +132,32 @@ def _what(runs: Sequence[RunResults], facts: dict[str, RunFacts], scale: str) ->
     )
 
 
-def _change(rows: dict[str, list[CheckpointRow]], titles: dict[str, str]) -> str:
+def _of_recipes(recipes: Sequence[Recipe]) -> str:
+    """What several seeds say of the recipes, or that a single one says nothing of its recipe."""
+    several = [recipe for recipe in recipes if recipe.several]
+    if not several:
+        return "Each run has one training seed, so this is about its checkpoint, not about its recipe."
+    changes = [training_seeds.gain(recipe, None, recipe.runs[0].benchmarks).change for recipe in several]
+    return (
+        f"Over their seeds it rose beyond noise in {changes.count('rose')} of {_count(len(several), 'recipe')} with "
+        f"several seeds and fell in {changes.count('fell')}; of the others, only checkpoints are spoken of."
+    )
+
+
+def _change(runs: Sequence[RunResults], rows: dict[str, list[CheckpointRow]]) -> str:
     """In how many runs accuracy changed, and the largest change, or the highest accuracy if nothing can be compared."""
+    titles = {run.name: run.shown for run in runs}
     last = {name: own[-1].cells[overall(own[-1].cells)] for name, own in rows.items()}
     gaps = {name: cell.difference for name, cell in last.items() if cell.difference}
     if gaps:
         of = {change: sum(gap.change == change for gap in gaps.values()) for change in BASE_MARKS}
         name, gap = max(gaps.items(), key=lambda item: abs(item[1].value))
+        recipes = [recipe for recipe in by_recipe(runs) if recipe.runs[0].name in gaps]
         return (
             f"From base model to last checkpoint, held-out accuracy rose beyond noise in {of['rose']} of "
             f"{_count(len(gaps), 'run')}, fell in {of['fell']}, and is within noise in {of['cannot tell']}; the "
             f"largest change is {points(gap.value)} points ({INTERVAL} {points(gap.low)} to {points(gap.high)}) in "
-            f"{titles[name]}."
+            f"{titles[name]}. {_of_recipes(recipes)}"
         )
     name, cell = max(last.items(), key=lambda item: item[1].accuracy.value)
     shown, lacking = cell.accuracy, "there is no" if len(last) == 1 else "no run has a"
@@ -167,4 +212,4 @@ def summary(
         warnings: those of all runs.
         scale: demo or full.
     """
-    return [_what(runs, facts, scale), _change(rows, {run.name: run.shown for run in runs}), _trouble(runs, warnings)]
+    return [_what(runs, facts, scale), _change(runs, rows), _trouble(runs, warnings)]

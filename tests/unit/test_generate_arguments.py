@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
 
+from contracts import provenance, tables
 from contracts.errors import UserError
-from eval.generate import parse_checkpoints
+from eval import protocols, sample_journal
+from eval.generate import Target, parse_checkpoints
 
 
 @pytest.mark.parametrize("values", [["a=b"], ["1"], ["1="], ["1=a", "1=b"], ["-1=a"]])
@@ -14,3 +19,32 @@ def test_bad_checkpoint_arguments(values: list[str]) -> None:
 
 def test_checkpoint_arguments() -> None:
     assert {step: str(path) for step, path in parse_checkpoints(["0=a", "100=b=c"]).items()} == {0: "a", 100: "b=c"}
+
+
+def target(folder: Path, repeats: int, seed: int = 0) -> Target:
+    problems = pa.Table.from_pylist([{"problem_id": "p", "answer": "4"}, {"problem_id": "q", "answer": "4"}])
+    protocol, output = protocols.load("demo"), folder / "step-0" / "sums.parquet"
+    return Target(
+        0, folder, "sums", "mine/seed-0", protocol, problems, repeats, {"seed": seed}, folder / "work", output
+    )  # fmt: skip
+
+
+def written(one: Target) -> None:
+    """The output of a target, as `write` leaves it."""
+    rows = [dict.fromkeys(tables.SAMPLE.names) | {"problem_id": p, "repeat": r, "completion": f"{p} {r}"}
+            for p, r in one.expected()]  # fmt: skip
+    tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, one.output)
+    provenance.write(one.output, **one.identity())
+
+
+def test_more_repeats_keep_the_samples_of_fewer_under_the_same_settings(tmp_path: Path) -> None:
+    written(target(tmp_path, repeats=1))
+    more = target(tmp_path, repeats=3)
+    assert not more.is_finished()
+    assert {key: row["completion"] for key, row in more.made().items()} == {("p", 0): "p 0", ("q", 0): "q 0"}
+    writer = sample_journal.Writer(more.folder)
+    writer.write([{"problem_id": "p", "repeat": 1, "completion": "new"}])
+    writer.close()
+    assert [key for key in more.expected() if key not in more.made()] == [("p", 2), ("q", 1), ("q", 2)]
+    assert not target(tmp_path, repeats=3, seed=1).of_fewer_repeats()  # other settings, other samples
+    assert target(tmp_path, repeats=1).is_finished() and not target(tmp_path, repeats=1).of_fewer_repeats()

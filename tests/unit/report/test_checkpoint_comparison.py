@@ -92,8 +92,8 @@ def test_headline(change: str, before: str, after: str, shares: tuple[str, str])
     # 20 problems; the difference is 1 for half of them and 0 for the rest: .5 ± 2.093 × sqrt(5/19 / 20) = .5 ± .2401
     assert sentence(many(before), many(after)) == (
         change,
-        f"Held-out accuracy {change} by 50.0 points (95 % interval 26.0 to 74.0), from {shares[0]} % for the base "
-        f"model to {shares[1]} % at step 10, on sums.",
+        f"Held-out accuracy of this checkpoint {change} by 50.0 points (95 % interval 26.0 to 74.0), "
+        f"from {shares[0]} % for the base model to {shares[1]} % at step 10, on sums.",
     )
 
 
@@ -102,7 +102,8 @@ def test_headline_cannot_tell() -> None:
     change, text = sentence(many("w"), many("w") | {"p0": "cc"})
     assert change == "cannot tell"
     assert text.startswith(
-        "Whether held-out accuracy changed cannot be told: the difference is +5.0 points (95 % interval −8.2 to +18.2)"
+        "Whether held-out accuracy of this checkpoint changed cannot be told: the difference is +5.0 points "
+        "(95 % interval −8.2 to +18.2)"
     )
 
 
@@ -138,7 +139,8 @@ def test_the_report_opens_with_three_sentences_of_numbers() -> None:
         "2 runs of another and recipe through trl at demo scale: 4 checkpoints with 160 graded completions on 20 "
         "problems of sums.",
         "From base model to last checkpoint, held-out accuracy rose beyond noise in 2 of 2 runs, fell in 0, and is "
-        "within noise in 0; the largest change is +50.0 points (95 % interval +26.0 to +74.0) in recipe/run/seed-0.",
+        "within noise in 0; the largest change is +50.0 points (95 % interval +26.0 to +74.0) in recipe/run/seed-0. "
+        "Each run has one training seed, so this is about its checkpoint, not about its recipe.",
         "No run shows signs of collapse, the highest truncation of a score is 2.5 % (recipe/run/seed-0, step 10, "
         "sums), and there are no warnings.",
     ]

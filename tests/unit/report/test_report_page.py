@@ -175,7 +175,8 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     output = tmp_path / "report"
     html = report(runs, output, "Two runs", "demo").read_text(encoding="utf-8")
     check_page(html)
-    assert html.count('class="headline"') == 2
+    assert html.count('class="headline"') == 2 and html.count('class="headline recipe"') == 1
+    assert "Over 2 training seeds, " in html
     assert html.count("<figure id=") == html.count("<svg role=img") == 10  # no completion thinks
     assert "These are demo-scale numbers" in html
     assert all(f">Figure {number}.</a></b>" in html for number in range(1, 11))
@@ -183,7 +184,7 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 20
     made = {path.name for path in (output / "tables").iterdir()}
     names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "pairs", "bad_cases", "claims"}
-    names |= {"document_figures", "svg_drawings"}
+    names |= {"document_figures", "svg_drawings", "seeds"}
     names |= {f"published-{name}" for name in published.table_names()}
     names |= {f"accuracy-{name.replace('/', '-')}" for name in NAMES}
     assert made == {f"{name}.{form}" for name in names for form in ("csv", "md", "tex", "html")}

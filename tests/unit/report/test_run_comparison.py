@@ -51,7 +51,7 @@ def test_pairs_are_compared_only_on_the_same_problems_and_protocol() -> None:
     better = [graded_row(0, f"p{i}", 0, "correct") for i in range(20)]
     first = make_run(rows)
     table = run_comparison.pairs_table([first, replace(make_run(better), name="other")])
-    assert table is not None and table.shown["verdict"].tolist() == ["the second is better"]
+    assert table is not None and table.shown["verdict"].tolist() == ["the second checkpoint is better"]
     assert table.data["value"].tolist() == [0.25]
     for other, why in (
         ([row | {"protocol": "q"} for row in better], "different protocol: p and q"),

@@ -1,0 +1,74 @@
+"""A recipe beside its controls (recipes.controls): did it gain more than the same training without the right reward?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from analysis.report import checkpoint_comparison, training_seeds
+from analysis.report.run_comparison import RunFacts
+from analysis.report.tables import interval_columns, interval_text
+from analysis.report.training_seeds import Recipe
+from analysis.table_export import Table, points
+from contracts import seeds
+from eval.statistics import Estimate
+from recipes.controls import TITLES
+
+VERDICTS = {"rose": "the {} is better than the control", "fell": "the control is better", "cannot tell": "cannot tell"}
+
+
+def _beyond(control: Recipe, recipe: Recipe, benchmarks: Sequence[str]) -> tuple[str, Estimate, str]:
+    """Of what the comparison is, how much the recipe is above its control, and the verdict."""
+    if recipe.several and control.several:
+        line = training_seeds.compare(control, recipe, benchmarks)
+        change = {"B is better": "rose", "A is better": "fell"}.get(line.verdict, line.verdict)
+        return "recipe", line.welch.difference, VERDICTS[change].format("recipe")
+    gap = checkpoint_comparison.between_runs(control.runs[0], recipe.runs[0], benchmarks)
+    return "checkpoint", gap, VERDICTS[gap.change].format("checkpoint")
+
+
+def table(recipes: Sequence[Recipe], facts: Mapping[str, RunFacts]) -> Table | None:
+    """A row for each control whose recipe is on the page too; None if there is none.
+
+    Args:
+        recipes: all of the page.
+        facts: what the runs are, by name.
+    """
+    known: dict[str, Recipe] = {}
+    for recipe in recipes:
+        known.setdefault(seeds.run_of(recipe.runs[0].name), recipe)
+    data, shown = [], []
+    for control in recipes:
+        what = facts[control.runs[0].name]
+        beside = known.get(what.control_of or "")
+        if not (what.control and beside):
+            continue
+        shared = [name for name in control.runs[0].benchmarks if name in beside.runs[0].benchmarks]
+        why = checkpoint_comparison.obstacles(control.runs[0], beside.runs[0], shared) or (
+            "" if shared else "no benchmark"
+        )
+        words = {"recipe": beside.shown, "control": TITLES[what.control], "trained": control.shown}
+        row: dict[str, object] = {
+            "recipe": seeds.run_of(beside.runs[0].name), "control": what.control, "not_compared": why,
+        }  # fmt: skip
+        if why:
+            shown.append({**words, "verdict": f"not compared: {why}"})
+            data.append(row)
+            continue
+        of, gap, verdict = _beyond(control, beside, shared)
+        gains = [training_seeds.gain(one, None, shared) for one in (beside, control)]
+        columns = interval_columns({"recipe_gain": gains[0], "control_gain": gains[1], "difference": gap})
+        data.append({**row, "about": of, **columns, "verdict": verdict})
+        shown.append(
+            {
+                **words,
+                "gain of the recipe's run (points)": interval_text(gains[0], points),
+                "gain of the control (points)": interval_text(gains[1], points),
+                "last checkpoints, less the control (points)": interval_text(gap, points),
+                "verdict": verdict,
+            }
+        )
+    if not shown:
+        return None
+    return Table("controls", pd.DataFrame(data), pd.DataFrame(shown).fillna("–"))

@@ -1,0 +1,71 @@
+"""Sampling in rounds: what is still open, what is compared, and which sides can be sampled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.gate import request, sequential
+from analysis.gate.compare import GateResult
+from analysis.gate.inputs import GradedCheckpoint
+from analysis.gate.sequential import Rules
+from contracts.errors import UserError
+from contracts.paths import ResultsFolder
+from recipes.runs import load_run
+
+RUN = load_run("openr1/qwen2.5-math-7b", "demo")
+
+
+def side(name: str, **accuracy: tuple[float, int]) -> GradedCheckpoint:
+    """Graded samples of 200 problems per benchmark, from accuracies and repeats."""
+    random, made = np.random.default_rng(len(name)), {}
+    for benchmark, (chance, repeats) in accuracy.items():
+        rows = [(f"p{i}", r) for i in range(200) for r in range(repeats)]
+        right = random.random(len(rows)) < chance
+        frame = pd.DataFrame(rows, columns=["problem_id", "repeat"])
+        made[benchmark] = frame.assign(
+            run=name, step=0, gold="4", prompt="?", completion=[f"{name} {i}" for i in range(len(rows))],
+            protocol="demo", grader="g", verdict=np.where(right, "correct", "wrong"), benchmark=benchmark,
+        )  # fmt: skip
+    return GradedCheckpoint(name, made, {benchmark: {} for benchmark in made}, {})
+
+
+def compared(new: GradedCheckpoint, old: GradedCheckpoint) -> GateResult:
+    return sequential.result(new, old, list(new.tables), Rules(8))
+
+
+def test_a_benchmark_with_a_clear_verdict_is_sampled_no_more() -> None:
+    found = compared(side("new", words=(0.8, 1), sums=(0.5, 1)), side("old", words=(0.3, 1), sums=(0.5, 1)))
+    assert found.verdict == "better" and sequential.still_open(found) == ["sums"]
+    later = compared(side("new", words=(0.8, 1), sums=(0.5, 8)), side("old", words=(0.3, 1), sums=(0.5, 8)))
+    assert {line.benchmark: line.repeats for line in later.lines} == {"words": (1, 1), "sums": (8, 8)}
+    assert "1,800 completions a side, of 3,200 with 8 per problem (44 % saved)" in " ".join(later.notes)
+
+
+def test_one_that_is_worse_ends_the_check() -> None:
+    found = compared(side("new", words=(0.2, 1), sums=(0.5, 1)), side("old", words=(0.8, 1), sums=(0.5, 1)))
+    assert (found.verdict, found.exit_status, sequential.still_open(found)) == ("worse", 1, [])
+
+
+def asked(**config: str) -> request.GateRequest:
+    return request.GateRequest(config, {RUN.name: RUN}, RUN.name, ResultsFolder(Path("results/demo")))
+
+
+def test_sides_are_models_or_stored_checkpoints(tmp_path: Path) -> None:
+    wanted = asked(checkpoint="acme/model-7b", baseline=f"{RUN.name}/seed-1/step-0")
+    assert wanted.sampled("baseline") == f"results/demo/runs/{RUN.name}/seed-1/checkpoints/step-0"
+    assert wanted.sampled("checkpoint").startswith("results/demo/check/models/")
+    assert wanted.rounds(8) == 8
+    for baseline in (str(tmp_path), "sober/Qwen2.5-Math-7B"):
+        with pytest.raises(UserError, match="sampling in rounds needs models"):
+            asked(checkpoint="acme/model-7b", baseline=baseline).sampled("baseline")
+
+
+def test_a_greedy_protocol_is_refused() -> None:
+    full = load_run(RUN.name, "full")
+    wanted = request.GateRequest({}, {full.name: full}, full.name, ResultsFolder(Path("results/full")))
+    with pytest.raises(UserError, match="which is greedy"):
+        wanted.rounds(8)
