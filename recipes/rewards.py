@@ -6,8 +6,8 @@ with whatever the prompt already held of it in front) and their problems, and re
     def reward(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]
 
 Keyword arguments are those that the run file states under `arguments`. `recipes.rewards.correct` suits every task, and
-so do the length and repetition terms of `recipes.shaping`. Adapters hand their framework one function, the weighted sum
-(`total`), in the framework's own convention.
+so do the length and repetition terms of `recipes.shaping` and the noise of `recipes.noise`. Adapters hand their
+framework one function, the weighted sum (`total`), in the framework's own convention.
 """
 
 from __future__ import annotations
@@ -79,12 +79,19 @@ def load(rewards: Iterable[Mapping[str, Any]]) -> Weighted:
     """
     found: Weighted = []
     for reward in rewards:
-        module, _, name = reward["function"].rpartition(".")
-        function, arguments = getattr(importlib.import_module(module), name), reward.get("arguments", {})
-        inspect.signature(function).bind((), (), **arguments)
-        weighted = functools.partial(function, **arguments), float(reward["weight"])
+        weighted = _function(reward), float(reward["weight"])
         found.append((_rounded(*weighted, reward["multiple_of"]), 1.0) if "multiple_of" in reward else weighted)
     return found
+
+
+def _function(reward: Mapping[str, Any]) -> Function:
+    """The function of an entry with its arguments; an argument `of` may name another reward in the same way."""
+    module, _, name = reward["function"].rpartition(".")
+    function, arguments = getattr(importlib.import_module(module), name), dict(reward.get("arguments", {}))
+    if isinstance(arguments.get("of"), Mapping):
+        arguments["of"] = _function(arguments["of"])
+    inspect.signature(function).bind((), (), **arguments)
+    return functools.partial(function, **arguments)
 
 
 def _rounded(function: Function, weight: float, step: float) -> Function:

@@ -56,6 +56,22 @@ class Traces(Protocol):
         """What follows the rendered prompt: a trace and its answer."""
 
 
+class Game(Protocol):
+    """The module of a task whose answers are moves: what a move is worth, to its player, from 0 to 1.
+
+    `meta` is the problem's; KeyError, TypeError or ValueError if it describes no position.
+    """
+
+    def move_of(self, answer: str, meta: Mapping[str, Any]) -> Any | None:
+        """The legal move that an answer states; None if it states none."""
+
+    def value(self, move: Any, meta: Mapping[str, Any]) -> float | None:
+        """With perfect play afterwards: 1 win, 0.5 draw, 0 loss; None where the position is not solved."""
+
+    def win_rate(self, move: Any, meta: Mapping[str, Any], count: int, rng: random.Random) -> float:
+        """The mean of `count` random playouts; a draw counts half."""
+
+
 class Task(ABC):
     """One task; subclasses override what is special about theirs. Only `verify` has to be there.
 
@@ -154,6 +170,14 @@ class Task(ABC):
     def traces(self) -> Traces:
         """The demo traces: the folder's module `traces`; without it, they stand in its `__init__.py`."""
         return cast(Traces, self._module("traces") or importlib.import_module(f"tasks.{self.name}"))
+
+    @property
+    def game(self) -> Game:
+        """The folder's module `game`; UserError without one."""
+        module = self._module("game")
+        if module is None:
+            raise UserError(f"the answers of the task {self.name} are no moves: use another reward")
+        return cast(Game, module)
 
     def _module(self, name: str) -> ModuleType | None:
         if name not in self._modules:

@@ -1,0 +1,135 @@
+"""Rewards for a move in a game, from 0 to 1: what it is worth exactly, the win rate of random playouts, or
+what an engine makes of it.
+
+For every task whose answers are moves (tasks.task.Game). A completion without a legal move earns `illegal`.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from contracts.errors import UserError
+from grading import Item, grade
+from recipes import draws
+from recipes.rewards import Reward
+from tasks import registry
+from tasks.problems import Problem
+from tasks.task import Game
+
+Worth = Callable[[Game, Any, Mapping[str, Any], random.Random], float | None]
+
+
+def legal(completions: Sequence[str], problems: Sequence[Problem], *, illegal: float = 0.0) -> list[Reward]:
+    """1 for any legal move."""
+    return _of_moves(completions, problems, illegal, 0, lambda game, move, meta, rng: 1.0)
+
+
+def exact(completions: Sequence[str], problems: Sequence[Problem], *, illegal: float = 0.0) -> list[Reward]:
+    """1 for a move that wins with perfect play, 0.5 for one that draws, 0 for one that loses.
+
+    Args:
+        completions: the assistant's turns.
+        problems: of each completion; all of them solved.
+        illegal: the reward without a legal move.
+
+    Raises:
+        UserError: a position is not solved.
+    """
+    return _of_moves(completions, problems, illegal, 0, _exact)
+
+
+def playouts(
+    completions: Sequence[str], problems: Sequence[Problem], *, count: int, illegal: float = 0.0, seed: int = 0
+) -> list[Reward]:
+    """The share of random playouts after the move that its player wins; a draw counts half.
+
+    Every completion has playouts of its own, also one that was judged before.
+
+    Args:
+        completions: the assistant's turns.
+        problems: of each completion.
+        count: of playouts for each completion, 1 or more.
+        illegal: the reward without a legal move.
+        seed: of the playouts.
+
+    Raises:
+        UserError: `count` is below 1.
+    """
+    _at_least_one("playouts", "count", count)
+    return _of_moves(
+        completions, problems, illegal, seed, lambda game, move, meta, rng: game.win_rate(move, meta, count, rng)
+    )
+
+
+def engine(
+    completions: Sequence[str], problems: Sequence[Problem], *, nodes: int, illegal: float = 0.0
+) -> list[Reward]:
+    """What the task's engine makes of the move when it may look at so many positions.
+
+    Args:
+        completions: the assistant's turns.
+        problems: of each completion.
+        nodes: positions that the engine may look at for each completion, 1 or more.
+        illegal: the reward without a legal move.
+
+    Raises:
+        UserError: the task has no engine, or `nodes` is below 1.
+    """
+    _at_least_one("engine", "nodes", nodes)
+    return _of_moves(completions, problems, illegal, 0, functools.partial(_by_engine, nodes))
+
+
+def _by_engine(nodes: int, game: Game, move: Any, meta: Mapping[str, Any], rng: random.Random) -> float:
+    if not hasattr(game, "engine"):
+        raise UserError(
+            "recipes.moves.engine: the task has no engine; use recipes.moves.exact or recipes.moves.playouts"
+        )
+    value: float = game.engine(move, meta, nodes)
+    return value
+
+
+def _at_least_one(function: str, argument: str, value: int) -> None:
+    if value < 1:
+        raise UserError(
+            f"recipes.moves.{function}: {argument} should be 1 or more, and is {value}; correct the run file"
+        )
+
+
+def _exact(game: Game, move: Any, meta: Mapping[str, Any], rng: random.Random) -> float:
+    value = game.value(move, meta)
+    if value is None:
+        raise UserError(
+            "recipes.moves.exact: a position is not solved: train on solved ones, or use recipes.moves.playouts"
+        )
+    return value
+
+
+def _of_moves(
+    completions: Sequence[str], problems: Sequence[Problem], illegal: float, seed: int, worth: Worth
+) -> list[Reward]:
+    """What each completion's move is worth.
+
+    Args:
+        completions: the assistant's turns.
+        problems: of each completion.
+        illegal: the reward without a legal move.
+        seed: of the draws that `worth` may make.
+        worth: of a legal move.
+    """
+    items = [Item(p.task, p.answer or "", text, meta=p.meta) for p, text in zip(problems, completions, strict=True)]
+    found = []
+    for problem, text, judged in zip(problems, completions, grade(items, workers=1), strict=True):
+        if judged.verdict == "ungradable":
+            found.append(Reward(None, judged.verdict))
+            continue
+        game = registry.get(problem.task).game
+        move = None if judged.answer is None else game.move_of(judged.answer, problem.meta)
+        if move is None:
+            found.append(Reward(illegal, judged.verdict, judged.answer is None))
+            continue
+        value = worth(game, move, problem.meta, draws.fresh(seed, draws.key(problem), text))
+        found.append(Reward(value, judged.verdict))
+    return found

@@ -1,0 +1,238 @@
+"""Dials for a reward's error: any reward with added bias or variance, from a run file; the extremes; what the error is.
+
+    - function: recipes.noise.flipped
+      weight: 1.0
+      arguments: {of: {function: recipes.rewards.correct}, false_positive: 0.1, false_negative: 0.1, per: problem}
+
+`of` is the reward that is disturbed, with `arguments` of its own if it has any; it may be one of these wrappers. The
+verdict stays that of `of`, so that the training's accuracy is the true one. All draws are seeded by what is judged
+(recipes.draws): bias is the same at each time and on every machine, and variance is drawn anew each time that a
+completion is judged.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from contracts.errors import UserError
+from recipes import draws
+from recipes.rewards import Function, Reward, verdicts
+from tasks.problems import Problem
+
+
+def flipped(
+    completions: Sequence[str],
+    problems: Sequence[Problem],
+    *,
+    of: Function,
+    false_positive: float = 0.0,
+    false_negative: float = 0.0,
+    per: str = "completion",
+    low: float = 0.0,
+    high: float = 1.0,
+    seed: int = 0,
+) -> list[Reward]:
+    """A reward of two values with bias: some `low` ones become `high`, and some `high` ones `low`.
+
+    Args:
+        completions: the assistant's turns.
+        problems: of each completion.
+        of: the reward; above the middle of `low` and `high` it counts as high.
+        false_positive: the share of low rewards that become high, 0 to 1.
+        false_negative: the share of high rewards that become low, 0 to 1.
+        per: `completion`, a draw for each text of a problem; `problem`, one for all completions of a problem, so that
+            with a test suite in mind the suite of a problem is faulty or not.
+        low: the reward for a wrong answer.
+        high: the reward for a right answer.
+        seed: of the faults.
+
+    Raises:
+        UserError: an argument is out of range.
+    """
+    for name, rate in (("false_positive", false_positive), ("false_negative", false_negative)):
+        _check("flipped", name, rate, 0 <= rate <= 1, "0 to 1")
+    _check("flipped", "per", per, per in ("completion", "problem"), "completion or problem")
+
+    def disturbed(value: float, problem: Problem, completion: str) -> float:
+        drawn = draws.fixed(seed, draws.key(problem), completion if per == "completion" else "").random()
+        if value > (low + high) / 2:
+            return low if drawn < false_negative else high
+        return high if drawn < false_positive else low
+
+    return _each(of, completions, problems, disturbed)
+
+
+def shifted(
+    completions: Sequence[str], problems: Sequence[Problem], *, of: Function, deviation: float, seed: int = 0
+) -> list[Reward]:
+    """A reward with bias: a normal value is added, always the same for the same completion.
+
+    Args:
+        completions: the assistant's turns.
+        problems: of each completion.
+        of: the reward.
+        deviation: the standard deviation of the added value over completions, 0 or more.
+        seed: of the values.
+
+    Raises:
+        UserError: `deviation` is negative.
+    """
+    _check("shifted", "deviation", deviation, deviation >= 0, "0 or more")
+    return _each(
+        of,
+        completions,
+        problems,
+        lambda value, problem, text: value + draws.fixed(seed, draws.key(problem), text).gauss(0.0, deviation),
+    )
+
+
+def gaussian(
+    completions: Sequence[str], problems: Sequence[Problem], *, of: Function, deviation: float, seed: int = 0
+) -> list[Reward]:
+    """A reward with variance: a normal value of mean 0 is added, another each time.
+
+    Args:
+        completions: the assistant's turns.
+        problems: of each completion.
+        of: the reward.
+        deviation: the standard deviation of the added value, 0 or more.
+        seed: of the values.
+
+    Raises:
+        UserError: `deviation` is negative.
+    """
+    _check("gaussian", "deviation", deviation, deviation >= 0, "0 or more")
+    return _each(
+        of,
+        completions,
+        problems,
+        lambda value, problem, text: value + draws.fresh(seed, draws.key(problem), text).gauss(0.0, deviation),
+    )
+
+
+def rollouts(
+    completions: Sequence[str], problems: Sequence[Problem], *, of: Function, count: int, seed: int = 0
+) -> list[Reward]:
+    """A reward with the variance of `count` rollouts: the share of them that succeed, each with the reward's chance.
+
+    A reward of 0 or 1 has no such variance; one between them, such as a win rate, is estimated.
+
+    Args:
+        completions: the assistant's turns.
+        problems: of each completion.
+        of: a reward from 0 to 1.
+        count: of rollouts, 1 or more.
+        seed: of the rollouts.
+
+    Raises:
+        UserError: `count` is below 1, or the reward is not from 0 to 1.
+    """
+    _check("rollouts", "count", count, count >= 1, "1 or more")
+
+    def disturbed(value: float, problem: Problem, completion: str) -> float:
+        _check("rollouts", "the reward", value, 0 <= value <= 1, "0 to 1")
+        rng = draws.fresh(seed, draws.key(problem), completion)
+        return sum(rng.random() < value for _ in range(count)) / count
+
+    return _each(of, completions, problems, disturbed)
+
+
+def random(
+    completions: Sequence[str], problems: Sequence[Problem], *, rate: float = 0.5, seed: int = 0
+) -> list[Reward]:
+    """1 at a rate and else 0, whatever the answer is: another draw each time.
+
+    Args:
+        completions: the assistant's turns.
+        problems: of each completion.
+        rate: of ones, 0 to 1.
+        seed: of the draws.
+
+    Raises:
+        UserError: `rate` is out of range.
+    """
+    _check("random", "rate", rate, 0 <= rate <= 1, "0 to 1")
+    return _each(
+        _judged,
+        completions,
+        problems,
+        lambda _, problem, text: float(draws.fresh(seed, draws.key(problem), text).random() < rate),
+    )
+
+
+def constant(completions: Sequence[str], problems: Sequence[Problem], *, value: float = 0.0) -> list[Reward]:
+    """The same for every completion: nothing can be learned from it."""
+    return _each(_judged, completions, problems, lambda *_: value)
+
+
+class Error(NamedTuple):
+    """A reward's mean error over completions: `mean_squared` is the sum of the others, up to rounding."""
+
+    bias_squared: float
+    variance: float
+    mean_squared: float
+
+
+def error(
+    reward: Function, exact: Function, completions: Sequence[str], problems: Sequence[Problem], times: int = 16
+) -> Error:
+    """The error of a reward against the exact one, on given completions.
+
+    Every completion is judged `times` times. For the mean m, the variance s² (over times - 1) and the exact value e, its
+    squared bias is (m - e)² - s² / times and its squared error (m - e)² + s² (times - 1) / times, each without bias
+    itself; so the squared bias can come out slightly below 0.
+
+    Args:
+        reward: what is measured.
+        exact: the truth.
+        completions: the assistant's turns, such as a policy's own.
+        problems: of each completion.
+        times: that each is judged, 2 or more; a reward that draws nothing needs no more.
+
+    Raises:
+        UserError: `times` is below 2, or no completion has both rewards.
+    """
+    _check("error", "times", times, times >= 2, "2 or more")
+    truth = [one.value for one in exact(completions, problems)]
+    columns = [[one.value for one in reward(completions, problems)] for _ in range(times)]
+    found = []
+    for true, *values in zip(truth, *columns, strict=True):
+        given = [value for value in values if value is not None]
+        if true is not None and len(given) == times:
+            square, variance = (statistics.fmean(given) - true) ** 2, statistics.variance(given)
+            found.append((square - variance / times, variance, square + variance * (times - 1) / times))
+    if not found:
+        raise UserError("recipes.noise.error needs completions whose problems have an answer, and found none")
+    return Error(*(statistics.fmean(column) for column in zip(*found, strict=True)))
+
+
+def _judged(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """The verdicts, with a reward of 0; None where the problem is unusable."""
+    return [Reward(None if verdict == "ungradable" else 0.0, verdict) for verdict in verdicts(completions, problems)]
+
+
+def _each(
+    of: Function,
+    completions: Sequence[str],
+    problems: Sequence[Problem],
+    disturbed: Callable[[float, Problem, str], float],
+) -> list[Reward]:
+    """The reward with every value replaced.
+
+    Args:
+        of: the reward.
+        completions: the assistant's turns.
+        problems: of each completion.
+        disturbed: the new value, of the old one, the problem and the completion.
+    """
+    return [
+        one if one.value is None else one._replace(value=disturbed(one.value, problem, text))
+        for one, problem, text in zip(of(completions, problems), problems, completions, strict=True)
+    ]
+
+
+def _check(function: str, argument: str, value: object, fits: bool, wanted: str) -> None:
+    if not fits:
+        raise UserError(f"recipes.noise.{function}: {argument} should be {wanted}, not {value}; correct the file")

@@ -1,0 +1,40 @@
+"""Two-player dou dizhu endgames with open hands: play what wins if both play perfectly.
+
+question   Your cards: 3 3 K K 2
+           Your opponent's cards: 5 6 6 A A
+           Your opponent has just played: Q
+answer     2; right is every legal move that wins
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasks.doudizhu import game
+from tasks.doudizhu.cards import named, read
+from tasks.task import Task
+
+
+class DouDizhu(Task):
+    """The answer is the cards to play, or `pass`."""
+
+    answer_format = "tagged"
+
+    def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "") -> str:
+        """Judge a move by the exact solver. See Task.verify."""
+        try:
+            move = game.move_of(answer, meta)
+            if move is not None:
+                return "correct" if game.value(move, meta) else "wrong"
+        except (KeyError, TypeError, ValueError):
+            return "ungradable"
+        return "format_error" if read(answer) is None else "wrong"
+
+    def spelling(self, answer: str) -> str:
+        """The cards in order. See Task.spelling."""
+        cards = read(answer)
+        return super().spelling(answer) if cards is None else named(cards)
+
+
+TASK = DouDizhu("doudizhu")

@@ -1,0 +1,28 @@
+"""What a move is worth: exactly, and by random playouts. See tasks.task.Game."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from tasks.doudizhu import solver
+from tasks.doudizhu.cards import Cards, read
+from tasks.doudizhu.problems import Position
+
+
+def move_of(answer: str, meta: Mapping[str, Any]) -> Cards | None:
+    """The legal move that an answer states; None if it states none."""
+    move = read(answer)
+    return move if move is not None and move in Position.of(meta).legal() else None
+
+
+def value(move: Cards, meta: Mapping[str, Any]) -> float:
+    """1 if the move wins with perfect play, else 0."""
+    return float(solver.move_wins(*Position.of(meta), move))
+
+
+def win_rate(move: Cards, meta: Mapping[str, Any], count: int, rng: random.Random) -> float:
+    """The share of `count` random playouts that the player of the move wins."""
+    position = Position.of(meta)
+    return solver.playouts(position.mine, position.theirs, move, count, rng)

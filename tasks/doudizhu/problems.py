@@ -1,0 +1,112 @@
+"""Endgames of two-player dou dizhu with open hands, in which the player to move wins, but not with every move.
+
+Training and held-out problems are disjoint: the split depends on a hash of the position.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from contracts.errors import UserError
+from tasks import problems as all_problems
+from tasks.doudizhu import solver
+from tasks.doudizhu.cards import DECK, MOST_CARDS, Cards, combination, leads, legal_moves, named, read
+from tasks.problems import SPLITS, Problem, generated_id
+
+TASK = "doudizhu"
+TRIES = 2_000  # draws of one more position before there counts as none
+WORDINGS = {
+    "full": ("Your cards: {mine}\nYour opponent's cards: {theirs}\n{last}",
+             "Your opponent has just played: {last}", "It is your lead."),
+    "short": ("mine {mine} theirs {theirs} {last}", "beat {last}", "lead"),
+}  # fmt: skip
+
+
+class Position(NamedTuple):
+    """The hand of the player to move, the other hand, and the cards to beat (none: the player leads)."""
+
+    mine: Cards
+    theirs: Cards
+    last: Cards
+
+    @classmethod
+    def of(cls, meta: Mapping[str, Any]) -> Position:
+        """The position of a problem; KeyError, TypeError or ValueError if its `meta` describes none."""
+        found = [read(str(meta[name])) for name in cls._fields]
+        mine, theirs, last = (hand or () for hand in found)
+        if None in found or not mine or not theirs or max(map(len, (mine, theirs, last))) > MOST_CARDS:
+            raise ValueError(f"no position: {meta}")
+        if not Counter(mine + theirs + last) <= Counter(DECK) or (last and combination(last) is None):
+            raise ValueError(f"no such cards: {meta}")
+        return cls(mine, theirs, last)
+
+    def meta(self) -> dict[str, Any]:
+        """What `of` reads, for a problem table."""
+        return {name: named(hand) for name, hand in self._asdict().items()}
+
+    def legal(self) -> list[Cards]:
+        """The legal moves."""
+        return legal_moves(self.mine, self.last)
+
+
+def split_of(position: Position) -> str:
+    """The split that a position belongs to."""
+    return all_problems.split_of(f"doudizhu {position}")
+
+
+def question(position: Position, wording: str = "full") -> str:
+    """The position in words."""
+    hands, beat, lead = WORDINGS[wording]
+    last = beat.format(last=named(position.last)) if position.last else lead
+    return hands.format(mine=named(position.mine), theirs=named(position.theirs), last=last)
+
+
+def draw(cards: int, rng: random.Random) -> Position:
+    """Any position: two hands of so many cards each and, half of the time, something to beat from a third hand."""
+    dealt = rng.sample(DECK, 3 * cards)
+    mine, theirs, gone = (tuple(sorted(dealt[place * cards : (place + 1) * cards])) for place in range(3))
+    last = rng.choice(sorted(leads(gone))) if rng.random() < 0.5 else ()
+    return Position(mine, theirs, last)
+
+
+def generate(rows: int, split: str, seed: int, cards: int = 5, wording: str = "full") -> list[Problem]:
+    """`rows` distinct positions of one split, the same for the same arguments.
+
+    Args:
+        rows: how many.
+        split: `train` or `test`.
+        seed: of all draws.
+        cards: of each hand, 1 to 5.
+        wording: a name in WORDINGS.
+
+    Raises:
+        UserError: an argument is out of range, or there are no more positions of that kind.
+    """
+    if split not in SPLITS or wording not in WORDINGS or not 1 <= cards <= MOST_CARDS:
+        raise UserError(
+            f"doudizhu has the splits {SPLITS}, the wordings {tuple(WORDINGS)} and hands of 1 to {MOST_CARDS} cards, "
+            f"not '{split}', '{wording}' and {cards}"
+        )
+    rng = random.Random(f"doudizhu/{split}/{seed}")
+    seen: set[Position] = set()
+    found: list[Problem] = []
+    while len(found) < rows:
+        for _ in range(TRIES):
+            position = draw(cards, rng)
+            if position in seen or split_of(position) != split:
+                continue
+            seen.add(position)
+            winning = solver.winning_moves(*position)
+            if winning and len(winning) < len(position.legal()):
+                break
+        else:
+            raise UserError(
+                f"doudizhu has only {len(found):,} positions of {cards} cards ({split}): ask for fewer rows"
+            )
+        text = question(position, wording)
+        meta = {**position.meta(), "level": "one winning move" if len(winning) == 1 else "several winning moves"}
+        found.append(Problem(generated_id(split, text), TASK, text, named(winning[0]), meta))
+    return found

@@ -1,0 +1,46 @@
+"""Gomoku: choose a cell in a position with one decision that is judged exactly.
+
+question      A B C D E
+            1 . . X . .
+            2 . X O . .
+            3 X O O . .
+            4 . . . . .
+            5 . . . X O
+           Four or more in a row win. You play X, and it is your turn.
+answer     a cell such as D4; right is every cell of the highest value (tasks/gomoku/problems.py)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasks.gomoku import game
+from tasks.gomoku.board import LARGEST, cell_name, read_cell
+from tasks.task import Task
+
+
+class Gomoku(Task):
+    """The answer is the name of a cell."""
+
+    answer_format = "tagged"
+
+    def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "") -> str:
+        """Judge a cell by its value. See Task.verify."""
+        try:
+            move = game.move_of(answer, meta)
+            value = None if move is None else game.value(move, meta)
+            best = max(meta["values"].values())
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return "ungradable"
+        if move is None:
+            return "format_error" if read_cell(answer, LARGEST) is None else "wrong"
+        return "correct" if value == best else "wrong"
+
+    def spelling(self, answer: str) -> str:
+        """The cell's name. See Task.spelling."""
+        cell = read_cell(answer, LARGEST)
+        return super().spelling(answer) if cell is None else cell_name(cell, LARGEST)
+
+
+TASK = Gomoku("gomoku")
