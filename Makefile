@@ -1,5 +1,5 @@
 # make            this list
-# make demo       build the environments and reproduce all recipes at demo scale: an hour on 2 cores
+# make demo       build the environments and reproduce all recipes at demo scale: half an hour on 2 cores
 # make demo-all   every run, those of the other documents too: hours
 # make test       build the environments and run all checks and tests
 # make test-quick the tests that take no second each, without the frameworks
