@@ -21,6 +21,7 @@ import pyarrow as pa
 from contracts import paths, provenance, tables
 from contracts.errors import UserError, run_command
 from eval import benchmark, protocols
+from eval.importers.answers import MOST, without_answer
 from grading.grade import DEFAULT, Grade, Item, grade
 
 # What a graded table's record repeats of its samples' record: how they were asked for.
@@ -144,6 +145,10 @@ def grade_file(path: Path, output: Path, data: Path, extraction: str | None, gra
     extraction = extraction_of(samples, path, extraction)
     graded = grade_table(samples, benchmark.problems(data, path.stem), path, extraction, grader)
     tables.write(graded, tables.GRADED, output)
+    lost = sum(verdict in ("no_answer", "format_error") for verdict in graded["verdict"].to_pylist())
+    if graded["protocol"][0].as_py().startswith("imported:") and lost > MOST * len(graded):
+        words = without_answer(graded["completion"].to_pylist(), benchmark.task_of(path.stem), extraction)
+        print(f"{path.stem}: {words}", file=sys.stderr)
     asked = provenance.read(path)  # none for imported samples
     provenance.write(
         output,

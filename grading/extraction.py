@@ -18,8 +18,12 @@ _ANSWER_LINE = re.compile(
     r"^[ \t*#>]*(?:(?:the\s)?(?:final\s)?answer(?:\s(?:is|was))?|A)\**\s?[:=]\s*(.+)$|^####\s*(.+)$", re.I | re.M
 )
 _JOINT = re.compile(r"(?:\\(?:q?quad|text|mathrm|mbox)(?![a-zA-Z])|(?:and|or)\b|[\s$\\,;.(){}\[\]&])*+")
+_WORDED_JOINT = re.compile(r"(?:[\s$\\()\[\]&,;]|[a-zA-Z]++(?:_\{?\w\}?)?(?:\s*=)?)*+")  # "goats and", ", x_2 ="
 _SENTENCE = re.compile(r"(?:the\s)?(?:final\s)?answer\s(?:is|was)\b:?\s*", re.I)
+_NEXT_SENTENCE = re.compile(r"[.!]\s+(?=[A-Z][a-z']*\s[a-z])|\.\s+I\s")
 _WORDS_BEFORE_MORE = re.compile(r"\s*(?:,|and\b|or\b|\\)")  # more answers follow
+_AND = re.compile(r"[,;&]|\b(?:and|or)\b")
+_CONCLUDES = re.compile(r"\b(?:so|hence|thus|therefore|then|because|since|which|answers?|solutions?)\b", re.IGNORECASE)
 _WIDEST_JOINT = 60  # characters
 
 
@@ -56,7 +60,12 @@ def last_boxed(text: str, *, several: bool = False) -> str | None:
 
 def _joined(text: str, left: Box, right: Box) -> bool:
     """Whether only "and", "or", a comma or the like stands between two boxes."""
-    return left.end <= right.start <= left.end + _WIDEST_JOINT and bool(_JOINT.fullmatch(text, left.end, right.start))
+    if not left.end <= right.start <= left.end + _WIDEST_JOINT:
+        return False
+    if _JOINT.fullmatch(text, left.end, right.start):
+        return True
+    between = text[left.end : right.start]
+    return bool(_WORDED_JOINT.fullmatch(between) and _AND.search(between) and not _CONCLUDES.search(between))
 
 
 def last_tag(text: str, tag: str = "answer") -> str | None:
@@ -82,8 +91,8 @@ def _answer_is(text: str) -> Extraction:
     """What follows the last "he answer is", else "final answer is", to the end of its line, else the last number."""
     for words in ANSWER_IS:
         if words in text:
-            line = text.rpartition(words)[2].strip().partition("\n")[0]
-            return Extraction(line.lstrip(": ").rstrip(". \r") or None)
+            line = text.rpartition(words)[2].strip().partition("\n")[0].lstrip(": ")
+            return Extraction(_first_formula(line).rstrip(". \r") or None)
     return _last_number(text)
 
 
@@ -99,7 +108,12 @@ def _of_sentence(line: str) -> str:
     found = _SENTENCE.match(line)
     if found is None:
         return line
-    answer = line[found.end() :].partition(". I hope")[0].strip()
+    return _first_formula(line[found.end() :])
+
+
+def _first_formula(text: str) -> str:
+    """The answer at the head of a sentence: without what follows its formula, or the sentence, unless that is more."""
+    answer = _NEXT_SENTENCE.split(text, maxsplit=1)[0].strip()
     if answer.startswith("$") and (end := answer.find("$", 1)) > 0 and not _WORDS_BEFORE_MORE.match(answer, end + 1):
         return answer[: end + 1]
     return answer

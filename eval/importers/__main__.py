@@ -4,7 +4,8 @@ python -m eval.importers --format qwen-math|lm-eval|lighteval|inspect|jsonl --in
     --output FILE [--problems TABLE [--match question|id|order]] [--map completion=FIELD,gold=FIELD,question=FIELD,…]
 
 With --problems, the benchmark's problem table, the samples get its ids and gold answers. The file's own ids, golds and
-verdicts go into OUTPUT.source.jsonl.
+verdicts go into OUTPUT.source.jsonl. Without it, a file that cannot be of the benchmark is refused by the number of its
+problems, the form of its golds, and its questions if the table is in results/<scale>/data/benchmarks.
 
 --map gives the fields of plain JSONL: completion and gold always; question (or prompt, the whole text that was sent) to
 match problems by it; right for the file's own verdicts.
@@ -24,6 +25,7 @@ from contracts import durable, json_lines, provenance, tables
 from contracts.errors import UserError, run_command
 from eval import benchmark as benchmarks
 from eval.importers.answers import without_answer
+from eval.importers.fit import check_fit
 from eval.importers.formats import FORMATS, Row, jsonl
 from eval.importers.matching import WAYS, match
 from tasks.boxes import last_boxed_gold
@@ -168,6 +170,7 @@ def import_samples(
     problems: pa.Table | None = None,
     by: str = "question",
     allow_missing: bool = False,
+    results: Path | None = None,
 ) -> tuple[pa.Table, list[Row]]:
     """The samples of some files, and per sample the files' own id, gold and verdict (right or not).
 
@@ -181,11 +184,15 @@ def import_samples(
         problems: the benchmark's (PROBLEM); the samples get their ids and golds.
         by: how problems are matched, see eval.importers.matching.
         allow_missing: leave out generations that match no problem.
+        results: folder with <scale>/data/benchmarks, whose questions are compared where `problems` is not given.
 
     Raises:
-        UserError: a file cannot be read as this layout, or a row fits no problem.
+        UserError: a file cannot be read as this layout, a row fits no problem, or the file cannot be of the benchmark.
     """
     rows = read_rows(layout, paths, mapping)
+    if problems is None and benchmark in benchmarks.names():
+        stored = sorted(results.glob(f"*/data/benchmarks/{benchmark}.parquet")) if results else []
+        print(check_fit(rows, benchmark, stored), file=sys.stderr)
     if problems is not None:
         if by == "question" and mapping is not None and not {"question", "prompt"} & mapping.keys():
             raise UserError(
@@ -242,6 +249,7 @@ def main() -> None:
         problems=problems,
         by=arguments.match,
         allow_missing=arguments.allow_missing,
+        results=Path("results"),
     )
     tables.write(table, tables.SAMPLE, arguments.output)
     durable.write_text(source_file(arguments.output), "".join(json_lines.dump(row) for row in source))

@@ -12,17 +12,18 @@ MOST = 0.2  # share without an answer above which the score would say little
 EXAMPLES, SHOWN = 3, 80  # completions, and characters of the end of each
 
 
-def without_answer(completions: Sequence[str | None], task: str) -> str:
+def without_answer(completions: Sequence[str | None], task: str, rule: str = "none") -> str:
     """A sentence for the user: the share without an answer, examples, and the rule that finds most of them.
 
     Args:
         completions: what the model wrote.
         task: the benchmark's task, which says where an answer stands.
+        rule: the extraction rule (grading.extraction.RULES) by which they were, or will be, graded.
     """
     tagged = registry.get(task).answer_format == "tagged"
     texts = [text or "" for text in completions]
-    lost = [text for text in texts if (extract_tagged(text) if tagged else extract(text)).answer is None]
-    where = "an answer tag or a box" if tagged else "a box"
+    lost = [text for text in texts if (extract_tagged(text) if tagged else extract(text, rule)).answer is None]
+    where = "an answer tag or a box" if tagged else "a box" if rule == "none" else f"a box or by {rule}"
     said = f"Without an answer in {where}: {len(lost)} of {len(texts)} ({100 * len(lost) / max(len(texts), 1):.1f} %)"
     if not lost:
         return said

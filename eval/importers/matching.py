@@ -70,6 +70,11 @@ def _places(
     return _by_question(rows, problems) if by == "question" else _by_order(rows, problems, allow_missing)
 
 
+def matched(rows: Sequence[dict[str, Any]], table: pa.Table) -> int:
+    """How many of the rows have the question of a problem in the table (PROBLEM)."""
+    return len(rows) - _by_question(rows, table.to_pylist()).count(None)
+
+
 def match(
     rows: Sequence[dict[str, Any]], table: pa.Table, by: str, *, allow_missing: bool = False
 ) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ class MathAnswers(Task):
         "strict": Grader(),
     }
     judged_meta = (*TOLERANCES, "unit")
-    version = 2
+    version = 3
 
     def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "math-verify") -> str | None:
         """Compare exactly; None where only the grader's judge can tell. See Task.verify."""
@@ -43,7 +43,7 @@ class MathAnswers(Task):
 
     def several(self, gold: str, meta: Mapping[str, Any]) -> bool:
         """Also where the gold answer is a list. See Task.several."""
-        return super().several(gold, meta) or read(plain(gold or "")).kind == "list"
+        return super().several(gold, meta) or read(plain(gold or "")).kind in ("list", "set")
 
     def spelling(self, answer: str) -> str:
         """Normalised. See Task.spelling."""

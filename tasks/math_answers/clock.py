@@ -1,8 +1,11 @@
-"""Times of day: `3:30`, `15:30`, `3:30 p.m.`."""
+"""Times of day: `3:30`, `15:30`, `3:30 p.m.`, `8 a.m.`, `noon`; and ratios of several numbers, `1:2:3`."""
 
 from __future__ import annotations
 
 import re
+
+from tasks.math_answers import closed_forms
+from tasks.math_answers.exact import normalise
 
 _TIME = re.compile(
     r"(\d{1,2})\s*(?:\{?:\}?|\\colon)\s*([0-5]\d)\s*(?:\\(?:text|mathrm|mbox)\s*\{\s*)?(?:([ap])\.?\s*m\.?)?\s*\}?",
@@ -10,7 +13,15 @@ _TIME = re.compile(
 )
 
 
+_HOUR = re.compile(r"(\d{1,2})\s*(?:\\(?:text|mathrm|mbox)\s*\{\s*)?([ap])\.?\s*m\.?\s*\}?", re.IGNORECASE)
+_NAMED = re.compile(r"(?:12(?::00)?)?\s*(?:\\(?:text|mathrm|mbox)\s*\{\s*)?(noon|midnight)\s*\}?", re.IGNORECASE)
+
+
 def _read(text: str) -> tuple[int, int, str] | None:
+    if named := _NAMED.fullmatch(text.strip()):
+        return 12, 0, "p" if named[1].lower() == "noon" else "a"
+    if (whole := _HOUR.fullmatch(text.strip())) and int(whole[1]) <= 12:
+        return int(whole[1]), 0, whole[2].lower()
     found = _TIME.fullmatch(text.strip())
     if found is None or int(found[1]) > 24:
         return None
@@ -23,6 +34,16 @@ def compare(gold: str, answer: str) -> bool | None:
     if ours is None or theirs is None:
         return None
     return ours[1] == theirs[1] and bool(_hours(ours) & _hours(theirs))
+
+
+def compare_ratios(gold: str, answer: str) -> bool | None:
+    """Compare two ratios of three or more numbers, such as `1:2:3` and `2:4:6`; None if one of them is none."""
+    both = [text.replace("\\colon", ":").split(":") for text in (gold, answer)]
+    numbers = [[closed_forms.values(normalise(part)) for part in parts] for parts in both]
+    if min(map(len, both)) < 3 or any(found is None or len(found) != 1 for one in numbers for found in one):
+        return None
+    ours, theirs = ([found[0] for found in one if found] for one in numbers)
+    return len(ours) == len(theirs) and all(a * theirs[0] == b * ours[0] for a, b in zip(ours, theirs, strict=True))
 
 
 def _hours(time: tuple[int, int, str]) -> set[int]:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+from tasks.math_answers import closed_forms
+from tasks.math_answers.exact import normalise
+
+ROUNDED = 50  # a number and its rounded value differ by less than this part of it
 _EQUALS = re.compile(r"(?<![<>!:=\\])=+|\\(?:approx|simeq|eqsim)(?![a-zA-Z])")
 _OTHER = re.compile(
     r"[<>]|!=|\\(?:n?leq?|n?geq?|leqslant|geqslant|lt|gt|neq?|n?equiv|cong|sim|propto|in|notin|subset\w*|pmod|bmod|mod|mid|"
@@ -17,8 +21,11 @@ _SYMBOL = re.compile(
     rf"|\|[A-Z]{{2}}\||\\frac\{{d\w?\}}\{{d\w\}})"
     rf"\s*(?:\([^()=]{{1,30}}\)|\[[^\[\]=]{{1,30}}\])?\s*"
 )
+_SQUARED = re.compile(r"\^\s*(?:\d+|\{\s*\d+\s*\})\s*$")  # `x^2` is a value to be solved for, unlike `x'` and `f^{-1}`
 _BOUND = re.compile(r"\s*\\(?:int|sum|prod|lim|max|min|sup|inf|gcd|log|det)(?![a-zA-Z])")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
+_OF_ONE = re.compile(r"\s*([a-zA-Z](?:_\w)?)\s*\(\s*([a-zA-Z])\s*\)\s*")
+_ALONE = r"(?<![a-zA-Z\\]){}(?![a-zA-Z])"  # a letter that is a symbol of its own
 _CONGRUENT = re.compile(
     r"(?:.{1,20}?\\equiv)?\s*([-+]?\d{1,18})\s*\(?\s*(?:\\[pb]?mod|\\text\s*\{\s*mod\s*\}|mod)\s*\{?\s*(\d{1,18})\s*\}?\s*\)?"
 )
@@ -31,7 +38,7 @@ def sides(text: str) -> list[str]:
 
 def is_symbol(text: str) -> bool:
     r"""Whether a text is one symbol: `x`, `a_n`, `f(x)`, `\\angle ABC`, `AB`, a word."""
-    return bool(_SYMBOL.fullmatch(text))
+    return bool(_SYMBOL.fullmatch(text)) and not _SQUARED.search(text)
 
 
 def is_value(text: str) -> bool:
@@ -53,6 +60,8 @@ def value(text: str) -> str | None:
     parts = sides(text)
     if len(parts) == 1:
         return text
+    if _contradict(parts):
+        return None
     if len(parts) == 2 and is_symbol(parts[1]) and is_value(parts[0]) and not is_value(parts[1]):
         return parts[0]
     if (is_symbol(parts[0]) and all(map(is_value, parts[1:-1]))) or all(map(is_value, parts)):
@@ -60,9 +69,22 @@ def value(text: str) -> str | None:
     return None
 
 
+def _contradict(parts: list[str]) -> bool:
+    """Whether sides that are numbers differ, by more than one that was rounded does: `6+2=7`."""
+    found = [closed_forms.values(normalise(part)) for part in parts]
+    numbers = [one[0] for one in found if one is not None and len(one) == 1]
+    return any(abs(number - numbers[-1]) > abs(numbers[-1]) / ROUNDED for number in numbers)
+
+
 def of_one_function(gold: str, answer: str) -> tuple[str, str] | None:
-    """The right sides of `f(x)=…` and `y=…`, which define the same function; None for other equations."""
+    """The right sides of `f(x)=…` and `y=…` or `f(t)=…`, in one variable; None for other equations."""
     (name, ours), (other, theirs) = sides(gold), sides(answer)
+    first, second = _OF_ONE.fullmatch(name), _OF_ONE.fullmatch(other)
+    if first and second and first[1] == second[1] and first[2] != second[2]:
+        free, bound = first[2], second[2]
+        if re.search(_ALONE.format(free), theirs):
+            return None
+        return ours, re.sub(_ALONE.format(bound), free, theirs)
     symbols = is_symbol(name) and is_symbol(other)
     return (ours, theirs) if symbols and {name, other} & {"y"} and "(" in name + other else None
 

@@ -41,7 +41,8 @@ def normalise(answer: str) -> str:
         if text.startswith(opening) and text.endswith(closing) and len(text) > 2 * len(opening) and "$" not in inner:
             text = inner
             break
-    listed = _LISTED.search(text) is not None
+    if listed := _LISTED.search(text) is not None:
+        text = ", ".join(part.replace(",", "") if _THOUSANDS.fullmatch(part) else part for part in _LISTED.split(text))
     text = _FRACTION.sub(r"\\frac", _SPACING.sub("", text))
     text = _SPACE.sub("", _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", text))
     text = _ONE_TOKEN.sub(r"\1\2", text)
@@ -70,7 +71,7 @@ def compare_exactly(gold: str, answer: str) -> bool | None:
     """
     if len(answer) > 10 * max(LONGEST_ANSWER, len(gold)):
         return False
-    if _LISTED.search(gold):
+    if _LISTED.search(gold) and not _LISTED.search(answer):
         answer = answer.replace(",", ", ")  # no thousands there either
     gold, answer = normalise(gold), normalise(answer)
     if gold == answer:

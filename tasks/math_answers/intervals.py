@@ -18,7 +18,13 @@ _BUILDER = re.compile(
     rf"\\\{{\s*{SYMBOL}\s*(?:\\in\s*(?:\\mathbb\s*\{{R\}}|\\mathbb\s*R|\\R|R)\s*)?(?:\\mid(?![a-zA-Z])|\||:|\\colon)(.+)\\\}}"
 )
 _OR = re.compile(r"\\(?:text|mathrm|mbox)\s*\{\s*or\s*\}|\\(?:lor|vee|cup)(?![a-zA-Z])|(?<![a-zA-Z\\])or(?![a-zA-Z])")
+_ALL_REALS = re.compile(r"(?:\\text\s*\{\s*)?all real (?:numbers|values)(?: of [a-z])?\s*\}?", re.IGNORECASE)
 _REALS = re.compile(r"\\mathbb\s*\{?R\}?|\\R(?![a-zA-Z])")
+_ABSOLUTE = re.compile(rf"\s*(?:\||\\vert|\\lvert)\s*{SYMBOL}\s*(?:\||\\vert|\\rvert)\s*({_RELATION.pattern})(.+)")
+_OVER_REALS = re.compile(rf",\s*{SYMBOL}\s*\\in\s*(?:\\mathbb\s*\{{?R\}}?|\\R)\s*$")
+_AND = re.compile(
+    r"\\(?:text|mathrm|mbox)\s*\{\s*and\s*\}|\\(?:land|wedge|cap)(?![a-zA-Z])|(?<![a-zA-Z\\])and(?![a-zA-Z])"
+)
 _WITHOUT = re.compile(r"\s*(?:\\setminus|\\backslash|-|\\smallsetminus)\s*(?=\\\{)")
 _INFINITY = Decimal("Infinity")
 
@@ -49,6 +55,8 @@ def _interval(low: str, open_low: bool, high: str, open_high: bool) -> list[Inte
 
 
 def _condition(text: str) -> list[Interval] | None:
+    if found := _ABSOLUTE.fullmatch(text):
+        return _around_zero(found[1].lstrip("\\"), found[2])
     if found := _UNEQUAL.fullmatch(text):
         return _without(f"\\{{{found[1]}\\}}")
     sides, signs = _RELATION.split(text), [sign.lstrip("\\") for sign in _RELATION.findall(text)]
@@ -67,6 +75,27 @@ def _condition(text: str) -> list[Interval] | None:
     return _interval(sides[0], opens[0], "\\infty", True)
 
 
+def _around_zero(sign: str, size: str) -> list[Interval] | None:
+    """What `|x| < size` and the like stand for."""
+    value, opened = _value(size), "e" not in sign and "=" not in sign
+    if value is None or value <= 0:
+        return None
+    if sign[0] in "l<":
+        return [Interval(-value, opened, value, opened)]
+    return [Interval(-_INFINITY, True, -value, opened), Interval(value, opened, _INFINITY, True)]
+
+
+def _both(texts: list[str]) -> list[Interval] | None:
+    """What two conditions leave together, if that is one interval."""
+    found = [_condition(text) for text in texts]
+    if len(found) != 2 or not found[0] or not found[1] or len(found[0]) != 1 or len(found[1]) != 1:
+        return None
+    one, other = found[0][0], found[1][0]
+    low, open_low = max((one.low, one.open_low), (other.low, other.open_low))
+    high, closed = min((one.high, not one.open_high), (other.high, not other.open_high))
+    return [Interval(low, open_low, high, not closed)] if low < high else None
+
+
 def _without(points: str) -> list[Interval] | None:
     values = [_value(part) for part in points.strip().removeprefix("\\{").removesuffix("\\}").split(",")]
     if any(value is None for value in values):
@@ -76,9 +105,15 @@ def _without(points: str) -> list[Interval] | None:
 
 
 def _one(text: str) -> list[Interval] | None:
-    text = text.strip()
+    text = _OVER_REALS.sub("", text.strip())
     if found := _BUILDER.fullmatch(text):
         return read(found[1])
+    if _ALL_REALS.fullmatch(text):
+        return [Interval(-_INFINITY, True, _INFINITY, True)]
+    if len(conditions := _AND.split(text)) > 1:
+        return _both(conditions)
+    if text[:1] + text[-1:] in ("][", "]]", "[["):  # French: an end that looks away is open
+        text = ("(" if text[0] == "]" else "[") + text[1:-1] + (")" if text[-1] == "[" else "]")
     if found := _REALS.match(text):
         rest = text[found.end() :]
         if not rest.strip():

@@ -11,12 +11,18 @@ from typing import Any
 from tasks.math_answers import clock, equations, intervals, structure, units
 from tasks.math_answers.exact import SCIENTIFIC, compare_exactly, normalise
 from tasks.math_answers.latex_symbols import has_symbols, readable
-from tasks.math_answers.notation import plain
+from tasks.math_answers.notation import has_degrees, plain
 
 POINTS = (0.31, -0.73, 1.27, -1.9)  # at which expressions are compared
 _MEMBER = re.compile(rf"^\s*{intervals.SYMBOL}\s*\\in(?![a-zA-Z])")
 _WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox|boldsymbol)\s*\{([^{}]*)\}")
-_LETTER_OF_CHOICE = re.compile(r"^\s*\\(?:text|textbf|mathrm)\s*\{\s*\([A-E]\)\s*\}(?=.*\w)")
+_LETTER_OF_CHOICE = re.compile(r"^\s*\\(?:text|textbf|mathrm)\s*\{\s*\(([A-E])\)\s*\}(?=.*\w)")
+_WORDS = re.compile(r"[a-zA-Z]{3,30}(?: [a-zA-Z]{1,30}){0,9}")
+_EMPTY = re.compile(
+    r"\$?(?:\\(?:emptyset|varnothing)|∅|\\\{\s*\\\}|empty set|"
+    r"(?:there (?:is|are) )?no (?:real )?solutions?(?: exists?)?)\.?\$?",
+    re.IGNORECASE,
+)
 _ELLIPSIS = re.compile(r"\\[lcd]?dots|…|\.\.\.")
 
 
@@ -98,7 +104,7 @@ def _equal(gold: str, answer: str, meta: dict[str, Any]) -> str:
     same = compare_exactly(gold, answer)
     if same or (same is False and not _tolerant(meta)):
         return _verdict(same)
-    for compare in (clock.compare, equations.congruent, intervals.compare):
+    for compare in (clock.compare, clock.compare_ratios, equations.congruent, intervals.compare):
         if (same := compare(gold, answer)) is not None:
             return _verdict(same)
     same = structure.compare(gold, answer, lambda one, other: _equal(one, other, meta) == "correct")
@@ -122,6 +128,8 @@ def _leaf(gold: str, answer: str, meta: dict[str, Any]) -> str:
         return _equal(*values, meta)
     if equations.has_relation(answer) and not equations.has_relation(gold):
         return "wrong"
+    if ours == 1 and not _tolerant(meta) and (total := units.total(gold)) and (found_total := units.total(answer)):
+        return _verdict(total == found_total)
     if ours == 1 and (expected := units.split(gold)) is not None and not has_symbols(gold):
         found = units.split(answer)
         if found is None:
@@ -131,7 +139,7 @@ def _leaf(gold: str, answer: str, meta: dict[str, Any]) -> str:
         ratio = units.ratio(expected[1], found[1])
         if ratio is None:
             return "wrong"
-        gold, answer = expected[0], found[0] if ratio == 1 else f"({found[0]})\\cdot {ratio}"
+        gold, answer = expected[0], found[0] if ratio == 1 else f"({found[0]})\\cdot {ratio:f}"
         same = compare_exactly(gold, answer)
         if same is not None and not _tolerant(meta):
             return _verdict(same)
@@ -159,8 +167,27 @@ def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
         answer = answer.removesuffix(unit)
     if gold.count("{") != gold.count("}") or gold.count("$") % 2 == 1:
         return _by_math_verify(gold, answer, meta)
+    if (choice := _LETTER_OF_CHOICE.match(answer)) and gold.strip("() ") in tuple("ABCDE"):
+        return _verdict(choice[1] == gold.strip("() "))
     gold, answer = (_LETTER_OF_CHOICE.sub("", _unwrapped(text)) for text in (gold, answer))
-    return _equal(plain(gold), plain(answer), meta)
+    if (_WORDS.fullmatch(gold) and gold.casefold() == answer.casefold()) or (
+        _EMPTY.fullmatch(gold) and _EMPTY.fullmatch(answer)
+    ):
+        return "correct"
+    return _equal(*_in_one_measure(gold, answer), meta)
+
+
+def _in_one_measure(gold: str, answer: str) -> tuple[str, str]:
+    r"""Both in plain notation; an angle in degrees beside one in parts of `\pi` as such a part."""
+    ours, theirs = plain(gold), plain(answer)
+    kinds = [(has_degrees(text), "\\pi" in text or "π" in text) for text in (gold, answer)]
+    if kinds == [(True, False), (False, True)]:
+        return _in_radians(ours), theirs
+    return ours, _in_radians(theirs) if kinds == [(False, True), (True, False)] else theirs
+
+
+def _in_radians(degrees: str) -> str:
+    return f"({degrees})\\cdot\\frac{{\\pi}}{{180}}"
 
 
 def _unwrapped(text: str) -> str:

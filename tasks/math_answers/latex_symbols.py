@@ -13,6 +13,7 @@ _COMMAND = re.compile(r"\\(?:text|mbox|mathrm|operatorname)\s*\{[^{}]*\}|\\[a-zA
 _SYMBOL = re.compile(r"(?<![a-zA-Z])[a-zA-Z]{1,3}(?![a-zA-Z])")
 _LAST = re.compile(r"(\\[a-zA-Z]++|[^a-zA-Z\\]|^)((?:\s?[a-zA-Z]){1,3})$")
 _UNITS = {"cm", "mm", "km", "kg", "mg", "ml", "ft", "in", "hr", "min", "sec", "deg", "mph", "kJ", "mL", "dm", "nm"}
+_DIFFERENTIAL = re.compile(r"(?<![a-zA-Z\\])d(?=\s*(?:[a-zA-Z](?![a-zA-Z])|\\pi(?![a-zA-Z])))")  # in an integral alone
 _DOT_ONLY = re.compile(r"(?<=\d)\.(?!\d)")
 
 
@@ -34,4 +35,6 @@ def readable(text: str, symbols: bool) -> str:
     """The answer without what math-verify misreads; `symbols` is whether the gold answer has any."""
     text = text.replace("\\$", "").replace("$", "").replace("~", " ").strip()
     text = _DOT_ONLY.sub("", re.sub(r"\bnp\.(?=[a-z])", r"\\", text))
+    if "d" in text and not any(command in text for command in ("\\int", "\\frac{d", "\\oint", "\\dfrac{d")):
+        text = _DIFFERENTIAL.sub("{d}", text)
     return _keep_last_letters(text) if symbols else text

@@ -5,13 +5,22 @@ Plain text (`sqrt(3)`, `2**10`, `1.5e3`), spaces between thousands, mixed number
 
 from __future__ import annotations
 
+import math
 import re
+import unicodedata
 
 _SIGNS = str.maketrans({
     "×": r"\times ", "·": r"\cdot ", "÷": "/", "π": r"\pi ", "∞": r"\infty ", "≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ",
     "∪": r"\cup ", "∈": r"\in ", "−": "-", "–": "-", "²": "^{2}", "³": "^{3}", "½": r"\frac{1}{2}", "√": r"\sqrt ",
     "°": r"^{\circ}", "≡": r"\equiv ", "≈": r"\approx ", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "~": " ", "$": "",
 })  # fmt: skip
+_SIGNS |= {
+    ord(sign): "\\frac{{{}}}{{{}}}".format(*unicodedata.normalize("NFKC", sign).split("\u2044"))
+    for sign in "¼¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+}
+_SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
+_SUPERSCRIPT = re.compile(f"[{_SUPERSCRIPTS}]+")
+_REPEATING = re.compile(r"(\d{0,15})\.(\d{0,15})\\(?:overline|bar|dot)\s*\{?(\d{1,15})\}?")
 _STYLE = re.compile(
     r"\\(?:left|right|displaystyle|[bB]igg?[lr]?)(?![a-zA-Z])|(?<!\\)\\[()!]|\\\[|\\\]|(?<=\d)\{,\}(?=\d)"
 )
@@ -24,11 +33,14 @@ _MIXED = re.compile(r"([-+]?)(\d{1,9})(?:\s*\\frac\s*\{(\d{1,9})\}\s*\{(\d{1,9})
 _PRODUCT = re.compile(
     r"([-+]?\d{1,30}(?:\.\d{1,30})?)\s*(?:x|\*|\\times|\\cdot)\s*10\s*\^\s*[{(]?\s*([-+]?\d{1,3})(?!\d)\s*[})]?"
 )
-_E = re.compile(r"([-+]?\d{1,30}(?:\.\d{1,30})?)[eE]([-+]?\d{1,3})(?![\da-zA-Z^])")
+_E = re.compile(
+    r"([-+]?\d{1,30}(?:\.\d{1,30})?)(?:[eE]|\\(?:text|mathrm)\s*\{\s*[eE]\s*\})([-+]?\d{1,3})(?![\da-zA-Z^])"
+)
+_CUBE_ROOT = re.compile(r"(?<![a-zA-Z])\\?cbrt\s*\(([^()]{1,99})\)")
 _BRACKETED = re.compile(r"(?:(?<![a-zA-Z])\\?sqrt|\^)\s*\(")
 _ROOT = re.compile(r"(?<![a-zA-Z\\])sqrt")
 _SHORT_ROOT = re.compile(r"\\sqrt\s*(\d++)")
-_POWER = re.compile(r"\^\s*(-?\d\d+|-\d)")
+_POWER = re.compile(r"\^\s*(-?\d+\.\d+|-?\d\d+|-\d)")
 _FUNCTION = re.compile(r"(?<![a-zA-Z\\])(arcsin|arccos|arctan|sin|cos|tan|cot|sec|csc|ln|log|exp|pi)(?![a-zA-Z])")
 _PERCENT = re.compile(r"(?<=[\d\s}])\s*(?:\\(?:text|mathrm)\s*\{\s*percent\s*\}|percent(?![a-zA-Z]))")
 _NATURAL = re.compile(r"\\log\s*_\s*(?:e|\{\s*e\s*\})")
@@ -39,13 +51,19 @@ _BINOMIALS = [
     (re.compile(rf"(?<![a-zA-Z\\])C\s*_{_ARGUMENT}\s*\^{_ARGUMENT}"), False),
     (re.compile(rf"(?<![a-zA-Z\\])C\s*\^{_ARGUMENT}\s*_{_ARGUMENT}"), True),
     (re.compile(r"(?<![a-zA-Z\\])C\((\w{1,9})()\s*,\s*(\w{1,9})()\)"), False),
+    (re.compile(r"(?<![\w\\])(\d{1,9})()\s*C\s*(\d{1,9})()(?!\w)"), False),
 ]
+_ARRANGEMENTS = re.compile(r"(?<![a-zA-Z\\])[AP]\s*_\s*\{?(\d{1,2})\}?\s*\^\s*\{?(\d{1,2})\}?(?!\d)")
+_LARGE = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_LARGE_WORD = re.compile(rf"(?<=\d)\s*(?:\\(?:text|mathrm)\s*\{{\s*)?({'|'.join(_LARGE)})(?![a-zA-Z])\s*\}}?")
+_OHM = re.compile(r"(?<=[\d\s}])\\(?:Omega|ohm)(?![a-zA-Z])\s*$")
 _DEGREE = (
     r"\s*(?:\^\s*(?:\{\s*\\circ\s*\}|\\circ(?![a-zA-Z]))|\\degree(?![a-zA-Z])|\\(?:text|mathrm)\s*\{\s*degrees?\s*\}"
-    r"|(?<![a-zA-Z])degrees?(?![a-zA-Z]))"
+    r"|\^\s*(?:\{\s*o\s*\}|o(?![a-zA-Z]))|(?<![a-zA-Z])deg(?:rees?)?(?![a-zA-Z]))"
 )
 _ANGLE = re.compile(rf"(\d{{1,9}}(?:\.\d{{1,9}})?){_DEGREE}")
 _DEGREES = re.compile(rf"{_DEGREE}(?:\s*(?:[CF](?![a-zA-Z])|\\(?:text|mathrm)\s*\{{\s*[CF]\s*\}}))?")
+_ARC_MINUTES = re.compile(rf"(\d{{1,9}}){_DEGREE}\s*(\d{{1,2}})\s*(?:'|′|\^\s*\{{?\s*\\prime(?![a-zA-Z])\s*\}}?)")
 _TRIGONOMETRIC = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![a-zA-Z])")
 
 
@@ -86,10 +104,28 @@ def _binomials(text: str) -> str:
     return text
 
 
+def _repeating(found: re.Match[str]) -> str:
+    r"""`0.1\overline{6}` as a fraction."""
+    whole, fixed, period = found[1] or "0", found[2], found[3]
+    above = int(whole + fixed + period) - int(whole + fixed)
+    return f"(\\frac{{{above}}}{{{10 ** len(fixed) * (10 ** len(period) - 1)}}})"
+
+
+def _raised(found: re.Match[str]) -> str:
+    return "^{" + "".join("0123456789-"[_SUPERSCRIPTS.index(sign)] for sign in found[0]) + "}"
+
+
+def has_degrees(text: str) -> bool:
+    """Whether an answer is an angle in degrees."""
+    return bool(_DEGREES.search(text.replace("°", "^{\\circ}"))) and not _TRIGONOMETRIC.search(text)
+
+
 def plain(text: str) -> str:
     """An answer without styles, in notation that the parser reads as it is meant."""
     text = (
-        _SPACE.sub(" ", _STYLE.sub("", _NUMPY.sub("", text.replace("\\$", "")).translate(_SIGNS)))
+        _SPACE.sub(
+            " ", _STYLE.sub("", _SUPERSCRIPT.sub(_raised, _NUMPY.sub("", text.replace("\\$", ""))).translate(_SIGNS))
+        )
         .strip()
         .rstrip(".")
         .strip()
@@ -102,6 +138,11 @@ def plain(text: str) -> str:
             text = f"{found[1]}\\cdot10^{{{int(found[2])}}}{text[found.end() :]}"
     if found := _MIXED.match(text):
         text = _mixed(found) + text[found.end() :]
+    text = _REPEATING.sub(_repeating, text)
+    text = _CUBE_ROOT.sub(r"\\sqrt[3]{\1}", text)
+    text = _LARGE_WORD.sub(lambda found: f"\\cdot10^{{{_LARGE[found[1]]}}} ", _OHM.sub("Ω", text))
+    text = _ARRANGEMENTS.sub(lambda found: str(math.perm(int(found[1]), int(found[2]))), text)
+    text = _ARC_MINUTES.sub(r"(\1+\\frac{\2}{60})", text)
     text = _FUNCTION.sub(r"\\\1", _POWER.sub(r"^{\1}", _brace_arguments(text)))
     text = _NATURAL.sub(r"\\ln", _PERCENT.sub(r"\\%", _binomials(text)))
     if _TRIGONOMETRIC.search(text):

@@ -15,6 +15,8 @@ _WORD = re.compile(
     r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*,?\s*(?:and|or)\s*\}|(?<![a-zA-Z\\{])(?:and|or)(?![a-zA-Z}])|\\(?:lor|vee)(?![a-zA-Z])"
 )
 _NUMBER = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_DIGITS = re.compile(r"[-+]?\d+(?:\.\d+)?")
+_VECTOR = re.compile(r"\\begin\s*\{[pbv]?matrix\}(.+)\\end\s*\{[pbv]?matrix\}", re.DOTALL)
 _ASSIGNED = re.compile(r"\s*((?:[a-zA-Z]|\\[a-zA-Z]+)(?:_(?:\w|\{\w+\}))?)\s*=(?!=)(.+)", re.DOTALL)
 _NAMED = re.compile(
     r"\s*(\((?:\s*[a-zA-Z](?:_\w|_\{\w+\})?\s*,)+\s*[a-zA-Z](?:_\w|_\{\w+\})?\s*\))\s*(?:=|\\in(?![a-zA-Z]))"
@@ -55,6 +57,8 @@ def read(text: str) -> Parts:
     text = text.strip().rstrip(".,;").strip()
     if named := _NAMED.match(text):
         text = text[named.end() :].strip()
+    if text.startswith("\\langle") and text.endswith("\\rangle"):
+        text = f"({text[7:-7]})"
     if text.startswith("\\{") and text.endswith("\\}"):
         return Parts("set", _signs(split(text[2:-2], ",;")))
     if text[:1] == "(" and text[-1:] == ")" and _enclosed(text) and len(parts := split(text[1:-1], ",")) > 1:
@@ -69,9 +73,20 @@ def read(text: str) -> Parts:
     return Parts("list" if len(parts) > 1 else "leaf", parts or [text])
 
 
+def _of_vector(text: str) -> Parts | None:
+    """A row or column vector as the tuple of its cells; None for anything else."""
+    found = _VECTOR.fullmatch(text.strip())
+    cells = re.split(r"\\\\|&", found[1].strip().removesuffix("\\\\")) if found else []
+    one_line = found is not None and not ("&" in found[1] and "\\\\" in found[1].strip().removesuffix("\\\\"))
+    return Parts("tuple", [cell.strip() for cell in cells]) if one_line and len(cells) > 1 else None
+
+
 def _list(text: str) -> list[str]:
     """Parts between commas; `x=1,2` has the value 2 for x too."""
     parts = [text] if _NUMBER.fullmatch(text) else split(text, ",")
+    spaced = re.split(r",\s+", text)
+    if len(spaced) < len(parts) and all(_NUMBER.fullmatch(part) or _DIGITS.fullmatch(part) for part in spaced):
+        return spaced  # `1,000, 2,000`
     first = _ASSIGNED.match(parts[0]) if parts else None
     if first and not any("=" in part for part in parts[1:]):
         return [f"{first[1]}={part}" if place else part for place, part in enumerate(parts)]
@@ -119,6 +134,8 @@ def compare(gold: str, answer: str, same: Same) -> bool | None:
         same: compares two parts.
     """
     ours, theirs = read(gold), read(answer)
+    if "tuple" in (ours.kind, theirs.kind):
+        ours, theirs = (_of_vector(text) or found for text, found in ((gold, ours), (answer, theirs)))
     kinds = {ours.kind, theirs.kind}
     if kinds == {"leaf"}:
         return None

@@ -10,19 +10,24 @@ from tasks.math_answers.exact import normalise
 
 # Dimension and size of what can be converted; other units count as words
 _SIZES = {
-    "length": {"mm": "0.001", "cm": "0.01", "dm": "0.1", "m": "1", "km": "1000"},
+    "length": {"nm": "1e-9", "mm": "0.001", "cm": "0.01", "dm": "0.1", "m": "1", "km": "1000"},
     "English length": {"in": "1", "ft": "12", "yd": "36", "mi": "63360"},
     "time": {"s": "1", "min": "60", "h": "3600", "day": "86400"},
     "mass": {"mg": "0.001", "g": "1", "kg": "1000"},
     "volume": {"ml": "1", "l": "1000"},
+    "energy": {"J": "1", "kJ": "1000"},
 }
 _WORDS = {
     "millimet(?:er|re)s?": "mm", "centimet(?:er|re)s?": "cm", "decimet(?:er|re)s?": "dm", "met(?:er|re)s?": "m",
     "kilomet(?:er|re)s?": "km", "inch(?:es)?": "in", "foot|feet": "ft", "yards?": "yd", "miles?": "mi",
     "sec|seconds?": "s", "mins|minutes?": "min", "hrs?|hours?": "h", "days": "day", "grams?": "g", "kilograms?": "kg",
-    "millilit(?:er|re)s?": "ml", "lit(?:er|re)s?": "l",
+    "millilit(?:er|re)s?": "ml", "lit(?:er|re)s?|l": "l", "ml": "ml",
 }  # fmt: skip
 KNOWN = {unit: (kind, Decimal(size)) for kind, sizes in _SIZES.items() for unit, size in sizes.items()}
+_POWER = re.compile(
+    r"(?:(?P<named>sq(?:uare|\.)?|cubic|cu\.?)\s+)?(?P<unit>[a-zA-Z]+)\s*(?:\}?\s*\^\s*\{?\s*(?P<power>[23])\s*\}?)?",
+    re.IGNORECASE,
+)
 _LETTERS = set("msghlLJNWVAKCFT")
 _BARE = {
     *KNOWN,
@@ -57,6 +62,9 @@ _LEADING = re.compile(
 )
 _TEXT = re.compile(r"\\(?:text|textrm|textbf|mathrm|mbox|operatorname|rm|mathbf|textnormal|unit)\b")
 _TOKEN = re.compile(rf"{_TEXT.pattern}|\\[a-zA-Z]+|[a-zA-Zµ€£¥Ω]+")
+_NUMBER_INSIDE = re.compile(r"[a-zA-Z.][\s}]+\{?\s*\d")  # `3 feet 2 inches` is not just 3
+_TERM = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([a-zA-Z]{1,20})")
+_SEVERAL = re.compile(rf"\s*(?:{_TERM.pattern}\.?\s*)+")
 _AFTER = re.compile(r"[a-zA-Zµ€£¥Ω\s{}/^.\d()*\-]*")
 
 
@@ -77,6 +85,8 @@ def _begins_words(found: re.Match[str]) -> bool:
 
 
 def _harmless(written: str, words: str) -> bool:
+    if _NUMBER_INSIDE.search(words):
+        return False
     in_text = bool(_TEXT.match(written.strip()))
     for word in re.findall(r"[a-zA-Z]+", words):
         if word.lower() in _OTHER or (len(word) == 1 and word not in _LETTERS):
@@ -93,11 +103,16 @@ def has_words(text: str) -> bool:
     return bool(_TEXT.search(text) or re.search(r"[a-zA-Z]{2}", re.sub(r"\\[a-zA-Z]+", " ", text)))
 
 
-def _unit(words: str) -> str | None:
-    word = words.strip(" .")
-    if word in KNOWN:
-        return word
-    return next((unit for pattern, unit in _WORDS.items() if re.fullmatch(pattern, word, re.IGNORECASE)), None)
+def _unit(words: str) -> tuple[str, int] | None:
+    """A known unit and its power: `cm^{2}`, `square centimeters`."""
+    found = _POWER.fullmatch(words.strip(" ."))
+    word = found["unit"] if found else ""
+    power = int(found["power"] or 1) if found else 1
+    if found and found["named"]:
+        power = 2 if found["named"].lower().startswith("sq") else 3
+    if word not in KNOWN:
+        word = next((unit for pattern, unit in _WORDS.items() if re.fullmatch(pattern, word, re.IGNORECASE)), "")
+    return (word, power) if word else None
 
 
 def ratio(gold: str, answer: str) -> Decimal | None:
@@ -105,5 +120,23 @@ def ratio(gold: str, answer: str) -> Decimal | None:
     ours, theirs = _unit(gold), _unit(answer)
     if ours is None or theirs is None:
         return Decimal(1)
-    (kind, size), (other, their_size) = KNOWN[ours], KNOWN[theirs]
+    (kind, size), (other, their_size) = _dimension(*ours), _dimension(*theirs)
     return their_size / size if kind == other else None
+
+
+def total(text: str) -> tuple[tuple[str, int], Decimal] | None:
+    """What numbers with known units amount to, such as `8 ft 6 in` or `5 km`; None for anything else."""
+    words = re.sub(r"[{},]|\band\b", " ", _TEXT.sub(" ", text))
+    if not _SEVERAL.fullmatch(words):
+        return None
+    terms = [(Decimal(number), _unit(unit)) for number, unit in _TERM.findall(words)]
+    parts = [(_dimension(*unit), number) for number, unit in terms if unit]
+    if len(parts) < len(terms) or len({kind for (kind, _), _ in parts}) != 1:
+        return None
+    return parts[0][0][0], sum((size * number for (_, size), number in parts), Decimal(0))
+
+
+def _dimension(unit: str, power: int) -> tuple[tuple[str, int], Decimal]:
+    """What is measured, with its power, and the size of one unit; a litre is a power of a length."""
+    kind, size = KNOWN[unit]
+    return (("length", 3 * power), (size / 1_000_000) ** power) if kind == "volume" else ((kind, power), size**power)

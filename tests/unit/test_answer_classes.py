@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from eval import pair_agreement
 from eval.answer_pairs import CLASSES, pairs
 from grading import Item, grade
 
 PAIRS = pairs()
+WRITTEN = Path(__file__).with_name("answer_pairs.jsonl")  # by hand, before the judge was tried on them
+KNOWN = "known misses"  # their kind, of the pairs on which the judge is wrong
 
 
 def test_every_class_has_enough_right_and_wrong_pairs() -> None:
@@ -24,6 +28,15 @@ def test_no_verdict_on_a_generated_pair_is_wrong() -> None:
     given = grade([Item("math", one.gold, f"So it is $\\boxed{{{one.answer}}}$.") for one in PAIRS])
     bad = [(one, got.verdict) for one, got in zip(PAIRS, given, strict=True) if (got.verdict == "correct") != one.right]
     assert not bad, bad[:10]
+
+
+@pytest.mark.slow
+def test_no_verdict_on_a_pair_written_by_hand_is_wrong_but_the_known_ones() -> None:
+    chosen = pair_agreement.read(WRITTEN)
+    given = grade([Item("math", one.gold, f"\\boxed{{{one.answer}}}") for one in chosen])
+    bad = [one for one, got in zip(chosen, given, strict=True) if (got.verdict == "correct") != one.right]
+    assert [one for one in bad if one.kind != KNOWN] == []
+    assert len(bad) <= 0.03 * len(chosen)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +55,37 @@ def test_no_verdict_on_a_generated_pair_is_wrong() -> None:
         ("(1, 3)", r"\boxed{1} and \boxed{3}", "wrong"),
         ("2, 5, 8", r"$\boxed{2}$, $\boxed{5}$ and $\boxed{8}$", "correct"),
         ("2, 5, 8", r"$\boxed{5}$ and $\boxed{8}$", "wrong"),
+        ("1, 2", r"$k=\boxed{3}$, so we find $\boxed{1, 2}$", "correct"),  # the last box alone
+        ("1, 3", "So $x=\\boxed{1}$ and $x=\\boxed{3}$.", "correct"),
+        ("1,3", "\\boxed{1} \\quad \\boxed{3}", "correct"),
+        ("1, 3", "\\boxed{1}, \\boxed{3}", "correct"),
+        ("1, 3", "\\boxed{1} or \\boxed{3}", "correct"),
+        ("3", "\\boxed{1} and \\boxed{3}", "correct"),
+        ("1, 3", "\\boxed{1} and \\boxed{4}", "wrong"),
+        ("1, 3, 5", "\\boxed{1}, \\boxed{3}, and \\boxed{5}", "correct"),
+        ("1, 3, 5", "\\boxed{1}, \\boxed{3}", "wrong"),
+        ("x=1, x=3", "$\\boxed{x=1}$ or $\\boxed{x=3}$", "correct"),
+        ("(1,2),(3,4)", "The pairs are $\\boxed{(1,2)}$ and $\\boxed{(3,4)}$.", "correct"),
+        ("1,3", "First \\boxed{1}. Later we find \\boxed{3}.", "wrong"),
+        ("\\{1,3\\}", "\\boxed{1} and \\boxed{3}", "correct"),
+        ("\\pm 2", "\\boxed{2} and \\boxed{-2}", "correct"),
+        ("7, 4", "\\boxed{7} goats and \\boxed{4} helicopters", "correct"),
+        ("1, 3", "\\(\\boxed{1}\\) \\text{ and } \\(\\boxed{3}\\)", "correct"),
+        ("1,3", "\\[\\boxed{1}\\] and \\[\\boxed{3}\\]", "correct"),
+        ("1,3", "\\boxed{1}\\text{ or }\\boxed{3}", "correct"),
+        ("1,3", "\\boxed{1 \\text{ and } 3}", "correct"),
+        ("1,3", "\\boxed{x_1=1}, \\boxed{x_2=3}", "correct"),
+        ("1,3", "$\\boxed{1}$; $\\boxed{3}$", "correct"),
+        ("1,3", "\\boxed{1} & \\boxed{3}", "correct"),
+        ("1,3", "\\boxed{1}\n\nand\n\n\\boxed{3}", "correct"),
+        ("2,3", "a = \\boxed{2}, b = \\boxed{3}", "correct"),
+        ("1, 2", "$x_1=\\boxed{1}$ and $x_2=\\boxed{2}$", "correct"),
+        ("12, 5", "length is $\\boxed{12}$ cm and width is $\\boxed{5}$ cm", "correct"),
+        ("12", "First, \\boxed{11}, and then \\boxed{12}", "correct"),
+        ("\\{2,3\\}", "$\\boxed{2}$ or $\\boxed{3}$", "correct"),
+        ("2, 3", "$\\boxed{2}$, $\\boxed{3}$, $\\boxed{4}$", "wrong"),
+        ("2,3", "\\boxed{2,3}, so \\boxed{2,3}", "correct"),
+        ("2,3", "answer \\boxed{2,3} and the sum is \\boxed{5}", "wrong"),
     ],
 )
 def test_several_boxes(gold: str, completion: str, expected: str) -> None:

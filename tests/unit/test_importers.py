@@ -328,6 +328,24 @@ def test_lighteval_verdicts_of_several_samples(tmp_path):
     assert [row["right"] for row in source] == [True, False, None, None, True]
 
 
+def test_a_file_of_another_benchmark_is_refused_without_its_problems_too(tmp_path, capsys):
+    rows = [{"idx": i, "question": f"Question {i}?", "gt": str(i), "code": ["\\boxed{1}"]} for i in range(31)]
+    with pytest.raises(UserError, match="aime24 has 30 problems, but the generations are of 31"):
+        import_samples("qwen-math", [lines(tmp_path / "many.jsonl", *rows)], "aime24", "r")
+    words = [row | {"gt": "\\frac{1}{2}"} for row in rows[:12]] + rows[12:20]
+    with pytest.raises(UserError, match=r"the gold answers of aime24 are numbers, but 12 of the generations' 20"):
+        import_samples("qwen-math", [lines(tmp_path / "words.jsonl", *words)], "aime24", "r")
+    stored = tmp_path / "demo" / "data" / "benchmarks" / "aime24.parquet"
+    tables.write(problems_of("Another?", "Question 3?"), tables.PROBLEM, stored)
+    few = lines(tmp_path / "few.jsonl", *rows[:3])
+    with pytest.raises(UserError, match="no question of the generations is one of aime24"):
+        import_samples("qwen-math", [few], "aime24", "r", results=tmp_path)
+    import_samples("qwen-math", [lines(tmp_path / "fits.jsonl", *rows[:4])], "aime24", "r", results=tmp_path)
+    assert "1 of 4 questions are in" in capsys.readouterr().err
+    import_samples("qwen-math", [few], "aime24", "r")
+    assert "Not compared with the questions of aime24" in capsys.readouterr().err
+
+
 def test_an_unknown_benchmark_comes_with_the_lines_that_add_it():
     with pytest.raises(UserError, match=r"(?s)no benchmark 'aime42'.*eval/benchmarks/aime42\.yaml:.*files: "):
         check_sample_names("aime42", "r", 0)
@@ -355,6 +373,7 @@ def test_completions_without_an_answer_are_never_a_silent_zero(texts, expected):
         ("Final Answer: The final answer is 12. I hope it is correct.", "12"),
         ("Answer: The answer is $x$ and $y$.", "$x$ and $y$"),
         ("Answer: 7", "7"),
+        ("Answer: The answer is 3.5. Therefore he has 3.5 left.", "3.5"),
     ],
 )
 def test_answer_line_passes_the_answer_not_the_sentence(completion, answer):
