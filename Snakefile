@@ -31,6 +31,7 @@ include: "workflows/train.smk"
 include: "workflows/evaluate.smk"
 include: "workflows/report.smk"
 include: "workflows/gate.smk"
+include: "workflows/contamination.smk"
 include: "workflows/cluster.smk"
 
 

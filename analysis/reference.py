@@ -17,6 +17,7 @@ FIDELITY = REFERENCE / "fidelity.yaml"  # published values, see analysis.fidelit
 CLAIMS = REFERENCE / "claims.yaml"  # see analysis.claims
 FIGURES = REFERENCE / "document_figures.csv"  # in the text of documents
 DRAWINGS = REFERENCE / "svg_drawings.csv"
+RELEASES = REFERENCE / "release_dates.yaml"  # of models and benchmarks, see analysis.report.contamination
 CLASSES = REFERENCE / "bad_case_classes.yaml"  # see analysis.report.bad_case_classes
 PATTERNS = Path(__file__).with_name("patterns.yaml")  # the keyword lists, see analysis.patterns
 OTHER_COLUMNS = ("table", "recipe", "algorithm", "checkpoint", "step", "average_as_printed")

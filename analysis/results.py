@@ -53,6 +53,7 @@ class RunResults:
         rollouts: some of the completions of each training step.
         problem_rows: the problems of benchmarks whose answers or reasoning a report judges again, if they are stored.
         other_graders: scores of the same samples by other graders, where `snakemake grade` made them.
+        contamination: what the base model completes of its benchmarks' questions, if `snakemake contamination` asked.
         title: what a page calls the run (analysis.report.run_titles), if not by its name.
     """
 
@@ -64,6 +65,7 @@ class RunResults:
     provenance: dict[str, dict[str, Any]]
     rollouts: pd.DataFrame = field(default_factory=lambda: tables.ROLLOUT.empty_table().to_pandas())
     other_graders: dict[str, pd.DataFrame] = field(default_factory=dict)
+    contamination: pd.DataFrame = field(default_factory=pd.DataFrame)
     title: str = ""
     problem_rows: dict[str, dict[str, Problem]] = field(default_factory=dict)
 
@@ -372,7 +374,9 @@ def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Ru
             for grader, other in folder.other_graders.items()
         }
         records, rollouts = _read_provenance(folder.path), _read_rollouts(folder.path)
-        run = RunResults(name, log, not_finite, scores, graded, records, rollouts, others)
+        asked = ResultsFolder(results).contamination(name)
+        probed = pd.read_csv(asked) if asked.is_file() else pd.DataFrame()
+        run = RunResults(name, log, not_finite, scores, graded, records, rollouts, others, probed)
         run.problem_rows.update(_judged_again(ResultsFolder(results).benchmarks, run))
         missing = [*_incomplete_cells(run)]
     if missing:

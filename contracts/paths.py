@@ -103,6 +103,14 @@ class ResultsFolder:
         """The table of problems that training sets and benchmarks share; `which` is a recipe or `all`."""
         return self.path / "data" / "overlap" / f"{which}.csv"
 
+    def beginnings(self, benchmark: str) -> Path:
+        """The table of the beginnings of a benchmark's questions (eval.contamination)."""
+        return self.path / "data" / "contamination" / f"{benchmark}.parquet"
+
+    def contamination(self, run_id: str) -> Path:
+        """What a run's base model completes of them."""
+        return self.path / "contamination" / run_id / "contamination.csv"
+
     def model(self, name: str) -> Path:
         """Folder of a base model."""
         return self.path / "models" / name

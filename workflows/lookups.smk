@@ -23,14 +23,20 @@ def grading_hash(benchmarks):
 
 
 def regraded_hash(run_ids):
-    """For the report: the scores by other graders that are there, which it shows but does not ask for."""
-    return fingerprint(
-        {
-            str(other.scores): provenance.sha256(other.scores)
+    """For the report: other graders' scores and what was completed of questions, which it shows but does not ask for."""
+    found = [
+        *(
+            other.scores
             for run_id in run_ids
             for other in FOLDER.run(run_id).other_graders.values()
-        }
-    )
+        ),
+        *(
+            file
+            for run_id in run_ids
+            if (file := FOLDER.contamination(run_id)).is_file()
+        ),
+    ]
+    return fingerprint({str(file): provenance.sha256(file) for file in found})
 
 
 def report_hash(names):

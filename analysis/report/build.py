@@ -16,6 +16,7 @@ from analysis.reference import DRAWINGS, source
 from analysis.report import (
     bad_case_classes,
     bad_cases,
+    contamination,
     controls,
     document_figures,
     figure_overview,
@@ -152,7 +153,10 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     completed, verdicts = tables.completed_table(runs), tables.verdicts_table(runs)
     pattern_counts = tables.patterns_table(runs, counts, lists)
     every_row = [row for own in rows.values() for row in own]
-    side_by_side, pairs = run_comparison.runs_table(runs, rows, facts), run_comparison.pairs_table(runs)
+    probed = contamination.table(runs, facts)
+    completed_from = {run.name: contamination.column(run) for run in runs} if probed else {}
+    side_by_side = run_comparison.runs_table(runs, rows, facts, completed_from)
+    pairs = run_comparison.pairs_table(runs)
     beside = run_comparison.beside_published(runs, facts)
     bad_of = {run.name: bad_cases.count(run) for run in runs}
     bad = bad_cases.table(runs, pd.concat([counts for counts, _ in bad_of.values()], ignore_index=True))
@@ -189,6 +193,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
         *(
             table
             for table in (
+                probed,
                 controlled,
                 over_seeds,
                 recipe_pairs,
@@ -221,6 +226,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
             "made_with": provenance.collect(),
             "summary": summary(runs, rows, facts, [one for _, found in warnings for one in found], scale),
             "recipe_results": [recipe_result(recipe) for recipe in recipes],
+            "contamination": page.plain(probed.shown) if probed else None,
             "controls": page.plain(controlled.shown) if controlled else None,
             "over_seeds": page.plain(over_seeds.shown) if over_seeds else None,
             "recipe_pairs": page.plain(recipe_pairs.shown) if recipe_pairs else None,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ from recipes import runs as run_files
 PAIR_VERDICTS = {
     "rose": "the second checkpoint is better", "fell": "the first checkpoint is better", "cannot tell": "cannot tell",
 }  # fmt: skip
+
+
+COMPLETED = "benchmark questions completed from 60 % (%)"
 
 
 @dataclass(frozen=True)
@@ -80,13 +84,19 @@ def best_held_out(run: RunResults) -> Estimate | None:
     return mean_of(measured)
 
 
-def runs_table(runs: Sequence[RunResults], rows: dict[str, list[CheckpointRow]], facts: dict[str, RunFacts]) -> Table:
+def runs_table(
+    runs: Sequence[RunResults],
+    rows: dict[str, list[CheckpointRow]],
+    facts: dict[str, RunFacts],
+    completed: Mapping[str, str] = MappingProxyType({}),
+) -> Table:
     """The base model, the final and the best checkpoint of each run, on the average of its benchmarks.
 
     Args:
         runs: those to show. Imported generations have no base model.
         rows: their accuracy rows, by name.
         facts: what they are, by name.
+        completed: by name, what the base model completes of its benchmarks' questions, for a column of its own.
     """
     data, shown = [], []
     for run in runs:
@@ -113,6 +123,7 @@ def runs_table(runs: Sequence[RunResults], rows: dict[str, list[CheckpointRow]],
                 "final (%)": f"{interval_text(final.accuracy, percent)} {final.marks}".strip() + f" ({last.label})",
                 "best, chosen on the same problems (%)": f"{percent(top.value)} ({run.label(step)}) †",
                 "best, chosen on other problems (%)": interval_text(held_out, percent) if held_out else "–",
+                **({COMPLETED: completed[run.name]} if completed else {}),
             }
         )
     return Table("runs", pd.DataFrame(data), pd.DataFrame(shown))

@@ -1,0 +1,103 @@
+"""What a run's base model completes of its benchmarks' questions, beside a generated twin, with release dates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from analysis.reference import RELEASES
+from analysis.report.run_comparison import RunFacts
+from analysis.report.tables import interval_text
+from analysis.results import RunResults
+from analysis.table_export import Table, percent
+from contracts.yaml_files import read_yaml
+from eval import statistics
+from eval.contamination import BENCHMARK, MEASURES, TWIN
+from eval.statistics import Estimate
+from recipes import models
+from tasks import data_registry
+
+SHARE = 60  # percent of a question, for the column and the verdict
+UNKNOWN, HERE = "unknown", "made here"
+
+
+def released(kind: str, name: str) -> str:
+    """When a model or benchmark was published, as in results/reference/release_dates.yaml; unknown says unknown.
+
+    Args:
+        kind: models or benchmarks. A model has the date of the longest name that its own begins with.
+        name: as in recipes/models.yaml, or a benchmark's.
+    """
+    known = read_yaml(RELEASES)[kind]
+    if kind == "models":
+        name = max((key for key in known if name.startswith(key)), key=len, default=name)
+    return str(known[name]["date"]) if name in known else UNKNOWN
+
+
+def _of_model(name: str) -> str:
+    if name in models.library() and "demo_task" in models.find(name):
+        return HERE
+    return released("models", name)
+
+
+def _of_benchmark(name: str) -> str:
+    generated = name in data_registry.entries() and "generate" in data_registry.find(name).spec
+    return HERE if generated else released("benchmarks", name)
+
+
+def _estimate(row: Mapping[str, Any], name: str) -> Estimate:
+    return Estimate(float(row[name]), float(row[f"{name}_low"]), float(row[f"{name}_high"]))
+
+
+def column(run: RunResults) -> str:
+    """For the table of runs: exact completions of 60 % of a question, mean over benchmarks, and of the twins."""
+    found = run.contamination
+    if found.empty:
+        return "–"
+    means = found[found["share"] == SHARE].groupby("kind")["exact"].mean()
+    return f"{percent(float(means[BENCHMARK]))} (twin {percent(float(means[TWIN]))})"
+
+
+def table(runs: Sequence[RunResults], facts: Mapping[str, RunFacts]) -> Table | None:
+    """A row for each run, benchmark and share of the question; None where `snakemake contamination` has not been run.
+
+    A benchmark counts as read if the model completes more of its questions word for word than of the twin's, beyond
+    noise.
+
+    Args:
+        runs: all of the page.
+        facts: what they are, by name.
+    """
+    data, shown = [], []
+    for run in (run for run in runs if not run.contamination.empty):
+        for (benchmark, share), rows in run.contamination.groupby(["benchmark", "share"]):
+            sides: dict[str, dict[str, Any]] = {
+                str(row["kind"]): {str(key): value for key, value in row.items()} for row in rows.to_dict("records")
+            }
+            own, twin = sides[BENCHMARK], sides[TWIN]
+            gap = statistics.independent_difference(_estimate(twin, "exact"), _estimate(own, "exact"))
+            verdict = "read before" if gap.change == "rose" else "cannot tell"
+            dates = (_of_model(facts[run.name].model), _of_benchmark(str(benchmark)))
+            words = {
+                f"{title}{', twin' if side is twin else ''} (%)": interval_text(_estimate(side, name), percent)
+                for name, title in zip(MEASURES, ("exact", "ROUGE-L", "right answer"), strict=True)
+                for side in (own, twin)
+            }
+            shown.append(
+                {
+                    "run": run.shown, "model of": dates[0], "benchmark": benchmark, "benchmark of": dates[1],
+                    "shown of the question": f"{share} %", **words, "verdict": verdict,
+                }
+            )  # fmt: skip
+            measured = {f"{kind}_{name}": side[name] for kind, side in sides.items() for name in MEASURES}
+            data.append(
+                {
+                    "run": run.name, "benchmark": benchmark, "share": share, "model_released": dates[0],
+                    "benchmark_released": dates[1], **measured, "difference": gap.value,
+                    "difference_low": gap.low, "difference_high": gap.high,
+                    "verdict": verdict,
+                }
+            )  # fmt: skip
+    return Table("contamination", pd.DataFrame(data), pd.DataFrame(shown)) if shown else None

@@ -1,0 +1,97 @@
+"""The contamination probe: beginnings of questions, their twins, and what the report says."""
+
+import json
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.reference import RELEASES
+from analysis.report import contamination as reported
+from analysis.report.run_comparison import RunFacts
+from contracts.yaml_files import read_yaml
+from eval import benchmark, contamination
+from recipes import models
+from tasks import data_registry
+from tasks.problems import Problem, canonical, to_table
+
+QUESTION = "Mia has 5 apples. How many are left?"
+
+
+def test_a_question_is_cut_between_words() -> None:
+    assert contamination.cut(QUESTION, 40) == ("Mia has 5", " apples. How many are left?")
+    assert contamination.cut(QUESTION, 80) == ("Mia has 5 apples. How many", " are left?")
+    assert contamination.cut("Whatsis?", 40) == ("Whatsis?", "")
+
+
+@given(st.text(), st.sampled_from(contamination.SHARES))
+def test_the_parts_of_a_question_are_the_whole(question: str, share: int) -> None:
+    start, rest = contamination.cut(question, share)
+    assert start + rest == question
+    assert len(start) <= len(question) * share / 100 or not any(c.isspace() for c in start.strip())
+
+
+@pytest.mark.parametrize(
+    ("completion", "completed"),
+    [
+        (" are left? 3", True), ("are  left?\n\\boxed{3}", True), (" are left", False), (" were left?", False),
+        ("", False),
+    ],
+)  # fmt: skip
+def test_the_rest_counts_word_for_word_whatever_the_white_space(completion: str, completed: bool) -> None:
+    assert contamination.completes(completion, " are left?") is completed
+
+
+def test_twins_are_as_long_as_the_questions_and_share_none_with_them() -> None:
+    questions = [QUESTION, "x " * 200, "What is 1+1?"]
+    found = contamination.twins(questions, seed=0)
+    for question, (text, answer) in zip(questions, found, strict=True):
+        assert len(question) <= len(text) <= len(question) + 300 and answer.lstrip("-").isdigit()
+    assert found == contamination.twins(questions, seed=0) != contamination.twins(questions, seed=1)
+    pool = [text for text, _ in contamination.twins(["x"] * 50, seed=0)]
+    assert not {canonical(text) for text in pool} & {canonical(text) for text, _ in contamination.twins(pool, seed=0)}
+
+
+def test_every_problem_has_its_beginnings_and_those_of_its_twin() -> None:
+    whole = to_table([Problem("p1", "arithmetic", QUESTION, "3", {"level": 1})])
+    rows = {row["problem_id"]: row for row in contamination.partial_problems(whole, seed=0)}
+    assert set(rows) == {f"p1@{kind}-{share}" for kind in ("benchmark", "twin") for share in (40, 60, 80)}
+    row = rows["p1@benchmark-40"]
+    assert (benchmark.question(row), row["answer"]) == ("Mia has 5", "3")
+    assert json.loads(row["meta"]) == {"level": 1, "rest": " apples. How many are left?"}
+
+
+def probed(own: float, twin: float) -> pd.DataFrame:
+    rows = []
+    for kind, exact in (("benchmark", own), ("twin", twin)):
+        for share in contamination.SHARES:
+            values = {f"{name}{end}": exact + more for name in contamination.MEASURES
+                      for end, more in (("", 0.0), ("_low", -0.05), ("_high", 0.05))}  # fmt: skip
+            rows.append({"step": 0, "benchmark": "math500", "kind": kind, "share": share, "problems": 500, **values})
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(("own", "twin", "verdict"), [(0.546, 0.06, "read before"), (0.08, 0.06, "cannot tell")])
+def test_the_report_sets_the_twin_and_the_dates_beside(own: float, twin: float, verdict: str) -> None:
+    from tests.unit.report.report_runs import graded_row, make_run
+
+    run = make_run([graded_row(0, f"p{i}", 0, "correct") for i in range(3)])
+    facts = {run.name: RunFacts("trl", "grpo", "qwen2.5-math-7b")}
+    assert reported.table([run], facts) is None and reported.column(run) == "–"
+    run = replace(run, contamination=probed(own, twin))
+    assert reported.column(run) == f"{100 * own:.1f} (twin {100 * twin:.1f})"
+    found = reported.table([run], facts)
+    assert found is not None and set(found.data["verdict"]) == {verdict}
+    assert set(found.data["model_released"]) == {"2024-09-19"} and set(found.data["benchmark_released"]) == {
+        "2021-03-05"
+    }
+
+
+def test_dates_have_sources_and_unknown_says_unknown() -> None:
+    for entries in read_yaml(RELEASES).values():
+        assert all(set(entry) == {"date", "source"} and entry["source"] for entry in entries.values())
+    assert reported.released("models", "llama-9") == reported.released("benchmarks", "new") == "unknown"
+    assert set(read_yaml(RELEASES)["benchmarks"]) <= set(data_registry.entries())
+    assert {reported.released("models", name) for name in models.library() if "hub" in models.find(name)} != {"unknown"}
