@@ -180,6 +180,8 @@ def check(machine: Machine, runs: Sequence[Run], offline: bool = False) -> list[
         offline: data sets come from a mirror.
     """
     found = [*check_python(machine), *check_room(machine), *check_gpus(machine), *check_network(machine, offline)]
+    refused = f"{machine.sandbox}; only answers that are programs need it"
+    found.append(Finding("sandbox", refused, WARNING) if machine.sandbox else Finding("sandbox", "starts"))
     slurm = f"{machine.slurm}: snakemake preflight --profile slurm checks it" if machine.slurm else "not here"
     found.append(Finding("Slurm", slurm))
     for run in runs if machine.gpus else ():

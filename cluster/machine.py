@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from tasks import sandbox
+
 GB = 1e9
 ANSWER_SECONDS = 5.0
 SHARED_MEMORY = Path("/dev/shm")
@@ -56,6 +58,7 @@ class Machine:
     hub_cache_writable: bool
     hub_disk: float  # free in the hub's cache
     slurm: str  # its version; empty for none
+    sandbox: str | None = None  # why programs of a model cannot be run here; None if they can
 
     @property
     def system(self) -> str:
@@ -92,6 +95,7 @@ def look(project: Path) -> Machine:
         hub_cache_writable=os.access(existing, os.W_OK),
         hub_disk=shutil.disk_usage(existing).free / GB,
         slurm=_said("sbatch", "--version").strip(),
+        sandbox=sandbox.refusal(),
     )
 
 

@@ -1,4 +1,4 @@
-"""One short job that checks on a node what Slurm does not report: folder, Python and environment."""
+"""One short job that checks on a node what Slurm does not report: folder, Python environment and sandbox."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cluster import slurm
 WAIT_SECONDS = 120.0
 TOKEN = ".preflight"
 FLAG = "CROSSZERO_PREFLIGHT"
-UNSEEN, NO_PYTHON, NOT_EXPORTED = 41, 42, 43  # exit statuses of the short job
+UNSEEN, NO_PYTHON, NOT_EXPORTED, NO_SANDBOX = 41, 42, 43, 44  # exit statuses of the short job
 OPTIONS = {
     "slurm_account": "--account", "slurm_partition": "--partition", "qos": "--qos", "constraint": "--constraint",
     "runtime": "--time", "mem_mb": "--mem", "nodes": "--nodes", "tasks": "--ntasks", "cpus_per_task": "--cpus-per-task",
@@ -47,6 +47,7 @@ def run(options: Sequence[str], folder: Path, python: Path, wait_seconds: float 
 [ "$(cat {shlex.quote(str(token))} 2>/dev/null)" = {word} ] || exit {UNSEEN}
 {shlex.quote(str(python))} -c '' || exit {NO_PYTHON}
 [ "${FLAG}" = {word} ] || exit {NOT_EXPORTED}
+bwrap --unshare-user --unshare-pid --unshare-net --ro-bind / / true 2>/dev/null || exit {NO_SANDBOX}
 """
     command = [
         "sbatch",
@@ -101,5 +102,10 @@ def explain(status: int, error: str, folder: Path, python: Path) -> tuple[bool, 
         return False, (
             "jobs start with an empty environment here (sbatch is forced to --export=NONE), so variables of this shell "
             "do not reach them: list the modules that they need under modules in profiles/slurm/cluster.yaml"
+        )
+    if status == NO_SANDBOX:
+        return False, (
+            "a node starts no sandbox, so runs and benchmarks whose answers are programs are refused there: have "
+            "bubblewrap (bwrap) installed and unprivileged user namespaces allowed, if you want those"
         )
     return True, f"a short job failed: {slurm.reason(status, error.strip())}"

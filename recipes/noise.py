@@ -180,7 +180,7 @@ def error(
 ) -> Error:
     """The error of a reward against the exact one, on given completions.
 
-    Every completion is judged `times` times. For the mean m, the variance s² (over times - 1) and the exact value e, its
+    Each completion is judged `times` times. For the mean m, the variance s² (over times - 1) and the exact value e, its
     squared bias is (m - e)² - s² / times and its squared error (m - e)² + s² (times - 1) / times, each without bias
     itself; so the squared bias can come out slightly below 0.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import gzip
 import hashlib
 import http.client
 import io
@@ -12,6 +13,7 @@ import os
 import threading
 import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -90,8 +92,13 @@ def _check_bytes(entry: Entry, name: str, content: bytes, file: dict[str, Any]) 
 
 
 def parse(name: str, content: bytes) -> list[dict[str, Any]]:
-    """Rows of a .jsonl, .json, .csv, .parquet or .arrow file (a stream, by `datasets`); UserError if it is none."""
+    """Rows of a .jsonl, .json, .csv, .parquet or .arrow file (a stream, by `datasets`); UserError if it is none.
+
+    Text may be compressed (.jsonl.gz): its hash was compared before it is expanded.
+    """
     try:
+        if name.endswith(".gz"):
+            return parse(name.removesuffix(".gz"), gzip.decompress(content))
         if name.endswith(".parquet"):
             rows = pq.read_table(io.BytesIO(content)).to_pylist()
         elif name.endswith(".arrow"):
@@ -102,7 +109,16 @@ def parse(name: str, content: bytes) -> list[dict[str, Any]]:
             rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
         else:
             rows = json.loads(content.decode("utf-8"))
-    except (pa.ArrowException, OSError, UnicodeDecodeError, json.JSONDecodeError, csv.Error, RecursionError) as error:
+    except (
+        pa.ArrowException,
+        OSError,
+        UnicodeDecodeError,
+        json.JSONDecodeError,
+        csv.Error,
+        RecursionError,
+        EOFError,
+        zlib.error,
+    ) as error:
         reason = " ".join(str(error).split())
         raise UserError(f"{name} cannot be read as {Path(name).suffix[1:]} ({reason}): copy it again") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cluster import doctor, machine
+from cluster import doctor, machine, probe
 from cluster.doctor import DEMO, FULL, GPU, OK, WARNING, WRONG
 from contracts.run_file import ROOT
 from recipes.runs import load_run
@@ -54,6 +54,7 @@ def test_a_node_with_eight_gpus() -> None:
         ({"disk": 20.0}, "disk", WRONG, (GPU, FULL)),
         ({"shared_memory": 0.067}, "shared memory", WRONG, (GPU, FULL)),
         ({"open_files": 1024}, "open files", WARNING, ()),
+        ({"sandbox": "bubblewrap is not installed"}, "sandbox", WARNING, ()),
         ({"processes": 512}, "processes", WARNING, ()),
         ({"driver": "", "gpus": ()}, "GPUs", WARNING, (GPU, FULL)),
         ({"driver": "550.54"}, "driver", WRONG, (GPU, FULL)),
@@ -115,3 +116,8 @@ def test_it_says_what_this_machine_has(tmp_path: Path) -> None:
     assert [line[0] for line in lines if "127.0.0.1 does not answer" in line[1]] == ["warning"]
     assert "Traceback" not in done.stdout + done.stderr
     assert (done.returncode == 0) == ("demo: runs here" in done.stdout)
+
+
+def test_a_node_without_a_sandbox_stops_no_job() -> None:
+    stops, text = probe.explain(probe.NO_SANDBOX, "", ROOT, Path(sys.executable))
+    assert not stops and "bubblewrap" in text

@@ -23,14 +23,21 @@ from eval import sample_journal
 from frameworks import recorder, reward_hook
 from recipes import model_tokens, rewards
 from recipes.runs import load_run, run_names
-from tasks import registry
+from tasks import registry, sandbox
 from tasks.problems import Problem
 from tests.hostile_text import TEXTS, encodable
 
 ALL = list(TEXTS.values())
 WHOLE = [encodable(text) for text in ALL]
 BENCHMARK, STEPS = "arithmetic_words", (0, 6)
-META = {"countdown": {"nums": [1, 2, 3]}, "knights_knaves": {"names": ["Zoey"], "knights": [True]}}
+META = {
+    "countdown": {"nums": [1, 2, 3]},
+    "knights_knaves": {"names": ["Zoey"], "knights": [True]},
+    "doudizhu": {"mine": "3 3 2", "theirs": "4 4", "last": "A"},
+    "gomoku": {"size": 3, "need": 3, "board": "XX./OO./...", "values": {"C1": 1.0, "C2": 0.5}},
+    # Without a sandbox every program is refused (tests/unit/test_programs.py).
+    "programs": {"function": "f", "tests": [[[1], {}, 2]]} if sandbox.refusal() is None else {},
+}
 ACTIVE = {"script", "iframe", "object", "embed", "link", "img", "base", "form", "foreignobject"}
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 

@@ -1,0 +1,39 @@
+"""Programs: write a Python function that passes all tests of its problem.
+
+Data: https://huggingface.co/datasets/newfacade/LeetCodeDataset (MIT), about 100 tests a problem; generated one-line
+functions whose first tests leave known faults uncaught.
+
+question   Write a Python function f(a, b) that returns the larger of a and b.
+answer     def f(a, b): return a if a > b else b
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasks.programs.suite import Suite, judge, program_of
+from tasks.task import Task
+
+
+class Programs(Task):
+    """The answer is a program, fenced or not; it is right if it passes every test, in a sandbox."""
+
+    answer_format = "tagged"
+
+    def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "") -> str:
+        """Run the program on all tests. See Task.verify.
+
+        Raises:
+            UserError: there is no sandbox on this machine.
+        """
+        try:
+            suite = Suite.of(meta)
+        except (KeyError, TypeError, ValueError):
+            return "ungradable"
+        if not answer.strip():
+            return "format_error"
+        return "correct" if all(judge(program_of(answer), suite).passed) else "wrong"
+
+
+TASK = Programs("programs")

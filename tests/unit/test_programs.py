@@ -1,0 +1,136 @@
+"""Programs: suites that leave known faults uncaught, how values are compared, the published rows, the rewards."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from contracts.errors import UserError
+from contracts.run_file import ROOT
+from grading import Item, grade
+from recipes import rewards
+from recipes.code import reward
+from tasks import data_registry, loading, registry, sandbox, sources
+from tasks.programs import problems, suite
+from tasks.programs.suite import Suite, judge, program_of, read_asserts, same
+
+MIRROR = ROOT.parent / "shared" / "data"
+REFUSED = sandbox.refusal()
+needs_sandbox = pytest.mark.skipif(REFUSED is not None, reason=f"no sandbox on this machine: {REFUSED}")
+needs_mirror = pytest.mark.skipif(not MIRROR.is_dir(), reason="LeetCodeDataset is not in ../shared/data")
+PROBLEM = problems.generate(1, "train", 0)[0]
+
+
+@needs_sandbox
+def test_each_fault_is_caught_by_as_many_tests_as_stated_and_no_fewer() -> None:
+    for problem in problems.generate(2, "train", 1):
+        faults = {int(count): text for count, text in problem.meta["faults"].items()}
+        for count, text in faults.items():
+            passed = judge(text, Suite.of(problem.meta)).passed
+            assert not all(passed[:count])
+            assert all(all(passed[:fewer]) for fewer in faults if fewer < count)
+        assert judge(problem.answer or "", Suite.of(problem.meta)).share == 1.0
+
+
+def test_splits_share_no_function_and_wordings_are_known() -> None:
+    sets = {split: {p.answer for p in problems.generate(300, split, 0)} for split in ("train", "test")}
+    assert not sets["train"] & sets["test"] and len(sets["train"]) == 300
+    assert problems.generate(5, "train", 0) == problems.generate(5, "train", 0) != problems.generate(5, "train", 1)
+    for wrong in ({"split": "dev"}, {"wording": "long"}, {"rows": 10**5}):
+        with pytest.raises(UserError, match="programs"):
+            problems.generate(**{"rows": 1, "split": "train", "seed": 0, **wrong})  # type: ignore[arg-type]
+
+
+@needs_sandbox
+def test_verdicts() -> None:
+    right, fault = PROBLEM.answer or "", PROBLEM.meta["faults"]["64"]
+    texts = {
+        f"<answer>{right}</answer>": "correct",
+        f"so <answer>\n```python\n{right}\n```\n</answer>": "correct",
+        f"<answer>{fault}</answer>": "wrong",
+        "<answer>def f(</answer>": "wrong",
+        "<answer></answer>": "format_error",
+        right: "format_error",
+    }
+    items = [Item("programs", right, text, meta=PROBLEM.meta) for text in texts]
+    assert [given.verdict for given in grade(items, workers=1)] == list(texts.values())
+    verify = registry.get("programs").verify
+    for meta in ({}, {"tests": []}, {"tests": [[1]], "function": "f"}, {"tests": 3}):
+        assert verify(right, right, meta) == "ungradable"
+
+
+@needs_sandbox
+def test_the_rewards_of_two_eight_and_all_tests() -> None:
+    texts = [f"<answer>{text}</answer>" for text in (PROBLEM.answer, *PROBLEM.meta["faults"].values(), "def g(): 1")]
+    each = [rewards.problem("programs", PROBLEM.answer or "", json.dumps(PROBLEM.meta))] * len(texts)
+    passes = {2: [1, 0, 1, 1, 1, 0], 8: [1, 0, 0, 1, 1, 0], 32: [1, 0, 0, 0, 1, 0], None: [1, 0, 0, 0, 0, 0]}
+    for tests, all_pass in passes.items():
+        steps = [1.1 if one else 0.1 for one in all_pass[:-1]] + [-0.9]
+        assert [one.value for one in reward.in_steps(texts, each, tests=tests)] == pytest.approx(steps)
+        shares = [one.value for one in reward.share_passed(texts, each, tests=tests)]
+        assert [share == 1.0 for share in shares] == [bool(one) for one in all_pass] and shares[-1] == 0.0
+    assert 0.9 < (reward.share_passed(texts, each)[4].value or 0) < 1.0
+    (given,) = reward.in_steps(["def f(a, b): return 1"], each[:1], tests=2)
+    assert given == rewards.Reward(-1.1, "format_error", True)
+    assert reward.in_steps(texts[:1], [each[0]._replace(meta={})])[0].value is None
+    with pytest.raises(UserError, match="tests should be 1 or more"):
+        reward.share_passed((), (), tests=0)
+
+
+def test_without_a_sandbox_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
+    monkeypatch.setattr(sandbox.subprocess, "Popen", lambda *words, **named: pytest.fail("a program was run"))
+    each = [rewards.problem("programs", "", json.dumps(PROBLEM.meta))]
+    with pytest.raises(UserError, match=r"in a sandbox or not at all.*bubblewrap is not installed.*apt-get"):
+        reward.share_passed(["<answer>def f(a, b): return 'never seen'</answer>"], each)
+    with pytest.raises(UserError, match="bubblewrap is not installed"):
+        registry.get("programs").verify("def f(a, b): return 'never seen'", "", PROBLEM.meta)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "equal"),
+    [
+        (1, 1, True), (1.0, 1, True), (True, 1, True), ("1", 1, False), ([1, 2], [1, 2], True), ([1], [1, 2], False),
+        (0.1 + 0.2, 0.3, True), (0.3001, 0.3, False), ([[0.30000000000000004]], [[0.3]], True), (None, None, True),
+        ({"a": 1}, {"a": 1}, True), (float("nan"), 1, False), ([...], [1], False), (10**400, 10**400, True),
+    ],
+)  # fmt: skip
+def test_values_are_compared_as_python_does(found: object, expected: object, equal: bool) -> None:
+    assert same(found, expected) == equal
+
+
+def test_tests_are_read_from_plain_asserts_alone() -> None:
+    source = (
+        "def check(candidate):\n    assert candidate(n = 2, rows = [[1, -2]]) == 3\n    assert candidate(4) == 'x'\n"
+    )
+    assert read_asserts(source) == [[[], {"n": 2, "rows": [[1, -2]]}, 3], [[4], {}, "x"]]
+    for other in ("import os", "candidate(**x) == 1", "assert candidate(tree([1])) == 1", "assert candidate(1) > 2",
+                  "assert other(1) == 2", "assert candidate(1) == {1}", "x = 1"):  # fmt: skip
+        assert read_asserts(f"def check(candidate):\n    {other}\n") is None
+    assert read_asserts("def check(:") is None and read_asserts("") is None
+
+
+def test_a_program_is_what_the_last_fence_holds() -> None:
+    assert program_of("def f(): 1") == "def f(): 1"
+    assert program_of("```python\none\n```\nor\n```\ntwo\n```") == "two\n"
+    assert not judge("x" * (suite.MOST_CHARACTERS + 1), Suite.of(PROBLEM.meta)).runnable
+
+
+def test_compressed_rows_are_read_and_damaged_ones_refused() -> None:
+    packed = gzip.compress(b'{"a": 1}\n{"a": 2}\n')
+    assert sources.parse("rows.jsonl.gz", packed) == [{"a": 1}, {"a": 2}]
+    for damaged in (packed[:-6], b"no gzip", packed[:12] + b"x" + packed[13:]):
+        with pytest.raises(UserError, match="cannot be read as"):
+            sources.parse("rows.jsonl.gz", damaged)
+
+
+@needs_mirror
+@needs_sandbox
+def test_the_published_rows_load_and_their_own_solutions_pass() -> None:
+    loaded, facts = loading.load(data_registry.find("leetcode"), MIRROR)
+    assert facts["rows"] == 228 and len(loaded) == facts["problems"]
+    assert all(len(problem.meta["tests"]) >= 32 for problem in loaded)
+    for problem in loaded[:60:20]:
+        assert judge(problem.answer or "", Suite.of(problem.meta, 32)).share == 1.0
