@@ -126,6 +126,7 @@ def test_compressed_rows_are_read_and_damaged_ones_refused() -> None:
             sources.parse("rows.jsonl.gz", damaged)
 
 
+@pytest.mark.slow
 @needs_mirror
 @needs_sandbox
 def test_the_published_rows_load_and_their_own_solutions_pass() -> None:

@@ -101,6 +101,7 @@ def test_there_are_enough_programs_of_each_kind() -> None:
                      "namespaces", "imports", "crash"}  # fmt: skip
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("kind", sorted({name.partition(":")[0] for name in PROGRAMS}))
 def test_nothing_gets_out(kind: str, outside: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
