@@ -28,7 +28,7 @@ def shown() -> dict[str, Any]:
     return {
         **{
             file.name: file.read_text(encoding="utf-8")
-            for file in (PUBLISHED, FIDELITY, CLAIMS, FIGURES, DRAWINGS, CLASSES)
+            for file in (PUBLISHED, FIDELITY, CLAIMS, FIGURES, DRAWINGS, CLASSES, RELEASES)
         },
         "patterns": yaml.safe_load(PATTERNS.read_text(encoding="utf-8")),
     }

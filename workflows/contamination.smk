@@ -6,10 +6,6 @@ localrules:
     beginnings,
 
 
-def probe_folder(run_id):
-    return FOLDER.contamination(run_id).parent
-
-
 PROBE = probe_folder(seeds.run_id("{recipe}/{run}", "{seed}"))
 
 

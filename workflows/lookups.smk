@@ -144,3 +144,8 @@ def graded_of(side):
             [name] if run != name else [f"{name}/seed-{n}" for n in config["seeds"]]
         )
     return [str(FOLDER.run(name).graded) for name in names]
+
+
+def probe_folder(run_id):
+    """Where the probe for memorised benchmarks of a run's base model is."""
+    return FOLDER.contamination(run_id).parent
