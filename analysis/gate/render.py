@@ -140,6 +140,7 @@ def notes(result: GateResult) -> list[str]:
             f"better or worse if Holm's p over all lines is at most {result.alpha:g}; "
             "each interval is 95 %, not adjusted"
         )
+    if any(line.detectable is not None for line in result.lines):
         said.append("detectable: the true difference, in points, that this test would have found with 80 % power")
     if result.margin:
         said.append(f"a loss of up to {100 * result.margin:g} points is not called worse")

@@ -1,0 +1,93 @@
+"""The contamination probe with the real vLLM tells a model that learned half of a benchmark from one that did not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from contracts import tables
+from eval import contamination, statistics
+from eval.statistics import Estimate
+from tasks import registry
+from tasks.problems import Problem, to_table
+from tests.contract.test_generate import PYTHON, ROOT, environment
+
+NAME, PROBLEMS = "arithmetic_words", 20
+pytestmark = [
+    pytest.mark.contract,
+    pytest.mark.slow,
+    pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
+]
+
+
+def run(*words: str | Path) -> str:
+    done = subprocess.run([*words], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def texts(problems: Sequence[Problem]) -> list[str]:
+    return [rf"{problem.question} \boxed{{{problem.answer}}}" for problem in problems]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A benchmark, and two models: step 0 learned half of it by heart, step 1 other texts of the same kind."""
+    folder, task = tmp_path_factory.mktemp("contamination"), registry.get("arithmetic")
+    asked = task.generate(rows=PROBLEMS, split="test", seed=1, kinds=["words"])
+    other = task.generate(rows=PROBLEMS // 2, split="train", seed=2, kinds=["words"])
+    tables.write(to_table(asked), tables.PROBLEM, folder / "data" / f"{NAME}.parquet")
+    for step, learned in ((0, asked[: PROBLEMS // 2]), (1, other)):
+        model, file = folder / f"model-{step}", folder / f"texts-{step}.json"
+        file.write_text(json.dumps(texts(learned)))
+        run(PYTHON, ROOT / "tests/contract/make_tiny_model.py", model, str(step))
+        assert float(run(PYTHON, ROOT / "tests/contract/make_reader_model.py", model, file).split()[0]) < 0.1
+    return folder
+
+
+def test_a_model_that_learned_half_of_a_benchmark_is_told_from_one_that_did_not(place: Path) -> None:
+    beginnings = place / "contamination" / f"{NAME}.parquet"
+    run(
+        sys.executable, "-m", "eval.contamination", "problems", NAME, "--data", place / "data", "--output", beginnings
+    )  # fmt: skip
+    models = [word for step in (0, 1) for word in ("--checkpoint", f"{step}={place / f'model-{step}'}")]
+    data = ["--data", place / "contamination"]
+    run(
+        PYTHON, "-m", "eval.generate", "--run", "test/reader/seed-0", *models, "--benchmark", NAME, "--protocol",
+        "partial-question", "--set", "max_tokens=160", *data, "--work", place / "work", "--output", place / "samples",
+        "--device", "cpu",
+    )  # fmt: skip
+    run(PYTHON, "-m", "eval.grade", "--samples", place / "samples", *data, "--output", place / "graded")
+    run(
+        PYTHON, "-m", "eval.contamination", "measure", "--graded", place / "graded", *data,
+        "--output", place / "contamination.csv",
+    )  # fmt: skip
+    found = pd.read_csv(place / "contamination.csv")
+    assert len(found) == 2 * len(contamination.KINDS) * len(contamination.SHARES) and set(found["problems"]) == {
+        PROBLEMS
+    }
+    rows = {(row["step"], row["kind"]): row for row in found[found["share"] == 60].to_dict("records")}
+    changes = []
+    for step in (0, 1):
+        own, twin = (
+            Estimate(*(rows[step, kind][name] for name in ("exact", "exact_low", "exact_high")))
+            for kind in contamination.KINDS
+        )
+        changes.append(statistics.independent_difference(twin, own).change)
+    assert changes[0] == "rose" and changes[1] != "rose"
+    read = rows[0, "benchmark"]
+    assert 0.4 <= read["exact"] <= 0.6 and read["rouge_l"] > rows[0, "twin"]["rouge_l"]
+    assert read["right"] >= 0.4  # the answers that it learned follow, although the questions were not asked to the end
+
+    made = pq.read_table(place / f"graded/step-0/{NAME}.parquet").to_pandas()
+    learned = set(pq.read_table(place / "data" / f"{NAME}.parquet")["problem_id"].to_pylist()[: PROBLEMS // 2])
+    at_60 = made[made["problem_id"].str.endswith("@benchmark-60")]
+    right = at_60[at_60["verdict"] == "correct"]["problem_id"].str.partition("@")[0]
+    assert len(set(right) & learned) >= 8

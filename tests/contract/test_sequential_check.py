@@ -1,0 +1,61 @@
+"""`python -m analysis.gate sequential` with the real vLLM: rounds add completions, and nothing is sampled twice."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from contracts import tables
+from tests.contract.test_generate import PYTHON, ROOT, environment, problem
+
+PROBLEMS = 12
+pytestmark = [
+    pytest.mark.contract,
+    pytest.mark.slow,
+    pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
+]
+
+
+def check(place: Path) -> tuple[str, str]:
+    words = [
+        sys.executable, "-m", "analysis.gate", "sequential", "--python", PYTHON, "--checkpoint", place / "model",
+        "--baseline", place / "model", "--benchmark", "arithmetic_words", "--most", "2", "--data", place / "data",
+        "--work", place / "work", "--output", place / "check", "--", "--protocol", "demo", "--set", "max_tokens=16",
+        "--seed", "0", "--device", "cpu",
+    ]  # fmt: skip
+    done = subprocess.run(words, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def test_a_model_against_itself_is_sampled_to_the_end_and_each_round_adds_to_the_last(
+    tmp_path: Path,
+) -> None:
+    command = [PYTHON, ROOT / "tests/contract/make_tiny_model.py", tmp_path / "model", "0"]
+    subprocess.run(command, check=True, capture_output=True)
+    rows = [problem(n, f"What is {n}+{n}?") for n in range(PROBLEMS)]
+    path = tmp_path / "data" / "arithmetic_words.parquet"
+    tables.write(pa.Table.from_pylist(rows, tables.PROBLEM), tables.PROBLEM, path)
+
+    said, progress = check(tmp_path)
+    assert "1 per problem: cannot tell; open: arithmetic_words" in said  # equal models, whatever they wrote
+    assert progress.count(f"{PROBLEMS}/{PROBLEMS} samples") >= 4 and f"/{2 * PROBLEMS} samples" not in progress
+    made = pq.read_table(tmp_path / "work/checkpoint/samples/step-0/arithmetic_words.parquet").to_pylist()
+    assert Counter((row["problem_id"], row["repeat"]) for row in made) == Counter(
+        (f"p{n}", repeat) for n in range(PROBLEMS) for repeat in range(2)
+    )
+    found = json.loads((tmp_path / "check" / "check.json").read_text())
+    (line,) = found["lines"]
+    assert (found["verdict"], found["exit_status"], line["repeats"]) == ("cannot tell", 0, [2, 2])
+    assert (tmp_path / "check" / "index.html").is_file()
+
+    _, progress = check(tmp_path)  # as after an interruption
+    again = pq.read_table(tmp_path / "work/checkpoint/samples/step-0/arithmetic_words.parquet").to_pylist()
+    assert "samples/s" not in progress and again == made
