@@ -120,6 +120,8 @@ what, rank, head, port = sys.argv[1:]
 folder = pathlib.Path(__file__).parent
 (folder / f"rank-{rank}").write_text(f"{os.environ['SLURMD_NODENAME']} {os.environ['MARK']} {head}:{port}")
 if what == "fails" and rank == "1":
+    while not (folder / "rank-0").exists():  # the first node's is ended with this one
+        time.sleep(0.05)
     sys.exit(5)
 time.sleep(0 if what == "ends" else 600)
 """
