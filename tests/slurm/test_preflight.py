@@ -13,6 +13,7 @@ import yaml
 from cluster import preflight
 from cluster.resources import Need
 from contracts.run_file import ROOT
+from tasks import sandbox
 from tests.slurm import daemons
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.usefixtures("slurm")]
@@ -49,7 +50,8 @@ def found(training: Need = TRAINING, first_check: int = 40, **changes: Any) -> t
 def test_a_cluster_that_suits_the_runs(running: daemons.Cluster, known: Use) -> None:
     wrong, notes = found() if known(running) else ([], [])
     assert not wrong
-    assert len(notes) == 1 and "keeps no accounting" in notes[0]
+    expected = ["keeps no accounting", *(["starts no sandbox"] if sandbox.refusal() else [])]
+    assert len(notes) == len(expected) and all(word in note for word, note in zip(expected, notes, strict=True)), notes
     assert not [state for state in running.jobs().values() if state != "COMPLETED"]
 
 
