@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
+from functools import partial
+from random import Random
 from typing import NamedTuple
 
 from contracts.errors import UserError
@@ -64,6 +66,11 @@ def flipped(
     return _each(of, completions, problems, disturbed)
 
 
+def _plus_normal(draw: Callable[[str, str], Random], deviation: float) -> Callable[[float, Problem, str], float]:
+    """A change of rewards: a normal value of mean 0 is added, from the numbers drawn for a problem and completion."""
+    return lambda value, problem, text: value + draw(draws.key(problem), text).gauss(0.0, deviation)
+
+
 def shifted(
     completions: Sequence[str], problems: Sequence[Problem], *, of: Function, deviation: float, seed: int = 0
 ) -> list[Reward]:
@@ -80,12 +87,7 @@ def shifted(
         UserError: `deviation` is negative.
     """
     _check("shifted", "deviation", deviation, deviation >= 0, "0 or more")
-    return _each(
-        of,
-        completions,
-        problems,
-        lambda value, problem, text: value + draws.fixed(seed, draws.key(problem), text).gauss(0.0, deviation),
-    )
+    return _each(of, completions, problems, _plus_normal(partial(draws.fixed, seed), deviation))
 
 
 def gaussian(
@@ -104,12 +106,7 @@ def gaussian(
         UserError: `deviation` is negative.
     """
     _check("gaussian", "deviation", deviation, deviation >= 0, "0 or more")
-    return _each(
-        of,
-        completions,
-        problems,
-        lambda value, problem, text: value + draws.fresh(seed, draws.key(problem), text).gauss(0.0, deviation),
-    )
+    return _each(of, completions, problems, _plus_normal(partial(draws.fresh, seed), deviation))
 
 
 def rollouts(

@@ -105,7 +105,7 @@ def test_there_are_enough_programs_of_each_kind() -> None:
 @needs_sandbox
 @pytest.mark.parametrize("kind", sorted({name.partition(":")[0] for name in PROGRAMS}))
 def test_nothing_gets_out(kind: str, outside: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runner = tmp_path / f"runner-{outside.name}.py"  # so that this test's sandboxes are told from others'
+    runner = tmp_path / f"runner-{outside.name}.py"  # this test's own name in the list of processes
     runner.write_bytes(sandbox.RUNNER.read_bytes())
     monkeypatch.setattr(sandbox, "RUNNER", runner)
     sandbox.command.cache_clear()
