@@ -24,12 +24,14 @@ SCRIPT = """
 import json, struct, sys
 from pathlib import Path
 import pandas
+import wandb
 from verl.utils.tracking import Tracking
 tracking = Tracking("project", "mine", default_backend=["wandb", "console"])
 for step in (1, 2, 3):
     tracking.log({"critic/score/mean": step / 4, "response_length/mean": 10.0 * step, "timing_s/step": 2.0,
                   "perf/total_num_tokens": 100, "training/global_step": step}, step=step)
 tracking.finish()
+wandb.teardown()  # waits for the process that writes the file
 from wandb.proto.wandb_internal_pb2 import Record
 (file,) = Path(sys.argv[1]).rglob("*.wandb")
 written, place, whole, rows = file.read_bytes(), 7, b"", []
