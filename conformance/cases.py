@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from contracts.errors import UserError
 from contracts.yaml_files import read_yaml
 from frameworks.conformance import LONGEST, VOCABULARY
 
@@ -87,7 +88,13 @@ def make(kind: str, seed: int) -> Batch:
 
 
 def cases(count: int) -> tuple[list[Batch], list[tuple[str, int]]]:
-    """Batches, and at least `count` cases: a formula and the index of a batch, equally many of each formula."""
+    """Batches, and at least `count` cases: a formula and the index of a batch, equally many of each formula.
+
+    Raises:
+        UserError: the count is below 1.
+    """
+    if count < 1:
+        raise UserError(f"the number of cases should be at least 1, not {count}")
     found = formulas()
     each = -(-count // len(found))
     batches: list[Batch] = []

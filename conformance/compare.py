@@ -97,6 +97,21 @@ def findings(framework: str, results: Mapping[str, Any], reference: Reference) -
     return [_finding(framework, name, result, reference) for name, result in results.items()]
 
 
+def unnoticed(framework: str, mutants: Mapping[str, Mapping[str, Any]], reference: Reference) -> list[str]:
+    """The planted errors with which the framework still seems right.
+
+    Args:
+        framework: whose results they are.
+        mutants: results by mutant and formula.
+        reference: of the same cases.
+    """
+    return [
+        name
+        for name, results in mutants.items()
+        if not any(one.problem for one in findings(framework, results, reference))
+    ]
+
+
 def _finding(framework: str, name: str, result: Any, reference: Reference) -> Finding:
     entry = registry().get((framework, name))
     if isinstance(result, str):

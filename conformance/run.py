@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from contracts.errors import UserError
 from contracts.run_file import ROOT, framework_names
@@ -28,8 +28,15 @@ def installed() -> list[str]:
     return [name for name in framework_names() if python(name).exists()]
 
 
-def run(framework: str, given: Mapping[str, Any], *words: str) -> dict[str, Any]:
-    """Results by mutant ("" for none) and formula.
+class Outcome(NamedTuple):
+    """Of one framework's process."""
+
+    results: dict[str, Any]  # by mutant ("" for none) and formula
+    cpu_seconds: float
+
+
+def run(framework: str, given: Mapping[str, Any], *words: str) -> Outcome:
+    """What a framework computes of the cases.
 
     Args:
         framework: whose environment runs.
@@ -51,5 +58,4 @@ def run(framework: str, given: Mapping[str, Any], *words: str) -> dict[str, Any]
         )
         if done.returncode:
             raise UserError(f"{framework}'s own functions failed on the cases: {done.stderr[-3000:].strip()}")
-        found: dict[str, Any] = pickle.loads(target.read_bytes())
-    return found
+        return Outcome(*pickle.loads(target.read_bytes()))

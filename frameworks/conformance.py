@@ -1,6 +1,6 @@
 """Cases of conformance/ put through the installed framework's own functions; run with its environment's Python.
 
-    python -m frameworks.conformance --framework NAME --input CASES.pickle --output RESULTS.npz [--mutants FILE.yaml]
+    python -m frameworks.conformance --framework NAME --input CASES.pickle --output RESULTS.pickle [--mutants FILE.yaml]
 
 One process does all cases. Each is in float64, so that what differs is the formula and not rounding: torch's default
 type is set to it, which the frameworks' own tensors follow. Batches under `float32` go through the group's std in
@@ -15,6 +15,7 @@ import importlib
 import inspect
 import pickle
 import textwrap
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -195,7 +196,7 @@ def main() -> None:
         formula, batches = "group std", [tensors(batch, runner.dtype) for batch in equal]
         tried = [(formula, number) for number in range(len(batches))]
         found[name] = runner.all(given["formulas"], batches, tried)
-    arguments.output.write_bytes(pickle.dumps(found, protocol=4))
+    arguments.output.write_bytes(pickle.dumps((found, time.process_time()), protocol=4))
 
 
 if __name__ == "__main__":

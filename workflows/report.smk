@@ -123,6 +123,12 @@ rule conformance:
     localrule: True
     params:
         base=BASE,
+        cases=(
+            ["--cases", config["conformance_cases"]]
+            if "conformance_cases" in config
+            else []
+        ),
     shell:
-        "{params.base:q} -m conformance --output results/conformance > {log:q} 2>&1"
+        "{params.base:q} -m conformance --output results/conformance {params.cases:q}"
+        " --mutants tests/contract/mutants > {log:q} 2>&1"
         " || {{ cat {log:q}; exit 1; }}; cat {log:q}"

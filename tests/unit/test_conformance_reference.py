@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from conformance import cases, document
-from conformance.compare import Reference, findings, registry
+from conformance.__main__ import matrix, numbers
+from conformance.compare import TOLERANCE, Finding, Reference, findings, registry, unnoticed
 from conformance.reference import advantages, evaluate, loss
+from contracts.errors import UserError
 from contracts.run_file import framework_names
 
 FORMULAS = cases.formulas()
@@ -122,6 +124,34 @@ def test_a_difference_without_an_entry_is_a_problem() -> None:
     assert findings(framework, {"clip": right}, reference)[0].problem == ""
     assert "no entry" in findings(framework, {"clip": right + 1e-5}, reference)[0].problem
     assert "no entry" in findings(framework, {"clip": np.full_like(right, np.nan)}, reference)[0].problem
+
+
+def test_an_error_that_changes_nothing_is_not_noticed() -> None:
+    batches = [cases.make("ordinary", 0)]
+    reference = Reference(FORMULAS, batches, [("clip", 0)])
+    right = flat("clip", {}, batches)
+    mutants = {"none": {"clip": right}, "one": {"clip": right * 1.1}}
+    assert unnoticed(framework_names()[0], mutants, reference) == ["none"]
+
+
+def test_the_matrix_has_every_difference_and_aligned_columns() -> None:
+    found = [
+        Finding("clip", "a", (2 * TOLERANCE, 1e-9, 0.0), None, {"what": "other"}, ""),
+        Finding("a longer name", "a", (1e-16, 0.0, 0.0), None, None, ""),
+        Finding("clip", "b", None, None, None, ""),
+        Finding("a longer name", "b", (0.0, 0.0, 1e-7), None, None, ""),
+    ]
+    lines = matrix(found, ["a", "b"]).splitlines()
+    assert "2e-06 / 1e-09 / 0e+00 ≠" in lines[2] and "cannot be expressed" in lines[2] and "≠" not in lines[3]
+    assert len({len(line) for line in lines[2:]} | {len(lines[0])}) == 1
+    rows = numbers(found)
+    assert rows.loc[0, ["value", "gradient", "step", "registry"]].tolist() == [2 * TOLERANCE, 1e-9, 0.0, "other"]
+    assert rows[["value", "gradient", "step"]].isna().all(axis=1).tolist() == [False, False, True, False]
+
+
+def test_a_number_of_cases_below_one_is_refused() -> None:
+    with pytest.raises(UserError, match="at least 1"):
+        cases.cases(0)
 
 
 def test_there_are_as_many_cases_as_asked_for_and_every_formula_has_its_share() -> None:
