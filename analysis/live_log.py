@@ -24,7 +24,6 @@ from frameworks import adapter, collapse, recorder
 from recipes.runs import load_run
 
 Row = dict[str, Any]
-MISMATCH = "sampler_mismatch"  # of the sampler's probabilities and the trainer's; only while a training runs
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def _running(run: Run, stage: Stage, folder: Path) -> tuple[list[Row], list[Row]
         rewards = [row["reward"] for row in judged.get(step, []) if row["reward"] is not None]
         mean = {"reward_mean": sum(rewards) / len(rewards)} if rewards else {}
         values = {**mean, **logged.get(step, {}), **recorder.columns(judged.get(step, []))}
-        known = {name: value for name, value in values.items() if name in (*tables.TRAINING_LOG.names, MISMATCH)}
+        known = {name: value for name, value in values.items() if name in tables.TRAINING_LOG.names}
         rows.append({"stage": stage.number, "step": stage.first_step + step, **known})
     return rows, recorder.kept(judged[max(judged)]) if judged else []
 
@@ -123,8 +122,6 @@ def read(results: Path, work: Path, name: str) -> LiveRun | None:
     empty = dict.fromkeys(tables.TRAINING_LOG.names)
     rows = [empty | row | {"run": name} for row in rows]
     log = pa.Table.from_pylist(rows, tables.TRAINING_LOG).to_pandas()
-    log[MISMATCH] = [row.get(MISMATCH) for row in rows]
-    log[MISMATCH] = log[MISMATCH].astype(float)
     scores, graded = (schema.empty_table().to_pandas() for schema in (tables.SCORE, tables.GRADED))
     found = _with_signs(RunResults(name, log, {}, scores, graded, {}), rows, newest)
     return replace(found, heldout=accuracy_so_far.text(accuracy_so_far.read(stored.graded)))

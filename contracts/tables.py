@@ -53,6 +53,9 @@ TRAINING_LOG = pa.schema(
         ("learning_rate", pa.float64()),
         ("zero_signal_rate", pa.float64()),  # share of groups whose rewards are all equal
         ("tokens_per_second", pa.float64()),
+        # How far the sampler's probabilities are from the trainer's, mean over tokens: TRL |Δ log p|, verl |Δ p|,
+        # OpenRLHF Δ log p. Null without vLLM, and in TRL and OpenRLHF without `sampler_correction`.
+        ("sampler_mismatch", pa.float64()),
         ("rewards", REWARDS),  # null where they were not recorded one by one
     ]
 )
@@ -102,6 +105,7 @@ GRADED = pa.schema(
 
 LATER = (
     "rewards",
+    "sampler_mismatch",
     "pass_low",
     "pass_high",
     "maj_low",

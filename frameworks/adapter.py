@@ -54,7 +54,7 @@ class Adapter(ABC):
     """One framework."""
 
     # The framework's name of a metric -> a column of contracts.tables.TRAINING_LOG, or one of these: `seconds` and
-    # `tokens` of the step, and what is not in that table (`loss`, `sampler_mismatch`, …). The framework uses the
+    # `tokens` of the step, and what is not in that table (`loss`, `critic_loss`, …). The framework uses the
     # same names in its log and in the line that it prints for a step.
     metrics: ClassVar[Mapping[str, str]]
     # The same for what our trainings take from their recorded rollouts instead: read from logs made without us.

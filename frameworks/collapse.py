@@ -22,6 +22,7 @@ SILENT = 0.95  # share of groups without a signal
 SOLVED = 0.95  # accuracy above which a lack of signal is success
 KL, KL_TIMES = 1.0, 5.0  # nats per token; and times the mean before
 ENTROPY, ENTROPY_TIMES = 1.0, 3.0  # nats per token; and times the lowest window before
+MISMATCH, MISMATCH_TIMES = 0.05, 3.0  # of probabilities or their logarithms; and times the lowest window before
 LOST = 0.5  # of the best window's accuracy
 LOST_FROM = 0.1  # an accuracy below this cannot be lost
 
@@ -90,7 +91,8 @@ class Watch:
             found["not a number"] = f"{', '.join(strange)} is NaN or infinite"
         for name, value in row.items():
             if isinstance(value, int | float) and math.isfinite(value):
-                self.columns.setdefault(name, _Column()).add(float(value))
+                size = abs(value) if name == "sampler_mismatch" else value  # OpenRLHF's has a sign
+                self.columns.setdefault(name, _Column()).add(float(size))
         found |= self._length() | self._rates() | self._spread()
         new = [Sign(kind, step, evidence) for kind, evidence in found.items() if kind not in self.present]
         self.present = set(found)
@@ -141,6 +143,11 @@ class Watch:
             found["KL"] = f"the KL divergence from the reference is {kl.now:.3g}, after {kl.mean:.3g} on average"
         if entropy.before and entropy.now >= max(ENTROPY, ENTROPY_TIMES * entropy.lowest):
             found["entropy"] = f"the entropy is {entropy.now:.3g} nats per token, after {entropy.lowest:.3g}"
+        apart = self._column("sampler_mismatch")
+        if apart.before and apart.now >= max(MISMATCH, MISMATCH_TIMES * apart.lowest):
+            found["sampler mismatch"] = (
+                f"the sampler's probabilities are {apart.now:.3g} from the trainer's, after {apart.lowest:.3g} at best"
+            )
         return found
 
 

@@ -60,6 +60,8 @@ def _training(run: RunResults) -> Iterator[Found]:
         ):
             if sign.grave:
                 yield "collapse", f"{sign.kind} at step {sign.step}: {sign.evidence}"
+            elif sign.kind == "sampler mismatch":
+                yield sign.kind, f"step {sign.step}: {sign.evidence}"
     cut = log[log["truncated_rate"] > TRUNCATION]
     if len(cut):
         worst = cut.sort_values("truncated_rate", ascending=False, kind="stable").iloc[0]

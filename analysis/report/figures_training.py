@@ -40,7 +40,7 @@ DIVERGENCE = (
     _logged("kl", "KL to the reference", "nats per token"),
     _logged("entropy", "Entropy", "nats per token"),
     _logged("zero_signal_rate", "No signal", "share of groups (%)", SHARES),
-    _logged("sampler_mismatch", "Sampler and trainer", "mean difference"),  # where live_log has it
+    _logged("sampler_mismatch", "Sampler and trainer", "mean difference"),
 )
 
 

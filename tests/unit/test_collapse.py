@@ -48,6 +48,8 @@ def test_a_healthy_run_has_no_signs(seed: int) -> None:
         ({"zero_signal_rate": {80: 1.0}}, "no signal", "% of the groups all rewards are equal"),
         ({"kl": {80: 30.0}}, "KL", "the KL divergence from the reference is "),
         ({"entropy": {80: 6.0}}, "entropy", "the entropy is"),
+        ({"sampler_mismatch": {1: 0.002, 80: 0.4}}, "sampler mismatch", "the sampler's probabilities are"),
+        ({"sampler_mismatch": {1: -0.002, 80: -0.4}}, "sampler mismatch", "the sampler's probabilities are"),
         ({"accuracy": {80: 0.0}}, "accuracy lost", "of the answers are right"),
         ({"reward_mean": {80: math.nan}}, "not a number", "reward_mean is NaN or infinite"),
     ],
@@ -57,7 +59,7 @@ def test_each_sign_is_named_within_a_window_of_its_step(change, kind: str, evide
     assert len(found) == 1
     assert 80 <= found[0].step < 80 + WINDOW
     assert evidence in found[0].evidence
-    assert found[0].grave == (kind != "no signal")
+    assert found[0].grave == (kind not in ("no signal", "sampler mismatch"))
 
 
 def test_logic_rls_collapse_is_seen_as_it_starts() -> None:

@@ -57,6 +57,10 @@ def test_nothing_to_warn_of() -> None:
             "collapse: format errors at step 10: 80% of the completions break the format, after 0% at best",
         ),
         (
+            with_log(sampler_mismatch=[0.001] * 5 + [0.2] * 5),
+            "sampler mismatch: step 10: the sampler's probabilities are 0.2 from the trainer's, after 0.001 at best",
+        ),
+        (
             make_run(FINE, [log_row(step) for step in (1, 2, 3, 8, 9, 10)]),
             "log: gaps in the log of stage 1: 1, the widest of 5 steps",
         ),

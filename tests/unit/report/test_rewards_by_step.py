@@ -72,10 +72,10 @@ def test_a_function_that_is_used_twice_has_two_names() -> None:
 
 
 def test_a_log_of_an_earlier_release_is_read(tmp_path: Path) -> None:
-    old = pa.Table.from_pylist([log_row(1)], tables.TRAINING_LOG).drop_columns(["rewards"])
+    old = pa.Table.from_pylist([log_row(1)], tables.TRAINING_LOG).drop_columns(["rewards", "sampler_mismatch"])
     pq.write_table(old, tmp_path / "log.parquet")
     (row,) = tables.read(tmp_path / "log.parquet", tables.TRAINING_LOG).to_pylist()
-    assert row["rewards"] is None and row["step"] == 1
+    assert row["rewards"] is None and row["sampler_mismatch"] is None and row["step"] == 1
     assert not rewards_by_step.has_several(make_run([graded_row(0, "p", 0, "correct")], [row]))
 
 
