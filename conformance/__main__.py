@@ -81,7 +81,7 @@ def main() -> None:
         )
 
     def planted(framework: str) -> list[str]:
-        return ["--mutants", str(arguments.mutants / f"{framework}.yaml")] if arguments.mutants else []
+        return ["--mutants", str(arguments.mutants.resolve() / f"{framework}.yaml")] if arguments.mutants else []
 
     formulas, (batches, pairs) = cases.formulas(), cases.cases(arguments.cases)
     reference = Reference(formulas, batches, pairs)
