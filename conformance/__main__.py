@@ -1,11 +1,10 @@
 """The same tensors through every installed framework's own functions: `snakemake conformance`.
 
-    python -m conformance --output FOLDER [--cases 10000] [--mutants tests/contract/mutants]
+    python -m conformance --output FOLDER [--cases 10000]
 
-Ends with an error where a framework differs from the reference in another way than conformance/differences.yaml says.
-Minutes on two cores; nothing is trained. With --mutants also where an error planted in a framework's function (a file
-for each framework, see frameworks/conformance.py) is not noticed. FOLDER gets conformance.md, which is what is printed,
-and matrix.csv with the numbers.
+Ends with an error where a framework differs from the reference in another way than conformance/differences.yaml says,
+and where an error planted in a copy of a framework's function (conformance/mutants/) is not noticed. Minutes on two
+cores; nothing is trained. FOLDER gets conformance.md, which is what is printed, and matrix.csv with the numbers.
 """
 
 from __future__ import annotations
@@ -13,20 +12,20 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from conformance import cases, rounding
+from conformance import rounding
 from conformance.compare import TOLERANCE, Finding, Reference, findings, unnoticed
-from conformance.run import installed, run
+from conformance.run import given, installed, run
 from contracts import durable
 from contracts.errors import UserError, run_command
 from contracts.markdown import table
 from contracts.text_safety import Markdown
-from contracts.yaml_files import read_yaml
 
 DIFFERS = " ≠"
 
@@ -65,6 +64,50 @@ def numbers(found: Sequence[Finding]) -> pd.DataFrame:
     )  # fmt: skip
 
 
+def equal_rewards(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """A Markdown table: the largest advantage of groups of equal rewards in float32, by framework."""
+    kinds = (rounding.GIVEN, rounding.ROUNDED)
+    rows = ([kind, *(f"{rounding.largest(one, kind):.2g}" for one in results.values())] for kind in kinds)
+    return table(["rewards", *results], rows)
+
+
+def tried(count: int) -> tuple[str, list[Finding], list[str]]:
+    """The page, what was found of each formula and framework, and what is not as the registry says.
+
+    Args:
+        count: cases at least.
+
+    Raises:
+        UserError: no environment of a framework is built, or one of their processes failed.
+    """
+    if not (frameworks := installed()):
+        raise UserError(
+            "no framework's environment is built; build one, such as with `python3.11 envs/build.py --help`"
+        )
+    start, made = time.monotonic(), given(count)
+    reference = Reference(made["formulas"], made["batches"], made["cases"])
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # each only waits for its framework's process
+        outcomes = dict(zip(frameworks, pool.map(lambda name: run(name, made), frameworks), strict=True))
+    results = {name: one.results for name, one in outcomes.items()}
+    spent = ", ".join(f"{name} {one.cpu_seconds:.0f}" for name, one in outcomes.items())
+    found = [one for name in frameworks for one in findings(name, results[name][""], reference)]
+    problems = [f"{one.framework}, {one.formula}: {one.problem}" for one in found if one.problem]
+    noticed = []
+    for name in frameworks:
+        mutants = {one: results[name][one] for one in made["mutants"][name]}
+        survivors = unnoticed(name, mutants, reference)
+        problems += [f"{name}: the planted error {one!r} is not noticed" for one in survivors]
+        noticed.append(f"{name} {len(mutants) - len(survivors)} of {len(mutants)}")
+    text = (
+        f"{len(made['cases'])} cases through each framework in {time.monotonic() - start:.0f} s; CPU seconds: {spent}. "
+        "Largest difference from the reference in value / gradient / AdamW step, of max(1, |reference|); "
+        f"≠: one is above {TOLERANCE}.\n\n{matrix(found, frameworks)}"
+        f"\nGroups of equal rewards in float32, largest advantage, which should be 0:\n\n{equal_rewards(results)}"
+        f"\nPlanted errors that are noticed: {', '.join(noticed)}.\n"
+    )
+    return text, found, problems
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -72,50 +115,8 @@ def main() -> None:
     parser.add_argument(
         "--cases", type=int, default=10_000, metavar="NUMBER", help="at least so many in all; default: %(default)s"
     )
-    parser.add_argument("--mutants", type=Path, metavar="FOLDER", help="files of errors to plant, <framework>.yaml")
     arguments = parser.parse_args()
-    start = time.monotonic()
-    if not (frameworks := installed()):
-        raise UserError(
-            "no framework's environment is built; build one, such as with `python3.11 envs/build.py --help`"
-        )
-
-    def planted(framework: str) -> list[str]:
-        return ["--mutants", str(arguments.mutants.resolve() / f"{framework}.yaml")] if arguments.mutants else []
-
-    formulas, (batches, pairs) = cases.formulas(), cases.cases(arguments.cases)
-    reference = Reference(formulas, batches, pairs)
-    given = {"formulas": formulas, "batches": batches, "cases": pairs, "float32": rounding.batches()}
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # each only waits for its framework's process
-        outcomes = dict(
-            zip(frameworks, pool.map(lambda name: run(name, given, *planted(name)), frameworks), strict=True)
-        )
-    results = {name: one.results for name, one in outcomes.items()}
-    spent = ", ".join(f"{name} {one.cpu_seconds:.0f}" for name, one in outcomes.items())
-    found = [one for name in frameworks for one in findings(name, results[name][""], reference)]
-    problems = [f"{one.framework}, {one.formula}: {one.problem}" for one in found if one.problem]
-    text = (
-        f"{len(pairs)} cases through each framework in {time.monotonic() - start:.0f} s; CPU seconds: {spent}. Largest "
-        "difference from the reference in value / gradient / AdamW step, of max(1, |reference|); "
-        f"≠: one is above {TOLERANCE}.\n\n"
-        + matrix(found, frameworks)
-        + "\nGroups of equal rewards in float32, largest advantage, which should be 0:\n\n"
-        + table(
-            ["rewards", *frameworks],
-            (
-                [kind, *(f"{rounding.largest(results[name], kind):.2g}" for name in frameworks)]
-                for kind in (rounding.GIVEN, rounding.ROUNDED)
-            ),
-        )
-    )
-    if arguments.mutants:
-        counts = []
-        for name in frameworks:
-            mutants = list(read_yaml(arguments.mutants / f"{name}.yaml"))
-            survivors = unnoticed(name, {one: results[name][one] for one in mutants}, reference)
-            problems += [f"{name}: the planted error {one!r} is not noticed" for one in survivors]
-            counts.append(f"{name} {len(mutants) - len(survivors)} of {len(mutants)}")
-        text += f"\nPlanted errors that are noticed: {', '.join(counts)}.\n"
+    text, found, problems = tried(arguments.cases)
     durable.write_text(arguments.output / "conformance.md", text)
     durable.write_text(arguments.output / "matrix.csv", numbers(found).to_csv(index=False))
     print(text)

@@ -10,10 +10,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from conformance import cases, rounding
 from contracts.errors import UserError
 from contracts.run_file import ROOT, framework_names
+from contracts.yaml_files import read_yaml
 from envs.build import python
 
+MUTANTS = Path(__file__).parent / "mutants"
 # Nothing is fetched, and the functions are the same with one thread.
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
@@ -35,23 +38,39 @@ class Outcome(NamedTuple):
     cpu_seconds: float
 
 
-def run(framework: str, given: Mapping[str, Any], *words: str) -> Outcome:
+def given(count: int) -> dict[str, Any]:
+    """What frameworks.conformance takes: formulas, batches, at least `count` cases, groups of equal rewards, and the
+    errors to plant in each framework (mutants/<framework>.yaml).
+
+    Raises:
+        UserError: the count is below 1.
+    """
+    batches, pairs = cases.cases(count)
+    return {
+        "formulas": cases.formulas(),
+        "batches": batches,
+        "cases": pairs,
+        "float32": rounding.batches(),
+        "mutants": {name: read_yaml(MUTANTS / f"{name}.yaml") for name in framework_names()},
+    }
+
+
+def run(framework: str, made: Mapping[str, Any]) -> Outcome:
     """What a framework computes of the cases.
 
     Args:
         framework: whose environment runs.
-        given: `formulas`, `batches` and `cases`, as conformance.cases makes them.
-        words: more of the command line of frameworks.conformance.
+        made: as `given` makes them.
 
     Raises:
         UserError: it failed; with the end of what it printed.
     """
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "cases.pickle"), Path(folder, "results.pickle")
-        source.write_bytes(pickle.dumps(dict(given), protocol=4))
+        source.write_bytes(pickle.dumps(dict(made), protocol=4))
         command: Sequence[str | Path] = [
             python(framework), "-m", "frameworks.conformance", "--framework", framework, "--input", source,
-            "--output", target, *words,
+            "--output", target,
         ]  # fmt: skip
         done = subprocess.run(
             command, cwd=ROOT, env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, check=False

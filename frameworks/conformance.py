@@ -1,11 +1,11 @@
 """Cases of conformance/ put through the installed framework's own functions; run with its environment's Python.
 
-    python -m frameworks.conformance --framework NAME --input CASES.pickle --output RESULTS.pickle [--mutants FILE.yaml]
+    python -m frameworks.conformance --framework NAME --input CASES.pickle --output RESULTS.pickle
 
 One process does all cases. Each is in float64, so that what differs is the formula and not rounding: torch's default
 type is set to it, which the frameworks' own tensors follow. Batches under `float32` go through the group's std in
-float32. --mutants repeats some cases with planted errors, each in a copy of one of the framework's functions, which has
-to be noticed.
+float32. Cases are repeated with the errors under `mutants`, each planted in a copy of one of the framework's functions,
+which has to be noticed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ import numpy as np
 
 from contracts.errors import run_command
 from contracts.run_file import framework_names
-from contracts.yaml_files import read_yaml
 
 LONGEST, VOCABULARY = 7, 8  # most tokens of a completion, and how many there are to choose from
 LEARNING_RATE, BETA2, WEIGHT_DECAY = 1e-3, 0.98, 0.01  # of the AdamW step
@@ -181,18 +180,17 @@ def main() -> None:
     parser.add_argument("--framework", required=True, choices=framework_names())
     parser.add_argument("--input", type=Path, required=True, metavar="PICKLE")
     parser.add_argument("--output", type=Path, required=True, metavar="PICKLE")
-    parser.add_argument("--mutants", type=Path, metavar="YAML")
     arguments = parser.parse_args()
     given = pickle.loads(arguments.input.read_bytes())
     runner = Runner(arguments.framework)
     batches = [tensors(batch, runner.dtype) for batch in given["batches"]]
     found: dict[str, Any] = {"": runner.all(given["formulas"], batches, given["cases"])}
-    for name, mutant in (read_yaml(arguments.mutants) if arguments.mutants else {}).items():
+    for name, mutant in given["mutants"][arguments.framework].items():
         with planted(mutant):
             tried = [case for case in given["cases"] if case[0] == mutant["formula"]]
             found[name] = runner.all(given["formulas"], batches, tried)
     runner = Runner(arguments.framework, "float32")
-    for name, equal in given.get("float32", {}).items():
+    for name, equal in given["float32"].items():
         formula, batches = "group std", [tensors(batch, runner.dtype) for batch in equal]
         tried = [(formula, number) for number in range(len(batches))]
         found[name] = runner.all(given["formulas"], batches, tried)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance import cases, rounding
+from conformance import cases, rounding, run
 from conformance.compare import Finding, Reference, findings, registry, unnoticed
-from conformance.run import run
 from contracts.run_file import framework_names
-from contracts.yaml_files import read_yaml
 from envs.build import python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
-MUTANTS = Path(__file__).parent / "mutants"
 EACH = 4  # batches of each formula
 FRAMEWORKS = [
     pytest.param(name, marks=pytest.mark.skipif(not python(name).exists(), reason=f"{name}'s environment is not built"))
@@ -27,15 +23,13 @@ FRAMEWORKS = [
 
 @cache
 def given() -> dict[str, Any]:
-    formulas = cases.formulas()
-    batches, pairs = cases.cases(EACH * len(formulas))
-    return {"formulas": formulas, "batches": batches, "cases": pairs, "float32": rounding.batches()}
+    return run.given(EACH * len(cases.formulas()))
 
 
 @cache
 def results(framework: str) -> dict[str, Any]:
     """One process of the framework does all."""
-    return run(framework, given(), "--mutants", str(MUTANTS / f"{framework}.yaml")).results
+    return run.run(framework, given()).results
 
 
 @cache
@@ -57,7 +51,7 @@ def test_a_framework_differs_as_the_registry_says_and_not_otherwise(framework: s
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_no_planted_error_survives(framework: str) -> None:
-    planted = read_yaml(MUTANTS / f"{framework}.yaml")
+    planted = given()["mutants"][framework]
     survivors = unnoticed(framework, {name: results(framework)[name] for name in planted}, reference())
     print(f"{framework}: {len(planted) - len(survivors)} of {len(planted)} planted errors are noticed")
     assert len(planted) >= 10 and not survivors
