@@ -1,0 +1,90 @@
+"""A picture of when each job of a workflow ran, from the times that Snakemake keeps of them.
+
+    python -m analysis.timeline --output timeline.png
+
+One bar per job, coloured by rule; short jobs are left out. Run it in the folder in which Snakemake ran.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import itertools
+import json
+import re
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from analysis.report import figure_style
+from contracts.errors import UserError, run_command
+
+METADATA = Path(".snakemake/metadata")
+RUN = re.compile(r"/runs/([^/]+/[^/]+)(?:/seed-\d+)?(?:/(stage-\d+|checkpoints/step-\d+))?")
+
+
+def _label(rule: str, output: str) -> str:
+    """Such as "train simplerl/qwen2.5-math-7b stage-1"."""
+    if found := RUN.search(output):
+        return " ".join([rule, found[1], *([Path(found[2]).name] if found[2] else [])])
+    return f"{rule} {Path(output).parent.name if output.endswith('.stamp') else Path(output).stem}"
+
+
+def jobs(metadata: Path) -> pd.DataFrame:
+    """One row per job: rule, label, start and end (seconds since the first start), in the order of their starts.
+
+    Raises:
+        UserError: Snakemake kept nothing in this folder.
+    """
+    found = {}
+    for file in metadata.rglob("*"):
+        if not file.is_file():
+            continue
+        # A long name is cut into folders that begin with "@".
+        name = "".join(part.removeprefix("@") for part in file.relative_to(metadata).parts)
+        record = json.loads(file.read_text())
+        label = _label(record["rule"], base64.b64decode(name).decode())
+        found[record["rule"], label, record["starttime"]] = record["endtime"]
+    if not found:
+        raise UserError(f"{metadata} should have what Snakemake keeps of its jobs, but has none: run a workflow first")
+    table = pd.DataFrame([(*key, end) for key, end in found.items()], columns=["rule", "label", "start", "end"])
+    begin = table["start"].min()
+    return table.assign(start=table["start"] - begin, end=table["end"] - begin).sort_values("start", ignore_index=True)
+
+
+def draw(table: pd.DataFrame, shortest: float, output: Path) -> None:
+    """Write the picture.
+
+    Args:
+        table: as `jobs` returns it.
+        shortest: jobs of fewer seconds are left out.
+        output: a .png, .svg or .pdf file.
+    """
+    shown = table[table["end"] - table["start"] >= shortest]
+    rules = list(dict.fromkeys(shown["rule"]))
+    colours = dict(zip(rules, itertools.cycle(figure_style.COLOURS)))
+    figure_style.set_style()
+    figure, axes = plt.subplots(figsize=(9, 0.9 + 0.24 * len(shown)), layout="constrained")
+    for place, job in enumerate(shown.itertuples()):
+        axes.barh(place, (job.end - job.start) / 60, left=job.start / 60, color=colours[job.rule], alpha=0.8)
+        axes.text(job.end / 60, place, f" {job.label}, {job.end - job.start:.0f} s", va="center", fontsize=7)
+    axes.set(yticks=[], xlabel="minutes", xlim=(0, table["end"].max() / 60 * 1.35))
+    axes.invert_yaxis()
+    figure.savefig(output, dpi=150)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--metadata", type=Path, default=METADATA, metavar="FOLDER", help="default: %(default)s")
+    parser.add_argument("--shortest", type=float, default=5.0, metavar="SECONDS", help="default: %(default)s")
+    parser.add_argument("--output", type=Path, required=True, metavar="PICTURE")
+    arguments = parser.parse_args()
+    table = jobs(arguments.metadata)
+    draw(table, arguments.shortest, arguments.output)
+    print(f"{len(table)} jobs in {table['end'].max() / 60:.1f} minutes: {arguments.output}")
+
+
+if __name__ == "__main__":
+    run_command(main)
