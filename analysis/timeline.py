@@ -66,9 +66,9 @@ def draw(table: pd.DataFrame, shortest: float, output: Path) -> None:
     colours = dict(zip(rules, itertools.cycle(figure_style.COLOURS)))
     figure_style.set_style()
     figure, axes = plt.subplots(figsize=(9, 0.9 + 0.24 * len(shown)), layout="constrained")
-    for place, job in enumerate(shown.itertuples()):
-        axes.barh(place, (job.end - job.start) / 60, left=job.start / 60, color=colours[job.rule], alpha=0.8)
-        axes.text(job.end / 60, place, f" {job.label}, {job.end - job.start:.0f} s", va="center", fontsize=7)
+    for place, (rule, label, start, end) in enumerate(shown.itertuples(index=False, name=None)):
+        axes.barh(place, (end - start) / 60, left=start / 60, color=colours[rule], alpha=0.8)
+        axes.text(end / 60, place, f" {label}, {end - start:.0f} s", va="center", fontsize=7)
     axes.set(yticks=[], xlabel="minutes", xlim=(0, table["end"].max() / 60 * 1.35))
     axes.invert_yaxis()
     figure.savefig(output, dpi=150)

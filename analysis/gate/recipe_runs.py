@@ -66,7 +66,7 @@ def _run(run: Sequence[GradedCheckpoint], name: str, repeats: int) -> RecipeRun:
     return RecipeRun([table[table["repeat"] < repeats] for table in whole], counts)
 
 
-def _checkpoints(place: Path, rule: str) -> list[GradedCheckpoint]:
+def checkpoints(place: Path, rule: str) -> list[GradedCheckpoint]:
     """The evaluated checkpoints of a run that the rule may choose from; the model before training is none."""
     folders = {step: folder for step, folder in steps.folders(place).items() if step > 0}
     if not folders:
@@ -110,7 +110,7 @@ def checked(
     places = [place.resolve() for side in sides for place in side]
     if twice := {str(place) for place in places if places.count(place) > 1}:
         raise UserError(f"each training run should be named once, but {', '.join(sorted(twice))} is named again")
-    found = [[_checkpoints(place, rule) for place in side] for side in sides]
+    found = [[checkpoints(place, rule) for place in side] for side in sides]
     first = found[0][0][-1]
     names = in_order(benchmarks or first.tables)
     for checkpoint in (checkpoint for side in found for run in side for checkpoint in run):
