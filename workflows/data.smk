@@ -73,6 +73,7 @@ rule base_model:
         directory(FOLDER.model("{model}")),
     log:
         f"logs/{config['scale']}/models/{{model}}.log",
+    priority: 1  # trainings wait for it
     threads: 1
     resources:
         **asks(Need(memory_mb=4000, minutes=240)),

@@ -6,6 +6,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 localrules:
     environment,
+    environments,
 
 
 rule environment:
@@ -23,6 +24,17 @@ rule environment:
         base=BASE,
     shell:
         "{params.base:q} envs/build.py {wildcards.env:q} --device {wildcards.device:q} > {log:q} 2>&1"
+
+
+rule environments:
+    input:
+        sorted(
+            {
+                stamp(name, RUNS[run].device)
+                for run in ASKED
+                for name in (RUNS[run].framework, "eval")
+            }
+        ),
 
 
 rule parse_run_files:
