@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
+LOOK_SECONDS = 0.05
 PATIENCE_SECONDS = 15.0  # between asking the command to end and killing it
 
 
@@ -46,6 +50,35 @@ def end_all() -> None:
                 os.waitpid(pid, 0)
 
 
+def _status(pid: int) -> int | None:
+    """The exit status of a child as a shell shows it; None while it runs."""
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    if not ended:
+        return None
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def wait(pid: int, asked: list[int], client: socket.socket | None = None) -> int:
+    """Wait for a child, and ask it to end when a signal came or the client is gone; returns its exit status.
+
+    Args:
+        pid: of the child.
+        asked: signals that this process got, appended by its handlers.
+        client: a connection on which nothing comes but its end.
+    """
+    gone: list[socket.socket] = []
+    while (status := _status(pid)) is None and not (asked or gone):
+        gone = select.select([client] if client else [], [], [], LOOK_SECONDS)[0]
+    until = time.monotonic() + PATIENCE_SECONDS
+    if status is None:
+        os.kill(pid, signal.SIGTERM)
+    while status is None and time.monotonic() < until:
+        time.sleep(LOOK_SECONDS)
+        status = _status(pid)
+    return 128 + signal.SIGKILL if status is None else status
+
+
 def main() -> int:
     """Run the command of the command line; returns its exit status."""
     asked: list[int] = []
@@ -56,16 +89,9 @@ def main() -> int:
     command = subprocess.Popen(
         sys.argv[1:], preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL), stdin=subprocess.DEVNULL
     )
-    while command.poll() is None and not asked:
-        with suppress(subprocess.TimeoutExpired):
-            command.wait(0.5)
-    if asked:
-        with suppress(subprocess.TimeoutExpired):
-            command.terminate()
-            command.wait(PATIENCE_SECONDS)
-    status = command.poll()
+    command.returncode = wait(command.pid, asked)
     end_all()
-    return 128 + signal.SIGKILL if status is None else status if status >= 0 else 128 - status
+    return command.returncode
 
 
 if __name__ == "__main__":

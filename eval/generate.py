@@ -26,6 +26,7 @@ import pyarrow as pa
 from contracts import job_lifetime, model_folder, paths, provenance, seeds, steps, tables, work_lock
 from contracts.errors import UserError, run_command
 from eval import benchmark, protocols, sample_journal, vllm_settings, vllm_supervisor
+from frameworks import forked_job
 from tasks import prompts
 
 
@@ -272,6 +273,8 @@ def main() -> None:
     if arguments.device == "cpu" and arguments.tensor_parallel > 1:
         raise UserError("--tensor-parallel is for GPUs; on a CPU use --data-parallel for several processes")
     cuda = arguments.device == "cuda"
+    if not cuda:
+        forked_job.fork_in_workflow(vllm_settings.PRELOADED, vllm_settings.environment("cpu"))
     arguments.gpus = vllm_supervisor.devices(arguments.data_parallel, arguments.tensor_parallel) if cuda else []
     started = time.monotonic()
     job_lifetime.end_with_workflow()

@@ -12,6 +12,11 @@ from typing import Any
 from contracts import toolchain
 
 DEVICES = ("cpu", "cuda")
+# What a process without a GPU imports, for frameworks.fork_server.
+PRELOADED = (
+    "torch", "transformers", "datasets", "lm_eval.models.vllm_causallms", "vllm.v1.engine.llm_engine",
+    "vllm.v1.worker.cpu_worker", "vllm.model_executor.models.qwen2",
+)  # fmt: skip
 
 _QUIET = {
     "VLLM_LOGGING_LEVEL": "WARNING",

@@ -19,7 +19,7 @@ from contracts import durable, gpu_locks, private_folder
 from contracts.errors import UserError
 from eval import sample_journal, vllm_settings
 from eval.vllm_worker import OUT_OF_MEMORY
-from frameworks import listening
+from frameworks import fork_server, listening
 
 ATTEMPTS = 4
 FIRST_BATCH = 256  # where no max_num_seqs was set; the first failure halves it
@@ -76,7 +76,7 @@ def _start(plan: dict[str, Any], plan_file: Path, index: int, temporary: Path) -
     heartbeat = plan_file.with_name(f"heartbeat-{index}")
     heartbeat.touch()
     # It has its own process group and watches this pipe: see eval.vllm_worker.end_with_supervisor.
-    words = [sys.executable, "-m", "eval.vllm_worker", str(plan_file), str(index)]
+    words = fork_server.words([sys.executable, "-m", "eval.vllm_worker", str(plan_file), str(index)])
     return subprocess.Popen(words, env=settings, stdin=subprocess.PIPE, start_new_session=True)
 
 

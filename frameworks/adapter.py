@@ -19,7 +19,7 @@ from unittest.mock import patch
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage, framework_names
 from contracts.unknown_names import unknown
-from frameworks import fork_server, processes, settings
+from frameworks import forked_job, processes, settings
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.reward_hook import FAILURE
 from recipes import model_tokens, rewards
@@ -78,9 +78,9 @@ class Adapter(ABC):
     several_gpus: ClassVar[Sequence[str]] = ()
 
     def fork_processes(self, run: Run) -> None:
-        """Where there is no GPU, have this program and the run's processes go on as forks; see fork_server."""
+        """Where there is no GPU, have this program and the run's processes go on as forks; see forked_job."""
         if run.device == "cpu":
-            fork_server.fork_processes(self.preloaded, {**processes.ONE_CPU, **self.preload_environment})
+            forked_job.fork_processes(self.preloaded, {**processes.ONE_CPU, **self.preload_environment})
 
     def check(self, run: Run) -> None:
         """Raise UserError unless rewards load, data suffice, and the framework's own parser accepts every stage."""

@@ -6,8 +6,11 @@ them six to nine seconds on one core. So on the CPU the job's first process impo
     the job                       waits, and passes signals on
     └ contracts/subreaper.py      ends all that is below it with the job
       └ the server                imports, forks
-        ├ the job's program       again from its start; `fork_processes` does nothing there
+        ├ the job's program       again from its start (frameworks/forked_job.py)
         └ the trainer, Ray's actors, vLLM's engine …
+
+In a workflow the imports are shared by all jobs of an environment: subreaper and server of a job are forks of a process
+that its first job has started (frameworks/warm_processes.py).
 
 `interpreter` writes an executable that takes an interpreter's arguments and has the server run them in a fork, with the
 caller's files, folder and environment. Ray starts its workers with it (`py_executable`), multiprocessing in them, too.
@@ -30,12 +33,11 @@ import shlex
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import traceback
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -43,13 +45,12 @@ DESCRIPTORS = 250  # that one message may carry; linux/include/net/scm.h has 253
 POLL_SECONDS = 0.05
 
 
-FORKING = "CROSSZERO_FORKING"  # environment variable: this process is to become the server
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _forks: Path | None = None  # in the job's program: the executable that runs in forks
 
 
 def interpreter(file: Path) -> Path:
-    """Write the executable: it forks in a job that called `fork_processes`, and is the plain interpreter elsewhere."""
+    """Write the executable: it forks in a job whose processes are forks, and is the plain interpreter elsewhere."""
     file.write_text(f'#!/bin/sh\nexec {shlex.quote(str(_forks or sys.executable))} "$@"\n')
     file.chmod(0o755)
     return file
@@ -60,35 +61,14 @@ def words(command: Sequence[str]) -> list[str]:
     return [str(_forks) if _forks and command[0] == sys.executable else command[0], *command[1:]]
 
 
-def fork_processes(modules: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run this program again, in a fork of a process that has imported `modules`, and exit with its status.
-
-    In that fork this function returns at once. To be called before much is imported or started.
-
-    Args:
-        modules: of the installed packages.
-        environment: what these packages read when they are imported.
-    """
-    if sys.platform != "linux" or _forks:
-        return
-    if os.environ.pop(FORKING, ""):
-        from contracts import private_folder
-
-        serve(private_folder.make(private_folder.of_user(on_disk=True) / f"forks-{os.getpid()}"), modules)
-    _run_again(environment)
+def is_fork() -> bool:
+    """Whether this is the program of a job whose processes are forks."""
+    return _forks is not None
 
 
-def _run_again(environment: Mapping[str, str]) -> NoReturn:
-    from contracts import subreaper
-
-    process = subprocess.Popen(
-        [sys.executable, subreaper.__file__, sys.executable, *sys.orig_argv[1:]],
-        env={**os.environ, **environment, FORKING: "1"},
-        start_new_session=True,
-    )
-    for number in FORWARDED:
-        signal.signal(number, lambda *_: process.terminate())
-    sys.exit(_shell_status(process.wait()))
+def this_program() -> dict[str, Any]:
+    """This process's own command, as a request to a server."""
+    return {"words": sys.orig_argv[1:], "folder": str(Path.cwd()), "environment": dict(os.environ)}
 
 
 def _script(socket_file: Path) -> Path:
@@ -117,29 +97,57 @@ def client(server: str, words: list[str]) -> int:
     descriptors = [number for number in listed if Path(f"/proc/self/fd/{number}").exists()]
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(server)
-    request = {"words": words, "folder": str(Path.cwd()), "environment": dict(os.environ), "descriptors": descriptors}
-    body = json.dumps(request).encode()
-    socket.send_fds(connection, [len(body).to_bytes(8, "big")], descriptors)
-    connection.sendall(body)
-    pid = int.from_bytes(receive(connection, 8), "big")
-    for number in FORWARDED:
-        signal.signal(number, lambda number, _: os.kill(pid, number))
+    ask(connection, {"words": words, "folder": str(Path.cwd()), "environment": dict(os.environ)}, descriptors)
     for descriptor in descriptors:  # pipes close when the fork closes them
         if descriptor > 2:
             os.close(descriptor)
+    return answer(connection)
+
+
+def ask(connection: socket.socket, request: dict[str, Any], descriptors: list[int]) -> None:
+    """Send a request and wait until its fork has started; signals are forwarded to that from now on.
+
+    Args:
+        connection: to a server.
+        request: words, folder and environment.
+        descriptors: of this process, that the fork gets under the same numbers.
+
+    Raises:
+        EOFError: the server has ended.
+    """
+    body = json.dumps(request | {"descriptors": descriptors}).encode()
+    socket.send_fds(connection, [len(body).to_bytes(8, "big")], descriptors)
+    connection.sendall(body)
+    pid = int.from_bytes(receive(connection, 8), "big")
+
+    def forward(number: int, _: Any) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+    for number in FORWARDED:
+        signal.signal(number, forward)
+
+
+def asked(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    """In a server: the request of a client, and its descriptors as they arrived here."""
+    size, received, _, _ = socket.recv_fds(connection, 8, DESCRIPTORS)
+    return json.loads(receive(connection, int.from_bytes(size, "big"))), received
+
+
+def answer(connection: socket.socket) -> int:
+    """The exit status of what was asked for."""
     try:
         return int.from_bytes(receive(connection, 8), "big")
     except EOFError:  # the server was killed, and so was the fork
-        return _shell_status(-signal.SIGKILL)
+        return shell_status(-signal.SIGKILL)
 
 
-def become(request: dict[str, Any], received: list[int], python: str) -> None:
-    """In the fork: run the client's arguments with its files, folder and environment.
+def take_over(request: dict[str, Any], received: list[int]) -> None:
+    """In a fork: take the client's files, folder and environment.
 
     Args:
-        request: of the client: words, folder, environment, and the numbers of its file descriptors.
+        request: of the client: folder, environment, and the numbers of its file descriptors.
         received: these descriptors, as they arrived here.
-        python: the executable that further processes are started with.
     """
     wanted = request["descriptors"]
     beyond = max([2, *received, *wanted]) + 1
@@ -156,6 +164,15 @@ def become(request: dict[str, Any], received: list[int], python: str) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     _as_if_started()
+
+
+def become(request: dict[str, Any], python: str) -> None:
+    """Run the client's words.
+
+    Args:
+        request: words and folder.
+        python: the executable that further processes are started with.
+    """
     sys.executable = python
     multiprocessing.spawn.set_executable(python)
     multiprocessing.process.ORIGINAL_DIR = request["folder"]  # type: ignore[attr-defined]
@@ -190,11 +207,11 @@ def _as_if_started() -> None:
         torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1))
 
 
-def run_and_exit(request: dict[str, Any], received: list[int], python: str) -> None:
+def run_and_exit(request: dict[str, Any], python: str) -> NoReturn:
     """`become`, and exit with the status that an interpreter would have."""
     status = 1
     try:
-        become(request, received, python)
+        become(request, python)
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -219,24 +236,30 @@ class WithoutRay(importlib.abc.MetaPathFinder):
             raise ImportError("not before the fork")
 
 
-def serve(folder: Path, modules: Sequence[str]) -> NoReturn:
-    """Import the modules, run this program in a fork, and fork for each client until that has ended.
-
-    Args:
-        folder: of the server's socket; removed in the end.
-        modules: what is imported before.
-    """
-    global _forks
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(folder / "socket"))
-    listener.listen(DESCRIPTORS)
-    python = _script(folder / "socket")
+def preload(modules: Sequence[str]) -> None:
+    """Import the modules for all forks to come."""
     sys.meta_path.insert(0, without_ray := WithoutRay())
     for module in modules:
         importlib.import_module(module)
     sys.meta_path.remove(without_ray)
     gc.collect()
     gc.freeze()  # pages that the collector does not write to stay shared
+
+
+def serve(program: dict[str, Any]) -> NoReturn:
+    """Run a job's program in a fork, and fork for each client until that has ended.
+
+    Args:
+        program: words and folder; this process has its environment and files already.
+    """
+    from contracts import private_folder
+
+    global _forks
+    folder = private_folder.make(private_folder.of_user(on_disk=True) / f"forks-{os.getpid()}")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(folder / "socket"))
+    listener.listen(DESCRIPTORS)
+    python = _script(folder / "socket")
     server = os.getpid()
     first = os.fork()
     if first == 0:
@@ -244,8 +267,7 @@ def serve(folder: Path, modules: Sequence[str]) -> NoReturn:
         listener.close()
         os.setsid()
         _forks = python
-        program = {"words": sys.orig_argv[1:], "folder": str(Path.cwd()), "environment": dict(os.environ)}
-        run_and_exit(program | {"descriptors": []}, [], sys.executable)
+        run_and_exit(program, sys.executable)
     status = 1
     try:
         for number in FORWARDED:
@@ -265,6 +287,12 @@ def end_with(server: int, number: int) -> None:
         os._exit(1)
 
 
+def default_signals() -> None:
+    """In a fork: the signals do again what they do in an interpreter."""
+    for number in FORWARDED:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
 def _fork_for_clients(listener: socket.socket, first: int, python: Path) -> int:
     """Serve until the first fork ends; returns its exit status. The other forks end with their clients."""
     server, clients = os.getpid(), dict[int, socket.socket]()
@@ -272,28 +300,27 @@ def _fork_for_clients(listener: socket.socket, first: int, python: Path) -> int:
         ready, _, _ = select.select([listener, *clients.values()], [], [], POLL_SECONDS)
         if listener in ready:
             connection, _ = listener.accept()
-            size, received, _, _ = socket.recv_fds(connection, 8, DESCRIPTORS)
-            request = json.loads(receive(connection, int.from_bytes(size, "big")))
+            request, received = asked(connection)
             pid = os.fork()
             if pid == 0:
                 end_with(server, signal.SIGKILL)
-                for number in FORWARDED:
-                    signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+                default_signals()
                 for other in (listener, connection, *clients.values()):
                     other.close()
                 os.setsid()
-                run_and_exit(request, received, str(python))
+                take_over(request, received)
+                run_and_exit(request, str(python))
             for descriptor in received:
                 os.close(descriptor)
             connection.sendall(pid.to_bytes(8, "big"))
             clients[pid] = connection
         ended, status = os.waitpid(first, os.WNOHANG)
         if ended:
-            return _shell_status(os.waitstatus_to_exitcode(status))
+            return shell_status(os.waitstatus_to_exitcode(status))
         for pid, connection in list(clients.items()):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
-                code = _shell_status(os.waitstatus_to_exitcode(status))
+                code = shell_status(os.waitstatus_to_exitcode(status))
                 with contextlib.suppress(OSError):
                     connection.sendall(code.to_bytes(8, "big"))
                 clients.pop(pid).close()
@@ -301,7 +328,7 @@ def _fork_for_clients(listener: socket.socket, first: int, python: Path) -> int:
                 os.kill(pid, signal.SIGKILL)
 
 
-def _shell_status(code: int) -> int:
+def shell_status(code: int) -> int:
     """The exit status that a shell shows for a process that ended by a signal."""
     return code if code >= 0 else 128 - code
 

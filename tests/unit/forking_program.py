@@ -8,11 +8,11 @@ import sys
 import time
 from pathlib import Path
 
-from frameworks import fork_server
+from frameworks import fork_server, forked_job
 
 
 def main() -> None:
-    fork_server.fork_processes(["wave"], {"READ_AT_IMPORT": "yes"})
+    forked_job.fork_processes(["wave"], {"READ_AT_IMPORT": "yes"})
     python = str(fork_server.interpreter(Path(sys.argv[1])))
     assert os.environ["READ_AT_IMPORT"] == "yes" and "wave" in sys.modules
     assert fork_server.words([sys.executable, "-c", ""])[0] != sys.executable

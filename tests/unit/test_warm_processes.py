@@ -1,0 +1,93 @@
+"""Jobs of a real workflow are forks of one process, which ends with the workflow, however that ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from contracts.run_file import ROOT
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="forks are used on Linux alone")]
+
+JOB = f"cd {ROOT} && OWN=yes {sys.executable} -m tests.unit.warm_program"
+
+
+def start(folder: Path, *jobs: str) -> subprocess.Popen[str]:
+    rules = [f"rule job_{n}:\n    output: 'job_{n}'\n    shell: {job!r}\n" for n, job in enumerate(jobs)]
+    wanted = ", ".join(f"'job_{n}'" for n in range(len(jobs)))
+    (folder / "Snakefile").write_text(f"rule all:\n    input: {wanted}\n" + "\n".join(rules))
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", "--quiet", "all"]
+    return subprocess.Popen(
+        command, cwd=folder, env={**os.environ, "TMPDIR": str(folder)}, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+def warm(workflow: int) -> list[psutil.Process]:
+    """The warm processes of a workflow and their forks, none of which is below it."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            words = " ".join(process.cmdline())
+            if "warm_processes.serve" in words and f"({workflow}, " in words:
+                found.append(process)
+    return found
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_the_jobs_of_a_workflow_import_once_and_nothing_is_left(tmp_path: Path) -> None:
+    jobs = [f"{JOB} {tmp_path}/job_{n} tests.unit.imported_once" for n in range(3)]
+    process = start(tmp_path, *jobs)
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    found = [(tmp_path / f"job_{n}").read_text().split() for n in range(3)]
+    importers, own, given = zip(*found, strict=True)
+    assert len(set(importers)) == 1 and len({*importers, *own}) == 4 and set(given) == {"yes"}
+    until(lambda: not warm(process.pid))
+
+
+def test_a_package_that_cannot_be_imported_is_said(tmp_path: Path) -> None:
+    process = start(tmp_path, f"{JOB} {tmp_path}/job_0 tests.unit.is_not_there 2> {tmp_path}/said")
+    process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert "No module named 'tests.unit.is_not_there'" in (tmp_path / "said").read_text()
+
+
+@pytest.mark.parametrize("killed", ["workflow", "job", "warm process"])
+def test_a_job_ends_with_its_workflow_its_own_process_and_the_warm_one(tmp_path: Path, killed: str) -> None:
+    process = start(tmp_path, f"{JOB} wait tests.unit.imported_once > {tmp_path}/said")
+    until(lambda: (tmp_path / "said").exists() and "waiting" in (tmp_path / "said").read_text())
+    found = warm(process.pid)
+    (forking,) = [one for one in found if one.ppid() not in {each.pid for each in found}]
+    folder = Path(re.findall(r"serve\('(.+?)'", " ".join(forking.cmdline()))[0])
+    assert folder.is_dir()
+    below = forking.children(recursive=True)
+    assert len(below) == 3  # the subreaper, the job's server, the program
+    if killed == "workflow":
+        process.kill()
+    elif killed == "warm process":
+        forking.kill()
+    else:
+        jobs = psutil.Process(process.pid).children(recursive=True)
+        next(one for one in jobs if "tests.unit.warm_program" in one.cmdline()).send_signal(signal.SIGKILL)
+    assert psutil.wait_procs(below, 40)[1] == []
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    until(lambda: not warm(process.pid))
+    assert killed == "warm process" or not folder.exists()
