@@ -16,7 +16,7 @@ def environment() -> dict[str, str]:
     """PATH with the programs of this interpreter's environment first, and vLLM's cache in that environment; with CUDA's
     wheels, CUDA_HOME and nvcc, too."""
     cuda = Path(sysconfig.get_path("purelib")) / "nvidia" / "cu13"
-    folders, found = [Path(sys.executable).parent], dict[str, str]()
+    folders, found = [Path(sys.prefix, "bin")], dict[str, str]()
     if (cuda / "bin" / "nvcc").is_file():
         folders.append(cuda / "bin")
         found["CUDA_HOME"] = str(cuda)

@@ -39,8 +39,11 @@ LONGEST_FOLDER = 60  # characters: below it is a socket, whose path may have 107
 
 
 def workflow() -> tuple[int, float] | None:
-    """Process id and start time of the Snakemake that this process is a job of; None without one."""
-    if not (chain := job_lifetime.chain_to_snakemake()):
+    """Process id and start time of the Snakemake whose jobs share a process with this one; None without one.
+
+    A job of a cluster has a Snakemake of its own, and shares with none.
+    """
+    if "SLURM_JOB_ID" in os.environ or not (chain := job_lifetime.chain_to_snakemake()):
         return None
     return chain[-1].pid, chain[-1].create_time()
 
