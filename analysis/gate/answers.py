@@ -94,3 +94,13 @@ def margin_excluded(parts: Sequence[Answers], margin: float, alpha: float) -> bo
     if not margin:
         return None
     return mean_bounds.exceeds([part.least / part.repeats for part in parts], -margin) <= alpha
+
+
+def adjusted(parts: Sequence[Answers]) -> list[float]:
+    """p-values that two checkpoints differ on each benchmark, and on the mean if there are several, by Holm.
+
+    Args:
+        parts: of each benchmark.
+    """
+    means = [p_value(parts, 0.0)] if len(parts) > 1 else []
+    return significance.holm([*(p_value([part], 0.0) for part in parts), *means])

@@ -115,8 +115,7 @@ def ours(drawn: list[Drawn], case: Case) -> list[bool]:
         )
         return [line.verdict != "cannot tell" for line in recipes.compare(a, b)]
     parts = [Answers.read(inputs.same_repeats(first[0], second[0])) for first, second in drawn]
-    p_values = [answers.p_value([part], 0.0) for part in parts] + [answers.p_value(parts, 0.0)]
-    return [p <= significance.ALPHA for p in significance.holm(p_values)]
+    return [p <= significance.ALPHA for p in answers.adjusted(parts)]
 
 
 def ask(python: Path, comparisons: list[Any]) -> tuple[dict[str, str], list[Verdicts]]:

@@ -3,10 +3,9 @@
     python -m analysis.gate.real_runs --a A/seed-*/graded --b B/seed-*/graded
 
 Nothing differs between the seeds of A but luck, so every verdict between them is false as a verdict about recipes. The
-seeds are split into two halves in every way and compared like recipes; every two of them are compared like checkpoints
-(one may really be better than another, so that share shows what two single trainings say about a recipe: nothing).
-Between A and B, the share of verdicts over subsets of their seeds stands beside the power predicted from the components
-of variance.
+seeds are split into two halves in every way and compared like recipes, and every two are compared like checkpoints (of
+which one may really be better). Power is counted where the truth is known: wrong answers of one half are made right at
+random. Against B, the power is that for a difference as large as the one found.
 """
 
 from __future__ import annotations
@@ -21,13 +20,15 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis.gate import recipe_plan, recipe_runs, recipes
-from analysis.gate.compare import paired
+from analysis.gate import answers, recipe_plan, recipe_runs, recipes
+from analysis.gate.answers import Answers
 from analysis.table_export import markdown, percent, points
 from contracts.errors import UserError, run_command
 from eval import significance
+from eval.statistics import Correct
 
-MOST = 500  # subsets that are tried; more are drawn from
+MOST = 200  # splits that a gain is planted in
+GAINS = (0.01, 0.02, 0.03, 0.04, 0.06)  # fractions
 
 
 class Counts(NamedTuple):
@@ -39,13 +40,6 @@ class Counts(NamedTuple):
     def __str__(self) -> str:
         """Such as "3 of 66 (4.5 %)"."""
         return f"{self.verdicts} of {self.tried} ({percent(self.verdicts / self.tried)} %)"
-
-
-def _some(seeds: int, size: int, random: np.random.Generator) -> list[tuple[int, ...]]:
-    """All subsets of this size, or MOST of them."""
-    found = list(itertools.combinations(range(seeds), size))
-    chosen = random.choice(len(found), MOST, replace=False) if len(found) > MOST else range(len(found))
-    return [found[i] for i in chosen]
 
 
 def _of(runs: recipe_runs.Runs, seeds: Sequence[int]) -> recipe_runs.Runs:
@@ -79,32 +73,67 @@ def splits(runs: recipe_runs.Runs) -> Counts:
 def pairs(places: Sequence[Path]) -> Counts:
     """Every two last checkpoints, compared like checkpoints."""
     last = [recipe_runs.checkpoints(place, recipe_runs.LAST)[0] for place in places]
-    results = [paired(two, one) for one, two in itertools.combinations(last, 2)]
-    return Counts(len(results), sum(any(line.verdict in ("better", "worse") for line in one.lines) for one in results))
+    lowest = [
+        min(answers.adjusted([Answers.read((one.tables[name], two.tables[name])) for name in one.tables]))
+        for one, two in itertools.combinations(last, 2)
+    ]
+    return Counts(len(lowest), sum(p <= significance.ALPHA for p in lowest))
 
 
-def power(a: recipe_runs.Runs, b: recipe_runs.Runs, seed: int) -> pd.DataFrame:
-    """Per benchmark and number of seeds a side, the predicted power and the share of subsets with a verdict.
+def predicted(line: recipes.RecipeResult, gap: float, seeds: int, shape: tuple[int, int]) -> float:
+    """The chance of finding a difference on one benchmark, by the components of variance.
 
     Args:
-        a: per benchmark the correct answers of each run.
-        b: likewise.
-        seed: of the draw of subsets.
+        line: with the components.
+        gap: the true difference, a fraction.
+        seeds: training runs a side.
+        shape: problems and completions per problem.
+
+    Raises:
+        UserError: there is one completion per problem, which gives no components.
+    """
+    if line.components is None:
+        raise UserError(f"a prediction needs two completions per problem or more, but {line.benchmark} has one")
+    test = recipe_plan.test_of(line.components, seeds, *shape)
+    return float(stats.nct.sf(stats.t.ppf(1 - significance.ALPHA / 2, test.df), test.df, abs(gap) / test.error))
+
+
+def with_gain(runs: Sequence[Correct], gain: float, random: np.random.Generator) -> list[Correct]:
+    """The answers of each run after so many wrong ones became right that the accuracy of all rises by `gain`."""
+    wrong = 1 - float(np.mean([run.mean() for run in runs]))
+    return [run | (random.random(run.shape) < gain / wrong) for run in runs]
+
+
+def power(runs: recipe_runs.Runs, seed: int) -> pd.DataFrame:
+    """Predicted power, on average, beside the share of splits with a verdict, with a known gain planted in one half.
+
+    Args:
+        runs: per benchmark, the correct answers of each training of one recipe.
+        seed: of the draw of splits, and of the answers that become right.
     """
     random, rows = np.random.default_rng(seed), []
-    for name in a:
-        (line,) = recipes.compare({name: a[name]}, {name: b[name]})
-        if line.components is None:
-            raise UserError(f"a prediction needs two completions per problem or more, but {name} has one")
-        gap = line.means[1] - line.means[0]
-        for size in range(2, min(len(a[name]), len(b[name])) + 1):
-            test = recipe_plan.test_of(line.components, size, *a[name][0].shape)
-            edge = float(stats.t.ppf(1 - significance.ALPHA / 2, test.df))
-            predicted = float(stats.nct.sf(edge, test.df, abs(gap) / test.error))
-            subsets = zip(_some(len(a[name]), size, random), itertools.cycle(_some(len(b[name]), size, random)))
-            found = [_decides(_of({name: a[name]}, one), _of({name: b[name]}, two)) for one, two in subsets]
-            rows.append((name, points(gap), size, percent(predicted), percent(float(np.mean(found))), len(found)))
-    columns = ["benchmark", "B less A (points)", "seeds a side", "predicted power (%)", "verdicts (%)", "subsets"]
+    for name, each in runs.items():
+        halves = list(_halves(len(each)))
+        chosen = random.choice(len(halves), min(MOST, len(halves)), replace=False)
+        for gain in GAINS:
+            found = []
+            for one, two in (halves[i] for i in chosen):
+                better = with_gain([each[i] for i in two], gain, random)
+                (line,) = recipes.compare({name: [each[i] for i in one]}, {name: better})
+                found.append((predicted(line, gain, len(each) // 2, each[0].shape), line.verdict != "cannot tell"))
+            rows.append((name, points(gain), *(percent(float(share)) for share in np.mean(found, axis=0))))
+    return pd.DataFrame(rows, columns=["benchmark", "planted (points)", "predicted power (%)", "verdicts (%)"])
+
+
+def against(a: recipe_runs.Runs, b: recipe_runs.Runs) -> pd.DataFrame:
+    """The comparison with another recipe, and the power that it had for a difference as large as the one found."""
+    rows = []
+    for line in recipes.compare(a, b):
+        if line.benchmark in a:
+            gap, shape = line.means[1] - line.means[0], a[line.benchmark][0].shape
+            chance = percent(predicted(line, gap, min(line.seeds), shape))
+            rows.append((line.benchmark, points(gap), f"{line.p_adjusted:.4f}", line.verdict, chance))
+    columns = ["benchmark", "B less A (points)", "p (Holm)", "verdict", "predicted power (%)"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -113,7 +142,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--a", nargs="+", type=Path, required=True, metavar="GRADED", help="an even number of seeds")
     parser.add_argument("--b", nargs="+", type=Path, required=True, metavar="GRADED", help="of another recipe")
-    parser.add_argument("--seed", type=int, default=0, help="of the draw of subsets (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="of the planted gains (default: 0)")
     arguments = parser.parse_args()
     a, b = recipe_runs.read([arguments.a, arguments.b], recipe_runs.LAST, None, [])
     rows = [
@@ -124,7 +153,8 @@ def main() -> None:
     print(markdown(pd.DataFrame(rows, columns=["benchmark", "runs", "accuracies (%)"])))
     print(f"- Seeds of A split into halves, compared as recipes: {splits(a)} with a false verdict.")
     print(f"- Two seeds of A compared as checkpoints: {pairs(arguments.a)} with a verdict.\n")
-    print(markdown(power(a, b, arguments.seed)), end="")
+    print(markdown(power(a, arguments.seed)))
+    print(markdown(against(a, b)), end="")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -34,12 +32,23 @@ def test_an_odd_number_of_seeds_is_refused() -> None:
         real_runs.splits(runs([0.5] * 5, 0))
 
 
-def test_power_grows_with_seeds_and_comes_near_what_is_counted() -> None:
-    spread = [0.05 * step for step in (-1.5, -1, -0.5, 0, 0, 0.5, 1, 1.5)]
-    table = real_runs.power(
-        runs([0.5 + s for s in spread], 2), runs([0.62 + s for s in itertools.islice(spread, 1, 7)], 3), 0
-    )
-    predicted = table["predicted power (%)"].astype(float)
-    assert list(table["seeds a side"]) == [2, 3, 4, 5, 6]
-    assert predicted.is_monotonic_increasing and predicted.iloc[0] < 60 < predicted.iloc[-1]
-    assert abs(predicted.iloc[2] - float(table["verdicts (%)"].iloc[2])) < 35
+def test_power_grows_with_the_gain_and_comes_near_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(real_runs, "MOST", 40)
+    monkeypatch.setattr(real_runs, "GAINS", (0.02, 0.12))
+    spread = [0.03 * step for step in (-1.5, -1, -0.5, -0.2, 0, 0, 0.2, 0.5, 1, 1.5)]
+    table = real_runs.power(runs([0.5 + s for s in spread], 2), 0)
+    predicted, counted = (table[f"{name} (%)"].astype(float) for name in ("predicted power", "verdicts"))
+    assert predicted[0] < 20 and predicted[1] > 80
+    assert (predicted - counted).abs().max() < 20
+
+
+def test_a_planted_gain_is_that_of_the_accuracy() -> None:
+    (before,) = runs([0.4], 0).values()
+    (after,) = real_runs.with_gain(before, 0.3, np.random.default_rng(5))
+    assert (after | before[0] == after).all() and abs(after.mean() - before[0].mean() - 0.3) < 0.08
+
+
+def test_another_recipe_is_found_where_the_power_is_high() -> None:
+    a, b = runs([0.4] * 4, 0), runs([0.8] * 4, 1)
+    (row,) = real_runs.against(a, b).to_dict("records")
+    assert row["verdict"] == "B is better" and float(row["predicted power (%)"]) > 95
