@@ -15,6 +15,7 @@ def main() -> None:
     if sys.argv[1] == "wait":
         print("waiting", flush=True)
         time.sleep(600)
+        return
     from tests.unit import imported_once
 
     Path(sys.argv[1]).write_text(f"{imported_once.PROCESS} {os.getpid()} {os.environ['OWN']}")
