@@ -28,7 +28,7 @@ def _label(rule: str, output: str) -> str:
     """Such as "train simplerl/qwen2.5-math-7b stage-1"."""
     if found := RUN.search(output):
         return " ".join([rule, found[1], *([Path(found[2]).name] if found[2] else [])])
-    return f"{rule} {Path(output).parent.name if output.endswith('.stamp') else Path(output).stem}"
+    return f"{rule} {Path(output).parent.name.split('-')[0] if output.endswith('.stamp') else Path(output).stem}"
 
 
 def jobs(metadata: Path) -> pd.DataFrame:
@@ -37,18 +37,19 @@ def jobs(metadata: Path) -> pd.DataFrame:
     Raises:
         UserError: Snakemake kept nothing in this folder.
     """
-    found = {}
-    for file in metadata.rglob("*"):
+    found: dict[tuple[str, float], tuple[str, float]] = {}  # one for all outputs of a job
+    for file in sorted(metadata.rglob("*")):
         if not file.is_file():
             continue
         # A long name is cut into folders that begin with "@".
         name = "".join(part.removeprefix("@") for part in file.relative_to(metadata).parts)
         record = json.loads(file.read_text())
         label = _label(record["rule"], base64.b64decode(name).decode())
-        found[record["rule"], label, record["starttime"]] = record["endtime"]
+        found.setdefault((record["rule"], record["starttime"]), (label, record["endtime"]))
     if not found:
         raise UserError(f"{metadata} should have what Snakemake keeps of its jobs, but has none: run a workflow first")
-    table = pd.DataFrame([(*key, end) for key, end in found.items()], columns=["rule", "label", "start", "end"])
+    rows = [(rule, label, start, end) for (rule, start), (label, end) in found.items()]
+    table = pd.DataFrame(rows, columns=["rule", "label", "start", "end"])
     begin = table["start"].min()
     return table.assign(start=table["start"] - begin, end=table["end"] - begin).sort_values("start", ignore_index=True)
 
