@@ -22,12 +22,15 @@ from contracts.errors import UserError, run_command
 
 METADATA = Path(".snakemake/metadata")
 RUN = re.compile(r"/runs/([^/]+/[^/]+)(?:/seed-\d+)?(?:/(stage-\d+|checkpoints/step-\d+))?")
+REPORT = re.compile(r"/report/([^/]+)/")
 
 
 def _label(rule: str, output: str) -> str:
     """Such as "train simplerl/qwen2.5-math-7b stage-1"."""
     if found := RUN.search(output):
         return " ".join([rule, found[1], *([Path(found[2]).name] if found[2] else [])])
+    if found := REPORT.search(output):
+        return f"{rule} {found[1]}"
     return f"{rule} {Path(output).parent.name.split('-')[0] if output.endswith('.stamp') else Path(output).stem}"
 
 
@@ -37,7 +40,7 @@ def jobs(metadata: Path) -> pd.DataFrame:
     Raises:
         UserError: Snakemake kept nothing in this folder.
     """
-    found: dict[tuple[str, float], tuple[str, float]] = {}  # one for all outputs of a job
+    found: dict[int, tuple[str, str, float, float]] = {}  # one for all outputs of a job
     for file in sorted(metadata.rglob("*")):
         if not file.is_file():
             continue
@@ -45,11 +48,10 @@ def jobs(metadata: Path) -> pd.DataFrame:
         name = "".join(part.removeprefix("@") for part in file.relative_to(metadata).parts)
         record = json.loads(file.read_text())
         label = _label(record["rule"], base64.b64decode(name).decode())
-        found.setdefault((record["rule"], record["starttime"]), (label, record["endtime"]))
+        found.setdefault(record["job_hash"], (record["rule"], label, record["starttime"], record["endtime"]))
     if not found:
         raise UserError(f"{metadata} should have what Snakemake keeps of its jobs, but has none: run a workflow first")
-    rows = [(rule, label, start, end) for (rule, start), (label, end) in found.items()]
-    table = pd.DataFrame(rows, columns=["rule", "label", "start", "end"])
+    table = pd.DataFrame(list(found.values()), columns=["rule", "label", "start", "end"])
     begin = table["start"].min()
     return table.assign(start=table["start"] - begin, end=table["end"] - begin).sort_values("start", ignore_index=True)
 
