@@ -34,6 +34,7 @@ class Comparison(NamedTuple):
     scores: dict[str, float]
     found: list[Disagreement]
     grades: dict[str, list[Grade]]
+    recorded: float | None = None  # percent correct by the verdicts that came with the samples
 
 
 def compare(
@@ -76,7 +77,8 @@ def compare(
             known = reference.reviewed.get((name, row["problem_id"])) if reference else None
             kind, truth = known or (classify(row["gold"], ours), None)
             found.append(Disagreement(name, row["problem_id"], row["gold"], answer, verdicts, kind, truth))
-    return Comparison(name, len(items), scores, found, grades)
+    own = [recorded[key] for row in rows if (key := (row["problem_id"], row["repeat"])) in recorded] if recorded else []
+    return Comparison(name, len(items), scores, found, grades, 100 * sum(own) / len(own) if own else None)
 
 
 def class_table(found: Sequence[Disagreement]) -> str:
@@ -103,10 +105,11 @@ def markdown(compared: Sequence[Comparison], reference: Reference | None = None)
     for one in compared:
         low, high = min(one.scores.values()), max(one.scores.values())
         shown = f"{published[one.benchmark]:.1f}" if one.benchmark in published else ""
+        recorded = "" if one.recorded is None else f"{one.recorded:.1f}"
         scores = [f"{one.scores[grader]:.1f}" for grader in GRADERS]
-        rows.append([one.benchmark, one.completions, *scores, f"{low:.1f}–{high:.1f}", shown])
+        rows.append([one.benchmark, one.completions, *scores, f"{low:.1f}–{high:.1f}", shown, recorded])
     found = [disagreement for one in compared for disagreement in one.found]
-    scored = table(["benchmark", "completions", *GRADERS, "band", "published"], rows)
+    scored = table(["benchmark", "completions", *GRADERS, "band", "published", "recorded"], rows)
     listed = table(
         ["benchmark", "problem", "gold", "answer", *SIDES, "class", "truth"],
         [

@@ -1,10 +1,11 @@
 """How often graders agree with labels on pairs of gold answer and answer, false positives and negatives apart.
 
-python -m eval.pair_agreement [--pairs FILE.jsonl] [--each 40] [--math-verify FOLDER]
+python -m eval.pair_agreement [--pairs FILE.jsonl | --tests FOLDER | --each 40] [--math-verify FOLDER…]
 
-Without --pairs, the pairs that eval.answer_pairs generates; a file has lines {"kind", "gold", "answer", "right"}. Every
-grader gets the same input, the answer in a box. `math-verify alone` is the package without this project, from FOLDER
-(`pip install --target FOLDER math-verify==0.9.0`) or as installed.
+The pairs are those that eval.answer_pairs generates, or of a file with lines {"kind", "gold", "answer", "right"}, or of
+math-verify's own tests (the folder `tests` of its repository). Every grader gets the same input, the answer in a box.
+`math-verify alone` is the package without this project, as installed and from each FOLDER that has another release
+(`pip install --target FOLDER math-verify==0.9.0`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from contracts import json_lines
 from contracts.errors import UserError, run_command
 from contracts.markdown import table
-from eval import benchmark
+from eval import benchmark, math_verify_pairs
 from eval.answer_pairs import AnswerPair, pairs
 from grading import Item, grade
 from grading.grade import GRADERS
@@ -85,19 +86,28 @@ def read(path: Path) -> list[AnswerPair]:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=Path, help="labelled pairs (JSON Lines); by default generated ones")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--pairs", type=Path, help="labelled pairs (JSON Lines); by default generated ones")
+    source.add_argument("--tests", type=Path, help="the folder `tests` of math-verify's repository")
     parser.add_argument("--each", type=int, default=40, help="generated pairs of each class (default: 40)")
-    parser.add_argument("--math-verify", type=Path, help="folder with another release of math-verify")
+    parser.add_argument(
+        "--math-verify", type=Path, nargs="+", default=[], help="folders with other releases of math-verify"
+    )
     arguments = parser.parse_args()
-    chosen = read(arguments.pairs) if arguments.pairs else pairs(arguments.each)
+    if arguments.tests:
+        chosen, left = math_verify_pairs.read(arguments.tests)
+        print(f"Left out: {left} pairs of which a side is prose\n")
+    else:
+        chosen = read(arguments.pairs) if arguments.pairs else pairs(arguments.each)
     task = benchmark.task_of("math500")
     items = [Item(task, one.gold, f"\\boxed{{{one.answer}}}") for one in chosen]
     given: dict[str, Sequence[bool]] = {
         ("ours" if name == "math-verify" else name): [one.verdict == "correct" for one in grade(items, grader=name)]
         for name in GRADERS
     }
-    version, right = alone(chosen, arguments.math_verify)
-    given[f"math-verify {version} alone"] = right
+    for folder in (None, *arguments.math_verify):
+        version, right = alone(chosen, folder)
+        given[f"math-verify {version} alone"] = right
     print("Agreement with the labels in percent (false positives, false negatives)\n")
     print(agreement(chosen, given))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from tasks.boxes import last_boxed_gold
 
 _NUMBER = re.compile(r"[-+]?\$?(\d[\d,]*(?:\.\d+)?|\.\d+)")
-_INTEGER = re.compile(r"([-+]?)0*(\d+)(?:\.0*)?(?:\^\\circ|\^\{\\circ\})?")
+_INTEGER = re.compile(r"([-+]?)(\d++)(?:\.0*+)?(?:\^\\circ|\^\{\\circ\})?")
 
 
 def after_hash_marks(text: str) -> str | None:
@@ -28,7 +28,7 @@ def integer(value: object) -> str | None:
     match = _INTEGER.fullmatch(text)
     if match is None:
         return text or None
-    digits = match[2]
+    digits = match[2].lstrip("0") or "0"
     return f"-{digits}" if match[1] == "-" and digits != "0" else digits
 
 

@@ -10,6 +10,9 @@ except UserError as error:
     raise WorkflowError(visible(str(error))) from None
 
 
+TIES = ["--ties", config["ties"]] if config.get("ties") else []
+
+
 localrules:
     check,
     check_model,
@@ -112,12 +115,14 @@ rule compare_checkpoints:
         accepted=["--accept", *config["accept"]] if config.get("accept") else [],
         problems=config.get("problems", "like"),
         margin=config.get("margin", 0),
+        ties=TIES,
         settings=lambda wildcards: fingerprint(GATE.reference()),
     shell:
         # Worse (1) and not comparable (2) are results. Only a comparison that failed (3) fails here.
         "{params.base:q} -m analysis.gate compare --checkpoint {params.checkpoint:q} --baseline {params.baseline:q}"
         " --checkpoint-name {params.checkpoint_name:q} --baseline-name {params.baseline_name:q} {params.benchmarks:q}"
-        " {params.accepted:q} --problems {params.problems:q} --margin {params.margin:q} --output {output:q} > {log:q} 2>&1 || [ $? -le 2 ]"
+        " {params.accepted:q} --problems {params.problems:q} --margin {params.margin:q} {params.ties:q} --output {output:q}"
+        " > {log:q} 2>&1 || [ $? -le 2 ]"
 
 
 # --config sequential=16: both models are sampled in rounds until the verdict is clear, all in one job.
@@ -195,7 +200,8 @@ rule compare:
             ["--benchmark", *config["benchmarks"]] if config.get("benchmarks") else []
         ),
         rule=config.get("rule", "last"),
+        ties=TIES,
         output=f"{RESULTS}/check/recipes",
     shell:
         "{params.base:q} -m analysis.gate recipes --a {input.a:q} --b {input.b:q} {params.benchmarks:q}"
-        " --rule {params.rule:q} --output {params.output:q} 2> {log:q}"
+        " --rule {params.rule:q} {params.ties:q} --output {params.output:q} 2> {log:q}"

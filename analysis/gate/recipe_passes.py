@@ -27,7 +27,7 @@ class RecipeRun(NamedTuple):
 Recipe = dict[str, list[RecipeRun]]  # per benchmark, its runs
 
 
-def compare(a: Recipe, b: Recipe) -> dict[str, list[RecipeResult]]:
+def compare(a: Recipe, b: Recipe, ties: str | None = None) -> dict[str, list[RecipeResult]]:
     """The measures of both recipes, a line per benchmark; nothing where there is one completion per problem.
 
     The tests are those of accuracies (`recipes.compare`), with a measure's value per problem for the accuracy.
@@ -35,14 +35,15 @@ def compare(a: Recipe, b: Recipe) -> dict[str, list[RecipeResult]]:
     Args:
         a: the runs of recipe A.
         b: likewise of recipe B, with the same benchmarks, problems and repeats.
+        ties: of maj@k, one of statistics.TIES; by default see `pass_at_k.ties_of`.
     """
     found: dict[str, list[RecipeResult]] = {}
     for name in a:
         tables = [table for one in (a, b) for run in one[name] for table in run.tables]
         if inputs.repeats(tables[0]) < 2:
             continue
-        ties = pass_at_k.ties_of(tables)
-        values = [[_values(run, ties) for run in one[name]] for one in (a, b)]
+        broken = ties or pass_at_k.ties_of(tables)
+        values = [[_values(run, broken) for run in one[name]] for one in (a, b)]
         for measure in values[0][0]:
             first, second = ({name: [run[measure][:, None] for run in side]} for side in values)
             found.setdefault(measure, []).extend(recipes.compare(first, second))

@@ -22,7 +22,7 @@ from analysis.report.tables import interval_text
 from analysis.table_export import markdown, percent, points
 from contracts import durable, steps
 from contracts.errors import UserError
-from eval.statistics import Estimate
+from eval.statistics import TIES, Estimate
 
 LAST, CHOSEN = RULES = ("last", "chosen")
 Runs = dict[str, list[npt.NDArray[np.bool_]]]  # per benchmark, the correct answers of each run
@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rule", choices=RULES, default=LAST,
         help="which checkpoint: the last, or for each half of the problems the best on the other half",
     )  # fmt: skip
+    parser.add_argument("--ties", choices=TIES, help="of maj@k (default: as the samples' source has them)")
     parser.add_argument("--accept", nargs="+", choices=inputs.ACCEPTABLE, default=[], help="what may differ")
     parser.add_argument("--alpha", type=float, default=0.05)
     parser.add_argument("--difference", type=float, default=2.0, metavar="POINTS", help="to plan for (default: 2)")
@@ -169,7 +170,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError("--alpha has to be between 0 and 1, --difference above 0 points, up to 100")
     found = checked([arguments.a, arguments.b], arguments.rule, arguments.benchmark, arguments.accept)
     a, b = correct_answers(found)
-    several = recipe_passes.compare(*found)
+    several = recipe_passes.compare(found[0], found[1], arguments.ties)
     results = recipes.compare(a, b, arguments.alpha)
     rule = {
         LAST: "the last checkpoint of each run",

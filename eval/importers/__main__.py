@@ -1,11 +1,14 @@
 """Import generations made elsewhere.
 
 python -m eval.importers --format qwen-math|lm-eval|lighteval|inspect|jsonl --input FILE… --benchmark NAME --run NAME
-    --output FILE [--problems TABLE [--match question|id|order]] [--map completion=FIELD,gold=FIELD,question=FIELD,…]
+    --output FILE [--problems TABLE [--match question|id|order]] [--metric NAME]
+    [--map completion=FIELD,gold=FIELD,question=FIELD,…]
 
 With --problems, the benchmark's problem table, the samples get its ids and gold answers. The file's own ids, golds and
 verdicts go into OUTPUT.source.jsonl. Without it, a file that cannot be of the benchmark is refused by the number of its
 problems, the form of its golds, and its questions if the table is in results/<scale>/data/benchmarks.
+
+The percentage of each of the file's own metrics is printed; --metric says which verdicts to keep, by default the first.
 
 --map gives the fields of plain JSONL: completion and gold always; question (or prompt, the whole text that was sent) to
 match problems by it; right for the file's own verdicts.
@@ -24,6 +27,7 @@ import pyarrow as pa
 from contracts import durable, json_lines, provenance, tables
 from contracts.errors import UserError, run_command
 from eval import benchmark as benchmarks
+from eval.importers import own_verdicts
 from eval.importers.answers import without_answer
 from eval.importers.fit import check_fit
 from eval.importers.formats import FORMATS, Row, jsonl
@@ -171,6 +175,7 @@ def import_samples(
     by: str = "question",
     allow_missing: bool = False,
     results: Path | None = None,
+    metric: str | None = None,
 ) -> tuple[pa.Table, list[Row]]:
     """The samples of some files, and per sample the files' own id, gold and verdict (right or not).
 
@@ -185,6 +190,7 @@ def import_samples(
         by: how problems are matched, see eval.importers.matching.
         allow_missing: leave out generations that match no problem.
         results: folder with <scale>/data/benchmarks, whose questions are compared where `problems` is not given.
+        metric: which of the file's own verdicts to keep; by default its first.
 
     Raises:
         UserError: a file cannot be read as this layout, a row fits no problem, or the file cannot be of the benchmark.
@@ -201,6 +207,8 @@ def import_samples(
             )
         rows = match(rows, problems, by, allow_missing=allow_missing)
     number_repeats(rows)
+    if shares := own_verdicts.use(rows, metric):
+        print(shares, file=sys.stderr)
     kept = ("problem_id", "repeat", "source_id", "source_gold", "right")
     return to_samples(rows, layout, benchmark, run, step), [{key: row.get(key) for key in kept} for row in rows]
 
@@ -233,6 +241,9 @@ def main() -> None:
     parser.add_argument(
         "--allow-missing", action="store_true", help="import what matches the problems, and list the others"
     )
+    parser.add_argument(
+        "--metric", help="which of the file's own verdicts to keep, such as math_verify,none (default: the first)"
+    )
     parser.add_argument("--map", default="", help="for jsonl: completion=FIELD,gold=FIELD,question=FIELD,…")
     parser.add_argument("--output", type=Path, required=True, help="the sample table to write (Parquet)")
     arguments = parser.parse_args()
@@ -250,6 +261,7 @@ def main() -> None:
         by=arguments.match,
         allow_missing=arguments.allow_missing,
         results=Path("results"),
+        metric=arguments.metric,
     )
     tables.write(table, tables.SAMPLE, arguments.output)
     durable.write_text(source_file(arguments.output), "".join(json_lines.dump(row) for row in source))

@@ -1,13 +1,14 @@
 """Readers of other harnesses' files: each yields one dictionary per completion, with the columns that it knows.
 
-Besides columns of contracts.tables.SAMPLE a row may have `question` (the question, or a text that contains it) and
-`right` (whether the other harness called the completion right).
+Besides columns of contracts.tables.SAMPLE a row may have `question` (the question, or a text that contains it),
+`right` (whether the other harness called the completion right), and `verdicts` (the same by metric).
 """
 
 from __future__ import annotations
 
 import ast
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 from contracts import json_lines
 from contracts.errors import UserError
 from eval.importers import inspect_logs
+from eval.importers.own_verdicts import verdicts
 
 Row = dict[str, Any]
 
@@ -71,12 +73,15 @@ def qwen_math(path: Path) -> Iterator[Row]:
 def lm_eval(path: Path) -> Iterator[Row]:
     """lm-eval's --log_samples: `doc_id`, `target`, `arguments` with the prompt, and `resps`.
 
-    The file has one line per document and filter; only those of the first filter are used.
+    The file has one line per document and filter. The completions are the same in all; each filter has verdicts.
     """
-    first_filter = None
-    for number, row in rows(path):
+    lines, metrics = list(rows(path)), defaultdict[Any, Row](dict)
+    for _, row in lines:
         _need(row, path, "doc_id", "target", "resps")
-        first_filter = row.get("filter") if first_filter is None else first_filter
+        names = row.get("metrics") or ["exact_match"]
+        metrics[row["doc_id"]] |= {f"{name},{row.get('filter', 'none')}": row[name] for name in names if name in row}
+    first_filter = lines[0][1].get("filter") if lines else None
+    for number, row in lines:
         if row.get("filter") != first_filter:
             continue
         arguments = row.get("arguments")
@@ -88,7 +93,8 @@ def lm_eval(path: Path) -> Iterator[Row]:
         nested = isinstance(row["resps"], list) and row["resps"] and isinstance(row["resps"][0], list)
         responses = _texts(row["resps"][0] if nested else row["resps"], "resps", f"{path}, row {number}")
         asked = next((row["doc"][name] for name in ("question", "problem") if name in row.get("doc", {})), prompt)
-        right = row.get("exact_match") if len(responses) == 1 else None  # of several it is a mean, or that of the first
+        # Of several responses a metric is the mean, or that of the first
+        found = verdicts(metrics[row["doc_id"]]) if len(responses) == 1 else {}
         for repeat, completion in enumerate(responses):
             yield {
                 "problem_id": str(row["doc_id"]),
@@ -97,7 +103,8 @@ def lm_eval(path: Path) -> Iterator[Row]:
                 "gold": str(row["target"]),
                 "prompt": prompt if isinstance(prompt, str) else None,
                 "question": asked if isinstance(asked, str) else None,
-                "right": None if right is None else bool(right),
+                "verdicts": found,
+                "right": next(iter(found.values()), None),
             }
 
 
@@ -137,12 +144,11 @@ def _lighteval_row(row: Row, path: Path) -> tuple[Row, list[Any], list[Any]]:
     return {**shared, "gold": golds[0]}, completions, tokens
 
 
-def _right_of(metrics: Any, repeat: int, count: int) -> bool | None:
-    """The first metric's verdict on one of `count` completions; None where it is a mean of several."""
-    value = next(iter(metrics.values()), None) if isinstance(metrics, dict) else None
-    if isinstance(value, list) and len(value) == count:
-        value, count = value[repeat], 1
-    return bool(value) if count == 1 and value in (0, 1) else None
+def _of_one(metrics: Any, repeat: int, count: int) -> Row:
+    """What the metrics say of one of `count` completions: a list has a value for each, a number is their mean."""
+    found = metrics.items() if isinstance(metrics, dict) else ()
+    each = {name: value[repeat] for name, value in found if isinstance(value, list) and len(value) == count}
+    return each | ({name: value for name, value in found if name not in each} if count == 1 else {})
 
 
 def lighteval(path: Path) -> Iterator[Row]:
@@ -159,10 +165,12 @@ def lighteval(path: Path) -> Iterator[Row]:
         shared, completions, tokens = _lighteval_row(row, path)
         named = shared["problem_id"] not in (None, "")
         for repeat, completion in enumerate(_texts(completions, "the row's text", f"{path}, row {index + 1}")):
-            verdict = _value(row.get("metric") or row.get("metrics") or {})
+            metrics = _value(row.get("metric") or row.get("metrics") or {})
+            found = verdicts(_of_one(metrics, repeat, len(completions)))
             yield {
                 **shared,
-                "right": _right_of(verdict, repeat, len(completions)),
+                "verdicts": found,
+                "right": next(iter(found.values()), None),
                 "problem_id": str(shared["problem_id"] if named else index),
                 "repeat": repeat,
                 "completion": completion,

@@ -18,11 +18,11 @@ from typing import Any
 import pyarrow as pa
 
 from contracts.errors import UserError
+from eval.importers.own_verdicts import verdicts
 
 ZSTANDARD, DEFLATED = 93, zipfile.ZIP_DEFLATED
 LOCAL_HEADER = 30  # bytes before a member's name
 ENDS = {"stop": "stop", "max_tokens": "length", "model_length": "length"}
-RIGHT = {"C": True, "I": False}  # a score's value; others, such as a partial one, are not known as right or wrong
 Row = dict[str, Any]
 
 
@@ -94,10 +94,10 @@ def _rows(sample: Row) -> Iterator[Row]:
     if not isinstance(asked, str):
         asked = "\n".join(_text(message["content"]) for message in asked if message["role"] == "user")
     target, output = sample["target"], sample["output"]
-    scores = [score["value"] for score in (sample.get("scores") or {}).values()]
-    right = RIGHT.get(scores[0]) if scores and isinstance(scores[0], str) else None
+    scores = verdicts({name: score["value"] for name, score in (sample.get("scores") or {}).items()})
     usage = output.get("usage") or {}
-    one = len(output["choices"]) == 1  # usage and score are of all choices together
+    one = len(output["choices"]) == 1  # usage and scores are of all choices together
+    found = scores if one else {}
     for choice in output["choices"]:
         yield {
             "problem_id": str(sample["id"]),
@@ -108,5 +108,6 @@ def _rows(sample: Row) -> Iterator[Row]:
             "finish_reason": ENDS.get(choice.get("stop_reason")),
             "prompt_tokens": usage.get("input_tokens"),
             "completion_tokens": usage.get("output_tokens") if one else None,
-            "right": right if one else None,
+            "verdicts": found,
+            "right": next(iter(found.values()), None),
         }

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from tasks import sandbox
 from tasks.sandbox import Call, Limits
 
-_FENCE = re.compile(r"```[ \t]*(?:python|py|Python)?[ \t]*\n(.*?)```", re.DOTALL)
+# Possessive: a million blanks after the fence are looked at once
+_FENCE = re.compile(r"```[ \t]*+(?:python|py|Python)?[ \t]*+\n(.*?)```", re.DOTALL)
 MOST_CHARACTERS = 50_000  # of a program
 
 

@@ -117,7 +117,7 @@ def test_compare_by_hand():
     assert "| several answers | " + CLASSES["several answers"] + " | 1 | 1 | 1 | 0 | 0 |" in table
     assert table.endswith("| all |  | 4 | 1 | 1 | 0 | 0 |\n")
     page = markdown([one], reference)
-    assert "| b | 5 | 40.0 | 60.0 | 20.0 | 20.0–60.0 | 40.0 |" in page
+    assert "| b | 5 | 40.0 | 60.0 | 20.0 | 20.0–60.0 | 40.0 | 0.0 |" in page
     assert page.count("not reviewed") == 3
     last_number = compare("b", given, extraction="last-number")
     assert last_number.scores["math-verify"] == 60.0

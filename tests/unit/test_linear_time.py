@@ -26,10 +26,13 @@ from recipes.gsm8k import reward as gsm8k
 from recipes.openr1 import reward as openr1
 from tasks.boxes import last_boxed_gold
 from tasks.countdown.verifier import verify as countdown
-from tasks.gold_answers import after_hash_marks
+from tasks.doudizhu.cards import read as cards
+from tasks.gold_answers import after_hash_marks, integer
+from tasks.gomoku.board import read_cell
 from tasks.knights_knaves.verifier import verify as puzzle
 from tasks.math_answers import exact
 from tasks.problems import Problem
+from tasks.programs.suite import program_of
 import pandas as pd
 
 for text, size in json.load(sys.stdin):
@@ -39,6 +42,7 @@ for text, size in json.load(sys.stdin):
         found = [extraction.extract(whole, rule, several=True).answer for rule in extraction.RULES]
         for answer in {whole, *filter(None, found)}:
             exact.normalise(answer)
+            integer(answer), cards(answer), read_cell(answer, 9), program_of(answer), program_of("```" + answer)
             exact.compare_exactly("7", answer)
             disagreements.number(answer)
             countdown(answer, [1, 2], 3)

@@ -132,6 +132,8 @@ def test_the_command_compares_recipes_and_refuses_what_it_cannot(tmp_path):
     (accuracy,), (first,) = stored["lines"], stored["passes"]["pass@1"]
     for test in ("welch", "crossed"):  # pass@1 is the accuracy
         assert first[test]["difference"] == pytest.approx(accuracy[test]["difference"])
+    command("recipes", "--a", *a, "--b", *b, "--ties", "first", "--output", tmp_path / "first")
+    assert list(json.loads((tmp_path / "first" / "recipes.json").read_text())["passes"])[-1] == "maj@4 (ties: first)"
     (solved,) = stored["passes"]["pass@4"]
     runs = [inputs.read(place).tables["questions"] for place in b]
     assert solved["means"][1] == pytest.approx(np.mean([inputs.correct(run).any(axis=1).mean() for run in runs]))

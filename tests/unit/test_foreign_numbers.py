@@ -1,0 +1,57 @@
+"""Files that another harness wrote itself: the number that it printed is read from its file, and ours is the right one.
+
+cases/foreign has the files, the program that had the harness write them, and, in numbers.yaml, what it printed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+import yaml
+
+from contracts import tables
+from contracts.errors import UserError
+from eval.importers.__main__ import import_samples
+from grading import Item, grade
+
+CASES = Path(__file__).parent / "cases" / "foreign"
+PRINTED = yaml.safe_load((CASES / "numbers.yaml").read_text(encoding="utf-8"))
+EXPECTED = [json.loads(line) for line in (CASES / "problems.jsonl").read_text(encoding="utf-8").splitlines()]
+PROBLEMS = pa.Table.from_pylist(
+    [
+        {"problem_id": row["name"], "task": "math", "messages": [{"role": "user", "content": row["question"]}]}
+        | {"answer": row["answer"], "meta": "{}"}
+        for row in EXPECTED
+    ],
+    tables.PROBLEM,
+)
+
+
+@pytest.mark.parametrize("case", PRINTED, ids=lambda case: f"{case['file']}, {case['metric']}")
+def test_the_number_that_the_harness_printed(case: dict[str, object], capsys: pytest.CaptureFixture[str]) -> None:
+    words = case["layout"], [CASES / case["file"]], "math500", "foreign"
+    table, source = import_samples(*words, problems=PROBLEMS, metric=case["metric"])
+    assert f"{case['metric']} {case['printed']:.2f} (of {len(table)})" in capsys.readouterr().err
+    assert 100 * sum(row["right"] for row in source) / len(source) == pytest.approx(case["printed"], abs=0.01)
+    found = sorted(zip(*(table[name].to_pylist() for name in ("problem_id", "repeat", "completion")), strict=True))
+    assert found == [(row["name"], n, text) for row in EXPECTED for n, text in enumerate(row["completions"])]
+    with pytest.raises(UserError, match="exact_match"):
+        import_samples(*words, problems=PROBLEMS, metric="accuracy")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", PRINTED, ids=lambda case: f"{case['file']}, {case['metric']}")
+def test_which_completions_we_judge_differently(case: dict[str, object]) -> None:
+    table, source = import_samples(
+        case["layout"], [CASES / case["file"]], "math500", "foreign", problems=PROBLEMS, metric=case["metric"]
+    )
+    rows = table.to_pylist()
+    given = grade([Item("math", row["gold"], row["completion"], extraction="answer-is") for row in rows])
+    ours = {(row["problem_id"], row["repeat"]): one.verdict == "correct" for row, one in zip(rows, given, strict=True)}
+    assert ours == {(row["name"], n): right for row in EXPECTED for n, right in enumerate(row["right"])}
+    own = {(row["problem_id"], row["repeat"]): row["right"] for row in source}
+    wrong = {f"{name}/{n}" for (name, n), right in ours.items() if right != own[name, n]}
+    assert len(wrong) == case["wrong"] and wrong >= set(case.get("such_as", ()))
