@@ -117,10 +117,8 @@ def compiled_op(name: str) -> Line:
         }
         started, words = time.monotonic(), [sys.executable, "-c", OPS[name]]
         done = subprocess.run(words, env={**os.environ, **settings}, capture_output=True, text=True, check=False)
-        took, ninja = (
-            time.monotonic() - started,
-            "".join(file.read_text() for file in Path(folder).rglob("build.ninja")),
-        )
+        took = time.monotonic() - started
+        ninja = "".join(file.read_text() for file in Path(folder).rglob("build.ninja"))
     if done.returncode:
         return False, f"compile {name}", table.first_error(done.stdout, done.stderr)
     if name in HOST_OPS:
