@@ -23,10 +23,8 @@ OK, WARNING, WRONG = "ok", "warning", "wrong"
 DRIVERS = {"12": 525, "13": 580}  # the least one for a major version of CUDA: its release notes, table 3
 GLIBC = (2, 28)  # envs/lock.py: PLATFORM
 DEMO_NEEDS = {"cores": 2, "memory": 12.0, "disk": 10.0}  # README.md
-GPU_MEMORY, GPU_DISK = (
-    16.0,
-    40.0,
-)  # GB: a small model with vLLM beside it; four environments of 9 to 11 GB (docs/gpu.md)
+GPU_MEMORY = 16.0  # GB: a small model with vLLM beside it
+GPU_DISK, ENVIRONMENT_DISK = 40.0, 10.0  # GB: four environments of 9 to 11 GB, and each of them (docs/gpu.md)
 CAPABILITY = 8.0  # bfloat16 and flash-attn
 COMPILED_FOR = (8, 9)  # generations for which envs/build.py compiles flash-attn
 
@@ -66,6 +64,11 @@ def check_python(machine: Machine) -> list[Finding]:
     return [*found, Finding("compiler", machine.compiler)]
 
 
+def environments_disk(machine: Machine) -> float:
+    """GB that those GPU environments need which are not built yet."""
+    return max(0.0, GPU_DISK - ENVIRONMENT_DISK * len(machine.toolkits))
+
+
 def check_room(machine: Machine) -> list[Finding]:
     """Cores, memory, disk, shared memory and limits."""
     found = []
@@ -75,8 +78,8 @@ def check_room(machine: Machine) -> list[Finding]:
         if has < needed:
             text = f"{has:.0f}{unit}, the demo needs {needed:.0f}{unit}: free some, or use another machine"
             found.append(bad(what, text, DEMO, GPU, FULL))
-        elif what == "disk" and has < GPU_DISK:
-            text = f"{has:.0f} GB free, the GPU environments need {GPU_DISK:.0f}: free some"
+        elif what == "disk" and has < (least := environments_disk(machine)):
+            text = f"{has:.0f} GB free, the GPU environments that are not built need {least:.0f}: free some"
             found.append(bad(what, text, GPU, FULL))
         else:
             found.append(Finding(what, f"{has:.0f}{unit}{' free' if what == 'disk' else ''}"))
@@ -165,7 +168,7 @@ def obstacles(run: Run, machine: Machine) -> list[str]:
     host = need.host if need else hardware["memory_gb"]
     if machine.memory < host:
         found.append(f"{host:.0f} GB of memory")
-    disk = GPU_DISK + sum(capacity.disk_gb(run))
+    disk = environments_disk(machine) + sum(capacity.disk_gb(run))
     if machine.disk < disk:
         found.append(f"{disk:.0f} GB of disk")
     return found

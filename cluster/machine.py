@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from envs.build import WITHOUT_KERNELS
 from tasks import sandbox
 
 GB = 1e9
@@ -137,7 +138,7 @@ def _toolkits(project: Path) -> dict[str, bool]:
     found = {}
     for stamp in sorted(project.glob(".envs/*-cuda-*/.stamp")):
         env, name = stamp.parent, stamp.parent.name.partition("-")[0]
-        if name != "base":  # it compiles nothing
+        if name != "base" and not env.name.endswith(WITHOUT_KERNELS):  # one compiles nothing, no run uses the other
             nvcc = any(env.glob("lib/python3*/site-packages/nvidia/cu*/bin/nvcc"))
             found[name] = nvcc and (env / "bin" / "ninja").exists()
     return found

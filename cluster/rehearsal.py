@@ -5,7 +5,7 @@
 
 It compiles a kernel with the locked nvcc, imports what the commands of full scale import, has the installed release's
 parser read them, loads each attention implementation, compares the estimated memory with the run file's GPUs and nodes,
-and compiles what is otherwise compiled at run time: DeepSpeed's FusedAdam, and with --evaluation FlashInfer's sampler.
+and compiles what is otherwise compiled at run time: DeepSpeed's optimisers, and with --evaluation FlashInfer's sampler.
 With --evaluation it has vLLM's own parser read the engine's arguments, too. One line per check; exit status 1 if one is
 wrong. It cannot tell what a kernel computes.
 """
@@ -51,11 +51,15 @@ int main() { sum<<<1, 128>>>(nullptr); return cudaDeviceSynchronize(); }
 # What eval.generate passes on besides: its options, with values that differ from vLLM's defaults.
 EVALUATION_OPTIONS = {"max_model_len": 4096, "max_num_seqs": 64, "tensor_parallel_size": 2}
 HOST_SHARE = 0.75  # of a node's memory for weights; the rest is Ray's object store, vLLM's buffers, the system's
-# Compiled when a training or an engine first starts; this compiles them without a GPU.
+# Compiled when a training or an engine first starts; this compiles them without a GPU. Without one DeepSpeed would take
+# other sources for the same op, those of the CPU: it is told of a GPU here, and by DS_ACCELERATOR.
+DEEPSPEED = "import torch; torch.cuda.is_available = lambda: True; from deepspeed.ops import op_builder as ops; "
 OPS = {
-    "FusedAdam": "from deepspeed.ops.op_builder import FusedAdamBuilder as Op; Op().jit_load(verbose=False)",
+    "FusedAdam": f"{DEEPSPEED} ops.FusedAdamBuilder().jit_load(verbose=False)",
+    "CPUAdam": f"{DEEPSPEED} ops.CPUAdamBuilder().jit_load(verbose=False)",
     "sampler": "from flashinfer.jit.sampling import gen_sampling_module as op; op().build(verbose=False)",
 }
+HOST_OPS = ("CPUAdam",)  # without a kernel
 KERNELS = ("flash_attn_2_cuda",)  # that `envs/build.py --without-kernels` does not compile
 Line = tuple[bool | None, str, str]  # whether it is well (None: left out), what, and how it is
 
@@ -98,7 +102,7 @@ def compiled(environment: dict[str, str], architecture: str) -> Line:
 
 
 def compiled_op(name: str) -> Line:
-    """Compile one of OPS for each architecture, into an empty folder, in a process of its own."""
+    """Compile one of OPS, its kernels for each architecture, into an empty folder, in a process of its own."""
     dotted = [f"{architecture[:-1]}.{architecture[-1]}" for architecture in ARCHITECTURES]
     with tempfile.TemporaryDirectory() as folder:
         # It is linked against the driver's library, which only a machine with a GPU has.
@@ -109,13 +113,20 @@ def compiled_op(name: str) -> Line:
             "TORCH_EXTENSIONS_DIR": folder,
             "FLASHINFER_WORKSPACE_BASE": folder,
             "LIBRARY_PATH": folder,
+            "DS_ACCELERATOR": "cuda",
         }
         started, words = time.monotonic(), [sys.executable, "-c", OPS[name]]
         done = subprocess.run(words, env={**os.environ, **settings}, capture_output=True, text=True, check=False)
+        took = time.monotonic() - started
+        ninja = "".join(file.read_text() for file in Path(folder).rglob("build.ninja"))
     if done.returncode:
         return False, f"compile {name}", table.first_error(done.stdout, done.stderr)
-    architectures = ", ".join(f"sm_{architecture}" for architecture in ARCHITECTURES)
-    return True, f"compile {name}", f"for {architectures} in {time.monotonic() - started:.0f} s"
+    if name in HOST_OPS:
+        return True, f"compile {name}", f"for the host in {took:.0f} s"
+    targets = [f"sm_{architecture}" for architecture in ARCHITECTURES]
+    missing = [target for target in targets if f"code={target}" not in ninja]
+    text = f"not compiled for {', '.join(missing)}" if missing else f"for {', '.join(targets)} in {took:.0f} s"
+    return not missing, f"compile {name}", text
 
 
 def without_kernels() -> Iterator[Line]:

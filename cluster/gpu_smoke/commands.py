@@ -29,6 +29,11 @@ def row_of(run: Run) -> str:
     return run.file.stem
 
 
+def servers() -> set[str]:
+    """The rows whose vLLM is a server with GPUs of its own."""
+    return {row_of(run) for run in runs("full") if run.stages[0].rollout.get("engine") == "vllm-server"}
+
+
 @dataclass(frozen=True)
 class Place:
     """Where the commands run, and what they write to."""

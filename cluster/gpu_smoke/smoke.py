@@ -108,7 +108,9 @@ class Smoke:
         if run and run.hardware["gpus"] > self.gpus:
             return f"needs {run.hardware['gpus']} GPUs, and here is {self.gpus}"
         why = self.missing("eval", EVALUATION_MODULES)
-        return why or (self.missing(run.framework, adapter.load(run.framework).entry_modules) if run else "")
+        why = why or (self.missing(run.framework, adapter.load(run.framework).entry_modules) if run else "")
+        server = self.place.device == "cpu" and name in commands.servers()
+        return why or ("weights reach a vLLM server by NCCL, which needs GPUs" if server else "")
 
     def row(self, name: str) -> Row:
         """Run one row."""

@@ -33,7 +33,7 @@ class OpenRLHFAdapter(Adapter):
     engine_share = "vllm.gpu_memory_utilization"
     several_gpus = ("vllm.tensor_parallel_size",)
     entry_modules = ("openrlhf.trainer.ray.ppo_actor", "deepspeed.ops.adam", "flash_attn.bert_padding", "vllm")
-    compiled_ops = ("FusedAdam",)
+    compiled_ops = ("FusedAdam", "CPUAdam")  # the second for `ds.adam_offload`
     preloaded = (
         "torch", "torch._dynamo", "transformers", "transformers.modeling_utils",
         "transformers.models.qwen2.modeling_qwen2", "datasets", "deepspeed", "peft", "tensorboard", "pandas",

@@ -13,6 +13,7 @@ import pytest
 from cluster import doctor, machine, probe
 from cluster.doctor import DEMO, FULL, GPU, OK, WARNING, WRONG
 from contracts.run_file import ROOT
+from envs.build import WITHOUT_KERNELS
 from recipes.runs import load_run
 
 H100 = machine.GPU("NVIDIA H100", 85.5, 9.0)
@@ -99,6 +100,14 @@ def test_the_locks_cuda_and_an_environment_without_a_compiler(tmp_path: Path) ->
     stamp.parent.mkdir(parents=True)
     stamp.touch()
     assert machine.look(tmp_path).toolkits == {"verl": False}
+    stamp.parent.rename(stamp.parent.with_name(f"verl-cuda-0123{WITHOUT_KERNELS}"))
+    assert machine.look(tmp_path).toolkits == {}  # that of a rehearsal, which no run uses
+
+
+def test_environments_that_are_built_need_no_more_disk() -> None:
+    built = dict.fromkeys(("eval", "openrlhf", "trl", "verl"), True)
+    assert findings(disk=15.0)["disk"].state == WRONG
+    assert findings(disk=15.0, toolkits=built)["disk"].state == OK
 
 
 def test_it_says_what_this_machine_has(tmp_path: Path) -> None:

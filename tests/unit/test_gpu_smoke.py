@@ -94,6 +94,14 @@ def test_a_row_with_more_gpus_than_are_here_is_left_out(smoke: Rows, monkeypatch
     assert {name for name in RUNS if "GPUs" in smoke().row(name).remarks[0]} == asked
 
 
+def test_without_gpus_a_row_with_a_server_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a CPU its run at demo scale samples with transformers, as another row does, and no server would be tried."""
+    monkeypatch.setattr(Smoke, "missing", lambda *_: "")
+    smoke = Smoke(Place(tmp_path, "cpu", HERE), 10.0, False)
+    assert {name for name in RUNS if "server" in smoke.obstacle(name)} == commands.servers()
+    assert 0 < len(commands.servers()) < len(RUNS)
+
+
 def test_what_the_time_does_not_allow_is_named_with_its_command(smoke: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Smoke, "missing", lambda *_: "")
     row = smoke(minutes=0.0).row(EVALUATION)

@@ -55,16 +55,24 @@ def test_an_op_that_does_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Such as DeepSpeed's optimiser without nvcc; and one that does, for the architectures of A100 and H100."""
     lists = "os.environ['TORCH_CUDA_ARCH_LIST'] == '8.0;9.0' and os.environ['FLASHINFER_CUDA_ARCH_LIST'] == '8.0 9.0a'"
     linked = "subprocess.run('g++ -shared -o $TORCH_EXTENSIONS_DIR/op.so -lcuda', shell=True, check=True)"
-    monkeypatch.setitem(rehearsal.OPS, "FusedAdam", f"import os, subprocess; assert {lists}; {linked}")
+    rules = "open(os.environ['TORCH_EXTENSIONS_DIR'] + '/build.ninja', 'w').write('{}')"
+    script = f"import os, subprocess; assert {lists}; {linked}; {rules.format('code=sm_80 code=sm_90a')}"
+    monkeypatch.setitem(rehearsal.OPS, "FusedAdam", script)
     well, what, text = rehearsal.compiled_op("FusedAdam")
     assert well and what == "compile FusedAdam" and "sm_80, sm_90" in text, text
+    for written in ("", "code=sm_90"):  # compiled for the CPU in its place, or for one architecture
+        monkeypatch.setitem(rehearsal.OPS, "FusedAdam", f"import os; {rules.format(written)}")
+        found = "sm_80" if written else "sm_80, sm_90"
+        assert rehearsal.compiled_op("FusedAdam") == (False, "compile FusedAdam", f"not compiled for {found}")
+    monkeypatch.setitem(rehearsal.OPS, "CPUAdam", "pass")  # it has no kernel
+    assert rehearsal.compiled_op("CPUAdam")[0] is True
     monkeypatch.setitem(rehearsal.OPS, "sampler", "raise OSError('CUDA_HOME environment variable is not set')")
     error = "OSError: CUDA_HOME environment variable is not set"
     assert rehearsal.compiled_op("sampler") == (False, "compile sampler", error)
 
 
 def test_every_op_that_is_compiled_at_run_time_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """FusedAdam where DeepSpeed's own optimiser trains; FlashInfer's sampler where vLLM evaluates."""
+    """DeepSpeed's optimisers where they train; FlashInfer's sampler where vLLM evaluates."""
     monkeypatch.setattr(rehearsal, "ARCHITECTURES", ())
     monkeypatch.setattr(rehearsal, "imported", lambda module: (True, module, ""))
     monkeypatch.setattr(rehearsal, "engine_arguments", lambda given: [])
@@ -76,7 +84,7 @@ def test_every_op_that_is_compiled_at_run_time_is_compiled(monkeypatch: pytest.M
     def ops(framework: str, evaluation: bool) -> list[str]:
         return [what for _, what, _ in rehearsal.rehearse(framework, [], evaluation) if what.startswith("compile ")]
 
-    assert ops("openrlhf", False) == ["compile FusedAdam"] and ops("trl", False) == []
+    assert ops("openrlhf", False) == ["compile FusedAdam", "compile CPUAdam"] and ops("trl", False) == []
     assert ops("", True) == ["compile sampler"]
 
 
