@@ -190,8 +190,8 @@ rule check:
 
 rule compare:
     input:
-        a=lambda wildcards: graded_of("a"),
-        b=lambda wildcards: graded_of("b"),
+        a=lambda wildcards: graded_of("recipe_a"),
+        b=lambda wildcards: graded_of("recipe_b"),
     log:
         f"logs/{config['scale']}/check/recipes.log",
     params:

@@ -131,7 +131,7 @@ def graded_of(side):
     """The graded samples of the training runs of a side of the comparison of recipes: a run stands for all its seeds."""
     if not config.get(side):
         raise WorkflowError(
-            f"snakemake compare needs --config a='[run,…]' b='[run,…]', but {side} is missing"
+            f"snakemake compare needs --config recipe_a='[run,…]' recipe_b='[run,…]', but {side} is missing"
         )
     names = []
     for name in config[side]:

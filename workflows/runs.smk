@@ -41,7 +41,7 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
                                  --allowed-rules report report_page only from existing results (docs/report.md)
   snakemake watch                serve a page with the runs' curves and newest completions while they go on
   snakemake check --config checkpoint=… baseline=…   better, worse, cannot tell, or not comparable (docs/gate.md)
-  snakemake compare --config a='[run]' b='[run]' seeds='[0,1,2]'   is the recipe of b better than that of a? (docs/gate.md)
+  snakemake compare --config recipe_a='[run]' recipe_b='[run]' seeds='[0,1,2]'   is recipe b better than a? (docs/gate.md)
   snakemake contamination        has a run's base model read its benchmarks? the rest of half-told questions (docs/gate.md)
   snakemake check_recipes        check every run file at both scales with each framework's own parser; no GPU
   snakemake fidelity             every value at full scale beside the published one, with where that is from
