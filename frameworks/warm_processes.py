@@ -78,6 +78,7 @@ def run_again(workflow: tuple[int, float], modules: Sequence[str], environment: 
             job_lifetime.end_with_workflow()
             return fork_server.answer(connection)
     said = (folder / "log").read_text(errors="replace").strip()
+    shutil.rmtree(folder, ignore_errors=True)
     raise UserError(f"the packages of {sys.prefix} cannot be imported: {said[-2000:]}")
 
 
