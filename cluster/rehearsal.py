@@ -51,8 +51,8 @@ int main() { sum<<<1, 128>>>(nullptr); return cudaDeviceSynchronize(); }
 # What eval.generate passes on besides: its options, with values that differ from vLLM's defaults.
 EVALUATION_OPTIONS = {"max_model_len": 4096, "max_num_seqs": 64, "tensor_parallel_size": 2}
 HOST_SHARE = 0.75  # of a node's memory for weights; the rest is Ray's object store, vLLM's buffers, the system's
-# Compiled when a training or an engine first starts; this compiles them without a GPU. Without one DeepSpeed would take
-# other sources for the same op, those of the CPU: it is told of a GPU here, and by DS_ACCELERATOR.
+# Compiled when a training or an engine first starts; this compiles them without a GPU. DeepSpeed would then compile the
+# CPU's sources under the same name. So it is told that there is a GPU, here and by DS_ACCELERATOR.
 DEEPSPEED = "import torch; torch.cuda.is_available = lambda: True; from deepspeed.ops import op_builder as ops; "
 OPS = {
     "FusedAdam": f"{DEEPSPEED} ops.FusedAdamBuilder().jit_load(verbose=False)",
