@@ -5,21 +5,20 @@ cases/foreign has the files, the program that had the harness write them, and, i
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 import yaml
 
-from contracts import tables
+from contracts import json_lines, tables
 from contracts.errors import UserError
 from eval.importers.__main__ import import_samples
 from grading import Item, grade
 
 CASES = Path(__file__).parent / "cases" / "foreign"
 PRINTED = yaml.safe_load((CASES / "numbers.yaml").read_text(encoding="utf-8"))
-EXPECTED = [json.loads(line) for line in (CASES / "problems.jsonl").read_text(encoding="utf-8").splitlines()]
+EXPECTED = list(json_lines.read(CASES / "problems.jsonl"))
 PROBLEMS = pa.Table.from_pylist(
     [
         {"problem_id": row["name"], "task": "math", "messages": [{"role": "user", "content": row["question"]}]}

@@ -49,7 +49,8 @@ class Canned(LM):
 def main() -> None:
     problems, folder = Path(sys.argv[1]), Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    rows = [json.loads(line) for line in problems.read_text(encoding="utf-8").splitlines()]
+    with problems.open("rb") as lines:  # ends lines at b"\n" alone
+        rows = [json.loads(line) for line in lines]
     data = folder / "data.jsonl"
     with data.open("w", encoding="utf-8") as file:
         for row, completion in [(one, text) for one in rows for text in one["completions"]]:
