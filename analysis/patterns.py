@@ -5,6 +5,8 @@ The lists are matched with RE2 (through Arrow), which takes linear time on any t
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,9 +69,9 @@ def load_lists(path: Path = PATTERNS) -> list[PatternList]:
     return lists
 
 
-def count(texts: pd.Series, regex: str) -> npt.NDArray[np.int64]:
+def count(texts: pd.Series | pa.Array, regex: str) -> npt.NDArray[np.int64]:
     """Number of non-overlapping matches in each text; 0 for a null."""
-    column = pa.array(texts, pa.large_string(), from_pandas=True)
+    column = texts if isinstance(texts, pa.Array) else pa.array(texts, pa.large_string(), from_pandas=True)
     matches = pc.fill_null(pc.count_substring_regex(column, regex), 0).to_numpy(zero_copy_only=False)
     return np.asarray(matches, dtype=np.int64)
 
@@ -81,9 +83,12 @@ def table(run: RunResults, lists: list[PatternList]) -> pd.DataFrame:
     with at least one match), per_1000_tokens (null where token counts are unknown).
     """
     counted = run.graded[["step", "benchmark", "completion_tokens"]].copy()
+    texts = pa.array(run.graded["completion"], pa.large_string(), from_pandas=True)
+    with ThreadPoolExecutor(os.cpu_count()) as threads:  # Arrow lets go of Python's lock
+        matches = list(threads.map(lambda item: count(texts, item.regex), lists))
     parts = []
-    for item in lists:
-        counted["matches"] = count(run.graded["completion"], item.regex)
+    for item, found in zip(lists, matches, strict=True):
+        counted["matches"] = found
         counted["any"] = counted["matches"] > 0
         for benchmark, chosen in [*counted.groupby("benchmark"), (ALL, counted)]:
             rows = chosen.groupby("step").agg(

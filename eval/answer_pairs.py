@@ -40,6 +40,8 @@ def _mixed_numbers(rng: random.Random) -> Iterator[tuple[str, str, bool]]:
     ):
         yield gold, form, True
         yield gold, str(whole + 1) + form[1:], False
+    yield rf"{gold}\%", rf"{whole}\frac{{{above}}}{{{below}}}\%", True
+    yield rf"{gold}\%", rf"{whole + 1}\frac{{{above}}}{{{below}}}\%", False
 
 
 def _thousands(rng: random.Random) -> Iterator[tuple[str, str, bool]]:
@@ -50,11 +52,15 @@ def _thousands(rng: random.Random) -> Iterator[tuple[str, str, bool]]:
     for gold, answer in ((f"{high}{low}", f"{high}, {low}"), (f"{high}, {low}", f"{high}{low}")):
         yield gold, answer, False
     yield f"{high}, {low}", f"{low}, {high}", True
+    yield f"({high}{low}, {low})", f"({high},{low}, {low})", True
+    yield f"({high}{low}, {low})", f"({low},{high}, {low})", False
 
 
 def _scientific(rng: random.Random) -> Iterator[tuple[str, str, bool]]:
     digits, power = rng.randint(11, 99), rng.randint(2, 6)
     gold = str(digits * 10 ** (power - 1))
+    yield rf"{digits}\times10^{{{power + 20}}}", rf"{digits}0\times10^{{{power + 19}}}", True
+    yield rf"{digits}\times10^{{{power + 20}}}", rf"{digits}0\times10^{{{power + 20}}}", False
     number = f"{digits // 10}.{digits % 10}"
     for form in (r"{}\times10^{}", r"{} \cdot 10^{{{}}}", "{} × 10^{}", "{}e{}", "{}*10^{}", "{} x 10^{}"):
         yield gold, form.format(number, power), True
@@ -111,6 +117,9 @@ def _assignments(rng: random.Random) -> Iterator[tuple[str, str, bool]]:
     yield f"({first},{second})", f"x={first}, y={second}", True
     yield f"({first},{second})", f"x={second}, y={first}", False
     yield f"x={first},y={second}", f"y={second},x={first}", True
+    yield rf"x={first} \text{{ or }} x={second}", f"x_1={first}, x_2={second}", True
+    yield rf"x={first} \text{{ or }} x={second}", f"x_1={first}, x_2={third}", False
+    yield f"x_1={first}, x_2={second}", f"x_1={second}, x_2={first}", False
 
 
 def _intervals(rng: random.Random) -> Iterator[tuple[str, str, bool]]:
@@ -129,6 +138,12 @@ def _intervals(rng: random.Random) -> Iterator[tuple[str, str, bool]]:
         yield one, other, False
     yield f"x>{low}", rf"[{low},\infty)", False
     yield rf"(-\infty,{low}]", f"x<{low}", False
+    apart = rf"x<{low} \text{{ or }} x>{high}"
+    yield apart, f"x<{low}, x>{high}", True
+    yield apart, f"x>{low}, x<{high}", False
+    yield apart, rf"x<{low} \text{{ or }} y>{high}", False
+    yield f"({low},{high})", f"x>{low}, x<{high}", True
+    yield f"({low},{high})", rf"x>{low} \text{{ and }} y<{high}", False
     yield f"[{low},{high}]", rf"{low}<x\le {high}", False
 
 
@@ -199,11 +214,62 @@ def _lists(rng: random.Random) -> Iterator[tuple[str, str, bool]]:
     yield rf"{abs(one) + 1}\pm\sqrt{{2}}", rf"{abs(one) + 1}+\sqrt{{2}}", False
 
 
+def _complex(rng: random.Random) -> Iterator[tuple[str, str, bool]]:
+    real, imaginary = rng.randint(1, 9), rng.randint(1, 9)
+    square = f"{real**2 - imaginary**2}+{2 * real * imaginary}i"
+    yield square, f"({real}+{imaginary}i)^2", True
+    yield square, f"({real}-{imaginary}i)^2", False
+    yield rf"\frac{{1}}{{{real}i}}", rf"-\frac{{i}}{{{real}}}", True
+    yield rf"\frac{{1}}{{{real}i}}", rf"\frac{{i}}{{{real}}}", False
+    yield str(-real), f"{real}i^2", True
+    yield str(-real), f"{real}i", False
+
+
+def _wrapped(rng: random.Random) -> Iterator[tuple[str, str, bool]]:
+    value = rng.randint(2, 99)
+    for form in (r"\underline{{{}}}", r"\color{{red}}{{{}}}", "**{}**", r"\text{{Final answer: }}{}", "{},"):
+        yield str(value), form.format(value), True
+        yield str(value), form.format(value + 1), False
+    letter, other = rng.sample("ABCDE", 2)
+    yield rf"\text{{{letter}}}", rf"\text{{({letter})}} {value}", True
+    yield rf"\text{{{letter}}}", rf"\text{{({other})}} {value}", False
+    tens, unit = rng.choice([("twenty", 20), ("forty", 40), ("ninety", 90)]), rng.choice([("three", 3), ("eight", 8)])
+    yield str(tens[1] + unit[1]), rf"\text{{{tens[0]}-{unit[0]}}}", True
+    yield str(tens[1] + unit[1]), rf"\text{{{tens[0]}}}", False
+
+
+def _money(rng: random.Random) -> Iterator[tuple[str, str, bool]]:
+    cents = rng.randint(101, 999)
+    amount = f"{cents // 100}.{cents % 100:02}"
+    for form in (r"\${}", r"{} \text{{ dollars}}", "{}"):
+        yield rf"\${amount}", form.format(amount), True
+        yield rf"\${amount}", form.format(f"{amount}1"), False
+    yield rf"\${amount}", rf"{cents} \text{{ cents}}", True
+    yield rf"{cents} \text{{ cents}}", rf"\${amount}", True
+    yield rf"{cents} \text{{ cents}}", rf"\${cents}", False
+    yield rf"\${cents},{cents}", f"{cents}{cents} dollars", True
+    yield rf"\${cents},{cents}", f"{cents} dollars", False
+
+
+def _symbolic(rng: random.Random) -> Iterator[tuple[str, str, bool]]:
+    start, factor = rng.randint(1, 9), rng.randint(2, 9)
+    total = rf"a_n = \sum_{{k={start}}}^{{n-1}} {factor} a_k"
+    yield total, rf"a_n = \sum_{{k={start}}}^{{n-1}} a_k \cdot {factor}", True
+    yield total, rf"a_n = \sum_{{k={start}}}^{{n-2}} {factor} a_k", False
+    yield rf"{factor}\frac{{dx}}{{dt}}", rf"\frac{{dx}}{{dt}}\cdot {factor}", True
+    yield rf"{factor}\frac{{dx}}{{dt}}", rf"{factor}\frac{{dt}}{{dx}}", False
+    yield rf"{factor}d^2", rf"{factor}d\cdot d", True
+    yield rf"{factor}d^2", rf"{factor}d", False
+    yield rf"\frac{{1}}{{{factor}}}", rf"P(X={start}) = \frac{{1}}{{{factor}}}", True
+    yield str(factor), rf"\log n = {factor}", False
+    yield str(factor), rf"{factor} \approx {factor}.9", False
+
+
 CLASSES: dict[str, Draw] = {
     "degrees": _degrees, "mixed numbers": _mixed_numbers, "thousands": _thousands, "scientific": _scientific,
     "plain text": _plain_text, "units": _units, "times": _times, "assignments": _assignments, "intervals": _intervals,
     "binomials": _binomials, "angles": _angles, "letters": _letters, "wrongly accepted": _wrongly_accepted,
-    "lists": _lists,
+    "lists": _lists, "complex": _complex, "wrapped": _wrapped, "money": _money, "symbolic": _symbolic,
 }  # fmt: skip
 
 

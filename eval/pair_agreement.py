@@ -24,8 +24,9 @@ from contracts.markdown import table
 from eval import benchmark, math_verify_pairs
 from eval.answer_pairs import AnswerPair, pairs
 from grading import Item, grade
-from grading.grade import GRADERS
+from tasks import registry
 
+TOGETHER = "together"
 ALONE = """
 import importlib.metadata, json, logging, sys
 from math_verify import parse, verify
@@ -59,8 +60,8 @@ def agreement(chosen: Sequence[AnswerPair], given: Mapping[str, Sequence[bool]])
         given: per grader, whether it takes each answer for right.
     """
     rows = []
-    for kind in [*dict.fromkeys(one.kind for one in chosen), "all"]:
-        places = [place for place, one in enumerate(chosen) if kind in (one.kind, "all")]
+    for kind in [*dict.fromkeys(one.kind for one in chosen), TOGETHER]:
+        places = [place for place, one in enumerate(chosen) if kind in (one.kind, TOGETHER)]
         cells = []
         for right in given.values():
             positives = sum(right[place] and not chosen[place].right for place in places)
@@ -103,7 +104,7 @@ def main() -> None:
     items = [Item(task, one.gold, f"\\boxed{{{one.answer}}}") for one in chosen]
     given: dict[str, Sequence[bool]] = {
         ("ours" if name == "math-verify" else name): [one.verdict == "correct" for one in grade(items, grader=name)]
-        for name in GRADERS
+        for name in registry.get(task).graders
     }
     for folder in (None, *arguments.math_verify):
         version, right = alone(chosen, folder)

@@ -17,8 +17,10 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?<=\
 _ANSWER_LINE = re.compile(
     r"^[ \t*#>]*(?:(?:the\s)?(?:final\s)?answer(?:\s(?:is|was))?|A)\**\s?[:=]\s*(.+)$|^####\s*(.+)$", re.I | re.M
 )
-_JOINT = re.compile(r"(?:\\(?:q?quad|text|mathrm|mbox)(?![a-zA-Z])|(?:and|or)\b|[\s$\\,;.(){}\[\]&])*+")
-_WORDED_JOINT = re.compile(r"(?:[\s$\\()\[\]&,;]|[a-zA-Z]++(?:_\{?\w\}?)?(?:\s*=)?)*+")  # "goats and", ", x_2 ="
+_JOINT = re.compile(
+    r"(?:\\(?:q?quad|text|mathrm|mbox)(?![a-zA-Z])|(?:and|or)\b|\n\s*+(?:[-•]|\d{1,2}[.)])\s|\([a-z]\)|[\s$\\,;.(){}\[\]&*])*+"
+)
+_WORDED_JOINT = re.compile(r"(?:[\s$\\()\[\]{}&,;*]|[a-zA-Z]++(?:_\{?\w\}?)?(?:\s*=)?)*+")  # "goats and", ", x_2 ="
 _SENTENCE = re.compile(r"(?:the\s)?(?:final\s)?answer\s(?:is|was)\b:?\s*", re.I)
 _NEXT_SENTENCE = re.compile(r"[.!]\s+(?=[A-Z][a-z']*\s[a-z])|\.\s+I\s")
 _WORDS_BEFORE_MORE = re.compile(r"\s*(?:,|and\b|or\b|\\)")  # more answers follow

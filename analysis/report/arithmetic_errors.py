@@ -23,6 +23,7 @@ TOKEN = re.compile(
       | (?P<word>[^\W\d_]{2,}) | (?P<hard>.)""",
     re.VERBOSE,
 )
+LINE = re.compile(r"^[^\n=]*=[^\n]*", re.MULTILINE)
 OPERATORS = {"\\times": "*", "×": "*", "\\cdot": "*", "·": "*", "\\div": "/", "÷": "/", "−": "-", "–": "-"}
 ARITHMETIC: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv
@@ -53,10 +54,15 @@ class _Token:
 
 
 def _chains(text: str) -> Iterator[tuple[list[_Token], bool, bool]]:
-    """Sequences of arithmetic tokens, each with whether its left and its right end are certain."""
+    """Sequences of arithmetic tokens with an equals sign, each with whether its left and its right end are certain."""
+    for line in LINE.finditer(text):  # the end of a line ends a sequence with certainty
+        yield from _chains_of_line(text, line.start(), line.end())
+
+
+def _chains_of_line(text: str, start_of_line: int, end_of_line: int) -> Iterator[tuple[list[_Token], bool, bool]]:
     run: list[_Token] = []
     left, spaced = True, True
-    for found in TOKEN.finditer(text):
+    for found in TOKEN.finditer(text, start_of_line, end_of_line):
         kind = found.lastgroup or ""
         if kind in ("above", "below"):
             kind = "fraction"

@@ -19,10 +19,10 @@ _SYMBOL = re.compile(
     rf"\s*(?:m\s*)?(?:\\angle|\\triangle|\\overline|\\overrightarrow|\\vec|\\mathbf|\\boldsymbol|\\hat|\\bar|\\operatorname)?\s*"
     rf"(?:{_NAME}{_SCRIPT}|\{{?[A-Z]{{2,4}}\}}?|[a-zA-Z]{{3,30}}|\\(?:text|mathrm|mbox)\s*\{{[^{{}}]{{1,60}}\}}{_SCRIPT}|\[[A-Z]{{3,6}}\]"
     rf"|\|[A-Z]{{2}}\||\\frac\{{d\w?\}}\{{d\w\}})"
-    rf"\s*(?:\([^()=]{{1,30}}\)|\[[^\[\]=]{{1,30}}\])?\s*"
+    rf"\s*(?:\([^()]{{1,30}}\)|\[[^\[\]]{{1,30}}\])?\s*"
 )
 _SQUARED = re.compile(r"\^\s*(?:\d+|\{\s*\d+\s*\})\s*$")  # `x^2` is a value to be solved for, unlike `x'` and `f^{-1}`
-_BOUND = re.compile(r"\s*\\(?:int|sum|prod|lim|max|min|sup|inf|gcd|log|det)(?![a-zA-Z])")
+_BOUND = re.compile(r"\s*\\(?:int|sum|prod|lim|max|min|sup|inf|gcd|det)(?![a-zA-Z])")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _OF_ONE = re.compile(r"\s*([a-zA-Z](?:_\w)?)\s*\(\s*([a-zA-Z])\s*\)\s*")
 _ALONE = r"(?<![a-zA-Z\\]){}(?![a-zA-Z])"  # a letter that is a symbol of its own
@@ -32,8 +32,16 @@ _CONGRUENT = re.compile(
 
 
 def sides(text: str) -> list[str]:
-    """The sides of an equation, or the whole text."""
-    return [side.strip() for side in _EQUALS.split(text)]
+    """The sides of an equation, or the whole text; signs inside brackets, as in `P(X=2)`, do not count."""
+    found, depth, start, seen = [], 0, 0, 0
+    for sign in _EQUALS.finditer(text):
+        depth += sum(text.count(opening, seen, sign.start()) for opening in "([{")
+        depth -= sum(text.count(closing, seen, sign.start()) for closing in ")]}")
+        seen = sign.start()
+        if depth == 0:
+            found.append(text[start : sign.start()])
+            start = sign.end()
+    return [side.strip() for side in [*found, text[start:]]]
 
 
 def is_symbol(text: str) -> bool:
@@ -52,7 +60,9 @@ def rounded(text: str) -> tuple[str, str]:
     r"""The two sides of `x = \frac{1}{3} \approx 0.333`, without the symbol; the second is empty for anything else."""
     exact, sign, after = text.partition("\\approx")
     side = value(exact) if sign else None
-    return (side, after.strip()) if side and is_value(side) and is_value(after) else (text, "")
+    if not side or not (is_value(side) and is_value(after)) or _contradict([side, after]):
+        return text, ""
+    return side, after.strip()
 
 
 def value(text: str) -> str | None:
@@ -64,7 +74,9 @@ def value(text: str) -> str | None:
         return None
     if len(parts) == 2 and is_symbol(parts[1]) and is_value(parts[0]) and not is_value(parts[1]):
         return parts[0]
-    if (is_symbol(parts[0]) and all(map(is_value, parts[1:-1]))) or all(map(is_value, parts)):
+    if (is_symbol(parts[0]) and all(is_value(part) or is_symbol(part) for part in parts[1:-1])) or all(
+        map(is_value, parts)
+    ):
         return parts[-1]
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from decimal import Decimal
 
 from tasks.math_answers import closed_forms
 
@@ -22,7 +23,8 @@ SCIENTIFIC = re.compile(r"([-+]?\d{1,30}(?:\.\d{1,30})?)[eE]([-+]?\d{1,2})")
 _CURRENCY = re.compile(r"(?<=^)([-+]?)\\\$(?=[\d.])")
 _BASED = re.compile(r"(\d[\dA-F]*)(?:_\{?(\d{1,2})\}?)?")
 # Towers of three powers, factorials and powers of a million: nobody's answer, and a judge's whole deadline each
-_HUGE = re.compile(r"(?:(?:\^|\*\*)\s*[{(]*\s*-?\w{1,20}\s*){3}|\d{6,}\s*!|(?:\^|\*\*)\s*[{(]*\s*\d{7,}")
+_HUGE = re.compile(r"(?:(?:\^|\*\*)\s*[{(]*\s*-?\w{1,20}\s*){3}|(?<!\d)\d{6,}+\s*!|(?:\^|\*\*)\s*[{(]*\s*\d{7,}")
+_POWER_OF_TEN = re.compile(r"([-+]?\d{1,30}(?:\.\d{1,30})?)(?:\\(?:cdot|times)10\^\{?(-?\d{1,3})\}?)?")
 _PERCENT = re.compile(r"\\?%$")
 
 
@@ -81,11 +83,20 @@ def compare_exactly(gold: str, answer: str) -> bool | None:
     same = _compare_bases(gold, answer)
     if same is not None:
         return same
+    if _same_power_of_ten(gold, answer):
+        return True
     same = closed_forms.compare(gold, answer)
     if same is not True and bool(_PERCENT.search(gold)) != bool(_PERCENT.search(answer)):
         without = closed_forms.compare(_PERCENT.sub("", gold), _PERCENT.sub("", answer))
         return True if without else same
     return same
+
+
+def _same_power_of_ten(gold: str, answer: str) -> bool:
+    """Whether both are numbers in scientific notation, or plain ones, of exactly the same value."""
+    both = [_POWER_OF_TEN.fullmatch(text) for text in (gold, answer)]
+    found = [Decimal(one[1]).scaleb(int(one[2] or 0)) for one in both if one]
+    return len(found) == 2 and found[0] == found[1]
 
 
 def _compare_bases(gold: str, answer: str) -> bool | None:

@@ -20,11 +20,13 @@ _BUILDER = re.compile(
 _OR = re.compile(r"\\(?:text|mathrm|mbox)\s*\{\s*or\s*\}|\\(?:lor|vee|cup)(?![a-zA-Z])|(?<![a-zA-Z\\])or(?![a-zA-Z])")
 _ALL_REALS = re.compile(r"(?:\\text\s*\{\s*)?all real (?:numbers|values)(?: of [a-z])?\s*\}?", re.IGNORECASE)
 _REALS = re.compile(r"\\mathbb\s*\{?R\}?|\\R(?![a-zA-Z])")
+_POSITIVE = re.compile(r"\s*[\^_]\s*\{?\s*(?:\+|>\s*0)\s*\}?\s*")
 _ABSOLUTE = re.compile(rf"\s*(?:\||\\vert|\\lvert)\s*{SYMBOL}\s*(?:\||\\vert|\\rvert)\s*({_RELATION.pattern})(.+)")
 _OVER_REALS = re.compile(rf",\s*{SYMBOL}\s*\\in\s*(?:\\mathbb\s*\{{?R\}}?|\\R)\s*$")
 _AND = re.compile(
     r"\\(?:text|mathrm|mbox)\s*\{\s*and\s*\}|\\(?:land|wedge|cap)(?![a-zA-Z])|(?<![a-zA-Z\\])and(?![a-zA-Z])"
 )
+_SIDES = re.compile(rf"{_RELATION.pattern}|{_OR.pattern}|{_AND.pattern}|,")
 _WITHOUT = re.compile(r"\s*(?:\\setminus|\\backslash|-|\\smallsetminus)\s*(?=\\\{)")
 _INFINITY = Decimal("Infinity")
 
@@ -96,6 +98,17 @@ def _both(texts: list[str]) -> list[Interval] | None:
     return [Interval(low, open_low, high, not closed)] if low < high else None
 
 
+def _listed(texts: list[str]) -> list[Interval] | None:
+    """Two conditions with a comma between them: `x<1, x>3` can only mean one or the other, `x>1, x<3` only both."""
+    found = [_condition(text) for text in texts]
+    if not found[0] or not found[1]:
+        return None
+    together = _both(texts)
+    if together is None:
+        return found[0] + found[1]
+    return together if together[0].low.is_finite() and together[0].high.is_finite() else None
+
+
 def _without(points: str) -> list[Interval] | None:
     values = [_value(part) for part in points.strip().removeprefix("\\{").removesuffix("\\}").split(",")]
     if any(value is None for value in values):
@@ -112,10 +125,14 @@ def _one(text: str) -> list[Interval] | None:
         return [Interval(-_INFINITY, True, _INFINITY, True)]
     if len(conditions := _AND.split(text)) > 1:
         return _both(conditions)
+    if len(conditions := text.split(",")) == 2 and all(map(_RELATION.search, conditions)):
+        return _listed(conditions)
     if text[:1] + text[-1:] in ("][", "]]", "[["):  # French: an end that looks away is open
         text = ("(" if text[0] == "]" else "[") + text[1:-1] + (")" if text[-1] == "[" else "]")
     if found := _REALS.match(text):
         rest = text[found.end() :]
+        if _POSITIVE.fullmatch(rest):
+            return [Interval(Decimal(0), True, _INFINITY, True)]
         if not rest.strip():
             return [Interval(-_INFINITY, True, _INFINITY, True)]
         return _without(rest[cut.end() :]) if (cut := _WITHOUT.match(rest)) else None
@@ -128,9 +145,16 @@ def _one(text: str) -> list[Interval] | None:
     return _condition(text)
 
 
+def _symbols(text: str) -> int:
+    """On how many numbers the conditions of a text are."""
+    return len({side for part in _SIDES.split(text) if re.fullmatch(SYMBOL, side := part.strip())})
+
+
 def read(text: str) -> list[Interval] | None:
     """The disjoint intervals of a set of numbers, in order; None for anything else."""
     found: list[Interval] = []
+    if _symbols(text) > 1:
+        return None
     member = _MEMBER.match(text)
     for part in _OR.split(text[member.end() :] if member else text):
         members = _one(part)
@@ -161,6 +185,8 @@ def compare(gold: str, answer: str) -> bool | None:
     if ambiguous(gold) and ambiguous(answer):
         return None
     ours, theirs = read(gold), read(answer)
+    if ours and _symbols(answer) > 1:
+        return False
     if not ours or not theirs or (any(one.low == one.high for one in ours + theirs) and len(ours + theirs) == 2):
         return None
     near = Decimal("1e-20")

@@ -8,14 +8,19 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tasks.math_answers import clock, equations, intervals, structure, units
+from tasks.math_answers import clock, equations, intervals, numbers_in_words, structure, units
 from tasks.math_answers.exact import SCIENTIFIC, compare_exactly, normalise
 from tasks.math_answers.latex_symbols import has_symbols, readable
 from tasks.math_answers.notation import has_degrees, plain
 
 POINTS = (0.31, -0.73, 1.27, -1.9)  # at which expressions are compared
 _MEMBER = re.compile(rf"^\s*{intervals.SYMBOL}\s*\\in(?![a-zA-Z])")
-_WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox|boldsymbol)\s*\{([^{}]*)\}")
+_WRAPPED = re.compile(
+    r"(?:\\(?:text|textbf|mathrm|mathbf|mbox|boldsymbol|underline)|\\(?:text)?color\s*\{\w{1,20}\})\s*\{([^{}]*)\}|\*\*([^*]*)\*\*"
+)
+_ANNOUNCED = re.compile(r"\\text\s*\{\s*(?:the )?(?:final )?answer(?: is)?:?\s*\}\s*:?", re.IGNORECASE)
+_MONEY = re.compile(r"([-+]?)\\\$\s*(\d[\d,]{0,30}(?:\.\d{1,9})?)")
+_PERCENT = re.compile(r"\s*\\?%$")
 _LETTER_OF_CHOICE = re.compile(r"^\s*\\(?:text|textbf|mathrm)\s*\{\s*\(([A-E])\)\s*\}(?=.*\w)")
 _WORDS = re.compile(r"[a-zA-Z]{3,30}(?: [a-zA-Z]{1,30}){0,9}")
 _EMPTY = re.compile(
@@ -23,6 +28,7 @@ _EMPTY = re.compile(
     r"(?:there (?:is|are) )?no (?:real )?solutions?(?: exists?)?)\.?\$?",
     re.IGNORECASE,
 )
+_RADIANS = re.compile(r"\\pi(?![a-zA-Z])|π|(?<![a-zA-Z\\])rad(?:ians?)?(?![a-zA-Z])")
 _ELLIPSIS = re.compile(r"\\[lcd]?dots|…|\.\.\.")
 
 
@@ -53,9 +59,15 @@ def _equal_at_points(gold: Any, answer: Any) -> bool | None:
     import sympy
 
     expressions = (gold, answer)
-    if not all(isinstance(one, sympy.Expr) and not one.is_Number and not one.is_Symbol for one in expressions):
+    if not all(isinstance(one, sympy.Expr) for one in expressions):
         return None
     symbols = sorted(gold.free_symbols | answer.free_symbols, key=str)
+    if {str(symbol) for symbol in symbols} == {"i"}:
+        return _equal_complex(*(one.subs(dict.fromkeys(symbols, sympy.I)) for one in expressions))
+    if any(one.is_Number or one.is_Symbol for one in expressions):
+        return None
+    if symbols and any(one.has(sympy.Sum, sympy.Product) for one in expressions):
+        return None  # of so many terms as a symbol says: at points between whole numbers both may be empty
     if not symbols and any(one.has(sympy.Float) or isinstance(one, sympy.Mul) for one in expressions):
         return None
     same, far = 0, 0
@@ -75,6 +87,15 @@ def _equal_at_points(gold: Any, answer: Any) -> bool | None:
     if far and not same:
         return False
     return True if same >= 2 and not far else None
+
+
+def _equal_complex(gold: Any, answer: Any) -> bool | None:
+    """Whether two expressions are the same complex number; None where one has no value."""
+    try:
+        expected, found = complex(gold.evalf(15)), complex(answer.evalf(15))
+    except Exception:  # as in _equal_at_points
+        return None
+    return abs(expected - found) <= 1e-9 * max(abs(expected), abs(found), 1e-9)
 
 
 def _within(gold: Any, answer: Any, meta: dict[str, Any]) -> bool:
@@ -101,6 +122,8 @@ def _tolerant(meta: dict[str, Any]) -> bool:
 def _equal(gold: str, answer: str, meta: dict[str, Any]) -> str:
     """The verdict on two answers in plain notation, or on two parts of them."""
     gold, answer = (_MEMBER.sub("", text).strip() for text in (gold, answer))
+    if _PERCENT.search(gold) and _PERCENT.search(answer):
+        gold, answer = (_PERCENT.sub("", text) for text in (gold, answer))
     same = compare_exactly(gold, answer)
     if same or (same is False and not _tolerant(meta)):
         return _verdict(same)
@@ -165,10 +188,11 @@ def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
     unit = (meta.get("unit") or "").strip("$ ")
     if unit and answer.endswith(unit):
         answer = answer.removesuffix(unit)
-    if gold.count("{") != gold.count("}") or gold.count("$") % 2 == 1:
+    if gold.count("{") != gold.count("}") or gold.replace("\\$", "").count("$") % 2 == 1:
         return _by_math_verify(gold, answer, meta)
-    if (choice := _LETTER_OF_CHOICE.match(answer)) and gold.strip("() ") in tuple("ABCDE"):
-        return _verdict(choice[1] == gold.strip("() "))
+    letter = _unwrapped(gold).strip("() ")
+    if (choice := _LETTER_OF_CHOICE.match(answer)) and letter in tuple("ABCDE"):
+        return _verdict(choice[1] == letter)
     gold, answer = (_LETTER_OF_CHOICE.sub("", _unwrapped(text)) for text in (gold, answer))
     if (_WORDS.fullmatch(gold) and gold.casefold() == answer.casefold()) or (
         _EMPTY.fullmatch(gold) and _EMPTY.fullmatch(answer)
@@ -180,7 +204,7 @@ def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
 def _in_one_measure(gold: str, answer: str) -> tuple[str, str]:
     r"""Both in plain notation; an angle in degrees beside one in parts of `\pi` as such a part."""
     ours, theirs = plain(gold), plain(answer)
-    kinds = [(has_degrees(text), "\\pi" in text or "π" in text) for text in (gold, answer)]
+    kinds = [(has_degrees(text), bool(_RADIANS.search(text))) for text in (gold, answer)]
     if kinds == [(True, False), (False, True)]:
         return _in_radians(ours), theirs
     return ours, _in_radians(theirs) if kinds == [(False, True), (True, False)] else theirs
@@ -191,8 +215,13 @@ def _in_radians(degrees: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    whole = _WRAPPED.fullmatch(text.strip().strip("$"))
-    return whole[1] if whole else text
+    """An answer without what is around the whole of it, a number in words as a number, an amount with its unit."""
+    text = _ANNOUNCED.sub("", text.strip()).strip()
+    if whole := _WRAPPED.fullmatch(text.strip("$") if not text.startswith("\\$") else text):
+        text = whole[1] or whole[2] or ""
+    if amount := _MONEY.fullmatch(text):
+        text = f"{amount[1]}{amount[2]} \\text{{ dollars}}"
+    return numbers_in_words.digits(text) or text
 
 
 def _by_math_verify(gold: str, answer: str, meta: dict[str, Any]) -> str:

@@ -13,7 +13,10 @@ _COMMAND = re.compile(r"\\(?:text|mbox|mathrm|operatorname)\s*\{[^{}]*\}|\\[a-zA
 _SYMBOL = re.compile(r"(?<![a-zA-Z])[a-zA-Z]{1,3}(?![a-zA-Z])")
 _LAST = re.compile(r"(\\[a-zA-Z]++|[^a-zA-Z\\]|^)((?:\s?[a-zA-Z]){1,3})$")
 _UNITS = {"cm", "mm", "km", "kg", "mg", "ml", "ft", "in", "hr", "min", "sec", "deg", "mph", "kJ", "mL", "dm", "nm"}
-_DIFFERENTIAL = re.compile(r"(?<![a-zA-Z\\])d(?=\s*(?:[a-zA-Z](?![a-zA-Z])|\\pi(?![a-zA-Z])))")  # in an integral alone
+_DIFFERENTIAL = re.compile(r"(?<![a-zA-Z\\])d(?=\s*(?:[a-zA-Z](?![a-zA-Z])|\\[a-zA-Z]))")  # in an integral alone
+_RATE = re.compile(
+    r"\\frac\s*\{\s*d\s*([a-zA-Z])\s*\}\s*\{\s*d\s*([a-zA-Z])\s*\}"
+)  # the parser's derivatives are all 0
 _DOT_ONLY = re.compile(r"(?<=\d)\.(?!\d)")
 
 
@@ -28,13 +31,14 @@ def _keep_last_letters(text: str) -> str:
     if match is None or not match[1] or match[2].replace(" ", "") in _UNITS | {"e", "i"}:  # constants, not units
         return text
     letters = "".join(f"{{{letter}}}" for letter in match[2] if not letter.isspace())
-    return text[: match.start(2)] + letters
+    return f"{text[: match.start(2)]} {letters}"  # the space ends a command such as `\cdot`
 
 
 def readable(text: str, symbols: bool) -> str:
     """The answer without what math-verify misreads; `symbols` is whether the gold answer has any."""
     text = text.replace("\\$", "").replace("$", "").replace("~", " ").strip()
     text = _DOT_ONLY.sub("", re.sub(r"\bnp\.(?=[a-z])", r"\\", text))
+    text = _RATE.sub(r"\\frac{\1_{d}}{\2_{d}}", text)
     if "d" in text and not any(command in text for command in ("\\int", "\\frac{d", "\\oint", "\\dfrac{d")):
         text = _DIFFERENTIAL.sub("{d}", text)
     return _keep_last_letters(text) if symbols else text

@@ -13,6 +13,7 @@ _SIGNS = str.maketrans({
     "×": r"\times ", "·": r"\cdot ", "÷": "/", "π": r"\pi ", "∞": r"\infty ", "≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ",
     "∪": r"\cup ", "∈": r"\in ", "−": "-", "–": "-", "²": "^{2}", "³": "^{3}", "½": r"\frac{1}{2}", "√": r"\sqrt ",
     "°": r"^{\circ}", "≡": r"\equiv ", "≈": r"\approx ", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "~": " ", "$": "",
+    "¢": r"\text{ cents}",
 })  # fmt: skip
 _SIGNS |= {
     ord(sign): "\\frac{{{}}}{{{}}}".format(*unicodedata.normalize("NFKC", sign).split("\u2044"))
@@ -22,7 +23,7 @@ _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
 _SUPERSCRIPT = re.compile(f"[{_SUPERSCRIPTS}]+")
 _REPEATING = re.compile(r"(\d{0,15})\.(\d{0,15})\\(?:overline|bar|dot)\s*\{?(\d{1,15})\}?")
 _STYLE = re.compile(
-    r"\\(?:left|right|displaystyle|[bB]igg?[lr]?)(?![a-zA-Z])|(?<!\\)\\[()!]|\\\[|\\\]|(?<=\d)\{,\}(?=\d)"
+    r"\\(?:left|right|displaystyle|[bB]igg?[lr]?)(?![a-zA-Z])|(?<!\\)\\[()!]|\\\[|\\\]|(?<=\d)(?:\{(?:,|\\[,;:!])\}|\\text\s*\{,\})(?=\d{3}(?!\d))"
 )
 _NUMPY = re.compile(r"\bnp\.(?=[a-z])")  # in Minerva's golds
 _SPACE = re.compile(r"(?<!\\)\\[,;: ]|\\q?quad(?![a-zA-Z])|\s+")
@@ -59,7 +60,7 @@ _LARGE_WORD = re.compile(rf"(?<=\d)\s*(?:\\(?:text|mathrm)\s*\{{\s*)?({'|'.join(
 _OHM = re.compile(r"(?<=[\d\s}])\\(?:Omega|ohm)(?![a-zA-Z])\s*$")
 _DEGREE = (
     r"\s*(?:\^\s*(?:\{\s*\\circ\s*\}|\\circ(?![a-zA-Z]))|\\degree(?![a-zA-Z])|\\(?:text|mathrm)\s*\{\s*degrees?\s*\}"
-    r"|\^\s*(?:\{\s*o\s*\}|o(?![a-zA-Z]))|(?<![a-zA-Z])deg(?:rees?)?(?![a-zA-Z]))"
+    r"|\^\s*\{?\s*\\(?:text|mathrm)\s*\{\s*o\s*\}\s*\}?|\^\s*(?:\{\s*o\s*\}|o(?![a-zA-Z]))|(?<![a-zA-Z])deg(?:rees?)?(?![a-zA-Z]))"
 )
 _ANGLE = re.compile(rf"(\d{{1,9}}(?:\.\d{{1,9}})?){_DEGREE}")
 _DEGREES = re.compile(rf"{_DEGREE}(?:\s*(?:[CF](?![a-zA-Z])|\\(?:text|mathrm)\s*\{{\s*[CF]\s*\}}))?")
@@ -127,10 +128,10 @@ def plain(text: str) -> str:
             " ", _STYLE.sub("", _SUPERSCRIPT.sub(_raised, _NUMPY.sub("", text.replace("\\$", ""))).translate(_SIGNS))
         )
         .strip()
-        .rstrip(".")
+        .rstrip(".,;")
         .strip()
     )
-    text = _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", _FRACTION.sub(r"\\frac", text.replace("**", "^")))
+    text = _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", _FRACTION.sub(r"\\frac", text.replace("**", "^").replace(":=", "=")))
     if found := _THOUSANDS.match(text):
         text = found[1] + found[2].replace(" ", "") + text[found.end() :]
     for pattern in (_PRODUCT, _E):

@@ -21,6 +21,7 @@ _ASSIGNED = re.compile(r"\s*((?:[a-zA-Z]|\\[a-zA-Z]+)(?:_(?:\w|\{\w+\}))?)\s*=(?
 _NAMED = re.compile(
     r"\s*(\((?:\s*[a-zA-Z](?:_\w|_\{\w+\})?\s*,)+\s*[a-zA-Z](?:_\w|_\{\w+\})?\s*\))\s*(?:=|\\in(?![a-zA-Z]))"
 )
+_INDEX = re.compile(r"_(?:\d|\{\d{1,3}\})$")
 Same = Callable[[str, str], bool]
 
 
@@ -60,9 +61,9 @@ def read(text: str) -> Parts:
     if text.startswith("\\langle") and text.endswith("\\rangle"):
         text = f"({text[7:-7]})"
     if text.startswith("\\{") and text.endswith("\\}"):
-        return Parts("set", _signs(split(text[2:-2], ",;")))
+        return Parts("set", _signs(_thousands(text[2:-2]) or split(text[2:-2], ",;")))
     if text[:1] == "(" and text[-1:] == ")" and _enclosed(text) and len(parts := split(text[1:-1], ",")) > 1:
-        return Parts("tuple", parts)
+        return Parts("tuple", _thousands(text[1:-1]) or parts)
     if text[:1] in "([" and text[-1:] in ")]" and _enclosed(text):
         return Parts("leaf", [text])
     if _NUMBER.fullmatch(text):
@@ -84,13 +85,19 @@ def _of_vector(text: str) -> Parts | None:
 def _list(text: str) -> list[str]:
     """Parts between commas; `x=1,2` has the value 2 for x too."""
     parts = [text] if _NUMBER.fullmatch(text) else split(text, ",")
-    spaced = re.split(r",\s+", text)
-    if len(spaced) < len(parts) and all(_NUMBER.fullmatch(part) or _DIGITS.fullmatch(part) for part in spaced):
-        return spaced  # `1,000, 2,000`
+    if len(parts) > 1 and (spaced := _thousands(text)):
+        return spaced
     first = _ASSIGNED.match(parts[0]) if parts else None
     if first and not any("=" in part for part in parts[1:]):
         return [f"{first[1]}={part}" if place else part for place, part in enumerate(parts)]
     return parts
+
+
+def _thousands(text: str) -> list[str]:
+    """The numbers of `1,000, 2,000`, where commas stand between thousands too; empty for anything else."""
+    spaced = re.split(r",\s+", text.strip())
+    numbers = all(_NUMBER.fullmatch(part) or _DIGITS.fullmatch(part) for part in spaced)
+    return spaced if numbers and 1 < len(spaced) <= text.count(",") else []
 
 
 def _signs(parts: Sequence[str]) -> list[str]:
@@ -108,6 +115,16 @@ def _assigned(parts: Sequence[str]) -> dict[str, str] | None:
     found = [_ASSIGNED.fullmatch(part) for part in parts]
     values = {one[1]: one[2] for one in found if one}
     return values if len(values) == len(parts) > 1 else None
+
+
+def _without_index(parts: Sequence[str], others: Sequence[str]) -> list[str]:
+    """`x_1=1, x_2=3` as values of x, where the others are all values of x."""
+    found = [[_ASSIGNED.fullmatch(part) for part in side] for side in (parts, others)]
+    ours, theirs = ([one[1] for one in side if one] for side in found)
+    base = {_INDEX.sub("", symbol) for symbol in ours}
+    if len(ours) < len(parts) or len(theirs) < len(others) or len(base) != 1 or base != set(theirs):
+        return list(parts)
+    return [f"{theirs[0]}={one[2]}" for one in found[0] if one]
 
 
 def _match(gold: Sequence[str], answer: Sequence[str], same: Same) -> bool:
@@ -147,7 +164,8 @@ def compare(gold: str, answer: str, same: Same) -> bool | None:
         parts = _unique(other.parts)
         return same(ours.parts[0], parts[0]) if len(parts) == 1 and one is ours else None
     if "tuple" not in kinds:
-        expected, found = _unique(ours.parts), _unique(theirs.parts)
+        expected = _unique(_without_index(ours.parts, theirs.parts))
+        found = _unique(_without_index(theirs.parts, ours.parts))
         return len(expected) == len(found) and _match(expected, found, same)
     if "set" in kinds:
         return False

@@ -16,12 +16,14 @@ _SIZES = {
     "mass": {"mg": "0.001", "g": "1", "kg": "1000"},
     "volume": {"ml": "1", "l": "1000"},
     "energy": {"J": "1", "kJ": "1000"},
+    "money": {"dollar": "1", "cent": "0.01"},
 }
 _WORDS = {
     "millimet(?:er|re)s?": "mm", "centimet(?:er|re)s?": "cm", "decimet(?:er|re)s?": "dm", "met(?:er|re)s?": "m",
     "kilomet(?:er|re)s?": "km", "inch(?:es)?": "in", "foot|feet": "ft", "yards?": "yd", "miles?": "mi",
     "sec|seconds?": "s", "mins|minutes?": "min", "hrs?|hours?": "h", "days": "day", "grams?": "g", "kilograms?": "kg",
     "millilit(?:er|re)s?": "ml", "lit(?:er|re)s?|l": "l", "ml": "ml",
+    "dollars?|USD": "dollar", "cents?|¢": "cent",
 }  # fmt: skip
 KNOWN = {unit: (kind, Decimal(size)) for kind, sizes in _SIZES.items() for unit, size in sizes.items()}
 _POWER = re.compile(

@@ -66,8 +66,13 @@ def _limit() -> None:
 
 def read(texts: list[tuple[str, int]]) -> None:
     """Read the texts, each repeated to a length, in a process that is killed at its limits."""
+    run(READ_ALL, json.dumps(texts))
+
+
+def run(program: str, given: str = "") -> None:
+    """Run a program that is killed at its limits."""
     subprocess.run(
-        [sys.executable, "-c", READ_ALL], input=json.dumps(texts), text=True, check=True, preexec_fn=_limit,
+        [sys.executable, "-c", program], input=given, text=True, check=True, preexec_fn=_limit,
         cwd=Path(__file__).parents[2], env={"PYTHONPATH": ".", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
     )  # fmt: skip
 
@@ -81,6 +86,21 @@ def test_what_reads_a_completion_is_linear() -> None:
 @pytest.mark.parametrize("text", ["0", "\\boxed{"])
 def test_a_million_characters(text: str) -> None:
     read([(text, 1_000_000)])
+
+
+OF_TASKS = """
+from tests.performance.reading_time import PIECES, readers_of_tasks, text_of
+
+for reader in readers_of_tasks().values():
+    for piece in PIECES:
+        for place in ("{}", "<think></think><answer>{}</answer>"):
+            reader(text_of(piece, place))
+"""
+
+
+@pytest.mark.slow
+def test_what_the_tasks_read_is_linear() -> None:
+    run(OF_TASKS)
 
 
 PIECES = ["<think>", "</think>", "<answer>", "</answer>", "<reasoning>", "</reasoning>", "\n", " ", "a", "\n\n"]
