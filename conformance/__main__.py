@@ -1,6 +1,6 @@
 """The same tensors through every installed framework's own functions: `snakemake conformance`.
 
-    python -m conformance --output FOLDER [--cases 10000]
+    python -m conformance --output FOLDER [--cases 10000] [--seed 0]
 
 Ends with an error where a framework differs from the reference in another way than conformance/differences.yaml says,
 and where an error planted in a copy of a framework's function (conformance/mutants/) is not noticed. Minutes on two
@@ -71,11 +71,12 @@ def equal_rewards(results: Mapping[str, Mapping[str, Any]]) -> str:
     return table(["rewards", *results], rows)
 
 
-def tried(count: int) -> tuple[str, list[Finding], list[str]]:
+def tried(count: int, seed: int = 0) -> tuple[str, list[Finding], list[str]]:
     """The page, what was found of each formula and framework, and what is not as the registry says.
 
     Args:
         count: cases at least.
+        seed: of their numbers.
 
     Raises:
         UserError: no environment of a framework is built, or one of their processes failed.
@@ -84,7 +85,7 @@ def tried(count: int) -> tuple[str, list[Finding], list[str]]:
         raise UserError(
             "no framework's environment is built; build one, such as with `python3.11 envs/build.py --help`"
         )
-    start, made = time.monotonic(), given(count)
+    start, made = time.monotonic(), given(count, seed)
     reference = Reference(made["formulas"], made["batches"], made["cases"])
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # each only waits for its framework's process
         outcomes = dict(zip(frameworks, pool.map(lambda name: run(name, made), frameworks), strict=True))
@@ -115,8 +116,9 @@ def main() -> None:
     parser.add_argument(
         "--cases", type=int, default=10_000, metavar="NUMBER", help="at least so many in all; default: %(default)s"
     )
+    parser.add_argument("--seed", type=int, default=0, help="of the cases' numbers; default: %(default)s")
     arguments = parser.parse_args()
-    text, found, problems = tried(arguments.cases)
+    text, found, problems = tried(arguments.cases, arguments.seed)
     durable.write_text(arguments.output / "conformance.md", text)
     durable.write_text(arguments.output / "matrix.csv", numbers(found).to_csv(index=False))
     print(text)

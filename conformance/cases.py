@@ -9,6 +9,11 @@ A batch holds, for B completions of at most T tokens from a vocabulary of V:
     rewards      B         of the completions; groups of `samples` follow each other
     values       B, T      of a critic
     truncated    B         1 where the completion was cut at the limit
+
+Numbers keep away from where the float32 that releases have inside would decide. Rewards are multiples of STEP, which it
+holds exactly: TRL keeps rewards in it. Logits are within ± BOUND, so that log-probabilities are above −6.1, and within
+half of that where ratios are large, so that they are above −4.1; there its error is below the tolerance. What float32
+does to other rewards is in conformance.rounding.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from frameworks.conformance import LONGEST, VOCABULARY
 
 Batch = dict[str, Any]
 Numbers = npt.NDArray[np.float64]
+STEP, BOUND = 2.0**-10, 2.0
 SHAPES = ((2, 4), (3, 2))  # groups, samples
 END, FIRST = 2, 3  # the token that ends a completion, and the first that means something
 KINDS = ("ordinary", "on_policy", "one_token", "wide")
@@ -37,7 +43,7 @@ def formulas() -> dict[str, dict[str, Any]]:
     return {name: found["settings"] | {"batches": KINDS} | own for name, own in found["formulas"].items()}
 
 
-def make(kind: str, seed: int) -> Batch:
+def make(kind: str, seed: int, base: int = 0) -> Batch:
     """A batch of a kind: ordinary or
 
     on_policy      the policy is still the old one
@@ -54,14 +60,16 @@ def make(kind: str, seed: int) -> Batch:
     Args:
         kind: see above.
         seed: of the batch.
+        base: seed of all batches.
     """
-    rng = np.random.default_rng([sum(map(ord, kind)), seed])
+    rng = np.random.default_rng([sum(map(ord, kind)), seed, *[base] * (base > 0)])
     groups, samples = SHAPES[seed % len(SHAPES)]
     count = groups * samples
     lengths = np.ones(count, int) if kind == "one_token" else rng.integers(1, LONGEST + 1, count)
     width = LONGEST if kind == "wide" else int(lengths.max())
     mask = (np.arange(width) < lengths[:, None]).astype(float)
-    logits = rng.normal(0, 1.5, (count, width, VOCABULARY))
+    bound = BOUND / 2 if kind in ("far", "beyond", "far_reference") else BOUND
+    logits = np.clip(rng.normal(0, 1.5, (count, width, VOCABULARY)), -bound, bound)
     tokens = rng.integers(FIRST, VOCABULARY, (count, width))
     truncated = np.zeros(count)
     if kind in ("truncated", "masked"):
@@ -76,7 +84,9 @@ def make(kind: str, seed: int) -> Batch:
     if kind == "beyond":
         old = own - np.sign(noise[0]) * rng.uniform(15, 25, own.shape) * mask
     distance = np.clip(3 * noise[1], -5, 5) if kind == "far_reference" else 0.4 * np.clip(noise[1], -3, 3)
-    rewards = rng.integers(0, 2, count).astype(float) if seed % 4 < 2 else rng.normal(0, 1, count).round(2)
+    rewards = (
+        rng.integers(0, 2, count).astype(float) if seed % 4 < 2 else np.round(rng.normal(0, 1, count) / STEP) * STEP
+    )
     rewards[0] = rewards[1] + 1  # one group differs, so that nothing is divided by zero
     if seed % 8 == 7:
         rewards[samples : 2 * samples] = 1.0
@@ -87,8 +97,12 @@ def make(kind: str, seed: int) -> Batch:
     }  # fmt: skip
 
 
-def cases(count: int) -> tuple[list[Batch], list[tuple[str, int]]]:
+def cases(count: int, base: int = 0) -> tuple[list[Batch], list[tuple[str, int]]]:
     """Batches, and at least `count` cases: a formula and the index of a batch, equally many of each formula.
+
+    Args:
+        count: at least so many.
+        base: seed of all batches.
 
     Raises:
         UserError: the count is below 1.
@@ -106,6 +120,6 @@ def cases(count: int) -> tuple[list[Batch], list[tuple[str, int]]]:
             key = (kinds[number % len(kinds)], number // len(kinds))
             if key not in index:
                 index[key] = len(batches)
-                batches.append(make(*key))
+                batches.append(make(*key, base))
             pairs.append((name, index[key]))
     return batches, pairs

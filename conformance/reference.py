@@ -19,6 +19,7 @@ log-probability of the sampled token, the gradient by the logits is ∂L/∂log 
     empty_rows           completions without a token count in the mean over completions
     cispo_low            CISPO's ratio is at least 1 less this
     dropped_uncounted    tokens of weight zero do not count in the mean
+    judged_inverse       completions are judged by the sampler's probabilities over the old policy's
 """
 
 from __future__ import annotations
@@ -57,8 +58,14 @@ def evaluate(settings: Settings, batch: Batch, variant: Settings) -> Result:
         np.broadcast_to(batch["advantages"][:, None], mask.shape) if given else advantages(settings, batch, variant)
     )
     value, gradient = loss(settings, batch, mask, per_token, variant)
-    moved = -LEARNING_RATE * (gradient / (np.abs(gradient) + EPSILON) + WEIGHT_DECAY * batch["logits"])
+    moved = -LEARNING_RATE * (direction(gradient) + WEIGHT_DECAY * batch["logits"])
     return Result(np.array([value]) if given else per_token * mask, gradient, moved)
+
+
+def direction(gradient: Numbers) -> Numbers:
+    """AdamW's first step over the learning rate, without weight decay."""
+    found: Numbers = gradient / (np.abs(gradient) + EPSILON)
+    return found
 
 
 def _drops(settings: Settings, batch: Batch) -> bool:
@@ -136,7 +143,7 @@ def loss(
     sampled = np.eye(log_p.shape[-1])[batch["tokens"]]
     own = (log_p * sampled).sum(-1)
     terms, slopes = _policy(settings, own, batch, mask, advantage, variant)
-    correction = _correction(settings, batch, mask)
+    correction = _correction(settings, batch, mask, variant)
     weights = _weights(
         settings["loss"], settings, mask * (correction > 0 if variant.get("dropped_uncounted") else 1), variant
     )
@@ -190,7 +197,7 @@ def _kl_in_loss(settings: Settings, own: Numbers, batch: Batch, variant: Setting
     return terms, slopes
 
 
-def _correction(settings: Settings, batch: Batch, mask: Numbers) -> Numbers:
+def _correction(settings: Settings, batch: Batch, mask: Numbers, variant: Settings) -> Numbers:
     """Weights by the old policy's probability over the sampler's."""
     chosen = settings["correction"]
     if not chosen:
@@ -200,6 +207,7 @@ def _correction(settings: Settings, batch: Batch, mask: Numbers) -> Numbers:
     ratio = np.broadcast_to(np.exp(total if chosen["level"] == "sequence" else difference), mask.shape)
     if chosen["form"] == "truncate":
         return np.asarray(np.clip(ratio, chosen["low"], chosen["high"]))
+    total = -total if variant.get("judged_inverse") else total
     judged = np.exp(total / np.maximum(mask.sum(1, keepdims=True), 1)) if chosen["level"] == "mean" else ratio
     return np.where((judged >= chosen["low"]) & (judged <= chosen["high"]), ratio, 0.0)
 

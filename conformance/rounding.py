@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from conformance.cases import Batch, Numbers, make
+from conformance.cases import STEP, Batch, Numbers, make
 
 SAMPLES, REPEATS = 7, 60
-STEP = 2.0**-10
 GIVEN, ROUNDED = "equal rewards", "equal rewards, multiples of 2⁻¹⁰"
 
 

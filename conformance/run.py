@@ -38,14 +38,18 @@ class Outcome(NamedTuple):
     cpu_seconds: float
 
 
-def given(count: int) -> dict[str, Any]:
+def given(count: int, seed: int = 0) -> dict[str, Any]:
     """What frameworks.conformance takes: formulas, batches, at least `count` cases, groups of equal rewards, and the
     errors to plant in each framework (mutants/<framework>.yaml).
+
+    Args:
+        count: of cases.
+        seed: of their batches.
 
     Raises:
         UserError: the count is below 1.
     """
-    batches, pairs = cases.cases(count)
+    batches, pairs = cases.cases(count, seed)
     return {
         "formulas": cases.formulas(),
         "batches": batches,

@@ -22,9 +22,20 @@ def values(stage: Stage) -> dict[str, Any]:
     return {f"{group}.{key}": value for group, found in groups.items() for key, value in found.items()}
 
 
-def refuse(run: Run, key: str, text: str) -> UserError:
-    """A UserError about a key of the run's scale."""
-    return UserError(f"{run.file.name}: {run.scale}.{key}{text}")
+class Refused(UserError):
+    """What a framework does not have, or what does not fit it: the run file's key, and the reason."""
+
+    def __init__(self, run: Run, key: str, text: str) -> None:
+        """The text follows the key in the message, such as `: TRL has …` or ` is needed`."""
+        super().__init__(f"{run.file.name}: {run.scale}.{key}{text}")
+        self.key = key
+        self.reason = text[2:] if text.startswith(": ") else f"it{text}"
+        self.reason = self.reason.partition("; remove it")[0]
+
+
+def refuse(run: Run, key: str, text: str) -> Refused:
+    """An error about a key of the run's scale."""
+    return Refused(run, key, text)
 
 
 def updates_per_step(run: Run, stage: Stage) -> int:

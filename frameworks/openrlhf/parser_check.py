@@ -26,7 +26,11 @@ from tasks import data_registry
 def check(run: Run, stage: Stage) -> None:
     """Let OpenRLHF's parser and assertions read the rendered command."""
     rows = data_registry.problems_in(stage.dataset)
-    flags = arguments(run, stage, 0, Path("data.jsonl"), Path("model"), Path("output"), rows)
+    accept(run, arguments(run, stage, 0, Path("data.jsonl"), Path("model"), Path("output"), rows))
+
+
+def accept(run: Run, flags: dict[str, tuple[Any, str]]) -> None:
+    """The same of given flags; the run is for messages."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of packages that torch imports

@@ -16,10 +16,23 @@ from frameworks.trl.command import arguments, devices, launcher, render, server
 
 def check(run: Run, stage: Stage) -> None:
     """Let TRL's parser, and accelerate's and the vLLM server's where they are used, read the rendered commands."""
+    accept(run, stage, arguments(run, stage, 0, Path("data"), Path("model"), Path("output")))
+
+
+def accept(run: Run, stage: Stage, flags: dict[str, tuple[Any, str]]) -> None:
+    """The same of given flags.
+
+    Args:
+        run: for messages and devices.
+        stage: for the vLLM server.
+        flags: as `arguments` gives them.
+
+    Raises:
+        UserError: one of the parsers refuses them.
+    """
     from trl import GRPOConfig
     from trl.scripts import grpo, vllm_serve
 
-    flags = arguments(run, stage, 0, Path("data"), Path("model"), Path("output"))
     if run.device == "cuda" and not _has_gpu():
         flags["use_cpu"] = (True, "")  # otherwise transformers refuses bf16 on a machine that only checks
     # The check is one process; TRL's batch arithmetic is that of the run's devices.

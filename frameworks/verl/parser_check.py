@@ -32,9 +32,18 @@ TYPED = ("algorithm", "actor_rollout_ref.rollout", "actor_rollout_ref.actor", "a
 
 def check(run: Run, stage: Stage) -> None:
     """Raise UserError unless verl's own configuration accepts the stage."""
-    paths = Paths(problems=Path("problems"), model=_stand_in(), work=Path("work"))
+    paths = Paths(problems=Path("problems"), model=Path("model"), work=Path("work"))
     found = overrides(run, stage, 0, paths, Path("ray"))
     _check_native(run, stage.native)
+    accept(run, found)
+
+
+def accept(run: Run, found: Overrides) -> None:
+    """The same of given overrides, with a model of our own; the run is for messages."""
+    known = str(_stand_in())
+    found = found | {
+        key: (known, found[key][1]) for key in ("actor_rollout_ref.model.path", "critic.model.path") if key in found
+    }
     try:
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that GRPO has no critic

@@ -1,4 +1,7 @@
-"""The defaults that run files rely on are those of the installed releases, which have no unknown settings."""
+"""The defaults that run files and the translator rely on are those of the installed releases.
+
+These have no unknown settings, and their own parsers accept what is translated from the others.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +17,30 @@ pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
 SCRIPT = """
 import contextlib, json, sys
-from frameworks import adapter, release_defaults
+from frameworks import adapter, dialect, release_defaults, translate, translation
 with contextlib.redirect_stdout(sys.stderr):
     released = adapter.load(sys.argv[1]).released()
     found = [[str(drift) for drift in release_defaults.drifts(sys.argv[1], released)],
-             release_defaults.unknown(sys.argv[1], released)]
+             release_defaults.unknown(sys.argv[1], released), translation.drifted(dialect.load(sys.argv[1]), released)]
+    _, name, *files = sys.argv
+    for file in files:
+        sys.argv = ["translate", file, "--from", file.split("/")[-1].split(".")[0], "--to", name, "--check"]
+        translate.main()
 print(json.dumps(found))
 """
+COMMANDS = ROOT / "tests" / "unit" / "cases" / "translate"
 
 
 @pytest.mark.parametrize("framework", framework_names())
 def test_the_installed_release_has_the_defaults_that_runs_rely_on(framework: str) -> None:
+    others = [str(COMMANDS / f"{name}.sh") for name in framework_names() if name != framework]
     done = subprocess.run(
-        [python(framework), "-c", SCRIPT, framework], capture_output=True, text=True, cwd=ROOT,
+        [python(framework), "-c", SCRIPT, framework, *others], capture_output=True, text=True, cwd=ROOT,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    drifts, unknown = json.loads(done.stdout.strip().split("\n")[-1])
+    drifts, unknown, untrue = json.loads(done.stdout.strip().split("\n")[-1])
     assert not drifts, f"frameworks/{framework}/defaults.yaml: " + "; ".join(drifts)
+    assert not untrue, f"frameworks/{framework}/translation.yaml: " + "; ".join(untrue)
+    assert done.stderr.count("Accepted by the parser of") == len(others)
     assert not unknown, f"new settings of {framework}, to be added to its defaults.yaml: {', '.join(unknown)}"

@@ -9,10 +9,11 @@ import pytest
 
 from conformance import cases, document
 from conformance.__main__ import matrix, numbers
-from conformance.compare import TOLERANCE, Finding, Reference, findings, registry, unnoticed
+from conformance.compare import TOLERANCE, Finding, Reference, findings, largest, registry, unnoticed
 from conformance.reference import advantages, evaluate, loss
 from contracts.errors import UserError
 from contracts.run_file import framework_names
+from frameworks.conformance import LEARNING_RATE, WEIGHT_DECAY
 
 FORMULAS = cases.formulas()
 VARIANTS = {
@@ -124,6 +125,64 @@ def test_a_difference_without_an_entry_is_a_problem() -> None:
     assert findings(framework, {"clip": right}, reference)[0].problem == ""
     assert "no entry" in findings(framework, {"clip": right + 1e-5}, reference)[0].problem
     assert "no entry" in findings(framework, {"clip": np.full_like(right, np.nan)}, reference)[0].problem
+
+
+def steps(gradient: np.ndarray, logits: np.ndarray, epsilon: float = 1e-8) -> np.ndarray:
+    return -LEARNING_RATE * (gradient / (np.abs(gradient) + epsilon) + WEIGHT_DECAY * logits)
+
+
+def test_a_rounding_near_a_gradient_of_zero_is_no_difference_and_another_optimiser_is() -> None:
+    """AdamW's first step turns a rounding of 3e-9 in a gradient of 1e-9 into 2e-4; float32 cannot decide there."""
+    batch = cases.make("ordinary", 0)
+    batch["advantages"] = batch["advantages"] * 1e-8
+    reference = Reference(FORMULAS, [batch], [("mean over tokens", 0)])
+    right = evaluate(FORMULAS["mean over tokens"], batch, {})
+    framework = framework_names()[0]
+
+    def problem(gradient: np.ndarray, step: np.ndarray) -> str:
+        flat = np.concatenate([right.value, gradient.ravel(), step.ravel()])
+        return findings(framework, {"mean over tokens": flat}, reference)[0].problem
+
+    rounded = right.gradient + 3e-9
+    assert np.abs(steps(rounded, batch["logits"]) - right.step).max() > 1e-4
+    assert problem(rounded, steps(rounded, batch["logits"])) == ""
+    for wrong in (steps(rounded, batch["logits"], 1e-6), steps(rounded, 2 * batch["logits"]), right.step):
+        assert "no entry" in problem(rounded, wrong)
+
+
+def test_where_the_gradient_is_not_small_the_step_is_the_references() -> None:
+    batch = cases.make("ordinary", 0)
+    reference = Reference(FORMULAS, [batch], [("mean over tokens", 0)])
+    right = evaluate(FORMULAS["mean over tokens"], batch, {})
+    turned = np.where(np.abs(right.gradient) > 1e-3, -1e-4, right.gradient)
+    flat = np.concatenate([right.value, turned.ravel(), steps(turned, batch["logits"]).ravel()])
+    assert largest(flat, reference.results("mean over tokens", {}))[2] > 1e-3
+
+
+@pytest.mark.parametrize("kind", [*cases.KINDS, "far", "beyond", "far_reference", "truncated", "masked"])
+def test_float32_cannot_decide_a_case(kind: str) -> None:
+    for seed in range(16):
+        batch = cases.make(kind, seed, base=seed % 3)
+        assert (batch["rewards"].astype(np.float32) == batch["rewards"]).all()
+        log_p = batch["logits"] - np.log(np.exp(batch["logits"]).sum(-1, keepdims=True))
+        large_ratios = kind in ("far", "beyond", "far_reference")
+        assert log_p.min() > (
+            -4.1 if large_ratios else -6.1
+        )  # half a unit in the last place of float32 is 2.4e-7 at most
+
+
+def test_another_seed_makes_other_cases() -> None:
+    first, same, other = (cases.cases(46, base)[0][0]["logits"] for base in (0, 0, 1))
+    assert np.array_equal(first, same) and not np.array_equal(first, other)
+
+
+def test_the_band_may_be_of_the_inverse_ratio() -> None:
+    """A ratio of 0.705 is within 0.7 and 1.4, and its inverse, 1.418, is not."""
+    name = "token weights, sequences masked by the geometric mean"
+    batch = cases.make("on_policy", 0)
+    batch["rollout"] = batch["old"] - np.log(0.705) * batch["mask"]
+    kept, dropped = (evaluate(FORMULAS[name], batch, variant) for variant in ({}, {"judged_inverse": True}))
+    assert kept.gradient.any() and not dropped.gradient.any()
 
 
 def test_an_error_that_changes_nothing_is_not_noticed() -> None:
