@@ -99,6 +99,33 @@ rule study_kl:
         "{params.base:q} -m analysis.studies.kl --output results/studies/kl > {log:q} 2>&1 && cat {log:q}"
 
 
+# The runs of the study (analysis/studies/lockstep.py), which trains at demo scale whatever the scale is.
+LOCKSTEP = [
+    load_run(name, "demo") for name in run_names() if name.startswith("crosscheck/")
+]
+
+
+rule study_lockstep:
+    input:
+        [stamp(run.framework, "cpu") for run in LOCKSTEP],
+        # Functions, because a project may have other recipes alone.
+        problems=lambda wildcards: FOLDER.problems(
+            "train", LOCKSTEP[0].stages[0].dataset
+        ),
+        model=lambda wildcards: FOLDER.model(LOCKSTEP[0].model),
+    output:
+        "results/studies/lockstep/lockstep.csv",
+    log:
+        "logs/study_lockstep.log",
+    threads: 2
+    params:
+        base=BASE,
+        work=unrecorded("work/studies/lockstep"),
+    shell:
+        "{params.base:q} -m analysis.studies.lockstep --problems {input.problems:q} --model {input.model:q}"
+        " --work {params.work:q} --output results/studies/lockstep 2>&1 | tee {log:q}"
+
+
 # Declares no output, so that each request decides by what is stored then. Trains and samples nothing.
 rule claims:
     input:

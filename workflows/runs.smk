@@ -48,6 +48,7 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
   snakemake claims               what the stored results say of each claim of the documents (docs/report.md)
   snakemake conformance          the same tensors through each framework's own functions: where they differ, and by how much
   snakemake study_kl             estimators of the KL term: values and gradients, beside what a document claims
+  snakemake study_lockstep       recorded completions through each framework's trainer, weights compared after each step
   snakemake environments         install the environments of the configured runs, such as on a login node
   snakemake doctor               what runs on this machine (demo, one GPU, full scale) and what to change
   snakemake preflight --profile slurm   report problems with this cluster before anything is queued (docs/cluster.md)

@@ -6,12 +6,14 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from frameworks import reward_hook
+from frameworks import reward_hook, tape
 from frameworks.training_prompts import QUESTION
-from frameworks.trl import early_stop
+from frameworks.trl import early_stop, lockstep
 from frameworks.trl.command import NATIVE_STEPS
 
 early_stop.register()  # TRL's script imports this module before it makes the trainer
+if tape.VARIABLE in os.environ:
+    lockstep.install()
 
 
 @reward_hook.failures_printed()

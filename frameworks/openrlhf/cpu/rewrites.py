@@ -13,7 +13,7 @@ import importlib.metadata
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
@@ -77,6 +77,18 @@ REWRITES: dict[str, dict[str, int]] = {
     "openrlhf.utils.distributed_util": {"stream": 1, "weight sync": 1},
     "openrlhf.utils.loss_utils": {"device": 1},
 }
+
+
+def add(rules: Sequence[tuple[str, str, str]], rewrites: Mapping[str, Mapping[str, int]]) -> None:
+    """Rewrite more, in this process.
+
+    Args:
+        rules: name, pattern and replacement of each.
+        rewrites: by module, how often each applies.
+    """
+    RULES.extend(Rule(name, re.compile(pattern), replacement) for name, pattern, replacement in rules)
+    for module, counts in rewrites.items():
+        REWRITES[module] = REWRITES.get(module, {}) | dict(counts)
 
 
 class StoreBroadcast:

@@ -3,11 +3,16 @@
 It takes the place of frameworks/start/sitecustomize.py, so it does the same where that would be loaded.
 """
 
+import os
 import sys
 
-from frameworks import listening
+from frameworks import listening, tape
 from frameworks.openrlhf.cpu import rewrites
 
+if tape.VARIABLE in os.environ:
+    from frameworks.openrlhf import lockstep
+
+    lockstep.install()
 rewrites.install()
 if str(listening.START) in sys.path:
     listening.keep_to_loopback()
