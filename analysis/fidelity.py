@@ -52,7 +52,8 @@ class Row(NamedTuple):
 
 def _of_stage(stage: Stage) -> dict[str, Any]:
     groups = {f"{group}.{key}": value for group in GROUPS for key, value in getattr(stage, group).items()}
-    return {"dataset": stage.dataset, "steps": stage.steps, "checkpoints": list(stage.checkpoints), **groups}
+    levels = {"levels": list(stage.levels)} if stage.levels else {}
+    return {"dataset": stage.dataset, **levels, "steps": stage.steps, "checkpoints": list(stage.checkpoints), **groups}
 
 
 def values(run: Run) -> dict[str, Any]:

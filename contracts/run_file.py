@@ -20,7 +20,18 @@ ROOT = Path(__file__).resolve().parent.parent
 RECIPES = ROOT / "recipes"
 SCHEMAS = ROOT / "config" / "schemas"
 SCALES = ("demo", "full")
-STAGE_KEYS = ("dataset", "steps", "checkpoints", "batch", "rollout", "optimizer", "objective", "lora", "native")
+STAGE_KEYS = (
+    "dataset",
+    "levels",
+    "steps",
+    "checkpoints",
+    "batch",
+    "rollout",
+    "optimizer",
+    "objective",
+    "lora",
+    "native",
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +41,7 @@ class Stage:
     number: int  # from 1
     first_step: int  # steps of all stages before it
     dataset: str
+    levels: tuple[dict[str, Any], ...]  # `level` and `weight` of each that is trained on; empty: the data set as it is
     steps: int
     checkpoints: tuple[int, ...]
     batch: dict[str, Any]
@@ -143,7 +155,7 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
     for number, own in enumerate(values.get("stages", [{}]), start=1):
         merged = {key: _merge(values.get(key, {}), own.get(key)) for key in STAGE_KEYS}
         first = stages[-1].first_step + stages[-1].steps if stages else 0
-        merged["checkpoints"] = tuple(merged["checkpoints"])
+        merged["checkpoints"], merged["levels"] = tuple(merged["checkpoints"]), tuple(merged["levels"])
         stages.append(Stage(number=number, first_step=first, **merged))
         _check_checkpoints(stages[-1], file, scale)
     return Run(
@@ -169,7 +181,7 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
 def _merge(common: Any, own: Any) -> Any:
     if own is None:
         return common
-    return {**common, **own} if isinstance(common, dict) else own
+    return {**common, **own} if isinstance(own, dict) else own
 
 
 def _deep_merge(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:

@@ -47,8 +47,9 @@ def training_settings(run: Run, stage: Stage) -> dict[str, Any]:
     hardware = {key: run.hardware[key] for key in ("gpus", "nodes", "sharding") if key in run.hardware}
     own = asdict(stage)
     del own["dataset"]  # its problems are an input
-    if not own["lora"]:
-        del own["lora"]  # results that were made before there was LoRA stay
+    for added in ("lora", "levels"):
+        if not own[added]:
+            del own[added]  # results that were made before there was such a setting stay
     return {
         **own,
         "framework": run.framework,

@@ -114,6 +114,10 @@ class Task(ABC):
         """Whether the problem has several answers, which may stand in several boxes."""
         return bool(meta.get("is_multiple_answer"))
 
+    def level(self, meta: Mapping[str, Any]) -> str | None:
+        """The level of difficulty of a problem with this `meta`, as run files name it; None if it states none."""
+        return None if meta.get("level") is None else str(meta["level"]).removeprefix("Level ")
+
     def spelling(self, answer: str) -> str:
         """One spelling for answers that differ only in writing; in a majority vote they are one answer."""
         return " ".join(answer.split())
@@ -162,9 +166,13 @@ class Task(ABC):
             answer: as extracted from a completion.
             problem: what it answers.
         """
-        module = self._module("picture")
+        module = self.picture_module()
         drawn: str | None = module.draw(answer, problem) if module else None
         return drawn
+
+    def picture_module(self) -> ModuleType | None:
+        """The module that draws answers, if the task has one."""
+        return self._module("picture")
 
     @property
     def traces(self) -> Traces:

@@ -28,5 +28,9 @@ class Countdown(Task):
             return "ungradable"
         return verifier.verify(answer, numbers, target)
 
+    def level(self, meta: Mapping[str, Any]) -> str | None:
+        """How many numbers are given."""
+        return str(len(meta["nums"])) if "nums" in meta else None
+
 
 TASK = Countdown("countdown")

@@ -29,5 +29,9 @@ class KnightsKnaves(Task):
         except (KeyError, TypeError, ValueError):  # of the problem: no answer makes the verifier raise
             return "ungradable"
 
+    def level(self, meta: Mapping[str, Any]) -> str | None:
+        """How many people there are."""
+        return str(len(meta["names"])) if "names" in meta else None
+
 
 TASK = KnightsKnaves("knights_knaves")

@@ -1,14 +1,23 @@
 """Prompts of a training: those that are too long are left out and counted, and too few for a step is an error."""
 
+import json
+import random
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given as given_by_hypothesis
+from hypothesis import strategies
 
 from contracts import tables
 from contracts.errors import UserError
+from contracts.run_file import Stage
 from frameworks import training_prompts
 from frameworks.adapter import Paths
 from recipes.runs import load_run
+from tasks import registry
 from tasks.problems import Problem, to_table
 
 RUN = load_run("tinyzero/grpo-3b", "full")  # 8 prompts a step, a prompt without chat template, 256 tokens at most
@@ -37,3 +46,67 @@ def test_fewer_than_a_step_needs_is_an_error(tmp_path: Path) -> None:
     paths = given(tmp_path, ["Make 1."] * 7)
     with pytest.raises(UserError, match="has 7 prompts of at most 256 tokens, a step needs 8"):
         training_prompts.rendered(RUN, RUN.stages[0], paths, in_words)
+
+
+def levels(**weights: float) -> Stage:
+    chosen = tuple({"level": level.removeprefix("l"), "weight": weight} for level, weight in weights.items())
+    return replace(RUN.stages[0], levels=chosen)
+
+
+def rows(*counts: int) -> list[dict[str, Any]]:
+    """Rows of Countdown with 3, 4, … numbers, so many of each, mixed."""
+    own = [3 + kind for kind, count in enumerate(counts) for _ in range(count)]
+    random.Random(1).shuffle(own)
+    return [
+        {"id": place, "task": "countdown", "meta": json.dumps({"nums": [1] * size})} for place, size in enumerate(own)
+    ]
+
+
+def shares(found: list[dict[str, Any]]) -> Counter[int]:
+    return Counter(len(json.loads(row["meta"])["nums"]) for row in found)
+
+
+@given_by_hypothesis(
+    counts=strategies.lists(strategies.integers(1, 60), min_size=2, max_size=4),
+    weights=strategies.lists(strategies.floats(0.1, 10), min_size=2, max_size=4),
+)
+def test_levels_have_their_weights_and_as_many_problems_as_they_allow(counts: list[int], weights: list[float]) -> None:
+    weights = weights[: len(counts)]
+    asked = {f"l{3 + kind}": weight for kind, weight in enumerate(weights)}
+    table = rows(*counts)
+    found = training_prompts.of_levels(RUN, levels(**asked), table)
+    own = shares(found)
+    assert [row["id"] for row in found] == sorted({row["id"] for row in found})
+    assert set(own) == {3 + kind for kind in range(len(weights))}
+    exact = min(count / weight for count, weight in zip(counts, weights, strict=False))
+    for kind, weight in enumerate(weights):
+        assert max(1, exact * weight - 1) <= own[3 + kind] + 1e-6 and own[3 + kind] <= max(1, exact * weight + 1e-6)
+    assert any(own[3 + kind] == counts[kind] for kind in range(len(weights)))  # one level is used up
+    assert found == training_prompts.of_levels(RUN, levels(**asked), table)
+
+
+def test_levels_of_a_run_file(tmp_path: Path) -> None:
+    """Through the whole of `rendered`, and an unknown level is a sentence that lists those that there are."""
+    meta = [{"nums": [1] * (3 + number % 2)} for number in range(40)]
+    problems = [Problem(f"p-{n}", "countdown", f"Make {n}.", "1", held) for n, held in enumerate(meta)]
+    tables.write(to_table(problems), tables.PROBLEM, tmp_path / "problems.parquet")
+    paths = Paths(problems=tmp_path / "problems.parquet", model=tmp_path, work=tmp_path)
+    found = training_prompts.rendered(RUN, levels(l4=1), paths, in_words)
+    assert [row["problem_id"] for row in found] == [f"p-{number}" for number in range(1, 40, 2)]
+    assert training_prompts.of_levels(RUN, RUN.stages[0], rows(2, 3)) == rows(2, 3)
+    with pytest.raises(UserError, match=r"levels: .* has no problem of level 9; its levels are: 3, 4$"):
+        training_prompts.rendered(RUN, levels(l9=1, l3=1), paths, in_words)
+
+
+@pytest.mark.parametrize(
+    ("task", "meta", "level"),
+    [
+        ("arithmetic", {"level": 2}, "2"),
+        ("math", {"level": "Level 5"}, "5"),
+        ("countdown", {"nums": [1, 2, 3]}, "3"),
+        ("knights_knaves", {"names": ["Ann", "Bob"]}, "2"),
+        ("countdown", {}, None),
+    ],
+)
+def test_level_of_a_problem(task: str, meta: dict[str, Any], level: str | None) -> None:
+    assert registry.get(task).level(meta) == level
