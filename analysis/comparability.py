@@ -56,7 +56,7 @@ def settings(graded: Mapping[str, Any], samples: Mapping[str, Any]) -> dict[str,
 def _unequal(first: pd.DataFrame, second: pd.DataFrame, column: str) -> int:
     """Number of problems for which both sides have a value in a column, and the values differ."""
     one, two = (
-        side.dropna(subset=column).drop_duplicates("problem_id").set_index("problem_id")[column]
+        side[["problem_id", column]].dropna().drop_duplicates("problem_id").set_index("problem_id")[column]
         for side in (first, second)
     )
     both = one.index.intersection(two.index)
@@ -71,7 +71,7 @@ def differences(first: Result, second: Result, accepted: Collection[str] = ()) -
         second: the other one, called the checkpoint.
         accepted: what may differ, of ACCEPTABLE.
     """
-    problems = [set(side.samples["problem_id"]) for side in (first, second)]
+    problems = [set(side.samples["problem_id"].unique()) for side in (first, second)]
     if problems[0] != problems[1]:
         only = [len(problems[0] - problems[1]), len(problems[1] - problems[0])]
         return [f"different problems: {only[0]} only of the baseline, {only[1]} only of the checkpoint"]

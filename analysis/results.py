@@ -122,7 +122,10 @@ class RunResults:
 
     def samples(self, step: int, benchmark: str) -> pd.DataFrame:
         """The graded completions of one checkpoint on one benchmark."""
-        rows: pd.DataFrame = self.graded.iloc[self._sample_rows[step, benchmark]]
+        places = self._sample_rows[step, benchmark]
+        if places[-1] - places[0] + 1 == len(places):  # as read from files, so that no text is copied
+            places = slice(places[0], places[-1] + 1)
+        rows: pd.DataFrame = self.graded.iloc[places]
         return rows
 
     def graded_record(self, step: int, benchmark: str) -> dict[str, Any]:
@@ -250,7 +253,10 @@ def _listed(items: Sequence[str], most: int = 6) -> str:
 
 def _missing_cells(scores: pd.DataFrame, graded: pd.DataFrame, steps: set[int], benchmarks: set[str]) -> Iterator[str]:
     """Checkpoints and benchmarks without a score or without samples."""
-    scored, sampled = (set(zip(table["step"], table["benchmark"], strict=True)) for table in (scores, graded))
+    scored, sampled = (
+        set(table[["step", "benchmark"]].drop_duplicates().itertuples(index=False, name=None))
+        for table in (scores, graded)
+    )
     for cell in itertools.product(sorted(steps), sorted(benchmarks)):
         if cell not in sampled or cell not in scored:
             what = "score" if cell in sampled else "graded samples"
@@ -260,7 +266,7 @@ def _missing_cells(scores: pd.DataFrame, graded: pd.DataFrame, steps: set[int], 
 def _incomplete_cells(run: RunResults) -> Iterator[str]:
     """Checkpoints and benchmarks whose samples differ from those of the base model or from what the score counts."""
     for benchmark in run.benchmarks:
-        expected = set(run.samples(run.steps[0], benchmark)["problem_id"])
+        expected = set(run.samples(run.steps[0], benchmark)["problem_id"].unique())
         for step in run.steps:
             if wrong := _misfit(run.samples(step, benchmark), run.score(step, benchmark), expected):
                 yield f"step {step} on {benchmark} {wrong}"
@@ -271,7 +277,7 @@ def _incomplete_cells(run: RunResults) -> Iterator[str]:
 
 def _misfit(samples: pd.DataFrame, score: pd.Series, expected: set[str]) -> str:
     """How the samples of a cell differ from the expected problems or from its score; empty if they do not."""
-    n, k, found = int(score["n_problems"]), int(score["k_repeats"]), set(samples["problem_id"])
+    n, k, found = int(score["n_problems"]), int(score["k_repeats"]), set(samples["problem_id"].unique())
     if absent := sorted(expected - found):
         return f"lacks {len(absent)} of {len(expected)} problems, such as {absent[0]}"
     if extra := sorted(found - expected):
@@ -280,7 +286,7 @@ def _misfit(samples: pd.DataFrame, score: pd.Series, expected: set[str]) -> str:
         return f"has {len(samples)} samples of {len(expected)} problems, but its score counts {n} × {k}"
     if any((samples["verdict"] == v).sum() != score[f"n_{v}"] for v in tables.VERDICTS):
         return "has other verdicts than its score counts; the score is of other samples"
-    protocols = {*samples["protocol"], score["protocol"]}
+    protocols = {*samples["protocol"].unique(), score["protocol"]}
     return f"mixes protocols ({', '.join(sorted(map(str, protocols)))})" if len(protocols) > 1 else ""
 
 

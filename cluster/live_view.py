@@ -30,7 +30,11 @@ from contracts.paths import RunFolder
 from contracts.text_safety import one_line
 from eval import accuracy_so_far
 
-STEP = re.compile(r"\S+: step (\d+)/(\d+)(?:.*?, reward ([-\d.e+]+))?(?:.*?, (\d+) s left)?")
+# Of a training, of a base model, of an evaluation: `openr1/…: step 7/20, …, reward 0.25, …, 26 s left`,
+# `demo model: step 100/900, …, 177 s left`, `generate: 200/1800 samples, …, 1:04 left`.
+STEP = re.compile(
+    r"(?:\S+|demo model): (?:step )?(\d+)/(\d+)\b(?:.*?, reward ([-\d.e+]+))?(?:.*?, ([\d:]+)(?: s)? left)?"
+)
 WARNING = "WARNING: "
 MAX_WARNINGS = 5  # shown, the newest; also of accuracies
 GRADED = RunFolder(Path()).graded.name
@@ -43,6 +47,14 @@ def duration(seconds: float) -> str:
     if minutes < 2:
         return f"{seconds:.0f} s"
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def seconds(clock: str) -> float:
+    """Seconds of a time such as 64, 1:04 or 1:00:04."""
+    total = 0.0
+    for part in clock.split(":"):
+        total = total * 60 + float(part or 0)
+    return total
 
 
 class Progress:
@@ -97,7 +109,7 @@ class Progress:
         return max(waiting, 0) / max(len(self.running), 1)
 
     def step(self, job: int) -> tuple[str, str, float | None]:
-        """The newest step, reward and seconds left of a running training from its log; warnings are kept."""
+        """The newest step, reward and seconds left of a running job from its log; warnings are kept."""
         found: tuple[str, str, float | None] = ("", "", None)
         for log in self.known[job]["log"]:
             for line in last_lines(Path(log)):
@@ -105,7 +117,7 @@ class Progress:
                     self.warnings[one_line(line.removeprefix(WARNING))] = None
                 elif match := STEP.match(line):
                     step, of, reward, left = match.groups()
-                    found = (f"{step}/{of}", reward or "", float(left) if left else None)
+                    found = (f"{step}/{of}", reward or "", seconds(left) if left else None)
         return found
 
     def drawn(self, now: float) -> Group:
@@ -117,9 +129,9 @@ class Progress:
         for name in ("running", "of", "step", "reward", "since", "left"):
             jobs.add_column(name, no_wrap=name != "of")
         for job, started in list(self.running.items()):
-            event, (step, reward, seconds) = self.known[job], self.step(job)
+            event, (step, reward, left_of_job) = self.known[job], self.step(job)
             of = one_line(" ".join(map(str, (event["wildcards"] or {}).values())))
-            ends = duration(seconds) if seconds is not None else ""
+            ends = duration(left_of_job) if left_of_job is not None else ""
             jobs.add_row(*map(Text, (event["rule_name"], of, step, reward, duration(now - started), ends)))
         warnings = [Text(f"warning: {text}", style="yellow") for text in [*self.warnings][-MAX_WARNINGS:]]
         accuracy = [

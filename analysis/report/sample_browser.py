@@ -1,7 +1,8 @@
 """The sample browser: a page, an index of all samples, and their texts in compressed chunks beside it.
 
 It opens from a disk without a server. The chunks are script files because a page from a disk may not fetch. Texts reach
-the page only as data and are shown as text.
+the page only as data and are shown as text. The index has columns of numbers, and a chunk one long text: a million
+completions can be filtered and searched.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from analysis import hash_order
@@ -25,9 +29,10 @@ from contracts.steps import folder as step_folder
 from contracts.text_safety import clipped
 from tasks import registry
 
-MAX_SAMPLES = 100_000  # if there are more, whole problems are left out in the order of a hash of their names
+MAX_SAMPLES = 1_000_000  # if there are more, whole problems are left out in the order of a hash of their names
 CHUNK = 2_000_000  # characters of text in a chunk
 MAX_TEXT = 40_000  # characters of a completion
+Column = npt.NDArray[Any]
 WRAPPED = re.compile(r"\(\?([im]+):(.*)\)", re.DOTALL)
 
 
@@ -49,43 +54,66 @@ def _chosen(runs: Sequence[RunResults], most: int) -> pd.DataFrame:
     return samples.sort_values(["benchmark", "problem_id", "run", "step", "repeat"], ignore_index=True)
 
 
-def _pack(content: Any) -> str:
-    return base64.b64encode(gzip.compress(json.dumps(content).encode(), 6, mtime=0)).decode()
+def _pack(head: dict[str, Any], body: bytes) -> str:
+    """A line of JSON and the bytes after it, compressed at level 1, which takes a third of the usual time."""
+    return base64.b64encode(gzip.compress(json.dumps(head).encode() + b"\n" + body, 1, mtime=0)).decode()
 
 
-def _codes(values: pd.Series) -> tuple[list[int], list[str]]:
+def _codes(values: pd.Series) -> tuple[Column, list[str]]:
     codes, names = pd.factorize(values.astype(object).where(values.notna(), "unknown"))
-    return codes.tolist(), [str(name) for name in names]
+    return codes, [str(name) for name in names]
 
 
 def _texts(values: pd.Series) -> list[str | None]:
     return [None if value is None or pd.isna(value) else str(value) for value in values.astype(object)]
 
 
-def _chunks(completions: list[str], problem: list[int]) -> list[int]:
-    """The first row of each chunk. The completions of a problem are in one chunk, so that opening it needs one file."""
-    first, size = [0], 0
-    for row, text in enumerate(completions):
-        if size > CHUNK and problem[row] != problem[row - 1]:
-            first.append(row)
-            size = 0
-        size += len(text)
+def _chunks(sizes: Column, problem: Column) -> list[int]:
+    """The first row of each chunk. The completions of a problem are in one chunk, so that opening it needs one file.
+
+    Args:
+        sizes: characters of each completion.
+        problem: the number of each completion's problem.
+    """
+    first, before = [0], 0
+    ends = np.cumsum(sizes)
+    for row in np.flatnonzero(np.diff(problem)) + 1:  # where a problem begins
+        if ends[row - 1] - before > CHUNK:
+            first.append(int(row))
+            before = ends[row - 1]
     return first
 
 
-def _index(runs: Sequence[RunResults], samples: pd.DataFrame, problem: list[int], first: list[int]) -> dict[str, Any]:
-    """The index of all samples: columns with one value per sample, and the names that their codes stand for."""
-    benchmark, benchmarks = _codes(samples["benchmark"])
+def _index(runs: Sequence[RunResults], samples: pd.DataFrame, problem: Column, first: list[int]) -> str:
+    """The index of all samples: names, and columns of numbers that stand for them, one number per sample."""
+    steps = sorted(samples["step"].unique().tolist())
     verdict, verdicts = _codes(samples["verdict"])
     finish, finishes = _codes(samples["finish_reason"])
+    answer, answers = pd.factorize(samples["answer"].astype(object))  # -1: none
     firsts = samples.iloc[np.unique(problem, return_index=True)[1]]  # one sample of each problem
-    return {
+    benchmark, benchmarks = _codes(firsts["benchmark"])
+    columns = {
+        "problem": problem.astype("<u4"),
+        "repeat": samples["repeat"].to_numpy("<u4"),
+        "length": samples["completion_tokens"].fillna(-1).to_numpy("<i4"),
+        "answer": (answer + 1).astype("<u4"),
+        "run": samples["run"].to_numpy("<u2"),
+        "step": np.searchsorted(steps, samples["step"]).astype("<u2"),
+        "verdict": verdict.astype("u1"),
+        "finish": finish.astype("u1"),
+    }
+    names = {
+        "rows": len(samples),
+        "columns": [[name, values.dtype.str.lstrip("<|")] for name, values in columns.items()],
         "runs": [run.name for run in runs],
         "titles": {run.name: run.shown for run in runs},
         "trained": [run.trained for run in runs],
-        "benchmarks": benchmarks,
+        "steps": steps,
         "verdicts": verdicts,
         "finishes": finishes,
+        "answers": [None, *(clipped(str(text), 200) for text in answers)],
+        "benchmarks": benchmarks,
+        "benchmark": benchmark.tolist(),
         "problems": [clipped(str(name), 200) for name in firsts["problem_id"]],
         "golds": [None if gold is None else clipped(gold, 300) for gold in _texts(firsts["gold"])],
         "labels": {f"{i} {step}": run.label(step) for i, run in enumerate(runs) for step in run.steps},
@@ -97,17 +125,8 @@ def _index(runs: Sequence[RunResults], samples: pd.DataFrame, problem: list[int]
             if name in benchmarks
         },
         "first": first,
-        "chunk": (np.searchsorted(first, np.arange(len(samples)), side="right") - 1).tolist(),
-        "run": samples["run"].tolist(),
-        "step": samples["step"].tolist(),
-        "repeat": samples["repeat"].tolist(),
-        "problem": problem,
-        "benchmark": benchmark,
-        "verdict": verdict,
-        "finish": finish,
-        "length": [-1 if pd.isna(value) else int(value) for value in samples["completion_tokens"]],
-        "answer": [None if answer is None else clipped(answer, 200) for answer in _texts(samples["answer"])],
     }
+    return _pack(names, b"".join(values.tobytes() for values in columns.values()))
 
 
 def _pictures(runs: Sequence[RunResults], samples: pd.DataFrame) -> dict[str, Any]:
@@ -117,6 +136,14 @@ def _pictures(runs: Sequence[RunResults], samples: pd.DataFrame) -> dict[str, An
         runs: the samples' column `run` counts them.
         samples: of one chunk.
     """
+    drawn_here = {
+        (number, name)
+        for number, run in enumerate(runs)
+        for name, problems in run.problem_rows.items()
+        if any(registry.get(problem.task).picture_module() for problem in list(problems.values())[:1])
+    }
+    if drawn_here.isdisjoint(zip(samples["run"], samples["benchmark"], strict=True)):
+        return {}
     pictures: dict[str, int] = {}
     places = []
     for row in samples[["run", "benchmark", "problem_id", "answer"]].to_dict("records"):
@@ -125,6 +152,11 @@ def _pictures(runs: Sequence[RunResults], samples: pd.DataFrame) -> dict[str, An
         drawn = registry.get(problem.task).picture(str(row["answer"]), problem) if problem and has_answer else None
         places.append(-1 if drawn is None else pictures.setdefault(drawn, len(pictures)))
     return {"pictures": list(pictures), "picture": places} if pictures else {}
+
+
+def _units(text: str) -> int:
+    """The length of a text in JavaScript, which counts UTF-16 code units."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def write(
@@ -146,23 +178,29 @@ def write(
     for old in folder.glob("chunk-*.js"):
         old.unlink()
     samples = _chosen(runs, most)
-    problem = pd.factorize(pd.MultiIndex.from_frame(samples[["benchmark", "problem_id"]]))[0].tolist()
+    problem = pd.factorize(pd.MultiIndex.from_frame(samples[["benchmark", "problem_id"]]))[0]
     completions = [clipped(text or "", MAX_TEXT) for text in _texts(samples["completion"])]
     prompts = _texts(samples["prompt"].iloc[np.unique(problem, return_index=True)[1]])
-    first = _chunks(completions, problem)
-    for number, start in enumerate(first):
-        end = first[number + 1] if number + 1 < len(first) else len(samples)
-        asked = {p: clipped(prompts[p] or "not recorded", MAX_TEXT) for p in sorted(set(problem[start:end]))}
-        packed = _pack(
-            {"completions": completions[start:end], "prompts": asked, **_pictures(runs, samples.iloc[start:end])}
-        )
+    first = _chunks(np.fromiter(map(len, completions), int, len(completions)), problem)
+
+    def write_chunk(number: int, start: int, end: int) -> None:
+        held = completions[start:end]
+        head = {
+            "units": [_units(text) for text in held],
+            "prompts": {p: clipped(prompts[p] or "not recorded", MAX_TEXT) for p in set(problem[start:end].tolist())},
+            **_pictures(runs, samples.iloc[start:end]),
+        }
+        packed = _pack(head, "".join(held).encode("utf-8", "replace"))
         (folder / f"chunk-{number}.js").write_text(f'chunk({number}, "{packed}")\n', encoding="ascii")
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        list(threads.map(write_chunk, range(len(first)), first, [*first[1:], len(samples)]))
     keywords = [
         _in_javascript(entry.regex) for item in lists if item.name.startswith("reflection") for entry in item.entries
     ]
-    index = json.dumps(_index(runs, samples, problem, first))
     (folder / "samples-index.js").write_text(
-        f"const INDEX = {index};\nconst KEYWORDS = {json.dumps(keywords)};\n", encoding="ascii"
+        f'const PACKED = "{_index(runs, samples, problem, first)}";\nconst KEYWORDS = {json.dumps(keywords)};\n',
+        encoding="ascii",
     )
     made = (
         page.environment()

@@ -63,7 +63,9 @@ def choose(run: RunResults, benchmark: str) -> list[SamplePair]:
     """
     sides = []
     for step in (run.steps[0], run.last):
-        rows = run.samples(step, benchmark).sort_values("repeat").drop_duplicates("problem_id").set_index("problem_id")
+        samples = run.samples(step, benchmark)
+        first = samples[["problem_id", "repeat"]].sort_values("repeat").drop_duplicates("problem_id").index
+        rows = samples.loc[first].set_index("problem_id")
         sides.append(rows[rows["verdict"] != "ungradable"])
     before, after = sides
     shared = sorted(set(before.index) & set(after.index), key=hash_order.place)

@@ -1,9 +1,11 @@
 // The sample browser: filters on an index of all samples, with texts from chunks that are loaded when needed.
 "use strict";
-const PAGE = 50, KEPT = 100;  // rows per page; chunks kept in memory, 2 million characters each
+const PAGE = 50, KEPT = 100, AHEAD = 4;  // rows per page; chunks of 2 million characters kept in memory, and loaded at once
 const texts = new Map(), waiting = new Map();  // per chunk: its texts, and the callbacks that wait for them
+const TYPES = { u4: Uint32Array, i4: Int32Array, u2: Uint16Array, u1: Uint8Array };
+let INDEX;  // names, and a column of numbers for each field of a completion
 const $ = (id) => document.getElementById(id);
-let rows = 0;  // known when the index is loaded, like INDEX and KEYWORDS themselves
+let rows = 0;  // known when the index is loaded, like INDEX and KEYWORDS
 let matches = [], shownPage = 0, search = 0, current = null;
 
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
@@ -19,14 +21,29 @@ function make(name, content, className) {
   return made;
 }
 
+function decoded(base64) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
+  const characters = atob(base64), bytes = new Uint8Array(characters.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = characters.charCodeAt(i);
+  return bytes;
+}
+/** A line of JSON, and the bytes after it. */
 async function unpack(packed) {
-  const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
-  return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
+  const stream = new DecompressionStream("gzip"), writer = stream.writable.getWriter();
+  writer.write(decoded(packed));
+  writer.close();
+  const bytes = new Uint8Array(await new Response(stream.readable).arrayBuffer());
+  const end = bytes.indexOf(10);
+  return [JSON.parse(new TextDecoder().decode(bytes.subarray(0, end))), bytes.slice(end + 1)];
 }
 
 /** Called by each chunk file. Drops the oldest chunks, so that a search through all texts does not keep them all. */
 async function chunk(number, packed) {
-  texts.set(number, await unpack(packed));
+  const [held, body] = await unpack(packed);
+  held.body = new TextDecoder().decode(body);
+  held.starts = new Uint32Array(held.units.length + 1);  // where each completion begins in the body
+  held.units.forEach((units, i) => { held.starts[i + 1] = held.starts[i] + units; });
+  texts.set(number, held);
   for (const old of texts.keys()) if (texts.size > KEPT) texts.delete(old);
   waiting.get(number).forEach((go) => go());
   waiting.delete(number);
@@ -50,49 +67,84 @@ function load(number) {
     loadScript(`chunk-${number}.js`).catch(fail);
   });
 }
-const completion = (row) => texts.get(INDEX.chunk[row]).completions[row - INDEX.first[INDEX.chunk[row]]];
-const prompt = (row) => texts.get(INDEX.chunk[row]).prompts[INDEX.problem[row]];
+/** The last of some growing numbers that is not above a value. */
+function last(numbers, value) {
+  let low = 0, high = numbers.length;
+  while (high - low > 1) { const middle = (low + high) >> 1; if (numbers[middle] <= value) low = middle; else high = middle; }
+  return low;
+}
+const chunkOf = (row) => last(INDEX.first, row);
+const end = (number) => INDEX.first[number + 1] ?? rows;  // of a chunk: the row after its last
+function completion(row) {
+  const held = texts.get(chunkOf(row)), place = row - INDEX.first[chunkOf(row)];
+  return held.body.slice(held.starts[place], held.starts[place + 1]);
+}
+const prompt = (row) => texts.get(chunkOf(row)).prompts[INDEX.problem[row]];
+const answer = (row) => INDEX.answers[INDEX.answer[row]];
+const step = (row) => INDEX.steps[INDEX.step[row]];
+const benchmark = (row) => INDEX.benchmark[INDEX.problem[row]];
 
 /** The picture of a completion's answer, as an image, so that nothing in it could run. */
 function picture(row) {
-  const held = texts.get(INDEX.chunk[row]), place = held.picture ? held.picture[row - INDEX.first[INDEX.chunk[row]]] : -1;
+  const held = texts.get(chunkOf(row)), place = held.picture ? held.picture[row - INDEX.first[chunkOf(row)]] : -1;
   if (place < 0) return null;
   const image = make("img", [], "picture");
   image.src = `data:image/svg+xml;base64,${btoa(held.pictures[place])}`;
-  image.alt = `picture of the answer ${visible(INDEX.answer[row])}`;
+  image.alt = `picture of the answer ${visible(answer(row))}`;
   return image;
 }
 
 const FIELDS = ["run", "step", "benchmark", "verdict", "min", "max", "text"];
 const state = () => Object.fromEntries(FIELDS.map((name) => [name, $(name).value]));
 
-function passes(row, wanted) {
-  return (!wanted.run || INDEX.runs[INDEX.run[row]] === wanted.run) && (!wanted.step || String(INDEX.step[row]) === wanted.step) &&
-    (!wanted.benchmark || INDEX.benchmarks[INDEX.benchmark[row]] === wanted.benchmark) &&
-    (!wanted.verdict || (wanted.verdict === "not correct" ? INDEX.verdicts[INDEX.verdict[row]] !== "correct" : INDEX.verdicts[INDEX.verdict[row]] === wanted.verdict)) &&
-    (!wanted.min || INDEX.length[row] >= +wanted.min) && (!wanted.max || (INDEX.length[row] >= 0 && INDEX.length[row] <= +wanted.max));
+/** The rows that pass all filters but the text. */
+function passing(wanted) {
+  const run = INDEX.runs.indexOf(wanted.run), at = INDEX.steps.indexOf(+wanted.step), within = INDEX.benchmarks.indexOf(wanted.benchmark);
+  const verdict = INDEX.verdicts.map((name) => !wanted.verdict || (wanted.verdict === "not correct" ? name !== "correct" : name === wanted.verdict));
+  const least = wanted.min ? +wanted.min : -1, most = wanted.max ? +wanted.max : Infinity, known = wanted.max ? 0 : -1;
+  const found = [];
+  for (let row = 0; row < rows; row++)
+    if ((!wanted.run || INDEX.run[row] === run) && (!wanted.step || INDEX.step[row] === at) && (!wanted.benchmark || benchmark(row) === within) &&
+      verdict[INDEX.verdict[row]] && INDEX.length[row] >= least && INDEX.length[row] >= known && INDEX.length[row] <= most) found.push(row);
+  return found;
+}
+
+/** Adds to `found` those of the candidates of a chunk whose text matches. */
+function searchChunk(number, pattern, candidates, found) {
+  const { body, starts } = texts.get(number), first = INDEX.first[number];
+  pattern.lastIndex = 0;
+  for (let match; (match = pattern.exec(body));) {
+    const place = last(starts, match.index), inside = match.index + match[0].length <= starts[place + 1];
+    if (inside && candidates.has(first + place)) found.push(first + place);
+    pattern.lastIndex = inside ? starts[place + 1] : match.index + 1;
+  }
 }
 
 async function filter() {
   const wanted = state(), mine = ++search;
-  const needle = wanted.text.toLowerCase();
-  let candidates = [];
-  for (let row = 0; row < rows; row++) if (passes(row, wanted)) candidates.push(row);
-  if (needle) {
-    const kept = [];
-    let read = -1;
-    for (const row of candidates) {
-      if (INDEX.chunk[row] !== read) {
-        read = INDEX.chunk[row];
-        $("count").textContent = `${kept.length} found, reading chunk ${read + 1} of ${INDEX.first.length} …`;
-        await load(read);
-        if (mine !== search) return;  // the filter has changed
-      }
-      if (completion(row).toLowerCase().includes(needle)) kept.push(row);
+  matches = passing(wanted);
+  if (wanted.text) {
+    const pattern = new RegExp(wanted.text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "gi");
+    const found = [];
+    const candidates = new Map();  // by chunk
+    for (let from = 0, number = 0; from < matches.length; number++) {
+      const inside = new Set();
+      for (; from < matches.length && matches[from] < end(number); from++) inside.add(matches[from]);
+      if (inside.size) candidates.set(number, inside);
     }
-    candidates = kept;
+    const numbers = [...candidates.keys()], loads = [];
+    let listed = false;
+    for (const [place, number] of numbers.entries()) {
+      while (loads.length < Math.min(place + AHEAD, numbers.length)) loads.push(load(numbers[loads.length]));
+      await loads[place];
+      while (!texts.has(number)) await load(number);  // it has made room for another
+      if (mine !== search) return;  // the filter has changed
+      searchChunk(number, pattern, candidates.get(number), found);
+      if (!listed && found.length >= PAGE) { list(found, 0); listed = true; }
+      $("count").textContent = `${found.length.toLocaleString("en")} found, reading part ${place + 1} of ${numbers.length} …`;
+    }
+    matches = found;
   }
-  matches = candidates;
   show(0);
 }
 
@@ -101,17 +153,15 @@ function verdictOf(row) {
   return make("span", name.replace("_", " "), "verdict " + (name === "correct" ? "correct" : "other"));
 }
 const title = (run) => visible(INDEX.titles[run]);
-const label = (row) => INDEX.labels[`${INDEX.run[row]} ${INDEX.step[row]}`];
+const label = (row) => INDEX.labels[`${INDEX.run[row]} ${step(row)}`];
 
-function show(page) {
-  shownPage = page;
-  $("count").textContent = `${matches.length.toLocaleString("en")} of ${rows.toLocaleString("en")} completions`;
+function list(matches, page) {
   $("list").replaceChildren(...matches.slice(page * PAGE, page * PAGE + PAGE).map((row) => {
     const line = make("tr", [
-      make("td", make("a", visible(INDEX.problems[INDEX.problem[row]])), "long"), make("td", INDEX.benchmarks[INDEX.benchmark[row]]),
+      make("td", make("a", visible(INDEX.problems[INDEX.problem[row]])), "long"), make("td", INDEX.benchmarks[benchmark(row)]),
       make("td", title(INDEX.runs[INDEX.run[row]]), "soft"), make("td", label(row)), make("td", String(INDEX.repeat[row]), "number"), make("td", verdictOf(row)),
       make("td", INDEX.length[row] < 0 ? "–" : String(INDEX.length[row]), "number"),
-      make("td", visible(INDEX.answer[row] ?? "–").slice(0, 80), "long"),
+      make("td", visible(answer(row) ?? "–").slice(0, 80), "long"),
       make("td", visible(INDEX.golds[INDEX.problem[row]] ?? "–").slice(0, 80), "long"),
     ]);
     const link = line.querySelector("a");
@@ -119,6 +169,12 @@ function show(page) {
     link.onclick = (event) => { event.preventDefault(); open(row); };
     return line;
   }));
+}
+
+function show(page) {
+  shownPage = page;
+  $("count").textContent = `${matches.length.toLocaleString("en")} of ${rows.toLocaleString("en")} completions`;
+  list(matches, page);
   $("where").textContent = matches.length ? `${page * PAGE + 1}–${Math.min(matches.length, page * PAGE + PAGE)}` : "none";
   $("previous").disabled = page === 0;
   $("next").disabled = (page + 1) * PAGE >= matches.length;
@@ -151,23 +207,24 @@ function made(row) {
   const run = INDEX.run[row], settings = make("a", "settings");
   settings.href = `../index.html#settings-${run}`;
   return make("p", [
-    make("code", visible(INDEX.files[`${run} ${INDEX.step[row]} ${INDEX.benchmark[row]}`] ?? "")), " · ",
-    ...(INDEX.trained[run] ? [make("code", visible(`runs/${INDEX.runs[run]}/checkpoints/step-${INDEX.step[row]}`)), " · "] : []), settings,
+    make("code", visible(INDEX.files[`${run} ${step(row)} ${benchmark(row)}`] ?? "")), " · ",
+    ...(INDEX.trained[run] ? [make("code", visible(`runs/${INDEX.runs[run]}/checkpoints/step-${step(row)}`)), " · "] : []), settings,
   ], "soft file");
 }
 
 async function open(row) {
   current = row;
-  await load(INDEX.chunk[row]);
-  const same = [];
-  for (let other = INDEX.first[INDEX.chunk[row]]; other < rows && INDEX.chunk[other] === INDEX.chunk[row]; other++)
-    if (INDEX.problem[other] === INDEX.problem[row] && INDEX.repeat[other] === INDEX.repeat[row] && (INDEX.run[other] === INDEX.run[row] || $("allruns").checked)) same.push(other);
+  const number = chunkOf(row);
+  await load(number);
+  const same = [], repeats = new Set();
+  for (let other = INDEX.first[number]; other < end(number); other++) {
+    if (INDEX.problem[other] !== INDEX.problem[row]) continue;
+    if (INDEX.repeat[other] === INDEX.repeat[row] && (INDEX.run[other] === INDEX.run[row] || $("allruns").checked)) same.push(other);
+    if (INDEX.run[other] === INDEX.run[row] && INDEX.step[other] === INDEX.step[row]) repeats.add(other);
+  }
   same.sort((a, b) => INDEX.run[a] - INDEX.run[b] || INDEX.step[a] - INDEX.step[b]);
-  const repeats = new Set();
-  for (let other = INDEX.first[INDEX.chunk[row]]; other < rows && INDEX.chunk[other] === INDEX.chunk[row]; other++)
-    if (INDEX.problem[other] === INDEX.problem[row] && INDEX.run[other] === INDEX.run[row] && INDEX.step[other] === INDEX.step[row]) repeats.add(other);
   $("problem").replaceChildren(
-    make("h2", visible(`${INDEX.benchmarks[INDEX.benchmark[row]]}: ${INDEX.problems[INDEX.problem[row]]}`)),
+    make("h2", visible(`${INDEX.benchmarks[benchmark(row)]}: ${INDEX.problems[INDEX.problem[row]]}`)),
     make("p", ["gold answer: ", make("code", visible(INDEX.golds[INDEX.problem[row]] ?? "unknown")), " · repeat: ",
       ...[...repeats].map((other) => { const b = make("button", String(INDEX.repeat[other])); b.disabled = other === row; b.onclick = () => open(other); return b; })]),
     make("details", [make("summary", "prompt"), written(prompt(row) ?? "not recorded")]));
@@ -176,7 +233,7 @@ async function open(row) {
     const tokens = INDEX.length[other] < 0 ? "" : `, ${INDEX.length[other]} tokens`;
     return make("section", [
       make("h3", [$("allruns").checked ? title(INDEX.runs[INDEX.run[other]]) + ", " : "", label(other), ": ", verdictOf(other)]),
-      make("p", ["answer: ", make("code", visible(INDEX.answer[other] ?? "none found")), make("span", ` finish reason: ${INDEX.finishes[INDEX.finish[other]]}${tokens}`, "soft")]),
+      make("p", ["answer: ", make("code", visible(answer(other) ?? "none found")), make("span", ` finish reason: ${INDEX.finishes[INDEX.finish[other]]}${tokens}`, "soft")]),
       picture(other),
       written(completion(other)),
       made(other),
@@ -188,9 +245,11 @@ async function open(row) {
 }
 
 /** What a link to a completion names, so that it leads to the same one in a later report. */
-const identity = (row) => [INDEX.runs[INDEX.run[row]], INDEX.step[row], INDEX.benchmarks[INDEX.benchmark[row]], INDEX.problems[INDEX.problem[row]], INDEX.repeat[row]];
+const identity = (row) => [INDEX.runs[INDEX.run[row]], step(row), INDEX.benchmarks[benchmark(row)], INDEX.problems[INDEX.problem[row]], INDEX.repeat[row]];
 function find(wanted) {
-  for (let row = 0; row < rows; row++) if (JSON.stringify(identity(row)) === wanted) return row;
+  let repeat;
+  try { repeat = JSON.parse(wanted)[4]; } catch { return -1; }
+  for (let row = 0; row < rows; row++) if (INDEX.repeat[row] === repeat && JSON.stringify(identity(row)) === wanted) return row;
   return -1;
 }
 
@@ -208,10 +267,17 @@ function options(name, values, shown) {
 let booting = true;
 async function start() {
   await loadScript("samples-index.js");
-  rows = INDEX.verdict.length;
+  const [names, bytes] = await unpack(PACKED);
+  INDEX = names;
+  rows = INDEX.rows;
+  let offset = 0;  // of a column; those of wider numbers come first
+  for (const [name, type] of INDEX.columns) {
+    INDEX[name] = new TYPES[type](bytes.buffer, offset, rows);
+    offset += INDEX[name].byteLength;
+  }
   $("filters").onsubmit = () => false;
   options("run", INDEX.runs, title);
-  options("step", [...new Set(INDEX.step)].sort((a, b) => a - b).map(String), (step) => `step ${step}`);
+  options("step", INDEX.steps.map(String), (step) => `step ${step}`);
   options("benchmark", INDEX.benchmarks);
   options("verdict", ["not correct", ...INDEX.verdicts], (name) => name.replace("_", " "));
   const asked = new URLSearchParams(location.hash.slice(1));

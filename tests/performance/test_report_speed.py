@@ -1,13 +1,14 @@
 """Tables and figures of 10⁴, 10⁵ and 10⁶ synthetic samples: seconds, and the most memory that it takes.
 
 Run with `pytest tests/performance/test_report_speed.py --benchmark-only`. The largest takes about a minute and 500 MB
-of disk. Measured on one core: 23 s and 1.6 GiB for a million (bounds: 60 s and 4 GiB on two cores).
+of disk. Measured on two cores: 34 s and 2.1 GiB for a million, with all of them in the sample browser.
 """
 
 import json
 import resource
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -37,17 +38,19 @@ print(json.dumps({"seconds": seconds, "of the processor": cpu, "reading": read, 
 """
 
 
-def make(folder: Path, samples: int) -> None:
-    """A run of so many samples, their texts about 400 characters long and all different."""
+def make(folder: Path, samples: int, text_of: Callable[[int], str] | None = None, steps: Sequence[int] = STEPS) -> None:
+    """A run of so many samples, their texts about 400 characters long and all different, or those of a function."""
     rng = np.random.default_rng(0)
-    problems = samples // (len(STEPS) * len(BENCHMARKS) * REPEATS)
+    problems = samples // (len(steps) * len(BENCHMARKS) * REPEATS)
     count = problems * REPEATS
     problem = np.repeat([f"p{i:06}" for i in range(problems)], REPEATS)
-    for step in STEPS:
+    for step in steps:
         for name in BENCHMARKS:
             right = rng.random(count) < 0.3 + step / 400
             pieces = rng.integers(0, len(PARTS), (count, 16))
             text = ["".join(PARTS[i] for i in row) + f"\\boxed{{{n}}}" for n, row in enumerate(pieces.tolist())]
+            if text_of:
+                text = list(map(text_of, range(count)))
             columns = {
                 "run": [RUN] * count, "step": [step] * count, "benchmark": [name] * count, "problem_id": problem,
                 "repeat": np.tile(np.arange(REPEATS), problems), "seed": np.arange(count), "completion": text,

@@ -108,6 +108,23 @@ def test_time_left_of_the_whole(tmp_path: Path) -> None:
     assert progress.left(130) == 75  # two at once
 
 
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("openr1/a: step 3/9, reward 1, 2.0 s per step, 30 s left", ("3/9", "1", 30)),
+        ("demo model: step 100/900, loss 2.41, 177 s left", ("100/900", "", 177)),
+        ("generate: 1169/1800 samples, 58.3 samples/s, 1:02:11 left", ("1169/1800", "", 3731)),
+        ("generate: 0/1800 samples", ("0/1800", "", None)),
+        ("so 3/4 of it: step by step", ("", "", None)),
+    ],
+)
+def test_progress_of_base_models_trainings_and_evaluations(tmp_path: Path, line: str, shown: object) -> None:
+    progress = live_view.Progress()
+    (tmp_path / "log").write_text(f"{line}\n")
+    progress.add(info(1, "any", tmp_path / "log"), 0)
+    assert progress.step(1) == shown
+
+
 @pytest.mark.parametrize(("seconds", "text"), [(40, "40 s"), (720, "12 min"), (11_100, "3 h 05 min")])
 def test_duration(seconds: float, text: str) -> None:
     assert live_view.duration(seconds) == text

@@ -1,0 +1,89 @@
+"""What starts: each environment's packages beside a fork that has them, the graph of all runs, a hundred checkpoints.
+
+Run with `pytest tests/performance/test_start_speed.py --benchmark-only`; some minutes. Ratios are in `extra_info`.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from test_report_speed import RUN, make
+
+from analysis.results import load_results
+from contracts import paths, run_file
+from envs.build import python
+from eval import vllm_settings
+from frameworks import adapter
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.slow
+
+START = """
+import importlib, json, os, sys, time
+started = time.perf_counter()
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+imported = time.perf_counter()
+if (pid := os.fork()) == 0:
+    os._exit(0)
+os.waitpid(pid, 0)
+print(json.dumps({"import": imported - started, "fork": time.perf_counter() - imported}))
+"""
+
+
+def packages() -> dict[str, tuple[tuple[str, ...], dict[str, str]]]:
+    """What each environment's jobs import, and the settings that the packages read then."""
+    loaded = {name: adapter.load(name) for name in run_file.framework_names()}
+    found = {name: (tuple(one.preloaded), dict(one.preload_environment)) for name, one in loaded.items()}
+    return found | {"eval": (vllm_settings.PRELOADED, vllm_settings.environment("cpu"))}
+
+
+@pytest.mark.parametrize("environment", sorted(packages()))
+def test_packages_of_an_environment(benchmark, environment: str) -> None:
+    """Imported once, and forked: what a job of a workflow saves."""
+    program = python(environment)
+    if not program.exists():
+        pytest.skip(f"the {environment} environment is not built (envs/build.py {environment})")
+    modules, settings = packages()[environment]
+    words = [str(program), "-c", START, *modules]
+
+    def once() -> dict[str, float]:
+        more = {**os.environ, "PYTHONPATH": str(ROOT), **settings}
+        done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT, env=more)
+        return json.loads(done.stdout.strip().rpartition("\n")[2])
+
+    found = benchmark.pedantic(once, rounds=1)
+    benchmark.extra_info |= {name: round(value, 3) for name, value in found.items()}
+    benchmark.extra_info["import / fork"] = round(found["import"] / found["fork"])
+
+
+@pytest.mark.parametrize("seeds", [1, 10])
+def test_graph_of_all_runs(benchmark, seeds: int) -> None:
+    """A dry run of every run, beside `snakemake help`, which reads the same files and has one job."""
+    words = [sys.executable, "-m", "snakemake", "--quiet", "all", "--nolock", "-n"]
+    config = ["--config", "reproduce=all", f"seeds={list(range(seeds))}", "--"]
+
+    def dry(*more: str) -> float:
+        started = time.perf_counter()
+        subprocess.run([*words, *more], check=True, capture_output=True, cwd=ROOT)
+        return time.perf_counter() - started
+
+    found = benchmark.pedantic(dry, (*config, "reproduce_all"), rounds=1)
+    benchmark.extra_info["graph / help"] = round(found / dry(*config, "help"), 1)
+
+
+def test_a_hundred_checkpoints(benchmark, tmp_path: Path) -> None:
+    """The samples of a hundred checkpoints on two benchmarks, checked, beside reading the same files and no more."""
+    make(tmp_path, 200_000, steps=range(0, 1000, 10))
+    started = time.perf_counter()
+    files = paths.tables(tmp_path / "runs" / RUN / "graded")
+    rows = sum(pq.read_table(file).to_pandas().shape[0] for file in files)
+    bare = time.perf_counter() - started
+    run = benchmark.pedantic(load_results, (tmp_path, RUN), rounds=1)
+    assert len(run.steps) == 100 and len(run.graded) == rows
+    benchmark.extra_info["loading / reading the files"] = round(benchmark.stats["mean"] / bare, 2)
