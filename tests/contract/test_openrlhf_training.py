@@ -31,14 +31,18 @@ pytestmark = [
     pytest.mark.skipif(not PYTHON.exists(), reason="OpenRLHF's environment is not built (envs/build.py openrlhf)"),
 ]
 
-# Counts lower-case letters, so that a model with random weights has something to learn. Fails where the test says so.
+# Counts lower-case letters, so that a model with random weights has something to learn. After its first step it fails
+# or waits where the test says so: on a busy machine a step may end before the test has looked at the processes.
 REWARD = """
-import itertools, os, pathlib
+import itertools, os, pathlib, time
 from recipes.rewards import Reward
 calls = itertools.count(1)
 def letters(completions, problems):
-    if pathlib.Path(os.environ["FAIL_FILE"]).exists() and next(calls) > int(os.environ["FAIL_AFTER"]):
-        raise ValueError("the judge is out of order")
+    if next(calls) > int(os.environ["CALLS_OF_A_STEP"]):
+        if pathlib.Path(os.environ["FAIL_FILE"]).exists():
+            raise ValueError("the judge is out of order")
+        while pathlib.Path(os.environ["WAIT_FILE"]).exists():
+            time.sleep(0.05)
     given = [sum(map(str.islower, text)) / 24 for text in completions]
     return [Reward(value, "correct" if value > 0.3 else "wrong") for value in given]
 """
@@ -49,7 +53,8 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.work = folder, folder / "work"
-        self.fail, self.run_file, self.model = folder / "fail", folder / "short.yaml", folder / "model"
+        self.fail, self.wait = folder / "fail", folder / "wait"
+        self.run_file, self.model = folder / "short.yaml", folder / "model"
         self.problems = folder / "problems.parquet"
         subprocess.run(
             [PYTHON, ROOT / "tests/contract/make_tiny_model.py", self.model], check=True, capture_output=True
@@ -94,7 +99,7 @@ class Place:
         ]
         environment = {
             **os.environ, "PYTHONPATH": f"{ROOT}:{self.folder}", "FAIL_FILE": str(self.fail),
-            "FAIL_AFTER": str(PROMPTS * SAMPLES), "OMP_NUM_THREADS": "1",
+            "WAIT_FILE": str(self.wait), "CALLS_OF_A_STEP": str(PROMPTS * SAMPLES), "OMP_NUM_THREADS": "1",
         }  # fmt: skip
         return subprocess.Popen(
             words, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -143,6 +148,7 @@ def watch(place: Place) -> listening.Watch:
 @pytest.fixture(scope="module")
 def killed(place: Place, failed: Any, watch: listening.Watch) -> str:
     """Output of a training that was killed without warning after its second step, and what it left running."""
+    place.wait.touch()
     process = place.start()
     states = [
         place.work / "native" / "checkpoints" / name / "global_step2" / "metric.json" for name in ("_actor", "_critic")
@@ -154,6 +160,7 @@ def killed(place: Place, failed: Any, watch: listening.Watch) -> str:
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     output, _ = process.communicate()
+    place.wait.unlink()
     return output
 
 
