@@ -8,11 +8,6 @@ from typing import Any
 
 from contracts.errors import UserError
 
-# Keys of `resources_of`. Snakemake omits resources that are None.
-KEYS = (
-    "gpu", "gres", "nodes", "tasks", "cpus_per_task", "mem_mb", "runtime",
-    "slurm_account", "slurm_partition", "qos", "constraint", "slurm_extra",
-)  # fmt: skip
 ATTEMPTS = 4  # the first one and `retries` in profiles/slurm/config.yaml
 SNAKEMAKE_MB = 500  # memory that Snakemake itself uses in a job: one process for the job, one for its step
 
@@ -37,7 +32,8 @@ def resources_of(need: Need, cluster: Mapping[str, Any] | None, attempt: int = 1
         attempt: from 1.
 
     Returns:
-        `mem_mb` in MB per node, `runtime` in minutes; None for resources that the job does not request.
+        `mem_mb` in MB per node, `runtime` in minutes; None for resources that the job does not request, which Snakemake
+        omits. The keys depend on the cluster's settings alone.
 
     Raises:
         UserError: the number of GPUs is not a multiple of the number of nodes.

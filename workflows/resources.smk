@@ -4,7 +4,7 @@
 import os
 
 from cluster import orphaned_jobs, retries
-from cluster.resources import KEYS, Need, resources_of
+from cluster.resources import Need, resources_of
 
 CLUSTER = config["cluster"]
 IN_JOB = not workflow.is_main_process and "SLURM_JOB_ID" in os.environ
@@ -44,7 +44,9 @@ def asks(need):
 
         return value
 
-    return {key: resource(key) for key in KEYS}
+    # Snakemake calls each several times per job, so there is none for what this machine does not ask.
+    keys = resources_of(Need(memory_mb=0, minutes=0), CLUSTER)
+    return {key: resource(key) for key in keys}
 
 
 def training_need(run):

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
 from cluster import retries
-from cluster.resources import KEYS, Need, resources_of
+from cluster.resources import Need, resources_of
 import snakemake_executor_plugin_slurm
 CLUSTER = dict.fromkeys(
     "account partition gpu_partition qos gpu_type gpu_constraint max_hours gpu_max_hours max_cpus max_memory_gb extra"
@@ -31,7 +31,7 @@ else:
 def asks(need):
     def one(key):
         return lambda wildcards, attempt: resources_of(need, CLUSTER, attempt).get(key)
-    return {{key: one(key) for key in KEYS}}
+    return {{key: one(key) for key in resources_of(need, CLUSTER)}}
 
 rule greedy:
     output: "greedy"
