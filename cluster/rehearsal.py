@@ -52,7 +52,7 @@ int main() { sum<<<1, 128>>>(nullptr); return cudaDeviceSynchronize(); }
 EVALUATION_OPTIONS = {"max_model_len": 4096, "max_num_seqs": 64, "tensor_parallel_size": 2}
 HOST_SHARE = 0.75  # of a node's memory for weights; the rest is Ray's object store, vLLM's buffers, the system's
 # Compiled when a training or an engine first starts; this compiles them without a GPU. DeepSpeed would then compile the
-# CPU's sources under the same name. So it is told that there is a GPU, here and by DS_ACCELERATOR.
+# CPU's sources under the same name, so this code and DS_ACCELERATOR say that there is a GPU.
 DEEPSPEED = "import torch; torch.cuda.is_available = lambda: True; from deepspeed.ops import op_builder as ops; "
 OPS = {
     "FusedAdam": f"{DEEPSPEED} ops.FusedAdamBuilder().jit_load(verbose=False)",

@@ -21,6 +21,7 @@ import socket
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -179,12 +180,14 @@ def _job(warm: int, request: dict[str, Any], received: list[int], connection: so
             fork_server.serve(request)
         for number in received:
             os.close(number)
-        connection.sendall(os.getpid().to_bytes(8, "big"))
+        with suppress(ConnectionError):  # a client that is gone, which ends the wait as well
+            connection.sendall(os.getpid().to_bytes(8, "big"))
         status = subreaper.wait(server, asked, connection)
         subreaper.end_all()
-        connection.sendall(status.to_bytes(8, "big"))
-    except OSError:
-        pass  # the client is gone
+        with suppress(ConnectionError):
+            connection.sendall(status.to_bytes(8, "big"))
+    except Exception:
+        traceback.print_exc()  # into the warm process's log
     finally:
         subreaper.end_all()
         os._exit(status)

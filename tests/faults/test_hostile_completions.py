@@ -79,6 +79,7 @@ def test_hostile_completions_in_one_call(tmp_path: Path, monkeypatch: pytest.Mon
     count, target, seen_file = int(os.environ.get("HOSTILE", "1000")), tmp_path / "made", tmp_path / "seen"
     (tmp_path / "sitecustomize.py").write_text(IN_JUDGES.replace("MADE", str(target)).replace("SEEN", str(seen_file)))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # a judge that imports a module first would open a file for it
     drawn = completions(count, seed=0, target=str(target))
     items = [Item("math", one.gold, one.completion, "stop") for one in drawn]
     POOL.close()
