@@ -1,5 +1,5 @@
 # make            this list
-# make demo       build the environments and reproduce all recipes at demo scale: half an hour on 2 cores
+# make demo       build the environments and reproduce all recipes at demo scale: 20 minutes on 2 cores
 # make demo-all   every run, those of the other documents too: hours
 # make test       build the environments and run all checks and tests
 # make test-quick the tests that take no second each, without the frameworks
@@ -29,9 +29,12 @@ help:
 base:
 	@$(PYTHON) envs/build.py base
 
-# One recipe's report first, so that there is something to look at while the others train.
+# One recipe's report first, so that there is something to look at while the others train; beside it the one with the most
+# stages, which would be last otherwise.
 demo: base
-	@$(RUN) CROSSZERO_COMMAND="make $@" snakemake --quiet rules --scheduler greedy --prioritize reproduce_openr1 -- reproduce_openr1 reproduce_all
+	@$(RUN) CROSSZERO_COMMAND="make $@" snakemake --quiet rules --scheduler greedy \
+	    --prioritize reproduce_openr1 results/demo/runs/logicrl/qwen2.5-7b/seed-0/scores.parquet \
+	    -- reproduce_openr1 reproduce_all
 	@echo "report: $$PWD/results/demo/report/all/index.html"
 
 demo-all: base

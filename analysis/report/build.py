@@ -246,6 +246,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
             "unpaired": run_comparison.without_shared_benchmark(runs),
             "beside_published": page.plain(beside.shown) if beside else None,
             "published": list(printed.items()),
+            "reproduces_table": any(known.reference for known in facts.values()),
             "published_shows": published.what_it_shows(printed),
             "published_source": source(),
             "deviations": [(run.name, listed) for run in runs if (listed := deviations(run))],

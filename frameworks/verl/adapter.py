@@ -71,8 +71,7 @@ class VerlAdapter(Adapter):
         log.parent.mkdir(parents=True, exist_ok=True)
         environment = processes.environment(run, stage, paths.model, scratch) | processes.ray_environment(run)
         environment |= {"VERL_FILE_LOGGER_PATH": str(log.absolute())}
-        environment |= {"VERL_USE_EXTERNAL_MODULES": "frameworks.verl.weight_socket,frameworks.verl.running_advantage"}
-        environment |= momentum(stage)
+        environment |= {"VERL_USE_EXTERNAL_MODULES": ",".join(external_modules(run))} | momentum(stage)
         if run.device == "cpu":
             environment |= processes.ONE_CPU | cpu_processes.ENVIRONMENT
             fork_server.interpreter(scratch / "python")
@@ -189,6 +188,12 @@ class VerlAdapter(Adapter):
     def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter."""
         return memory.estimate(run, stage, gpus, parameters)
+
+
+def external_modules(run: Run) -> list[str]:
+    """The modules that each of verl's processes loads besides its own."""
+    cpu = [cpu_processes.MODULE] if run.device == "cpu" else []
+    return ["frameworks.verl.weight_socket", "frameworks.verl.running_advantage", *cpu]
 
 
 def momentum(stage: Stage) -> dict[str, str]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import statistics
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.errors import UserError
+from contracts.run_file import SCALES
 from frameworks.adapter import Paths
 from frameworks.verl import adapter, running_advantage
 from frameworks.verl.command import overrides
@@ -92,6 +96,18 @@ def test_running_statistics_reach_verl_by_name_and_environment() -> None:
     del run.stages[0].objective["momentum_max"]
     with pytest.raises(UserError, match="momentum_max is needed"):
         overrides(run, run.stages[0], 0, PATHS, PATHS.work)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_verl_loads_the_running_statistics_at_both_scales(scale: str, tmp_path: Path, monkeypatch: Any) -> None:
+    run = load_run("game24/grpo-running", scale)
+    monkeypatch.setattr(adapter.VerlAdapter, "write_data", lambda *_: None)  # needs a tokenizer
+    monkeypatch.setattr(adapter.processes, "gpus", lambda _: ["0"])
+    paths = replace(PATHS, work=tmp_path)
+    environment = adapter.VerlAdapter().prepare(run, run.stages[0], 0, paths).environment
+    assert running_advantage.VARIABLE in environment
+    modules = environment["VERL_USE_EXTERNAL_MODULES"].split(",")
+    assert running_advantage.__name__ in modules and all(map(importlib.util.find_spec, modules))
 
 
 def test_the_runs_share_what_they_should() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+MODULE = "frameworks.verl.cpu.cpu_platform"  # for VERL_USE_EXTERNAL_MODULES
 ENVIRONMENT = {
-    "VERL_USE_EXTERNAL_MODULES": "frameworks.verl.weight_socket,frameworks.verl.cpu.cpu_platform",
     "VERL_PLATFORM": "cpu",
     "VERL_ENGINE_DEVICE": "cuda",  # selects the engine classes, which do not depend on it otherwise
     "CUDA_VISIBLE_DEVICES": "0",  # Ray compares it with the GPU that it has in name

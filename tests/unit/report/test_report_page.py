@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from synthetic_results import NAMES
+from synthetic_results import NAMES, write_run
 
 from analysis.report import page, published, sample_pairs
 from analysis.report.build import report
@@ -213,3 +213,13 @@ def test_overlap_of_training_data_is_on_the_page_and_escaped(tmp_path: Path, res
     assert "3 (0.6 %)" in page and "20 (4.0 %)" in page and "50 (10.0 %)" in page
     assert "<b>train</b>" not in page
     assert "math500" in (tmp_path / "out" / "tables" / "overlap.md").read_text()
+
+
+@pytest.mark.slow
+def test_tables_that_no_run_reproduces_are_folded(tmp_path: Path) -> None:
+    name = "drgrpo/qwen2.5-math-7b/seed-0"
+    write_run(tmp_path / "demo", name, 0.6, benchmarks=("words",), steps=(0, 20), problems=4, repeats=1)
+    html = report([load_results(tmp_path / "demo", name)], tmp_path / "report", "title", "demo").read_text("utf-8")
+    before = html[: html.index("What the published tables show")]
+    assert before.count("<details") - before.count("</details>") == 1
+    assert html.count("<details") == html.count("</details>")
