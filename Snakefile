@@ -41,6 +41,7 @@ localrules:
     grade,
     evaluate,
     report,
+    sweep,
     check_recipes,
 
 
@@ -73,6 +74,11 @@ rule report:
     input:
         scored(reported("all")),
         f"{RESULTS}/report/all/index.html",
+
+
+rule sweep:
+    input:
+        sweep_pages,
 
 
 rule grade:

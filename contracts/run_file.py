@@ -147,6 +147,8 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
     if scale not in SCALES:
         raise UserError(f"scale should be one of {', '.join(SCALES)}, not '{scale}'")
     _check_framework(content["framework"], file)
+    if "sweep" in content:
+        raise UserError(f"{shown(file)}: sweep: a run has none; name the file of a sweep <sweep>.sweep.yaml")
     control = content.get("control")
     if control and "extends" not in content:
         raise UserError(f"{shown(file)}: control: a control extends the run that it belongs to; add `extends`")

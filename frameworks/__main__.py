@@ -21,30 +21,31 @@ from contracts import durable, job_lifetime, model_folder, provenance, renamed, 
 from contracts.errors import StoppedInTime, UserError, run_command
 from contracts.run_file import SCALES, Run, Stage, inherit
 from contracts.seeds import run_id
-from contracts.yaml_files import read_yaml
 from frameworks import adapter, checkpoints, launch, nodes, one_gpu, recorder, stage_log
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.trackers import FOLDER, Trackers, events_folder
-from recipes.runs import load_run, run_names
+from recipes import sweeps
+from recipes.runs import file_content, load_run, run_names
 
 
 def check(arguments: argparse.Namespace) -> None:
     """Have the framework's real parser read every run of it, at every scale."""
     framework = adapter.load(arguments.framework)
     problems, checked = [], 0
-    for name in run_names():
+    names = [(name, scale) for name in run_names() for scale in SCALES]
+    names += [(name, scale) for sweep in sweeps.names() for scale in SCALES for name in sweeps.runs(sweep, scale)]
+    for name, scale in names:
         try:
-            for scale in SCALES:
-                run = load_run(name, scale)
-                if run.framework != arguments.framework:
-                    continue
-                framework.check(run)
-                checked += 1
-                print(f"{name} ({scale}): accepted by {run.framework}")
+            run = load_run(name, scale)
+            if run.framework != arguments.framework:
+                continue
+            framework.check(run)
+            checked += 1
+            print(f"{name} ({scale}): accepted by {run.framework}")
         except UserError as error:
             problems.append(str(error))
     if problems:
-        raise UserError("; ".join(problems))
+        raise UserError("; ".join(dict.fromkeys(problems)))
     if not checked:
         raise UserError(f"no run file names the framework '{arguments.framework}'")
     if arguments.output:
@@ -81,7 +82,7 @@ def train(arguments: argparse.Namespace) -> None:
     provenance.write(
         arguments.output,
         run=name,
-        run_file=inherit(read_yaml(run.file), run.file),
+        run_file=inherit(file_content(run.name, run.file, run.scale), run.file),
         scale=run.scale,
         stage=stage.number,
         seed=arguments.seed,

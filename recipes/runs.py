@@ -9,34 +9,67 @@ from pathlib import Path
 from typing import Any
 
 from contracts.errors import UserError
+from contracts.fingerprint import fingerprint
 from contracts.run_file import RECIPES, Run, Stage, parse_run
 from contracts.unknown_names import unknown
 from contracts.yaml_files import read_yaml, shown
-from recipes import controls, models
+from recipes import controls, models, sweeps
 from tasks import data_registry, prompts
 
 
 def run_names() -> list[str]:
-    """All runs, as <recipe>/<run>, in the order of their files."""
-    return [f"{file.parent.name}/{file.stem}" for file in sorted(RECIPES.glob("*/*.yaml"))]
+    """All runs, as <recipe>/<run>, in the order of their files; without those of sweeps."""
+    files = sorted(RECIPES.glob("*/*.yaml"))
+    return [f"{file.parent.name}/{file.stem}" for file in files if not file.name.endswith(sweeps.SUFFIX)]
 
 
 def load_run(name: str, scale: str) -> Run:
     """Read and check recipes/<recipe>/<run>.yaml, or a run file elsewhere by its path, and take one scale of it.
+
+    Args:
+        name: `<recipe>/<run>`, or `<recipe>/<sweep>@<number>` for a run of a sweep.
+        scale: demo or full.
 
     Raises:
         UserError: there is no such run or scale, the file breaks the schema or contradicts itself, or a prompt, model
             or data set does not exist.
     """
     file = RECIPES / f"{name}.yaml"
-    if name.endswith(".yaml") and Path(name).is_file():
+    if "@" in name:
+        file = sweeps.file_of(name)
+    elif name.endswith(".yaml") and Path(name).is_file():
         file = Path(name).absolute()
         name = f"{file.parent.name}/{file.stem}"
     elif name not in run_names():
         raise unknown("run", name, run_names())
-    run = controls.of(parse_run(read_yaml(file), name, file, scale))
+    run = controls.of(parse_run(file_content(name, file, scale), name, file, scale))
     check_training(run)
     return run
+
+
+def load_sweep(name: str, scale: str) -> dict[str, Run]:
+    """The runs of a sweep at one scale by name.
+
+    Raises:
+        UserError: as `load_run`, or two settings train in the same way.
+    """
+    found: dict[str, Run] = {}
+    trained: dict[str, str] = {}
+    for member in sweeps.runs(name, scale):
+        run = load_run(member, scale)
+        settings = fingerprint([training_settings(run, stage) for stage in run.stages])
+        if settings in trained:
+            raise UserError(
+                f"{shown(run.file)}: sweep: settings should differ in how they train, but {trained[settings]} and "
+                f"{member} do not at scale {scale}; a key that each stage states itself has no effect"
+            )
+        found[member], trained[settings] = run, member
+    return found
+
+
+def file_content(name: str, file: Path, scale: str) -> dict[str, Any]:
+    """What a run's file holds, without what it inherits; of a sweep's run, with the values of its setting."""
+    return sweeps.content(name, scale) if "@" in name else read_yaml(file)
 
 
 def training_settings(run: Run, stage: Stage) -> dict[str, Any]:

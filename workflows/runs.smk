@@ -24,8 +24,8 @@ from eval.runs import (
     sampling_settings,
 )
 from grading.grade import DEFAULT
-from recipes import models
-from recipes.runs import load_run, run_names, training_settings
+from recipes import models, sweeps
+from recipes.runs import load_run, load_sweep, run_names, training_settings
 from tasks import data_registry, prompts
 
 HELP = """
@@ -47,6 +47,7 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
   snakemake fidelity             every value at full scale beside the published one, with where that is from
   snakemake claims               what the stored results say of each claim of the documents (docs/report.md)
   snakemake conformance          the same tensors through each framework's own functions: where they differ, and by how much
+  snakemake sweep --config sweep='[openr1/group-size]' seeds='[0,1,2]'   try settings of a run: one table, one figure
   snakemake study_kl             estimators of the KL term: values and gradients, beside what a document claims
   snakemake study_lockstep       recorded completions through each framework's trainer, weights compared after each step
   snakemake environments         install the environments of the configured runs, such as on a login node
@@ -96,6 +97,8 @@ def read_runs():
                     f"nor a run ({', '.join(known)})"
                 )
         runs = {name: load_run(name, config["scale"]) for name in known}
+        for sweep in config.get("sweep", []):
+            runs |= load_sweep(sweep, config["scale"])
         for run in runs.values():
             check_evaluation(run)
         if config.get("gpu_memory_gb"):
@@ -111,6 +114,7 @@ def read_runs():
 
 
 RUNS, ASKED, ON_ONE_GPU = read_runs()
+SWEPT = [name for name in RUNS if "@" in name]  # the runs of the configured sweeps
 RECIPES = sorted({name.split("/")[0] for name in RUNS})
 FRAMEWORKS = sorted({run.framework for run in RUNS.values()})
 RESULTS = f"{config['results']}/{config['scale']}"
@@ -123,7 +127,7 @@ def read_library():
     """All models and data sets by name; what the runs to reproduce need of them is checked before the graph is built."""
     try:
         known_models, known_data = models.library(), data_registry.entries()
-        for run in (RUNS[name] for name in ASKED):
+        for run in (RUNS[name] for name in ASKED + SWEPT):
             if run.model in known_models:  # else a hub id
                 models.settings(run.model)
             for name in [stage.dataset for stage in run.stages] + run.evaluation[

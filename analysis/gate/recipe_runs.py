@@ -50,7 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
-def _half(problem: str) -> int:
+def half(problem: str) -> int:
+    """Which half of the problems one is in, 0 or 1, by its name alone."""
     return int(hash_order.place("half of", problem)[:2], 16) % 2
 
 
@@ -58,7 +59,7 @@ def _run(run: Sequence[GradedCheckpoint], name: str, repeats: int) -> RecipeRun:
     """A run's samples with this many repeats. Of several checkpoints, each half has the best on the other half."""
     whole = [checkpoint.tables[name] for checkpoint in run]
     correct = np.stack([inputs.correct(table) for table in whole])
-    halves = np.array([_half(problem) for problem in whole[0]["problem_id"].drop_duplicates()])
+    halves = np.array([half(problem) for problem in whole[0]["problem_id"].drop_duplicates()])
     counts = np.full(len(halves), len(run) - 1)
     for half in (0, 1):
         others = correct[:, halves != half]

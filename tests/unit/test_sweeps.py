@@ -1,0 +1,166 @@
+"""Sweeps: their settings as runs, and their page from stored results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import yaml
+
+from analysis import sweep
+from contracts import run_file, tables
+from contracts.errors import UserError
+from contracts.run_file import RECIPES, SCALES, read_yaml
+from recipes import runs, sweeps
+from tests.unit.report.synthetic_results import training_log, write_run
+
+NAME = "openr1/trial"
+
+
+@pytest.fixture
+def recipes_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of recipes with a run and a place for a sweep of it."""
+    folder = tmp_path / "recipes"
+    (folder / "openr1").mkdir(parents=True)
+    (folder / "openr1" / "base.yaml").write_bytes((RECIPES / "openr1" / "qwen2.5-math-7b.yaml").read_bytes())
+    for module in (run_file, runs, sweeps):
+        monkeypatch.setattr(module, "RECIPES", folder)
+    return folder
+
+
+def write(folder: Path, demo: Any, **more: Any) -> None:
+    varied = {"demo": demo, "full": {"rollout.temperature": [0.9, 1.0]}}
+    content = {"title": "trial", "extends": "base", "sweep": varied, **more}
+    (folder / "openr1" / "trial.sweep.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+
+
+def test_every_combination_is_a_run(recipes_folder: Path) -> None:
+    rates, sizes = [4.0e-4, 1.0e-3], [{"prompts_per_update": 36, "samples_per_prompt": 7}, {"samples_per_prompt": 14}]
+    write(recipes_folder, {"optimizer.learning_rate": rates, "batch": sizes})
+    assert sweeps.names() == [NAME] and NAME not in runs.run_names() and "openr1/base" in runs.run_names()
+    found = list(runs.load_sweep(NAME, "demo").values())
+    assert [run.name for run in found] == [f"{NAME}@{number}" for number in (1, 2, 3, 4)]
+    stages = [run.stages[0] for run in found]
+    assert [stage.optimizer["learning_rate"] for stage in stages] == [4.0e-4, 4.0e-4, 1.0e-3, 1.0e-3]
+    assert [stage.batch["samples_per_prompt"] for stage in stages] == [7, 14, 7, 14]
+    assert [stage.batch["prompts_per_update"] for stage in stages] == [36, 18, 36, 18]
+    assert all(stage.optimizer["max_grad_norm"] == 1.0 for stage in stages)  # the rest is the run's
+    assert len(runs.load_sweep(NAME, "full")) == 2
+
+
+@pytest.mark.parametrize(
+    ("demo", "words"),
+    [
+        ({"optimizer.learning_rates": [1.0, 2.0]}, "unknown key demo.optimizer.learning_rates"),
+        ({"optimizer.learning_rate": [1.0e-3]}, "too short"),
+        ({"steps": [1, 2, 3], "dataset": ["a", "b"], "rewards": [[], []], "model": ["a", "b"]}, "too many properties"),
+        ({"optimizer.learning_rate": [4.0e-4, "fast"]}, "'fast'"),
+        ({"hardware.memory_gb": [3, 4]}, "should differ in how they train"),
+    ],
+)
+def test_what_a_sweep_cannot_vary_is_said(recipes_folder: Path, demo: Any, words: str) -> None:
+    write(recipes_folder, demo)
+    with pytest.raises(UserError, match=words):
+        runs.load_sweep(NAME, "demo")
+
+
+def test_names_that_are_none(recipes_folder: Path) -> None:
+    write(recipes_folder, {"rollout.temperature": [1.0, 0.8]})
+    for name in ("openr1/trial@3", "openr1/trial@0", "openr1/trial@x", "openr1/trial@²"):
+        with pytest.raises(UserError, match="has 2 runs at scale demo"):
+            runs.load_run(name, "demo")
+    with pytest.raises(UserError, match="no sweep 'openr1/other'"):
+        runs.load_run("openr1/other@1", "demo")
+    write(recipes_folder, {"rollout.temperature": [1.0, 0.8]}, sweep=None)
+    with pytest.raises(UserError, match="values to try"):
+        sweeps.settings(NAME, "demo")
+    write(recipes_folder, {"rollout.temperature": [1.0, 0.8]})
+    (recipes_folder / "openr1" / "trial.sweep.yaml").rename(recipes_folder / "openr1" / "other.yaml")
+    with pytest.raises(UserError, match="a run has none"):
+        runs.load_run("openr1/other", "demo")
+
+
+def test_the_sweeps_of_the_project_can_be_read() -> None:
+    assert sweeps.names()
+    for name in sweeps.names():
+        for scale in SCALES:
+            found = runs.load_sweep(name, scale)
+            assert len(found) == len(sweeps.settings(name, scale)) > 1
+            assert all(runs.file_content(run, sweeps.file_of(name), scale).get("sweep") is None for run in found)
+        assert "extends" in read_yaml(sweeps.file_of(name)), name
+
+
+def _stored(results: Path, folder: Path, ceilings: list[float], seeds: int) -> list[sweep.Setting]:
+    write(folder, {"rollout.temperature": [1.0 + number / 10 for number in range(len(ceilings))]})
+    for number, ceiling in enumerate(ceilings, start=1):
+        for seed in range(seeds):
+            write_run(
+                results, f"{NAME}@{number}/seed-{seed}", ceiling, benchmarks=("words",), steps=(0, 20), problems=40
+            )
+    return sweep.read(NAME, "demo", range(seeds), results)
+
+
+@pytest.mark.slow
+def test_the_best_setting_is_chosen_and_a_collapsed_one_is_not(tmp_path: Path, recipes_folder: Path) -> None:
+    found = _stored(tmp_path / "demo", recipes_folder, [0.5, 0.9, 0.95], 2)
+    assert {setting.number for setting in sweep.choose(found).settings} <= {2, 3}
+    log = tmp_path / "demo" / "runs" / f"{NAME}@3" / "seed-1" / "training_log.parquet"
+    rows = training_log(f"{NAME}@3/seed-1", 0.95, 20)
+    for row in rows[10:]:
+        row["truncated_rate"] = 0.9  # the answers grow to the limit
+    tables.write(pa.Table.from_pylist(rows, tables.TRAINING_LOG), tables.TRAINING_LOG, log)
+    found = sweep.read(NAME, "demo", (0, 1), tmp_path / "demo")
+    assert [len(setting.collapsed) for setting in found] == [0, 0, 1]
+    chosen, table = sweep.choose(found), sweep.settings_table(found)
+    assert [setting.number for setting in chosen.settings] == [2, 2]
+    assert chosen.less_first and chosen.difference.low > 0 and chosen.less_first.verdict == "B is better"
+    assert list(table.data["collapsed"]) == [0, 0, 1] and "1 of 2" in table.shown.iloc[2].to_list()
+    assert found[1].accuracy.value == pytest.approx(chosen.accuracy.value)  # one setting for both halves
+    texts = sweep.sentences(found, chosen)
+    assert "rollout" not in texts[0] and "temperature 1.1" in texts[0] and "temperature 1.2" in texts[-1]
+    svgs = sweep.draw(found, tmp_path / "page")
+    assert set(svgs) == {"sweep", "sweep_training"} and all(map(len, svgs.values()))
+
+
+@pytest.mark.slow
+def test_one_seed_gives_no_verdict_about_settings(tmp_path: Path, recipes_folder: Path) -> None:
+    found = _stored(tmp_path / "demo", recipes_folder, [0.5, 0.9], 1)
+    chosen = sweep.choose(found)
+    assert chosen.less_first is None and chosen.difference.low > 0
+    assert any("One seed of each" in text for text in sweep.sentences(found, chosen))
+    assert set(sweep.settings_table(found).shown["less setting 1 (points)"]) == {"–"}
+
+
+class _Run:
+    """As much of a run's results as choosing reads: one benchmark of 60 problems, each answered twice."""
+
+    def __init__(self, name: str, right: np.ndarray) -> None:
+        self.name, self.benchmarks, self.steps, self.last, self.right = name, ["words"], [0, 1], 1, right
+        self.rollouts = pd.DataFrame()
+
+    def problems(self, _: str) -> list[str]:
+        return [f"words-{number}" for number in range(len(self.right))]
+
+    def correct(self, step: int, _: str) -> np.ndarray:
+        return self.right if step else np.zeros_like(self.right)
+
+
+def test_settings_that_are_all_alike_do_not_win_by_being_chosen() -> None:
+    """The best of ten by chance is above the mean where it was chosen, and not where it is reported."""
+    rng, chosen, naive = np.random.default_rng(0), [], []
+    for _ in range(150):
+        found = [
+            sweep.Setting(
+                number, {"key": str(number)},
+                sweep.Recipe([_Run(f"x/y@{number}/seed-{seed}", rng.random((60, 2)) < 0.5) for seed in (0, 1)]), {},  # type: ignore[list-item]
+            )
+            for number in range(1, 11)
+        ]  # fmt: skip
+        chosen.append(sweep.choose(found).accuracy.value)
+        naive.append(max(np.mean([run.right.mean() for run in setting.runs]) for setting in found))  # type: ignore[attr-defined]
+    error = float(np.std(chosen)) / len(chosen) ** 0.5
+    assert abs(np.mean(chosen) - 0.5) < 4 * error and np.mean(naive) - 0.5 > 8 * error
