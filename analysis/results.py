@@ -326,13 +326,29 @@ def _tables(folder: RunFolder, name: str) -> tuple[pd.DataFrame, dict[str, list[
 
 def _imported_log(folder: RunFolder, name: str) -> RunResults:
     """A training log that was made elsewhere, without samples of checkpoints."""
-    log, not_finite = _read_log(folder.training_log)
-    if others := sorted({str(found) for found in log["run"].unique()} - {name}):
+    found = _log_alone(folder, name)
+    if others := sorted({str(run) for run in found.log["run"].unique()} - {name}):
         raise UserError(
             f"{folder.training_log} should name run {name}, but names {_listed(others)}; import it as {name}"
         )
+    return found
+
+
+def _log_alone(folder: RunFolder, name: str) -> RunResults:
+    log, not_finite = _read_log(folder.training_log)
     scores, graded = tables.SCORE.empty_table().to_pandas(), tables.GRADED.empty_table().select(SAMPLE_COLUMNS)
-    return RunResults(name, log, not_finite, scores, graded.to_pandas(), _read_provenance(folder.path))
+    records, rollouts = _read_provenance(folder.path), _read_rollouts(folder.path)
+    return RunResults(name, log, not_finite, scores, graded.to_pandas(), records, rollouts)
+
+
+def load_log(results: Path, name: str) -> RunResults:
+    """Read the log and rollouts of a run without evaluated checkpoints, such as one that was ended.
+
+    Args:
+        results: folder of one scale, such as results/demo.
+        name: of the run, its folder below results/runs.
+    """
+    return _log_alone(ResultsFolder(results).run(name), name)
 
 
 def _imported(scores: pd.DataFrame) -> bool:

@@ -24,13 +24,15 @@ from analysis.report import checkpoint_comparison, diagnostics, figure_style, pa
 from analysis.report.checkpoint_comparison import mean_of
 from analysis.report.tables import interval_columns, interval_text
 from analysis.report.training_seeds import Recipe
-from analysis.results import RunResults, load_results
+from analysis.results import RunResults, load_log, load_results
 from analysis.table_export import Table, percent, points
 from contracts import durable, seeds
 from contracts.errors import UserError, run_command
+from contracts.paths import ResultsFolder
 from contracts.run_file import SCALES
 from eval import significance
 from eval.statistics import Estimate, avg_at_k, paired_difference
+from frameworks.trained import ended
 from recipes import sweeps
 from recipes.runs import load_run
 
@@ -44,19 +46,24 @@ class Setting:
     Attributes:
         number: from 1; its run is `<recipe>/<sweep>@<number>`.
         values: by key, as texts.
-        trained: its runs, one per seed.
+        runs: one per seed; a training that was ended at a sign of collapse has a log alone.
         collapsed: the evidence, by run, of trainings with a grave sign of collapse.
     """
 
     number: int
     values: dict[str, str]
-    trained: Recipe
+    runs: list[RunResults]
     collapsed: dict[str, str]
 
     @property
-    def runs(self) -> list[RunResults]:
-        """One per seed."""
-        return self.trained.runs
+    def trained(self) -> Recipe:
+        """Its trainings together."""
+        return Recipe(self.runs)
+
+    @property
+    def evaluated(self) -> bool:
+        """Whether every training reached its end, so that there is a mean over seeds."""
+        return all(run.evaluated for run in self.runs)
 
     @property
     def shown(self) -> str:
@@ -79,9 +86,10 @@ class Setting:
         return training_seeds.gain(self.trained, None, self.runs[0].benchmarks)
 
 
-def collapse_of(run: RunResults) -> str:
-    """The evidence of the first grave sign of collapse in a run's log; empty without one."""
-    return next((found.text for found in diagnostics.diagnose(run) if found.topic == "collapse"), "")
+def collapse_of(results: Path, run: RunResults) -> str:
+    """Why a training was ended, or the first grave sign of collapse in its log; empty without one."""
+    signs = (found.text for found in diagnostics.diagnose(run) if found.topic == "collapse")
+    return ended(ResultsFolder(results).run(run.name)) or next(signs, "")
 
 
 def read(name: str, scale: str, numbers: Sequence[int], results: Path) -> list[Setting]:
@@ -97,18 +105,25 @@ def read(name: str, scale: str, numbers: Sequence[int], results: Path) -> list[S
         UserError: a training is missing or incomplete, or trainings were not measured in the same way.
     """
     found: list[Setting] = []
+    first: RunResults | None = None
     for number, values in enumerate(sweeps.settings(name, scale), start=1):
-        runs = [load_results(results, seeds.run_id(f"{name}@{number}", seed)) for seed in numbers]
-        first = found[0].runs[0] if found else runs[0]
-        for run in runs:
+        runs = [_training(results, seeds.run_id(f"{name}@{number}", seed)) for seed in numbers]
+        for run in (run for run in runs if run.evaluated):
+            first = first or run
             if run.benchmarks != first.benchmarks:
                 raise UserError(f"{run.name} and {first.name} should have the same benchmarks, but have others")
             if reasons := checkpoint_comparison.obstacles(first, run, run.benchmarks):
                 raise UserError(f"{run.name} and {first.name} cannot be compared: {reasons}")
         texts = {key: sweeps.value_text(value) for key, value in values.items()}
-        collapsed = {run.name: evidence for run in runs if (evidence := collapse_of(run))}
-        found.append(Setting(number, texts, Recipe(runs), collapsed))
+        collapsed = {run.name: evidence for run in runs if (evidence := collapse_of(results, run))}
+        found.append(Setting(number, texts, runs, collapsed))
     return found
+
+
+def _training(results: Path, name: str) -> RunResults:
+    """One training with its checkpoints' samples, or with its log alone if it was ended at a sign of collapse."""
+    folder = ResultsFolder(results).run(name)
+    return load_log(results, name) if ended(folder) else load_results(results, name)
 
 
 def _right(setting: Setting, benchmark: str) -> list[Floats]:
@@ -124,20 +139,25 @@ class Chosen:
         settings: the chosen setting for either half; twice the same, if both halves agree.
         accuracy: on the problems it was not chosen on, as a fraction.
         less_first: by `snakemake compare`'s tests, less the first setting's; None with one seed.
-        difference: the same difference with its interval; with one seed it holds for these trainings alone.
+        difference: the same difference with its interval; with one seed it holds for these trainings alone. None if a
+            training of the first setting was ended.
     """
 
     settings: tuple[Setting, Setting]
     accuracy: Estimate
     less_first: recipes.RecipeResult | None
-    difference: Estimate
+    difference: Estimate | None
 
 
-def choose(found: Sequence[Setting]) -> Chosen:
-    """The best setting without a collapse, or of all if all collapsed. See Chosen."""
-    able = [setting for setting in found if not setting.collapsed] or list(found)
-    names = found[0].runs[0].benchmarks
-    sides = {name: np.array([half(problem) for problem in found[0].runs[0].problems(name)]) for name in names}
+def choose(found: Sequence[Setting]) -> Chosen | None:
+    """The best setting without a collapse, or of all that reached their end; None if there is none. See Chosen."""
+    able = [setting for setting in found if setting.evaluated and not setting.collapsed]
+    able = able or [setting for setting in found if setting.evaluated]
+    if not able:
+        return None
+    any_run = able[0].runs[0]
+    names = any_run.benchmarks
+    sides = {name: np.array([half(problem) for problem in any_run.problems(name)]) for name in names}
 
     def on(setting: Setting, side: int) -> float:
         parts = [np.stack(_right(setting, name))[:, sides[name] == side] for name in names]
@@ -151,43 +171,53 @@ def choose(found: Sequence[Setting]) -> Chosen:
         ]
         for name in names
     }
+    if found[0].trained.several:
+        accuracy = recipes.over_seeds([np.stack([run.mean(axis=1) for run in mixed[name]]) for name in names])
+    else:
+        accuracy = mean_of([avg_at_k(mixed[name][0] > 0) for name in names])
+    chosen = (best[0], best[1])
+    if not found[0].evaluated:
+        return Chosen(chosen, accuracy, None, None)
     first = {name: _right(found[0], name) for name in names}
     if found[0].trained.several:
-        means = [np.stack([run.mean(axis=1) for run in mixed[name]]) for name in names]
-        accuracy, line = recipes.over_seeds(means), recipes.compare(first, mixed)[-1]
-        return Chosen((best[0], best[1]), accuracy, line, line.welch.difference)
-    accuracy = mean_of([avg_at_k(mixed[name][0] > 0) for name in names])
+        line = recipes.compare(first, mixed)[-1]
+        return Chosen(chosen, accuracy, line, line.welch.difference)
     gaps = [paired_difference(first[name][0] > 0, mixed[name][0] > 0) for name in names]
-    return Chosen((best[0], best[1]), accuracy, None, mean_of(gaps))
+    return Chosen(chosen, accuracy, None, mean_of(gaps))
 
 
 def settings_table(found: Sequence[Setting]) -> Table:
     """Per setting: accuracy, gain over the base model, difference from the first setting, and collapsed trainings."""
-    names = found[0].runs[0].benchmarks
-    lines = []
-    if found[0].trained.several:
-        lines = [training_seeds.compare(found[0].trained, other.trained, names) for other in found[1:]]
-    adjusted = significance.holm([max(line.welch.p_value, line.crossed.p_value) for line in lines]) if lines else []
+    first, compared = found[0], [setting for setting in found[1:] if setting.evaluated]
+    lines = {}
+    if first.evaluated and first.trained.several and compared:
+        names = first.runs[0].benchmarks
+        results = [training_seeds.compare(first.trained, other.trained, names) for other in compared]
+        adjusted = significance.holm([max(line.welch.p_value, line.crossed.p_value) for line in results])
+        lines = {other.number: line for other, line in zip(compared, zip(results, adjusted, strict=True), strict=True)}
     data, shown = [], []
     for setting in found:
-        line = lines[setting.number - 2] if lines and setting.number > 1 else None
-        p = adjusted[setting.number - 2] if line else None
-        gap = line.welch.difference if line else None
-        decided = p is not None and p <= significance.ALPHA
-        verdict = ("better" if gap and gap.value > 0 else "worse") if decided else "cannot tell"
+        accuracy, gain = (setting.accuracy, setting.gain) if setting.evaluated else (None, None)
+        gap, p, verdict = None, None, ""
+        if setting.number in lines:
+            line, p = lines[setting.number]
+            gap = line.welch.difference
+            decided = "better" if gap.value > 0 else "worse"
+            verdict = decided if p <= significance.ALPHA else "cannot tell"
+        ended_runs = sum(not run.evaluated for run in setting.runs)
         data.append(
             {
                 "setting": setting.number, **setting.values, "seeds": len(setting.runs),
-                **interval_columns({"accuracy": setting.accuracy, "gain": setting.gain, "less_first": gap}),
-                "p_adjusted": p, "collapsed": len(setting.collapsed),
+                **interval_columns({"accuracy": accuracy, "gain": gain, "less_first": gap}),
+                "p_adjusted": p, "collapsed": len(setting.collapsed), "ended": ended_runs,
             }
         )  # fmt: skip
         shown.append(
             {
                 "setting": str(setting.number),
                 **setting.values,
-                "last checkpoint (%)": interval_text(setting.accuracy, percent),
-                "gain over the base model (points)": interval_text(setting.gain, points),
+                "last checkpoint (%)": interval_text(accuracy, percent) if accuracy else f"{ended_runs} ended",
+                "gain over the base model (points)": interval_text(gain, points) if gain else "–",
                 "less setting 1 (points)": f"{interval_text(gap, points)}, {verdict}" if gap else "–",
                 "collapsed": f"{len(setting.collapsed)} of {len(setting.runs)}",
             }
@@ -195,34 +225,39 @@ def settings_table(found: Sequence[Setting]) -> Table:
     return Table("settings", pd.DataFrame(data), pd.DataFrame(shown))
 
 
-def sentences(found: Sequence[Setting], chosen: Chosen) -> list[str]:
+def sentences(found: Sequence[Setting], chosen: Chosen | None) -> list[str]:
     """What the sweep shows, for the top of its page."""
-    one, two = (setting.shown for setting in chosen.settings)
-    best = one if one == two else f"{two} on one half, {one} on the other"
-    several = found[0].trained.several
-    gap = interval_text(chosen.difference, points)
-    text = [
-        f"Best setting, chosen on half of the problems and reported on the other: {best}: "
-        f"{interval_text(chosen.accuracy, percent)} % right, {gap} points beside setting 1 ({found[0].shown})"
-    ]
-    if chosen.less_first:
-        text[0] += f", {'cannot tell' if chosen.less_first.verdict == 'cannot tell' else 'beyond chance'}"
-    text[0] += "."
-    if not several:
+    text = [_best(found[0], chosen) if chosen else "Every setting has a training that was ended at a sign of collapse."]
+    if not found[0].trained.several:
         text.append("One seed of each: this compares checkpoints, not settings. Add seeds='[0,1,2,3,4]'.")
     lost = [setting for setting in found if setting.collapsed]
-    if lost:
-        parts = "; ".join(f"{setting.shown} ({len(setting.collapsed)} of {len(setting.runs)})" for setting in lost)
-        text.append(f"Trainings with a grave sign of collapse, not chosen from: {parts}.")
-    else:
-        text.append("No training shows a grave sign of collapse.")
+    parts = "; ".join(f"{setting.shown} ({len(setting.collapsed)} of {len(setting.runs)})" for setting in lost)
+    text.append(
+        f"Trainings with a grave sign of collapse, not chosen from: {parts}."
+        if lost
+        else "No training shows a grave sign of collapse."
+    )
     return text
+
+
+def _best(first: Setting, chosen: Chosen) -> str:
+    one, two = (setting.shown for setting in chosen.settings)
+    best = one if one == two else f"{one} on one half, {two} on the other"
+    text = (
+        f"Best setting, chosen on half of the problems and reported on the other: {best}: "
+        f"{interval_text(chosen.accuracy, percent)} % right"
+    )
+    if chosen.difference:
+        text += f", {interval_text(chosen.difference, points)} points beside setting 1 ({first.shown})"
+    if chosen.less_first:
+        text += ", cannot tell" if chosen.less_first.verdict == "cannot tell" else ", beyond chance"
+    return f"{text}."
 
 
 def draw(found: Sequence[Setting], folder: Path) -> dict[str, str]:
     """The figures as SVG, which are written to the folder, too."""
     figure_style.set_style()
-    return {"sweep": _accuracies(found, folder), "sweep_training": _training(found, folder)}
+    return {"sweep": _accuracies(found, folder), "sweep_training": _by_step(found, folder)}
 
 
 def _accuracies(found: Sequence[Setting], folder: Path) -> str:
@@ -233,16 +268,24 @@ def _accuracies(found: Sequence[Setting], folder: Path) -> str:
     lines = values[1] if len(keys) > 1 else [""]
     styles = figure_style.run_styles(lines)
     figure, axes = figure_style.panels(len(titles), min(len(titles), 2), 2.8, sharex=False, sharey=True)
-    base = found[0].runs[0]
-    before = np.mean([base.correct(base.steps[0], name).mean() for name in base.benchmarks])
+    base = next((run for setting in found for run in setting.runs if run.evaluated), None)
     for place, title in zip(axes, titles, strict=True):
-        place.axhline(100 * before, color=figure_style.FAINT, linestyle=":", linewidth=1)
+        if base:
+            before = np.mean([base.correct(base.steps[0], name).mean() for name in base.benchmarks])
+            place.axhline(100 * before, color=figure_style.FAINT, linestyle=":", linewidth=1)
         for setting in found:
             texts = [*setting.values.values(), "", ""]
             if texts[2] != title and len(keys) > 2:
                 continue
             style, turn = styles[texts[1] if len(keys) > 1 else ""], lines.index(texts[1]) if len(keys) > 1 else 0
             x = values[0].index(texts[0]) + 0.14 * (turn - (len(lines) - 1) / 2)
+            if not (base and setting.evaluated):
+                ended_runs = sum(not run.evaluated for run in setting.runs)
+                place.annotate(
+                    f"{ended_runs} ended", (x, 0.02), xycoords=("data", "axes fraction"), rotation=90, ha="center",
+                    fontsize=8, color=style.colour,
+                )  # fmt: skip
+                continue
             value = setting.accuracy
             place.errorbar(
                 [x], [100 * value.value], [[100 * (value.value - value.low)], [100 * (value.high - value.value)]],
@@ -278,7 +321,7 @@ def by_step(setting: Setting) -> pd.DataFrame:
     return pd.concat(parts).groupby(level=0).mean()
 
 
-def _training(found: Sequence[Setting], folder: Path) -> str:
+def _by_step(found: Sequence[Setting], folder: Path) -> str:
     """Accuracy and lengths by step, one line per setting."""
     styles = figure_style.run_styles([setting.shown for setting in found])
     figure, axes = figure_style.panels(len(TRAINING), 3, 2.2, xlabel="step")

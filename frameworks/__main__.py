@@ -68,12 +68,18 @@ def train(arguments: argparse.Namespace) -> None:
     job_lifetime.end_with_workflow()
     with work_lock.sole_user(paths.work, "training"):
         discard_if_changed(paths.work, inputs)
-        command = launch_stage(
-            framework, run, stage, paths, arguments.seed, arguments.stop_on_collapse, events_folder(arguments.output)
-        )
-        if (reached := framework.newest_checkpoint(run, stage, paths)) < stage.steps:
-            raise stopped(run, stage, reached)
-        log, rollouts = stage_log.read(framework, run, stage, paths, name)
+        stop = arguments.stop_on_collapse or arguments.end_at_collapse
+        ended: dict[str, str] = {}
+        try:
+            command = launch_stage(framework, run, stage, paths, arguments.seed, stop, events_folder(arguments.output))
+            if (reached := framework.newest_checkpoint(run, stage, paths)) < stage.steps:
+                raise stopped(run, stage, reached)
+        except launch.Collapsed as collapse:
+            if not arguments.end_at_collapse:
+                raise
+            command, ended = collapse.command, {"ended": str(collapse).partition("; its output")[0]}
+            reached = collapse.step
+        log, rollouts = stage_log.read(framework, run, stage, paths, name, reached)
         durable.sync_tree(paths.work)  # the training log says that the checkpoints can be exported
     check_log(log, run)
     rollouts = with_lengths(rollouts, arguments.model)
@@ -87,6 +93,7 @@ def train(arguments: argparse.Namespace) -> None:
         stage=stage.number,
         seed=arguments.seed,
         command=command.arguments,
+        **ended,
         **inputs,
     )
 
@@ -245,6 +252,10 @@ def main() -> None:
             verb.add_argument(
                 "--stop-on-collapse", nargs="?", const=True, default=False, type=_old_value, metavar="",
                 help="end the training at a grave sign of collapse, instead of only warning",
+            )  # fmt: skip
+            verb.add_argument(
+                "--end-at-collapse", action="store_true",
+                help="the same without an error: the log until then is written, and no checkpoint can be exported",
             )  # fmt: skip
             verb.add_argument(
                 "--one-gpu", type=int, metavar="COMPLETIONS", help="train on one GPU, with forward passes of so many"

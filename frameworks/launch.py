@@ -34,6 +34,15 @@ SHOWN = {"reward_mean": "reward", "response_length_mean": "length"}  # in the pr
 Metrics = Mapping[str, float | None]
 
 
+class Collapsed(UserError):
+    """A training was ended at a grave sign of collapse."""
+
+    def __init__(self, text: str, command: Command, step: int) -> None:
+        """Keep the command that was ended and the last step that it reported, from the start of the stage."""
+        super().__init__(text)
+        self.command, self.step = command, step
+
+
 def run(
     command: Command,
     *,
@@ -62,6 +71,7 @@ def run(
         stop_on_collapse: end the training at a grave sign of collapse, instead of only warning.
 
     Raises:
+        Collapsed: it was ended at a sign of collapse.
         UserError: it ended with another status than 0, printed nothing for half an hour, made no step for much longer
             than steps take, lost a server, reported a failure, or reported a metric that is not a number. The last
             lines of its output are printed before.
@@ -70,6 +80,7 @@ def run(
     with log.open("a", encoding="utf-8") as file, _servers(command, file) as servers:
         process = _start(command, file)
         ended_by_us: list[str] = []
+        collapsed = False
 
         def end(reason: str) -> None:
             if not ended_by_us:
@@ -119,6 +130,7 @@ def run(
                 for sign in trouble.add(row):
                     print(f"WARNING: {name}: {sign.kind} at step {sign.step}: {sign.evidence}", flush=True)
                     if stop_on_collapse and sign.grave:
+                        collapsed = collapsed or not ended_by_us
                         end(f"is collapsing ({sign.kind} at step {sign.step}: {sign.evidence}) and was ended")
             status = process.wait()
         finally:
@@ -129,9 +141,10 @@ def run(
     if ended_by_us or status != 0:
         sys.stderr.write("".join(recent))
         reason = ended_by_us[0] if ended_by_us else f"ended with status {status}"
-        raise UserError(
+        text = (
             f"training {name} {reason}; its output is in {log}, and the same command resumes from its last checkpoint"
         )
+        raise Collapsed(text, command, progress.done) if collapsed else UserError(text)
     if command.scratch:
         shutil.rmtree(command.scratch, ignore_errors=True)
 

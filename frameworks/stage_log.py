@@ -19,15 +19,18 @@ from recipes import rewards
 Row = dict[str, Any]
 
 
-def read(adapter: Adapter, run: Run, stage: Stage, paths: Paths, run_name: str) -> tuple[list[Row], list[Row]]:
+def read(
+    adapter: Adapter, run: Run, stage: Stage, paths: Paths, run_name: str, steps: int | None = None
+) -> tuple[list[Row], list[Row]]:
     """Rows of contracts.tables.TRAINING_LOG and of contracts.tables.ROLLOUT.
 
     Args:
         adapter: the run's.
         run: the run.
-        stage: that was trained to its end; the log has a row for each of its steps.
+        stage: that was trained; the log has a row for each of its steps.
         paths: where it was trained.
         run_name: what tables call the run.
+        steps: the last step, if it was ended before that of the stage.
 
     Raises:
         UserError: a metric is not a number; the trainer itself may have continued.
@@ -36,7 +39,8 @@ def read(adapter: Adapter, run: Run, stage: Stage, paths: Paths, run_name: str) 
     log: list[Row] = []
     elapsed, empty = 0.0, dict.fromkeys(tables.TRAINING_LOG.names)
     logged, names = adapter.logged(run, stage, paths), rewards.names(run.rewards)
-    for step in range(1, stage.steps + 1):
+    last = stage.steps if steps is None else steps
+    for step in range(1, last + 1):
         found = adapter.columns(logged.get(step, {}), stage.rollout["max_response_tokens"])
         _check_numbers(found, step, run, paths)
         seconds = found.get("seconds")
@@ -50,16 +54,15 @@ def read(adapter: Adapter, run: Run, stage: Stage, paths: Paths, run_name: str) 
         judged = recorded.get(step, [])
         each = {"rewards": recorder.of_each_reward(judged, names)}
         log.append(empty | found | place | timed | recorder.columns(judged) | each)
-    _warn(run, stage, logged, "nothing is logged")
-    _warn(run, stage, recorded, "rollouts are incomplete, so accuracy, error rates and signal are null")
-    return log, [_rollout(run_name, stage, step, row) for step in recorded for row in recorder.kept(recorded[step])]
+    _warn(run, last, logged, "nothing is logged")
+    _warn(run, last, recorded, "rollouts are incomplete, so accuracy, error rates and signal are null")
+    kept = {step: recorder.kept(rows) for step, rows in recorded.items() if step <= last}
+    return log, [_rollout(run_name, stage, step, row) for step, rows in kept.items() for row in rows]
 
 
-def _warn(run: Run, stage: Stage, known: Container[int], what: str) -> None:
-    if missing := [step for step in range(1, stage.steps + 1) if step not in known]:
-        print(
-            f"WARNING: {run.name}: {what} at {len(missing)} of {stage.steps} steps, from step {missing[0]}", flush=True
-        )
+def _warn(run: Run, last: int, known: Container[int], what: str) -> None:
+    if missing := [step for step in range(1, last + 1) if step not in known]:
+        print(f"WARNING: {run.name}: {what} at {len(missing)} of {last} steps, from step {missing[0]}", flush=True)
 
 
 def _check_numbers(found: dict[str, float], step: int, run: Run, paths: Paths) -> None:

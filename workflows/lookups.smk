@@ -122,6 +122,14 @@ def overrides_of(run):
     ]
 
 
+def collapse_words(wildcards):
+    """How a training ends at a sign of collapse: a sweep goes on with its other settings."""
+    if not config["stop_on_collapse"]:
+        return []
+    sweeping = run_of(wildcards).name in SWEPT
+    return ["--end-at-collapse" if sweeping else "--stop-on-collapse"]
+
+
 def one_gpu_words(wildcards):
     found = ON_ONE_GPU.get(run_of(wildcards).name)
     return ["--one-gpu", found.samples_per_device] if found else []

@@ -49,48 +49,6 @@ rule report_page:
         " --run {params.runs:q} --overlap {input.overlap:q} --output {params.output:q} > {log:q} 2>&1 && tail -n 1 {log:q}"
 
 
-def trainings_of_sweep(wildcards):
-    """The ids of the trainings of a sweep, of all seeds."""
-    sweep = f"{wildcards.recipe}/{wildcards.sweep}"
-    names = [name for name in SWEPT if name.partition("@")[0] == sweep]
-    return [seeds.run_id(name, seed) for name in names for seed in config["seeds"]]
-
-
-def sweep_pages(wildcards):
-    """The pages of the configured sweeps."""
-    if not config.get("sweep"):
-        raise WorkflowError(
-            "snakemake sweep needs the sweeps to make: add --config sweep='[openr1/group-size]', or one of "
-            + ", ".join(sweeps.names())
-        )
-    return [f"{RESULTS}/report/sweeps/{name}/index.html" for name in config["sweep"]]
-
-
-rule sweep_page:
-    input:
-        scored=lambda wildcards: scored(trainings_of_sweep(wildcards)),
-        logs=lambda wildcards: [
-            FOLDER.run(run_id).training_log for run_id in trainings_of_sweep(wildcards)
-        ],
-    output:
-        f"{RESULTS}/report/sweeps/{{recipe}}/{{sweep}}/index.html",
-    log:
-        f"logs/{config['scale']}/sweeps/{{recipe}}/{{sweep}}.log",
-    wildcard_constraints:
-        sweep="[^/@]+",
-    resources:
-        **asks(Need(memory_mb=4000, minutes=30)),
-    params:
-        base=BASE,
-        scale=SCALE,
-        results=unrecorded(RESULTS),
-        seeds=config["seeds"],
-        output=lambda wildcards, output: Path(output[0]).parent,
-    shell:
-        "{params.base:q} -m analysis.sweep {wildcards.recipe:q}/{wildcards.sweep:q} --scale {params.scale:q}"
-        " --seeds {params.seeds:q} --results {params.results:q} --output {params.output:q} > {log:q} 2>&1 && tail -n 1 {log:q}"
-
-
 # Declares no output: it may run beside another Snakemake, whose runs it shows.
 rule watch:
     log:

@@ -20,9 +20,7 @@ rule train:
             run_of(wildcards).framework, run_of(wildcards).device
         ),
         work=unrecorded(stage_work),
-        collapse=unrecorded(
-            ["--stop-on-collapse"] if config["stop_on_collapse"] else []
-        ),
+        collapse=unrecorded(collapse_words),
         one_gpu=unrecorded(one_gpu_words),
         settings=lambda wildcards: training_hash(run_of(wildcards), stage_of(wildcards)),
     shell:

@@ -60,9 +60,10 @@ def test_a_collapse_is_warned_of_as_it_starts(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_a_collapse_ends_the_run_where_that_is_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"is collapsing .length at the cap at step 19: .* and was ended"):
-        command = trainer(COLLAPSING.replace("STOPPED", "1"))
+    command = trainer(COLLAPSING.replace("STOPPED", "1"))
+    with pytest.raises(launch.Collapsed, match=r"is collapsing .length at the cap at step 19: .* and was ended") as end:
         run(command, tmp_path / "l", 30, stop_on_collapse=True)
+    assert end.value.command == command and 19 <= end.value.step <= 30
 
 
 @pytest.mark.parametrize(

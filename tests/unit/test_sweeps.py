@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import pytest
 import yaml
 
 from analysis import sweep
-from contracts import run_file, tables
+from contracts import provenance, run_file, tables
 from contracts.errors import UserError
+from contracts.paths import ResultsFolder
 from contracts.run_file import RECIPES, SCALES, read_yaml
+from frameworks import trained
 from recipes import runs, sweeps
 from tests.unit.report.synthetic_results import training_log, write_run
 
@@ -107,7 +110,8 @@ def _stored(results: Path, folder: Path, ceilings: list[float], seeds: int) -> l
 @pytest.mark.slow
 def test_the_best_setting_is_chosen_and_a_collapsed_one_is_not(tmp_path: Path, recipes_folder: Path) -> None:
     found = _stored(tmp_path / "demo", recipes_folder, [0.5, 0.9, 0.95], 2)
-    assert {setting.number for setting in sweep.choose(found).settings} <= {2, 3}
+    first_choice = sweep.choose(found)
+    assert first_choice and {setting.number for setting in first_choice.settings} <= {2, 3}
     log = tmp_path / "demo" / "runs" / f"{NAME}@3" / "seed-1" / "training_log.parquet"
     rows = training_log(f"{NAME}@3/seed-1", 0.95, 20)
     for row in rows[10:]:
@@ -116,8 +120,9 @@ def test_the_best_setting_is_chosen_and_a_collapsed_one_is_not(tmp_path: Path, r
     found = sweep.read(NAME, "demo", (0, 1), tmp_path / "demo")
     assert [len(setting.collapsed) for setting in found] == [0, 0, 1]
     chosen, table = sweep.choose(found), sweep.settings_table(found)
-    assert [setting.number for setting in chosen.settings] == [2, 2]
-    assert chosen.less_first and chosen.difference.low > 0 and chosen.less_first.verdict == "B is better"
+    assert chosen and [setting.number for setting in chosen.settings] == [2, 2]
+    assert chosen.less_first and chosen.difference and chosen.difference.low > 0
+    assert chosen.less_first.verdict == "B is better"
     assert list(table.data["collapsed"]) == [0, 0, 1] and "1 of 2" in table.shown.iloc[2].to_list()
     assert found[1].accuracy.value == pytest.approx(chosen.accuracy.value)  # one setting for both halves
     texts = sweep.sentences(found, chosen)
@@ -127,10 +132,33 @@ def test_the_best_setting_is_chosen_and_a_collapsed_one_is_not(tmp_path: Path, r
 
 
 @pytest.mark.slow
+def test_a_setting_with_a_training_that_was_ended_has_no_mean(tmp_path: Path, recipes_folder: Path) -> None:
+    results = tmp_path / "demo"
+    _stored(results, recipes_folder, [0.5, 0.9], 2)
+    folder = results / "runs" / f"{NAME}@1" / "seed-1"
+    shutil.rmtree(folder / "graded")
+    (folder / "scores.parquet").unlink()
+    log = folder / "stage-1" / "training_log.parquet"
+    log.parent.mkdir()
+    provenance.write(log, ended="training openr1/trial@1 is collapsing (KL at step 7: 9 nats) and was ended")
+    log.write_bytes((folder / "training_log.parquet").read_bytes())
+    names = [f"{NAME}@{number}/seed-{seed}" for number in (1, 2) for seed in (0, 1)]
+    assert [bool(trained.ended(ResultsFolder(results).run(name))) for name in names] == [False, True, False, False]
+    found = sweep.read(NAME, "demo", (0, 1), results)
+    assert [setting.evaluated for setting in found] == [False, True] and "KL at step 7" in str(found[0].collapsed)
+    chosen, shown = sweep.choose(found), sweep.settings_table(found).shown
+    assert chosen and [setting.number for setting in chosen.settings] == [2, 2] and chosen.difference is None
+    assert shown["last checkpoint (%)"][0] == "1 ended" and shown["collapsed"][0] == "1 of 2"
+    assert sweep.draw(found, tmp_path / "page")["sweep"].count("ended") == 1
+    assert sweep.choose(found[:1]) is None and "Every setting" in sweep.sentences(found[:1], None)[0]
+    assert "ended" in sweep.draw(found[:1], tmp_path / "page")["sweep"]
+
+
+@pytest.mark.slow
 def test_one_seed_gives_no_verdict_about_settings(tmp_path: Path, recipes_folder: Path) -> None:
     found = _stored(tmp_path / "demo", recipes_folder, [0.5, 0.9], 1)
     chosen = sweep.choose(found)
-    assert chosen.less_first is None and chosen.difference.low > 0
+    assert chosen and chosen.less_first is None and chosen.difference and chosen.difference.low > 0
     assert any("One seed of each" in text for text in sweep.sentences(found, chosen))
     assert set(sweep.settings_table(found).shown["less setting 1 (points)"]) == {"–"}
 
@@ -140,7 +168,7 @@ class _Run:
 
     def __init__(self, name: str, right: np.ndarray) -> None:
         self.name, self.benchmarks, self.steps, self.last, self.right = name, ["words"], [0, 1], 1, right
-        self.rollouts = pd.DataFrame()
+        self.evaluated, self.rollouts = True, pd.DataFrame()
 
     def problems(self, _: str) -> list[str]:
         return [f"words-{number}" for number in range(len(self.right))]
@@ -156,11 +184,13 @@ def test_settings_that_are_all_alike_do_not_win_by_being_chosen() -> None:
         found = [
             sweep.Setting(
                 number, {"key": str(number)},
-                sweep.Recipe([_Run(f"x/y@{number}/seed-{seed}", rng.random((60, 2)) < 0.5) for seed in (0, 1)]), {},  # type: ignore[list-item]
+                [_Run(f"x/y@{number}/seed-{seed}", rng.random((60, 2)) < 0.5) for seed in (0, 1)], {},  # type: ignore[misc]
             )
             for number in range(1, 11)
         ]  # fmt: skip
-        chosen.append(sweep.choose(found).accuracy.value)
+        best = sweep.choose(found)
+        assert best
+        chosen.append(best.accuracy.value)
         naive.append(max(np.mean([run.right.mean() for run in setting.runs]) for setting in found))  # type: ignore[attr-defined]
     error = float(np.std(chosen)) / len(chosen) ** 0.5
     assert abs(np.mean(chosen) - 0.5) < 4 * error and np.mean(naive) - 0.5 > 8 * error
