@@ -153,6 +153,17 @@ def check_network(machine: Machine, offline: bool) -> list[Finding]:
     return [*found, Finding("hub cache", f"{machine.hub_cache}, {machine.hub_disk:.0f} GB free")]
 
 
+def check_sandbox(machine: Machine) -> Finding:
+    """Whether programs of a model can be run, which only some tasks need."""
+    if machine.sandbox:
+        return Finding("sandbox", f"{machine.sandbox}; only answers that are programs need it", WARNING)
+    if machine.cold_sandbox:
+        return Finding(
+            "sandbox", f"starts for each program, which takes longer: none kept warm, {machine.cold_sandbox}"
+        )
+    return Finding("sandbox", "starts, and is kept warm")
+
+
 def obstacles(run: Run, machine: Machine) -> list[str]:
     """What of this machine is too small for a run at full scale, by the run file and the estimates."""
     hardware, found = run.hardware, []
@@ -183,8 +194,7 @@ def check(machine: Machine, runs: Sequence[Run], offline: bool = False) -> list[
         offline: data sets come from a mirror.
     """
     found = [*check_python(machine), *check_room(machine), *check_gpus(machine), *check_network(machine, offline)]
-    refused = f"{machine.sandbox}; only answers that are programs need it"
-    found.append(Finding("sandbox", refused, WARNING) if machine.sandbox else Finding("sandbox", "starts"))
+    found.append(check_sandbox(machine))
     slurm = f"{machine.slurm}: snakemake preflight --profile slurm checks it" if machine.slurm else "not here"
     found.append(Finding("Slurm", slurm))
     for run in runs if machine.gpus else ():

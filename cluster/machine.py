@@ -60,6 +60,7 @@ class Machine:
     hub_disk: float  # free in the hub's cache
     slurm: str  # its version; empty for none
     sandbox: str | None = None  # why programs of a model cannot be run here; None if they can
+    cold_sandbox: str | None = None  # why each of them starts its own sandbox; None if sandboxes are kept warm
 
     @property
     def system(self) -> str:
@@ -97,6 +98,7 @@ def look(project: Path) -> Machine:
         hub_disk=shutil.disk_usage(existing).free / GB,
         slurm=_said("sbatch", "--version").strip(),
         sandbox=sandbox.refusal(),
+        cold_sandbox=sandbox.not_warm(),
     )
 
 

@@ -193,7 +193,7 @@ def check_node(settings: Mapping[str, Any]) -> list[Finding]:
     """What one short job finds on a node."""
     options = probe.options(resources_of(Need(memory_mb=200, minutes=1), settings))
     error, text = probe.run(options, Path.cwd(), Path(sys.executable))
-    return [Finding(error, text)] if text else []
+    return [Finding(error, text)]
 
 
 def main() -> None:

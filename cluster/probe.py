@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cluster import slurm
+from contracts.errors import ROOT
+from tasks.sandbox import NOT_WARM
 
 WAIT_SECONDS = 120.0
 TOKEN = ".preflight"
@@ -38,7 +40,7 @@ def run(options: Sequence[str], folder: Path, python: Path, wait_seconds: float 
         wait_seconds: after which the job is cancelled if it has not ended.
 
     Returns:
-        Whether jobs would fail, and a sentence about the problem; an empty one if there is none.
+        Whether jobs would fail, and a sentence about the problem, or about the sandbox if there is none.
     """
     word, name = secrets.token_hex(8), f"preflight-{secrets.token_hex(4)}"
     token = folder / TOKEN
@@ -47,7 +49,8 @@ def run(options: Sequence[str], folder: Path, python: Path, wait_seconds: float 
 [ "$(cat {shlex.quote(str(token))} 2>/dev/null)" = {word} ] || exit {UNSEEN}
 {shlex.quote(str(python))} -c '' || exit {NO_PYTHON}
 [ "${FLAG}" = {word} ] || exit {NOT_EXPORTED}
-bwrap --unshare-user --unshare-pid --unshare-net --ro-bind / / true 2>/dev/null || exit {NO_SANDBOX}
+cd {shlex.quote(str(ROOT))} && {shlex.quote(str(python))} -m tasks.sandbox
+case $? in 0) exit 0;; {NOT_WARM}) exit {NOT_WARM};; *) exit {NO_SANDBOX};; esac
 """
     command = [
         "sbatch",
@@ -90,7 +93,7 @@ def explain(status: int, error: str, folder: Path, python: Path) -> tuple[bool, 
         As `run`.
     """
     if status == 0:
-        return False, ""
+        return False, "a node starts sandboxes for answers that are programs, and keeps them warm"
     if status == UNSEEN:
         return True, f"a node does not see {folder}: move the project to a file system that all nodes share"
     if status == NO_PYTHON:
@@ -107,5 +110,10 @@ def explain(status: int, error: str, folder: Path, python: Path) -> tuple[bool, 
         return False, (
             "a node starts no sandbox, so runs and benchmarks whose answers are programs are refused there: have "
             "bubblewrap (bwrap) installed and unprivileged user namespaces allowed, if you want those"
+        )
+    if status == NOT_WARM:
+        return False, (
+            "a node starts a sandbox for each answer that is a program, but keeps none warm, which takes longer "
+            "(docs/sandbox.md): have user namespaces allowed inside bubblewrap's, too, if you want those answers fast"
         )
     return True, f"a short job failed: {slurm.reason(status, error.strip())}"

@@ -15,6 +15,7 @@ from cluster.doctor import DEMO, FULL, GPU, OK, WARNING, WRONG
 from contracts.run_file import ROOT
 from envs.build import WITHOUT_KERNELS
 from recipes.runs import load_run
+from tasks import sandbox
 
 H100 = machine.GPU("NVIDIA H100", 85.5, 9.0)
 NODE = machine.Machine(
@@ -130,3 +131,13 @@ def test_it_says_what_this_machine_has(tmp_path: Path) -> None:
 def test_a_node_without_a_sandbox_stops_no_job() -> None:
     stops, text = probe.explain(probe.NO_SANDBOX, "", ROOT, Path(sys.executable))
     assert not stops and "bubblewrap" in text
+    stops, text = probe.explain(sandbox.NOT_WARM, "", ROOT, Path(sys.executable))
+    assert not stops and "keeps none warm" in text
+
+
+def test_a_node_with_a_sandbox_is_told_too() -> None:
+    assert probe.explain(0, "", ROOT, Path(sys.executable)) == (
+        False, "a node starts sandboxes for answers that are programs, and keeps them warm"
+    )  # fmt: skip
+    assert findings()["sandbox"].text == "starts, and is kept warm"
+    assert "none kept warm, unshare" in findings(cold_sandbox="unshare: no")["sandbox"].text

@@ -81,7 +81,7 @@ def test_the_rewards_of_two_eight_and_all_tests() -> None:
 
 def test_without_a_sandbox_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
-    monkeypatch.setattr(sandbox.subprocess, "Popen", lambda *words, **named: pytest.fail("a program was run"))
+    monkeypatch.setattr("subprocess.Popen", lambda *words, **named: pytest.fail("a program was run"))
     each = [rewards.problem("programs", "", json.dumps(PROBLEM.meta))]
     with pytest.raises(UserError, match=r"in a sandbox or not at all.*bubblewrap is not installed.*apt-get"):
         reward.share_passed(["<answer>def f(a, b): return 'never seen'</answer>"], each)

@@ -1,6 +1,7 @@
-"""The sandbox against programs that try to get out: no trace outside, each ended, also what they leave behind.
+"""The sandbox against programs that try to get out: no trace outside or for the next program, and each is ended.
 
-The programs are in cases/hostile_programs.txt. Some of them run without the sandbox, too: the checks see their traces.
+The programs are in cases/hostile_programs.txt. All run in sandboxes of their own and, one after the other, in a warm
+one. Some of them run without the sandbox, too: the checks see their traces.
 """
 
 from __future__ import annotations
@@ -10,24 +11,32 @@ import json
 import os
 import re
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psutil
 import pytest
 
 from contracts.errors import UserError
-from tasks import sandbox, sandbox_seccomp
-from tasks.sandbox import Call, Limits
+from contracts.run_file import ROOT
+from tasks import sandbox
+from tasks.sandbox import Call, Limits, Way, command, pool, seccomp, single
 
-REFUSED = sandbox.refusal()
+REFUSED, NOT_WARM = sandbox.refusal(), sandbox.not_warm()
 needs_sandbox = pytest.mark.skipif(REFUSED is not None, reason=f"no sandbox on this machine: {REFUSED}")
-CASES = Path(__file__).with_name("cases") / "hostile_programs.txt"
-PROGRAMS = dict(re.findall(r"^### (.+)\n((?:(?!### ).*\n?)*)", CASES.read_text(encoding="utf-8"), re.MULTILINE))
+needs_warm = pytest.mark.skipif(NOT_WARM is not None, reason=f"no warm sandbox on this machine: {NOT_WARM}")
+CASES = Path(__file__).with_name("cases")
+TEXT = (CASES / "hostile_programs.txt").read_text(encoding="utf-8")
+PROGRAMS = dict(re.findall(r"^### (.+)\n((?:(?!### ).*\n?)*)", TEXT, re.MULTILINE))
+KINDS = sorted({name.partition(":")[0] for name in PROGRAMS})
+LOOK = (CASES / "look_around.py").read_text(encoding="utf-8")
 SMALL = Limits(cpu_s=1, wall_s=3.0, memory=256 << 20, output=1 << 20)
 ENDINGS = {"all calls", "not runnable", "time", "output", "died"}
 
@@ -89,42 +98,112 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outside
         listener.close()
 
 
+@pytest.fixture
+def own_runner(outside: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Sandboxes of this test alone: their runner has this test's name in the list of processes."""
+    runner = tmp_path / f"runner-{outside.name}.py"
+    runner.write_bytes(command.RUNNER.read_bytes())
+    options = [str(runner) if word == str(command.RUNNER) else word for word in command.bubblewrap()]
+    monkeypatch.setattr(command, "bubblewrap", lambda: options)
+    monkeypatch.setattr(pool, "POOL", pool.Pool())
+    yield runner
+    pool.POOL.close()
+    _, alive = psutil.wait_procs(of_sandboxes(runner), timeout=30)
+    assert not alive
+
+
 def of_sandboxes(runner: Path) -> list[psutil.Process]:
     """The processes of sandboxes that were started with a runner of that path; of this test alone."""
     return [one for one in psutil.process_iter(["cmdline"]) if str(runner) in (one.info["cmdline"] or [])]
 
 
 def test_there_are_enough_programs_of_each_kind() -> None:
-    assert len(PROGRAMS) >= 60
-    kinds = {name.partition(":")[0] for name in PROGRAMS}
-    assert kinds == {"network", "processes", "memory", "output", "files", "environment", "proc", "signals", "trace",
-                     "namespaces", "imports", "crash"}  # fmt: skip
+    assert len(PROGRAMS) >= 120
+    assert set(KINDS) == {"network", "processes", "memory", "output", "files", "environment", "proc", "signals",
+                          "trace", "namespaces", "imports", "crash", "next"}  # fmt: skip
+
+
+def check(name: str, way: Way, outside: Outside) -> None:
+    """Run a hostile program, and look for its traces."""
+    told = [value for value in attempt(outside.aimed(PROGRAMS[name]), way).values if value is not None]
+    assert outside.traces(told) == [], name
+    got_out = {"connected", "written", "mounted", "changed", "killed", "attached", "read", "entered", "root",
+               "raised", "imported", "forked", "left behind", "made", "deleted", "linked", "got"}  # fmt: skip
+    assert not {json.loads(value) for value in told if value.startswith('"')} & got_out, name
+
+
+def attempt(program: str, way: Way, limits: Limits = SMALL) -> sandbox.Outcome:
+    """Run a program in one way alone: tasks.sandbox.run starts another sandbox where a warm one is lost."""
+    outcome = sandbox._run(program, "f", [Call()], limits, way)
+    assert outcome.ended in ENDINGS
+    return outcome
 
 
 @pytest.mark.slow
 @needs_sandbox
-@pytest.mark.parametrize("kind", sorted({name.partition(":")[0] for name in PROGRAMS}))
-def test_nothing_gets_out(kind: str, outside: Outside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runner = tmp_path / f"runner-{outside.name}.py"  # this test's own name in the list of processes
-    runner.write_bytes(sandbox.RUNNER.read_bytes())
-    monkeypatch.setattr(sandbox, "RUNNER", runner)
-    sandbox.command.cache_clear()
-    try:
-        mode = Path(os.devnull).stat().st_mode
-        for name, program in PROGRAMS.items():
-            if not name.startswith(f"{kind}:"):
-                continue
-            outcome = sandbox.run(outside.aimed(program), "f", [Call()], SMALL)
-            told = [value for value in outcome.values if value is not None]
-            assert outcome.ended in ENDINGS and outside.traces(told) == [], name
-            got_out = {"connected", "written", "mounted", "changed", "killed", "attached", "read", "entered", "root",
-                       "raised", "imported", "forked", "left behind", "made", "deleted", "linked", "got"}  # fmt: skip
-            assert not {json.loads(value) for value in told if value.startswith('"')} & got_out, name
-        assert Path(os.devnull).stat().st_mode == mode
-        _, alive = psutil.wait_procs(of_sandboxes(runner), timeout=30)
-        assert not alive
-    finally:
-        sandbox.command.cache_clear()
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_gets_out(kind: str, outside: Outside, own_runner: Path) -> None:
+    mode = Path(os.devnull).stat().st_mode
+    for name in (name for name in PROGRAMS if name.startswith(f"{kind}:")):
+        check(name, single.run, outside)
+    assert Path(os.devnull).stat().st_mode == mode
+
+
+@pytest.mark.slow
+@needs_warm
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_gets_out_of_a_warm_sandbox_or_to_the_next_program(
+    kind: str, outside: Outside, own_runner: Path
+) -> None:
+    mark = f"mark:{outside.secret}"
+    first = look(Limits())
+    (warm,) = pool.POOL._idle
+    for name in (name for name in PROGRAMS if name.startswith(f"{kind}:")):
+        check(name, pool.POOL.run, outside)
+        attempt(f"KEPT = {mark!r}\ndef f(): return KEPT", pool.POOL.run)
+        assert look(Limits()) == first, name
+        assert pool.POOL._idle == [warm], f"{name}: the fork server was lost"
+    assert first["marks"] == ["mark:" + "0" * 24]
+
+
+def look(limits: Limits) -> dict[str, Any]:
+    """What a program sees in a warm sandbox."""
+    (value,) = attempt(LOOK, pool.POOL.run, limits).values
+    assert value
+    seen: dict[str, Any] = json.loads(value)
+    return seen
+
+
+@needs_warm
+def test_a_program_sees_its_own_namespaces_and_pipes_alone(own_runner: Path) -> None:
+    """Two programs at the same time, of two warm sandboxes, beside their fork servers and this process."""
+    with ThreadPoolExecutor(2) as threads:
+        waiting = [threads.submit(attempt, "import time\ndef f(): time.sleep(2)", pool.POOL.run) for _ in range(2)]
+        programs: list[psutil.Process] = []
+        while len(programs) < 2:
+            programs = [one for one in of_programs(psutil.Process()) if one.children() == []]
+        servers = [one.parent().parent() for one in programs]
+        kinds = ("user", "pid", "mnt", "net", "ipc", "uts", "cgroup")
+        for kind in kinds:
+            own = [os.readlink(f"/proc/{one.pid}/ns/{kind}") for one in (psutil.Process(), *servers, *programs)]
+            assert len(set(own)) == len(own), kind
+        for program in programs:
+            status = Path(f"/proc/{program.pid}/status").read_text(encoding="utf-8")
+            held = dict(line.split(":\t") for line in status.split("\n") if ":\t" in line)
+            assert int(held["CapEff"], 16) == int(held["CapPrm"], 16) == int(held["CapInh"], 16) == 0
+            assert held["NoNewPrivs"] == "1" and held["Seccomp"] == ("2" if seccomp.available() else "0")
+        assert [done.result().ended for done in waiting] == ["all calls"] * 2
+
+
+def of_programs(process: psutil.Process) -> list[psutil.Process]:
+    """The processes of programs in warm sandboxes, which are the second forks of their servers."""
+    found = []
+    for server in process.children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if server.cmdline()[-2:-1] == [f"{command.HOME}/{command.FORK_SERVER.name}"]:
+                attendants = server.children() if server.name() != "bwrap" else []
+                found += [program for one in attendants for program in one.children()]
+    return found
 
 
 @pytest.mark.parametrize(
@@ -138,7 +217,7 @@ def test_nothing_gets_out(kind: str, outside: Outside, tmp_path: Path, monkeypat
 def test_without_the_sandbox_the_same_programs_leave_a_trace(name: str, trace: str, outside: Outside) -> None:
     job = {"program": outside.aimed(PROGRAMS[name]), "function": "f", "calls": [[[], {}]], **Limits(files=64)._asdict()}
     done = subprocess.run(
-        [sys.executable, "-I", str(sandbox.RUNNER)], input=json.dumps(job), capture_output=True, text=True, check=False
+        [sys.executable, "-I", str(command.RUNNER)], input=json.dumps(job), capture_output=True, text=True, check=False
     )
     values = [line[1:] for line in done.stdout.split("\n") if line.startswith("=")]
     try:
@@ -167,8 +246,112 @@ def test_what_calls_return_and_how_programs_end() -> None:
 
 
 def test_the_filter_is_a_program_of_the_kernels_form() -> None:
-    assert len(sandbox_seccomp.program()) % 8 == 0 and len(sandbox_seccomp.program()) // 8 < 4096
-    assert len(set(sandbox_seccomp.DENIED.values())) == len(sandbox_seccomp.DENIED)
+    assert len(seccomp.program()) % 8 == 0 and len(seccomp.program()) // 8 < 4096
+    assert len(set(seccomp.DENIED.values())) == len(seccomp.DENIED)
+
+
+@needs_warm
+def test_a_warm_sandbox_outlives_the_thread_that_started_it_and_serves_many(own_runner: Path) -> None:
+    for _ in range(2):
+        with ThreadPoolExecutor(2) as threads:
+            done = list(threads.map(lambda number: attempt(f"def f(): return {number}", pool.POOL.run), range(20)))
+        assert [outcome.values for outcome in done] == [(str(number),) for number in range(20)]
+        assert len(pool.POOL._idle) <= 2 and len(of_sandboxes(own_runner)) <= 4  # bubblewrap is two processes
+
+
+@needs_warm
+@pytest.mark.parametrize("moment", ["idle", "running"])
+def test_a_killed_warm_sandbox_costs_no_program_its_outcome(
+    moment: str, own_runner: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "not_warm", lambda: None)
+    attempt("def f(): return 0", pool.POOL.run)
+    (first,) = of_sandboxes(own_runner)[:1]
+    with ThreadPoolExecutor(1) as threads:
+        if moment == "idle":
+            kill_all(own_runner)
+        waiting = threads.submit(sandbox.run, "import time\ndef f(): time.sleep(1); return 5", "f", [Call()])
+        if moment == "running":
+            wait_for(lambda: of_programs(psutil.Process()))
+            kill_all(own_runner)
+        assert waiting.result() == sandbox.Outcome("all calls", ("5",))
+    assert not first.is_running() and sandbox.run("def f(): return 6", "f", [Call()]).values == ("6",)
+
+
+def kill_all(runner: Path) -> None:
+    """Kill bubblewrap's processes: the first of the namespace takes the others with it."""
+    for process in of_sandboxes(runner):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@needs_warm
+def test_a_forked_process_has_sandboxes_of_its_own(own_runner: Path) -> None:
+    attempt("def f(): return 1", pool.POOL.run)
+    (mine,) = pool.POOL._idle
+    child = os.fork()
+    if child == 0:
+        status = 1
+        with contextlib.suppress(BaseException):
+            right = not pool.POOL._idle and attempt("def f(): return 2", pool.POOL.run).values == ("2",)
+            pool.POOL.close()
+            status = 0 if right else 1
+        os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert attempt("def f(): return 3", pool.POOL.run).values == ("3",) and pool.POOL._idle == [mine]
+
+
+ENDLESS = """
+import sys
+from tasks import sandbox
+from tasks.sandbox import Call, Limits, pool, single
+way = {"single": single.run, "warm": pool.POOL.run}[sys.argv[1]]
+print("started", flush=True)
+program = "import ctypes, time\ndef f(): ctypes.CDLL(None).prctl(1, 0); time.sleep(10 ** 6)"
+sandbox._run(program, "f", [Call()], Limits(wall_s=600.0), way)
+"""
+
+
+@needs_warm
+@pytest.mark.parametrize("way", ["single", "warm"])
+def test_nothing_outlives_a_killed_grader(way: str) -> None:
+    words = [sys.executable, "-c", ENDLESS, way]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE) as grader:
+        started = psutil.Process(grader.pid)
+        wait_for(lambda: len(started.children(recursive=True)) >= (3 if way == "single" else 5))
+        theirs = started.children(recursive=True)
+        grader.kill()
+    _, alive = psutil.wait_procs(theirs, timeout=30)
+    assert not alive
+
+
+@needs_warm
+def test_where_namespaces_cannot_be_nested_each_program_starts_its_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, wrapper = shutil.which("bwrap"), tmp_path / "bwrap"
+    wrapper.write_text(f'#!/bin/sh\nexec {real} --unshare-user --disable-userns "$@"\n')
+    wrapper.chmod(0o755)
+    command.bubblewrap.cache_clear()
+    sandbox.trial.cache_clear()
+    monkeypatch.setattr(pool, "POOL", pool.Pool())
+    try:
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        assert sandbox.refusal() is None and "unshare: No space left on device" in (sandbox.not_warm() or "")
+        assert sandbox.run("def f(): return 1", "f", [Call()]).values == ("1",)
+        assert pool.POOL._idle == []
+        done = subprocess.run([sys.executable, "-m", "tasks.sandbox"], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == sandbox.NOT_WARM and "a sandbox starts for each program" in done.stdout
+    finally:
+        command.bubblewrap.cache_clear()
+        sandbox.trial.cache_clear()
 
 
 def test_a_refusal_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -176,7 +359,7 @@ def test_a_refusal_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     fake = tmp_path / "bwrap"
     fake.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     fake.chmod(0o755)
-    sandbox.command.cache_clear()
+    command.bubblewrap.cache_clear()
     try:
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
         assert "No permissions to create new namespace)): allow unprivileged user" in (sandbox.refusal() or "")
@@ -190,4 +373,4 @@ def test_a_refusal_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         assert "bubblewrap is not installed" in (sandbox.refusal() or "")
     finally:
         sandbox.trial.cache_clear()
-        sandbox.command.cache_clear()
+        command.bubblewrap.cache_clear()

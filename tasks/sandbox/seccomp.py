@@ -1,7 +1,8 @@
 """The sandbox's seccomp filter: system calls that are not permitted, as a program for the kernel's BPF machine.
 
-On x86-64; elsewhere there is no filter, and the sandbox has namespaces and limits alone. The filter is in place before
-Python starts, so that starting a program (execve) stays allowed; inside there is none but Python.
+On x86-64; elsewhere there is no filter, and the sandbox has namespaces and limits alone. Where each program starts its
+own sandbox, the filter is in place before Python starts. So starting a program (execve) stays allowed; inside there is
+none but Python. Locks and inotify are denied because files of Python are shared by all sandboxes.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ DENIED = {
     "pidfd_open": 434, "pidfd_getfd": 438, "settimeofday": 164, "clock_settime": 227, "adjtimex": 159, "syslog": 103,
     "acct": 163, "vhangup": 153, "sethostname": 170, "setdomainname": 171, "lookup_dcookie": 212, "chmod": 90,
     "fchmod": 91, "fchmodat": 268, "chown": 92, "fchown": 93, "lchown": 94, "fchownat": 260, "sched_setscheduler": 144,
-    "setpriority": 141, "ioprio_set": 251,
+    "setpriority": 141, "ioprio_set": 251, "flock": 73, "inotify_init": 253, "inotify_init1": 294,
 }  # fmt: skip
-NO_SUCH_CALL = {"clone3": 435, "fchmodat2": 452}  # as on an older kernel, so that libraries use the calls above
+# As on an older kernel, so that libraries use the calls above
+NO_SUCH_CALL = {"clone3": 435, "fchmodat2": 452, "statmount": 457, "listmount": 458}
 
 
 def available() -> bool:

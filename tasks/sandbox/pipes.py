@@ -4,54 +4,72 @@ from __future__ import annotations
 
 import os
 import selectors
-import subprocess
 import time
-from typing import IO
+from typing import IO, NamedTuple
 
 READ = 1 << 16  # bytes
 KEPT = 4096  # bytes of standard error
+SETUP_SECONDS = 60.0  # for the sandbox to start, on a busy machine
+READY = b"ready\n"  # the first line of tasks.sandbox.runner
 
 
-def exchange(
-    process: subprocess.Popen[bytes], job: bytes, most: int, wall_s: float, setup_s: float
-) -> tuple[bytes, bytes, str]:
+class Streams(NamedTuple):
+    """This process's ends of the pipes of a sandboxed process."""
+
+    job: IO[bytes]
+    results: IO[bytes]
+    errors: IO[bytes]
+
+
+class Told(NamedTuple):
+    """What a sandboxed process wrote: its results, the beginning of its standard error.
+
+    `ended` is `time` or `output` if it was cut short, else empty.
+    """
+
+    results: bytes
+    said: bytes
+    ended: str
+
+    @property
+    def ready(self) -> bool:
+        """Whether the runner started, so that what follows is the program's doing."""
+        return self.results.startswith(READY)
+
+
+def exchange(streams: Streams, job: bytes, most: int, wall_s: float) -> Told:
     """Write the job, and read until the process closes its results, says too much, or takes too long.
 
     Args:
-        process: with pipes for its three streams.
-        job: for its standard input, which is closed afterwards.
+        streams: of the process; the one of the job is closed afterwards.
+        job: for its standard input.
         most: bytes of its results, and as many of its standard error.
-        wall_s: seconds from when it is ready.
-        setup_s: seconds until it writes anything.
-
-    Returns:
-        Its results; the beginning of its standard error; `time` or `output` if it was cut short, else nothing.
+        wall_s: seconds from when it is ready; until then it has SETUP_SECONDS.
     """
-    assert process.stdin and process.stdout and process.stderr
     results, said, printed = bytearray(), bytearray(), 0
     waiting = memoryview(job)
-    end, ready = time.monotonic() + setup_s, False
+    end, ready = time.monotonic() + SETUP_SECONDS, False
     with selectors.DefaultSelector() as selector:
         for stream, event in (
-            (process.stdin, selectors.EVENT_WRITE),
-            (process.stdout, selectors.EVENT_READ),
-            (process.stderr, selectors.EVENT_READ),
+            (streams.job, selectors.EVENT_WRITE),
+            (streams.results, selectors.EVENT_READ),
+            (streams.errors, selectors.EVENT_READ),
         ):
             os.set_blocking(stream.fileno(), False)
             selector.register(stream, event)
-        while process.stdout in _open(selector):
+        while streams.results in _open(selector):
             left = end - time.monotonic()
             if left <= 0:
-                return bytes(results), bytes(said), "time"
+                return Told(bytes(results), bytes(said), "time")
             for key, _ in selector.select(left):
-                if key.fileobj is process.stdin:
-                    waiting = _write(process.stdin, waiting, selector)
+                if key.fileobj is streams.job:
+                    waiting = _write(streams.job, waiting, selector)
                     continue
-                stream = process.stdout if key.fileobj is process.stdout else process.stderr
+                stream = streams.results if key.fileobj is streams.results else streams.errors
                 read = os.read(stream.fileno(), READ)
                 if not read:
                     selector.unregister(stream)
-                elif stream is process.stdout:
+                elif stream is streams.results:
                     results += read
                     if not ready:
                         ready, end = True, time.monotonic() + wall_s
@@ -59,8 +77,8 @@ def exchange(
                     printed += len(read)
                     said += read[: KEPT - len(said)]
             if len(results) > most or printed > most:
-                return bytes(results[:most]), bytes(said), "output"
-    return bytes(results), bytes(said), ""
+                return Told(bytes(results[:most]), bytes(said), "output")
+    return Told(bytes(results), bytes(said), "")
 
 
 def _open(selector: selectors.BaseSelector) -> list[object]:

@@ -1,0 +1,130 @@
+"""Run a Python program that a model wrote, in a sandbox (bubblewrap), or not at all.
+
+Inside there is no network, no home folder, no /proc, no /dev, no environment, and no file but Python's, read-only.
+A program has user, process, mount, network and IPC namespaces of its own and, on x86-64, a seccomp filter that allows
+no process, no thread, no socket and no ptrace. Time, memory, files and output are limited, and everything ends
+together. Sandboxes are kept warm where that works (tasks.sandbox.pool); elsewhere each program starts its own.
+
+The program is given arguments, never the values that are expected: those are compared outside. So a program that takes
+over its own process cannot pass a test that it does not solve.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from contracts.errors import UserError
+from tasks.sandbox import pool, single
+from tasks.sandbox.pipes import Told
+
+NOT_WARM = 45  # exit status of python -m tasks.sandbox
+Way = Callable[[bytes, int, float], Told]  # of running a job: tasks.sandbox.single.run
+
+
+class Limits(NamedTuple):
+    """What a program may use; memory and output in bytes."""
+
+    cpu_s: int = 5
+    wall_s: float = 60.0  # once the sandbox is ready; long, so that a busy machine changes no outcome
+    memory: int = 512 << 20  # address space
+    files: int = 16  # open at once
+    output: int = 4 << 20  # results, and as much again of what it prints
+
+
+class Call(NamedTuple):
+    """One call of the program's function: positional and named arguments, as JSON holds them."""
+
+    args: Sequence[Any] = ()
+    kwargs: dict[str, Any] = {}  # noqa: RUF012
+
+
+class Outcome(NamedTuple):
+    """How a program ended, and what its calls returned, as JSON; None for a call without a value.
+
+    `ended` is `all calls`, `not runnable` (it does not compile, raises, or has no such function), or what cut it short:
+    `time`, `output` or `died`.
+    """
+
+    ended: str
+    values: tuple[str | None, ...]
+
+
+def refusal() -> str | None:
+    """Why no sandbox can be had on this machine, with what to do about it; None if there is one."""
+    if sys.platform != "linux" or shutil.which("bwrap") is None:
+        return "bubblewrap is not installed (Debian: apt-get install bubblewrap; on a cluster: ask its administrators)"
+    why = trial(single.run)
+    return why and f"bubblewrap starts none here ({why}): allow unprivileged user namespaces"
+
+
+def not_warm() -> str | None:
+    """Why no sandbox can be kept warm on this machine, so that each program starts its own; None if one can."""
+    if why := refusal():
+        return why
+    why = trial(pool.POOL.run)
+    return why and f"no program starts in a warm one ({why}): allow user namespaces inside bubblewrap's"
+
+
+@cache
+def trial(way: Way) -> str | None:
+    """Run a program in a sandbox, and say why that fails; None if it does not."""
+    try:
+        outcome = _run("def f(x): return x + 1", "f", [Call((1,))], Limits(), way)
+    except (OSError, UserError, pool.Lost) as error:
+        return str(error)
+    return None if outcome.values == ("2",) else f"a trial program ended with: {outcome.ended}"
+
+
+def run(program: str, function: str, calls: Sequence[Call], limits: Limits | None = None) -> Outcome:
+    """Run a program in a sandbox and call its function.
+
+    Args:
+        program: Python source, as a model wrote it.
+        function: what is called, such as `f` or `Solution().f`: names, dots and empty brackets.
+        calls: the arguments of each call, in order.
+        limits: for all of it together.
+
+    Raises:
+        UserError: there is no sandbox on this machine, or it did not start.
+        ValueError: `function` is something else.
+    """
+    if why := refusal():
+        raise UserError(f"programs of a model run in a sandbox or not at all, and {why}")
+    if not re.fullmatch(r"[A-Za-z_]\w*(\(\))?(\.[A-Za-z_]\w*)?", function):
+        raise ValueError(f"no function: {function!r}")
+    if not_warm() is None:
+        try:
+            return _run(program, function, calls, limits or Limits(), pool.POOL.run)
+        except pool.Lost:  # also if a program could bring it about: its outcome is that of a sandbox of its own
+            pass
+    return _run(program, function, calls, limits or Limits(), single.run)
+
+
+def _run(program: str, function: str, calls: Sequence[Call], limits: Limits, way: Way) -> Outcome:
+    job = {"program": program, "function": function, "calls": [list(call) for call in calls], **limits._asdict()}
+    told = way(json.dumps(job).encode("utf-8", "replace"), limits.output, limits.wall_s)
+    if not told.ready:  # the program has not begun, so that it is not to blame
+        why = " ".join(told.said.decode("utf-8", "replace").split())[:200] or told.ended or "it wrote nothing"
+        raise UserError(f"the sandbox of a program did not start ({why})")
+    return _outcome(told.results, len(calls), told.ended)
+
+
+def _outcome(results: bytes, count: int, ended: str) -> Outcome:
+    """What the runner reported; a line that is none of its own counts as nothing."""
+    lines = results.decode("utf-8", "replace").split("\n")[:-1]
+    values: list[str | None] = []
+    for line in lines[1:]:
+        if line not in ("runnable", "broken", "done"):
+            values.append(line.removeprefix("=") if line.startswith("=") else None)
+    values = (values + [None] * count)[:count]
+    if ended:
+        return Outcome(ended, tuple(values))
+    if "broken" in lines[1:2]:
+        return Outcome("not runnable", tuple(values))
+    return Outcome("all calls" if lines[-1:] == ["done"] else "died", tuple(values))
