@@ -19,6 +19,7 @@ import json  # noqa: F401
 import math  # noqa: F401
 import operator  # noqa: F401
 import os
+import pathlib
 import random  # noqa: F401
 import re  # noqa: F401
 import resource
@@ -28,6 +29,7 @@ import string  # noqa: F401
 import sys
 import typing
 
+RUNNER = pathlib.Path("/python/runner.py")
 MESSAGE = 16  # bytes, more than any
 MOST_FILES = 64  # open at once
 # linux/sched.h: CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
@@ -48,14 +50,13 @@ def main() -> None:
     """Serve until the socket ends."""
     channel = socket.socket(fileno=0)
     rules = bytes.fromhex(sys.argv[1])
-    with open("/python/runner.py", encoding="utf-8") as file:
-        runner = compile(file.read(), "/python/runner.py", "exec")
+    runner = compile(RUNNER.read_text(encoding="utf-8"), str(RUNNER), "exec")
     resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_FILES, MOST_FILES))
     gc.freeze()
     channel.send(b"ready")
     while True:
         message, pipes, _, _ = socket.recv_fds(channel, MESSAGE, 3)
-        if not message:
+        if not message or len(pipes) != 3:
             return
         attendant = os.fork()
         if attendant == 0:

@@ -41,15 +41,19 @@ class WarmSandbox:
         with inside:
             try:
                 self._process = subprocess.Popen(
-                    words, stdin=inside, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-                    cwd="/", env={},
-                )  # fmt: skip
+                    words,
+                    stdin=inside.fileno(),
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    cwd="/",
+                    env={},
+                )
             except OSError as error:
                 self._channel.close()
                 raise Lost(str(error)) from error
         if self._answer() != READY:
-            self._channel.close()
-            raise Lost(self._last_words())
+            raise Lost(self.close() or "it did not answer")
 
     def run(self, job: bytes, most: int, wall_s: float) -> pipes.Told:
         """As tasks.sandbox.single.run.
@@ -87,26 +91,21 @@ class WarmSandbox:
         except OSError:
             return b""
 
-    def _last_words(self) -> str:
-        assert self._process.stdout
-        self._process.kill()
-        with self._process:
-            return " ".join(self._process.stdout.read(pipes.KEPT).decode("utf-8", "replace").split())[:200]
-
-    def close(self) -> None:
-        """End the fork server and whatever it runs."""
+    def close(self) -> str:
+        """End the fork server and whatever it runs; returns what it or bubblewrap wrote."""
         self._channel.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(END_SECONDS)
-        self._process.kill()
-        with self._process:
-            pass
+        try:
+            said, _ = self._process.communicate(timeout=END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            said = b""
+        return " ".join(said.decode("utf-8", "replace").split())[:200]
 
 
 def _pipes() -> tuple[pipes.Streams, list[int]]:
     """Three pipes: this process's ends, and the program's."""
     (job_read, job), (results, results_write), (errors, errors_write) = os.pipe(), os.pipe(), os.pipe()
-    ours = pipes.Streams(open(job, "wb", 0), open(results, "rb", 0), open(errors, "rb", 0))
+    ours = pipes.Streams(os.fdopen(job, "wb", 0), os.fdopen(results, "rb", 0), os.fdopen(errors, "rb", 0))
     return ours, [job_read, results_write, errors_write]
 
 

@@ -1,4 +1,4 @@
-"""What runs a program inside a sandbox (tasks.sandbox): limits itself, runs the program, and writes what its calls return.
+"""What runs a program inside a sandbox (tasks.sandbox): limits itself, and writes what the program's calls return.
 
 It imports nothing of this project, which is not there. Its lines: `ready`, then `runnable` or `broken`, then for each
 call `=` and the value as JSON or `!`, then `done`. Whatever the program does to this process, it can only change what

@@ -185,7 +185,7 @@ def test_a_program_sees_its_own_namespaces_and_pipes_alone(own_runner: Path) -> 
         servers = [one.parent().parent() for one in programs]
         kinds = ("user", "pid", "mnt", "net", "ipc", "uts", "cgroup")
         for kind in kinds:
-            own = [os.readlink(f"/proc/{one.pid}/ns/{kind}") for one in (psutil.Process(), *servers, *programs)]
+            own = [Path(f"/proc/{one.pid}/ns/{kind}").readlink() for one in (psutil.Process(), *servers, *programs)]
             assert len(set(own)) == len(own), kind
         for program in programs:
             status = Path(f"/proc/{program.pid}/status").read_text(encoding="utf-8")
@@ -308,7 +308,7 @@ def test_a_forked_process_has_sandboxes_of_its_own(own_runner: Path) -> None:
     assert attempt("def f(): return 3", pool.POOL.run).values == ("3",) and pool.POOL._idle == [mine]
 
 
-ENDLESS = """
+ENDLESS = r"""
 import sys
 from tasks import sandbox
 from tasks.sandbox import Call, Limits, pool, single
@@ -360,6 +360,7 @@ def test_a_refusal_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     fake.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     fake.chmod(0o755)
     command.bubblewrap.cache_clear()
+    monkeypatch.setattr(pool, "POOL", pool.Pool())
     try:
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
         assert "No permissions to create new namespace)): allow unprivileged user" in (sandbox.refusal() or "")
