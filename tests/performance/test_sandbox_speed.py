@@ -54,7 +54,7 @@ def firejail(body):
 
 
 @pytest.mark.parametrize("kind", PROGRAMS)
-@pytest.mark.parametrize(("way", "count"), [(warm, 200), (cold, 40), (plain, 60), (firejail, 10)])
+@pytest.mark.parametrize(("way", "count"), [(warm, 100), (cold, 20), (plain, 40), (firejail, 20)])
 def test_programs_per_second(benchmark, way, count, kind):
     if way is firejail and shutil.which("firejail") is None:
         pytest.skip("firejail is not installed")
@@ -62,7 +62,7 @@ def test_programs_per_second(benchmark, way, count, kind):
     jobs = [job(PROGRAMS[kind], number) for number in range(count)]
     with ThreadPoolExecutor(CORES) as threads:
         found = benchmark.pedantic(lambda: list(threads.map(way, jobs)), rounds=3, warmup_rounds=1)
-    benchmark.extra_info["programs per second"] = round(count / benchmark.stats["median"], 1)
+    benchmark.extra_info["programs per second"] = round(count / benchmark.stats["min"], 1)
     assert [text.decode().split("\n")[2] for text in found] == [f"={number + 1}" for number in range(count)]
 
 

@@ -226,8 +226,10 @@ def test_without_the_sandbox_the_same_programs_leave_a_trace(name: str, trace: s
         Path(f"/tmp/{outside.name}").unlink(missing_ok=True)
 
 
-@needs_sandbox
-def test_what_calls_return_and_how_programs_end() -> None:
+@needs_warm
+@pytest.mark.parametrize("not_warm", [None, "each in a sandbox of its own"])
+def test_what_calls_return_and_how_programs_end(not_warm: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "not_warm", lambda: not_warm)
     program = "import sys\nprint('said')\ndef f(x, y=1): return sys.exit(3) if x is None else [x, y, 'é']"
     calls = [Call((1,)), Call(("a",), {"y": {"k": [None, 1.5]}}), Call((1, 2, 3)), Call((None,)), Call((1,))]
     outcome = sandbox.run(program, "f", calls)
