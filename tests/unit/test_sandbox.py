@@ -163,7 +163,7 @@ def test_nothing_gets_out_of_a_warm_sandbox_or_to_the_next_program(
         attempt(f"KEPT = {mark!r}\ndef f(): return KEPT", pool.POOL.run)
         assert look(Limits()) == first, name
         assert pool.POOL._idle == [warm], f"{name}: the fork server was lost"
-    assert first["marks"] == ["mark:" + "0" * 24]
+    assert (first["marks"], first["open"], first["others"]) == (["mark:" + "0" * 24], [0, 1, 2, 3], [1])
 
 
 def look(limits: Limits) -> dict[str, Any]:
