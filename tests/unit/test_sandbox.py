@@ -174,6 +174,7 @@ def look(limits: Limits) -> dict[str, Any]:
     return seen
 
 
+@pytest.mark.slow
 @needs_warm
 def test_a_program_sees_its_own_namespaces_and_pipes_alone(own_runner: Path) -> None:
     """Two programs at the same time, of two warm sandboxes, beside their fork servers and this process."""
@@ -261,6 +262,7 @@ def test_a_warm_sandbox_outlives_the_thread_that_started_it_and_serves_many(own_
         assert len(pool.POOL._idle) <= 2 and len(of_sandboxes(own_runner)) <= 4  # bubblewrap is two processes
 
 
+@pytest.mark.slow
 @needs_warm
 @pytest.mark.parametrize("moment", ["idle", "running"])
 def test_a_killed_warm_sandbox_costs_no_program_its_outcome(
@@ -321,6 +323,7 @@ sandbox._run(program, "f", [Call()], Limits(wall_s=600.0), way)
 """
 
 
+@pytest.mark.slow
 @needs_warm
 @pytest.mark.parametrize("way", ["single", "warm"])
 def test_nothing_outlives_a_killed_grader(way: str) -> None:
@@ -334,6 +337,7 @@ def test_nothing_outlives_a_killed_grader(way: str) -> None:
     assert not alive
 
 
+@pytest.mark.slow
 @needs_warm
 def test_where_namespaces_cannot_be_nested_each_program_starts_its_sandbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
