@@ -247,6 +247,8 @@ def _best(first: Setting, chosen: Chosen) -> str:
         f"Best setting, chosen on half of the problems and reported on the other: {best}: "
         f"{interval_text(chosen.accuracy, percent)} % right"
     )
+    if one == two == first.shown:
+        return f"{text}. It is setting 1."
     if chosen.difference:
         text += f", {interval_text(chosen.difference, points)} points beside setting 1 ({first.shown})"
     if chosen.less_first:

@@ -1,36 +1,6 @@
 # Sweeps: every setting is trained with every seed (config: sweep, seeds), then one page shows them.
 
 
-def trainings_of_sweep(wildcards):
-    """The ids of the trainings of a sweep, of all settings and seeds."""
-    sweep = f"{wildcards.recipe}/{wildcards.sweep}"
-    names = [name for name in SWEPT if name.partition("@")[0] == sweep]
-    return [seeds.run_id(name, seed) for name in names for seed in config["seeds"]]
-
-
-def logs_of_sweep(wildcards):
-    return [FOLDER.run(name).training_log for name in trainings_of_sweep(wildcards)]
-
-
-def evaluated_of_sweep(wildcards):
-    """The scores of a sweep's trainings; of those that were ended at a sign of collapse there are none."""
-    names = trainings_of_sweep(wildcards)
-    if config["stop_on_collapse"]:
-        trained = checkpoints.trained_of_sweep.get(**wildcards).output[0]
-        names = json.loads(Path(trained).read_text())
-    return scored(names)
-
-
-def sweep_pages(wildcards):
-    """The pages of the configured sweeps."""
-    if not config.get("sweep"):
-        raise WorkflowError(
-            "snakemake sweep needs the sweeps to make: add --config sweep='[openr1/group-size]', or one of "
-            + ", ".join(sweeps.names())
-        )
-    return [f"{RESULTS}/report/sweeps/{name}/index.html" for name in config["sweep"]]
-
-
 checkpoint trained_of_sweep:
     input:
         logs_of_sweep,
