@@ -148,15 +148,22 @@ class RunResults:
         """Whether each completion is correct, with shape (problems, repeats). Ungradable ones are not correct."""
         return self._correct[step, benchmark][1]
 
+    def truncated(self, step: int, benchmark: str) -> Correct:
+        """Whether each completion's verdict is `truncated`, with shape (problems, repeats)."""
+        return self._correct[step, benchmark][2]
+
     @cached_property
-    def _correct(self) -> dict[tuple[int, str], tuple[list[str], Correct]]:
+    def _correct(self) -> dict[tuple[int, str], tuple[list[str], Correct, Correct]]:
         found = {}
         for cell in self._sample_rows:
             chosen = self.graded.iloc[self._sample_rows[cell]]
             ordered = chosen[["problem_id", "repeat", "verdict"]].sort_values(["problem_id", "repeat"])
             names = list(dict.fromkeys(ordered["problem_id"].astype(str)))
-            right = ordered["verdict"].eq("correct").to_numpy(dtype=bool)
-            found[int(cell[0]), str(cell[1])] = (names, right.reshape(len(names), -1))
+            right, cut = (
+                ordered["verdict"].eq(verdict).to_numpy(dtype=bool).reshape(len(names), -1)
+                for verdict in ("correct", "truncated")
+            )
+            found[int(cell[0]), str(cell[1])] = (names, right, cut)
         return found
 
     @cached_property

@@ -1,5 +1,7 @@
 # What rules look up for a run: hashes of its settings, its folders, inputs and words of its commands.
 
+from analysis.studies import credit_runs
+
 
 def native_work(run, stage, seed):
     """Folder of a stage's native files; other settings mean another folder, so that training never resumes across them."""
@@ -187,3 +189,17 @@ def sweep_pages(wildcards):
             + ", ".join(sweeps.names())
         )
     return [f"{RESULTS}/report/sweeps/{name}/index.html" for name in config["sweep"]]
+
+
+def compared_for_credit(wildcards):
+    """What study_credit reads: the trainings of its runs with the configured seeds."""
+    if len(config["seeds"]) < credit_runs.FEWEST:
+        raise WorkflowError(
+            f"snakemake study_credit needs {credit_runs.FEWEST} training seeds or more, but seeds has "
+            f"{len(config['seeds'])}: add --config seeds='[0,1,2,3,4]'"
+        )
+    return scored(
+        seeds.run_id(name, seed)
+        for name in credit_runs.RUNS.values()
+        for seed in config["seeds"]
+    )

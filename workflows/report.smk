@@ -126,6 +126,24 @@ rule study_lockstep:
         " --work {params.work:q} --output results/studies/lockstep 2>&1 | tee {log:q}"
 
 
+# Trains what is missing of its runs, with the configured seeds.
+rule study_credit:
+    input:
+        compared_for_credit,
+    output:
+        f"{RESULTS}/studies/credit/credit.md",
+    log:
+        f"logs/{config['scale']}/study_credit.log",
+    localrule: True
+    params:
+        base=BASE,
+        results=unrecorded(RESULTS),
+        seeds=config["seeds"],
+    shell:
+        "{params.base:q} -m analysis.studies.credit --results {params.results:q} --seeds {params.seeds:q}"
+        " --output {params.results:q}/studies/credit > {log:q} 2>&1 && cat {log:q}"
+
+
 # Declares no output, so that each request decides by what is stored then. Trains and samples nothing.
 rule claims:
     input:

@@ -12,9 +12,10 @@ import pandas as pd
 
 from analysis import comparability, patterns
 from analysis.claims.intervals import NotMeasured, Numbers, mean
-from analysis.report import reasoning
+from analysis.report import reasoning, turning_points
 from analysis.report.checkpoint_comparison import mean_of
 from analysis.report.figures_lengths import split
+from analysis.report.training_seeds import Recipe
 from analysis.results import RunResults
 from contracts.tables import VERDICTS
 from eval import statistics
@@ -22,6 +23,7 @@ from eval.statistics import Estimate
 
 RIGHT_REASONS = "right_reasons"
 LENGTHS = ("tokens", "thinking_tokens", "answer_tokens")
+MIN_CHECKABLE = 0.5  # share of completions with a step that can be checked, below which the rest says nothing of faults
 AVERAGE = "average"  # over the benchmarks of the run, or over those that both runs have
 
 
@@ -45,6 +47,8 @@ def _of_completions(run: RunResults, step: int | str, benchmark: str, what: Any)
         found = _right_reasons(run, step, benchmark, rows)
     elif what == "tokens":
         found = tokens
+    elif isinstance(what, dict) and "fault" in what:
+        found = _fault(run, step, benchmark, rows, what["fault"])
     elif isinstance(what, dict):
         low, high = what["tokens"]
         found = np.where(np.isnan(tokens), np.nan, np.logical_and(low <= tokens, tokens < high))
@@ -56,12 +60,25 @@ def _of_completions(run: RunResults, step: int | str, benchmark: str, what: Any)
     return found.reshape(len(run.problems(benchmark)), -1)
 
 
+def _checked(run: RunResults, step: int, benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
+    found = reasoning.checked(rows, run.problem_rows.get(benchmark, {}), most=len(rows))
+    if found is None:
+        raise NotMeasured(f"{run.name} has no steps that can be checked on {benchmark}")
+    return found
+
+
 def _right_reasons(run: RunResults, step: int, benchmark: str, rows: pd.DataFrame) -> Numbers:
     """For each right answer with reasoning that can be checked, whether all of it is right; NaN for the others."""
-    checked = reasoning.checked(rows, run.problem_rows.get(benchmark, {}), most=len(rows))
-    if checked is None:
-        raise NotMeasured(f"{run.name} has no steps that can be checked on {benchmark}")
-    return np.asarray(checked["kind"].map({"right_right": 1.0, "right_wrong": 0.0}), dtype=float)
+    kinds = _checked(run, step, benchmark, rows)["kind"]
+    return np.asarray(kinds.map({"right_right": 1.0, "right_wrong": 0.0}), dtype=float)
+
+
+def _fault(run: RunResults, step: int, benchmark: str, rows: pd.DataFrame, words: str) -> Numbers:
+    """For each completion, whether its first wrong step is wrong for a reason with these words."""
+    checked = _checked(run, step, benchmark, rows)
+    if (checked["checkable"] > 0).mean() < MIN_CHECKABLE:
+        raise NotMeasured(f"{run.name} has too few completions with a step that can be checked on {benchmark}")
+    return np.asarray(checked["why"].str.contains(words, regex=False), dtype=float)
 
 
 def _by_problem(run: RunResults, step: int | str, benchmark: str, what: Any) -> Numbers:
@@ -94,8 +111,8 @@ def heldout(run: RunResults, step: int | str, what: Any = "correct", benchmark: 
     Args:
         run: stored results.
         step: of the checkpoint, or `last`.
-        what: a verdict, a keyword list, tokens, thinking_tokens, answer_tokens, {tokens: [from, below]}, or
-            right_reasons, the right answers whose reasoning is right.
+        what: a verdict, a keyword list, tokens, thinking_tokens, answer_tokens, {tokens: [from, below]}, {fault: words}
+            of why the first wrong step is wrong, or right_reasons, the right answers whose reasoning is right.
         benchmark: one, or their unweighted average.
     """
     parts = []
@@ -164,3 +181,11 @@ def heldout_between(
             raise NotMeasured(f"not comparable on {name}: {'; '.join(reasons)}")
         parts.append(_paired(*sides))
     return mean_of(parts)
+
+
+def heldout_best_step(run: RunResults) -> Estimate:
+    """The step of the checkpoint with the best average accuracy, between the first and last that may be the best."""
+    turn = turning_points.find(Recipe([run]))
+    if turn is None:
+        raise NotMeasured(f"{run.name} has fewer than {turning_points.FEWEST} checkpoints")
+    return Estimate(turn.best, turn.first, turn.end)

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from analysis.claims.heldout import heldout, heldout_between, heldout_change
+from analysis.claims.heldout import heldout, heldout_best_step, heldout_between, heldout_change
 from analysis.claims.training import roughness_ratio, training, training_between, training_change, training_ratio
 from analysis.claims.without_runs import advantage, kl_bias, kl_spread, listed_deviation, not_stored, rows
 from analysis.reference import CLAIMS
@@ -24,8 +24,8 @@ from eval.statistics import Estimate
 KINDS: dict[str, Callable[..., Estimate]] = {
     function.__name__: function
     for function in (
-        heldout, heldout_change, heldout_between, training, training_change, training_between, training_ratio,
-        roughness_ratio, kl_bias, kl_spread, advantage, rows, listed_deviation, not_stored,
+        heldout, heldout_change, heldout_between, heldout_best_step, training, training_change, training_between,
+        training_ratio, roughness_ratio, kl_bias, kl_spread, advantage, rows, listed_deviation, not_stored,
     )
 }  # fmt: skip
 RUNS = ("run", "against")  # arguments that are stored results

@@ -6,12 +6,14 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from analysis.claims.registry import Claim, Rule, registered
+from analysis.claims.heldout import heldout_best_step
+from analysis.claims.registry import Claim, Rule, registered, runs_of
 from analysis.claims.verdicts import (
     CANNOT_TELL,
     CONTRADICTED,
     NOT_MEASURED,
     SUPPORTED,
+    Finding,
     by_name,
     finding,
     number,
@@ -74,6 +76,16 @@ def table(runs: Iterable[RunResults], scale: str) -> Table:
             }
         )
     return Table("claims", pd.DataFrame(data), pd.DataFrame(shown))
+
+
+def of_best_checkpoint(runs: Iterable[RunResults]) -> list[tuple[str, str, Finding]]:
+    """The claims on a best checkpoint of these runs: the claim, its source, and the verdict whatever their scale is."""
+    known, found = by_name(runs), []
+    for claim in registered()["claims"]:
+        asked = {name for rule in claim["rules"] for name in runs_of(rule)}
+        if asked <= known.keys() and any(rule["measure"] == heldout_best_step.__name__ for rule in claim["rules"]):
+            found.append((claim["claim"], sources()[claim["source"]]["title"], finding(claim, known, claim["scale"])))
+    return found
 
 
 def counted(made: Table) -> str:

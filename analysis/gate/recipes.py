@@ -98,8 +98,8 @@ def _welch(one: Floats, two: Floats) -> list[tuple[float, float]]:
     return pieces
 
 
-def over_seeds(parts: Sequence[Floats]) -> Estimate:
-    """The mean of a recipe over training seeds, with a 95 % interval for new seeds and new problems.
+def over_seeds(parts: Sequence[Floats], confidence: float = 0.95) -> Estimate:
+    """The mean of a recipe over training seeds, with an interval for new seeds and new problems.
 
     The half-widths for seeds and for problems, each with its own degrees of freedom, are added in quadrature: with few
     seeds this covers better than one t quantile at Satterthwaite's degrees of freedom. The spread over problems of the
@@ -108,8 +108,9 @@ def over_seeds(parts: Sequence[Floats]) -> Estimate:
     Args:
         parts: per benchmark, values of shape (seeds, problems), such as accuracies or their gains over the base model;
             the seeds are the same trainings in each, two or more, and each benchmark has two problems or more.
+        confidence: of the interval.
     """
-    seeds = len(parts[0])
+    seeds, edge = len(parts[0]), (1 + confidence) / 2
     by_seed = np.mean([part.mean(axis=1) for part in parts], axis=0)
     pieces = [(float(by_seed.var(ddof=1)) / seeds, seeds - 1)]
     for part in parts:
@@ -118,7 +119,7 @@ def over_seeds(parts: Sequence[Floats]) -> Estimate:
         of_problems = max(0.0, float(part.mean(axis=0).var(ddof=1)) - rest / seeds) / n
         pieces.append((of_problems / len(parts) ** 2, n - 1))
     value = float(by_seed.mean())
-    half = math.sqrt(sum(variance * float(stats.t.ppf(0.975, df)) ** 2 for variance, df in pieces))
+    half = math.sqrt(sum(variance * float(stats.t.ppf(edge, df)) ** 2 for variance, df in pieces))
     return Estimate(value, max(-1.0, value - half), min(1.0, value + half))
 
 

@@ -33,6 +33,7 @@ from analysis.report import (
     sample_browser,
     sample_pairs,
     tables,
+    turning_points,
 )
 from analysis.report.accuracy import CheckpointRow, run_rows
 from analysis.report.diagnostics import diagnose
@@ -47,7 +48,7 @@ NUMBERS = {
     "overview": "runs",
     "heldout_accuracy": "accuracy", "outcomes": "verdicts", "finished": "verdicts", "reasoning_patterns": "patterns",
     "right_reasons": "reasoning",
-    rewards_by_step.NAME: rewards_by_step.NAME,
+    rewards_by_step.NAME: rewards_by_step.NAME, turning_points.NAME: turning_points.NAME,
 }  # fmt: skip
 
 
@@ -86,6 +87,8 @@ def draw(
         figures["length_distribution"] = figures_lengths.length_distribution(runs)
         if any(figures_lengths.thinks(run) for run in runs):
             figures["thinking"] = figures_lengths.thinking(runs)
+    if turning := [recipe for recipe in by_recipe(runs) if turning_points.find(recipe)]:
+        figures[turning_points.NAME] = turning_points.figure(turning)
     trained = [run for run in runs if run.trained]
     if logged := [*trained, *logs]:
         figures |= {
@@ -185,8 +188,8 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     over_seeds, recipe_pairs = (seeds_table(recipes), recipe_pairs_table(recipes)) if recipes else (None, None)
     several = [run for run in runs if rewards_by_step.has_several(run)]
     by_reward = rewards_by_step.table(several) if several else None
-    classes = bad_case_classes.table(runs)
-    made += [table for table in (by_reward, classes) if table]
+    classes, turns = bad_case_classes.table(runs), turning_points.table(by_recipe(runs))
+    made += [table for table in (by_reward, classes, turns) if table]
     made += [
         pattern_counts,
         side_by_side,
@@ -238,6 +241,8 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
             "captions": {name: page.caption(name) for name in figures},
             "rewards_by_step": page.plain(by_reward.shown) if by_reward else None,
             "bad_cases": [(run.name, page.of_run(bad, run.name), bad_of[run.name][1]) for run in runs],
+            "turning_points": page.plain(turns.shown) if turns else None,
+            "turning_claims": claims.of_best_checkpoint(runs),
             "bad_classes": page.plain(classes.shown) if classes else None,
             "bad_kinds": bad_cases.KINDS,
             "accuracy": list(rows.items()),

@@ -9,6 +9,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,15 +20,17 @@ from matplotlib.patches import Patch
 
 from analysis import patterns
 from analysis.report.figure_curves import CHECKPOINT, SHARES, STEP, Panel, curves, recipe_curve, seeds_legend
-from analysis.report.figure_style import INK, broken, legend, not_reported, panels, run_handle, run_styles
+from analysis.report.figure_style import FAINT, INK, broken, legend, not_reported, panels, run_handle, run_styles
 from analysis.report.training_seeds import by_recipe
 from analysis.results import RunResults
 from contracts.tables import VERDICTS
 
 BANDS = ((0.1, 0.9, 0.18), (0.25, 0.75, 0.32))  # quantiles from and to, opacity
+BINS = 24  # of lengths
 MAX_CURVES = 6  # checkpoints whose distribution is drawn, spread over all of them
 THINKING_ENDS = "</think>"
 PARTS: dict[str, Any] = {"thinking": "-", "answer": (0, (1.4, 1.2))}  # and how each is drawn
+Numbers = npt.NDArray[np.float64]
 MIN_THINKING = 0.1  # share of a step's completions with a thinking part; a mean over fewer is not drawn
 
 
@@ -90,28 +93,53 @@ def _spread_out(steps: Sequence[int], most: int) -> list[int]:
     return [steps[place] for place in dict.fromkeys(places.tolist())]
 
 
+def held_out_lengths(run: RunResults) -> tuple[dict[int, Numbers], Numbers]:
+    """The distribution of lengths at some checkpoints; those cut off at the limit have a last bin of their own.
+
+    Args:
+        run: with token counts.
+
+    Returns:
+        By step the percentage of completions in each bin, and the edges of the bins in tokens: BINS of the completions
+        that ended, and one for the others if there are any.
+    """
+    lengths = pd.to_numeric(run.graded["completion_tokens"], errors="coerce")
+    known, cut = lengths.notna(), run.graded["finish_reason"] == "length"
+    ended = lengths[known & ~cut]
+    edges: Numbers = np.histogram_bin_edges(ended if len(ended) else lengths[known], bins=BINS)
+    if any_cut := bool((known & cut).any()):
+        edges = np.append(edges, edges[-1] + 2 * (edges[-1] - edges[-2]))
+    shares = {}
+    for step in _spread_out(run.steps, MAX_CURVES):
+        here = known & (run.graded["step"] == step)
+        counts = np.histogram(lengths[here & ~cut], edges[: BINS + 1])[0]
+        counts = np.append(counts, [(here & cut).sum()] * any_cut)
+        shares[step] = 100 * counts / max(here.sum(), 1)
+    return shares, edges
+
+
 def length_distribution(runs: Sequence[RunResults]) -> Figure:
     """Lengths of completions: held out, as shares for some checkpoints; in training, as quantiles over steps.
 
-    Runs without token counts, such as imported generations, are left out.
+    Completions that were cut off at the limit are in a last bin. Runs without token counts, such as imported
+    generations, are left out.
     """
     runs = [run for run in runs if run.graded["completion_tokens"].notna().any()]
     figure, grid = panels(2 * len(runs), 2, 2.3, sharex=False)
     shades = matplotlib.colormaps["cividis_r"]
     for row, run in enumerate(runs):
         heldout, training = grid[2 * row], grid[2 * row + 1]
-        lengths = pd.to_numeric(run.graded["completion_tokens"], errors="coerce")
-        if lengths.notna().any():
-            edges = np.histogram_bin_edges(lengths.dropna(), bins=24)
-            chosen = _spread_out(run.steps, MAX_CURVES)
-            for place, step in enumerate(chosen):
-                own = lengths[(run.graded["step"] == step).to_numpy()].dropna()
-                shares = 100 * np.histogram(own, edges)[0] / max(len(own), 1)
-                colour = shades(0.1 + 0.9 * place / max(len(chosen) - 1, 1))
-                heldout.stairs(shares, edges, color=colour, linewidth=1.6, label=run.label(step))
-            heldout.legend(loc="upper right", fontsize=7)
-        else:
-            not_reported(heldout)
+        shares, edges = held_out_lengths(run)
+        for place, (step, own) in enumerate(shares.items()):
+            colour = shades(0.1 + 0.9 * place / max(len(shares) - 1, 1))
+            heldout.stairs(own[:BINS], edges[: BINS + 1], color=colour, linewidth=1.6, label=run.label(step))
+            heldout.stairs(own[BINS:], edges[BINS:], baseline=None, color=colour, linewidth=1.6)
+        if len(edges) > BINS + 1:
+            heldout.axvspan(*edges[BINS:], color=INK, alpha=0.06, linewidth=0)
+            middle = float(edges[BINS:].mean())
+            heldout.text(middle, 1.01, "cut off", ha="center", va="bottom", fontsize=7, color=FAINT,
+                         transform=heldout.get_xaxis_transform())  # fmt: skip
+        heldout.legend(loc="upper right", bbox_to_anchor=(0.88, 1), fontsize=7)
         heldout.set(title=broken(run.shown), xlabel="length (tokens)", ylabel="share of completions (%)")
         trained = pd.to_numeric(run.rollouts["completion_tokens"], errors="coerce")
         if trained.notna().any():

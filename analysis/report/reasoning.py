@@ -72,7 +72,8 @@ def checked(samples: pd.DataFrame, problems: Mapping[str, Problem], most: int = 
         most: completions that are checked at most: those of whole problems.
 
     Returns:
-        Columns problem_id, repeat, kind, checkable, lines, fault; None if the task checks no steps.
+        Columns problem_id, repeat, kind, checkable, lines, fault, and why it is one, in the checker's own words alone;
+        None if the task checks no steps.
     """
     if not problems or registry.get(next(iter(problems.values())).task).step_module() is None:
         return None
@@ -90,6 +91,7 @@ def checked(samples: pd.DataFrame, problems: Mapping[str, Problem], most: int = 
                 "checkable": sum(step.verdict != steps.NOT_CHECKABLE for step in found),
                 "lines": len(found),
                 "fault": f"{wrong.text}: {wrong.why}" if wrong else "",
+                "why": wrong.why if wrong else "",
             }
         )
     return pd.DataFrame(rows)

@@ -18,6 +18,11 @@ import pyarrow as pa
 
 from contracts import provenance, tables
 from eval import score
+from eval.benchmark import problems_hash
+from tasks.maze import problems as maze_problems
+from tasks.maze import traces as maze_traces
+from tasks.maze.world import Maze
+from tasks.problems import Problem, to_table
 
 RUNS = {"openr1/math-7b/seed-0": 0.66, "openr1/math-7b/seed-1": 0.24}  # and the accuracy that each tends to
 NAMES = list(RUNS)
@@ -120,6 +125,65 @@ def write_run(
             provenance.write(
                 path, grader="math-verify 0.8.0", decoding={"temperature": 1.0, "max_tokens": LIMIT, "n": repeats}
             )
+    write_scores(folder)
+    return folder
+
+
+def maze_rows(
+    run: str, step: int, benchmark: str, problems: Sequence[Problem], repeats: int, solved: float, reasoned: float
+) -> list[dict[str, object]]:
+    """GRADED rows of mazes whose reasoning can be checked.
+
+    Args:
+        run: the run's id.
+        step: of the checkpoint.
+        benchmark: its name.
+        problems: mazes.
+        repeats: completions of each.
+        solved: share of right answers.
+        reasoned: share of completions without a wrong step; the others have one wrong cell.
+    """
+    rows = []
+    for problem in problems:
+        maze = Maze.of(problem.meta)
+        for repeat in range(repeats):
+            rng = random.Random(f"{run} {step} {problem.problem_id} {repeat}")
+            moves = problem.answer if rng.random() < solved else "L"
+            lines = maze_traces.trace(maze, str(moves))
+            if rng.random() >= reasoned:
+                place = rng.randrange(1, len(lines))
+                lines[place] = maze_traces.planted(lines[place], maze, rng)
+            text = "\n".join([*lines, f"<answer>{moves}</answer>"])
+            rows.append(
+                {
+                    "run": run, "step": step, "benchmark": benchmark, "problem_id": problem.problem_id,
+                    "repeat": repeat, "seed": rng.randrange(2**31), "finish_reason": "stop", "completion": text,
+                    "prompt": problem.question, "gold": problem.answer, "prompt_tokens": 40,
+                    "completion_tokens": len(text), "protocol": "demo", "answer": moves,
+                    "verdict": "correct" if moves == problem.answer else "wrong", "grader": "maze verifier",
+                }
+            )  # fmt: skip
+    return rows
+
+
+def write_maze_run(
+    results: Path, run: str, solved: float, reasoned: float, problems: int = 30, repeats: int = 4
+) -> Path:
+    """Write one run on mazes: its base model, which solves a fifth with right reasoning, and one checkpoint.
+
+    See `maze_rows`; the problems, of all such runs, are stored with the results.
+    """
+    folder, data, name = results / "runs" / run, results / "data" / "benchmarks", "mazes"
+    asked = maze_problems.generate(problems, "test", 1)
+    if not (data / f"{name}.parquet").is_file():
+        tables.write(to_table(asked), tables.PROBLEM, data / f"{name}.parquet")
+    log = folder / "training_log.parquet"
+    tables.write(pa.Table.from_pylist(training_log(run, solved, 20), tables.TRAINING_LOG), tables.TRAINING_LOG, log)
+    for step, shares in ((0, (0.2, 1.0)), (20, (solved, reasoned))):
+        path = folder / f"graded/step-{step}/{name}.parquet"
+        rows = maze_rows(run, step, name, asked, repeats, *shares)
+        tables.write(pa.Table.from_pylist(rows, tables.GRADED), tables.GRADED, path)
+        provenance.write(path, problems_sha256=problems_hash(data, name))
     write_scores(folder)
     return folder
 

@@ -47,9 +47,9 @@ def _completion(step: int, problem: int, right: bool, tokens: int) -> dict[str, 
 
 
 def synthetic(name: str, solved: int = 10, level: float = 100.0, swing: float = 1.0) -> RunResults:
-    """Solves a number of 40 problems at step 0 and twice as many at step 20; lengths swing, and double at step 20."""
-    rows = [_completion(step, problem, problem < solved * (2 if step else 1), 100 + 20 * (problem % 2) + 5 * step)
-            for step in (0, 20) for problem in range(PROBLEMS)]  # fmt: skip
+    """Solves a number of 40 problems at steps 0 and 40, twice as many at step 20; lengths swing, and double there."""
+    rows = [_completion(step, problem, problem < solved * (2 if step == 20 else 1), 100 + 20 * (problem % 2) + 5 * step)
+            for step in (0, 20, 40) for problem in range(PROBLEMS)]  # fmt: skip
     log = [
         log_row(step, response_length_mean=(1 if step <= 20 else 2) * level + swing * (1, -1, 2, -2)[step % 4])
         for step in range(1, 41)
@@ -64,7 +64,7 @@ LENGTH = {"column": "response_length_mean"}
 KL_SIGN = {"measure": "listed_deviation", "deviation": "the sign of the KL term"}
 MEASURED: dict[str, tuple[dict[str, Any], float]] = {
     "share": ({"measure": "heldout", **A, "step": 0}, 0.25),
-    "last": ({"measure": "heldout", **A, "step": "last", "benchmark": "sums"}, 0.5),
+    "last": ({"measure": "heldout", **A, "step": "last", "benchmark": "sums"}, 0.25),
     "verdict": ({"measure": "heldout", **A, "step": 0, "what": "truncated"}, 0.375),
     "keyword": ({"measure": "heldout", **A, "step": 20, "what": "reflection"}, 1.0),
     "tokens": ({"measure": "heldout", **A, "step": 0, "what": "tokens"}, 110.0),
@@ -75,6 +75,7 @@ MEASURED: dict[str, tuple[dict[str, Any], float]] = {
     "less": ({"measure": "heldout_change", **A, "before": 0, "after": 20, "what": "reflection", "less": "correct"},
              0.75),
     "between": ({"measure": "heldout_between", **B, "step": 0, "against_step": 0}, 0.15),
+    "best": ({"measure": "heldout_best_step", **A}, 20.0),
     "level": ({"measure": "training", **A, **LENGTH, "steps": EARLY}, 100.0),
     "rise": ({"measure": "training_change", **A, **LENGTH, "before": EARLY, "after": LATE}, 100.0),
     "apart": ({"measure": "training_between", **B, **LENGTH, "steps": EARLY, "against_steps": LATE}, -150.0),

@@ -72,6 +72,17 @@ def test_a_claim_can_rest_on_right_reasons() -> None:
     assert [str(value) for value in by_problem] == ["1.0", "0.0", "nan", "nan", "nan", "1.0"]
 
 
+def test_a_claim_can_rest_on_why_steps_are_wrong() -> None:
+    run = sums()
+    why = {"fault": "does not follow"}
+    assert heldout.heldout(run, 0, what=why).value == pytest.approx(2 / 6)  # b and d
+    assert heldout.heldout(run, 0, what={"fault": "It is"}).value == 0  # what the model wrote is not searched
+    unclear = make_run([graded_row(0, name, 0, "wrong", completion="It is fifteen.") for name in TEXTS])
+    unclear.problem_rows.update(run.problem_rows)
+    with pytest.raises(NotMeasured, match="too few completions with a step"):
+        heldout.heldout(unclear, 0, what=why)
+
+
 def test_nothing_is_counted_without_problems_or_steps() -> None:
     bare = make_run([graded_row(0, "a", 0, "correct")])
     assert reasoning.count(bare)[0].empty and reasoning.second_verifiers(bare).empty

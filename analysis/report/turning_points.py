@@ -1,0 +1,199 @@
+"""Where a training turns: the checkpoint that is best held out, those that may be, and what happens after it.
+
+A checkpoint may be the best unless another one is above it beyond noise. With m checkpoints each is compared with m - 1
+others, one-sided at 0.05 / (m - 1), so that in 95 % of such evaluations the truly best one is among those that may be
+(multiple comparisons with the best: Hsu 1981, Annals of Statistics 9:1026; here with Bonferroni's correction). The best
+is chosen on the problems that it is measured on, so that the fall after it is biased upwards; a verdict that there is
+one needs the corrected level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from analysis.claims import intervals, training
+from analysis.claims.intervals import NotMeasured
+from analysis.gate import recipes
+from analysis.report.checkpoint_comparison import mean_of
+from analysis.report.figure_curves import BAND, CHECKPOINT, SHARES, band
+from analysis.report.figure_style import INK, MARKER_SIZE, broken, legend, panels, run_handle, run_styles
+from analysis.report.tables import interval_columns, interval_text
+from analysis.report.training_seeds import Recipe
+from analysis.results import RunResults
+from analysis.table_export import Table, points
+from contracts import seeds
+from eval import significance, statistics
+from eval.statistics import Estimate
+
+NAME = "turning_points"
+FEWEST = 3  # checkpoints, the base model included
+RIGHT, UNFINISHED, WRONG = PARTS = ("right", "unfinished", "wrong")  # of all completions; they add up to one
+OVER_OPTIMISED = "over-optimised: accuracy falls while the reward rises"
+FALLS = "accuracy falls; the reward is not seen to rise"
+AT_THE_END = "best at the end"
+CANNOT_TELL = "cannot tell: the last checkpoint may be the best"
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TurningPoint:
+    """The best checkpoint of a recipe, by its mean accuracy over seeds and benchmarks.
+
+    Attributes:
+        best: its step.
+        first: the first step that may be the best.
+        end: the last step that may be the best.
+        changes: of each of PARTS that is known, from the best to the last checkpoint, with 95 % intervals.
+        reward: change of the mean reward in training over the same steps; None where it is not known, or best is last.
+        verdict: one of those above.
+    """
+
+    best: int
+    first: int
+    end: int
+    changes: Mapping[str, Estimate]
+    reward: Estimate | None
+    verdict: str
+
+
+def knows_unfinished(recipe: Recipe) -> bool:
+    """Whether it is known of all completions how they ended."""
+    return all(bool(run.scores["truncated_rate"].notna().all()) for run in recipe.runs)
+
+
+def shares(recipe: Recipe, step: int, part: str) -> list[Floats]:
+    """The share of one of PARTS on each problem, per benchmark, of shape (seeds, problems)."""
+
+    def of(run: RunResults, benchmark: str) -> Floats:
+        right, cut = run.correct(step, benchmark), run.truncated(step, benchmark)
+        found: Floats = {RIGHT: right, UNFINISHED: cut, WRONG: ~right & ~cut}[part].mean(axis=1)
+        return found
+
+    return [np.stack([of(run, benchmark) for run in recipe.runs]) for benchmark in recipe.runs[0].benchmarks]
+
+
+def level(recipe: Recipe, step: int, part: str) -> Estimate:
+    """The mean share at one checkpoint, with its 95 % interval."""
+    found = shares(recipe, step, part)
+    if not recipe.several:
+        return mean_of([statistics.mean_over_problems(one[0]) for one in found])
+    value, low, high = recipes.over_seeds(found)
+    return Estimate(value, max(0.0, low), min(1.0, high))
+
+
+def _gap(before: Sequence[Floats], after: Sequence[Floats], confidence: float = 0.95) -> Estimate:
+    """The mean change, paired by seed and problem."""
+    gaps = [later - earlier for earlier, later in zip(before, after, strict=True)]
+    if len(gaps[0]) > 1:
+        return recipes.over_seeds(gaps, confidence)
+    return mean_of([statistics.mean_difference(gap[0], confidence) for gap in gaps])
+
+
+def _reward(recipe: Recipe, best: int) -> Estimate | None:
+    """Change of the mean reward in training, from the steps up to the best checkpoint to as many last ones."""
+    *_, before_last, last = recipe.steps
+    width = min(last - before_last, before_last)
+    windows = [[max(1, step - width + 1), max(step, width)] for step in (best, last)]
+    try:
+        found = [training.training_change(run, "reward_mean", *windows) for run in recipe.runs]
+    except NotMeasured:
+        return None
+    return intervals.mean([one.value for one in found]) if recipe.several else found[0]
+
+
+def find(recipe: Recipe) -> TurningPoint | None:
+    """The turning point; None if there are too few checkpoints."""
+    steps = recipe.steps
+    if len(steps) < FEWEST:
+        return None
+    right = {step: shares(recipe, step, RIGHT) for step in steps}
+    best = max(steps, key=lambda step: float(np.mean([part.mean() for part in right[step]])))
+    confidence = 1 - 2 * significance.ALPHA / (len(steps) - 1)
+    may_be = [
+        step
+        for step in steps
+        if all(_gap(right[step], right[other], confidence).low <= 0 for other in steps if other != step)
+    ]
+    last, known = steps[-1], PARTS if knows_unfinished(recipe) else (RIGHT,)
+    changes = {part: _gap(shares(recipe, best, part), shares(recipe, last, part)) for part in known}
+    reward = _reward(recipe, best) if best != last else None
+    if best == last:
+        said = AT_THE_END
+    elif last in may_be:
+        said = CANNOT_TELL
+    else:
+        said = OVER_OPTIMISED if reward and reward.change == "rose" else FALLS
+    return TurningPoint(best, may_be[0], may_be[-1], changes, reward, said)
+
+
+def table(found: Iterable[Recipe]) -> Table | None:
+    """A row for each recipe with enough checkpoints; None if no recipe has."""
+    data, shown = [], []
+    for recipe in found:
+        turn = find(recipe)
+        if turn is None:
+            continue
+        label = recipe.runs[0].label
+        data.append(
+            {
+                "recipe": seeds.run_of(recipe.runs[0].name), "seeds": len(recipe.runs), "best": turn.best,
+                "first": turn.first, "end": turn.end, **interval_columns({**turn.changes, "reward": turn.reward}),
+                "verdict": turn.verdict,
+            }
+        )  # fmt: skip
+        span = label(turn.first) if turn.first == turn.end else f"{label(turn.first)} to {label(turn.end)}"
+        after = turn.verdict != AT_THE_END
+        shown.append(
+            {
+                "run": recipe.shown,
+                "best checkpoint": label(turn.best),
+                "95 % interval": span,
+                **{
+                    f"{part}, best to last (points)": interval_text(turn.changes[part], points)
+                    if after and part in turn.changes
+                    else "–"
+                    for part in PARTS
+                },
+                "reward in training": interval_text(turn.reward, "{:+.3f}".format) if turn.reward else "–",
+                "verdict": turn.verdict,
+            }
+        )
+    return Table(NAME, pd.DataFrame(data), pd.DataFrame(shown)) if shown else None
+
+
+def figure(found: Sequence[Recipe]) -> Figure:
+    """Right, unfinished and wrong completions over checkpoints, with the best one and the interval of its step.
+
+    Args:
+        found: recipes; those with too few checkpoints are left out.
+    """
+    turns = [(recipe, turn) for recipe in found if (turn := find(recipe))]
+    columns = 2 if len(turns) == 4 else min(len(turns), 3)
+    figure, grid = panels(len(turns), columns, 2.5, xlabel=CHECKPOINT, sharex=False, sharey=True)
+    styles = run_styles(PARTS)
+    for axes, (recipe, turn) in zip(grid, turns, strict=True):
+        for part in turn.changes:
+            values, style = [level(recipe, step, part) for step in recipe.steps], styles[part]
+            axes.plot(
+                recipe.steps, [100 * v.value for v in values], color=style.colour, linestyle=style.dash,
+                marker=style.marker, markersize=MARKER_SIZE,
+            )  # fmt: skip
+            band(axes, recipe.steps, [100 * v.low for v in values], [100 * v.high for v in values], style)
+        axes.axvspan(turn.first, turn.end, color=INK, alpha=0.08, linewidth=0)
+        axes.axvline(turn.best, color=INK, linewidth=1, linestyle=":")
+        axes.set_title(broken(recipe.shown), fontsize=8.5)
+        axes.set_ylim(SHARES)
+    for axes in grid[::columns]:
+        axes.set_ylabel("share of completions (%)")
+    handles = [*(run_handle(styles[part]) for part in PARTS), Patch(color=INK, alpha=BAND, linewidth=0),
+               Line2D([], [], color=INK, linewidth=1, linestyle=":"), Patch(color=INK, alpha=0.08)]  # fmt: skip
+    legend(figure, handles, [*PARTS, "95 % interval", "best checkpoint", "may be the best"])
+    return figure
