@@ -150,6 +150,11 @@ def from_hub(entry: Entry) -> tuple[Rows, dict[str, Any]]:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
         why = f"{reason}, and no copy is in the cache" if reason else " ".join(str(error).split())[:300]
+        if hub.get("gated") and not reason:
+            raise UserError(
+                f"{unavailable}: {why}); its owners grant access on request: ask for it at "
+                f"{_endpoint()}/datasets/{hub['path']} and set HF_TOKEN, or {_otherwise(entry)}"
+            ) from None
         raise UserError(f"{unavailable}: {why}); check the network, or {_otherwise(entry)}") from None
     facts = {"kind": "hub", "path": hub["path"], "name": hub.get("name"), "split": hub["split"], "revision": revision}
     if hub.get("revision") is None:
