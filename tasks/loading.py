@@ -10,7 +10,9 @@ on the hub, from their repository. Takes seconds, and longer for NuminaMath-TIR'
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -84,6 +86,8 @@ def _read(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, A
     if "draw" in spec:
         rows = _drawn(entry, rows, read_from)
     problems = _convert(entry, rows, {**spec, **{k: held[k] for k in ("convert", "columns") if k in held}}, read_from)
+    ids = json.dumps([problem.problem_id for problem in problems])
+    _check_hash(entry, read_from, spec.get("draw", {}).get("ids_sha256"), hashlib.sha256(ids.encode()).hexdigest())
     _check_hash(entry, read_from, held.get("content_sha256"), content_digest(problems))
     return problems, source
 

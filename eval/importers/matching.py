@@ -86,7 +86,7 @@ def _places(
 def _check_options(
     rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]], places: Sequence[int | None]
 ) -> None:
-    """Raise UserError if a row does not show the options of its problem in their order: its letter means another one."""
+    """Raise UserError if a row does not show its problem's options in their order: its letter means another one."""
     odd = [
         row["problem_id"]
         for row, place in zip(rows, places, strict=True)
@@ -94,7 +94,7 @@ def _check_options(
     ]
     if odd:
         raise UserError(
-            f"the answers of the benchmark are letters of options, but {len(odd)} of {len(rows)} generations do not show "
+            f"the benchmark's answers are letters of options, but {len(odd)} of {len(rows)} generations do not show "
             f"the options of their problem in its order, the first is that of {odd[0]}: generate them from the "
             "benchmark's own questions, or import those that match with --match question --allow-missing"
         )

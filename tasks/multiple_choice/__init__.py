@@ -69,7 +69,7 @@ def _chosen(answer: str, options: Sequence[str]) -> str | None:
 
 
 def _bare(text: str) -> str:
-    return canonical(option_letters.unwrapped(text)).rstrip(".").strip()
+    return canonical(option_letters.unwrapped(text.strip().removesuffix(".")))
 
 
 TASK = MultipleChoice("multiple_choice")

@@ -1,11 +1,11 @@
 """Rows with a question and its options, put into an order drawn from a seed where the source's order says something.
 
-    columns: {question: question, options: options, answer: answer}                a list, and the letter of the right one
+    columns: {question: question, options: options, answer: answer}                a list, and the right one's letter
     columns: {question: Q, options: [Wrong 1, Wrong 2], answer: Right, seed: 0}    a column for each
 
-`meta` has the options as they are shown, `seed`, and `order`: their places in the source (of several columns: the right
-one's, then those of `options`). The order is drawn from the seed and the problem's id, so that it does not depend on the
-order of the rows.
+`meta` has the options as they are shown, `seed`, and `order`: their places in the source (of several columns, first the
+right one's, then those of `options`). The order is drawn from the seed and the problem's id, so that it does not depend
+on the order of the rows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The judge of TheoremQA's numbers, by the published tolerances, and without the published evaluation of text as code.
 
-The rules are those of github.com/TIGER-AI-Lab/TheoremQA @acfc968 (number_utils.py): a whole number is right if it is the
-answer rounded; another number if the answer is within 4 % of it; a list if it has as many numbers as the answer and,
-both in ascending order, each is right. So the order of a vector's components does not count.
+The rules are those of github.com/TIGER-AI-Lab/TheoremQA @acfc968 (number_utils.py). Where the gold answer is a whole
+number, what rounds to it is right; where it is another number, what is within 4 % of it. A list is right if it has as
+many numbers and, both in ascending order, each is right: so the order of a vector's components does not count.
 
 It may take long on a hostile answer: call it only where it can be killed (grading.worker_pool).
 """
@@ -13,7 +13,8 @@ import json
 import re
 from typing import Any
 
-from tasks.math_answers import closed_forms, equations, judge as mathematics, structure, units
+from tasks.math_answers import closed_forms, equations, structure, units
+from tasks.math_answers import judge as mathematics
 from tasks.math_answers.exact import normalise
 from tasks.math_answers.notation import plain
 from tasks.option_letters import unwrapped

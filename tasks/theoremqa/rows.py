@@ -33,4 +33,6 @@ def convert(row: dict[str, Any], index: int, task: str, columns: dict[str, Any])
         raise ValueError(f"an answer of type {kind} should not be {value!r}")
     answer = value if isinstance(value, str) else json.dumps(value) if kind != "bool" else str(value)
     meta = {"answer_type": kind, "picture": bool(row["Picture"])}
-    return Problem(index_id(index, question), task, question, answer.strip().lower() if kind == "option" else answer, meta)
+    return Problem(
+        index_id(index, question), task, question, answer.strip().lower() if kind == "option" else answer, meta
+    )
