@@ -273,3 +273,10 @@ def test_stored_samples_are_graded_from_their_problem_table(tmp_path: Path) -> N
     ]
     assert {given.verdict for given in grade_completions(rows, stored, extraction="none")} == {"correct"}
     assert {g.verdict for g in grade_completions(rows, stored, extraction="none", grader="strict")} == {"wrong"}
+
+
+def test_a_mirror_without_gpqa_says_that_access_is_granted_on_request(tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match=r"does not have gpqa_diamond: .*\(Idavidrein/gpqa, where its owners grant access"
+    ):
+        load(find("gpqa_diamond"), tmp_path)
