@@ -18,6 +18,7 @@ from tasks.math_answers.exact import LONGEST_ANSWER
 from tasks.task import Grader
 
 WORDS = {"true": "True", "yes": "True", "false": "False", "no": "False"}
+_OPTION = re.compile(r"\(([a-zA-Z])\)")
 _TRUTH = re.compile(r"(true|yes|false|no)(?:[.,;:!].*)?", re.IGNORECASE | re.DOTALL)
 
 
@@ -60,7 +61,10 @@ def truth(answer: str) -> str | None:
 
 def option(answer: str) -> str | None:
     """The option that an answer names, as the data set writes it: `(b)`; None for anything else."""
-    letter = option_letters.letter(answer)
+    text = option_letters.unwrapped(answer)
+    named = {found.lower() for found in _OPTION.findall(text)}
+    alone = named.pop() if len(named) == 1 and _OPTION.match(text) else None  # (b) and its text
+    letter = option_letters.letter(answer) or alone
     return f"({letter.lower()})" if letter else None
 
 

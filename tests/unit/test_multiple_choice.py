@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import string
+import time
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,15 @@ def test_only_an_answer_that_begins_with_the_letter_is_right(text: str, gold: st
     if found == "correct":
         assert gold in text and not set(LETTERS.replace(gold, "")) & set(option_letters.unwrapped(text).split(".")[0])
     assert TASK.verify(text, gold, META, grader="strict") == ("correct" if text == gold else "wrong")
+
+
+@pytest.mark.parametrize("piece", ["B", "(", "(B)", "$", "**", r"\text{", " ", "B. ", "B. 7", "\n"])
+def test_a_million_characters_are_read_at_once(piece: str) -> None:
+    start = time.process_time()
+    for text in (piece * 10**6, "B. " + piece * 10**6):
+        verdict(text)
+        TASK.spelling(text)
+    assert time.process_time() - start < 2
 
 
 @given(st.text(max_size=40), st.sampled_from(LETTERS), st.sampled_from(["{}", "({})", "{}.", r"\text{{{}}}", "**{}**"]))
