@@ -6,18 +6,21 @@ eval/benchmarks/<name>.yaml, with the same keys and `task`. Both are loaded by
     python -m tasks.loading NAME --output FILE [--mirror DIR]
 
 task            a folder of tasks/; a training set belongs to the task in whose file it stands
-rows            rows of the source, before those without a gold answer are left out
+rows            rows of the source, before those without a gold answer are left out; of a drawn part, its rows
+draw            only part of the source: `of` so many rows, one in `one_in` of each group of the column `by`, of these
+                `rows`, from `seed` (tasks/draws.py); `ids_sha256` is of the JSON list of their ids
 problems        how many are left then, where it is known that some are left out
 convert         module of the task's folder that makes a problem of a row; `tasks.columns` if not given, which reads:
-columns         question, answer, form (tasks/gold_answers.py), and where there are such columns id and meta
+columns         question, answer, form (tasks/gold_answers.py), and where there are such columns id and meta; for
+                questions with options also options and seed (the converter of their task)
 content_sha256  hash over the (question, answer) pairs of `files` (tasks/problems.py)
 generate        arguments of the task's generator besides `rows`; nothing is read then
 files           path in the mirror folder, an address with the same bytes, and the file's own hash and size
 raw_sha256      hash over columns as published, where somebody has published it
 hub             Hugging Face dataset, used when no mirror is given. `revision` is a commit; null means that none is
-                known: the head is loaded and its commit reported. Its own `columns`, `convert` and `content_sha256`
-                replace the above. Without a content_sha256 of its own, a hub set whose pairs differ from those of
-                `files` is loaded, and the difference is reported.
+                known: the head is loaded and its commit reported. `gated: true` where the owner grants access on
+                request. Its own `columns`, `convert` and `content_sha256` replace the above. Without a content_sha256
+                of its own, a hub set whose pairs differ from those of `files` is loaded, and the difference reported.
 
 Commits were read in public projects that pin the same sets. Addresses with twelve digits of a commit have them from
 the mirror's manifest; the file's hash pins the content.

@@ -10,7 +10,9 @@ on the hub, from their repository. Takes seconds, and longer for NuminaMath-TIR'
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +22,7 @@ from contracts import provenance, renamed, tables
 from contracts.errors import UserError, run_command
 from tasks import data_registry, registry, sources
 from tasks.data_registry import Entry
+from tasks.draws import draw
 from tasks.problems import Problem, content_digest, repeated_questions, rows_digest, to_table
 
 
@@ -74,16 +77,34 @@ def _read(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, A
     from_hub = mirror is None and "hub" in spec
     rows, source = sources.from_hub(entry) if from_hub else sources.from_files(entry, mirror)
     read_from = _read_from(source, mirror)
-    if len(rows) != spec["rows"]:
-        raise UserError(
-            f"{entry.name} should have {spec['rows']:,} rows ({entry.where}), but {read_from} has {len(rows):,}"
-        )
+    stated = spec["draw"]["of"] if "draw" in spec else spec["rows"]
+    if len(rows) != stated:
+        raise UserError(f"{entry.name} should have {stated:,} rows ({entry.where}), but {read_from} has {len(rows):,}")
     held = spec["hub"] if source["kind"] == "hub" else spec
     if raw := spec.get("raw_sha256"):
         _check_hash(entry, read_from, raw["sha256"], rows_digest([row[c] for c in raw["columns"]] for row in rows))
+    if "draw" in spec:
+        rows = _drawn(entry, rows, read_from)
     problems = _convert(entry, rows, {**spec, **{k: held[k] for k in ("convert", "columns") if k in held}}, read_from)
+    ids = json.dumps([problem.problem_id for problem in problems])
+    _check_hash(entry, read_from, spec.get("draw", {}).get("ids_sha256"), hashlib.sha256(ids.encode()).hexdigest())
     _check_hash(entry, read_from, held.get("content_sha256"), content_digest(problems))
     return problems, source
+
+
+def _drawn(entry: Entry, rows: sources.Rows, read_from: str) -> sources.Rows:
+    """The part of the source that the entry draws."""
+    stated, wanted = entry.spec["draw"], entry.spec["rows"]
+    try:
+        groups = [row[stated["by"]] for row in rows]
+        places = draw(groups, one_in=stated["one_in"], rows=wanted, seed=stated["seed"])
+    except (KeyError, ValueError) as error:
+        raise UserError(
+            f"{entry.name} should be {wanted:,} rows of {read_from}, one in {stated['one_in']} of each group of the "
+            f"column {stated['by']}, but drawing them fails ({type(error).__name__}: {error}): correct `draw` in "
+            f"{entry.where}"
+        ) from None
+    return [rows[place] for place in places]
 
 
 def _levels(problems: Sequence[Problem]) -> dict[str, int]:

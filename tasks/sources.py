@@ -58,7 +58,9 @@ def from_files(entry: Entry, mirror: Path | None) -> tuple[Rows, dict[str, Any]]
 def _from_mirror(entry: Entry, mirror: Path, file: dict[str, Any]) -> tuple[str, bytes]:
     path = mirror / file["path"]
     if not path.is_file():
-        network = f"load it from the hub ({entry.spec['hub']['path']})" if "hub" in entry.spec else "download it"
+        hub = entry.spec.get("hub", {})
+        access = ", where its owners grant access on request" if hub.get("gated") else ""
+        network = f"load it from the hub ({hub['path']}{access})" if hub else "download it"
         raise UserError(
             f"the mirror does not have {entry.name}: {path} is missing; put its {entry.spec['rows']:,} rows there, or "
             f"run without data_mirror on a machine with a network, to {network}"
@@ -150,6 +152,11 @@ def from_hub(entry: Entry) -> tuple[Rows, dict[str, Any]]:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
         why = f"{reason}, and no copy is in the cache" if reason else " ".join(str(error).split())[:300]
+        if hub.get("gated") and not reason:
+            raise UserError(
+                f"{unavailable}: {why}); its owners grant access on request: ask for it at "
+                f"{_endpoint()}/datasets/{hub['path']} and set HF_TOKEN, or {_otherwise(entry)}"
+            ) from None
         raise UserError(f"{unavailable}: {why}); check the network, or {_otherwise(entry)}") from None
     facts = {"kind": "hub", "path": hub["path"], "name": hub.get("name"), "split": hub["split"], "revision": revision}
     if hub.get("revision") is None:

@@ -82,12 +82,14 @@ class Task(ABC):
         graders: by name, for the answers that `verify` leaves open or judges by other rules; for another name, or the
             empty one, `verify` judges by the task's own rules.
         judged_meta: keys of a problem's `meta` that judges read.
+        same_options: whether an answer means another thing where the question has its options in another order.
         version: of the verdicts; raised with every change that changes any, so that stored samples are graded again.
     """
 
     answer_format: Literal["boxed", "tagged"] = "boxed"
     graders: ClassVar[Mapping[str, Grader]] = {}
     judged_meta: Sequence[str] = ()
+    same_options: bool = False
     version: int = 1
 
     def __init__(self, name: str) -> None:
@@ -117,6 +119,10 @@ class Task(ABC):
     def level(self, meta: Mapping[str, Any]) -> str | None:
         """The level of difficulty of a problem with this `meta`, as run files name it; None if it states none."""
         return None if meta.get("level") is None else str(meta["level"]).removeprefix("Level ")
+
+    def asked_elsewhere(self, question: str) -> str:
+        """The part of a question that other harnesses ask, too: their generations are matched by it."""
+        return question
 
     def spelling(self, answer: str) -> str:
         """One spelling for answers that differ only in writing; in a majority vote they are one answer."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from contracts.errors import UserError
 from eval.benchmark import question
+from tasks import registry
 
 WAYS = ("question", "id", "order")
 
@@ -19,22 +20,34 @@ def _letters(text: str) -> str:
     return "".join(text.split())
 
 
-def _asked(row: dict[str, Any]) -> str:
-    return _letters(str(row.get("question") or row.get("prompt") or ""))
+def _asked(row: dict[str, Any], same_options: bool) -> str:
+    """What a row was asked; with the options, which may stand in the prompt alone."""
+    first, second = ("prompt", "question") if same_options else ("question", "prompt")
+    return _letters(str(row.get(first) or row.get(second) or ""))
+
+
+def _same_options(problems: Sequence[dict[str, Any]]) -> bool:
+    """Whether answers mean another thing where the question has its options in another order."""
+    return bool(problems) and registry.get(problems[0]["task"]).same_options
+
+
+def _question(problem: dict[str, Any]) -> str:
+    """What other harnesses ask, too."""
+    return _letters(registry.get(problem["task"]).asked_elsewhere(question(problem)))
 
 
 def _by_question(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]]) -> list[int | None]:
     """Per row, the problem with its question, else the one with the longest question that the row's text contains."""
-    texts = [_letters(question(problem)) for problem in problems]
+    texts = [_question(problem) for problem in problems]
     places = {text: index for index, text in reversed([*enumerate(texts)])}
     longest_first = sorted(places, key=len, reverse=True)
     found: dict[str, int | None] = {}
-    for row in rows:
-        asked = _asked(row)
+    texts_asked = [_asked(row, _same_options(problems)) for row in rows]
+    for asked in texts_asked:
         if asked not in found:
             held = asked if asked in places else next((text for text in longest_first if text in asked), None)
             found[asked] = None if held is None else places[held]
-    return [found[_asked(row)] for row in rows]
+    return [found[asked] for asked in texts_asked]
 
 
 def _by_order(
@@ -70,6 +83,23 @@ def _places(
     return _by_question(rows, problems) if by == "question" else _by_order(rows, problems, allow_missing)
 
 
+def _check_options(
+    rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]], places: Sequence[int | None]
+) -> None:
+    """Raise UserError if a row does not show its problem's options in their order: its letter means another one."""
+    odd = [
+        row["problem_id"]
+        for row, place in zip(rows, places, strict=True)
+        if place is not None and _question(problems[place]) not in _asked(row, same_options=True)
+    ]
+    if odd:
+        raise UserError(
+            f"the benchmark's answers are letters of options, but {len(odd)} of {len(rows)} generations do not show "
+            f"the options of their problem in its order, the first is that of {odd[0]}: generate them from the "
+            "benchmark's own questions, or import those that match with --match question --allow-missing"
+        )
+
+
 def matched(rows: Sequence[dict[str, Any]], table: pa.Table) -> int:
     """How many of the rows have the question of a problem in the table (PROBLEM)."""
     return len(rows) - _by_question(rows, table.to_pylist()).count(None)
@@ -87,10 +117,13 @@ def match(
         allow_missing: leave out rows that fit no problem, and list them on stderr.
 
     Raises:
-        UserError: a row fits no problem; or, with `allow_missing`, none does.
+        UserError: a row fits no problem; or, with `allow_missing`, none does. Or answers are letters of options, and a
+            row was asked with the options in another order.
     """
     problems = table.to_pylist()
     places = _places(rows, problems, by, allow_missing)
+    if by != "question" and _same_options(problems):
+        _check_options(rows, problems, places)
     lost = [row["problem_id"] for row, place in zip(rows, places, strict=True) if place is None]
     if lost and allow_missing and len(lost) < len(rows):
         names = list(dict.fromkeys(map(str, lost)))

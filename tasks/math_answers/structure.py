@@ -74,7 +74,7 @@ def read(text: str) -> Parts:
     return Parts("list" if len(parts) > 1 else "leaf", parts or [text])
 
 
-def _of_vector(text: str) -> Parts | None:
+def of_vector(text: str) -> Parts | None:
     """A row or column vector as the tuple of its cells; None for anything else."""
     found = _VECTOR.fullmatch(text.strip())
     cells = re.split(r"\\\\|&", found[1].strip().removesuffix("\\\\")) if found else []
@@ -152,7 +152,7 @@ def compare(gold: str, answer: str, same: Same) -> bool | None:
     """
     ours, theirs = read(gold), read(answer)
     if "tuple" in (ours.kind, theirs.kind):
-        ours, theirs = (_of_vector(text) or found for text, found in ((gold, ours), (answer, theirs)))
+        ours, theirs = (of_vector(text) or found for text, found in ((gold, ours), (answer, theirs)))
     kinds = {ours.kind, theirs.kind}
     if kinds == {"leaf"}:
         return None

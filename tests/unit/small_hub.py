@@ -17,8 +17,8 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @contextmanager
-def serve(repo: str, file: str, content: bytes) -> Iterator[tuple[str, list[str]]]:
-    """The address to put in HF_ENDPOINT, and the list of requests as they come."""
+def serve(repo: str, file: str, content: bytes, gated: bool = False) -> Iterator[tuple[str, list[str]]]:
+    """The address to put in HF_ENDPOINT, and the list of requests as they come; `gated`: all of them are refused."""
     etag = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
     entry = {"type": "file", "path": file, "size": len(content), "oid": etag}
     info = {
@@ -44,6 +44,10 @@ def serve(repo: str, file: str, content: bytes) -> Iterator[tuple[str, list[str]
             sent = self.rfile.read(length).decode()
             requests.append(f"{self.command} {path}")
             known = (COMMIT, "main")
+            if gated and f"/{repo}" in path:
+                return self.answer(
+                    401, X_Error_Code="GatedRepo", X_Error_Message=f"Access to dataset {repo} is restricted."
+                )
             if path in (f"/api/datasets/{repo}", *(f"/api/datasets/{repo}/revision/{r}" for r in known)):
                 return self.answer(200, json.dumps(info).encode(), Content_Type="application/json")
             if any(path.startswith(f"/api/datasets/{repo}/tree/{r}") for r in known):

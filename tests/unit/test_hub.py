@@ -88,6 +88,16 @@ def test_a_set_that_the_hub_does_not_have(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_gated_set_says_where_to_ask_for_access(tmp_path: Path) -> None:
+    with serve("somebody/sums", "test.jsonl", CONTENT, gated=True) as (endpoint, _):
+        result = run(tmp_path, endpoint, {"revision": COMMIT, "gated": True}, files=[{"path": "sums.jsonl"}])
+    assert result.returncode == 1 and result.stderr.count("\n") == 1, result.stderr
+    assert result.stderr.startswith("Error: cannot load mine from the hub (somebody/sums")
+    assert f"ask for it at {endpoint}/datasets/somebody/sums and set HF_TOKEN, or set `data_mirror`" in result.stderr
+    assert "holds sums.jsonl" in result.stderr and "check the network" not in result.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("revision", [COMMIT, None])
 def test_no_network_ends_in_seconds_with_one_sentence(tmp_path: Path, revision: str | None) -> None:
     start = time.monotonic()

@@ -1,0 +1,28 @@
+"""Part of a data set, drawn as pandas draws it: a share of each group, then so many rows of these in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def draw(groups: Sequence[Any], *, one_in: int, rows: int, seed: int) -> list[int]:
+    """The places of the drawn rows, in the order in which they are drawn.
+
+    `groupby(…).sample(frac=1 / one_in)`, then `sample(n=rows)`, both with the same seed: how MMLU-Pro-1k is drawn
+    (github.com/tongyx361/metagen @6229ee6, notebooks/downsample-mmlu-pro.ipynb).
+
+    Args:
+        groups: each row's group.
+        one_in: the share of each group is one in so many rows, rounded.
+        rows: how many are kept in the end.
+        seed: of both draws.
+
+    Raises:
+        ValueError: the groups' shares together have fewer rows.
+    """
+    import pandas as pd
+
+    frame = pd.DataFrame({"group": pd.Series(list(groups), dtype=object)})
+    share = frame.groupby("group").sample(frac=1 / one_in, random_state=seed)
+    return [int(place) for place in share.sample(n=rows, random_state=seed).index]

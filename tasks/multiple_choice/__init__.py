@@ -1,0 +1,75 @@
+"""Multiple choice: a question and its options, of which one is right; the answer is that option's letter.
+
+Data: GPQA (https://huggingface.co/datasets/Idavidrein/gpqa) and MMLU-Pro (https://huggingface.co/datasets/TIGER-Lab/MMLU-Pro).
+
+    question   Which of these is a prime number?
+               Options:
+               A. 9
+               B. 7
+               Answer with the letter of the right option alone.
+    answer     B
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from tasks import option_letters
+from tasks.problems import canonical
+from tasks.task import Grader, Task
+
+LETTERS = string.ascii_uppercase
+INSTRUCTION = "\nAnswer with the letter of the right option alone."
+
+
+def question(asked: str, options: Sequence[str]) -> str:
+    """The text of a problem: MMLU-Pro's layout, and the instruction that makes it complete under any prompt."""
+    lines = [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
+    return "\n".join([asked, "Options:", *lines]) + INSTRUCTION
+
+
+class MultipleChoice(Task):
+    """The answer is one letter: if the right option is B, only `B` is right (document 004, section 1.1).
+
+    As in the other tasks, what is around the letter does not count (`(B)`, `**B.**`), nor does the option's own text
+    after it (`B. 7`). Grader: `strict`, the letter and nothing else.
+    """
+
+    answer_format = "boxed"
+    graders: ClassVar[Mapping[str, Grader]] = {"strict": Grader()}
+    same_options = True
+
+    def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "") -> str:
+        """Compare the letters; any other text is wrong, as the document says. See Task.verify."""
+        options = meta.get("options") or LETTERS
+        if not gold or gold not in list(LETTERS[: len(options)]):
+            return "ungradable"
+        chosen = answer if grader == "strict" else _chosen(answer, options)
+        return "correct" if chosen == gold else "wrong"
+
+    def spelling(self, answer: str) -> str:
+        """The letter alone. See Task.spelling."""
+        return option_letters.letter(answer) or super().spelling(answer)
+
+    def asked_elsewhere(self, question: str) -> str:
+        """Without our instruction. See Task.asked_elsewhere."""
+        return question.removesuffix(INSTRUCTION)
+
+
+def _chosen(answer: str, options: Sequence[str]) -> str | None:
+    """The letter that an answer names, alone or with that option's own text."""
+    labelled = option_letters.labelled(answer)
+    if labelled is None:
+        return option_letters.letter(answer)
+    letter, text = labelled
+    place = LETTERS.index(letter)
+    return letter if place < len(options) and _bare(text) == _bare(str(options[place])) else None
+
+
+def _bare(text: str) -> str:
+    return canonical(option_letters.unwrapped(text.strip().removesuffix(".")))
+
+
+TASK = MultipleChoice("multiple_choice")

@@ -1,0 +1,35 @@
+r"""Letters of options in answers: `B`, `(B)`, `\text{B}`, `**B.**`. In time linear in the answer."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 4000  # characters; no answer that names an option is longer
+_WRAPPED = re.compile(
+    r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathsf|mbox|boldsymbol)\s*\{([^{}]*)\}|\*\*([^*]*)\*\*|\$([^$]*)\$"
+)
+_MOST_WRAPPERS = 3  # such as $\textbf{(B)}$
+_LETTER = re.compile(r"\(([A-Za-z])\)|([A-Za-z])[).:]?")
+_LABELLED = re.compile(r"(?:\(([A-Z])\)|([A-Z])[).:])\s*(\S.*)", re.DOTALL)
+
+
+def unwrapped(answer: str) -> str:
+    """The answer without white space, dollar signs and commands for type around the whole of it."""
+    text = answer[: LONGEST + 1].strip()
+    for _ in range(_MOST_WRAPPERS):
+        if (found := _WRAPPED.fullmatch(text)) is None:
+            break
+        text = (found[1] or found[2] or found[3] or "").strip()
+    return text
+
+
+def letter(answer: str) -> str | None:
+    """The letter that is the whole answer, as it is written; None for anything else, such as `B or C`."""
+    found = _LETTER.fullmatch(unwrapped(answer))
+    return (found[1] or found[2]) if found else None
+
+
+def labelled(answer: str) -> tuple[str, str] | None:
+    """The letter and the text of an answer such as `(B) 42`; None for anything else."""
+    found = _LABELLED.fullmatch(unwrapped(answer)) if len(answer) <= LONGEST else None
+    return (found[1] or found[2], found[3]) if found else None

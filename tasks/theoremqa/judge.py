@@ -1,0 +1,93 @@
+"""The judge of TheoremQA's numbers, by the published tolerances, and without the published evaluation of text as code.
+
+The rules are those of github.com/TIGER-AI-Lab/TheoremQA @acfc968 (number_utils.py). Where the gold answer is a whole
+number, what rounds to it is right; where it is another number, what is within 4 % of it. A list is right if it has as
+many numbers and, both in ascending order, each is right: so the order of a vector's components does not count.
+
+It may take long on a hostile answer: call it only where it can be killed (grading.worker_pool).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from tasks.math_answers import closed_forms, equations, structure, units
+from tasks.math_answers import judge as mathematics
+from tasks.math_answers.exact import normalise
+from tasks.math_answers.notation import plain
+from tasks.option_letters import unwrapped
+
+TOLERANCE = 0.04  # relative, of numbers that are not whole (number_utils.within_eps)
+_PERCENT = re.compile(r"\s*\\?%$")
+_BRACKETS = re.compile(r"\[(.*)\]", re.DOTALL)
+
+
+def agrees(found: float, expected: float) -> bool:
+    """Whether a number is right; `expected` is an int where the data set has a whole number."""
+    if isinstance(expected, int):
+        return round(found) == expected
+    return abs(found - expected) <= TOLERANCE * abs(expected)
+
+
+def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
+    """Judge a number, or a list of numbers: `correct`, `wrong`, or `ungradable` if the gold answer is none."""
+    try:
+        expected = json.loads(gold)
+    except ValueError:
+        return "ungradable"
+    several = isinstance(expected, list)
+    wanted = expected if several else [expected]
+    if not wanted or not all(isinstance(one, int | float) and not isinstance(one, bool) for one in wanted):
+        return "ungradable"
+    texts = parts(answer) if several else [plain(unwrapped(answer))]
+    if len(texts) != len(wanted):
+        return "wrong"
+    found = [number(text) for text in texts]
+    values = sorted(one for one in found if one is not None)
+    right = len(values) == len(wanted) and all(map(agrees, values, sorted(wanted)))
+    return "correct" if right else "wrong"
+
+
+def parts(answer: str) -> list[str]:
+    """The members of a list, set, tuple or vector, in plain notation."""
+    text = plain(unwrapped(answer))
+    side = equations.value(text)
+    text = text if side is None else side
+    if inside := _BRACKETS.fullmatch(text):
+        text = f"({inside[1]})"  # `[1, 2]` is a list here, not an interval
+    return (structure.of_vector(text) or structure.read(text)).parts
+
+
+def number(text: str) -> float | None:
+    """The value of an answer in plain notation, without symbol, sign of percent and unit; None if it has none."""
+    text = equations.rounded(text)[0]
+    side = equations.value(text)
+    if side is None:
+        return None
+    bare = _PERCENT.sub("", side).strip()
+    split = units.split(bare)
+    value = _value(split[0] if split else bare)
+    return value / 100 if value is not None and bare != side.strip() else value
+
+
+def _value(text: str) -> float | None:
+    exact = closed_forms.values(normalise(text))
+    if exact is not None and len(exact) == 1 and "," not in normalise(text):
+        return float(exact[0])
+    from math_verify import LatexExtractionConfig, parse
+
+    for found in parse(f"\\boxed{{{text}}}", [LatexExtractionConfig()], parsing_timeout=None):
+        try:
+            value = float(found.evalf(15)) if not isinstance(found, str) else None
+        except Exception:  # sympy raises anything on what it cannot evaluate: no value
+            continue
+        if value is not None and value == value and abs(value) != float("inf"):
+            return value
+    return None
+
+
+def warm_up() -> None:
+    """As mathematics does."""
+    mathematics.warm_up()
