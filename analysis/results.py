@@ -220,7 +220,7 @@ def valid_text(table: pa.Table) -> pa.Table:
 
 def _completions(path: Path, index: pd.Index) -> pd.Series:
     """The completions in a table, with the index of the rows that were read from it before."""
-    texts = valid_text(tables.read(path, tables.GRADED, ["completion"])).to_pandas()["completion"]
+    texts: pd.Series = valid_text(tables.read(path, tables.GRADED, ["completion"])).to_pandas()["completion"]
     if len(texts) != len(index):
         raise UserError(
             f"{path} should have {len(index):,} samples, as when they were first read, but has {len(texts):,}: it was "
@@ -438,8 +438,8 @@ def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Ru
     missing += _missing_cells(scores, graded, steps, wanted)
     if not missing:
         scores = scores[scores["benchmark"].isin(wanted)].reset_index(drop=True)
-        if not (inside := graded["benchmark"].isin(wanted)).all():
-            graded = graded[inside].reset_index(drop=True)
+        if not (asked_for := graded["benchmark"].isin(wanted)).all():
+            graded = graded[asked_for].reset_index(drop=True)
         others = {
             grader: valid_text(tables.read(other.scores, tables.SCORE)).to_pandas()
             for grader, other in folder.other_graders.items()

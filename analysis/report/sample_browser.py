@@ -49,7 +49,7 @@ def _shown_problems(runs: Sequence[RunResults], most: int) -> dict[str, list[str
     if len(samples) > most:
         ordered = sizes.iloc[np.argsort([hash_order.place(*names) for names in sizes.index])]
         sizes = ordered[ordered.cumsum() <= most]
-    return sizes.reset_index().groupby("benchmark")["problem_id"].agg(list).to_dict()
+    return {str(name): inside.tolist() for name, inside in sizes.reset_index().groupby("benchmark")["problem_id"]}
 
 
 def _chosen(runs: Sequence[RunResults], most: int) -> pd.DataFrame:
