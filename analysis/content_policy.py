@@ -27,13 +27,13 @@ def policy(styles: Sequence[str], scripts: Sequence[str] = (), *, loads: bool = 
     Args:
         styles: the content of each `<style>`.
         scripts: the content of each `<script>`.
-        loads: whether a script may load others, as the sample browser's does.
+        loads: whether a script may load others and start workers, as the sample browser's does.
     """
     rules = ["default-src 'none'", "base-uri 'none'", "form-action 'none'", "img-src data:"]
     rules.append(f"style-src {' '.join(map(source, styles))}")
     if scripts:
         named = [*map(source, scripts), *(["'strict-dynamic'"] if loads else [])]
-        rules.append(f"script-src {' '.join(named)}")
+        rules += [f"script-src {' '.join(named)}", *(["worker-src blob:"] if loads else [])]
     return Markup(f'<meta http-equiv="Content-Security-Policy" content="{"; ".join(rules)}">')
 
 

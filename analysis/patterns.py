@@ -83,9 +83,14 @@ def table(run: RunResults, lists: list[PatternList]) -> pd.DataFrame:
     with at least one match), per_1000_tokens (null where token counts are unknown).
     """
     counted = run.graded[["step", "benchmark", "completion_tokens"]].copy()
-    texts = pa.array(run.graded["completion"], pa.large_string(), from_pandas=True)
+    matches = np.zeros((len(lists), len(counted)), dtype=np.int64)
+
+    def count_cell(cell: tuple[int, str]) -> None:
+        samples = run.samples(*cell)
+        matches[:, samples.index] = [count(samples["completion"], item.regex) for item in lists]
+
     with ThreadPoolExecutor(os.cpu_count()) as threads:  # Arrow lets go of Python's lock
-        matches = list(threads.map(lambda item: count(texts, item.regex), lists))
+        list(threads.map(count_cell, run.cells))
     parts = []
     for item, found in zip(lists, matches, strict=True):
         counted["matches"] = found

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,6 +38,7 @@ SAMPLE_COLUMNS = [
 OF_SAMPLES = ["protocol", "n_problems", "k_repeats", "completion_tokens_mean", "completion_tokens_max"]  # of a score
 IMPORTED = "imported:"  # prefix of the protocol of samples made by another harness
 BASE = 0  # the step of the model before training
+MAX_IN_MEMORY = 10**9  # bytes of the completions of a run; if there are more, they are read when they are asked for
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,9 @@ class RunResults:
         log: one row per training step.
         not_finite: per column of the log, the steps with NaN or an infinity. (A null means: not reported.)
         scores: one row per checkpoint and benchmark.
-        graded: one row per completion, with the columns SAMPLE_COLUMNS.
+        graded: one row per completion, with the columns SAMPLE_COLUMNS; without `completion` if there are `texts`.
+        texts: per checkpoint and benchmark, the table that completions are read from when they are asked for; empty if
+            all of them fit into memory.
         provenance: per path of a record below the run's folder, its contents.
         rollouts: some of the completions of each training step.
         problem_rows: the problems of benchmarks whose answers or reasoning a report judges again, if they are stored.
@@ -68,6 +72,7 @@ class RunResults:
     contamination: pd.DataFrame = field(default_factory=pd.DataFrame)
     title: str = ""
     problem_rows: dict[str, dict[str, Problem]] = field(default_factory=dict)
+    texts: Mapping[tuple[int, str], Path] = field(default_factory=dict)
 
     @property
     def shown(self) -> str:
@@ -120,8 +125,20 @@ class RunResults:
         found = [float(own["avg_at_k"]), *same]
         return (min(found), max(found)) if same else None
 
+    @property
+    def cells(self) -> list[tuple[int, str]]:
+        """Checkpoints and benchmarks with samples, in order."""
+        return list(self._sample_rows)
+
     def samples(self, step: int, benchmark: str) -> pd.DataFrame:
-        """The graded completions of one checkpoint on one benchmark."""
+        """The graded completions of one checkpoint on one benchmark, with their texts."""
+        rows = self.rows(step, benchmark)
+        if "completion" in rows:
+            return rows
+        return rows.assign(completion=_completions(self.texts[step, benchmark], rows.index))
+
+    def rows(self, step: int, benchmark: str) -> pd.DataFrame:
+        """The same as `samples`, but without the texts if those would have to be read."""
         places = self._sample_rows[step, benchmark]
         if places[-1] - places[0] + 1 == len(places):  # as read from files, so that no text is copied
             places = slice(places[0], places[-1] + 1)
@@ -138,7 +155,7 @@ class RunResults:
             self.provenance.get(str(paths.record_name(paths.table(Path(folder), step, benchmark))), {})
             for folder in ("graded", "samples")
         )
-        return Result(self.samples(step, benchmark), comparability.settings(graded, sampled))
+        return Result(self.rows(step, benchmark), comparability.settings(graded, sampled))
 
     def problems(self, benchmark: str) -> list[str]:
         """The problems of a benchmark, in the row order of `correct`."""
@@ -156,14 +173,14 @@ class RunResults:
     def _correct(self) -> dict[tuple[int, str], tuple[list[str], Correct, Correct]]:
         found = {}
         for cell in self._sample_rows:
-            chosen = self.graded.iloc[self._sample_rows[cell]]
-            ordered = chosen[["problem_id", "repeat", "verdict"]].sort_values(["problem_id", "repeat"])
-            names = list(dict.fromkeys(ordered["problem_id"].astype(str)))
+            rows = self.rows(*cell)
+            problem, names = pd.factorize(rows["problem_id"], sort=True)
+            order = np.lexsort((rows["repeat"], problem))
             right, cut = (
-                ordered["verdict"].eq(verdict).to_numpy(dtype=bool).reshape(len(names), -1)
+                rows["verdict"].eq(verdict).to_numpy(dtype=bool)[order].reshape(len(names), -1)
                 for verdict in ("correct", "truncated")
             )
-            found[int(cell[0]), str(cell[1])] = (names, right, cut)
+            found[int(cell[0]), str(cell[1])] = (list(map(str, names)), right, cut)
         return found
 
     @cached_property
@@ -199,6 +216,17 @@ def valid_text(table: pa.Table) -> pa.Table:
             text = [None if value is None else value.decode("utf-8", "backslashreplace") for value in raw]
             table = table.set_column(position, column, pa.array(text, pa.string()))
     return table
+
+
+def _completions(path: Path, index: pd.Index) -> pd.Series:
+    """The completions in a table, with the index of the rows that were read from it before."""
+    texts: pd.Series = valid_text(tables.read(path, tables.GRADED, ["completion"])).to_pandas()["completion"]
+    if len(texts) != len(index):
+        raise UserError(
+            f"{path} should have {len(index):,} samples, as when they were first read, but has {len(texts):,}: it was "
+            "made again meanwhile; make the report again"
+        )
+    return texts.set_axis(index)
 
 
 def _read_log(path: Path) -> tuple[pd.DataFrame, dict[str, list[int]]]:
@@ -273,9 +301,9 @@ def _missing_cells(scores: pd.DataFrame, graded: pd.DataFrame, steps: set[int], 
 def _incomplete_cells(run: RunResults) -> Iterator[str]:
     """Checkpoints and benchmarks whose samples differ from those of the base model or from what the score counts."""
     for benchmark in run.benchmarks:
-        expected = set(run.samples(run.steps[0], benchmark)["problem_id"].unique())
+        expected = set(run.rows(run.steps[0], benchmark)["problem_id"].unique())
         for step in run.steps:
-            if wrong := _misfit(run.samples(step, benchmark), run.score(step, benchmark), expected):
+            if wrong := _misfit(run.rows(step, benchmark), run.score(step, benchmark), expected):
                 yield f"step {step} on {benchmark} {wrong}"
         asked = sorted({str(run.score(step, benchmark)["protocol"]) for step in run.steps})
         if len(asked) > 1:
@@ -310,8 +338,10 @@ def check_one_measurement(run: RunResults) -> None:
                 )
 
 
-def _tables(folder: RunFolder, name: str) -> tuple[pd.DataFrame, dict[str, list[int]], pd.DataFrame, pd.DataFrame]:
-    """The training log with its non-finite values, the scores and the graded samples of a run."""
+def _tables(
+    folder: RunFolder, name: str
+) -> tuple[pd.DataFrame, dict[str, list[int]], pd.DataFrame, pd.DataFrame, dict[tuple[int, str], Path]]:
+    """The training log with its non-finite values, the scores, and what `_graded` reads of a run."""
     log_path = folder.training_log
     if not folder.scores.is_file():
         raise UserError(f"run {name} has no {folder.scores.name} in {folder.path}; train and evaluate it first")
@@ -322,13 +352,24 @@ def _tables(folder: RunFolder, name: str) -> tuple[pd.DataFrame, dict[str, list[
     files = paths.tables(folder.graded)
     if not files:
         raise UserError(f"run {name} has no graded samples in {folder.graded}; evaluate it first")
-    parts = [valid_text(tables.read(path, tables.GRADED)).select(["run", *SAMPLE_COLUMNS]) for path in files]
-    graded = pa.concat_tables(parts).to_pandas()
+    graded, texts = _graded(files)
     if others := sorted({str(n) for part in (log, scores, graded) for n in part["run"].unique()} - {name}):
         raise UserError(
             f"the tables in {folder.path} should name run {name}, but name {_listed(others)} instead; rename it"
         )
-    return log, not_finite, scores, graded
+    return log, not_finite, scores, graded.drop(columns="run"), texts
+
+
+def _graded(files: Sequence[Path]) -> tuple[pd.DataFrame, dict[tuple[int, str], Path]]:
+    """The graded samples of a run; if they are many, without their texts, but with the tables to read those from."""
+    columns = ["run", *SAMPLE_COLUMNS]
+    without = [column for column in columns if column != "completion"]
+    parts = {path: valid_text(tables.read(path, tables.GRADED, without)) for path in files}
+    texts = {(part["step"][0].as_py(), part["benchmark"][0].as_py()): path for path, part in parts.items() if len(part)}
+    if sum(tables.size(path, "completion") for path in files) <= MAX_IN_MEMORY:
+        texts = {}
+        parts = {path: valid_text(tables.read(path, tables.GRADED, columns)) for path in files}
+    return pa.concat_tables(parts.values()).to_pandas(), texts
 
 
 def _imported_log(folder: RunFolder, name: str) -> RunResults:
@@ -384,9 +425,9 @@ def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Ru
         inside = [run for run in known if run.startswith(f"{name}/")]
         if inside or not folder.path.is_dir():
             raise UserError(f"there is no run {name} under {runs}; there are: {', '.join(inside or known) or 'none'}")
-    log, not_finite, scores, graded = _tables(folder, name)
+    log, not_finite, scores, graded, texts = _tables(folder, name)
     steps = set(scores["step"]) | set(step_folders(folder.graded)) | set(step_folders(folder.path / "checkpoints"))
-    wanted = set(benchmarks) or set(scores["benchmark"]) | set(graded["benchmark"])
+    wanted = set(benchmarks) or set(scores["benchmark"]) | set(graded["benchmark"].unique())
     if strange := [str(n) for n in (name, *sorted(wanted)) if n != visible(n)]:
         raise UserError(f"names of runs and benchmarks should be readable, but {visible(strange[0])} is not; rename it")
     missing = [] if BASE in steps or _imported(scores) else ["step 0, the base model, was not evaluated"]
@@ -397,7 +438,8 @@ def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Ru
     missing += _missing_cells(scores, graded, steps, wanted)
     if not missing:
         scores = scores[scores["benchmark"].isin(wanted)].reset_index(drop=True)
-        graded = graded[graded["benchmark"].isin(wanted)].reset_index(drop=True)
+        if not (asked_for := graded["benchmark"].isin(wanted)).all():
+            graded = graded[asked_for].reset_index(drop=True)
         others = {
             grader: valid_text(tables.read(other.scores, tables.SCORE)).to_pandas()
             for grader, other in folder.other_graders.items()
@@ -405,7 +447,7 @@ def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Ru
         records, rollouts = _read_provenance(folder.path), _read_rollouts(folder.path)
         asked = ResultsFolder(results).contamination(name)
         probed = pd.read_csv(asked) if asked.is_file() else pd.DataFrame()
-        run = RunResults(name, log, not_finite, scores, graded, records, rollouts, others, probed)
+        run = RunResults(name, log, not_finite, scores, graded, records, rollouts, others, probed, texts=texts)
         run.problem_rows.update(_judged_again(ResultsFolder(results).benchmarks, run))
         missing = [*_incomplete_cells(run)]
     if missing:

@@ -8,6 +8,7 @@ Lengths are in tokens, times in seconds, rates and accuracies are fractions from
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -153,23 +154,27 @@ def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:
         pq.write_table(table.select(schema.names).cast(schema), file, compression="zstd", write_page_checksum=True)
 
 
-def read(path: Path, schema: pa.Schema) -> pa.Table:
+def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a table and check its columns; protocols that were renamed have their present names.
 
     Args:
         path: a Parquet file.
         schema: one of the schemas above.
+        columns: those of its columns to read; by default all.
 
     Raises:
         UserError: there is no such file, it is not Parquet, or its columns are not those of the schema.
     """
+    if columns is not None:
+        schema = pa.schema([schema.field(name) for name in columns])
     # What Snakemake makes as one: a file, or all samples or verdicts of a run.
     artefact = next((parent for parent in path.parents if parent.name in ("samples", "graded")), path)
     if not path.is_file():
         found = "is a folder" if path.is_dir() else "there is no such file"
         raise UserError(f"{path} should be a Parquet table, but {found}; check the path")
     try:
-        table = pq.read_table(path, page_checksum_verification=True)
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            table = file.read(columns)
         for name in LATER:
             if name in schema.names and name not in table.column_names:
                 table = table.append_column(name, pa.nulls(table.num_rows, schema.field(name).type))
@@ -197,6 +202,14 @@ def read(path: Path, schema: pa.Schema) -> pa.Table:
         position = schema.get_field_index("protocol")
         table = table.set_column(position, schema.field(position), _present_protocols(table["protocol"]))
     return table
+
+
+def size(path: Path, column: str) -> int:
+    """Bytes of a column of a Parquet file that `read` accepts, without its compression."""
+    with pq.ParquetFile(path) as file:
+        place = file.schema_arrow.get_field_index(column)
+        groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+        return sum(group.column(place).total_uncompressed_size for group in groups)
 
 
 def _present_protocols(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -36,7 +36,8 @@ def _of_completions(run: RunResults, step: int | str, benchmark: str, what: Any)
     step = _checkpoint(run, step)
     if step not in run.steps or benchmark not in run.benchmarks:
         raise NotMeasured(f"{run.name} was not evaluated at step {step} on {benchmark}")
-    rows = run.samples(step, benchmark).sort_values(["problem_id", "repeat"])
+    read = run.rows if what in (*VERDICTS, "tokens") else run.samples
+    rows = read(step, benchmark).sort_values(["problem_id", "repeat"])
     tokens: Numbers = rows["completion_tokens"].to_numpy(dtype=float, na_value=np.nan)
     found: Numbers
     if what in VERDICTS:

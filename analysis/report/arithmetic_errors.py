@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 TOKEN = re.compile(
     r"""(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?)
@@ -29,6 +30,7 @@ ARITHMETIC: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] =
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv
 }  # fmt: skip
 FUNCTIONS = {"sin", "cos", "tan", "cot", "sec", "log", "ln", "sqrt", "exp", "mod", "gcd", "lcm", "frac", "div"}
+ZERO = Fraction(0)
 MAX_TOKENS = 200  # of one chain of equations; longer chains are skipped
 ROUNDED_PLACES = 3  # a number with this many decimals or more counts as rounded
 MAX_DIGITS = 60  # of an intermediate result, so that long products stay fast
@@ -43,8 +45,7 @@ class FalseEquation:
     end: int
 
 
-@dataclass(frozen=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str  # number, operator, open, close, equals
     text: str
     value: Fraction
@@ -71,13 +72,14 @@ def _chains_of_line(text: str, start_of_line: int, end_of_line: int) -> Iterator
             spaced = True
             continue
         if kind in ("number", "fraction", "operator", "equals", "open", "close"):
-            value, places = Fraction(0), -1
+            value, places = ZERO, -1
             if kind == "number":
                 digits = word.replace(",", "")
                 if len(digits) > MAX_DIGITS:
                     kind = "unreadable"
                 else:
-                    value, places = Fraction(digits), len(digits.partition(".")[2])
+                    places = len(digits.partition(".")[2])
+                    value = Fraction(digits) if places else Fraction(int(digits))
             elif kind == "fraction":
                 if int(found["below"][:MAX_DIGITS]) == 0 or len(word) > MAX_DIGITS:
                     kind = "unreadable"

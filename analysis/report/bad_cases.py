@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -38,12 +39,13 @@ class BadCase:
     excerpt: str
 
 
-def _first(rows: pd.DataFrame, most: int) -> pd.DataFrame:
-    """At most `most` rows: the first ones in the order of a hash if there are more."""
-    if len(rows) <= most:
-        return rows
-    keys = [hash_order.place(p, r) for p, r in zip(rows["problem_id"], rows["repeat"], strict=True)]
-    return rows.iloc[sorted(range(len(keys)), key=keys.__getitem__)[:most]]
+def _first(samples: pd.DataFrame, chosen: pd.Series, most: int) -> pd.DataFrame:
+    """At most `most` of the chosen samples: the first ones in the order of a hash if there are more."""
+    names = samples.loc[chosen, ["problem_id", "repeat"]]
+    if len(names) > most:
+        keys = map(hash_order.place, names["problem_id"].tolist(), names["repeat"].tolist())
+        names = names.iloc[[place for _, place in heapq.nsmallest(most, zip(keys, range(len(names)), strict=True))]]
+    return samples.loc[names.index]
 
 
 def count(run: RunResults) -> tuple[pd.DataFrame, list[BadCase]]:
@@ -58,7 +60,7 @@ def count(run: RunResults) -> tuple[pd.DataFrame, list[BadCase]]:
         for step in run.steps:
             samples = run.samples(step, benchmark)
             verdicts = samples["verdict"].value_counts()
-            wrong = _first(samples[samples["verdict"] == "wrong"], MAX_SEARCHED)
+            wrong = _first(samples, samples["verdict"] == "wrong", MAX_SEARCHED)
             errors = {index: false_equations(str(text)) for index, text in wrong["completion"].items()}
             rows.append(
                 {
@@ -78,13 +80,14 @@ def _examples(samples: pd.DataFrame, errors: dict[object, list[FalseEquation]]) 
     chosen = []
     for kind in KINDS:
         if kind in ("arithmetic_error", "wrong"):
-            rows = samples.loc[[index for index, found in errors.items() if bool(found) == (kind != "wrong")]]
+            inside = [index for index, found in errors.items() if bool(found) == (kind != "wrong")]
+            of_kind = pd.Series(samples.index.isin(inside), samples.index)
         else:
-            rows = samples[samples["verdict"] == kind]
-        if rows.empty:
+            of_kind = samples["verdict"] == kind
+        if not of_kind.any():
             continue
-        index = _first(rows, 1).index[0]
-        row, text = rows.loc[index], str(rows.loc[index, "completion"] or "")
+        row = _first(samples, of_kind, 1).iloc[0]
+        text, index = str(row["completion"] or ""), row.name
         error = errors[index][0] if kind == "arithmetic_error" else None
         middle = error.start if error else len(text)
         chosen.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -48,18 +48,26 @@ def split(completions: pd.Series, tokens: pd.Series) -> pd.DataFrame:
     return pd.DataFrame({"thinking": share * count, "answer": (1 - share) * count}, index=completions.index)
 
 
+def _parts(run: RunResults, training: bool) -> Iterator[pd.DataFrame]:
+    """The completions of training, or the held-out ones by checkpoint and benchmark."""
+    yield from [run.rollouts] if training else (run.samples(*cell) for cell in run.cells)
+
+
 def thinks(run: RunResults) -> bool:
     """Whether any held-out or training completion of a run has a thinking part."""
     return any(
         rows["completion"].str.contains(THINKING_ENDS, regex=False, na=False).any()
-        for rows in (run.graded, run.rollouts)
+        for training in (True, False)
+        for rows in _parts(run, training)
     )
 
 
 def _over_steps(run: RunResults, training: bool) -> pd.DataFrame:
     """Mean lengths by step, of the steps at which enough completions have a thinking part."""
-    rows = run.rollouts if training else run.graded
-    by_step = split(rows["completion"], rows["completion_tokens"]).groupby(rows["step"].to_numpy())
+    lengths = [
+        split(rows["completion"], rows["completion_tokens"]).assign(step=rows["step"]) for rows in _parts(run, training)
+    ]
+    by_step = pd.concat(lengths).groupby("step")
     enough = by_step["thinking"].count() >= MIN_THINKING * by_step.size()
     return by_step.mean()[enough].dropna()
 

@@ -193,7 +193,7 @@ def second_verifiers(run: RunResults) -> pd.DataFrame:
         task = registry.get(next(iter(problems.values())).task) if problems else None
         others = [] if task is None or DEFAULT in task.graders else list(task.graders)
         for step in run.steps if others else []:
-            samples = run.samples(step, benchmark).dropna(subset=["answer"]).to_dict("records")
+            samples = run.rows(step, benchmark).dropna(subset=["answer"]).to_dict("records")
             for grader in others:
                 verdicts = [
                     tuple(

@@ -1,8 +1,8 @@
 """The sample browser: a page, an index of all samples, and their texts in compressed chunks beside it.
 
 It opens from a disk without a server. The chunks are script files because a page from a disk may not fetch. Texts reach
-the page only as data and are shown as text. The index has columns of numbers, and a chunk one long text: a million
-completions can be filtered and searched.
+the page only as data and are shown as text. The index has columns of numbers, and a chunk one long text, which workers
+unpack and search: a million completions can be filtered and searched.
 """
 
 from __future__ import annotations
@@ -42,15 +42,25 @@ def _in_javascript(regex: str) -> tuple[str, str]:
     return (wrapped[2], wrapped[1]) if wrapped else (regex, "")
 
 
-def _chosen(runs: Sequence[RunResults], most: int) -> pd.DataFrame:
-    """The samples of all runs, grouped by problem. Only whole problems, as many as fit."""
-    parts = [run.graded.assign(run=number) for number, run in enumerate(runs)]
-    samples = pd.concat(parts, ignore_index=True)
+def _shown_problems(runs: Sequence[RunResults], most: int) -> dict[str, list[str]]:
+    """The problems of each benchmark that are shown. Only whole problems, as many as fit."""
+    samples = pd.concat([run.graded[["benchmark", "problem_id"]] for run in runs])
     sizes = samples.groupby(["benchmark", "problem_id"]).size()
     if len(samples) > most:
         ordered = sizes.iloc[np.argsort([hash_order.place(*names) for names in sizes.index])]
-        kept = ordered[ordered.cumsum() <= most].index
-        samples = samples[pd.MultiIndex.from_frame(samples[["benchmark", "problem_id"]]).isin(kept)]
+        sizes = ordered[ordered.cumsum() <= most]
+    return {str(name): inside.tolist() for name, inside in sizes.reset_index().groupby("benchmark")["problem_id"]}
+
+
+def _chosen(runs: Sequence[RunResults], most: int) -> pd.DataFrame:
+    """The samples of all runs that are shown, grouped by problem."""
+    problems, parts = _shown_problems(runs, most), []
+    for number, run in enumerate(runs):
+        for step, benchmark in run.cells:
+            samples = run.samples(step, benchmark).assign(run=number)
+            shown = samples["problem_id"].isin(problems.get(benchmark, []))
+            parts.append(samples if shown.all() else samples[shown])
+    samples = pd.concat(parts, ignore_index=True)
     return samples.sort_values(["benchmark", "problem_id", "run", "step", "repeat"], ignore_index=True)
 
 
@@ -60,7 +70,7 @@ def _pack(head: dict[str, Any], body: bytes) -> str:
 
 
 def _codes(values: pd.Series) -> tuple[Column, list[str]]:
-    codes, names = pd.factorize(values.astype(object).where(values.notna(), "unknown"))
+    codes, names = pd.factorize(values.fillna("unknown"))
     return codes, [str(name) for name in names]
 
 
@@ -89,7 +99,7 @@ def _index(runs: Sequence[RunResults], samples: pd.DataFrame, problem: Column, f
     steps = sorted(samples["step"].unique().tolist())
     verdict, verdicts = _codes(samples["verdict"])
     finish, finishes = _codes(samples["finish_reason"])
-    answer, answers = pd.factorize(samples["answer"].astype(object))  # -1: none
+    answer, answers = pd.factorize(samples["answer"])  # -1: none
     firsts = samples.iloc[np.unique(problem, return_index=True)[1]]  # one sample of each problem
     benchmark, benchmarks = _codes(firsts["benchmark"])
     columns = {
@@ -111,10 +121,10 @@ def _index(runs: Sequence[RunResults], samples: pd.DataFrame, problem: Column, f
         "steps": steps,
         "verdicts": verdicts,
         "finishes": finishes,
-        "answers": [None, *(clipped(str(text), 200) for text in answers)],
+        "answers": [None, *(clipped(str(text), 200) for text in answers.tolist())],
         "benchmarks": benchmarks,
         "benchmark": benchmark.tolist(),
-        "problems": [clipped(str(name), 200) for name in firsts["problem_id"]],
+        "problems": [clipped(str(name), 200) for name in firsts["problem_id"].tolist()],
         "golds": [None if gold is None else clipped(gold, 300) for gold in _texts(firsts["gold"])],
         "labels": {f"{i} {step}": run.label(step) for i, run in enumerate(runs) for step in run.steps},
         "files": {
@@ -129,6 +139,16 @@ def _index(runs: Sequence[RunResults], samples: pd.DataFrame, problem: Column, f
     return _pack(names, b"".join(values.tobytes() for values in columns.values()))
 
 
+def _drawn(runs: Sequence[RunResults]) -> set[str]:
+    """The benchmarks whose answers have pictures."""
+    return {
+        name
+        for run in runs
+        for name, problems in run.problem_rows.items()
+        if any(registry.get(problem.task).picture_module() for problem in list(problems.values())[:1])
+    }
+
+
 def _pictures(runs: Sequence[RunResults], samples: pd.DataFrame) -> dict[str, Any]:
     """Pictures of the answers in some samples, each picture once, and which of them each sample has (-1: none).
 
@@ -136,14 +156,6 @@ def _pictures(runs: Sequence[RunResults], samples: pd.DataFrame) -> dict[str, An
         runs: the samples' column `run` counts them.
         samples: of one chunk.
     """
-    drawn_here = {
-        (number, name)
-        for number, run in enumerate(runs)
-        for name, problems in run.problem_rows.items()
-        if any(registry.get(problem.task).picture_module() for problem in list(problems.values())[:1])
-    }
-    if drawn_here.isdisjoint(zip(samples["run"], samples["benchmark"], strict=True)):
-        return {}
     pictures: dict[str, int] = {}
     places = []
     for row in samples[["run", "benchmark", "problem_id", "answer"]].to_dict("records"):
@@ -178,17 +190,19 @@ def write(
     for old in folder.glob("chunk-*.js"):
         old.unlink()
     samples = _chosen(runs, most)
-    problem = pd.factorize(pd.MultiIndex.from_frame(samples[["benchmark", "problem_id"]]))[0]
-    completions = [clipped(text or "", MAX_TEXT) for text in _texts(samples["completion"])]
+    problem = samples.groupby(["benchmark", "problem_id"], sort=False).ngroup().to_numpy()
+    completions = samples.pop("completion").fillna("")
     prompts = _texts(samples["prompt"].iloc[np.unique(problem, return_index=True)[1]])
-    first = _chunks(np.fromiter(map(len, completions), int, len(completions)), problem)
+    first = _chunks(completions.str.len().clip(upper=MAX_TEXT).to_numpy(), problem)
+    drawn = _drawn(runs)
 
     def write_chunk(number: int, start: int, end: int) -> None:
-        held = completions[start:end]
+        held = [clipped(text, MAX_TEXT) for text in completions.iloc[start:end].tolist()]
+        rows = samples.iloc[start:end]
         head = {
             "units": [_units(text) for text in held],
             "prompts": {p: clipped(prompts[p] or "not recorded", MAX_TEXT) for p in set(problem[start:end].tolist())},
-            **_pictures(runs, samples.iloc[start:end]),
+            **({} if drawn.isdisjoint(rows["benchmark"].unique()) else _pictures(runs, rows)),
         }
         packed = _pack(head, "".join(held).encode("utf-8", "replace"))
         (folder / f"chunk-{number}.js").write_text(f'chunk({number}, "{packed}")\n', encoding="ascii")

@@ -68,8 +68,9 @@ def choose(run: RunResults, benchmark: str) -> list[SamplePair]:
         rows = samples.loc[first].set_index("problem_id")
         sides.append(rows[rows["verdict"] != "ungradable"])
     before, after = sides
-    shared = sorted(set(before.index) & set(after.index), key=hash_order.place)
-    right = {p: (str(before.at[p, "verdict"]) == "correct", str(after.at[p, "verdict"]) == "correct") for p in shared}
+    shared = sorted(set(before.index.tolist()) & set(after.index.tolist()), key=hash_order.place)
+    was, now = (set(side.index[side["verdict"] == "correct"].tolist()) for side in sides)
+    right = {problem: (problem in was, problem in now) for problem in shared}
     pairs = []
     for kind, meaning, belongs in KINDS:
         alike = [problem for problem in shared if belongs(*right[problem])]

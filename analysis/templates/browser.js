@@ -1,7 +1,8 @@
 // The sample browser: filters on an index of all samples, with texts from chunks that are loaded when needed.
 "use strict";
-const PAGE = 50, KEPT = 100, AHEAD = 4;  // rows per page; chunks of 2 million characters kept in memory, and loaded at once
-const texts = new Map(), waiting = new Map();  // per chunk: its texts, and the callbacks that wait for them
+const PAGE = 50, OPEN = 4;  // rows per page; chunks of 2 million characters whose texts are kept to be shown
+const KEPT = 100, AHEAD = 6;  // chunks whose texts are kept to be searched again, and that are loaded or searched at once
+const texts = new Map(), waiting = new Map();  // per chunk: its texts, and the callbacks that wait for its file
 const TYPES = { u4: Uint32Array, i4: Int32Array, u2: Uint16Array, u1: Uint8Array };
 let INDEX;  // names, and a column of numbers for each field of a completion
 const $ = (id) => document.getElementById(id);
@@ -37,15 +38,17 @@ async function unpack(packed) {
   return [JSON.parse(new TextDecoder().decode(bytes.subarray(0, end))), bytes.slice(end + 1)];
 }
 
-/** Called by each chunk file. Drops the oldest chunks, so that a search through all texts does not keep them all. */
-async function chunk(number, packed) {
+/** The texts of a chunk. */
+async function unpackTexts(packed) {
   const [held, body] = await unpack(packed);
   held.body = new TextDecoder().decode(body);
   held.starts = new Uint32Array(held.units.length + 1);  // where each completion begins in the body
   held.units.forEach((units, i) => { held.starts[i + 1] = held.starts[i] + units; });
-  texts.set(number, held);
-  for (const old of texts.keys()) if (texts.size > KEPT) texts.delete(old);
-  waiting.get(number).forEach((go) => go());
+  return held;
+}
+/** Called by each chunk file. */
+function chunk(number, packed) {
+  waiting.get(number).forEach((go) => go(packed));
   waiting.delete(number);
 }
 
@@ -59,13 +62,18 @@ function loadScript(name) {
     document.head.append(script);
   });
 }
+/** What a chunk file holds. */
 function load(number) {
-  if (texts.has(number)) return Promise.resolve();
   return new Promise((go, fail) => {
     if (waiting.has(number)) return waiting.get(number).push(go);
     waiting.set(number, [go]);
     loadScript(`chunk-${number}.js`).catch(fail);
   });
+}
+/** Have the texts of a chunk at hand. */
+async function loadTexts(number) {
+  if (!texts.has(number)) texts.set(number, await unpackTexts(await load(number)));
+  for (const old of texts.keys()) if (texts.size > OPEN && old !== number) texts.delete(old);
 }
 /** The last of some growing numbers that is not above a value. */
 function last(numbers, value) {
@@ -109,40 +117,80 @@ function passing(wanted) {
   return found;
 }
 
-/** Adds to `found` those of the candidates of a chunk whose text matches. */
-function searchChunk(number, pattern, candidates, found) {
-  const { body, starts } = texts.get(number), first = INDEX.first[number];
-  pattern.lastIndex = 0;
+/** The places in a chunk of the completions whose text matches. */
+function matching({ body, starts }, pattern) {
+  const found = [];
   for (let match; (match = pattern.exec(body));) {
     const place = last(starts, match.index), inside = match.index + match[0].length <= starts[place + 1];
-    if (inside && candidates.has(first + place)) found.push(first + place);
+    if (inside) found.push(place);
     pattern.lastIndex = inside ? starts[place + 1] : match.index + 1;
   }
+  return found;
+}
+
+/** Workers, because most of a search is unpacking. A chunk is always searched by the same one, which may keep its texts. */
+class Searchers {
+  static CODE = `${[decoded, unpack, unpackTexts, last, matching].join("\n")}
+    const texts = new Map();  // promises, because another search may ask for a chunk that is being unpacked
+    onmessage = async ({ data: { id, number, packed, keep, source } }) => {
+      const held = texts.get(number) ?? unpackTexts(packed);
+      if (keep) texts.set(number, held);
+      postMessage([id, matching(await held, new RegExp(source, "gi"))]);
+    };`;
+  constructor(count) {
+    const code = URL.createObjectURL(new Blob([Searchers.CODE], { type: "text/javascript" }));
+    this.workers = Array.from({ length: count }, () => new Worker(code));
+    this.asked = new Map();
+    this.kept = new Set();
+    this.id = 0;
+    for (const worker of this.workers) worker.onmessage = ({ data: [id, places] }) => { this.asked.get(id)(places); this.asked.delete(id); };
+  }
+  async find(number, source) {
+    const packed = this.kept.has(number) ? null : await load(number);
+    const keep = this.kept.has(number) || this.kept.size < KEPT, id = this.id++;
+    if (keep) this.kept.add(number);
+    return new Promise((go) => {
+      this.asked.set(id, go);
+      this.workers[number % this.workers.length].postMessage({ id, number, packed, keep, source });
+    });
+  }
+}
+let searchers;
+
+/** Those of some rows, given by chunk, whose text matches. Null if the filter changes meanwhile. */
+async function searched(text, candidates) {
+  const mine = search, source = text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), numbers = [...candidates.keys()];
+  const found = numbers.map(() => []);
+  let next = 0, done = 0, count = 0, listed = false;
+  searchers ??= new Searchers(navigator.hardwareConcurrency || 2);
+  async function lane() {
+    while (next < numbers.length && mine === search) {
+      const place = next++, number = numbers[place], inside = candidates.get(number);
+      const places = await searchers.find(number, source);
+      if (mine !== search) return;
+      found[place] = places.map((at) => INDEX.first[number] + at).filter((row) => inside.has(row));
+      count += found[place].length;
+      if (!listed && count >= PAGE) { list(found.flat(), 0); listed = true; }
+      $("count").textContent = `${count.toLocaleString("en")} found, reading part ${++done} of ${numbers.length} …`;
+    }
+  }
+  await Promise.all(Array.from({ length: AHEAD }, lane));
+  return mine === search ? found.flat() : null;
 }
 
 async function filter() {
-  const wanted = state(), mine = ++search;
+  const wanted = state();
+  search++;
   matches = passing(wanted);
   if (wanted.text) {
-    const pattern = new RegExp(wanted.text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "gi");
-    const found = [];
     const candidates = new Map();  // by chunk
     for (let from = 0, number = 0; from < matches.length; number++) {
       const inside = new Set();
       for (; from < matches.length && matches[from] < end(number); from++) inside.add(matches[from]);
       if (inside.size) candidates.set(number, inside);
     }
-    const numbers = [...candidates.keys()], loads = [];
-    let listed = false;
-    for (const [place, number] of numbers.entries()) {
-      while (loads.length < Math.min(place + AHEAD, numbers.length)) loads.push(load(numbers[loads.length]));
-      await loads[place];
-      while (!texts.has(number)) await load(number);  // it has made room for another
-      if (mine !== search) return;  // the filter has changed
-      searchChunk(number, pattern, candidates.get(number), found);
-      if (!listed && found.length >= PAGE) { list(found, 0); listed = true; }
-      $("count").textContent = `${found.length.toLocaleString("en")} found, reading part ${place + 1} of ${numbers.length} …`;
-    }
+    const found = await searched(wanted.text, candidates);
+    if (!found) return;
     matches = found;
   }
   show(0);
@@ -215,7 +263,7 @@ function made(row) {
 async function open(row) {
   current = row;
   const number = chunkOf(row);
-  await load(number);
+  await loadTexts(number);
   const same = [], repeats = new Set();
   for (let other = INDEX.first[number]; other < end(number); other++) {
     if (INDEX.problem[other] !== INDEX.problem[row]) continue;

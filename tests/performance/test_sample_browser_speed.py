@@ -12,8 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from browser_pipe import CHROMIUM, Browser
 from test_report_speed import RUN, make
+
+from tests.browser_pipe import CHROMIUM, READY, Browser
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITE = """
@@ -27,8 +28,6 @@ started = time.perf_counter()
 sample_browser.write(runs, lists, "speed", Path(sys.argv[3]))
 print(time.perf_counter() - started)
 """
-READY = """new Promise((go) => { const wait = () => document.body?.dataset.ready ? go(performance.now() / 1000)
-    : setTimeout(wait, 5); wait(); })"""
 TIMED = "(async () => {{ const from = performance.now(); {}; return (performance.now() - from) / 1000; }})()"
 
 

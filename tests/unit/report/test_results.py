@@ -9,7 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 from synthetic_results import NAMES
 
-from analysis.results import load_results
+import analysis.results
+from analysis import patterns
+from analysis.report import sample_browser
+from analysis.results import SAMPLE_COLUMNS, load_results
 from contracts import tables
 from contracts.errors import UserError
 
@@ -153,3 +156,24 @@ def test_nan_in_the_log_differs_from_what_is_not_reported(results: Path, folder:
     rows[4]["reward_mean"], rows[7]["grad_norm"] = float("nan"), float("inf")
     tables.write(pa.Table.from_pylist(rows, tables.TRAINING_LOG), tables.TRAINING_LOG, path)
     assert load_results(results, NAMES[0]).not_finite == {"reward_mean": [5], "grad_norm": [8]}
+
+
+def test_texts_that_do_not_fit_into_memory_are_read_when_they_are_asked_for(
+    results: Path, folder: Path, rewrite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual, lists = load_results(results, NAMES[0]), patterns.load_lists()
+    monkeypatch.setattr(analysis.results, "MAX_IN_MEMORY", 0)
+    large = load_results(results, NAMES[0])
+    assert "completion" in usual.graded and "completion" not in large.graded
+    assert large.cells == usual.cells
+    for cell in usual.cells:
+        pd.testing.assert_frame_equal(large.samples(*cell)[SAMPLE_COLUMNS], usual.samples(*cell)[SAMPLE_COLUMNS])
+    pd.testing.assert_frame_equal(patterns.table(large, lists), patterns.table(usual, lists))
+    pages = []
+    for name, run in (("usual", usual), ("large", large)):
+        sample_browser.write([run], lists, "t", results / name)
+        pages.append({file.name: file.read_bytes() for file in (results / name).iterdir()})
+    assert pages[0] == pages[1]
+    rewrite(folder / CELL, tables.GRADED, lambda rows: rows.iloc[:-1])
+    with pytest.raises(UserError, match="should have 12 samples, as when they were first read, but has 11"):
+        large.samples(20, "arithmetic_words")

@@ -3,8 +3,7 @@
 import html
 import json
 import re
-import shutil
-import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,9 +12,9 @@ from report_runs import graded_row, make_run
 
 from analysis import content_policy, patterns
 from analysis.report import sample_browser
+from tests.browser_pipe import CHROMIUM, READY, Browser
 from tests.hostile_text import TEXTS
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)"),
@@ -57,17 +56,17 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "index.html"
 
 
-def dom(page: Path, fragment: str, profile: Path) -> str:
-    """The page's document as the browser has it when it is ready, and no network was asked for anything."""
-    words = [
-        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-        f"--user-data-dir={profile}", "--virtual-time-budget=20000", "--window-size=1200,900", "--dump-dom",
-        f"file://{page}#{fragment}",
-    ]  # fmt: skip
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
-    body = done.stdout.partition("<body")[2].partition("<noscript>")[0]
-    assert 'data-ready="yes"' in body, done.stderr[-2000:]
-    return "<body" + body
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+def dom(browser: Browser, page: Path, fragment: str) -> str:
+    """The page's document as the browser has it when it is ready."""
+    browser.open(f"file://{page}#{fragment}")
+    browser.evaluate(READY)
+    return str(browser.evaluate("document.body.outerHTML")).partition("<noscript>")[0]
 
 
 def edited(page: Path, old: str, new: str) -> str:
@@ -97,15 +96,15 @@ def count(body: str) -> str:
         ("benchmark=sums&run=recipe/run/seed-0", 240),
     ],
 )
-def test_filters(page: Path, tmp_path: Path, fragment: str, matches: int) -> None:
-    body = dom(page, fragment, tmp_path)
+def test_filters(browser: Browser, page: Path, fragment: str, matches: int) -> None:
+    body = dom(browser, page, fragment)
     assert count(body) == f"{matches} of 240 completions"
     listed = body.partition('<tbody id="list">')[2].partition("</tbody>")[0].count("<tr>")
     assert listed == min(matches, 50)
 
 
-def test_the_same_problem_across_checkpoints_with_reflection_marked(page: Path, tmp_path: Path) -> None:
-    body = dom(page, "text=problem+17.&step=50&open=first", tmp_path)
+def test_the_same_problem_across_checkpoints_with_reflection_marked(browser: Browser, page: Path) -> None:
+    body = dom(browser, page, "text=problem+17.&step=50&open=first")
     sides = re.findall(r"<section.*?</section>", body, re.DOTALL)
     assert [html.unescape(re.sub(r"<[^>]+>", "", s.partition("</h3>")[0])) for s in sides] == [
         "base model: wrong", "step 50: correct", "step 100: correct",
@@ -117,29 +116,43 @@ def test_the_same_problem_across_checkpoints_with_reflection_marked(page: Path, 
     assert "runs/recipe/run/seed-0/checkpoints/step-50" in sides[1] and "index.html#settings-0" in sides[1]
 
 
-def test_a_link_to_a_completion_leads_to_it_in_a_later_report_too(page: Path, tmp_path: Path) -> None:
+def test_a_link_to_a_completion_leads_to_it_in_a_later_report_too(browser: Browser, page: Path, tmp_path: Path) -> None:
     wanted = quote(json.dumps(["recipe/run/seed-0", 50, "sums", "p17", 1], separators=(",", ":")))
     more = [graded_row(25, f"p{number:02}", repeat, "wrong") for number in range(40) for repeat in (0, 1)]
     later = tmp_path / "later"
     sample_browser.write([make_run([*rows(), *more])], patterns.load_lists(), "t", later)
     for file in (page, later / "index.html"):
-        body = dom(file, f"open={wanted}", tmp_path / "profile")
+        body = dom(browser, file, f"open={wanted}")
         assert "sums: p17" in body and re.search(r"<button disabled=[^>]*>1</button>", body)
         (chosen,) = re.findall(r'<section class="side chosen">.*?</section>', body, re.DOTALL)
         assert "step 50, problem 17" in chosen
-    gone = dom(page, "open=" + quote('["recipe/run/seed-9",50,"sums","p17",1]'), tmp_path / "profile")
+    gone = dom(browser, page, "open=" + quote('["recipe/run/seed-9",50,"sums","p17",1]'))
     assert 'id="detail" hidden' in gone and "the completion of this link is not here" in gone
 
 
-def test_texts_that_made_room_for_others_are_read_again(page: Path, tmp_path: Path) -> None:
+def test_texts_that_made_room_for_others_are_read_again(browser: Browser, page: Path) -> None:
     few = page.with_name("few.html")
-    few.write_text(edited(page, "KEPT = 100", "KEPT = 1"), encoding="utf-8")
-    assert few.read_text(encoding="utf-8") != page.read_text(encoding="utf-8")
-    body = dom(few, "text=problem+5.&open=first", tmp_path)
+    few.write_text(edited(page, "OPEN = 4", "OPEN = 1"), encoding="utf-8")
+    few.write_text(edited(few, "KEPT = 100", "KEPT = 1"), encoding="utf-8")
+    body = dom(browser, few, "text=problem+5.&open=first")
     assert count(body) == "6 of 240 completions" and body.count("problem 5.") == 3
+    for text, found in (("problem 5.", 6), ("problem 3", 66), ("PROBLEM 5.", 6), ("no problem", 0)):
+        assert browser.evaluate(f"$('text').value = {json.dumps(text)}; filter().then(() => matches.length)") == found
+    assert browser.evaluate("open(rows - 1).then(() => open(0)).then(() => texts.size)") == 1
+    assert browser.evaluate("searchers.kept.size") == 1
 
 
-def test_long_unbroken_texts_leave_room_for_the_right_answer(tmp_path: Path) -> None:
+def test_a_search_that_another_follows_at_once_finds_nothing(browser: Browser, page: Path) -> None:
+    dom(browser, page, "")
+    both = (
+        "$('text').value = 'problem 5.'; const one = filter(); $('text').value = 'problem 17.'; const two = filter();"
+    )
+    ended = f"(async () => {{ {both} await one; await two; return $('count').textContent; }})()"
+    assert browser.evaluate(ended) == "6 of 240 completions"
+    assert browser.evaluate("matches.every((row) => INDEX.problems[INDEX.problem[row]] === 'p17')")
+
+
+def test_long_unbroken_texts_leave_room_for_the_right_answer(browser: Browser, tmp_path: Path) -> None:
     long = "1234567890" * 10
     run = make_run([graded_row(0, "a-problem-of-many-words-0123456789", 0, "wrong", answer=long, gold=long)])
     sample_browser.write([run], patterns.load_lists(), "t", tmp_path)
@@ -147,11 +160,11 @@ def test_long_unbroken_texts_leave_room_for_the_right_answer(tmp_path: Path) -> 
     measure = "const { scrollWidth, clientWidth } = document.querySelector('.scroll');"
     measure += "document.body.dataset.cut = scrollWidth - clientWidth;"
     page.write_text(edited(page, ready, measure + ready), encoding="utf-8")
-    assert 'data-cut="0"' in dom(page, "", tmp_path / "profile")
+    assert 'data-cut="0"' in dom(browser, page, "")
 
 
-def test_mathematics_is_rendered_and_what_is_not_understood_is_shown_as_written(page: Path, tmp_path: Path) -> None:
-    side = dom(page, "text=cost&step=0&open=first", tmp_path).partition("<section")[2].partition("</section>")[0]
+def test_mathematics_is_rendered_and_what_is_not_understood_is_shown_as_written(browser: Browser, page: Path) -> None:
+    side = dom(browser, page, "text=cost&step=0&open=first").partition("<section")[2].partition("</section>")[0]
     assert "<mfrac><mrow><mn>1</mn></mrow><mrow><mn>2</mn></mrow></mfrac>" in side
     assert "<msubsup><mi>x</mi><mn>1</mn><mn>2</mn></msubsup>" in side and "<mo>≤</mo>" in side
     assert side.count("<mtr>") == 2 and 'display="block"' in side
@@ -159,8 +172,8 @@ def test_mathematics_is_rendered_and_what_is_not_understood_is_shown_as_written(
     assert r"<code>\(\constructor + \toString\)</code>" in side and "native code" not in side
 
 
-def test_hostile_text_is_shown_and_does_nothing(page: Path, tmp_path: Path) -> None:
-    body = dom(page, "min=10&max=10&open=first", tmp_path)
+def test_hostile_text_is_shown_and_does_nothing(browser: Browser, page: Path) -> None:
+    body = dom(browser, page, "min=10&max=10&open=first")
     side = body.partition("<section")[2].partition("</section>")[0]
     assert "&lt;script&gt;document.title='taken'" in side and "⟨U+202E⟩␀" in side
     assert "<img" not in body and body.count("<script") == 0

@@ -14,6 +14,10 @@ from typing import Any
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
+# When the sample browser is ready: the seconds since it was opened.
+READY = """new Promise((go) => { const wait = () => document.body?.dataset.ready ? go(performance.now() / 1000)
+    : setTimeout(wait, 5); wait(); })"""
+
 # It reads commands from descriptor 3 and writes answers to 4.
 START = """
 import fcntl, os, sys
@@ -32,7 +36,7 @@ class Browser:
         reading, answers = os.pipe()
         options = [
             "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-            f"--user-data-dir={profile}", "--remote-debugging-pipe",
+            f"--user-data-dir={profile}", "--window-size=1200,900", "--remote-debugging-pipe",
         ]  # fmt: skip
         words = [sys.executable, "-c", START, str(commands), str(answers), str(CHROMIUM), *options]
         self._process = subprocess.Popen(words, pass_fds=(commands, answers), stderr=subprocess.DEVNULL)
