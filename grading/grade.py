@@ -56,7 +56,8 @@ def grader_name(task: str, grader: str) -> str:
     """What decides a task's answers: the grader or the task's own verifier, with its package's version and our own."""
     own = "" if version(task) == "1.1" else f", version {version(task)}"
     if grader not in registry.get(task).graders:
-        return f"{task} verifier{own}"
+        package = registry.get(task).own.package
+        return f"{task} verifier{f' ({package} {importlib.metadata.version(package)})' if package else ''}{own}"
     package = GRADERS[grader].package
     return (f"{grader} ({package} {importlib.metadata.version(package)})" if package else grader) + own
 
@@ -103,7 +104,7 @@ def grade(
     undecided: dict[str, dict[Pair, list[int]]] = {}  # by judge: equal pairs are judged once
     for index, item in enumerate(items):
         task = registry.get(item.task)
-        chosen = task.graders.get(grader, Grader())
+        chosen = task.graders.get(grader, task.own)
         meta = (json.loads(item.meta) if isinstance(item.meta, str) else item.meta) or {}
         found = _extract(item, task, meta, chosen)
         if found.answer is None:

@@ -1,0 +1,194 @@
+"""What a rendered drawing shows: its ground, its parts, their outlines and corners, and their colours.
+
+A part is what hangs together and is not ground. Its silhouette has no holes, so that an outline and a filled shape have
+the same one. All coordinates are pixels, x to the right and y downwards.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+from scipy import ndimage
+
+from tasks.svg import render
+
+SIDE = 512  # pixels of the longer side of what is judged
+CONTRAST = 24  # of 255: a pixel whose red, green or blue differs by more from the ground's is no ground
+SMALLEST = 0.01  # of the largest part's silhouette: what is smaller is no part
+CORNER = 0.01  # of a silhouette: the area that a corner has to cut off
+RAYS = 720
+Pixels = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
+Points = npt.NDArray[np.float64]
+_NEIGHBOURS = np.ones((3, 3), bool)
+
+
+def pixels(svg: str) -> Pixels:
+    """Red, green and blue of a drawing on white, of shape (height, width, 3); see render.png for errors."""
+    with Image.open(io.BytesIO(render.png(svg))) as image:
+        shown = image.convert("RGBA")
+    return np.asarray(Image.alpha_composite(Image.new("RGBA", shown.size, "white"), shown).convert("RGB"))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a picture: its own pixels and its silhouette, both as large as the picture."""
+
+    own: Mask
+    silhouette: Mask
+
+    @cached_property
+    def area(self) -> int:
+        """Pixels of the silhouette."""
+        return int(self.silhouette.sum())
+
+    @cached_property
+    def box(self) -> tuple[int, int, int, int]:
+        """Left, top, right and bottom; right and bottom are just outside."""
+        rows, columns = np.flatnonzero(self.silhouette.any(1)), np.flatnonzero(self.silhouette.any(0))
+        return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
+
+    @property
+    def width(self) -> int:
+        """Of the box."""
+        return self.box[2] - self.box[0]
+
+    @property
+    def height(self) -> int:
+        """Of the box."""
+        return self.box[3] - self.box[1]
+
+    @cached_property
+    def centre(self) -> tuple[float, float]:
+        """The centre of gravity of the silhouette."""
+        y, x = np.nonzero(self.silhouette)
+        return float(x.mean()), float(y.mean())
+
+    @cached_property
+    def outline(self) -> Points:
+        """The outermost point of the silhouette in each of RAYS directions from its centre, of shape (RAYS, 2)."""
+        angles = np.arange(RAYS) * 2 * np.pi / RAYS
+        steps = np.arange(0, np.hypot(self.width, self.height), 0.5)
+        x = self.centre[0] + np.outer(np.cos(angles), steps)
+        y = self.centre[1] + np.outer(np.sin(angles), steps)
+        inside = sample(self.silhouette, x, y, False)
+        last = steps[steps.size - 1 - np.argmax(inside[:, ::-1], axis=1)] * inside.any(axis=1)
+        return np.stack(
+            [self.centre[0] + last * np.cos(angles), self.centre[1] + last * np.sin(angles)], axis=1
+        )
+
+    @cached_property
+    def corners(self) -> Points:
+        """The corners of the outline, of shape (corners, 2): what is left when points that cut off little are dropped."""
+        points = list(map(tuple, self.outline))
+        areas = [_cut(points[i - 1], points[i], points[(i + 1) % RAYS]) for i in range(RAYS)]
+        while len(points) > 3 and min(areas) < CORNER * self.area:
+            at = areas.index(min(areas))
+            del points[at], areas[at]
+            for place in (at - 1, at % len(points)):
+                areas[place] = _cut(points[place - 1], points[place], points[(place + 1) % len(points)])
+        return np.array(points)
+
+    def eroded(self, share: float) -> Mask:
+        """The silhouette without its rim, whose width is that share of the root of its area."""
+        inner: Mask = ndimage.distance_transform_edt(self.silhouette) > share * self.area**0.5
+        return inner
+
+
+def _cut(before: tuple[float, ...], point: tuple[float, ...], after: tuple[float, ...]) -> float:
+    """Area of a triangle."""
+    return abs(
+        (before[0] - point[0]) * (after[1] - point[1]) - (after[0] - point[0]) * (before[1] - point[1])
+    ) / 2  # fmt: skip
+
+
+def sample(values: npt.NDArray[Any], x: Points, y: Points, outside: Any) -> npt.NDArray[Any]:
+    """The values at the pixels of some points, and another value outside the picture."""
+    column, row = np.rint(x).astype(int), np.rint(y).astype(int)
+    height, width = values.shape[:2]
+    inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
+    found = values[row.clip(0, height - 1), column.clip(0, width - 1)]
+    found[~inside] = outside
+    return found
+
+
+class Picture:
+    """A rendered drawing.
+
+    Attributes:
+        rgb: of shape (height, width, 3).
+        ground: the colour that most of the picture's edge has.
+        inked: the pixels that differ from it.
+    """
+
+    def __init__(self, rgb: Pixels) -> None:
+        """Find the ground and what is not ground."""
+        self.rgb = rgb
+        edge = np.concatenate([rgb[0], rgb[-1], rgb[:, 0], rgb[:, -1]])
+        colours, counts = np.unique(edge, axis=0, return_counts=True)
+        self.ground = colours[counts.argmax()]
+        self.inked: Mask = differs(rgb, self.ground)
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The parts, the largest first."""
+        return parts(self.inked)
+
+    @property
+    def only(self) -> Part | None:
+        """The part, if there is one alone."""
+        return self.parts[0] if len(self.parts) == 1 else None
+
+    def around(self, centre: tuple[float, float], radius: float) -> Pixels:
+        """The colours on a circle, of shape (RAYS, 3): the first at the right, then clockwise; ground outside."""
+        angles = np.arange(RAYS) * 2 * np.pi / RAYS
+        x, y = centre[0] + radius * np.cos(angles), centre[1] + radius * np.sin(angles)
+        return sample(self.rgb, x, y, self.ground)
+
+
+def differs(colours: Pixels, other: npt.ArrayLike, by: int = CONTRAST) -> Mask:
+    """Which colours differ from another one, in red, green or blue."""
+    far: Mask = (np.abs(colours.astype(int) - np.asarray(other, int)) > by).any(-1)
+    return far
+
+
+def parts(inked: Mask) -> list[Part]:
+    """What hangs together, the largest silhouette first; a part inside another's silhouette is one of its own pixels."""
+    filled = ndimage.binary_fill_holes(inked)
+    numbers, count = ndimage.label(filled, _NEIGHBOURS)
+    found = [Part(inked & (numbers == number), numbers == number) for number in _largest(numbers, count)]
+    return [part for part in found if part.area >= SMALLEST * found[0].area]
+
+
+def _largest(numbers: npt.NDArray[np.int32], count: int, most: int = 60) -> list[int]:
+    sizes = np.bincount(numbers.ravel(), minlength=count + 1)[1:]
+    return [int(place) + 1 for place in np.argsort(-sizes, kind="stable")[:most]]
+
+
+def runs(row: Mask) -> list[tuple[int, int]]:
+    """Start and end (just outside) of each run of True in a row."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], row.astype(np.int8), [0]])))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def runs_around(circle: Mask) -> list[tuple[float, float]]:
+    """Middle and width, in degrees, of each run of True on a circle of RAYS; one run if all are True."""
+    if circle.all():
+        return [(0.0, 360.0)]
+    start = int(np.argmin(circle))
+    degree = 360 / len(circle)
+    return [
+        ((start + (low + high - 1) / 2) * degree % 360, (high - low) * degree)
+        for low, high in runs(np.roll(circle, -start))
+    ]
+
+
+def apart(one: float, other: float, turn: float = 360) -> float:
+    """How far apart two angles are, up to half a turn."""
+    return abs((one - other + turn / 2) % turn - turn / 2)

@@ -1,0 +1,67 @@
+"""Pictures of drawings, by resvg, which gets only what tasks.svg.source has cleaned, and no fonts of the machine.
+
+Rendering may take long or much memory. Judges run in processes that can be killed (grading.worker_pool); pictures for
+pages are made by this module's own command, in a process with limits:
+
+    python -m tasks.svg.render < drawing.svg > picture.png
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+
+from contracts.errors import ROOT, UserError
+from tasks.svg import source
+
+SHOWN = 192  # pixels of the longer side of a picture on a page
+SECONDS, MEMORY = 5, 1 << 30  # CPU time and bytes of address space of the command
+
+
+def png(svg: str) -> bytes:
+    """The picture of a drawing that `source.drawing` made; source.Unreadable if resvg cannot draw it."""
+    try:
+        import resvg_py
+    except ModuleNotFoundError:
+        raise UserError(
+            "drawings are rendered with the package resvg-py, which this environment does not have: use that of "
+            "evaluation or the base one, or install it"
+        ) from None
+    try:
+        return bytes(resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True))
+    except (ValueError, RuntimeError) as error:
+        raise source.Unreadable(f"resvg cannot draw it ({error})") from None
+
+
+def picture(text: str) -> bytes | None:
+    """The PNG of what a model wrote, made in a process with limits; None if it is no drawing, or takes too much."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "tasks.svg.render"], input=text.encode("utf-8", "replace"), capture_output=True,
+            timeout=20 * SECONDS, check=False, cwd=ROOT,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def main() -> None:
+    """Command line: SVG on standard input, PNG on standard output; exit status 1 if it cannot be drawn."""
+    for limit, value in (
+        (resource.RLIMIT_CPU, SECONDS),
+        (resource.RLIMIT_AS, MEMORY),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(limit, (value, value))
+    text = sys.stdin.buffer.read(4 * source.MOST_CHARACTERS + 1).decode("utf-8", "replace")
+    try:
+        made = png(source.drawing(source.read(text), SHOWN, text="drawn"))
+    except source.Unreadable as error:
+        sys.exit(f"no drawing: {error}")
+    sys.stdout.buffer.write(made)
+
+
+if __name__ == "__main__":
+    main()
