@@ -18,7 +18,7 @@ from scipy import ndimage
 
 from tasks.svg import render
 
-SIDE = 512  # pixels of the longer side of what is judged
+SIDE = 512  # what is judged has as many pixels as a square of this side
 CONTRAST = 24  # of 255: a pixel whose red, green or blue differs by more from the ground's is no ground
 SMALLEST = 0.01  # of the largest part's silhouette: what is smaller is no part
 CORNER = 0.01  # of a silhouette: the area that a corner has to cut off

@@ -8,14 +8,18 @@ pages are made by this module's own command, in a process with limits:
 
 from __future__ import annotations
 
+import importlib.util
 import resource
 import subprocess
 import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 from contracts.errors import ROOT, UserError
 from tasks.svg import source
 
-SHOWN = 192  # pixels of the longer side of a picture on a page
+SHOWN = 192  # a picture on a page has as many pixels as a square of this side
 SECONDS, MEMORY = 5, 1 << 30  # CPU time and bytes of address space of the command
 
 
@@ -29,9 +33,18 @@ def png(svg: str) -> bytes:
             "evaluation or the base one, or install it"
         ) from None
     try:
-        return bytes(resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True))
+        return bytes(resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True, **_font()))
     except (ValueError, RuntimeError) as error:
         raise source.Unreadable(f"resvg cannot draw it ({error})") from None
+
+
+@cache
+def _font() -> dict[str, Any]:
+    """The same font on every machine, Matplotlib's, for all letters; no letters are drawn without it."""
+    found = importlib.util.find_spec("matplotlib")
+    files = [Path(place) / "mpl-data/fonts/ttf/DejaVuSans.ttf" for place in (found and found.submodule_search_locations) or ()]
+    families = ("font_family", "serif_family", "sans_serif_family", "monospace_family", "cursive_family", "fantasy_family")
+    return {"font_files": [str(file) for file in files if file.is_file()], **dict.fromkeys(families, "DejaVu Sans")}
 
 
 def picture(text: str) -> bytes | None:

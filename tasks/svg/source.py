@@ -160,17 +160,17 @@ def _length(text: str | None) -> float | None:
 
 
 def drawing(root: Element, side: int, *, text: Literal["drawn", "none", "boxes"]) -> str:
-    """The drawing as SVG, its longer side so many pixels.
+    """The drawing as SVG, with as many pixels as a square of that side.
 
     Args:
         root: what `read` returned.
-        side: pixels.
+        side: of the square, in pixels.
         text: whether letters, whose form depends on a machine's fonts, are drawn, left out, or boxes of their size.
     """
     made = copy.deepcopy(root)
     width, height = canvas(root)
     box = view_box(root) or (0.0, 0.0, width, height)
-    scale = side / max(width, height)
+    scale = side / (width * height) ** 0.5
     if text != "drawn":
         _replace_text(made, {}, boxes=text == "boxes")
     made.attrib |= {
