@@ -51,7 +51,7 @@ class RunResults:
         graded: one row per completion, with the columns SAMPLE_COLUMNS.
         provenance: per path of a record below the run's folder, its contents.
         rollouts: some of the completions of each training step.
-        problem_rows: the problems of benchmarks whose answers or reasoning a report judges again or draws, if they are stored.
+        problem_rows: the problems of benchmarks that a report judges again or draws, if they are stored.
         other_graders: scores of the same samples by other graders, where `snakemake grade` made them.
         contamination: what the base model completes of its benchmarks' questions, if `snakemake contamination` asked.
         title: what a page calls the run (analysis.report.run_titles), if not by its name.

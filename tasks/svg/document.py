@@ -32,7 +32,10 @@ PROMPTS = (
     Prompt("hexagram", "紫色六芒星", "purple hexagram", {"rule": "hexagram"}),
     Prompt("gear", "齿轮", "gear", None, "the document has no figures for it"),
     Prompt(
-        "prohibition", "禁行标志 (红圈 + 单斜杠)", "prohibition sign (red circle, one diagonal)", {"rule": "prohibition"}
+        "prohibition",
+        "禁行标志 (红圈 + 单斜杠)",
+        "prohibition sign (red circle, one diagonal)",
+        {"rule": "prohibition"},
     ),
     Prompt(
         "rating",

@@ -1,6 +1,6 @@
 """The judge of drawings: reads, renders and applies the prompt's rule. Call it only where it can be killed.
 
-    python -m tasks.svg.judge hexagon < drawing.svg      # a prompt of tasks/svg/document.py
+python -m tasks.svg.judge hexagon < drawing.svg      # a prompt of tasks/svg/document.py
 """
 
 from __future__ import annotations

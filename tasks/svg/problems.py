@@ -106,9 +106,15 @@ def generate(rows: int, split: str, seed: int, kinds: Sequence[str] = KINDS) -> 
 def _of_document(rows: int, split: str) -> list[Problem]:
     if split != "test" or rows != len(document.JUDGED):
         raise UserError(
-            f"svg has {len(document.JUDGED)} prompts of the document that a rule judges, as a test: not {rows} ({split})"
+            f"svg has {len(document.JUDGED)} prompts of the document with a rule, as a test: not {rows} ({split})"
         )
     return [
-        Problem(one.name, TASK, one.words, one.printed, {"drawing": one.drawing, "printed": one.printed, "level": "document"})
+        Problem(
+            one.name,
+            TASK,
+            one.words,
+            one.printed,
+            {"drawing": one.drawing, "printed": one.printed, "level": "document"},
+        )
         for one in document.JUDGED
     ]

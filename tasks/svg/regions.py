@@ -79,13 +79,11 @@ class Part:
         y = self.centre[1] + np.outer(np.sin(angles), steps)
         inside = sample(self.silhouette, x, y, False)
         last = steps[steps.size - 1 - np.argmax(inside[:, ::-1], axis=1)] * inside.any(axis=1)
-        return np.stack(
-            [self.centre[0] + last * np.cos(angles), self.centre[1] + last * np.sin(angles)], axis=1
-        )
+        return np.stack([self.centre[0] + last * np.cos(angles), self.centre[1] + last * np.sin(angles)], axis=1)
 
     @cached_property
     def corners(self) -> Points:
-        """The corners of the outline, of shape (corners, 2): what is left when points that cut off little are dropped."""
+        """The corners of the outline, of shape (corners, 2): what is left without points that cut off little."""
         points = list(map(tuple, self.outline))
         areas = [_cut(points[i - 1], points[i], points[(i + 1) % RAYS]) for i in range(RAYS)]
         while len(points) > 3 and min(areas) < CORNER * self.area:
@@ -159,7 +157,7 @@ def differs(colours: Pixels, other: npt.ArrayLike, by: int = CONTRAST) -> Mask:
 
 
 def parts(inked: Mask) -> list[Part]:
-    """What hangs together, the largest silhouette first; a part inside another's silhouette is one of its own pixels."""
+    """What hangs together, the largest silhouette first; what is inside a silhouette belongs to it."""
     filled = ndimage.binary_fill_holes(inked)
     numbers, count = ndimage.label(filled, _NEIGHBOURS)
     found = [Part(inked & (numbers == number), numbers == number) for number in _largest(numbers, count)]

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from contracts.errors import ROOT, UserError
@@ -26,29 +27,40 @@ SECONDS, MEMORY = 5, 1 << 30  # CPU time and bytes of address space of the comma
 def png(svg: str) -> bytes:
     """The picture of a drawing that `source.drawing` made; source.Unreadable if resvg cannot draw it."""
     try:
+        return bytes(_resvg().svg_to_bytes(svg_string=svg, skip_system_fonts=True, **_font()))
+    except (ValueError, RuntimeError) as error:
+        raise source.Unreadable(f"resvg cannot draw it ({error})") from None
+
+
+def _resvg() -> ModuleType:
+    try:
         import resvg_py
     except ModuleNotFoundError:
         raise UserError(
-            "drawings are rendered with the package resvg-py, which this environment does not have: use that of "
-            "evaluation or the base one, or install it"
+            "drawings are rendered with the package resvg-py, which this environment does not have: use the base "
+            "environment or that of evaluation, or install it"
         ) from None
-    try:
-        return bytes(resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True, **_font()))
-    except (ValueError, RuntimeError) as error:
-        raise source.Unreadable(f"resvg cannot draw it ({error})") from None
+    found: ModuleType = resvg_py
+    return found
 
 
 @cache
 def _font() -> dict[str, Any]:
     """The same font on every machine, Matplotlib's, for all letters; no letters are drawn without it."""
     found = importlib.util.find_spec("matplotlib")
-    files = [Path(place) / "mpl-data/fonts/ttf/DejaVuSans.ttf" for place in (found and found.submodule_search_locations) or ()]
-    families = ("font_family", "serif_family", "sans_serif_family", "monospace_family", "cursive_family", "fantasy_family")
+    folders = (found.submodule_search_locations if found else None) or []
+    files = [Path(folder) / "mpl-data/fonts/ttf/DejaVuSans.ttf" for folder in folders]
+    families = [f"{kind}_family" for kind in ("font", "serif", "sans_serif", "monospace", "cursive", "fantasy")]
     return {"font_files": [str(file) for file in files if file.is_file()], **dict.fromkeys(families, "DejaVu Sans")}
 
 
 def picture(text: str) -> bytes | None:
     """The PNG of what a model wrote, made in a process with limits; None if it is no drawing, or takes too much."""
+    _resvg()
+    try:
+        source.read(text)
+    except source.Unreadable:
+        return None
     try:
         done = subprocess.run(
             [sys.executable, "-m", "tasks.svg.render"], input=text.encode("utf-8", "replace"), capture_output=True,

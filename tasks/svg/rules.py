@@ -289,7 +289,11 @@ def figures(picture: Picture, figures: Sequence[Mapping[str, Any]], layout: str 
         layout: a key of LAYOUTS, or empty.
     """
     groups = [
-        [part for part in picture.parts if shapes.SHAPES[one["shape"]](part) and _coloured(picture, part, one["colour"])]
+        [
+            part
+            for part in picture.parts
+            if shapes.SHAPES[one["shape"]](part) and _coloured(picture, part, one["colour"])
+        ]
         for one in figures
     ]
     if sum(one["count"] for one in figures) != len(picture.parts):
@@ -332,8 +336,7 @@ def _row(_: Picture, groups: Groups) -> bool:
 def _column(_: Picture, groups: Groups) -> bool:
     found = sorted(groups[0], key=lambda part: part.centre[1])
     return all(
-        abs(one.centre[0] - found[0].centre[0]) < 0.15 * found[0].width
-        and abs(one.height / found[0].height - 1) < 0.15
+        abs(one.centre[0] - found[0].centre[0]) < 0.15 * found[0].width and abs(one.height / found[0].height - 1) < 0.15
         for one in found
     ) and all(upper.box[3] <= lower.box[1] for upper, lower in pairwise(found))
 
@@ -349,7 +352,7 @@ def _left(_: Picture, groups: Groups) -> bool:
 
 
 def _mirrored(picture: Picture, _: Groups) -> bool:
-    """Whether the picture is its own mirror image across its upright middle line, up to a twentieth of what is drawn."""
+    """Whether the picture is its own mirror image, left and right, up to a twentieth of what is drawn."""
     return bool((picture.inked ^ picture.inked[:, ::-1]).sum() <= 0.05 * picture.inked.sum())
 
 

@@ -1,6 +1,6 @@
 """The SVG that a model wrote, read without trust: limits first, then only what draws and refers to nothing outside.
 
-Kept are shapes, paths, text, gradients, patterns, clips, masks, markers, filters, style sheets and references such as #a.
+Kept are shapes, paths, text, gradients, patterns, clips, masks, filters, style sheets and references such as #a.
 Everything else is left out, so that it is not drawn: scripts, images, foreign objects, animations, links to anywhere.
 """
 
@@ -18,10 +18,11 @@ MOST_DRAWN = 20_000  # with what each <use> repeats
 DEEPEST = 40  # elements inside each other, and references to references
 LONGEST = 20.0  # the longer side of the canvas over the shorter
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
-DRAWN = frozenset(
-    "svg g defs symbol use path rect circle ellipse line polyline polygon text tspan style linearGradient "
-    "radialGradient stop clipPath mask pattern marker filter a".split()
-)
+DRAWN = (
+    "svg", "g", "defs", "symbol", "use", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "a",
+    "text", "tspan", "style", "linearGradient", "radialGradient", "stop", "clipPath", "mask", "pattern", "marker",
+    "filter",
+)  # fmt: skip
 _OF_TEXT = ("font-size", "text-anchor", "dominant-baseline", "fill")
 _LENGTH = re.compile(r"\s*\+?(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*(px|pt|pc|mm|cm|in)?\s*")
 _PIXELS = {None: 1.0, "px": 1.0, "pt": 4 / 3, "pc": 16.0, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96.0}
@@ -91,9 +92,11 @@ def _clean(element: Element) -> None:
     element.attrib.update({name: value for name, value in kept.items() if _harmless(name, value)})
     for child in list(element):
         name = _local(child.tag)
-        if name not in DRAWN and not name.startswith("fe") or name == "feImage":
-            element.remove(child)
-        elif name == "style" and _OUTSIDE.search("".join(child.itertext())):
+        if (
+            (name not in DRAWN and not name.startswith("fe"))
+            or name == "feImage"
+            or (name == "style" and _OUTSIDE.search("".join(child.itertext())))
+        ):
             element.remove(child)
         else:
             _clean(child)
@@ -210,7 +213,9 @@ def _box(text: Element, inherited: dict[str, str]) -> Element:
     x -= {"middle": width / 2, "end": width}.get(style.get("text-anchor", ""), 0.0)
     y -= height / 2 if style.get("dominant-baseline") in ("middle", "central") else height
     kept = {"x": f"{x:g}", "y": f"{y:g}", "width": f"{width:g}", "height": f"{height:g}"}
-    kept |= {name: value for name, value in (("fill", style.get("fill")), ("transform", text.get("transform"))) if value}
+    kept |= {
+        name: value for name, value in (("fill", style.get("fill")), ("transform", text.get("transform"))) if value
+    }
     return Element("rect", kept)
 
 

@@ -1,6 +1,6 @@
 """The judge of drawings against known truth: drawings written by hand, and drawings by template.
 
-    python -m tests.unit.svg_confusion       # a minute
+python -m tests.unit.svg_confusion       # a minute
 """
 
 from __future__ import annotations

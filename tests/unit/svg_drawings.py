@@ -21,8 +21,8 @@ SHADES = {
     "black": ("black", "#111", "rgb(20,20,20)"),
 }  # fmt: skip
 CORNERS = {"triangle": 3, "square": 4, "regular pentagon": 5, "regular hexagon": 6, "star": 5}
-ANOTHER = {"circle": "square", "square": "regular pentagon", "triangle": "square", "regular pentagon": "regular hexagon",
-           "regular hexagon": "regular pentagon", "star": "regular pentagon"}  # fmt: skip
+ANOTHER = {"circle": "square", "square": "regular pentagon", "triangle": "square",
+           "regular pentagon": "regular hexagon", "regular hexagon": "square", "star": "regular pentagon"}  # fmt: skip
 NEXT = {"red": "orange", "orange": "yellow", "yellow": "green", "green": "blue", "blue": "purple", "purple": "red",
         "black": "blue"}  # fmt: skip
 FAULTS = ("squeezed", "other shape", "other colour", "one too many", "misplaced")
@@ -69,7 +69,9 @@ def element(figure: Figure, rng: random.Random) -> str:
         ))  # fmt: skip
     else:
         points = [f"{x:.2f},{y:.2f}" for x, y in vertices(figure.shape, figure.radius)]
-        body = rng.choice((f'<polygon points="{" ".join(points)}" {paint}/>', f'<path d="M{"L".join(points)}Z" {paint}/>'))
+        body = rng.choice(
+            (f'<polygon points="{" ".join(points)}" {paint}/>', f'<path d="M{"L".join(points)}Z" {paint}/>')
+        )
     return f'<g transform="translate({figure.x:.1f} {figure.y:.1f}) scale(1 {figure.squeeze})">{body}</g>'
 
 
@@ -112,8 +114,8 @@ def spoiled(figures: list[Figure], drawing: dict[str, Any], fault: str) -> list[
     if fault == "other colour":
         return [one._replace(colour=NEXT[one.colour]), *figures[1:]]
     if fault == "one too many" or layout == "":
-        return [*(figure._replace(x=0.7 * figure.x, y=0.7 * figure.y, radius=0.6 * figure.radius) for figure in figures),
-                Figure(one.shape, one.colour, 350, 350, 35)]  # fmt: skip
+        small = [each._replace(x=0.7 * each.x, y=0.7 * each.y, radius=0.6 * each.radius) for each in figures]
+        return [*small, Figure(one.shape, one.colour, 350, 350, 35)]
     if layout in ("above", "left"):
         other = figures[1]
         return [one._replace(x=other.x, y=other.y), other._replace(x=one.x, y=one.y)]

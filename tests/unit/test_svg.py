@@ -1,4 +1,4 @@
-"""Drawings: reading without trust, finding them in completions, rendering, the judge against known truth, the problems."""
+"""Drawings: reading without trust, finding them in completions, rendering, the judge against known truth, problems."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from tests.unit import svg_confusion, svg_drawings
 TASK = registry.get("svg")
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100">{}</svg>'
 RED = SVG.format('<circle cx="50" cy="50" r="40" fill="red"/>')
-USES = "".join(f'<g id="g{n}">{f"<use href=" + chr(34) + f"#g{n + 1}" + chr(34) + "/>"}{f"<use href=" + chr(34) + f"#g{n + 1}" + chr(34) + "/>"}</g>' for n in range(30))  # fmt: skip
+USE = '<use href="#g{}"/>'
+USES = "".join(f'<g id="g{n}">{2 * USE.format(n + 1)}</g>' for n in range(30))
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,18 @@ def test_nothing_outside_is_referred_to_and_nothing_runs() -> None:
         '<rect id="r" style="fill:url( &quot;file:///x&quot;)"/><rect fill="url(#g)"/><use xlink:href="#r"/>'
     )
     kept = source.drawing(source.read(text), 64, text="drawn")
-    for word in ("script", "image", "foreign", "http://a", "file:", "javascript", "onload", "import", "Image", "animate"):
+    for word in (
+        "script",
+        "image",
+        "foreign",
+        "http://a",
+        "file:",
+        "javascript",
+        "onload",
+        "import",
+        "Image",
+        "animate",
+    ):
         assert word not in kept, word
     assert "fill: red" in kept and 'fill="url(#g)"' in kept and 'href="#r"' in kept
 
@@ -145,7 +157,13 @@ def test_a_costly_drawing_ends_in_time() -> None:
 
 @pytest.mark.slow
 def test_completions_are_graded_by_the_judge_in_processes_that_can_be_killed() -> None:
-    meta = {"drawing": {"rule": "figures", "figures": [{"shape": "circle", "colour": "red", "count": 1}], "layout": "middle"}}
+    meta = {
+        "drawing": {
+            "rule": "figures",
+            "figures": [{"shape": "circle", "colour": "red", "count": 1}],
+            "layout": "middle",
+        }
+    }
     completions = [RED, RED.replace("red", "blue"), "I cannot draw.", "<svg><rect></svg>", RED[:-3]]
     given_ = grade([Item("svg", "x", text, meta=meta) for text in completions], workers=1)
     assert [one.verdict for one in given_] == ["correct", "wrong", "no_answer", "format_error", "no_answer"]
@@ -181,5 +199,9 @@ def test_the_documents_prompts_are_those_of_the_table() -> None:
 
 def test_a_drawing_that_shows_nothing_is_wrong_by_every_rule() -> None:
     for one in document.JUDGED:
-        for text in (SVG.format(""), SVG.format('<text y="50">x</text>'), SVG.format('<rect width="100" height="100"/>')):
+        for text in (
+            SVG.format(""),
+            SVG.format('<text y="50">x</text>'),
+            SVG.format('<rect width="100" height="100"/>'),
+        ):
             assert judge("", text, {"drawing": one.drawing}) == "wrong", one.name
