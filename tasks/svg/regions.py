@@ -21,7 +21,9 @@ from tasks.svg import render
 SIDE = 512  # what is judged has as many pixels as a square of this side
 CONTRAST = 24  # of 255: a pixel whose red, green or blue differs by more from the ground's is no ground
 SMALLEST = 0.01  # of the largest part's silhouette: what is smaller is no part
-CORNER = 0.01  # of a silhouette: the area that a corner has to cut off
+CORNER = 0.02  # of a silhouette: the area that a corner has to cut off
+NEAR = 0.06  # of the root of a silhouette's area: how far apart corners are
+MEETING = 0.3  # of the distance of two sides' middles: how far lines along them may meet from the corner
 RAYS = 720
 Pixels = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
@@ -83,15 +85,36 @@ class Part:
 
     @cached_property
     def corners(self) -> Points:
-        """The corners of the outline, of shape (corners, 2): what is left without points that cut off little."""
-        points = list(map(tuple, self.outline))
-        areas = [_cut(points[i - 1], points[i], points[(i + 1) % RAYS]) for i in range(RAYS)]
-        while len(points) > 3 and min(areas) < CORNER * self.area:
+        """The corners of the outline, of shape (corners, 2): where lines along its sides meet.
+
+        Sides are between the points that are left when those that cut off little are dropped, one after the other.
+        """
+        kept = list(range(RAYS))
+        areas = [self._cut(at - 1, at, (at + 1) % RAYS) for at in kept]
+        while len(kept) > 3:
             at = areas.index(min(areas))
-            del points[at], areas[at]
-            for place in (at - 1, at % len(points)):
-                areas[place] = _cut(points[place - 1], points[place], points[(place + 1) % len(points)])
-        return np.array(points)
+            near = self.outline[kept[at]] - self.outline[[kept[at - 1], kept[(at + 1) % len(kept)]]]
+            if areas[at] >= CORNER * self.area and np.hypot(*near.T).min() >= NEAR * self.area**0.5:
+                break
+            del kept[at], areas[at]
+            for place in (at - 1, at % len(kept)):
+                areas[place] = self._cut(kept[place - 1], kept[place], kept[(place + 1) % len(kept)])
+        lines = [self._line(one, other) for one, other in zip(kept, [*kept[1:], kept[0]], strict=True)]
+        found = [_meeting(lines[place - 1], lines[place], self.outline[at]) for place, at in enumerate(kept)]
+        return np.array(found)
+
+    def _cut(self, before: int, at: int, after: int) -> float:
+        """The area that a point of the outline adds to it."""
+        (x, y), (u, v) = self.outline[before] - self.outline[at], self.outline[after] - self.outline[at]
+        return float(abs(x * v - y * u) / 2)
+
+    def _line(self, start: int, end: int) -> tuple[Points, Points]:
+        """A point and the direction of the line along a side of the outline, without its ends."""
+        count = (end - start) % RAYS
+        inside = np.arange(start + count // 6, start + count - count // 6 + 1) % RAYS
+        points = self.outline[inside if len(inside) > 3 else [start, end]]
+        middle = points.mean(0)
+        return middle, np.linalg.svd(points - middle)[2][0]
 
     def eroded(self, share: float) -> Mask:
         """The silhouette without its rim, whose width is that share of the root of its area."""
@@ -99,11 +122,15 @@ class Part:
         return inner
 
 
-def _cut(before: tuple[float, ...], point: tuple[float, ...], after: tuple[float, ...]) -> float:
-    """Area of a triangle."""
-    return abs(
-        (before[0] - point[0]) * (after[1] - point[1]) - (after[0] - point[0]) * (before[1] - point[1])
-    ) / 2  # fmt: skip
+def _meeting(one: tuple[Points, Points], other: tuple[Points, Points], near: Points) -> Points:
+    """Where two lines meet, if that is near a point; else the point."""
+    (start, along), (end, across) = one, other
+    turn = along[0] * across[1] - along[1] * across[0]
+    if abs(turn) < 0.1:
+        return near
+    away = end - start
+    met = start + along * (away[0] * across[1] - away[1] * across[0]) / turn
+    return met if np.hypot(*(met - near)) <= MEETING * np.hypot(*(start - end)) else near
 
 
 def sample(values: npt.NDArray[Any], x: Points, y: Points, outside: Any) -> npt.NDArray[Any]:

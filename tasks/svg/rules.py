@@ -323,10 +323,12 @@ def _quarter(left: float, top: float) -> Callable[[Picture, Groups], bool]:
 
 
 def _middle(picture: Picture, groups: Groups) -> bool:
+    """Whether the middle of the figure's box, or its centre of gravity, is the picture's."""
     height, width = picture.inked.shape
-    box = groups[0][0].box
-    x, y = (box[0] + box[2]) / 2 / width, (box[1] + box[3]) / 2 / height
-    return abs(x - 0.5) < 0.06 and abs(y - 0.5) < 0.06
+    (part,) = groups[0]
+    box = part.box
+    middles = (((box[0] + box[2]) / 2, (box[1] + box[3]) / 2), part.centre)
+    return any(abs(x / width - 0.5) < 0.06 and abs(y / height - 0.5) < 0.06 for x, y in middles)
 
 
 def _row(_: Picture, groups: Groups) -> bool:

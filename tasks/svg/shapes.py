@@ -10,7 +10,7 @@ from tasks.svg.regions import Mask, Part, Points, apart
 
 SIDES, ANGLES = 0.07, 5.0  # a regular polygon: share of the mean by which a side may differ; degrees of an angle
 PARALLEL, OBLIQUE = 4.0, 7.0  # degrees between sides that are parallel at most, and that are not at least
-COVERED = 0.97  # of silhouette and shape together, what both have: an ellipse
+COVERED = 0.975  # of silhouette and shape together, what both have: an ellipse
 ROUND, LONG = 1.05, 1.08  # longer over shorter axis: of a circle at most, of another ellipse at least
 TIPS, NOTCHES = 0.13, 0.25  # a star: shares of the mean by which outer and inner corners may differ in distance
 
@@ -72,7 +72,7 @@ def axes(part: Part) -> tuple[float, float] | None:
     across, along = np.tensordot(vectors.T, np.stack([columns - part.centre[0], rows - part.centre[1]]), 1)
     ideal: Mask = (across / short) ** 2 + (along / long) ** 2 <= 1
     both, either = (ideal & part.silhouette).sum(), (ideal | part.silhouette).sum()
-    return (float(long), float(short)) if both >= COVERED * either and len(part.corners) > 8 else None
+    return (float(long), float(short)) if both >= COVERED * either and len(part.corners) > 6 else None
 
 
 def circle(part: Part) -> bool:

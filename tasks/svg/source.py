@@ -16,6 +16,7 @@ MOST_CHARACTERS = 100_000
 MOST_ELEMENTS = 5_000  # as written
 MOST_DRAWN = 20_000  # with what each <use> repeats
 DEEPEST = 40  # elements inside each other, and references to references
+UNKNOWN = ("rebeccapurple", "#663399")  # the one named colour that resvg does not know
 LONGEST = 20.0  # the longer side of the canvas over the shorter
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 DRAWN = (
@@ -48,7 +49,7 @@ def read(text: str) -> Element:
     if "<!DOCTYPE" in text or "<!ENTITY" in text or "<?" in text:
         raise Unreadable("a document type, an entity or a processing instruction")
     try:
-        root = ElementTree.fromstring(_with_name_spaces(text.strip()))
+        root = ElementTree.fromstring(_with_name_spaces(text.strip().replace(*UNKNOWN)))
     except (ElementTree.ParseError, ValueError) as error:
         raise Unreadable(f"no XML ({error})") from None
     if _local(root.tag) != "svg":

@@ -53,14 +53,11 @@ def vertices(shape: str, radius: float) -> list[tuple[float, float]]:
     ]  # fmt: skip
 
 
-def element(figure: Figure, rng: random.Random) -> str:
+def element(figure: Figure, shade: str, outlined: bool, rng: random.Random) -> str:
     """The figure as an element, drawn in one of several ways."""
-    shade = rng.choice(SHADES.get(figure.colour, (figure.colour,)))
-    width = 0.08 * figure.radius
-    paint = rng.choice((
-        f'fill="{shade}"', f'style="fill:{shade};stroke:{shade}"',
-        f'fill="none" stroke="{shade}" stroke-width="{width:.1f}"',
-    ))  # fmt: skip
+    paint = rng.choice((f'fill="{shade}"', f'style="fill:{shade};stroke-width:0"'))
+    if outlined:
+        paint = f'fill="none" stroke="{shade}" stroke-width="{0.08 * figure.radius:.1f}"'
     if figure.shape == "circle":
         r = figure.radius
         body = rng.choice((
@@ -78,7 +75,9 @@ def element(figure: Figure, rng: random.Random) -> str:
 def document(figures: list[Figure], rng: random.Random) -> str:
     """The figures as an SVG document, on white or on nothing."""
     ground = rng.choice(("", f'<rect width="{SIDE}" height="{SIDE}" fill="white"/>'))
-    drawn = "".join(element(figure, rng) for figure in figures)
+    shades = {figure.colour: rng.choice(SHADES.get(figure.colour, (figure.colour,))) for figure in figures}
+    outlined = rng.random() < 1 / 3
+    drawn = "".join(element(figure, shades[figure.colour], outlined, rng) for figure in figures)
     size = rng.choice((f'width="{SIDE}" height="{SIDE}"', f'viewBox="0 0 {SIDE} {SIDE}"'))
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{ground}{drawn}</svg>'
 
