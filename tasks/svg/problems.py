@@ -70,7 +70,7 @@ def _draw(kind: str, rng: random.Random) -> tuple[list[dict[str, Any]], str]:
 
 
 def generate(rows: int, split: str, seed: int, kinds: Sequence[str] = KINDS) -> list[Problem]:
-    """`rows` distinct problems of one split, the kinds in turn; the same for the same arguments.
+    """`rows` distinct problems of one split, the kinds in turn as far as they reach; the same for the same arguments.
 
     Args:
         rows: how many; of the document's prompts, exactly those that a rule judges.
@@ -79,7 +79,7 @@ def generate(rows: int, split: str, seed: int, kinds: Sequence[str] = KINDS) -> 
         kinds: names in KINDS, or `document` alone.
 
     Raises:
-        UserError: an argument is out of range, or there are no more problems of a kind.
+        UserError: an argument is out of range, or there are no more problems.
     """
     if list(kinds) == ["document"]:
         return _of_document(rows, split)
@@ -88,15 +88,19 @@ def generate(rows: int, split: str, seed: int, kinds: Sequence[str] = KINDS) -> 
     rng = random.Random(f"svg/{split}/{seed}")
     seen: set[str] = set()
     found: list[Problem] = []
+    left = list(kinds)
     while len(found) < rows:
-        kind = kinds[len(found) % len(kinds)]
+        if not left:
+            raise UserError(f"svg has only {len(found):,} such problems ({split}): ask for fewer rows")
+        kind = left.pop(0)
         for _ in range(TRIES):
             figures, layout = _draw(kind, rng)
             text = question(kind, figures, layout)
             if text not in seen and all_problems.split_of(f"svg {text}") == split:
                 break
-        else:
-            raise UserError(f"svg has only {len(found):,} such problems ({split}, kind {kind}): ask for fewer rows")
+        else:  # there is no other one of this kind
+            continue
+        left.append(kind)
         seen.add(text)
         meta = {"drawing": {"rule": "figures", "figures": figures, "layout": layout}, "level": kind}
         found.append(Problem(generated_id(split, text), TASK, text, text, meta))

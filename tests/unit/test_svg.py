@@ -127,9 +127,9 @@ def test_resvg_fills_what_matplotlib_finds_inside(shape: str) -> None:
     rgb = pixels(source.drawing(source.read(SVG.format(f'<polygon points="{points}"/>')), 200, text="none"))
     y, x = np.indices(rgb.shape[:2]) + 0.5
     inside = matplotlib.path.Path(corners * 2).contains_points(np.stack([x.ravel(), y.ravel()], 1)).reshape(x.shape)
-    assert (inside ^ (rgb[..., 0] < 128)).mean() < 0.002
+    assert (inside ^ (rgb[..., 0] < 128)).mean() < 0.005
     (part,) = Picture(rgb).parts
-    assert abs(part.area / inside.sum() - 1) < 0.02
+    assert abs(part.area / inside.sum() - 1) < 0.04
 
 
 def test_a_picture_is_pixels_alone_made_in_a_process_with_limits() -> None:
