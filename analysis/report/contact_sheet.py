@@ -76,11 +76,11 @@ def _sheet(run: RunResults, name: str) -> tuple[list[str], Pixels]:
     return words, np.concatenate(lines, axis=0)
 
 
-def _cell(task: str, answer: object, right: bool) -> Pixels:
+def _cell(task: str, answer: str | None, right: bool) -> Pixels:
     """A picture of CELL pixels in its frame."""
     cell = np.full((CELL + 2 * FRAME, CELL + 2 * FRAME, 3), RIGHT if right else WRONG, np.uint8)
     cell[FRAME:-FRAME, FRAME:-FRAME] = NOTHING
-    pixels = None if pd.isna(answer) else _pixels(task, str(answer))
+    pixels = None if pd.isna(answer) else _pixels(task, answer)
     if pixels is not None:
         height, width = pixels.shape[:2]
         scale = CELL / max(height, width)

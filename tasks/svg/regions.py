@@ -138,7 +138,7 @@ def sample(values: npt.NDArray[Any], x: Points, y: Points, outside: Any) -> npt.
     column, row = np.rint(x).astype(int), np.rint(y).astype(int)
     height, width = values.shape[:2]
     inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
-    found = values[row.clip(0, height - 1), column.clip(0, width - 1)]
+    found: npt.NDArray[Any] = values[row.clip(0, height - 1), column.clip(0, width - 1)]
     found[~inside] = outside
     return found
 

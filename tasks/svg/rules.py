@@ -212,7 +212,7 @@ def battery(picture: Picture) -> bool:
         return False
     rows, columns = np.nonzero(red & body[0].silhouette)
     across = (np.ptp(rows) + 1) / body[0].height, (np.ptp(columns) + 1) / body[0].width
-    return max(across) >= 0.7 and min(across) <= 0.4 and _has_pole(picture.inked, body[0])
+    return bool(max(across) >= 0.7 and min(across) <= 0.4) and _has_pole(picture.inked, body[0])
 
 
 def _has_pole(inked: Mask, body: Part) -> bool:
@@ -221,7 +221,7 @@ def _has_pole(inked: Mask, body: Part) -> bool:
     box = inked[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     ends = (box[:, -2:], box[:, :2]) if body.width > body.height else (box[:2].T, box[-2:].T)
     shares = [np.ptp(np.flatnonzero(end.any(1))) / len(box if body.width > body.height else box.T) for end in ends]
-    return min(shares) < 0.75 < max(shares)
+    return bool(min(shares) < 0.75 < max(shares))
 
 
 def first_aid(picture: Picture) -> bool:
@@ -310,7 +310,7 @@ def _within(picture: Picture, left: float, top: float, right: float, bottom: flo
     """Whether a part is inside a share of the picture, but for a twentieth of it."""
     height, width = picture.inked.shape
     box = part.box
-    return (
+    return bool(
         box[0] >= (left - 0.05) * width
         and box[1] >= (top - 0.05) * height
         and box[2] <= (right + 0.05) * width

@@ -1,10 +1,11 @@
 """The judge of drawings against known truth: drawings written by hand, and drawings by template.
 
-python -m tests.unit.svg_confusion       # a minute
+python -m tests.unit.svg_confusion [--seed 1]      # a minute; other drawings by template with another seed
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -36,9 +37,9 @@ def by_hand() -> Iterator[Case]:
         yield Case(f"{one['prompt']}: {one['what']}", one["truth"], drawing, one["svg"])
 
 
-def by_template() -> Iterator[Case]:
+def by_template(seed: int = 0) -> Iterator[Case]:
     """The drawings of svg_drawings."""
-    for what, truth, drawing, svg in svg_drawings.drawings():
+    for what, truth, drawing, svg in svg_drawings.drawings(seed):
         yield Case(what, truth, drawing, svg)
 
 
@@ -56,7 +57,10 @@ def confusion(cases: Iterator[Case]) -> tuple[Counter[tuple[str, str]], list[str
 
 def main() -> None:
     """Print both tables."""
-    for name, cases in (("by hand", by_hand()), ("by template", by_template())):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=0, help="of the drawings by template")
+    seed = parser.parse_args().seed
+    for name, cases in (("by hand", by_hand()), (f"by template, seed {seed}", by_template(seed))):
         counts, mistaken = confusion(cases)
         print(f"\n| {name} | judged correct | judged wrong |\n|---|---|---|")
         for truth in ("right", "nearly", "wrong"):

@@ -139,10 +139,12 @@ def wrong(figures: list[Figure], kind: str, rng: random.Random) -> str:
     return document(changed, rng)
 
 
-def drawings(right: int = 100, nearly: int = 60, bad: int = 40) -> Iterator[tuple[str, str, dict[str, Any], str]]:
+def drawings(
+    seed: int = 0, right: int = 100, nearly: int = 60, bad: int = 40
+) -> Iterator[tuple[str, str, dict[str, Any], str]]:
     """What is drawn and asked for, the truth, the rule with its arguments, and the SVG."""
-    rng = random.Random("drawings")
-    asked = problems.generate(right, "train", 0)
+    rng = random.Random(f"drawings/{seed}")
+    asked = problems.generate(right, "train", seed)
     for number, problem in enumerate(asked):
         drawing = problem.meta["drawing"]
         yield problem.question, "right", drawing, document(as_asked(drawing, rng), rng)

@@ -23,6 +23,7 @@ from tasks.problems import Problem
 from tasks.svg import document, problems, render, source
 from tasks.svg.judge import judge
 from tasks.svg.regions import Picture, pixels
+from tasks.svg.rules import RULES
 from tests.unit import svg_confusion, svg_drawings
 
 TASK = registry.get("svg")
@@ -112,6 +113,19 @@ def test_drawings_by_hand() -> None:
 def test_drawings_by_template() -> None:
     counts, mistaken = svg_confusion.confusion(svg_confusion.by_template())
     assert counts.total() == 200 and not mistaken, "\n".join(mistaken)
+
+
+@pytest.mark.slow
+def test_every_rule_judges_every_drawing() -> None:
+    asked = {str(case.drawing): case.drawing for case in svg_confusion.by_hand()}
+    for case in svg_confusion.by_hand():
+        picture = Picture(pixels(source.drawing(source.read(case.svg), 256, text="none")))
+        accepted = [name for name, drawing in asked.items() if judged(picture, drawing)]
+        assert len(accepted) <= 3, (case.what, accepted)
+
+
+def judged(picture: Picture, drawing: dict) -> bool:
+    return RULES[drawing["rule"]](picture, **{key: value for key, value in drawing.items() if key != "rule"})
 
 
 def test_every_rule_has_accepted_and_refused_drawings() -> None:
