@@ -55,7 +55,7 @@ class RunResults:
             all of them fit into memory.
         provenance: per path of a record below the run's folder, its contents.
         rollouts: some of the completions of each training step.
-        problem_rows: the problems of benchmarks whose answers or reasoning a report judges again, if they are stored.
+        problem_rows: the problems of benchmarks that a report judges again or draws, if they are stored.
         other_graders: scores of the same samples by other graders, where `snakemake grade` made them.
         contamination: what the base model completes of its benchmarks' questions, if `snakemake contamination` asked.
         title: what a page calls the run (analysis.report.run_titles), if not by its name.
@@ -257,14 +257,15 @@ def _read_provenance(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _judged_again(data: Path, run: RunResults) -> dict[str, dict[str, Problem]]:
-    """Problems by benchmark and name, of tasks that check steps or have a second verifier, if they are those graded."""
+    """Problems by benchmark and name, of tasks with steps, pictures or a second verifier, if they are those graded."""
     found = {}
     for name in run.benchmarks:
         if not (data / f"{name}.parquet").is_file():
             continue
         rows = stored_problems(data, name).to_pylist()
         task = registry.get(rows[0]["task"])
-        if task.step_module() is None and (DEFAULT in task.graders or not task.graders):
+        needed = task.step_module() or task.picture_module() or (task.graders and DEFAULT not in task.graders)
+        if not needed:
             continue
         recorded = {run.graded_record(step, name).get("problems_sha256") for step in run.steps}
         if recorded == {problems_hash(data, name)}:

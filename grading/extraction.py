@@ -26,6 +26,7 @@ _NEXT_SENTENCE = re.compile(r"[.!]\s+(?=[A-Z][a-z']*\s[a-z])|\.\s+I\s")
 _WORDS_BEFORE_MORE = re.compile(r"\s*(?:,|and\b|or\b|\\)")  # more answers follow
 _AND = re.compile(r"[,;&]|\b(?:and|or)\b")
 _CONCLUDES = re.compile(r"\b(?:so|hence|thus|therefore|then|because|since|which|answers?|solutions?)\b", re.IGNORECASE)
+_SVG_TAG = re.compile(r"<svg>|<svg(?=\s)|(</svg>)")
 _WIDEST_JOINT = 60  # characters
 
 
@@ -128,12 +129,27 @@ def _answer_line(text: str) -> Extraction:
     return Extraction((_of_sentence(line).removesuffix(".").strip() or None) if line else None)
 
 
+def _svg_element(text: str) -> Extraction:
+    """The last complete <svg> element; a tag alone between backticks is a mention of it."""
+    starts: list[int] = []
+    answer = None
+    for match in _SVG_TAG.finditer(text):
+        if text[max(match.start() - 1, 0) : match.start()] == "`" == text[match.end() : match.end() + 1]:
+            continue
+        if match[1] is None:
+            starts.append(match.start())
+        elif starts:
+            answer = text[starts.pop() : match.end()]
+    return Extraction(answer, complete=answer is not None)
+
+
 RULES: dict[str, Callable[[str], Extraction]] = {
     "none": _none,
     "last-number": _last_number,
     "answer-is": _answer_is,
     "answer-tag": _answer_tag,
     "answer-line": _answer_line,
+    "svg-element": _svg_element,
 }
 
 

@@ -56,9 +56,21 @@ def grader_name(task: str, grader: str) -> str:
     """What decides a task's answers: the grader or the task's own verifier, with its package's version and our own."""
     own = "" if version(task) == "1.1" else f", version {version(task)}"
     if grader not in registry.get(task).graders:
-        return f"{task} verifier{own}"
-    package = GRADERS[grader].package
-    return (f"{grader} ({package} {importlib.metadata.version(package)})" if package else grader) + own
+        return f"{task} verifier{_package(registry.get(task).own)}{own}"
+    return f"{grader}{_package(GRADERS[grader])}{own}"
+
+
+def _package(grader: Grader) -> str:
+    """The package that a grader needs, with its version; UserError if this environment does not have it."""
+    if grader.package is None:
+        return ""
+    try:
+        return f" ({grader.package} {importlib.metadata.version(grader.package)})"
+    except importlib.metadata.PackageNotFoundError:
+        raise UserError(
+            f"these answers are judged with the package {grader.package}, which this environment does not have: use "
+            "the environment of evaluation, or install it"
+        ) from None
 
 
 def _extract(item: Item, task: Task, meta: Mapping[str, Any], grader: Grader) -> extraction.Extraction:
@@ -103,7 +115,7 @@ def grade(
     undecided: dict[str, dict[Pair, list[int]]] = {}  # by judge: equal pairs are judged once
     for index, item in enumerate(items):
         task = registry.get(item.task)
-        chosen = task.graders.get(grader, Grader())
+        chosen = task.graders.get(grader, task.own)
         meta = (json.loads(item.meta) if isinstance(item.meta, str) else item.meta) or {}
         found = _extract(item, task, meta, chosen)
         if found.answer is None:

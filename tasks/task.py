@@ -81,6 +81,7 @@ class Task(ABC):
             protocol's extraction rule; `tagged`, the last complete <answer> tag, else the last box.
         graders: by name, for the answers that `verify` leaves open or judges by other rules; for another name, or the
             empty one, `verify` judges by the task's own rules.
+        own: how the task itself grades where another task's grader is named, such as the one by default.
         judged_meta: keys of a problem's `meta` that judges read.
         same_options: whether an answer means another thing where the question has its options in another order.
         version: of the verdicts; raised with every change that changes any, so that stored samples are graded again.
@@ -88,6 +89,7 @@ class Task(ABC):
 
     answer_format: Literal["boxed", "tagged"] = "boxed"
     graders: ClassVar[Mapping[str, Grader]] = {}
+    own: ClassVar[Grader] = Grader()
     judged_meta: Sequence[str] = ()
     same_options: bool = False
     version: int = 1

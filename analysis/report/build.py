@@ -16,6 +16,7 @@ from analysis.reference import DRAWINGS, source
 from analysis.report import (
     bad_case_classes,
     bad_cases,
+    contact_sheet,
     contamination,
     controls,
     document_figures,
@@ -49,6 +50,7 @@ NUMBERS = {
     "heldout_accuracy": "accuracy", "outcomes": "verdicts", "finished": "verdicts", "reasoning_patterns": "patterns",
     "right_reasons": "reasoning",
     rewards_by_step.NAME: rewards_by_step.NAME, turning_points.NAME: turning_points.NAME,
+    contact_sheet.NAME: "svg_drawings",
 }  # fmt: skip
 
 
@@ -102,6 +104,8 @@ def draw(
         figures["answer_lengths"] = figures_lengths.answer_lengths(judged)
     if several := [run for run in runs if rewards_by_step.has_several(run)]:
         figures[rewards_by_step.NAME] = rewards_by_step.figure(several)
+    if sheets := contact_sheet.drawn(runs):
+        figures[contact_sheet.NAME] = contact_sheet.figure(sheets)
     return {
         name: page.inline_svg(figure_style.save(figure, folder, name), name, page.caption(name))
         for name, figure in figures.items()
@@ -172,7 +176,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     reproduced = list(dict.fromkeys(filter(fidelity.registered, (seeds.run_of(run.name) for run in runs))))
     sources = fidelity.table(reproduced) if reproduced else None
     claimed = claims.table(runs, scale)
-    in_text, drawings = document_figures.figures_table(claimed), document_figures.drawings_table()
+    in_text, drawings = document_figures.figures_table(claimed), document_figures.drawings_table(runs)
     made = [
         claimed,
         in_text,

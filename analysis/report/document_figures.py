@@ -5,10 +5,13 @@ The files are results/reference/document_figures.csv and svg_drawings.csv.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from analysis.claims.intervals import mean
 from analysis.reference import DRAWINGS, FIGURES, read_csv
+from analysis.results import RunResults
 from analysis.table_export import Table, percent
 
 ALL_PROMPTS = "mean over the prompts drawn (%)"
@@ -35,12 +38,34 @@ def share(cell: str) -> float:
     return successes / draws
 
 
-def drawings_table() -> Table:
+def drawn(run: RunResults, step: int) -> dict[str, str]:
+    """Successes and draws, such as 3/16, of a checkpoint on each printed prompt that it was given.
+
+    Problems name the printed prompt in `meta.printed`; what could not be judged is left out.
+    """
+    counts: dict[str, str] = {}
+    for benchmark, problems in run.problem_rows.items():
+        rows = run.samples(step, benchmark)
+        for name, verdicts in rows[rows["verdict"] != "ungradable"].groupby("problem_id")["verdict"]:
+            if prompt := problems[str(name)].meta.get("printed"):
+                counts[str(prompt)] = f"{(verdicts == 'correct').sum()}/{len(verdicts)}"
+    return counts
+
+
+def drawings_table(runs: Sequence[RunResults] = ()) -> Table:
     """Successes and draws of each model on each prompt as printed, and each model's mean over prompts.
 
-    Models drew different prompts, so that their means are not comparable.
+    Models drew different prompts, so that their means are not comparable. Checkpoints that drew the same prompts, and
+    were judged by geometry, are further columns.
+
+    Args:
+        runs: of whose checkpoints the first and the last are shown.
     """
     printed = read_csv(DRAWINGS, text=True).fillna("").drop(columns="line").set_index("prompt")
+    for run in runs:
+        for step in dict.fromkeys((run.steps[0], run.last)):
+            if counts := drawn(run, step):
+                printed[f"{run.shown}, {run.label(step)}"] = [counts.get(str(name), "") for name in printed.index]
     shares = printed.map(share)
     parts = {model: mean(column.dropna().to_numpy()) for model, column in shares.items()}
     means = {

@@ -177,11 +177,11 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     check_page(html)
     assert html.count('class="headline"') == 2 and html.count('class="headline recipe"') == 1
     assert "Over 2 training seeds, " in html
-    assert html.count("<figure id=") == html.count("<svg role=img") == 10  # no completion thinks
+    assert html.count("<figure id=") == html.count("<svg role=img") == 11  # no completion thinks
     assert "These are demo-scale numbers" in html
-    assert all(f">Figure {number}.</a></b>" in html for number in range(1, 11))
+    assert all(f">Figure {number}.</a></b>" in html for number in range(1, 12))
     figures = {path.name for path in (output / "figures").iterdir()}
-    assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 20
+    assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 22
     made = {path.name for path in (output / "tables").iterdir()}
     names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "pairs", "bad_cases", "claims"}
     names |= {"document_figures", "svg_drawings", "seeds"}

@@ -1,0 +1,124 @@
+"""Drawings to ask for: the document's prompts, or figures by template.
+
+document   the prompts of tasks/svg/document.py that a rule judges, in their order
+one        a figure: shape and colour
+place      a figure in a quarter of the picture or in its middle
+count      two to five equal figures in a row or a column
+pair       a figure above or to the left of another one
+mirrored   two equal figures that are mirror images of each other
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from contracts.errors import UserError
+from tasks import problems as all_problems
+from tasks.problems import SPLITS, Problem, generated_id
+from tasks.svg import document
+
+TASK = "svg"
+TRIES = 2_000  # draws of one more problem before there counts as none
+KINDS = ("one", "place", "count", "pair", "mirrored")
+COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "black")
+SHAPES = {
+    "circle": "circle",
+    "square": "square",
+    "triangle": "equilateral triangle",
+    "regular pentagon": "regular pentagon",
+    "regular hexagon": "regular hexagon",
+    "star": "five-pointed star",
+}  # as tasks.svg.rules calls them, and in words
+PLACES = ("top left", "top right", "bottom left", "bottom right", "middle")
+NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}
+
+
+def question(kind: str, figures: Sequence[dict[str, Any]], layout: str) -> str:
+    """What is asked for, in words."""
+    words = [f"{one['colour']} {SHAPES[one['shape']]}" for one in figures]
+    named = [f"{'an' if word[0] in 'aeo' else 'a'} {word}" for word in words]
+    count = NUMBERS.get(figures[0]["count"], "")
+    if kind == "place":
+        return f"{named[0]} in the middle" if layout == "middle" else f"{named[0]} in the {layout} quarter"
+    if kind == "count":
+        where = "side by side in a row" if layout == "row" else "one below the other in a column"
+        return f"{count} {words[0]}s of one size, {where}, which do not touch"
+    if kind == "pair":
+        where = "above" if layout == "above" else "to the left of"
+        return f"{named[0]} {where} {named[1]}, which do not touch"
+    if kind == "mirrored":
+        return f"two {words[0]}s that are mirror images of each other, one in the left half and one in the right half"
+    return named[0]
+
+
+def _draw(kind: str, rng: random.Random) -> tuple[list[dict[str, Any]], str]:
+    """Figures and layout of a problem."""
+    figures = [{"shape": rng.choice(list(SHAPES)), "colour": rng.choice(COLOURS), "count": 1}]
+    if kind == "count":
+        figures[0]["count"] = rng.choice(list(NUMBERS))
+        return figures, rng.choice(("row", "column"))
+    if kind == "mirrored":
+        figures[0]["count"] = 2
+        return figures, "mirrored"
+    if kind == "pair":
+        others = [(shape, colour) for shape in SHAPES for colour in COLOURS if shape != figures[0]["shape"]]
+        shape, colour = rng.choice([one for one in others if one[1] != figures[0]["colour"]])
+        return [*figures, {"shape": shape, "colour": colour, "count": 1}], rng.choice(("above", "left"))
+    return figures, rng.choice(PLACES) if kind == "place" else ""
+
+
+def generate(rows: int, split: str, seed: int, kinds: Sequence[str] = KINDS) -> list[Problem]:
+    """`rows` distinct problems of one split, the kinds in turn as far as they reach; the same for the same arguments.
+
+    Args:
+        rows: how many; of the document's prompts, exactly those that a rule judges.
+        split: `train` or `test`; the document's prompts are a test alone.
+        seed: of all draws.
+        kinds: names in KINDS, or `document` alone.
+
+    Raises:
+        UserError: an argument is out of range, or there are no more problems.
+    """
+    if list(kinds) == ["document"]:
+        return _of_document(rows, split)
+    if split not in SPLITS or not kinds or not set(kinds) <= set(KINDS):
+        raise UserError(f"svg has the splits {SPLITS} and the kinds {KINDS}, not '{split}' and {list(kinds)}")
+    rng = random.Random(f"svg/{split}/{seed}")
+    seen: set[str] = set()
+    found: list[Problem] = []
+    left = list(kinds)
+    while len(found) < rows:
+        if not left:
+            raise UserError(f"svg has only {len(found):,} such problems ({split}): ask for fewer rows")
+        kind = left.pop(0)
+        for _ in range(TRIES):
+            figures, layout = _draw(kind, rng)
+            text = question(kind, figures, layout)
+            if text not in seen and all_problems.split_of(f"svg {text}") == split:
+                break
+        else:  # there is no other one of this kind
+            continue
+        left.append(kind)
+        seen.add(text)
+        meta = {"drawing": {"rule": "figures", "figures": figures, "layout": layout}, "level": kind}
+        found.append(Problem(generated_id(split, text), TASK, text, text, meta))
+    return found
+
+
+def _of_document(rows: int, split: str) -> list[Problem]:
+    if split != "test" or rows != len(document.JUDGED):
+        raise UserError(
+            f"svg has {len(document.JUDGED)} prompts of the document with a rule, as a test: not {rows} ({split})"
+        )
+    return [
+        Problem(
+            one.name,
+            TASK,
+            one.words,
+            one.printed,
+            {"drawing": one.drawing, "printed": one.printed, "level": "document"},
+        )
+        for one in document.JUDGED
+    ]

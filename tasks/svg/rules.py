@@ -1,0 +1,380 @@
+"""When a drawing is what its prompt asks for: a rule for each, on the rendered picture.
+
+A rule takes a Picture and says yes or no. Letters are not drawn, so that a rule does not depend on a machine's fonts;
+what a drawing writes changes no verdict, except a clock's numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import ndimage
+
+from tasks.svg import colours, shapes
+from tasks.svg.regions import RAYS, Mask, Part, Picture, apart, differs, parts, runs, runs_around
+
+OF_COLOUR = 0.7  # share of a part's pixels that has to have its colour
+UP, LOWER_RIGHT, LOWER_LEFT = 270, 30, 150  # degrees clockwise from the right
+
+
+def hexagon(picture: Picture) -> bool:
+    """Six equal sides and angles, filled or not."""
+    return picture.only is not None and shapes.regular(picture.only, 6)
+
+
+def trapezoid(picture: Picture) -> bool:
+    """Four corners, exactly one pair of parallel sides."""
+    return picture.only is not None and shapes.trapezoid(picture.only)
+
+
+def dashed_square(picture: Picture) -> bool:
+    """A square whose four sides are each at least three dashes with gaps between, none longer than a quarter."""
+    rows, columns = np.flatnonzero(picture.inked.any(1)), np.flatnonzero(picture.inked.any(0))
+    if not len(rows):
+        return False
+    box = picture.inked[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    height, width = box.shape
+    if abs(width / height - 1) > shapes.SIDES:
+        return False
+    depths = range(max(1, round(0.03 * width)))
+    return any(all(_dashed(side) for side in (box[d], box[-1 - d], box[:, d], box[:, -1 - d])) for d in depths)
+
+
+def _dashed(side: Mask) -> bool:
+    gaps = [high - low for low, high in runs(~side)]
+    return len(runs(side)) >= 3 and len(gaps) >= 2 and max(gaps) <= len(side) / 4 and 0.15 <= side.mean() <= 0.95
+
+
+def ellipse(picture: Picture) -> bool:
+    """A light green ellipse that is no circle."""
+    return picture.only is not None and shapes.ellipse(picture.only) and _coloured(picture, picture.only, "light green")
+
+
+def _coloured(picture: Picture, part: Part, name: str) -> bool:
+    """Whether most of what is drawn of a part has this colour; of a filled one, most of its inside."""
+    inside = part.own & part.eroded(0.06)
+    filled = inside.sum() > 0.5 * part.eroded(0.06).sum()
+    return colours.share(picture.rgb[inside if filled else part.own], name) >= (OF_COLOUR if filled else 0.5)
+
+
+def cross(picture: Picture) -> bool:
+    """An upright bar, and a level one across its middle or above."""
+    return picture.only is not None and shapes.cross(picture.only)
+
+
+def _disc(picture: Picture) -> tuple[tuple[float, float], float] | None:
+    """Centre and radius of the circle that the whole drawing is."""
+    part = picture.only
+    if part is None or not shapes.circle(part):
+        return None
+    left, top, right, bottom = part.box
+    return ((left + right - 1) / 2, (top + bottom - 1) / 2), (right - left + bottom - top) / 4
+
+
+def mercedes(picture: Picture) -> bool:
+    """A circle with three spokes: up, to the lower right and to the lower left."""
+    disc = _disc(picture)
+    return disc is not None and all(_three_spokes(picture, disc[0], share * disc[1]) for share in (0.35, 0.5, 0.65))
+
+
+def _three_spokes(picture: Picture, centre: tuple[float, float], radius: float) -> bool:
+    around = picture.around(centre, radius)
+    expected = (UP, LOWER_RIGHT, LOWER_LEFT)
+    between = np.median([around[(angle + 60) % 360 * RAYS // 360] for angle in expected], axis=0)
+    spokes = runs_around(differs(around, between, 40))
+    wide = [(middle, width) for middle, width in spokes if width >= 1.5]
+    return (
+        len(wide) == 3
+        and all(min(apart(middle, angle) for middle, _ in wide) <= 8 for angle in expected)
+        and max(width for _, width in wide) <= 60
+    )
+
+
+def bmw(picture: Picture) -> bool:
+    """Quarters in blue (top left, bottom right) and white, in a ring of one other colour."""
+    disc = _disc(picture)
+    if disc is None:
+        return False
+    for share in (0.2, 0.3, 0.4):
+        around = picture.around(disc[0], share * disc[1])
+        for middle, name in ((45, "blue"), (135, "white"), (225, "blue"), (315, "white")):
+            quarter = around[(middle - 35) * RAYS // 360 : (middle + 35) * RAYS // 360]
+            if colours.share(quarter, name) < 0.9:
+                return False
+    return any(_one_colour(picture.around(disc[0], share * disc[1])) for share in np.arange(0.7, 0.99, 0.02))
+
+
+def _one_colour(around: np.ndarray[Any, Any]) -> bool:
+    return bool((~differs(around, np.median(around, axis=0), 40)).mean() >= 0.7)
+
+
+def ground(picture: Picture) -> bool:
+    """An upright line that ends on the first of three level lines, each shorter than the one above."""
+    rows, columns = np.flatnonzero(picture.inked.any(1)), np.flatnonzero(picture.inked.any(0))
+    if not len(rows):
+        return False
+    box = picture.inked[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    height, width = box.shape
+    stem = box[: max(1, height // 8)]
+    thick = float(np.median(stem.sum(1)))
+    middle = float(np.nonzero(stem)[1].mean())
+    levels = [(low, high, box[low:high]) for low, high in runs(box.sum(1) > max(1.6 * thick, 0.05 * width))]
+    if len(levels) != 3 or levels[0][0] < 0.15 * height or thick > 0.2 * width:
+        return False
+    wide = [int(line.any(0).sum()) for *_, line in levels]
+    centred = all(abs(np.flatnonzero(line.any(0)).mean() - middle) < 0.06 * width for *_, line in levels)
+    thin = all(high - low < 0.25 * height for low, high, _ in levels)
+    return centred and thin and wide[0] == width and all(lower < 0.9 * upper for upper, lower in pairwise(wide))
+
+
+def star(picture: Picture) -> bool:
+    """A star of five tips."""
+    return picture.only is not None and shapes.star(picture.only, 5)
+
+
+def hexagram(picture: Picture) -> bool:
+    """Two triangles that make a star of six tips, in purple."""
+    part = picture.only
+    return part is not None and shapes.star(part, 6, (0.45, 0.7)) and _coloured(picture, part, "purple")
+
+
+def prohibition(picture: Picture) -> bool:
+    """A red ring with one red diagonal, on anything that is not red."""
+    disc = _disc(picture)
+    if disc is None:
+        return False
+    centre, radius = disc
+    ring = max(colours.share(picture.around(centre, share * radius), "red") for share in np.arange(0.8, 0.99, 0.02))
+    if ring < 0.9:
+        return False
+    for share in (0.3, 0.45, 0.6):
+        bars = runs_around(colours.named(picture.around(centre, share * radius), "red"))
+        bars = [(middle, width) for middle, width in bars if width >= 2]
+        if len(bars) != 2 or apart(bars[0][0], bars[1][0]) < 168 or max(width for _, width in bars) > 80:
+            return False
+        if any(abs(middle % 90 - 45) > 20 for middle, _ in bars):
+            return False
+    return True
+
+
+def rating(picture: Picture) -> bool:
+    """Five stars in a row: the first three have one filling, the last two another, or none."""
+    found = sorted(picture.parts, key=lambda part: part.centre[0])
+    if len(found) != 5 or not all(shapes.star(part, 5) for part in found) or not _in_a_row(found):
+        return False
+    inside = [np.median(picture.rgb[part.eroded(0.12)], axis=0) for part in found]
+    first, last = inside[0], inside[-1]
+    return bool(
+        differs(first, picture.ground, 40)
+        and differs(first, last, 60)
+        and not any(differs(one, first, 40) for one in inside[:3])
+        and not differs(inside[3], last, 40)
+    )
+
+
+def _in_a_row(found: Sequence[Part]) -> bool:
+    """Side by side at one height, of about one size."""
+    return all(
+        abs(one.centre[1] - found[0].centre[1]) < 0.15 * found[0].height
+        and abs(one.height / found[0].height - 1) < 0.15
+        and abs(one.width / found[0].width - 1) < 0.15
+        for one in found
+    ) and all(left.box[2] <= right.box[0] for left, right in pairwise(found))
+
+
+def bars(picture: Picture, count: int) -> bool:
+    """So many upright bars on one line, each higher than the one before."""
+    found = sorted(picture.parts, key=lambda part: part.centre[0])
+    if len(found) != count or not all(shapes.rectangle(part) for part in found):
+        return False
+    high = max(part.height for part in found)
+    return (
+        all(abs(part.box[3] - found[0].box[3]) < 0.03 * high + 2 for part in found)
+        and all(abs(part.width / found[0].width - 1) < 0.15 for part in found)
+        and all(left.box[2] <= right.box[0] and right.height > 1.1 * left.height for left, right in pairwise(found))
+    )
+
+
+def battery(picture: Picture) -> bool:
+    """A box with a pole at one end, of whose inside about a fifth is red, from the other end or from this one."""
+    if not picture.inked.any():
+        return False
+    whole = parts(picture.inked)[0]
+    red = colours.named(picture.rgb, "red") & whole.silhouette
+    rim = whole.silhouette & ~whole.eroded(0.01)
+    frame = ~differs(picture.rgb, np.median(picture.rgb[rim], axis=0), 60)
+    inside = whole.silhouette & whole.eroded(0.01) & (~frame | red)
+    body = parts(inside)[:1] if inside.any() else []
+    if not body or not 0.1 <= (red & body[0].silhouette).sum() / body[0].area <= 0.3 or not shapes.rectangle(body[0]):
+        return False
+    rows, columns = np.nonzero(red & body[0].silhouette)
+    across = (np.ptp(rows) + 1) / body[0].height, (np.ptp(columns) + 1) / body[0].width
+    return bool(max(across) >= 0.7 and min(across) <= 0.4) and _has_pole(picture.inked, body[0])
+
+
+def _has_pole(inked: Mask, body: Part) -> bool:
+    """Whether what is drawn gets narrower at one end of the box around it."""
+    rows, columns = np.flatnonzero(inked.any(1)), np.flatnonzero(inked.any(0))
+    box = inked[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    ends = (box[:, -2:], box[:, :2]) if body.width > body.height else (box[:2].T, box[-2:].T)
+    shares = [np.ptp(np.flatnonzero(end.any(1))) / len(box if body.width > body.height else box.T) for end in ends]
+    return bool(min(shares) < 0.75 < max(shares))
+
+
+def first_aid(picture: Picture) -> bool:
+    """A box, with or without a handle, and on it a cross with equal arms: white on red, or red."""
+    if not picture.inked.any():
+        return False
+    box = parts(picture.inked)[0]
+    if box.area < 0.7 * box.width * box.height or not 0.5 <= box.width / box.height <= 2.5:
+        return False
+    red = colours.named(picture.rgb, "red") & box.silhouette
+    white = colours.named(picture.rgb, "white") & box.silhouette
+    for mask, around in ((red, white), (white, red)):
+        for part in _separate(mask, box.area):
+            inside = part.area < 0.4 * box.area and shapes.cross(part, equal=True)
+            if inside and (around is white or _surrounded(part, around)):
+                return True
+    return False
+
+
+def _separate(mask: Mask, area: int) -> list[Part]:
+    """The parts of a mask, with their holes, that are not tiny."""
+    numbers, count = ndimage.label(mask)
+    found = [numbers == number for number in range(1, min(count, 40) + 1)]
+    return [Part(one, one) for one in found if one.sum() > 0.01 * area]
+
+
+def _surrounded(part: Part, by: Mask) -> bool:
+    near, far = (ndimage.binary_dilation(part.silhouette, iterations=pixels) for pixels in (2, 5))
+    return bool(by[far & ~near].mean() > 0.8)
+
+
+def clock(picture: Picture) -> bool:
+    """A round face with twelve marks at equal angles, and two or three hands from its middle."""
+    disc = _disc(picture)
+    if disc is None:
+        return False
+    centre, radius = disc
+    marked = any(_twelve_marks(picture, centre, share * radius) for share in np.arange(0.6, 0.97, 0.02))
+    hands = [
+        [width for _, width in runs_around(_off_face(picture, centre, share * radius)) if width >= 1]
+        for share in (0.2, 0.26, 0.32)
+    ]
+    return marked and any(2 <= len(found) <= 3 and max(found) <= 40 for found in hands)
+
+
+def _off_face(picture: Picture, centre: tuple[float, float], radius: float) -> Mask:
+    """Where a circle has another colour than most of it."""
+    around = picture.around(centre, radius)
+    return differs(around, np.median(around, axis=0), 40)
+
+
+def _twelve_marks(picture: Picture, centre: tuple[float, float], radius: float) -> bool:
+    found = runs_around(_off_face(picture, centre, radius))
+    return 12 <= len(found) <= 15 and all(
+        min(apart(middle, angle) for middle, _ in found) <= 4 for angle in range(0, 360, 30)
+    )
+
+
+def figures(picture: Picture, figures: Sequence[Mapping[str, Any]], layout: str = "") -> bool:
+    """Some figures of given shapes, colours and numbers, and where they are; nothing else is drawn.
+
+    Args:
+        picture: the picture.
+        figures: each with shape, colour and count; the first is above or left of the second.
+        layout: a key of LAYOUTS, or empty.
+    """
+    groups = [
+        [
+            part
+            for part in picture.parts
+            if shapes.SHAPES[one["shape"]](part) and _coloured(picture, part, one["colour"])
+        ]
+        for one in figures
+    ]
+    if sum(one["count"] for one in figures) != len(picture.parts):
+        return False
+    if any(len(group) != one["count"] for group, one in zip(groups, figures, strict=True)):
+        return False
+    return not layout or LAYOUTS[layout](picture, groups)
+
+
+Groups = Sequence[Sequence[Part]]
+
+
+def _within(picture: Picture, left: float, top: float, right: float, bottom: float, part: Part) -> bool:
+    """Whether a part is inside a share of the picture, but for a twentieth of it."""
+    height, width = picture.inked.shape
+    box = part.box
+    return bool(
+        box[0] >= (left - 0.05) * width
+        and box[1] >= (top - 0.05) * height
+        and box[2] <= (right + 0.05) * width
+        and box[3] <= (bottom + 0.05) * height
+    )
+
+
+def _quarter(left: float, top: float) -> Callable[[Picture, Groups], bool]:
+    return lambda picture, groups: _within(picture, left, top, left + 0.5, top + 0.5, groups[0][0])
+
+
+def _middle(picture: Picture, groups: Groups) -> bool:
+    """Whether the middle of the figure's box, or its centre of gravity, is the picture's."""
+    height, width = picture.inked.shape
+    (part,) = groups[0]
+    box = part.box
+    middles = (((box[0] + box[2]) / 2, (box[1] + box[3]) / 2), part.centre)
+    return any(abs(x / width - 0.5) < 0.06 and abs(y / height - 0.5) < 0.06 for x, y in middles)
+
+
+def _row(_: Picture, groups: Groups) -> bool:
+    return _in_a_row(sorted(groups[0], key=lambda part: part.centre[0]))
+
+
+def _column(_: Picture, groups: Groups) -> bool:
+    found = sorted(groups[0], key=lambda part: part.centre[1])
+    return all(
+        abs(one.centre[0] - found[0].centre[0]) < 0.15 * found[0].width and abs(one.height / found[0].height - 1) < 0.15
+        for one in found
+    ) and all(upper.box[3] <= lower.box[1] for upper, lower in pairwise(found))
+
+
+def _above(_: Picture, groups: Groups) -> bool:
+    (one,), (other,) = groups
+    return one.box[3] <= other.box[1] + 2 and one.box[0] < other.box[2] and other.box[0] < one.box[2]
+
+
+def _left(_: Picture, groups: Groups) -> bool:
+    (one,), (other,) = groups
+    return one.box[2] <= other.box[0] + 2 and one.box[1] < other.box[3] and other.box[1] < one.box[3]
+
+
+def _mirrored(picture: Picture, _: Groups) -> bool:
+    """Whether the picture is its own mirror image, left and right, up to a twentieth of what is drawn."""
+    return bool((picture.inked ^ picture.inked[:, ::-1]).sum() <= 0.05 * picture.inked.sum())
+
+
+LAYOUTS: dict[str, Callable[[Picture, Groups], bool]] = {
+    "top left": _quarter(0, 0),
+    "top right": _quarter(0.5, 0),
+    "bottom left": _quarter(0, 0.5),
+    "bottom right": _quarter(0.5, 0.5),
+    "middle": _middle,
+    "row": _row,
+    "column": _column,
+    "above": _above,
+    "left": _left,
+    "mirrored": _mirrored,
+}
+RULES: dict[str, Callable[..., bool]] = {
+    rule.__name__: rule
+    for rule in (
+        hexagon, trapezoid, dashed_square, ellipse, cross, mercedes, bmw, ground, star, hexagram, prohibition, rating,
+        bars, battery, first_aid, clock, figures,
+    )
+}  # fmt: skip
+WITH_NUMBERS = ("clock",)  # rules that also count letters and digits, each text as a box of its size
