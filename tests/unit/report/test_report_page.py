@@ -184,7 +184,7 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 22
     made = {path.name for path in (output / "tables").iterdir()}
     names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "pairs", "bad_cases", "claims"}
-    names |= {"document_figures", "svg_drawings", "seeds"}
+    names |= {"document_figures", "svg_drawings", "seeds", "turning_points"}
     names |= {f"published-{name}" for name in published.table_names()}
     names |= {f"accuracy-{name.replace('/', '-')}" for name in NAMES}
     assert made == {f"{name}.{form}" for name in names for form in ("csv", "md", "tex", "html")}
