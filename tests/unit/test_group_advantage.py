@@ -1,0 +1,41 @@
+"""The study of a random ε in the group advantage, against draws of document 004's own formula."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analysis.studies.group_advantage import EPSILON, effect, groups, table
+
+
+def drawn(rewards: list[float], draws: int = 40_000) -> np.ndarray:
+    """The factor of the advantages for each drawn ε: the document's advantage over that without ε."""
+    group, rng = np.asarray(rewards), np.random.default_rng(0)
+    centred = group - group.mean()
+    with_noise = centred[:, None] / (group.std(ddof=1) + EPSILON * rng.standard_normal(draws))
+    largest = np.argmax(np.abs(centred))
+    return np.asarray(with_noise[largest] / (centred[largest] / group.std(ddof=1)))
+
+
+@pytest.mark.parametrize("name", groups())
+def test_the_closed_form_is_that_of_the_draws(name: str) -> None:
+    rewards = groups()[name]
+    found, factors = effect(rewards), drawn(rewards)
+    assert np.mean(factors < 0) == pytest.approx(found.turned, abs=0.01)
+    assert effect([5 * reward for reward in rewards], 5 * EPSILON) == pytest.approx(
+        (5 * found.std, *found[1:])
+    )  # no unit
+    if np.isfinite(found.high) and found.std > 5 * EPSILON:
+        low, high = np.quantile(factors, [0.025, 0.975])
+        assert (low, high) == pytest.approx((found.low, found.high), rel=0.02)
+
+
+def test_small_differences_turn_around_and_large_ones_do_not() -> None:
+    shown = table().shown.set_index("group")["wrong sign"]
+    assert shown["4 of 8 right, rewards ±1"] == "never"
+    assert shown["8 alike, one with 1 more character after the last tag"] == "36 %"
+
+
+def test_a_group_of_equal_rewards_is_refused() -> None:
+    with pytest.raises(ValueError, match="rewards that differ"):
+        effect([1.0, 1.0])
