@@ -231,9 +231,9 @@ def sentences(found: Sequence[Setting], chosen: Chosen | None) -> list[str]:
     if not found[0].trained.several:
         text.append("One seed of each: this compares checkpoints, not settings. Add seeds='[0,1,2,3,4]'.")
     lost = [setting for setting in found if setting.collapsed]
-    parts = "; ".join(f"{setting.shown} ({len(setting.collapsed)} of {len(setting.runs)})" for setting in lost)
+    parts = ", ".join(f"{setting.number} ({len(setting.collapsed)} of {len(setting.runs)})" for setting in lost)
     text.append(
-        f"Trainings with a grave sign of collapse, not chosen from: {parts}."
+        f"Settings with a grave sign of collapse, not chosen from, and how many of their trainings show it: {parts}."
         if lost
         else "No training shows a grave sign of collapse."
     )
@@ -241,18 +241,18 @@ def sentences(found: Sequence[Setting], chosen: Chosen | None) -> list[str]:
 
 
 def _best(first: Setting, chosen: Chosen) -> str:
-    one, two = (setting.shown for setting in chosen.settings)
-    best = one if one == two else f"{one} on one half, {two} on the other"
+    one, two = chosen.settings
+    best = f"setting {one.number} ({one.shown})"
+    if one.number != two.number:
+        best = f"setting {one.number} on one half, {two.number} on the other"
     text = (
-        f"Best setting, chosen on half of the problems and reported on the other: {best}: "
+        f"Best, chosen on half of the problems and reported on the other: {best}, with "
         f"{interval_text(chosen.accuracy, percent)} % right"
     )
-    if one == two == first.shown:
-        return f"{text}. It is setting 1."
-    if chosen.difference:
-        text += f", {interval_text(chosen.difference, points)} points beside setting 1 ({first.shown})"
-    if chosen.less_first:
-        text += ", cannot tell" if chosen.less_first.verdict == "cannot tell" else ", beyond chance"
+    if chosen.difference and not one.number == two.number == first.number:
+        text += f", {interval_text(chosen.difference, points)} points beside setting 1"
+        if chosen.less_first:
+            text += ", cannot tell" if chosen.less_first.verdict == "cannot tell" else ", beyond chance"
     return f"{text}."
 
 

@@ -126,7 +126,7 @@ def test_the_best_setting_is_chosen_and_a_collapsed_one_is_not(tmp_path: Path, r
     assert list(table.data["collapsed"]) == [0, 0, 1] and "1 of 2" in table.shown.iloc[2].to_list()
     assert found[1].accuracy.value == pytest.approx(chosen.accuracy.value)  # one setting for both halves
     texts = sweep.sentences(found, chosen)
-    assert "rollout" not in texts[0] and "temperature 1.1" in texts[0] and "temperature 1.2" in texts[-1]
+    assert "setting 2 (temperature 1.1)" in texts[0] and texts[-1].endswith("3 (1 of 2).")
     svgs = sweep.draw(found, tmp_path / "page")
     assert set(svgs) == {"sweep", "sweep_training"} and all(map(len, svgs.values()))
 
