@@ -61,10 +61,10 @@ def _run(run: Sequence[GradedCheckpoint], name: str, repeats: int) -> RecipeRun:
     correct = np.stack([inputs.correct(table) for table in whole])
     halves = np.array([half(problem) for problem in whole[0]["problem_id"].drop_duplicates()])
     counts = np.full(len(halves), len(run) - 1)
-    for half in (0, 1):
-        others = correct[:, halves != half]
+    for side in (0, 1):
+        others = correct[:, halves != side]
         if others.size:
-            counts[halves == half] = int(others.mean(axis=(1, 2)).argmax())
+            counts[halves == side] = int(others.mean(axis=(1, 2)).argmax())
     return RecipeRun([table[table["repeat"] < repeats] for table in whole], counts)
 
 

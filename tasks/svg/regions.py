@@ -118,7 +118,7 @@ class Part:
 
     def eroded(self, share: float) -> Mask:
         """The silhouette without its rim, whose width is that share of the root of its area."""
-        inner: Mask = ndimage.distance_transform_edt(self.silhouette) > max(share * self.area**0.5, 1)
+        inner: Mask = ndimage.distance_transform_edt(self.silhouette) > share * self.area**0.5
         return inner
 
 

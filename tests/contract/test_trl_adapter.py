@@ -11,6 +11,7 @@ import pytest
 from contracts.run_file import RECIPES, ROOT, read_yaml
 from envs.build import python
 from grading.extraction import last_boxed
+from recipes.runs import run_names
 from tests.contract.adapter_answers import answers, changed
 from tests.hostile_text import TEXTS
 
@@ -34,7 +35,7 @@ def test_trl_refuses_what_it_should_and_accepts_every_run(tmp_path: Path) -> Non
         "no_such_reward": ("rewards", [{"function": "recipes.openr1.reward.kindness", "weight": 1.0}]),
     }
     files = [changed(tmp_path, name, read_yaml(OPENR1), *where) for name, where in mistakes.items()]
-    runs = sorted((RECIPES / "openr1").glob("*.yaml"))
+    runs = [RECIPES / f"{name}.yaml" for name in run_names() if name.startswith("openr1/")]
     said = answers("trl", [*runs, *files])
 
     for run in runs:

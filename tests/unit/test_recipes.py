@@ -148,7 +148,7 @@ def test_the_command_compares_recipes_and_refuses_what_it_cannot(tmp_path):
 
 def test_a_chosen_checkpoint_is_judged_on_problems_that_did_not_choose_it(tmp_path):
     place = tmp_path / "run" / "graded"
-    first_half = np.array([[recipe_runs._half(f"p{problem:04}") == 0] for problem in range(40)])
+    first_half = np.array([[recipe_runs.half(f"p{problem:04}") == 0] for problem in range(40)])
     # Each of the two best checkpoints solves just the half on which it would be chosen. Luck does not carry over.
     for step, right in ((1, first_half), (2, ~first_half), (3, np.arange(40)[:, None] % 4 == 0)):
         save(place / f"step-{step}", graded(right, step=step))
