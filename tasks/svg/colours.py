@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tasks.svg.regions import Mask, Pixels
+from tasks.svg.regions import Mask, Part, Picture, Pixels
 
 # Degrees of hue: from, up to
 HUES = {
@@ -17,6 +17,7 @@ HUES = {
     "red": (345, 376),
 }
 DARK, PALE, GREY = 0.12, 0.93, 0.15  # lightness of black below, of white above; saturation of grey below
+OF_COLOUR = 0.7  # share of a part's pixels that has to have its colour
 LIGHT = 0.58  # lightness of what is called light
 
 
@@ -59,3 +60,10 @@ def named(colours: Pixels, name: str) -> Mask:
 def share(colours: Pixels, name: str) -> float:
     """The share of some colours, of shape (n, 3), that have this name; 0 of none."""
     return float(named(colours, name).mean()) if len(colours) else 0.0
+
+
+def coloured(picture: Picture, part: Part, name: str) -> bool:
+    """Whether most of what is drawn of a part has this colour; of a filled one, most of its inside."""
+    inside = part.own & part.eroded(0.06)
+    filled = inside.sum() > 0.5 * part.eroded(0.06).sum()
+    return share(picture.rgb[inside if filled else part.own], name) >= (OF_COLOUR if filled else 0.5)

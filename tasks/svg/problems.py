@@ -30,7 +30,7 @@ SHAPES = {
     "regular pentagon": "regular pentagon",
     "regular hexagon": "regular hexagon",
     "star": "five-pointed star",
-}  # as tasks.svg.rules calls them, and in words
+}  # as tasks.svg.layouts calls them, and in words
 PLACES = ("top left", "top right", "bottom left", "bottom right", "middle")
 NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}
 

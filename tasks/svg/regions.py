@@ -88,9 +88,10 @@ class Part:
         """The corners of the outline, of shape (corners, 2): where lines along its sides meet.
 
         Sides are between the points that are left when those that cut off little are dropped, one after the other.
+        Where the lines meet, the same is asked again: beside a notch or a tip two points may be left for one corner.
         """
         kept = list(range(RAYS))
-        areas = [self._cut(at - 1, at, (at + 1) % RAYS) for at in kept]
+        areas = [_cut(*self.outline[[at - 1, at, (at + 1) % RAYS]]) for at in kept]
         while len(kept) > 3:
             at = areas.index(min(areas))
             near = self.outline[kept[at]] - self.outline[[kept[at - 1], kept[(at + 1) % len(kept)]]]
@@ -98,15 +99,24 @@ class Part:
                 break
             del kept[at], areas[at]
             for place in (at - 1, at % len(kept)):
-                areas[place] = self._cut(kept[place - 1], kept[place], kept[(place + 1) % len(kept)])
-        lines = [self._line(one, other) for one, other in zip(kept, [*kept[1:], kept[0]], strict=True)]
-        found = [_meeting(lines[place - 1], lines[place], self.outline[at]) for place, at in enumerate(kept)]
-        return np.array(found)
+                near_by = [kept[place - 1], kept[place], kept[(place + 1) % len(kept)]]
+                areas[place] = _cut(*self.outline[near_by])
+        while True:
+            found = self._meetings(kept)
+            cuts = np.array([_cut(found[at - 1], found[at], found[(at + 1) % len(found)]) for at in range(len(found))])
+            lengths = np.hypot(*(np.roll(found, -1, axis=0) - found).T)
+            pair = [int(lengths.argmin()), (int(lengths.argmin()) + 1) % len(kept)]
+            if len(kept) > 3 and cuts.min() < CORNER * self.area:
+                del kept[int(cuts.argmin())]
+            elif len(kept) > 3 and lengths.min() < NEAR * self.area**0.5:
+                del kept[min(pair, key=cuts.__getitem__)]
+            else:
+                return found
 
-    def _cut(self, before: int, at: int, after: int) -> float:
-        """The area that a point of the outline adds to it."""
-        (x, y), (u, v) = self.outline[before] - self.outline[at], self.outline[after] - self.outline[at]
-        return float(abs(x * v - y * u) / 2)
+    def _meetings(self, kept: list[int]) -> Points:
+        """Where the lines along the sides between these points of the outline meet."""
+        lines = [self._line(one, other) for one, other in zip(kept, [*kept[1:], kept[0]], strict=True)]
+        return np.array([_meeting(lines[place - 1], lines[place], self.outline[at]) for place, at in enumerate(kept)])
 
     def _line(self, start: int, end: int) -> tuple[Points, Points]:
         """A point and the direction of the line along a side of the outline, without its ends."""
@@ -118,8 +128,14 @@ class Part:
 
     def eroded(self, share: float) -> Mask:
         """The silhouette without its rim, whose width is that share of the root of its area."""
-        inner: Mask = ndimage.distance_transform_edt(self.silhouette) > share * self.area**0.5
+        inner: Mask = ndimage.distance_transform_edt(self.silhouette) > max(share * self.area**0.5, 1)
         return inner
+
+
+def _cut(before: Points, at: Points, after: Points) -> float:
+    """The area that a point of an outline adds to it."""
+    (x, y), (u, v) = before - at, after - at
+    return float(abs(x * v - y * u) / 2)
 
 
 def _meeting(one: tuple[Points, Points], other: tuple[Points, Points], near: Points) -> Points:
@@ -164,6 +180,12 @@ class Picture:
     def parts(self) -> list[Part]:
         """The parts, the largest first."""
         return parts(self.inked)
+
+    @cached_property
+    def box(self) -> Mask:
+        """What is inked, cut to the box around it; empty if nothing is."""
+        rows, columns = np.flatnonzero(self.inked.any(1)), np.flatnonzero(self.inked.any(0))
+        return self.inked[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] if len(rows) else self.inked[:0]
 
     @property
     def only(self) -> Part | None:

@@ -6,7 +6,7 @@ what a drawing writes changes no verdict, except a clock's numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -14,9 +14,9 @@ import numpy as np
 from scipy import ndimage
 
 from tasks.svg import colours, shapes
+from tasks.svg.layouts import figures
 from tasks.svg.regions import RAYS, Mask, Part, Picture, apart, differs, parts, runs, runs_around
 
-OF_COLOUR = 0.7  # share of a part's pixels that has to have its colour
 UP, LOWER_RIGHT, LOWER_LEFT = 270, 30, 150  # degrees clockwise from the right
 
 
@@ -32,10 +32,9 @@ def trapezoid(picture: Picture) -> bool:
 
 def dashed_square(picture: Picture) -> bool:
     """A square whose four sides are each at least three dashes with gaps between, none longer than a quarter."""
-    rows, columns = np.flatnonzero(picture.inked.any(1)), np.flatnonzero(picture.inked.any(0))
-    if not len(rows):
+    box = picture.box
+    if not box.size:
         return False
-    box = picture.inked[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     height, width = box.shape
     if abs(width / height - 1) > shapes.SIDES:
         return False
@@ -50,14 +49,11 @@ def _dashed(side: Mask) -> bool:
 
 def ellipse(picture: Picture) -> bool:
     """A light green ellipse that is no circle."""
-    return picture.only is not None and shapes.ellipse(picture.only) and _coloured(picture, picture.only, "light green")
-
-
-def _coloured(picture: Picture, part: Part, name: str) -> bool:
-    """Whether most of what is drawn of a part has this colour; of a filled one, most of its inside."""
-    inside = part.own & part.eroded(0.06)
-    filled = inside.sum() > 0.5 * part.eroded(0.06).sum()
-    return colours.share(picture.rgb[inside if filled else part.own], name) >= (OF_COLOUR if filled else 0.5)
+    return (
+        picture.only is not None
+        and shapes.ellipse(picture.only)
+        and colours.coloured(picture, picture.only, "light green")
+    )
 
 
 def cross(picture: Picture) -> bool:
@@ -113,10 +109,9 @@ def _one_colour(around: np.ndarray[Any, Any]) -> bool:
 
 def ground(picture: Picture) -> bool:
     """An upright line that ends on the first of three level lines, each shorter than the one above."""
-    rows, columns = np.flatnonzero(picture.inked.any(1)), np.flatnonzero(picture.inked.any(0))
-    if not len(rows):
+    box = picture.box
+    if not box.size:
         return False
-    box = picture.inked[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     height, width = box.shape
     stem = box[: max(1, height // 8)]
     thick = float(np.median(stem.sum(1)))
@@ -138,7 +133,7 @@ def star(picture: Picture) -> bool:
 def hexagram(picture: Picture) -> bool:
     """Two triangles that make a star of six tips, in purple."""
     part = picture.only
-    return part is not None and shapes.star(part, 6, (0.45, 0.7)) and _coloured(picture, part, "purple")
+    return part is not None and shapes.star(part, 6, (0.45, 0.7)) and colours.coloured(picture, part, "purple")
 
 
 def prohibition(picture: Picture) -> bool:
@@ -163,7 +158,7 @@ def prohibition(picture: Picture) -> bool:
 def rating(picture: Picture) -> bool:
     """Five stars in a row: the first three have one filling, the last two another, or none."""
     found = sorted(picture.parts, key=lambda part: part.centre[0])
-    if len(found) != 5 or not all(shapes.star(part, 5) for part in found) or not _in_a_row(found):
+    if len(found) != 5 or not all(shapes.star(part, 5) for part in found) or not shapes.in_a_row(found):
         return False
     inside = [np.median(picture.rgb[part.eroded(0.12)], axis=0) for part in found]
     first, last = inside[0], inside[-1]
@@ -173,16 +168,6 @@ def rating(picture: Picture) -> bool:
         and not any(differs(one, first, 40) for one in inside[:3])
         and not differs(inside[3], last, 40)
     )
-
-
-def _in_a_row(found: Sequence[Part]) -> bool:
-    """Side by side at one height, of about one size."""
-    return all(
-        abs(one.centre[1] - found[0].centre[1]) < 0.15 * found[0].height
-        and abs(one.height / found[0].height - 1) < 0.15
-        and abs(one.width / found[0].width - 1) < 0.15
-        for one in found
-    ) and all(left.box[2] <= right.box[0] for left, right in pairwise(found))
 
 
 def bars(picture: Picture, count: int) -> bool:
@@ -212,13 +197,12 @@ def battery(picture: Picture) -> bool:
         return False
     rows, columns = np.nonzero(red & body[0].silhouette)
     across = (np.ptp(rows) + 1) / body[0].height, (np.ptp(columns) + 1) / body[0].width
-    return bool(max(across) >= 0.7 and min(across) <= 0.4) and _has_pole(picture.inked, body[0])
+    return bool(max(across) >= 0.7 and min(across) <= 0.4) and _has_pole(picture, body[0])
 
 
-def _has_pole(inked: Mask, body: Part) -> bool:
+def _has_pole(picture: Picture, body: Part) -> bool:
     """Whether what is drawn gets narrower at one end of the box around it."""
-    rows, columns = np.flatnonzero(inked.any(1)), np.flatnonzero(inked.any(0))
-    box = inked[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    box = picture.box
     ends = (box[:, -2:], box[:, :2]) if body.width > body.height else (box[:2].T, box[-2:].T)
     shares = [np.ptp(np.flatnonzero(end.any(1))) / len(box if body.width > body.height else box.T) for end in ends]
     return bool(min(shares) < 0.75 < max(shares))
@@ -280,96 +264,6 @@ def _twelve_marks(picture: Picture, centre: tuple[float, float], radius: float) 
     )
 
 
-def figures(picture: Picture, figures: Sequence[Mapping[str, Any]], layout: str = "") -> bool:
-    """Some figures of given shapes, colours and numbers, and where they are; nothing else is drawn.
-
-    Args:
-        picture: the picture.
-        figures: each with shape, colour and count; the first is above or left of the second.
-        layout: a key of LAYOUTS, or empty.
-    """
-    groups = [
-        [
-            part
-            for part in picture.parts
-            if shapes.SHAPES[one["shape"]](part) and _coloured(picture, part, one["colour"])
-        ]
-        for one in figures
-    ]
-    if sum(one["count"] for one in figures) != len(picture.parts):
-        return False
-    if any(len(group) != one["count"] for group, one in zip(groups, figures, strict=True)):
-        return False
-    return not layout or LAYOUTS[layout](picture, groups)
-
-
-Groups = Sequence[Sequence[Part]]
-
-
-def _within(picture: Picture, left: float, top: float, right: float, bottom: float, part: Part) -> bool:
-    """Whether a part is inside a share of the picture, but for a twentieth of it."""
-    height, width = picture.inked.shape
-    box = part.box
-    return bool(
-        box[0] >= (left - 0.05) * width
-        and box[1] >= (top - 0.05) * height
-        and box[2] <= (right + 0.05) * width
-        and box[3] <= (bottom + 0.05) * height
-    )
-
-
-def _quarter(left: float, top: float) -> Callable[[Picture, Groups], bool]:
-    return lambda picture, groups: _within(picture, left, top, left + 0.5, top + 0.5, groups[0][0])
-
-
-def _middle(picture: Picture, groups: Groups) -> bool:
-    """Whether the middle of the figure's box, or its centre of gravity, is the picture's."""
-    height, width = picture.inked.shape
-    (part,) = groups[0]
-    box = part.box
-    middles = (((box[0] + box[2]) / 2, (box[1] + box[3]) / 2), part.centre)
-    return any(abs(x / width - 0.5) < 0.06 and abs(y / height - 0.5) < 0.06 for x, y in middles)
-
-
-def _row(_: Picture, groups: Groups) -> bool:
-    return _in_a_row(sorted(groups[0], key=lambda part: part.centre[0]))
-
-
-def _column(_: Picture, groups: Groups) -> bool:
-    found = sorted(groups[0], key=lambda part: part.centre[1])
-    return all(
-        abs(one.centre[0] - found[0].centre[0]) < 0.15 * found[0].width and abs(one.height / found[0].height - 1) < 0.15
-        for one in found
-    ) and all(upper.box[3] <= lower.box[1] for upper, lower in pairwise(found))
-
-
-def _above(_: Picture, groups: Groups) -> bool:
-    (one,), (other,) = groups
-    return one.box[3] <= other.box[1] + 2 and one.box[0] < other.box[2] and other.box[0] < one.box[2]
-
-
-def _left(_: Picture, groups: Groups) -> bool:
-    (one,), (other,) = groups
-    return one.box[2] <= other.box[0] + 2 and one.box[1] < other.box[3] and other.box[1] < one.box[3]
-
-
-def _mirrored(picture: Picture, _: Groups) -> bool:
-    """Whether the picture is its own mirror image, left and right, up to a twentieth of what is drawn."""
-    return bool((picture.inked ^ picture.inked[:, ::-1]).sum() <= 0.05 * picture.inked.sum())
-
-
-LAYOUTS: dict[str, Callable[[Picture, Groups], bool]] = {
-    "top left": _quarter(0, 0),
-    "top right": _quarter(0.5, 0),
-    "bottom left": _quarter(0, 0.5),
-    "bottom right": _quarter(0.5, 0.5),
-    "middle": _middle,
-    "row": _row,
-    "column": _column,
-    "above": _above,
-    "left": _left,
-    "mirrored": _mirrored,
-}
 RULES: dict[str, Callable[..., bool]] = {
     rule.__name__: rule
     for rule in (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -130,6 +131,16 @@ def cross(part: Part, equal: bool = False) -> bool:
         return bool(abs(x - 0.5) < 0.06 and abs(y - 0.5) < 0.06 and abs(part.width / part.height - 1) < 0.15)
     level = float(rows.mean()) / 2
     return bool(abs(x - 0.5) < 0.06 and level + 0.06 < y < 0.56 and part.height > 0.9 * part.width)
+
+
+def in_a_row(found: Sequence[Part]) -> bool:
+    """Side by side at one height, of about one size."""
+    return all(
+        abs(one.centre[1] - found[0].centre[1]) < 0.15 * found[0].height
+        and abs(one.height / found[0].height - 1) < 0.15
+        and abs(one.width / found[0].width - 1) < 0.15
+        for one in found
+    ) and all(left.box[2] <= right.box[0] for left, right in pairwise(found))
 
 
 SHAPES: dict[str, Callable[[Part], bool]] = {

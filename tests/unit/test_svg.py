@@ -112,8 +112,8 @@ def test_drawings_by_hand() -> None:
 @pytest.mark.slow
 def test_drawings_by_template() -> None:
     counts, mistaken = svg_confusion.confusion(svg_confusion.by_template())
-    assert counts.total() == 200 and not counts["nearly", "correct"] and not counts["wrong", "correct"]
-    assert counts["right", "wrong"] <= 3, "\n".join(mistaken)
+    assert counts.total() == 200
+    assert not mistaken, "\n".join(mistaken)
 
 
 @pytest.mark.slow
