@@ -12,7 +12,9 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from analysis import sweep
+from analysis.sweep import __main__ as sweep_page
+from analysis.sweep import settings as sweep
+from analysis.sweep.figures import draw
 from contracts import provenance, run_file, tables
 from contracts.errors import UserError
 from contracts.paths import ResultsFolder
@@ -119,15 +121,15 @@ def test_the_best_setting_is_chosen_and_a_collapsed_one_is_not(tmp_path: Path, r
     tables.write(pa.Table.from_pylist(rows, tables.TRAINING_LOG), tables.TRAINING_LOG, log)
     found = sweep.read(NAME, "demo", (0, 1), tmp_path / "demo")
     assert [len(setting.collapsed) for setting in found] == [0, 0, 1]
-    chosen, table = sweep.choose(found), sweep.settings_table(found)
+    chosen, table = sweep.choose(found), sweep_page.settings_table(found)
     assert chosen and [setting.number for setting in chosen.settings] == [2, 2]
     assert chosen.less_first and chosen.difference and chosen.difference.low > 0
     assert chosen.less_first.verdict == "B is better"
     assert list(table.data["collapsed"]) == [0, 0, 1] and "1 of 2" in table.shown.iloc[2].to_list()
     assert found[1].accuracy.value == pytest.approx(chosen.accuracy.value)  # one setting for both halves
-    texts = sweep.sentences(found, chosen)
+    texts = sweep_page.sentences(found, chosen)
     assert "setting 2 (temperature 1.1)" in texts[0] and texts[-1].endswith("3 (1 of 2).")
-    svgs = sweep.draw(found, tmp_path / "page")
+    svgs = draw(found, tmp_path / "page")
     assert set(svgs) == {"sweep", "sweep_training"} and all(map(len, svgs.values()))
 
 
@@ -146,12 +148,12 @@ def test_a_setting_with_a_training_that_was_ended_has_no_mean(tmp_path: Path, re
     assert [bool(trained.ended(ResultsFolder(results).run(name))) for name in names] == [False, True, False, False]
     found = sweep.read(NAME, "demo", (0, 1), results)
     assert [setting.evaluated for setting in found] == [False, True] and "KL at step 7" in str(found[0].collapsed)
-    chosen, shown = sweep.choose(found), sweep.settings_table(found).shown
+    chosen, shown = sweep.choose(found), sweep_page.settings_table(found).shown
     assert chosen and [setting.number for setting in chosen.settings] == [2, 2] and chosen.difference is None
     assert shown["last checkpoint (%)"][0] == "1 ended" and shown["collapsed"][0] == "1 of 2"
-    assert sweep.draw(found, tmp_path / "page")["sweep"].count("ended") == 1
-    assert sweep.choose(found[:1]) is None and "Every setting" in sweep.sentences(found[:1], None)[0]
-    assert "ended" in sweep.draw(found[:1], tmp_path / "page")["sweep"]
+    assert draw(found, tmp_path / "page")["sweep"].count("ended") == 1
+    assert sweep.choose(found[:1]) is None and "Every setting" in sweep_page.sentences(found[:1], None)[0]
+    assert "ended" in draw(found[:1], tmp_path / "page")["sweep"]
 
 
 @pytest.mark.slow
@@ -159,8 +161,8 @@ def test_one_seed_gives_no_verdict_about_settings(tmp_path: Path, recipes_folder
     found = _stored(tmp_path / "demo", recipes_folder, [0.5, 0.9], 1)
     chosen = sweep.choose(found)
     assert chosen and chosen.less_first is None and chosen.difference and chosen.difference.low > 0
-    assert any("One seed of each" in text for text in sweep.sentences(found, chosen))
-    assert set(sweep.settings_table(found).shown["less setting 1 (points)"]) == {"–"}
+    assert any("One seed of each" in text for text in sweep_page.sentences(found, chosen))
+    assert set(sweep_page.settings_table(found).shown["less setting 1 (points)"]) == {"–"}
 
 
 class _Run:

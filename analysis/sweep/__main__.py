@@ -1,0 +1,124 @@
+"""The page of a sweep (recipes/sweeps.py) from its stored results: `snakemake sweep`.
+
+    python -m analysis.sweep openr1/group-size --scale demo --seeds 0 1 2 --results results/demo --output FOLDER
+
+One table and one figure of the settings, and their training by step.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from analysis import table_export
+from analysis.report import page, training_seeds
+from analysis.report.tables import interval_columns, interval_text
+from analysis.sweep.figures import draw
+from analysis.sweep.settings import Chosen, Setting, choose, read
+from analysis.table_export import Table, percent, points
+from contracts import durable
+from contracts.errors import run_command
+from contracts.run_file import SCALES
+from eval import significance
+from recipes.runs import load_run
+
+
+def settings_table(found: Sequence[Setting]) -> Table:
+    """Per setting: accuracy, gain over the base model, difference from the first setting, and collapsed trainings."""
+    first, compared = found[0], [setting for setting in found[1:] if setting.evaluated]
+    lines = {}
+    if first.evaluated and first.trained.several and compared:
+        names = first.runs[0].benchmarks
+        results = [training_seeds.compare(first.trained, other.trained, names) for other in compared]
+        adjusted = significance.holm([max(line.welch.p_value, line.crossed.p_value) for line in results])
+        lines = {other.number: line for other, line in zip(compared, zip(results, adjusted, strict=True), strict=True)}
+    data, shown = [], []
+    for setting in found:
+        accuracy, gain = (setting.accuracy, setting.gain) if setting.evaluated else (None, None)
+        gap, p, verdict = None, None, ""
+        if setting.number in lines:
+            line, p = lines[setting.number]
+            gap = line.welch.difference
+            decided = "better" if gap.value > 0 else "worse"
+            verdict = decided if p <= significance.ALPHA else "cannot tell"
+        ended_runs = sum(not run.evaluated for run in setting.runs)
+        data.append(
+            {
+                "setting": setting.number, **setting.values, "seeds": len(setting.runs),
+                **interval_columns({"accuracy": accuracy, "gain": gain, "less_first": gap}),
+                "p_adjusted": p, "collapsed": len(setting.collapsed), "ended": ended_runs,
+            }
+        )  # fmt: skip
+        shown.append(
+            {
+                "setting": str(setting.number),
+                **setting.values,
+                "last checkpoint (%)": interval_text(accuracy, percent) if accuracy else f"{ended_runs} ended",
+                "gain over the base model (points)": interval_text(gain, points) if gain else "–",
+                "less setting 1 (points)": f"{interval_text(gap, points)}, {verdict}" if gap else "–",
+                "collapsed": f"{len(setting.collapsed)} of {len(setting.runs)}",
+            }
+        )
+    return Table("settings", pd.DataFrame(data), pd.DataFrame(shown))
+
+
+def sentences(found: Sequence[Setting], chosen: Chosen | None) -> list[str]:
+    """What the sweep shows, for the top of its page."""
+    text = [_best(found[0], chosen) if chosen else "Every setting has a training that was ended at a sign of collapse."]
+    if not found[0].trained.several:
+        text.append("One seed of each: this compares checkpoints, not settings. Add seeds='[0,1,2,3,4]'.")
+    lost = [setting for setting in found if setting.collapsed]
+    parts = ", ".join(f"{setting.number} ({len(setting.collapsed)} of {len(setting.runs)})" for setting in lost)
+    text.append(
+        f"Settings with a grave sign of collapse, not chosen from, and how many of their trainings show it: {parts}."
+        if lost
+        else "No training shows a grave sign of collapse."
+    )
+    return text
+
+
+def _best(first: Setting, chosen: Chosen) -> str:
+    one, two = chosen.settings
+    best = f"setting {one.number} ({one.shown})"
+    if one.number != two.number:
+        best = f"setting {one.number} on one half, {two.number} on the other"
+    text = (
+        f"Best, chosen on half of the problems and reported on the other: {best}, with "
+        f"{interval_text(chosen.accuracy, percent)} % right"
+    )
+    if chosen.difference and not one.number == two.number == first.number:
+        text += f", {interval_text(chosen.difference, points)} points beside setting 1"
+        if chosen.less_first:
+            text += ", cannot tell" if chosen.less_first.verdict == "cannot tell" else ", beyond chance"
+    return f"{text}."
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sweep", metavar="RECIPE/SWEEP")
+    parser.add_argument("--scale", choices=SCALES, default="demo")
+    parser.add_argument("--seeds", type=int, nargs="+", required=True, metavar="SEED")
+    parser.add_argument("--results", type=Path, required=True, help="the results of this scale, such as results/demo")
+    parser.add_argument("--output", type=Path, required=True, help="folder for the page, its table and figures")
+    arguments = parser.parse_args()
+    found = read(arguments.sweep, arguments.scale, arguments.seeds, arguments.results)
+    chosen, table = choose(found), settings_table(found)
+    table_export.write(table, arguments.output)
+    figures = draw(found, arguments.output)
+    text = page.environment().get_template("sweep.html.j2").render(
+        css=page.css(), title=load_run(found[0].runs[0].name.rpartition("/")[0], arguments.scale).title,
+        name=arguments.sweep, scale=arguments.scale, seeds=arguments.seeds, sentences=sentences(found, chosen),
+        figures={name: page.inline_svg(svg, name, name) for name, svg in figures.items()},
+        table=page.plain(table.shown), keys=len(found[0].values),
+        collapsed=[(run, why) for setting in found for run, why in setting.collapsed.items()],
+    )  # fmt: skip
+    durable.write_text(arguments.output / "index.html", text)
+    print(f"sweep: {arguments.output / 'index.html'}")
+
+
+if __name__ == "__main__":
+    run_command(main)
