@@ -21,8 +21,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis import comparability
+from analysis.loading import load_results
 from analysis.report.provenance_summary import flat
-from analysis.results import RunResults, load_results
+from analysis.results import RunResults
 from analysis.table_export import percent, points
 from contracts.errors import UserError, run_command
 from contracts.steps import folder as step_folder

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from analysis import table_export
 from analysis.claims.table import counted, table
-from analysis.results import load_results
+from analysis.loading import load_results
 from contracts.errors import run_command
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from analysis.loading import load_results
 from analysis.report import log_page
 from analysis.report.build import report
-from analysis.results import load_results
 from contracts.errors import UserError, run_command
 
 

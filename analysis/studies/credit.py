@@ -30,9 +30,10 @@ import pandas as pd
 from analysis import comparability, table_export
 from analysis.claims.verdicts import CONTRADICTED, SUPPORTED
 from analysis.gate import recipes
+from analysis.loading import load_results
 from analysis.report import reasoning
 from analysis.report.tables import interval_columns, interval_text
-from analysis.results import RunResults, load_results
+from analysis.results import RunResults
 from analysis.studies.credit_runs import CRITIC, FEWEST, GRPO, NO_STD, PROCESS, RUNS
 from analysis.table_export import Table, markdown, percent, points
 from contracts import durable, seeds

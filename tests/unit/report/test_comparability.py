@@ -9,8 +9,9 @@ from synthetic_results import BENCHMARKS, write_run
 
 from analysis import comparability, provenance_diff
 from analysis.gate import inputs
+from analysis.loading import load_results
 from analysis.report import build, run_comparison
-from analysis.results import check_one_measurement, load_results
+from analysis.results import check_one_measurement
 from contracts import paths, provenance
 from contracts.errors import UserError
 

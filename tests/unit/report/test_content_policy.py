@@ -14,9 +14,9 @@ from synthetic_results import NAMES, RUNS, write_run
 from test_sample_browser import CHROMIUM, rows
 
 from analysis import content_policy, patterns
+from analysis.loading import load_results
 from analysis.report import sample_browser
 from analysis.report.build import report
-from analysis.results import load_results
 from contracts.run_file import ROOT
 
 BAD = ' "></style></script><script>document.title = "taken"</script><img src=x onerror="document.title = `taken`">'

@@ -15,9 +15,9 @@ from synthetic_results import NAMES, RUNS, write_run
 from test_sample_browser import CHROMIUM, edited
 
 from analysis import table_export
+from analysis.loading import load_results
 from analysis.report import page
 from analysis.report.build import report
-from analysis.results import load_results
 from contracts.text_safety import markdown_text
 from tests.hostile_text import TEXTS
 

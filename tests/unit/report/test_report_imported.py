@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 from test_report_page import check_page
 
+from analysis.loading import load_results
 from analysis.report.build import report
 from analysis.report.diagnostics import diagnose
-from analysis.results import load_results
 from contracts import tables
 from eval.importers.__main__ import import_samples
 from eval.score import score_run

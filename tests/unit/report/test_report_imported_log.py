@@ -12,8 +12,8 @@ from report_runs import log_row
 from synthetic_results import NAMES
 from test_report_page import check_page
 
+from analysis.loading import load_results
 from analysis.report.build import report
-from analysis.results import load_results
 from contracts import provenance, tables
 from contracts.errors import UserError
 from contracts.run_file import ROOT

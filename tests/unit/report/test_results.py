@@ -9,10 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 from synthetic_results import NAMES
 
-import analysis.results
+import analysis.loading
 from analysis import patterns
+from analysis.loading import load_results
 from analysis.report import sample_browser
-from analysis.results import SAMPLE_COLUMNS, load_results
+from analysis.results import SAMPLE_COLUMNS
 from contracts import tables
 from contracts.errors import UserError
 
@@ -162,7 +163,7 @@ def test_texts_that_do_not_fit_into_memory_are_read_when_they_are_asked_for(
     results: Path, folder: Path, rewrite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual, lists = load_results(results, NAMES[0]), patterns.load_lists()
-    monkeypatch.setattr(analysis.results, "MAX_IN_MEMORY", 0)
+    monkeypatch.setattr(analysis.loading, "MAX_IN_MEMORY", 0)
     large = load_results(results, NAMES[0])
     assert "completion" in usual.graded and "completion" not in large.graded
     assert large.cells == usual.cells

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from synthetic_results import write_run
 
+from analysis.loading import load_results
 from analysis.report import run_titles
 from analysis.report.build import report
-from analysis.results import load_results
 from recipes import models
 from recipes.runs import load_run, run_names
 

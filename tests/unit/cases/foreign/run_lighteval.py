@@ -46,7 +46,7 @@ class Canned(LightevalModel):
         return [ModelResponse(text=[doc.specific["completion"]], input=doc.query) for doc in docs]
 
     def loglikelihood(self, docs):
-        raise NotImplementedError
+        raise NotImplementedError("canned completions have no likelihoods")
 
     loglikelihood_rolling = loglikelihood
 
