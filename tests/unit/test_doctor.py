@@ -31,6 +31,29 @@ def findings(**changed: Any) -> dict[str, doctor.Finding]:
     return {found.what: found for found in doctor.check(dataclasses.replace(NODE, **changed), RUNS)}
 
 
+@pytest.mark.parametrize(
+    ("configured", "asked"),
+    [
+        ({}, {"pypi.org", "huggingface.co"}),
+        ({"PIP_INDEX_URL": "https://pip.example/simple"}, {"pip.example", "huggingface.co"}),
+        (
+            {"PIP_INDEX_URL": "https://pip.example/simple", "UV_DEFAULT_INDEX": "https://uv.example/simple"},
+            {"uv.example", "huggingface.co"},
+        ),
+        ({"UV_DEFAULT_INDEX": "", "HF_ENDPOINT": "https://hub.example"}, {"pypi.org", "hub.example"}),
+    ],
+)
+def test_the_index_and_the_hub_that_are_used_are_asked(
+    monkeypatch: pytest.MonkeyPatch, configured: dict[str, str], asked: set[str]
+) -> None:
+    for name in (*machine.INDEX_VARIABLES, "HF_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in configured.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(machine, "_answers", lambda address: True)
+    assert set(machine.look(ROOT).reachable) == asked
+
+
 def test_a_node_with_eight_gpus() -> None:
     found = findings()
     assert {one.state for one in found.values()} == {OK, WARNING}
