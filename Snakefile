@@ -50,8 +50,7 @@ rule reproduce_all:
     default_target: True
     input:
         # Depend on the runs as well, so that an existing report does not hide missing scores.
-        scored(reported("all")),
-        f"{RESULTS}/report/all/index.html",
+        page_of("all"),
 
 
 rule reproduce_one_gpu:
@@ -66,15 +65,13 @@ for recipe in RECIPES:
         name:
             f"reproduce_{recipe}"
         input:
-            scored(ids_of(recipe)),
-            f"{RESULTS}/report/{recipe}/index.html",
+            page_of(recipe),
         localrule: True
 
 
 rule report:
     input:
-        scored(reported("all")),
-        f"{RESULTS}/report/all/index.html",
+        page_of("all"),
 
 
 rule sweep:
@@ -84,12 +81,12 @@ rule sweep:
 
 rule grade:
     input:
-        [verdicts(FOLDER.run(run_id)) for run_id in RUN_IDS],
+        lambda wildcards: [verdicts(results_of(run_id)) for run_id in RUN_IDS],
 
 
 rule evaluate:
     input:
-        scored(RUN_IDS),
+        lambda wildcards: scored(RUN_IDS),
 
 
 rule check_recipes:

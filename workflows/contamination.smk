@@ -92,4 +92,4 @@ rule measure_contamination:
 
 rule contamination:
     input:
-        [FOLDER.contamination(run_id) for run_id in RUN_IDS],
+        lambda wildcards: [FOLDER.contamination(run_id) for run_id in RUN_IDS],

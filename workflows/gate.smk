@@ -84,7 +84,7 @@ rule check_grade:
         data=DATA_FOLDER,
         python=lambda wildcards: python("eval", GATE.run.device),
         extraction=lambda wildcards: extraction_of(GATE.run.name),
-        settings=lambda wildcards: grading_hash(GATE.benchmarks),
+        settings=lambda wildcards: grading_hash(tuple(GATE.benchmarks)),
     shell:
         "{params.python:q} -m eval.grade --samples {input.samples:q}"
         " --data {params.data:q}"
@@ -161,7 +161,7 @@ rule check_in_rounds:
         processes=unrecorded(lambda wildcards: max(generation_gpus(GATE.run), 1)),
         settings=lambda wildcards: [
             sampling_hash(GATE.run.name, tuple(GATE.benchmarks)),
-            grading_hash(GATE.benchmarks),
+            grading_hash(tuple(GATE.benchmarks)),
         ],
     shell:
         # Worse (1) and not comparable (2) are results, as in compare_checkpoints.

@@ -3,14 +3,25 @@
 from analysis.studies import credit_runs
 
 
+def page_of(which):
+    """Input of a target: scores and the page. A function, so that Snakemake takes up the files of the asked target alone."""
+    return lambda wildcards: [
+        *scored(reported(which)),
+        f"{RESULTS}/report/{which}/index.html",
+    ]
+
+
 def native_work(run, stage, seed):
     """Folder of a stage's native files; other settings mean another folder, so that training never resumes across them."""
     folder = WORK_FOLDER.run(seeds.run_id(run.name, seed))
-    return f"{folder.stage(stage.number)}-{training_hash(run, stage)[:8]}"
+    return f"{folder.stage(stage.number)}-{training_hash(run.name, stage.number)[:8]}"
 
 
-def training_hash(run, stage):
-    return fingerprint(training_settings(run, stage))
+@cache
+def training_hash(name, stage):
+    """For `settings`: how a run trains in a stage, by its number."""
+    run = RUNS[name]
+    return fingerprint(training_settings(run, run.stages[stage - 1]))
 
 
 @cache
@@ -19,7 +30,9 @@ def sampling_hash(name, benchmarks):
     return fingerprint(sampling_settings(RUNS[name], benchmarks))
 
 
+@cache
 def grading_hash(benchmarks):
+    """For `settings`: how the answers to benchmarks (a tuple) are graded."""
     tasks = {DATA[name].spec["task"] for name in benchmarks}
     return fingerprint(grading_settings(tasks))
 
@@ -71,7 +84,7 @@ def checkpoint_work(wildcards):
 
 
 def folder_of(wildcards):
-    return FOLDER.run(seeds.run_id(run_of(wildcards).name, wildcards.seed))
+    return results_of(seeds.run_id(run_of(wildcards).name, wildcards.seed))
 
 
 def work_of(wildcards):
@@ -99,10 +112,12 @@ def checkpoints_of(wildcards):
 
 
 def benchmark_tables(wildcards):
-    return [
-        FOLDER.problems("benchmarks", name)
-        for name in run_of(wildcards).evaluation["benchmarks"]
-    ]
+    return tables_of(benchmarks_of(wildcards))
+
+
+@cache
+def tables_of(benchmarks):
+    return [FOLDER.problems("benchmarks", name) for name in benchmarks]
 
 
 def generation_gpus(run):
@@ -169,7 +184,7 @@ def trainings_of_sweep(wildcards):
 
 
 def logs_of_sweep(wildcards):
-    return [FOLDER.run(name).training_log for name in trainings_of_sweep(wildcards)]
+    return [results_of(name).training_log for name in trainings_of_sweep(wildcards)]
 
 
 def evaluated_of_sweep(wildcards):

@@ -5,7 +5,7 @@ rule report_page:
     input:
         scored=lambda wildcards: scored(reported(wildcards.which)),
         logs=lambda wildcards: [
-            FOLDER.run(run_id).training_log for run_id in ids_of(wildcards.which)
+            results_of(run_id).training_log for run_id in ids_of(wildcards.which)
         ],
         overlap=FOLDER.overlap("{which}"),
     output:

@@ -1,7 +1,7 @@
 # Which runs are reproduced, and what the rules need to know of them.
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
@@ -178,17 +178,24 @@ def runs_of(which):
     return [name for name in own if name in ASKED] or own
 
 
+@cache
 def ids_of(which):
     return [
         seeds.run_id(name, seed) for name in runs_of(which) for seed in config["seeds"]
     ]
 
 
+@cache
+def results_of(run_id):
+    """Folder of a training's results, by the training's id."""
+    return FOLDER.run(run_id)
+
+
 def reported(which):
     """The runs on a page; the page of all runs also shows generations and training logs made elsewhere."""
     imported = config["imported"] if which == "all" else []
     for run_id in imported:
-        run = FOLDER.run(run_id)
+        run = results_of(run_id)
         if not (run.scores.is_file() or run.training_log.is_file()):
             raise WorkflowError(
                 f"config: imported names {run_id}, but {run.scores} does not exist: import, grade and score it first, "
@@ -219,14 +226,15 @@ def scored(run_ids):
     alone = [
         name
         for name in config["imported"]
-        if name in run_ids and not FOLDER.run(name).scores.is_file()
+        if name in run_ids and not results_of(name).scores.is_file()
     ]
-    runs = [FOLDER.run(run_id) for run_id in run_ids if run_id not in alone]
-    logs = [FOLDER.run(run_id).training_log for run_id in alone]
+    runs = [results_of(run_id) for run_id in run_ids if run_id not in alone]
+    logs = [results_of(run_id).training_log for run_id in alone]
     return [file for run in runs for file in (run.graded, run.scores)] + logs
 
 
 RUN_IDS = ids_of("all")
+reported("all")  # an imported name that does not exist stops every target
 
 
 def stamp(name, device):
@@ -234,22 +242,37 @@ def stamp(name, device):
 
     The path has the lock's hash; a stamp that is newer than a result is that of the same environment, built again.
     """
-    return ancient(
-        str((build.folder(name, device) / ".stamp").relative_to(build.TARGET.parent))
-    )
+    return ancient(f"{environment_folder(name, device)}/.stamp")
 
 
 def python(name, device):
-    return str(
-        (build.folder(name, device) / "bin" / "python").relative_to(build.TARGET.parent)
-    )
+    return f"{environment_folder(name, device)}/bin/python"
+
+
+@cache
+def environment_folder(name, device):
+    """Folder of an environment, relative to the project's: its lock is read once, not for every job."""
+    return str(build.folder(name, device).relative_to(build.TARGET.parent))
+
+
+@dataclass(frozen=True)
+class Unrecorded:
+    """A text as a parameter that Snakemake does not record, because it records plain values alone."""
+
+    text: str
+
+    def __str__(self):
+        return self.text
 
 
 def unrecorded(value):
     """A parameter of how and where a job runs: when it changes, nothing is made again.
 
-    Snakemake does not record parameters that are made from the output. `value` may be a function of the wildcards.
+    Snakemake does not record parameters that are made from the output. `value` may be a function of the wildcards; a
+    text needs none, which saves a call for every job.
     """
+    if isinstance(value, str):
+        return Unrecorded(value)
     return lambda wildcards, output: value(wildcards) if callable(value) else value
 
 

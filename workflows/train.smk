@@ -22,7 +22,9 @@ rule train:
         work=unrecorded(stage_work),
         collapse=unrecorded(collapse_words),
         one_gpu=unrecorded(one_gpu_words),
-        settings=lambda wildcards: training_hash(run_of(wildcards), stage_of(wildcards)),
+        settings=lambda wildcards: training_hash(
+            run_of(wildcards).name, int(wildcards.stage)
+        ),
     shell:
         "{params.python:q} -m frameworks train --run {wildcards.recipe:q}/{wildcards.run:q}"
         " --scale {params.scale:q}"

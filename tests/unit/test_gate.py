@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from analysis import comparability
+from analysis.gate import __main__ as gate
 from analysis.gate import against_published, baselines, compare, inputs, power, render, request
 from contracts import tables
 from contracts.errors import UserError
@@ -57,11 +58,27 @@ def read(tmp_path, name, *frames):
     return inputs.read(save(tmp_path / name, *frames), name)
 
 
-def command(*words):
+def process(*words):
     done = subprocess.run(
         [sys.executable, "-m", "analysis.gate", *map(str, words)], cwd=ROOT, capture_output=True, text=True
     )
     return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """The same in this process, which has the packages imported."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["gate", *map(str, words)])
+        capsys.readouterr()
+        try:
+            status = gate.main()
+        except SystemExit as end:
+            status = end.code
+        return status, "".join(capsys.readouterr())
+
+    return run
 
 
 def test_the_four_verdicts(tmp_path):
@@ -176,7 +193,7 @@ def test_regressions_are_found_where_the_score_is_the_same(tmp_path):
     assert changes["no answer or format error"] == "cannot tell"
 
 
-def test_the_command_writes_all_forms_and_ends_with_the_verdict(tmp_path):
+def test_the_command_writes_all_forms_and_ends_with_the_verdict(command, tmp_path):
     low = save(tmp_path / "low", graded(sample(100, 2, 0.3, 0)))
     high = save(tmp_path / "high", graded(sample(100, 2, 0.7, 1)))
     other = save(tmp_path / "other", graded(sample(100, 2, 0.7, 1), grader="strict"))
@@ -188,7 +205,7 @@ def test_the_command_writes_all_forms_and_ends_with_the_verdict(tmp_path):
     assert (out / "check.md").read_text().startswith("### ")
     page = (out / "index.html").read_text()
     assert "&lt;/script&gt;" in page and page.count("</script>") == 1 and not re.search(r"https?://", page)
-    assert command("show", out / "check.json") == (1, printed)
+    assert process("show", out / "check.json") == (1, printed)
     assert command("compare", "--checkpoint", high, "--baseline", low)[0] == 0
     assert command("compare", "--checkpoint", other, "--baseline", low)[0] == 2
     status, printed = command("compare", "--checkpoint", high, "--baseline", "sober/Qwen2.5Math-7B")
@@ -207,7 +224,7 @@ def test_flips_show_a_lost_and_a_won_problem_with_their_completions(tmp_path):
     assert won.first["verdict"] == "wrong" and won.second["verdict"] == "correct"
 
 
-def test_needed_samples():
+def test_needed_samples(command):
     status, printed = command("needed", "--difference", "3", "--benchmark", "math500", "aime24")
     assert status == 0 and re.search(r"aime24 +30 +none do", printed) and re.search(r"math500 +500 +\d+", printed)
     assert "cannot replace more problems" in printed

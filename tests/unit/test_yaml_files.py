@@ -40,6 +40,15 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path: Path, text: str) -> None:
         read_yaml(file)
 
 
+def test_each_reader_has_a_copy_and_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "list.yaml"
+    file.write_text("a: [1]")
+    read_yaml(file)["a"].append(2)
+    assert read_yaml(file) == {"a": [1]}
+    file.write_text("a: [3]")
+    assert read_yaml(file) == {"a": [3]}
+
+
 def test_an_error_names_the_line_that_it_is_in(tmp_path: Path) -> None:
     file = tmp_path / "odd.yaml"
     file.write_text("a: [b")
