@@ -172,10 +172,52 @@ class Error(NamedTuple):
     mean_squared: float
 
 
+class Judged(NamedTuple):
+    """A completion that was judged several times: the exact value, and mean and variance of the rewards given."""
+
+    exact: float
+    mean: float
+    variance: float  # over times - 1
+    times: int
+
+    @property
+    def error(self) -> Error:
+        """Its squared bias, variance and squared error, none of them biased itself; see `error`."""
+        square = (self.mean - self.exact) ** 2
+        share = self.variance / self.times
+        return Error(square - share, self.variance, square + self.variance - share)
+
+
+def judged(
+    reward: Function, exact: Function, completions: Sequence[str], problems: Sequence[Problem], times: int
+) -> list[Judged | None]:
+    """Judge each completion several times; None where either reward gives no value.
+
+    Args:
+        reward: what is measured.
+        exact: the truth.
+        completions: the assistant's turns, such as a policy's own.
+        problems: of each completion.
+        times: that each is judged, 2 or more; a reward that draws nothing needs no more.
+
+    Raises:
+        UserError: `times` is below 2.
+    """
+    _check("judged", "times", times, times >= 2, "2 or more")
+    truth = [one.value for one in exact(completions, problems)]
+    columns = [[one.value for one in reward(completions, problems)] for _ in range(times)]
+    found: list[Judged | None] = []
+    for true, *values in zip(truth, *columns, strict=True):
+        given = [value for value in values if value is not None]
+        usable = true is not None and len(given) == times
+        found.append(Judged(true, statistics.fmean(given), statistics.variance(given), times) if usable else None)
+    return found
+
+
 def error(
     reward: Function, exact: Function, completions: Sequence[str], problems: Sequence[Problem], times: int = 16
 ) -> Error:
-    """The error of a reward against the exact one, on given completions.
+    """The error of a reward against the exact one, on given completions: the mean of `Judged.error`.
 
     Each completion is judged `times` times. For the mean m, the variance s² (over times - 1) and the exact value e, its
     squared bias is (m - e)² - s² / times and its squared error (m - e)² + s² (times - 1) / times, each without bias
@@ -191,15 +233,7 @@ def error(
     Raises:
         UserError: `times` is below 2, or no completion has both rewards.
     """
-    _check("error", "times", times, times >= 2, "2 or more")
-    truth = [one.value for one in exact(completions, problems)]
-    columns = [[one.value for one in reward(completions, problems)] for _ in range(times)]
-    found = []
-    for true, *values in zip(truth, *columns, strict=True):
-        given = [value for value in values if value is not None]
-        if true is not None and len(given) == times:
-            square, variance = (statistics.fmean(given) - true) ** 2, statistics.variance(given)
-            found.append((square - variance / times, variance, square + variance * (times - 1) / times))
+    found = [one.error for one in judged(reward, exact, completions, problems, times) if one]
     if not found:
         raise UserError("recipes.noise.error needs completions whose problems have an answer, and found none")
     return Error(*(statistics.fmean(column) for column in zip(*found, strict=True)))

@@ -1,6 +1,6 @@
 # What rules look up for a run: hashes of its settings, its folders, inputs and words of its commands.
 
-from analysis.studies import credit_runs
+from analysis.studies import credit_runs, reward_accuracy_runs
 
 
 def page_of(which):
@@ -143,7 +143,7 @@ def collapse_words(wildcards):
     """How a training ends at a sign of collapse: a sweep goes on with its other settings."""
     if not config["stop_on_collapse"]:
         return []
-    sweeping = run_of(wildcards).name in SWEPT
+    sweeping = "@" in run_of(wildcards).name
     return ["--end-at-collapse" if sweeping else "--stop-on-collapse"]
 
 
@@ -218,3 +218,19 @@ def compared_for_credit(wildcards):
         for name in credit_runs.RUNS.values()
         for seed in config["seeds"]
     )
+
+
+def trained_for_accuracy(wildcards):
+    """What study_reward_accuracy reads: the trainings of each task's settings with the seeds that the task has."""
+    if len(config["seeds"]) < reward_accuracy_runs.FEWEST:
+        raise WorkflowError(
+            f"snakemake study_reward_accuracy needs {reward_accuracy_runs.FEWEST} training seeds or more, but seeds has "
+            f"{len(config['seeds'])}: add --config seeds='[0,1,2,3,4,5,6,7]'"
+        )
+    found = [
+        seeds.run_id(name, seed)
+        for task in reward_accuracy_runs.tasks()
+        for name in sweeps.runs(task.sweep, config["scale"])
+        for seed in task.seeds(config["seeds"])
+    ]
+    return scored(found) + [FOLDER.run(name).training_log for name in found]

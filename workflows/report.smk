@@ -144,6 +144,28 @@ rule study_credit:
         " --output {params.results:q}/studies/credit > {log:q} 2>&1 && cat {log:q}"
 
 
+# Trains what is missing of its sweeps, with the configured seeds; then the rewards judge the stored completions again.
+rule study_reward_accuracy:
+    input:
+        trained=trained_for_accuracy,
+        registered="results/reference/claims.yaml",
+        study="analysis/studies/reward_accuracy.yaml",
+    output:
+        f"{RESULTS}/studies/reward_accuracy/index.html",
+    log:
+        f"logs/{config['scale']}/study_reward_accuracy.log",
+    resources:
+        **asks(Need(memory_mb=4000, minutes=120)),
+    params:
+        base=BASE,
+        scale=SCALE,
+        results=unrecorded(RESULTS),
+        seeds=config["seeds"],
+    shell:
+        "{params.base:q} -m analysis.studies.reward_accuracy --results {params.results:q} --scale {params.scale:q}"
+        " --seeds {params.seeds:q} --output {params.results:q}/studies/reward_accuracy > {log:q} 2>&1 && cat {log:q}"
+
+
 # Declares no output, so that each request decides by what is stored then. Trains and samples nothing.
 rule claims:
     input:

@@ -65,6 +65,25 @@ On a cluster: snakemake --profile slurm reproduce_all
 """
 
 
+class NamedRuns(dict):
+    """Runs by name. Those of a sweep that is not configured, which a study may need, are read when they are asked for."""
+
+    def __missing__(self, name):
+        if "@" not in name:
+            raise KeyError(name)
+        return run_of_sweep(name)
+
+
+@cache
+def run_of_sweep(name):
+    try:
+        run = load_run(name, config["scale"])
+        check_evaluation(run)
+        return run
+    except UserError as error:
+        raise WorkflowError(visible(str(error))) from None
+
+
 def read_runs():
     """All runs at the configured scale by name, and the names of those to reproduce; checked before the graph is built."""
     # Snakemake reads a list on the command line as a list of strings.
@@ -102,13 +121,11 @@ def read_runs():
             runs |= load_sweep(sweep, config["scale"])
         for run in runs.values():
             check_evaluation(run)
+        runs = NamedRuns(runs)
         if config.get("gpu_memory_gb"):
             fits = one_gpu.fits(runs, config["gpu_memory_gb"], config["scale"])
-            return (
-                runs | {fit.run.name: fit.run for fit in fits.values()},
-                list(fits),
-                fits,
-            )
+            runs.update({fit.run.name: fit.run for fit in fits.values()})
+            return runs, list(fits), fits
         return runs, chosen, {}
     except (UserError, build.BuildError) as error:
         raise WorkflowError(visible(str(error))) from None

@@ -98,7 +98,7 @@ def _welch(one: Floats, two: Floats) -> list[tuple[float, float]]:
     return pieces
 
 
-def over_seeds(parts: Sequence[Floats], confidence: float = 0.95) -> Estimate:
+def over_seeds(parts: Sequence[Floats], confidence: float = 0.95, limit: float = 1.0) -> Estimate:
     """The mean of a recipe over training seeds, with an interval for new seeds and new problems.
 
     The half-widths for seeds and for problems, each with its own degrees of freedom, are added in quadrature: with few
@@ -109,6 +109,7 @@ def over_seeds(parts: Sequence[Floats], confidence: float = 0.95) -> Estimate:
         parts: per benchmark, values of shape (seeds, problems), such as accuracies or their gains over the base model;
             the seeds are the same trainings in each, two or more, and each benchmark has two problems or more.
         confidence: of the interval.
+        limit: the interval ends at ± this, which no mean can exceed; infinity where there is no such limit.
     """
     seeds, edge = len(parts[0]), (1 + confidence) / 2
     by_seed = np.mean([part.mean(axis=1) for part in parts], axis=0)
@@ -120,7 +121,7 @@ def over_seeds(parts: Sequence[Floats], confidence: float = 0.95) -> Estimate:
         pieces.append((of_problems / len(parts) ** 2, n - 1))
     value = float(by_seed.mean())
     half = math.sqrt(sum(variance * float(stats.t.ppf(edge, df)) ** 2 for variance, df in pieces))
-    return Estimate(value, max(-1.0, value - half), min(1.0, value + half))
+    return Estimate(value, max(-limit, value - half), min(limit, value + half))
 
 
 def _mean_squares(one: Floats, two: Floats) -> tuple[float, float, float]:

@@ -1,0 +1,350 @@
+"""How exact must a reward be: planted errors, slopes and points come back, and the page is made from stored results."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from synthetic_results import training_log, write_scores
+
+from analysis.claims.verdicts import CANNOT_TELL, CONTRADICTED, NOT_MEASURED, SUPPORTED
+from analysis.studies import reward_accuracy, reward_accuracy_claims, reward_accuracy_dials, reward_error
+from analysis.studies.reward_accuracy_claims import linear_ratio
+from analysis.studies.reward_accuracy_fit import Knee, fit, knee
+from analysis.studies.reward_accuracy_runs import StudyTask, claims, tasks
+from analysis.studies.reward_error import Completions, agreement, measure
+from contracts import provenance, tables
+from contracts.errors import UserError
+from contracts.run_file import SCALES
+from eval.benchmark import problems_hash
+from recipes import rewards, sweeps
+from recipes.runs import load_run, load_sweep
+from tasks.arithmetic.problems import generate
+from tasks.problems import Problem, to_table
+
+PROBLEMS, REPEATS = 400, 2
+
+
+def completions(share: float = 0.5, problems: int = PROBLEMS) -> Completions:
+    """Made-up completions, all different; those that end in `right` are right."""
+    rng = random.Random(7)
+    asked = [Problem("", "arithmetic", "", str(number), {}) for number in range(problems) for _ in range(REPEATS)]
+    turns = [f"{number} {'right' if rng.random() < share else 'wrong'}" for number in range(len(asked))]
+    return Completions(turns, asked, REPEATS)
+
+
+def truth(turns: list[str], problems: list[Problem]) -> list[rewards.Reward]:
+    return [rewards.Reward(float(turn.endswith("right")), "correct") for turn in turns]
+
+
+def dial(name: str, **arguments: object) -> rewards.Function:
+    entry = {"function": f"recipes.noise.{name}", "weight": 1.0, "arguments": {"of": truth, **arguments}}
+    ((function, _),) = rewards.load([entry])
+    return function
+
+
+@pytest.mark.parametrize(
+    ("reward", "bias", "variance", "expected"),
+    [
+        (truth, 0.0, 0.0, 1.0),
+        (dial("gaussian", deviation=0.5), 0.0, 0.25, 0.5 / math.sqrt(0.25 + 0.25)),
+        (dial("shifted", deviation=0.5), 0.25, 0.0, 0.5 / math.sqrt(0.25 + 0.25)),
+        (dial("flipped", false_positive=0.25, false_negative=0.25), 0.25, 0.0, 0.5),
+        (dial("flipped", false_positive=0.25, false_negative=0.25, per="problem"), 0.25, 0.0, 0.5),
+    ],
+)
+def test_a_planted_error_comes_back(reward: rewards.Function, bias: float, variance: float, expected: float) -> None:
+    part = completions()
+    found = measure(reward, truth, [part])
+    size = PROBLEMS * REPEATS
+    # Standard errors: flips are Bernoulli, per problem at worst; a squared normal has 2 σ⁴; with 8 draws of a Gaussian
+    # (m - e)² - s²/8 has 2 σ⁴/8² + 2 σ⁴/(7 · 8²)
+    sure = 4 * math.sqrt(0.25 * 0.75 / PROBLEMS) if bias else 4 * variance / 8 * math.sqrt(2 * (1 + 1 / 7) / size)
+    assert abs(np.mean(found.by_problem["bias_squared"]) - bias) <= sure
+    assert abs(np.mean(found.by_problem["variance"]) - variance) <= 4 * variance * math.sqrt(2 / 7 / size)
+    total = found.by_problem["bias_squared"][0] + found.by_problem["variance"][0]
+    assert found.by_problem["mean_squared"][0] == pytest.approx(total)
+    assert abs(found.agreement - expected) <= 4 / math.sqrt(PROBLEMS) * (expected < 1) + 1e-9
+
+
+def test_the_variance_does_not_inflate_the_bias() -> None:
+    """Taken as (m - e)², the squared bias of pure noise would be σ²/8, far beyond the bound."""
+    found = measure(dial("gaussian", deviation=2.0), truth, [completions()])
+    sure = 4 * 4 / 8 * math.sqrt(2 * (1 + 1 / 7) / (PROBLEMS * REPEATS))
+    assert abs(np.mean(found.by_problem["bias_squared"])) < sure < 4 / 8 / 2
+
+
+def test_what_a_whole_problem_shares_is_an_error_but_no_disagreement() -> None:
+    def generous(turns: list[str], problems: list[Problem]) -> list[rewards.Reward]:
+        given = zip(truth(turns, problems), problems, strict=True)
+        return [one._replace(value=(one.value or 0) + int(asked.answer or 0) % 2) for one, asked in given]
+
+    found = measure(generous, truth, [completions()])
+    assert np.mean(found.by_problem["bias_squared"]) == pytest.approx(0.5) and found.agreement == pytest.approx(1.0)
+
+
+def test_agreement_at_its_ends() -> None:
+    part = completions()
+    assert measure(lambda turns, _: [rewards.Reward(0.0)] * len(turns), truth, [part]).agreement == 0
+    assert abs(measure(coin, truth, [part]).agreement) < 4 / math.sqrt(PROBLEMS)
+    assert math.isnan(measure(truth, truth, [completions(1.0)]).agreement)  # nothing to tell apart
+    assert math.isnan(agreement([np.ones((5, 1, 4))]))  # one completion of each problem
+    opposite = measure(lambda t, p: [rewards.Reward(1 - (one.value or 0)) for one in truth(t, p)], truth, [part])
+    assert opposite.agreement == pytest.approx(-1)
+
+
+def coin(turns: list[str], problems: list[Problem]) -> list[rewards.Reward]:
+    return [rewards.Reward(float(random.random() < 0.5)) for _ in turns]
+
+
+def test_a_completion_without_a_reward_is_refused() -> None:
+    with pytest.raises(UserError, match="800 of 800 have none"):
+        measure(lambda turns, problems: [rewards.Reward(None)] * len(turns), truth, [completions()])
+
+
+# Slopes and points, from gains of the shape that trainings have
+
+X = {"bias_squared": np.array([0, 0.1, 0.3, 0.25, 0, 0]), "variance": np.array([0, 0, 0, 0.25, 0.25, 1.0])}
+SLOPES = {"bias_squared": -0.8, "variance": -0.15}
+
+
+def trainings(
+    rng: np.random.Generator, levels: np.ndarray, seeds: int = 8, problems: int = 60
+) -> list[list[np.ndarray]]:
+    """Gains of settings with these means: a spread over seeds, over problems, and what a setting does to a problem."""
+    of_problem = rng.normal(0, 0.2, problems)
+    return [
+        [
+            level + of_problem + rng.normal(0, 0.05, problems) + rng.normal(0, 0.03, (seeds, 1))
+            + rng.normal(0, 0.3, (seeds, problems))
+        ]
+        for level in levels
+    ]  # fmt: skip
+
+
+def planted() -> np.ndarray:
+    return np.asarray(0.5 + sum(SLOPES[name] * X[name] for name in SLOPES))
+
+
+def test_planted_slopes_are_found_exactly_without_noise() -> None:
+    gains = [[np.full((3, 4), level)] for level in planted()]
+    found = fit(gains, X)
+    assert (
+        found and found.settings == 6 and found.explained == pytest.approx(1) and found.intercept == pytest.approx(0.5)
+    )
+    assert {name: slope.value for name, slope in found.slopes.items()} == pytest.approx(SLOPES)
+
+
+def test_the_intervals_of_slopes_cover_about_as_often_as_they_say() -> None:
+    rng, times = np.random.default_rng(5), 400
+    covered = dict.fromkeys(SLOPES, 0)
+    for _ in range(times):
+        found = fit(trainings(rng, planted()), X)
+        assert found
+        for name, slope in found.slopes.items():
+            covered[name] += slope.low <= SLOPES[name] <= slope.high
+    # 0.95 less four standard errors; above, half-widths in quadrature cover a little more than they say
+    for name, hits in covered.items():
+        assert 0.95 - 4 * math.sqrt(0.95 * 0.05 / times) <= hits / times <= 0.995, name
+
+
+def test_no_slope_is_seen_where_there_is_none() -> None:
+    rng = np.random.default_rng(6)
+    false = 0
+    for _ in range(200):
+        found = fit(trainings(rng, np.full(6, 0.5)), X)
+        assert found
+        false += not found.slopes["bias_squared"].low <= 0 <= found.slopes["bias_squared"].high
+    assert false / 200 <= 0.05 + 4 * math.sqrt(0.95 * 0.05 / 200)
+
+
+def test_what_cannot_be_fitted_is_none() -> None:
+    gains = [[np.full((3, 4), level)] for level in (0.5, 0.4, 0.3)]
+    zero, steps = np.zeros(3), np.array([0, 0.1, 0.2])
+    assert fit(gains, {"bias_squared": zero}) is None
+    assert fit(gains, {"bias_squared": steps, "variance": 2 * steps}) is None  # they cannot be told apart
+    assert fit(gains, {"bias_squared": steps, "variance": steps**2}) is None  # as many numbers as settings
+    alone = fit(gains, {"bias_squared": steps, "variance": zero})
+    assert alone and set(alone.slopes) == {"bias_squared"} and alone.slopes["bias_squared"].value == pytest.approx(-1)
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [
+        ([0.5, 0.5, 0.2, 0.1], Knee(1, False)),
+        ([0.5, 0.2, 0.5, 0.1], Knee(0, False)),  # a later one that keeps the gain does not count
+        ([0.2, 0.2, 0.1, 0.0], Knee(None, False)),
+        ([0.5, 0.5, 0.5, 0.5], Knee(3, True)),
+    ],
+)
+def test_the_point_is_found_where_it_was_planted(levels: list[float], expected: Knee) -> None:
+    rng, errors = np.random.default_rng(1), [0.4, 0.1, 0.3, 0.2]
+    exact = trainings(rng, np.array([0.5]))[0]
+    ordered = [levels[place] for place in np.argsort(np.argsort(errors))]  # levels are by rising error
+    gains = [[part + level - 0.5 for part in exact] for level in ordered]
+    found = knee(exact, gains, errors)
+    by_error = np.argsort(errors)
+    place = None if expected.enough is None else int(by_error[expected.enough])
+    assert found == Knee(place, expected.all_kept)
+
+
+def test_without_a_gain_there_is_nothing_to_keep() -> None:
+    flat = trainings(np.random.default_rng(2), np.array([0.0]))[0]
+    assert knee(flat, [flat], [0.1]) is None and knee(flat, [], []) is None
+
+
+def test_a_share_of_what_varies_by_problem() -> None:
+    found = linear_ratio(np.array([2.0, 1.0, 0.0]), np.array([2.0, 2.0, 0.0]))
+    assert found.mean() == pytest.approx(3 / 4) and found[2] == pytest.approx(3 / 4)
+    assert np.isnan(linear_ratio(np.zeros(2), np.zeros(2))).all()
+
+
+# The study's own files
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("task", tasks(), ids=lambda task: task.name)
+def test_the_settings_of_a_task_differ_in_the_reward_alone_and_begin_with_the_exact_one(
+    task: StudyTask, scale: str
+) -> None:
+    found = list(load_sweep(task.sweep, scale).values())
+    assert len({str([run.stages, run.model, run.prompt, run.evaluation]) for run in found}) == 1
+    assert not any("noise" in one["function"] or one.get("arguments") for one in found[0].rewards)
+    assert [run.stages[0].checkpoints[-1] for run in found] == [found[0].stages[0].steps] * len(found)
+    for run in found:
+        assert reward_error.function_of(run)((), ()) == []
+    labels = [reward_error.label(run) for run in found]
+    assert len(set(labels)) == len(labels) and sum(map(reward_error.is_extreme, found)) in (0, 2)
+
+
+def test_the_study_has_the_settings_that_it_promises() -> None:
+    sizes = {task.name: (len(sweeps.runs(task.sweep, "demo")), task.most_seeds) for task in tasks()}
+    assert sum(size >= 5 and seeds >= 8 for size, seeds in sizes.values()) == 2
+    assert all(size >= 3 and seeds >= 5 for size, seeds in sizes.values())
+    assert tasks()[0].seeds(range(20)) == list(range(8))
+    frameworks = {load_run(f"{task.sweep}@1", "demo").framework for task in tasks()}
+    assert len(frameworks) == 2
+
+
+def test_every_rule_names_a_task_a_setting_and_a_measure_that_exist() -> None:
+    sizes = {task.name: len(sweeps.runs(task.sweep, "demo")) for task in tasks()}
+    for claim in claims():
+        for rule in claim["rules"]:
+            assert rule["measure"] in reward_accuracy_claims.KINDS and {"at_least", "at_most"} & rule.keys()
+            assert max(rule.get("setting", 1), rule.get("against", 1)) <= sizes[rule["of"]]
+    found = reward_accuracy_claims.decided({})
+    assert {one.verdict for one in found} == {NOT_MEASURED} and len({one.name for one in found}) == len(found)
+    assert {"rewards-svg-judges", "rewards-more-tests", "theory"} <= {one.name for one in found}
+
+
+# The command on stored results
+
+TASK = StudyTask("arithmetic", "Arithmetic", "crosscheck/reward-accuracy", 3)
+BENCHMARK = "arithmetic_words"
+EXACT_BETTER = {1: 0.9, 2: 0.88, 3: 0.5, 4: 0.6, 5: 0.4, 6: 0.7, 7: 0.35, 8: 0.25, 9: 0.2}
+
+
+def write(results: Path, shares: dict[int, float], seeds: int = 3) -> Path:
+    """Trainings of all settings that reach these shares of right answers; the base model has a fifth."""
+    data = results / "data" / "benchmarks"
+    asked = generate(40, ["words"], "test", 1)
+    tables.write(to_table(asked), tables.PROBLEM, data / f"{BENCHMARK}.parquet")
+    for number, share in shares.items():
+        for seed in range(seeds):
+            name = f"{TASK.sweep}@{number}/seed-{seed}"
+            folder = results / "runs" / name
+            log = folder / "training_log.parquet"
+            tables.write(
+                pa.Table.from_pylist(training_log(name, share, 24), tables.TRAINING_LOG), tables.TRAINING_LOG, log
+            )
+            for step, right in ((0, 0.2), (24, share)):
+                path = folder / f"graded/step-{step}/{BENCHMARK}.parquet"
+                rng = random.Random(f"{name if step else seed} {step}")
+                rows = [graded(name, step, one, repeat, rng.random() < right) for one in asked for repeat in range(2)]
+                tables.write(pa.Table.from_pylist(rows, tables.GRADED), tables.GRADED, path)
+                provenance.write(path, problems_sha256=problems_hash(data, BENCHMARK))
+            write_scores(folder)
+    return results
+
+
+def graded(name: str, step: int, asked: Problem, repeat: int, right: bool) -> dict[str, object]:
+    answer = str(asked.answer) if right else "-1"
+    return {
+        "run": name, "step": step, "benchmark": BENCHMARK, "problem_id": asked.problem_id, "repeat": repeat, "seed": 1,
+        "prompt": asked.question, "completion": f"so \\boxed{{{answer}}}", "finish_reason": "stop",
+        "prompt_tokens": 9, "completion_tokens": 9, "gold": asked.answer, "protocol": "demo", "answer": answer,
+        "verdict": "correct" if right else "wrong", "grader": "math-verify 0.8.0",
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_command_on_stored_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results, output = write(tmp_path / "demo", EXACT_BETTER), tmp_path / "out"
+    monkeypatch.setattr(reward_accuracy, "tasks", lambda: [TASK])
+    words = ["x", "--results", str(results), "--seeds", "0", "1", "2", "--output", str(output)]
+    monkeypatch.setattr("sys.argv", words)
+    reward_accuracy.main()
+    said = capsys.readouterr().out
+    page, rows = (output / "index.html").read_text(), pd.read_csv(output / "reward_accuracy_settings.csv")
+    assert len(rows) == 9 and (output / "reward_accuracy_arithmetic.svg").is_file() and "Claims of document 002" in page
+    of = rows.set_index("setting")
+    for number, share in EXACT_BETTER.items():
+        assert of.loc[number, "gain"] == pytest.approx(share - 0.2, abs=4 * math.sqrt(2 * 0.25 / 240))
+        assert of.loc[number, "gain_low"] <= of.loc[number, "gain"] <= of.loc[number, "gain_high"]
+    assert of.loc[1, "mean_squared_start"] == of.loc[9, "variance_start"] == 0 and of.loc[1, "agreement_start"] == 1
+    assert of.loc[7, "variance_start"] == pytest.approx(1, abs=0.15) and of.loc[7, "bias_squared_start"] < 0.05
+    assert of.loc[9, "bias_squared_start"] == pytest.approx(0.2, abs=0.1)  # the share of right answers
+    assert of.loc[9, "bias_squared_end"] == pytest.approx(0.2, abs=0.1) and of.loc[9, "agreement_start"] == 0
+    assert (
+        of.loc[3, "bias_squared_start"] == pytest.approx(0.8 * 0.3, abs=0.1)
+        and (rows["completions_per_second"] > 0).all()
+    )
+    fits = pd.read_csv(output / "reward_accuracy_fits.csv").set_index(["fit", "error"])
+    assert fits.loc[("bias² and variance", "bias_squared"), "slope_high"] < 0
+    assert (fits["settings"] == [7, 7, 7, 9]).all()
+    verdicts = pd.read_csv(output / "reward_accuracy_claims.csv").set_index("name")["verdict"]
+    assert (
+        verdicts["rewards-gomoku"] == NOT_MEASURED and verdicts["theory"] == NOT_MEASURED
+    )  # the other tasks are missing
+    # One task where exactness pays is enough against a claim that it never does
+    assert verdicts["rewards-accuracy-alone"] == CONTRADICTED and said.startswith(
+        "A more exact reward does train better"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("shares", "exact", "slope"),
+    [
+        (EXACT_BETTER, CONTRADICTED, SUPPORTED),
+        ({**dict.fromkeys(EXACT_BETTER, 0.5), 7: 0.9}, SUPPORTED, CONTRADICTED),  # the noisiest reward is best
+        (dict.fromkeys(EXACT_BETTER, 0.5), CANNOT_TELL, CANNOT_TELL),
+    ],
+)
+def test_the_rules_decide(tmp_path: Path, shares: dict[int, float], exact: str, slope: str) -> None:
+    found = reward_accuracy_dials.read(TASK, "demo", [0, 1, 2], write(tmp_path / "demo", shares))
+    judged = {
+        one["id"]: reward_accuracy_claims.judge([one["rules"][0]], {"arithmetic": found})[0] for one in claims()[:2]
+    }
+    assert judged == {"rewards-accuracy-alone": exact, "theory": slope}
+    assert found.dial(6).mostly == "variance" and found.dial(3).mostly == "bias"
+
+
+@pytest.mark.slow
+def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
+    results = write(tmp_path / "demo", dict.fromkeys(EXACT_BETTER, 0.5), seeds=2)
+    with pytest.raises(UserError, match="2 training seeds or more, and found 1"):
+        reward_accuracy_dials.read(TASK, "demo", [0], results)
+    with pytest.raises(UserError, match="no run"):
+        reward_accuracy_dials.read(TASK, "demo", [0, 5], results)
+    data = results / "data" / "benchmarks" / f"{BENCHMARK}.parquet"
+    tables.write(to_table(generate(40, ["words"], "test", 2)), tables.PROBLEM, data)
+    with pytest.raises(UserError, match="delete the run's graded folder"):
+        reward_accuracy_dials.read(TASK, "demo", [0, 1], results)
