@@ -28,14 +28,21 @@ import yaml
 from contracts import durable, job_lifetime, json_lines, model_folder, tables, work_lock
 from contracts.errors import UserError, run_command
 from contracts.run_file import Run, Stage
-from frameworks import adapter, launch, recorder
+from frameworks import adapter, launch, recorder, tape
 from frameworks.adapter import Adapter, Command, Paths
-from frameworks.tape import RECORD, VARIABLE, Group, read
+from frameworks.tape import RECORD, RELEASED, VARIABLE, Group, read
 from recipes.runs import load_run
 
 
 class PlugIn(Protocol):
-    """What a framework's module `lockstep` offers."""
+    """What a framework's module `lockstep` offers.
+
+    Attributes:
+        RELEASES: what a training may do as in production instead of taking it from the tape. `sampler` and `order` are
+            the completions and the prompts; others are the framework's.
+    """
+
+    RELEASES: Sequence[str]
 
     def edit(self, command: Command, paths: Paths) -> None:
         """Have the command take prompts in the order of the problems, and load what records or plays the tape."""
@@ -78,6 +85,32 @@ def check_rewards(tape: Path, work: Path, batch: recorder.Batch) -> None:
             raise UserError(f"step {step} should have the recorded prompts and rewards, but has others")
 
 
+def check_prompts(tape: Path, work: Path, batch: recorder.Batch) -> None:
+    """Raise UserError unless a training that samples by itself drew the recorded prompts in each step."""
+    judged = recorder.read(work, batch)
+    recorded: dict[int, set[str]] = {}
+    for group in read(tape):
+        recorded.setdefault(group.step, set()).add(group.problem_id)
+    for step, problems in recorded.items():
+        if problems != {row["problem_id"] for row in judged.get(step, [])}:
+            raise UserError(f"step {step} should have the recorded prompts, but has others")
+
+
+def plug_in_of(framework: str, released: Sequence[str]) -> PlugIn:
+    """A framework's plug-in.
+
+    Raises:
+        UserError: it cannot release one of these, or the order without the sampler.
+    """
+    plug_in: PlugIn = importlib.import_module(f"frameworks.{framework}.lockstep")
+    if unable := sorted(set(released) - set(plug_in.RELEASES)):
+        able = f"{', '.join(plug_in.RELEASES)} alone" if plug_in.RELEASES else "nothing"
+        raise UserError(f"--release: {framework} can release {able}, not {', '.join(unable)}")
+    if "order" in released and "sampler" not in released:
+        raise UserError("--release order needs sampler, too: other prompts have no recorded completions")
+    return plug_in
+
+
 def launch_stage(
     framework: Adapter, run: Run, stage: Stage, paths: Paths, seed: int, environment: Mapping[str, str]
 ) -> None:
@@ -95,8 +128,8 @@ def launch_stage(
     if resumed_from == stage.steps:
         return
     command = framework.prepare(run, stage, seed, paths)
-    plug_in: PlugIn = importlib.import_module(f"frameworks.{run.framework}.lockstep")
     command.environment.update(environment)
+    plug_in = plug_in_of(run.framework, sorted(tape.released(environment)))
     plug_in.edit(command, paths)
     attempt = recorder.start_attempt(paths.work, resumed_from)
     command.environment[recorder.VARIABLE] = str(attempt.folder)
@@ -137,6 +170,7 @@ def train(arguments: argparse.Namespace) -> None:
     """Record or replay a training, and leave the weights after each of its steps."""
     run = load_run(arguments.run, "demo")
     framework = adapter.load(run.framework)
+    plug_in_of(run.framework, arguments.release)
     model_folder.check(arguments.model)
     framework.fork_processes(run)
     job_lifetime.end_with_workflow()
@@ -145,7 +179,8 @@ def train(arguments: argparse.Namespace) -> None:
     with work_lock.sole_user(work, "training"):
         (stage,) = run.stages
         steps = arguments.steps if arguments.record else max(group.step for group in read(arguments.replay))
-        stage = changed(replace(stage, steps=steps, checkpoints=tuple(range(1, steps + 1))), arguments.set)
+        kept = tuple(arguments.keep or range(1, steps + 1))
+        stage = changed(replace(stage, steps=steps, checkpoints=kept), arguments.set)
         batch = recorder.Batch.of(stage)
         if arguments.record:
             shutil.rmtree(work / "native", ignore_errors=True)  # a recording starts anew: its tape has to be whole
@@ -153,15 +188,19 @@ def train(arguments: argparse.Namespace) -> None:
             sampled.unlink(missing_ok=True)
             problems, environment = arguments.problems, {VARIABLE: str(sampled), RECORD: "1"}
         else:
-            problems, environment = work / "problems.parquet", {VARIABLE: str(arguments.replay.absolute())}
-            problems_of(arguments.replay, arguments.problems, problems)
+            environment = {VARIABLE: str(arguments.replay.absolute()), RELEASED: " ".join(arguments.release)}
+            problems = arguments.problems if "order" in arguments.release else work / "problems.parquet"
+            if problems != arguments.problems:
+                problems_of(arguments.replay, arguments.problems, problems)
         paths = Paths(problems=problems, model=arguments.model, work=work)
         launch_stage(framework, run, stage, paths, arguments.seed, environment)
         if arguments.record:
             lines = [json_lines.dump(vars(group)) for group in groups(sampled, work, batch)]
             durable.write_text(arguments.record, "".join(lines))
-        else:
+        elif "sampler" not in arguments.release:
             check_rewards(arguments.replay, work, batch)
+        elif "order" not in arguments.release:
+            check_prompts(arguments.replay, work, batch)
         for step in stage.checkpoints:
             with durable.new(work / "weights" / f"step-{step}") as folder:
                 folder.mkdir()
@@ -178,6 +217,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=40, help="to record; default: %(default)s")
     parser.add_argument("--set", action="append", default=[], metavar="SETTING", help="instead of the run file's")
+    parser.add_argument("--keep", type=int, action="append", metavar="STEP", help="whose weights; default: each step's")
+    parser.add_argument(
+        "--release", action="append", default=[], metavar="NAME",
+        help="what is not taken from the tape but as in production: sampler, order, precision",
+    )  # fmt: skip
     tapes = parser.add_mutually_exclusive_group(required=True)
     tapes.add_argument("--record", type=Path, metavar="TAPE")
     tapes.add_argument("--replay", type=Path, metavar="TAPE")

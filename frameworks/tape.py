@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,7 @@ from contracts.errors import UserError
 
 VARIABLE = "CROSSZERO_TAPE"  # environment variable with the tape to write, or to play
 RECORD = "CROSSZERO_TAPE_IS_WRITTEN"  # set where it is to be written
+RELEASED = "CROSSZERO_TAPE_RELEASES"  # what of a played tape a training does not take, separated by spaces
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,11 @@ class Group:
     prompt: list[int]
     completions: list[list[int]]
     rewards: list[float]
+
+
+def released(environment: Mapping[str, str]) -> set[str]:
+    """What a training does not take of its tape, by the names of its framework's plug-in."""
+    return set(environment.get(RELEASED, "").split())
 
 
 def read(tape: Path) -> list[Group]:

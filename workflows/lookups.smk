@@ -1,6 +1,6 @@
 # What rules look up for a run: hashes of its settings, its folders, inputs and words of its commands.
 
-from analysis.studies import credit_runs, reward_accuracy_runs
+from analysis.studies import credit_runs, reward_accuracy_runs, waterfall_stages
 
 
 def page_of(which):
@@ -204,6 +204,28 @@ def sweep_pages(wildcards):
             + ", ".join(sweeps.names())
         )
     return [f"{RESULTS}/report/sweeps/{name}/index.html" for name in config["sweep"]]
+
+
+def waterfall_recording(wildcards):
+    """The training whose recording a stage of the waterfall takes; none for that one itself."""
+    recorded = waterfall_stages.RECORDED.name
+    if wildcards.stage == recorded:
+        return []
+    return f"results/studies/waterfall/{recorded}/seed-{wildcards.seed}"
+
+
+def waterfall_trainings(wildcards):
+    """What study_waterfall reads: every stage with every configured seed."""
+    if len(config["seeds"]) < waterfall_stages.FEWEST:
+        raise WorkflowError(
+            f"snakemake study_waterfall needs {waterfall_stages.FEWEST} training seeds or more, but seeds has "
+            f"{len(config['seeds'])}: add --config seeds='[0,1,2,3,4]'"
+        )
+    return [
+        f"results/studies/waterfall/{stage.name}/seed-{seed}"
+        for stage in waterfall_stages.STAGES
+        for seed in config["seeds"]
+    ]
 
 
 def compared_for_credit(wildcards):

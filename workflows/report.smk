@@ -126,6 +126,55 @@ rule study_lockstep:
         " --work {params.work:q} --output results/studies/lockstep 2>&1 | tee {log:q}"
 
 
+# A stage of the waterfall with one seed (analysis/studies/waterfall.py); all but the first take its recording.
+rule waterfall_training:
+    input:
+        [stamp(run.framework, "cpu") for run in LOCKSTEP],
+        waterfall_recording,
+        stamp("eval", "cpu"),
+        problems=lambda wildcards: FOLDER.problems(
+            "train", LOCKSTEP[0].stages[0].dataset
+        ),
+        benchmarks=lambda wildcards: [
+            FOLDER.problems("benchmarks", name)
+            for name in LOCKSTEP[0].evaluation["benchmarks"]
+        ],
+        model=lambda wildcards: FOLDER.model(LOCKSTEP[0].model),
+    output:
+        directory("results/studies/waterfall/{stage}/seed-{seed}"),
+    log:
+        "logs/study_waterfall/{stage}-{seed}.log",
+    wildcard_constraints:
+        stage="[a-z]+",
+        seed="[0-9]+",
+    threads: 2
+    params:
+        base=BASE,
+        data=lambda wildcards, input: Path(input.benchmarks[0]).parent,
+        work=unrecorded("work/studies/waterfall/{stage}/seed-{seed}"),
+    shell:
+        "{params.base:q} -m analysis.studies.waterfall train --stage {wildcards.stage:q} --seed {wildcards.seed:q}"
+        " --problems {input.problems:q} --model {input.model:q} --benchmarks {params.data:q} --work {params.work:q}"
+        " --output {output:q} > {log:q} 2>&1"
+
+
+# With the configured seeds, of which there have to be five at least.
+rule study_waterfall:
+    input:
+        waterfall_trainings,
+    output:
+        "results/studies/waterfall/waterfall.csv",
+    log:
+        "logs/study_waterfall.log",
+    localrule: True
+    params:
+        base=BASE,
+        seeds=config["seeds"],
+    shell:
+        "{params.base:q} -m analysis.studies.waterfall page --results results/studies/waterfall"
+        " --seeds {params.seeds:q} --output results/studies/waterfall > {log:q} 2>&1 && cat {log:q}"
+
+
 # Trains what is missing of its runs, with the configured seeds.
 rule study_credit:
     input:

@@ -50,6 +50,7 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
   snakemake sweep --config sweep='[openr1/group-size]' seeds='[0,1,2]'   try settings of a run: one table, one figure
   snakemake study_kl             estimators of the KL term: values and gradients, beside what a document claims
   snakemake study_credit --config seeds='[0,1,2,3,4]'   PPO, GRPO and GRPO paid for right steps: whose reasoning is right?
+  snakemake study_waterfall --config seeds='[0,1,2,3,4]'   why two frameworks end apart (docs/crosscheck.md)
   snakemake study_lockstep       recorded completions through each framework's trainer, weights compared after each step
   snakemake environments         install the environments of the configured runs, such as on a login node
   snakemake doctor               what runs on this machine (demo, one GPU, full scale) and what to change

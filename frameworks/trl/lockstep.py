@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from frameworks.adapter import Command, Paths
 
 
+RELEASES = ()
+
+
 def edit(command: Command, paths: Paths) -> None:
     """Recorded prompts come in the order of the file. The reward hook calls `install`."""
     if tape.RECORD not in command.environment:

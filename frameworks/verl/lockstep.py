@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from frameworks.adapter import Command, Paths
 
 EXTERNAL = "VERL_USE_EXTERNAL_MODULES"
+RELEASES = ()
 
 
 def edit(command: Command, paths: Paths) -> None:

@@ -1,0 +1,112 @@
+"""The parts of a difference between two frameworks, with planted effects."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.studies import waterfall
+from contracts.errors import UserError
+from frameworks import lockstep
+
+NAMES = ["a", "b", "c"]
+SIZES = {"expressions": 60, "words": 90}
+SEEDS = range(6)
+
+
+def stages(effects: list[float], generator: np.random.Generator, seeds: int = 6) -> list[dict[str, np.ndarray]]:
+    """Accuracies after each effect: problems differ in difficulty, and trainings by chance."""
+    difficulty = {name: generator.uniform(0.2, 0.6, size) for name, size in SIZES.items()}
+    found = []
+    for level in np.concatenate([[0.0], np.cumsum(effects)]):
+        of_seeds = generator.normal(0, 0.02, (seeds, 1))
+        found.append(
+            {
+                name: np.clip(values + level + of_seeds + generator.normal(0, 0.1, (seeds, len(values))), 0, 1)
+                for name, values in difficulty.items()
+            }
+        )
+    return found
+
+
+def test_planted_effects_are_given_back_and_the_parts_add_up_to_the_whole() -> None:
+    generator = np.random.default_rng(0)
+    effects = [0.0, -0.1, 0.05]
+    found = waterfall.attribute(stages(effects, generator, 40), NAMES, range(40))
+    assert [part.name for part in found.parts] == NAMES
+    for part, effect in zip(found.parts, effects, strict=True):
+        assert part.change.value == pytest.approx(effect, abs=0.02)
+    assert sum(part.change.value for part in found.parts) == pytest.approx(found.whole.change.value, abs=1e-12)
+    assert np.sum([part.by_seed for part in found.parts], axis=0) == pytest.approx(found.whole.by_seed, abs=1e-12)
+    assert found.of_seed == pytest.approx(found.whole.change.value + found.residual)
+    assert found.of_seed == pytest.approx(found.whole.by_seed[0])
+
+
+def test_an_exact_effect_has_an_exact_interval() -> None:
+    base = {"expressions": np.tile([0.25, 0.5], (5, 1))}
+    part = waterfall.difference("a", base, {"expressions": base["expressions"] + 0.125})
+    assert part.change == (0.125, 0.125, 0.125)
+
+
+def test_intervals_cover_a_planted_effect_at_about_their_level() -> None:
+    generator = np.random.default_rng(1)
+    inside = 0
+    trials = 200
+    for _ in range(trials):
+        found = waterfall.attribute(stages([-0.07], generator), ["a"], SEEDS)
+        inside += found.parts[0].change.low <= -0.07 <= found.parts[0].change.high
+    assert 0.92 <= inside / trials <= 0.995  # 95 %, with 1.5 points of chance; a little wide by design
+
+
+def test_few_seeds_are_refused() -> None:
+    with pytest.raises(UserError, match=r"at least 5 seeds, .* but has 2; .*seeds='\[0, 1, 2, 3, 4\]'"):
+        waterfall.attribute(stages([0.1], np.random.default_rng(0), 2), ["a"], [0, 1])
+
+
+def test_missing_trainings_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"25 of 25 trainings .* missing, such as .*recorded/seed-0/graded"):
+        waterfall.stored(tmp_path, range(5))
+
+
+def test_the_page_and_its_figure_name_every_part(tmp_path: Path) -> None:
+    found = waterfall.attribute(stages([0.0, -0.1, 0.05], np.random.default_rng(0)), NAMES, SEEDS)
+    text = waterfall.page(found, SEEDS)
+    assert all(f"| {name} |" in text for name in [*NAMES, "all of them", "seed 0", "seed 0 beside the mean"])
+    assert "Beyond chance: b" in text
+    rows = waterfall.frame(found)
+    assert rows["change"].iloc[:3].sum() == pytest.approx(rows["change"].iloc[3])
+    waterfall.draw(found, tmp_path)
+    assert (tmp_path / "waterfall.png").stat().st_size > 1000
+
+
+def test_each_stage_releases_one_thing_more_that_its_framework_can_release() -> None:
+    before: tuple[str, ...] = ()
+    for stage in waterfall.REPLAYED:
+        plug_in = lockstep.plug_in_of("openrlhf", stage.released)
+        assert stage.released[:-1] == before[: len(stage.released)] or not stage.released
+        before = stage.released
+    assert set(before) == set(plug_in.RELEASES), "the last stage is the framework's own training"
+
+
+def test_a_stage_trains_on_the_tape_of_its_own_seed(tmp_path: Path) -> None:
+    of = Namespace(
+        steps=2, problems="p", model="m", work=tmp_path / "w", seed=3, output=tmp_path / "sampler" / "seed-3"
+    )
+    words = list(map(str, waterfall.command(waterfall.STAGES[2], of)))
+    assert words[words.index("--replay") + 1] == str(tmp_path / "recorded" / "seed-3" / "tape.jsonl")
+    assert words[words.index("--release") + 1 :] == ["sampler"]
+    of.output = tmp_path / "recorded" / "seed-3"
+    words = list(map(str, waterfall.command(waterfall.RECORDED, of)))
+    assert words[words.index("--record") + 1] == str(of.output / "tape.jsonl")
+
+
+def test_what_a_framework_cannot_release_is_refused() -> None:
+    with pytest.raises(UserError, match="trl can release nothing, not sampler"):
+        lockstep.plug_in_of("trl", ["sampler"])
+    with pytest.raises(UserError, match="openrlhf can release sampler, order, precision alone, not colour"):
+        lockstep.plug_in_of("openrlhf", ["colour"])
+    with pytest.raises(UserError, match="order needs sampler"):
+        lockstep.plug_in_of("openrlhf", ["order"])
