@@ -102,7 +102,7 @@ def test_what_the_command_leaves_out_is_what_the_recipe_counts_on() -> None:
 def test_every_line_that_needs_cuda_is_rewritten_as_often_as_written_down() -> None:
     found, expected = json.loads(run(REWRITTEN))
     assert found == expected
-    assert sum(sum(counts.values()) for counts in found.values()) == 38
+    assert sum(sum(counts.values()) for counts in found.values()) == 49
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])

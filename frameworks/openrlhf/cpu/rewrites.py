@@ -1,7 +1,9 @@
-"""Runs OpenRLHF's own trainer without a GPU: lines that need CUDA are rewritten when its modules are imported.
+"""Runs OpenRLHF's own trainer without a GPU: lines that need CUDA, or leave weights to chance, are rewritten when its
+modules are imported.
 
-Only `openrlhf.*` is changed, and only in processes with `start` on PYTHONPATH; torch, DeepSpeed, Ray and vLLM stay as
-released. REWRITES says how often each line occurs in each file, so that another release fails when it is imported.
+Only `openrlhf.*` is changed, and only in processes with `start` on PYTHONPATH. torch, DeepSpeed and Ray stay as
+released, and vLLM but for two functions. REWRITES says how often each line occurs in each file, so that another release
+fails when it is imported.
 
 Weights go from the trainer to vLLM over vLLM's own StatelessProcessGroup, where CUDA would have NCCL. DeepSpeed uses
 torch's AdamW and gloo, so that nothing is compiled.
@@ -18,6 +20,8 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
+
+from frameworks import sampling_order
 
 RELEASE = "0.11.2"
 HERE = __name__
@@ -60,19 +64,72 @@ RULES = [
             r"deepspeed\.init_distributed\(timeout=timeout\)",
             r'deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False; \g<0>',
         ),
+        # the same seed gives the same weights: frameworks/sampling_order.py
+        ("sampling order", r"\Aimport heapq", "import heapq\nfrom frameworks import sampling_order"),
+        (
+            "sampling order",
+            r"ray\.wait\(pending_refs, num_returns=1, timeout=10\.0\)",
+            "pending_refs[:1], pending_refs[1:]",
+        ),
+        (
+            "sampling order",
+            r"sampling_params=sampling_params,(?=\s+max_length=truncate_length)",
+            "sampling_params=sampling_order.of_prompt(sampling_params, self.args.train.seed,"
+            " generate_kwargs.get('global_step'), prompts, idx, n_samples),",
+        ),
+        (
+            "sampling order",
+            r"generate_samples\((\*\*self\.generate_kwargs)\)(?=\s+\)\s+generation_time.*t_gen_start)",
+            r"generate_samples(global_step=global_step, \1)",
+        ),
+        (
+            "sampling order",
+            r"@ray\.remote\nclass RolloutRayActor:",
+            r"from frameworks import sampling_order\nsampling_order.hold_requests(vllm.AsyncLLMEngine)\n\n\n\g<0>",
+        ),
+        (
+            "sampling order",
+            r"sampling_params=sampling_params,(?=\s+max_length=max_length)",
+            "sampling_params=sampling_order.of_completion(sampling_params, repeat),",
+        ),
+        # a prompt in parts: "CPU Generator does not use offset" (vllm/v1/worker/gpu_model_runner.py), as for evaluation
+        ("sampling order", r'"enable_sleep_mode": vllm_enable_sleep,', r'\g<0> "enable_chunked_prefill": False,'),
+        ("sampling order", r"for _ in range\(num_samples\)", "for repeat in range(num_samples)"),
+        # as released, its generator is seeded by chance
+        (
+            "order of prompts",
+            r"shuffle=shuffle if sampler is None else False,",
+            r"\g<0> generator=torch.Generator().manual_seed(self.seed),",
+        ),
+        # a resumed training draws what it would have drawn; DeepSpeed keeps the number of updates
+        (
+            "order of a step",
+            r"( +)(dataloader = DataLoader\(\n.*\n.*\n +shuffle=should_shuffle,)",
+            rf"\1from {HERE} import order_of_step\n\1\2 generator=order_of_step(self),",
+        ),
     ]
 ]
 
 # Rewrites in each file of the release; other files have none.
 REWRITES: dict[str, dict[str, int]] = {
     "openrlhf.models.ring_attn_utils": {"device": 1, "flash-attn": 2},
+    "openrlhf.trainer.ppo_trainer": {"sampling order": 1},
+    "openrlhf.trainer.ppo_utils.samples_generator": {"sampling order": 3},
     "openrlhf.trainer.ppo_utils.replay_buffer": {"named device": 1, "device": 4},
     "openrlhf.trainer.ray.launcher": {"device": 2, "stream": 1},
-    "openrlhf.trainer.ray.ppo_actor": {"device": 3, "stream": 2, "device name": 2},
-    "openrlhf.trainer.ray.ppo_critic": {"device": 2, "stream": 1},
+    "openrlhf.trainer.ray.ppo_actor": {"device": 3, "stream": 2, "device name": 2, "order of a step": 1},
+    "openrlhf.trainer.ray.ppo_critic": {"device": 2, "stream": 1, "order of a step": 1},
+    "openrlhf.trainer.ray.vllm_engine": {"sampling order": 4},
     "openrlhf.trainer.ray.utils": {"device": 1},
     "openrlhf.trainer.ray.vllm_worker_wrap": {"stream": 2, "device name": 1, "vLLM's linear": 1},
-    "openrlhf.utils.deepspeed.deepspeed": {"device": 3, "stream": 1, "device name": 1, "Adam": 1, "all-reduce": 1},
+    "openrlhf.utils.deepspeed.deepspeed": {
+        "device": 3,
+        "stream": 1,
+        "device name": 1,
+        "Adam": 1,
+        "all-reduce": 1,
+        "order of prompts": 1,
+    },
     "openrlhf.utils.deepspeed.deepspeed_utils": {"stream": 2},
     "openrlhf.utils.distributed_util": {"stream": 1, "weight sync": 1},
     "openrlhf.utils.loss_utils": {"device": 1},
@@ -104,6 +161,18 @@ class StoreBroadcast:
             self.group.broadcast(tensor.detach().clone(), src)
         else:
             tensor.copy_(self.group.broadcast(tensor, src))
+
+
+def order_of_step(trainer: Any) -> Any:
+    """A generator for the order of a step's completions, the same in a training that was resumed.
+
+    Args:
+        trainer: OpenRLHF's ActorPPOTrainer or CriticPPOTrainer, whose DeepSpeed engine counts updates over a resume.
+    """
+    import torch
+
+    engine = trainer.actor.model if hasattr(trainer, "actor") else trainer.critic
+    return torch.Generator().manual_seed(sampling_order.seed(trainer.args.train.seed, engine.global_steps))
 
 
 def keep_vllm_weights() -> None:
