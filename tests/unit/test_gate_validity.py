@@ -7,7 +7,7 @@ from scipy import stats
 from analysis.gate import against_published, answers, baselines, compare, inputs, pass_at_k
 from analysis.gate.answers import Answers
 from eval import detectable, mean_bounds, significance, statistics
-from tests.unit.test_gate import ACCEPTED, command, graded, read, sample, save
+from tests.unit.test_gate import ACCEPTED, graded, process, read, sample, save
 
 
 def none(correct):
@@ -204,7 +204,7 @@ def test_broken_inputs_end_with_a_sentence(tmp_path):
         ((good, good, "--output", blocked / "below"), 3, "cannot be used"),
     ):
         one, two, *more = words
-        found, printed = command("compare", "--checkpoint", one, "--baseline", two, *more)
+        found, printed = process("compare", "--checkpoint", one, "--baseline", two, *more)
         assert (found, said in printed, "Traceback" in printed) == (status, True, False), printed
 
 

@@ -8,7 +8,7 @@ from scipy import optimize, stats
 
 from analysis.gate import inputs, recipe_plan, recipe_runs, recipes
 from contracts.errors import UserError
-from tests.unit.test_gate import command, graded, sample, save
+from tests.unit.test_gate import graded, process, sample, save
 
 
 def recipe(random, chance, seeds, k, spread, gain=0.0):
@@ -123,7 +123,7 @@ def folders(tmp_path, name, seeds, chance, steps=(0, 10)):
 
 def test_the_command_compares_recipes_and_refuses_what_it_cannot(tmp_path):
     a, b = folders(tmp_path, "a", 3, 0.3), folders(tmp_path, "b", 3, 0.7)
-    status, printed = command("recipes", "--a", *a, "--b", *b, "--output", tmp_path / "out")
+    status, printed = process("recipes", "--a", *a, "--b", *b, "--output", tmp_path / "out")
     assert status == 0 and "B is better" in printed and "seeds a side" in printed
     stored = json.loads((tmp_path / "out" / "recipes.json").read_text())
     assert stored["rule"] == "last" and stored["lines"][0]["components"]["sampling"] > 0
@@ -132,7 +132,7 @@ def test_the_command_compares_recipes_and_refuses_what_it_cannot(tmp_path):
     (accuracy,), (first,) = stored["lines"], stored["passes"]["pass@1"]
     for test in ("welch", "crossed"):  # pass@1 is the accuracy
         assert first[test]["difference"] == pytest.approx(accuracy[test]["difference"])
-    command("recipes", "--a", *a, "--b", *b, "--ties", "first", "--output", tmp_path / "first")
+    process("recipes", "--a", *a, "--b", *b, "--ties", "first", "--output", tmp_path / "first")
     assert list(json.loads((tmp_path / "first" / "recipes.json").read_text())["passes"])[-1] == "maj@4 (ties: first)"
     (solved,) = stored["passes"]["pass@4"]
     runs = [inputs.read(place).tables["questions"] for place in b]

@@ -150,7 +150,8 @@ def test_whole_numbers_are_rounded(expected: int, off: float) -> None:
     assert not agrees(expected + 1, expected)
 
 
-@given(st.floats(-1e9, 1e9), st.floats(-0.1, 0.1))
+# Between subnormal numbers there is no space for four percent.
+@given(st.floats(-1e9, 1e9, allow_subnormal=False), st.floats(-0.1, 0.1))
 def test_other_numbers_have_four_percent(expected: float, off: float) -> None:
     """number_utils.within_eps, away from its edges."""
     if expected and abs(abs(off) - 0.04) > 1e-6:
