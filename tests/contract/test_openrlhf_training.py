@@ -3,8 +3,10 @@ killed in the third, and started once more it ends. Each start takes more than a
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -212,6 +214,21 @@ def test_the_log_has_every_step_once(finished: dict[str, Any]) -> None:
 def test_its_events_are_imported_like_those_of_a_training_without_us(place: Place, finished: dict[str, Any]) -> None:
     files = sorted((place.work / "native" / "log").rglob("events.*"))
     foreign_logs.check("openrlhf", files, finished["log"], (*foreign_logs.EXACT, "reward_std", "kl", "entropy"))
+
+
+def test_the_same_seed_gives_the_same_weights_whatever_was_killed(
+    place: Place, finished: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    undisturbed = Place(tmp_path_factory.mktemp("again"))
+    shutil.rmtree(undisturbed.model)
+    shutil.copytree(place.model, undisturbed.model)
+    status, output, errors = undisturbed.finish()
+    assert status == 0 and "resuming" not in output, errors
+    found = [
+        hashlib.sha256((one.work / "export" / "model.safetensors").read_bytes()).hexdigest()
+        for one in (place, undisturbed)
+    ]
+    assert found[0] == found[1]
 
 
 def test_vllm_samples_from_the_weights_that_were_trained(finished: dict[str, Any]) -> None:
