@@ -24,8 +24,8 @@ from tasks import sandbox
 GB = 1e9
 ANSWER_SECONDS = 5.0
 SHARED_MEMORY = Path("/dev/shm")
-# What uv and, for uv itself, pip are told by variables; what their own files say is not read.
-INDEX_VARIABLES, DEFAULT_INDEX = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL"), "https://pypi.org/simple"
+# Variables that name the package index of uv, and of pip, which installs uv. Their own files are not read.
+INDEX_VARIABLES, DEFAULT_INDEX = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL"), "pypi.org"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def look(project: Path) -> Machine:
     driver, gpus = nvidia()
     cache = Path(os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME", "~/.cache/huggingface")) / "hub")
     existing = next(folder for folder in (cache.expanduser(), *cache.expanduser().parents) if folder.exists())
-    index = next((os.environ[name] for name in INDEX_VARIABLES if os.environ.get(name)), DEFAULT_INDEX)
+    index = next((os.environ[name] for name in INDEX_VARIABLES if os.environ.get(name)), f"https://{DEFAULT_INDEX}")
     addresses = [index, os.environ.get("HF_ENDPOINT", "https://huggingface.co")]
     library, version = platform.libc_ver()
     return Machine(
