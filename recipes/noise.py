@@ -193,12 +193,7 @@ def judged(
 ) -> list[Judged | None]:
     """Judge each completion several times; None where either reward gives no value.
 
-    Args:
-        reward: what is measured.
-        exact: the truth.
-        completions: the assistant's turns, such as a policy's own.
-        problems: of each completion.
-        times: that each is judged, 2 or more; a reward that draws nothing needs no more.
+    The arguments are those of `judged`.
 
     Raises:
         UserError: `times` is below 2.
