@@ -35,23 +35,24 @@ def _label(rule: str, output: str) -> str:
 
 
 def jobs(metadata: Path) -> pd.DataFrame:
-    """One row per job: rule, label, start and end (seconds since the first start), in the order of their starts.
+    """One row per job, in the order of their starts, with one of its outputs; times are seconds since the first start.
 
     Raises:
         UserError: Snakemake kept nothing in this folder.
     """
-    found: dict[int, tuple[str, str, float, float]] = {}  # one for all outputs of a job
+    found: dict[int, tuple[str, str, str, float, float]] = {}  # one for all outputs of a job
     for file in sorted(metadata.rglob("*")):
         if not file.is_file():
             continue
         # A long name is cut into folders that begin with "@".
         name = "".join(part.removeprefix("@") for part in file.relative_to(metadata).parts)
         record = json.loads(file.read_text())
-        label = _label(record["rule"], base64.b64decode(name).decode())
-        found.setdefault(record["job_hash"], (record["rule"], label, record["starttime"], record["endtime"]))
+        rule, output = record["rule"], base64.b64decode(name).decode()
+        times = record["starttime"], record["endtime"]
+        found.setdefault(record["job_hash"], (rule, _label(rule, output), output, *times))
     if not found:
         raise UserError(f"{metadata} should have what Snakemake keeps of its jobs, but has none: run a workflow first")
-    table = pd.DataFrame(list(found.values()), columns=["rule", "label", "start", "end"])
+    table = pd.DataFrame(list(found.values()), columns=["rule", "label", "output", "start", "end"])
     begin = table["start"].min()
     return table.assign(start=table["start"] - begin, end=table["end"] - begin).sort_values("start", ignore_index=True)
 
@@ -69,7 +70,7 @@ def draw(table: pd.DataFrame, shortest: float, output: Path) -> None:
     colours = dict(zip(rules, itertools.cycle(figure_style.COLOURS)))
     figure_style.set_style()
     figure, axes = plt.subplots(figsize=(9, 0.9 + 0.24 * len(shown)), layout="constrained")
-    for place, (rule, label, start, end) in enumerate(shown.itertuples(index=False, name=None)):
+    for place, (rule, label, start, end) in enumerate(shown.drop(columns="output").itertuples(index=False, name=None)):
         axes.barh(place, (end - start) / 60, left=start / 60, color=colours[rule], alpha=0.8)
         axes.text(end / 60, place, f" {label}, {end - start:.0f} s", va="center", fontsize=7)
     axes.set(yticks=[], xlabel="minutes", xlim=(0, table["end"].max() / 60 * 1.35))
