@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
-from analysis import fidelity, patterns, table_export
+from analysis import fidelity, forked, patterns, table_export
 from analysis.claims import table as claims
 from analysis.reference import DRAWINGS, source
 from analysis.report import (
@@ -156,7 +156,10 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     rows = {run.name: run_rows(run) for run in runs}
     facts = {run.name: run_comparison.run_facts(run, scale) for run in runs}
     lists = patterns.load_lists()
-    counts = pd.concat([patterns.table(run, lists) for run in runs], ignore_index=True)
+    counted = forked.start(lambda: pd.concat([patterns.table(run, lists) for run in runs], ignore_index=True))
+    browser = forked.start(lambda: sample_browser.write(runs, lists, title, output / "samples"))
+    bad_of = {run.name: bad_cases.count(run) for run in runs}
+    counts = counted()
     completed, verdicts = tables.completed_table(runs), tables.verdicts_table(runs)
     pattern_counts = tables.patterns_table(runs, counts, lists)
     every_row = [row for own in rows.values() for row in own]
@@ -165,7 +168,6 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     side_by_side = run_comparison.runs_table(runs, rows, facts, completed_from)
     pairs = run_comparison.pairs_table(runs)
     beside = run_comparison.beside_published(runs, facts)
-    bad_of = {run.name: bad_cases.count(run) for run in runs}
     bad = bad_cases.table(runs, pd.concat([counts for counts, _ in bad_of.values()], ignore_index=True))
     reasons = {run.name: reasoning.count(run) for run in runs}
     checked = pd.concat([counts for counts, _ in reasons.values()], ignore_index=True)
@@ -177,48 +179,21 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     sources = fidelity.table(reproduced) if reproduced else None
     claimed = claims.table(runs, scale)
     in_text, drawings = document_figures.figures_table(claimed), document_figures.drawings_table(runs)
-    made = [
-        claimed,
-        in_text,
-        drawings,
-        bad,
-        tables.accuracy_table(every_row),
-        tables.differences_table(every_row),
-        completed,
-        verdicts,
-    ]
     recipes = [recipe for recipe in by_recipe(runs) if recipe.several]
     controlled = controls.table(by_recipe(runs), facts)
     over_seeds, recipe_pairs = (seeds_table(recipes), recipe_pairs_table(recipes)) if recipes else (None, None)
     several = [run for run in runs if rewards_by_step.has_several(run)]
     by_reward = rewards_by_step.table(several) if several else None
     classes, turns = bad_case_classes.table(runs), turning_points.table(by_recipe(runs))
-    made += [table for table in (by_reward, classes, turns) if table]
-    made += [
-        pattern_counts,
-        side_by_side,
-        *(
-            table
-            for table in (
-                probed,
-                controlled,
-                over_seeds,
-                recipe_pairs,
-                pairs,
-                beside,
-                overlapping,
-                sources,
-                right_reasons,
-                second,
-            )
-            if table
-        ),
-    ]
-    made += [tables.accuracy_table(own, f"accuracy-{name.replace('/', '-')}") for name, own in rows.items()]
-    made += [tables.accuracy_table(printed[name], f"published-{name}") for name in printed]
-    for table in made:
+    made = [
+        claimed, in_text, drawings, bad, tables.accuracy_table(every_row), tables.differences_table(every_row),
+        completed, verdicts, by_reward, classes, turns, pattern_counts, side_by_side, probed, controlled, over_seeds,
+        recipe_pairs, pairs, beside, overlapping, sources, right_reasons, second,
+        *(tables.accuracy_table(own, f"accuracy-{name.replace('/', '-')}") for name, own in rows.items()),
+        *(tables.accuracy_table(printed[name], f"published-{name}") for name in printed),
+    ]  # fmt: skip
+    for table in filter(None, made):
         table_export.write(table, output / "tables")
-    sample_browser.write(runs, lists, title, output / "samples")
     warnings = [(run.name, found) for run in [*runs, *logs] if (found := diagnose(run))]
     figures = draw(runs, rows, counts, lists, output / "figures", logs)
     figures |= draw_reasoning(runs, checked, output / "figures")
@@ -284,6 +259,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
         }
     )
     index = output / "index.html"
+    browser()
     for folder in ("tables", "samples", "figures"):
         durable.sync_tree(output / folder)
     durable.write_text(index, text)

@@ -1,0 +1,42 @@
+"""Work in a fork: results, errors, and a fork that is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from analysis import forked
+from contracts.errors import UserError
+
+
+def test_forks_run_beside_each_other_and_see_what_is_in_memory() -> None:
+    read, write = os.pipe()
+    held = object()
+    first = forked.start(lambda: (os.read(read, 1), repr(held), os.getpid()))
+    second = forked.start(lambda: os.write(write, b"x"))  # the first waits for it
+    assert second() == 1
+    byte, seen, process = first()
+    assert (byte, seen) == (b"x", repr(held)) and process != os.getpid()
+
+
+def test_an_error_is_raised_where_the_result_is_asked_for() -> None:
+    def fail() -> None:
+        raise UserError("a file should be there, but is missing")
+
+    waits = forked.start(fail)
+    with pytest.raises(UserError, match="should be there, but is missing"):
+        waits()
+
+
+def test_what_cannot_be_sent_is_an_error() -> None:
+    waits = forked.start(lambda: lambda: None)
+    with pytest.raises(Exception, match="pickle"):
+        waits()
+
+
+def test_a_killed_fork_is_named() -> None:
+    waits = forked.start(lambda: os.kill(os.getpid(), signal.SIGKILL))
+    with pytest.raises(RuntimeError, match="ended with -9"):
+        waits()
