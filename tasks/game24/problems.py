@@ -1,4 +1,4 @@
-"""24 points problems: sets of four cards, with and without a solution; each set once, whatever the order of its cards.
+"""24 points problems: sets of cards, with and without a solution; each set once, whatever the order of its cards.
 
 Training and held-out sets share no multiset of cards: the split depends on a hash of the sorted cards.
 """
@@ -14,7 +14,6 @@ from tasks.game24 import solver
 from tasks.problems import SPLITS, Problem, generated_id
 
 TASK = "game24"
-CARDS = 4
 NONE = "none"  # the answer where there is no solution
 WORDINGS = {
     "full": "Make 24 with the cards {cards}, each used exactly once, by +, -, *, / and brackets.",
@@ -31,6 +30,7 @@ def generate(
     rows: int,
     split: str,
     seed: int,
+    cards: int = 4,
     largest: int = 13,
     solvable: bool | None = True,
     whole: bool = False,
@@ -42,6 +42,7 @@ def generate(
         rows: how many.
         split: `train` or `test`.
         seed: of the choice and of the order of cards.
+        cards: in each set.
         largest: cards are from 1 to this.
         solvable: with a solution (true), without one (false), or both as they come (null).
         whole: of those with a solution, only those that can be solved without fractions and negative numbers.
@@ -55,23 +56,20 @@ def generate(
             f"game24 has the splits {SPLITS} and the wordings {tuple(WORDINGS)}, not '{split}', '{wording}'"
         )
     rng = random.Random(f"game24/{split}/{seed}")
-    sets = [
-        cards
-        for cards in itertools.combinations_with_replacement(range(1, largest + 1), CARDS)
-        if split_of(cards) == split
-    ]
+    every = itertools.combinations_with_replacement(range(1, largest + 1), cards)
+    sets = [chosen for chosen in every if split_of(chosen) == split]
     rng.shuffle(sets)
     found: list[Problem] = []
-    for cards in sets:
+    for chosen in sets:
         if len(found) == rows:
             break
-        solution = solver.solve(cards, whole)
-        if solvable in (None, solution is not None) and (solution or not whole or solver.solve(cards) is None):
-            found.append(problem(cards, solution, split, wording, rng))
+        solution = solver.solve(chosen, whole)
+        if solvable in (None, solution is not None) and (solution or not whole or solver.solve(chosen) is None):
+            found.append(problem(chosen, solution, split, wording, rng))
     if len(found) < rows:
         raise UserError(
-            f"game24 has only {len(found):,} such sets of cards from 1 to {largest} ({split}): ask for fewer rows, "
-            "or for larger cards"
+            f"game24 has only {len(found):,} such sets of {cards} cards from 1 to {largest} ({split}): ask for fewer "
+            "rows, or for larger cards"
         )
     return found
 

@@ -1,10 +1,10 @@
-"""Demo traces of 24 points: attempts of three operations each, until one makes 24; some traces go on without an end.
+"""Demo traces of 24 points: attempts, each of an operation less than cards, until one makes 24; some find no end.
 
-8-3=5 left 1 3 5
-5*3=15 left 1 15
-15+1=16 left 16
+15+2=17 left 3 17
+17*3=51 left 51
 again
-8*3=24 left 1 3 24
+15-3=12 left 2 12
+12*2=24 left 24
 """
 
 from __future__ import annotations

@@ -73,12 +73,18 @@ def test_unusable_problems_and_the_shared_parser() -> None:
     assert countdown.evaluate is evaluate and countdown.Unparsable is Unparsable
 
 
-def test_sets_are_solvable_or_not_and_share_no_multiset() -> None:
-    sets = {split: problems.generate(60, split, 0, largest=9, whole=True) for split in ("train", "test")}
+@pytest.mark.parametrize(("cards", "largest"), [(4, 9), (3, 20)])
+def test_sets_are_solvable_and_share_no_multiset(cards: int, largest: int) -> None:
+    splits = ("train", "test")
+    sets = {split: problems.generate(57, split, 0, cards=cards, largest=largest, whole=True) for split in splits}
     hands = {split: {tuple(sorted(p.meta["cards"])) for p in found} for split, found in sets.items()}
-    assert not hands["train"] & hands["test"] and all(len(hand) == 60 for hand in hands.values())
+    assert not hands["train"] & hands["test"]
+    assert all(len(hand) == 57 and {len(held) for held in hand} == {cards} for hand in hands.values())
     for problem in sets["train"]:
         assert VERIFY(problem.answer or "", problem.answer or "", problem.meta) == "correct"
+
+
+def test_sets_without_a_solution_and_what_is_refused() -> None:
     unsolvable = problems.generate(8, "test", 0, solvable=False)
     assert all(p.answer == problems.NONE and not brute_force(tuple(p.meta["cards"])) for p in unsolvable[:2])
     assert problems.generate(8, "test", 0, solvable=False) == unsolvable
