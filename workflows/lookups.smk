@@ -228,6 +228,11 @@ def waterfall_trainings(wildcards):
     ]
 
 
+def scored_and_logged(names):
+    """What `load_results` reads of trainings."""
+    return scored(names) + [results_of(name).training_log for name in names]
+
+
 def compared_for_credit(wildcards):
     """What study_credit reads: the trainings of its runs with the configured seeds."""
     if len(config["seeds"]) < credit_runs.FEWEST:
@@ -235,10 +240,12 @@ def compared_for_credit(wildcards):
             f"snakemake study_credit needs {credit_runs.FEWEST} training seeds or more, but seeds has "
             f"{len(config['seeds'])}: add --config seeds='[0,1,2,3,4]'"
         )
-    return scored(
-        seeds.run_id(name, seed)
-        for name in credit_runs.RUNS.values()
-        for seed in config["seeds"]
+    return scored_and_logged(
+        [
+            seeds.run_id(name, seed)
+            for name in credit_runs.RUNS.values()
+            for seed in config["seeds"]
+        ]
     )
 
 
@@ -249,10 +256,11 @@ def trained_for_accuracy(wildcards):
             f"snakemake study_reward_accuracy needs {reward_accuracy_runs.FEWEST} training seeds or more, but seeds has "
             f"{len(config['seeds'])}: add --config seeds='[0,1,2,3,4,5,6,7]'"
         )
-    found = [
-        seeds.run_id(name, seed)
-        for task in reward_accuracy_runs.tasks()
-        for name in sweeps.runs(task.sweep, config["scale"])
-        for seed in task.seeds(config["seeds"])
-    ]
-    return scored(found) + [FOLDER.run(name).training_log for name in found]
+    return scored_and_logged(
+        [
+            seeds.run_id(name, seed)
+            for task in reward_accuracy_runs.tasks()
+            for name in sweeps.runs(task.sweep, config["scale"])
+            for seed in task.seeds(config["seeds"])
+        ]
+    )

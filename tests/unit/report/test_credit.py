@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +18,7 @@ from analysis.studies import credit
 from analysis.studies.credit import CANNOT_BE_TOLD, RIGHT_REASONS, Pair
 from analysis.studies.credit_runs import CRITIC, GRPO, NO_STD, PROCESS, RUNS
 from contracts.errors import UserError
+from contracts.run_file import ROOT
 from eval.statistics import Estimate
 
 ABOVE, UNCLEAR = f"{CRITIC} is above", CANNOT_BE_TOLD
@@ -114,3 +119,18 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     (results / "runs" / RUNS[PROCESS] / "seed-1" / "scores.parquet").unlink()
     with pytest.raises(UserError, match=f"{RUNS[PROCESS]}, and found 1 in"):
         credit.stored(results)
+
+
+@pytest.mark.slow
+def test_its_command_makes_all_that_it_reads(tmp_path: Path) -> None:
+    words = ["--config", "seeds=[0,1]", f"results={tmp_path}/results", f"work={tmp_path}/work"]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["snakemake", "-n", "--quiet", "rules", "--forceall", *words, "--", "study_credit"],
+        cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    jobs = dict(re.findall(r"^(\w+) +(\d+)$", done.stdout + done.stderr, re.MULTILINE))
+    trainings = 2 * len(RUNS)
+    assert {rule: int(jobs[rule]) for rule in ("train", "training_log", "score_run")} == {
+        "train": trainings, "training_log": trainings, "score_run": trainings
+    }  # fmt: skip
