@@ -1,9 +1,9 @@
-"""One row per trained run of some reports: how long it took, accuracy before and after, and the gain.
+"""One row per training of some reports: how long it took, accuracy before and after, and the gain.
 
     python -m analysis.run_table results/demo/report/gsm8k results/demo/report/maze
 
 Accuracies are the reports', in percent with 95 % intervals; the gain is paired on the same problems. Seconds are those
-that Snakemake keeps of the jobs: a base model, a run's training and its sampling, as long as they took here.
+that Snakemake keeps of the jobs: a base model, a run's training and its sampling, as means over its seeds.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def _seconds(jobs: pd.DataFrame, rule: str, name: str) -> str:
     return f"{(own['end'] - own['start']).groupby(own['label']).mean().sum():.0f}" if len(own) else "–"
 
 
-def _row(run: Run, steps: pd.DataFrame, jobs: pd.DataFrame) -> dict[str, str]:
+def _row(run_id: str, run: Run, steps: pd.DataFrame, jobs: pd.DataFrame) -> dict[str, str]:
     benchmarks = run.evaluation["benchmarks"]
     column = "average" if len(benchmarks) > 1 else benchmarks[0]
     first, last = steps.iloc[steps["step"].argmin()], steps.iloc[steps["step"].argmax()]
     names = {"base_model": run.model}
     return {
-        "run": run.name,
+        "run": run_id,
         "framework": f"{run.framework}, {run.algorithm}",
         **{f"{title} (s)": _seconds(jobs, rule, names.get(rule, run.name)) for title, rule in JOBS.items()},
         "base model (%)": interval_text(_estimate(first, column), percent),
@@ -69,7 +69,7 @@ def rows(report: Path, jobs: pd.DataFrame) -> list[dict[str, str]]:
         )
     scale = report.resolve().parent.parent.name
     return [
-        _row(load_run(seeds.run_of(str(run_id)), scale), steps, jobs)
+        _row(str(run_id), load_run(seeds.run_of(str(run_id)), scale), steps, jobs)
         for run_id, steps in pd.read_csv(file).groupby("run", sort=False)
     ]
 

@@ -36,7 +36,7 @@ def report(folder: Path, run: str, column: str) -> Path:
 
 def test_a_row_has_times_accuracies_and_gain(tmp_path: Path) -> None:
     (row,) = run_table.rows(report(tmp_path, "tinyzero/grpo-3b/seed-0", "countdown_demo"), JOBS)
-    assert (row["run"], row["framework"]) == ("tinyzero/grpo-3b", "verl, grpo")
+    assert (row["run"], row["framework"]) == ("tinyzero/grpo-3b/seed-0", "verl, grpo")
     assert [row[f"{part} (s)"] for part in run_table.JOBS] == ["100", "80", "–"]
     assert row["base model (%)"] == "20.0 [10.0, 30.0]"
     assert row["last checkpoint (%)"] == "50.0 [40.0, 60.0], step 10"
