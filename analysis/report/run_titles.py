@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -10,6 +11,8 @@ from contracts.errors import UserError
 from contracts.run_file import Run
 from recipes import models
 from recipes import runs as run_files
+
+_SIZE = re.compile(r"\d+(\.\d+)?b")
 
 
 def _variant(run: Run) -> str:
@@ -21,10 +24,18 @@ def _variant(run: Run) -> str:
     return own.removeprefix(published) if own.startswith(published) else ""
 
 
+def _own_words(run: Run) -> str:
+    """What a run's name says besides its algorithm, its framework and the published model, such as "no std"."""
+    published = run_files.load_run(run.name, "full").model.split("-")
+    words = run.name.partition("/")[2].split("-")
+    known = {run.algorithm, run.framework, *published}
+    return " ".join(word for word in words if word not in known and not _SIZE.fullmatch(word))
+
+
 def _parts(name: str, scale: str) -> list[str] | None:
-    """The title of a demo model's run, then what tells runs with the same title apart; None for all other runs."""
+    """A demo model's run: its title, then what tells runs with the same title apart. None for all other runs."""
     try:
-        run = run_files.load_run(seeds.run_of(name), scale)
+        run = run_files.load_run(name, scale)
     except UserError:  # generations made elsewhere, or a run whose file is gone
         return None
     if "demo_task" not in models.find(run.model):
@@ -32,9 +43,9 @@ def _parts(name: str, scale: str) -> list[str] | None:
     batch = run.stages[0].batch
     return [
         f"{run.name.partition('/')[0]}{_variant(run)} demo, {run.algorithm.upper()} ({run.framework})",
+        _own_words(run),
         run.prompt,
         f"{batch['prompts_per_update']} × {batch['samples_per_prompt']}",
-        name.rpartition("/")[2].replace("-", " "),
     ]
 
 
@@ -45,17 +56,23 @@ def titles(names: Sequence[str], scale: str) -> dict[str, str]:
         names: `<recipe>/<run>/seed-<n>` each.
         scale: demo or full.
     """
-    parts = {name: own for name in names if (own := _parts(name, scale))}
-    found = {name: own[0] for name, own in parts.items()}
+    run_of = {name: seeds.run_of(name) for name in names}
+    parts = {run: own for run in dict.fromkeys(run_of.values()) if (own := _parts(run, scale))}
+    found = {run: own[0] for run, own in parts.items()}
     for position in range(1, 4):
         shared = {title for title, count in Counter(found.values()).items() if count > 1}
         for title in shared:
-            alike = [name for name in found if found[name] == title]
-            if len({parts[name][position] for name in alike}) > 1:
-                found |= {name: f"{title}, {parts[name][position]}" for name in alike}
+            alike = [run for run in found if found[run] == title]
+            if len({parts[run][position] for run in alike}) > 1:
+                found |= {run: ", ".join(filter(None, (title, parts[run][position]))) for run in alike}
     counts = Counter(found.values())
     seen: Counter[str] = Counter()
-    for name, title in found.items():
+    for run, title in found.items():
         seen[title] += 1
-        found[name] = f"{title}, {seen[title]}" if counts[title] > 1 else title
-    return {name: found.get(name, name) for name in names}
+        found[run] = f"{title}, {seen[title]}" if counts[title] > 1 else title
+    trainings = Counter(run_of.values())
+    return {
+        name: found.get(run, name)
+        + (f", {name.rpartition('/')[2].replace('-', ' ')}" if run in found and trainings[run] > 1 else "")
+        for name, run in run_of.items()
+    }

@@ -32,6 +32,15 @@ def test_titles_say_no_more_than_needed() -> None:
     assert [title.rpartition(", ")[2] for title in two.values()] == ["seed 0", "seed 1"]
 
 
+def test_runs_of_one_recipe_are_named_by_their_own_words_before_their_seeds() -> None:
+    runs = ("grpo-0.5b", "grpo-0.5b-no-std", "grpo-0.5b-process", "ppo-0.5b-same-samples")
+    found = run_titles.titles([f"maze/{run}/seed-{seed}" for run in runs for seed in (0, 1)], "demo")
+    grpo = "maze demo, GRPO (verl)"
+    assert list(found.values())[::2] == [
+        f"{grpo}, seed 0", f"{grpo}, no std, seed 0", f"{grpo}, process, seed 0", "maze demo, PPO (verl), seed 0"
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("scale", ["demo", "full"])
 def test_other_runs_keep_their_names(scale: str) -> None:
     names = ["imported/mine", "recipe/that-is-gone/seed-0", *([f"{RUNS[0]}/seed-0"] if scale == "full" else [])]
