@@ -191,9 +191,9 @@ def right_reasons(runs: Sequence[RunResults], counts: pd.DataFrame) -> Figure:
     shown = [
         Panel(title, "share of completions (%)", mean(f"{name}_share"), SHARES)
         for name, title in (
-            ("right_right", "Right answer, right reasoning"),
-            ("right_wrong", "Right answer, wrong reasoning"),
-            ("wrong_right", "Wrong answer, right reasoning"),
+            ("right_right", "Right answer,\nright reasoning"),
+            ("right_wrong", "Right answer,\nwrong reasoning"),
+            ("wrong_right", "Wrong answer,\nright reasoning"),
         )
     ]
     return curves(runs, shown, training=False)

@@ -1,8 +1,8 @@
-"""Has OpenRLHF take recorded completions, in their order and in float32; see frameworks/lockstep.py.
+"""Has OpenRLHF take recorded completions in their order; see frameworks/lockstep.py.
 
-The release trains in bfloat16 or float16 with float32 copies of the weights, and shuffles by itself. Lines of it are
-rewritten as frameworks/openrlhf/cpu does, in trainings that name a tape alone. RELEASES are what such a training may do
-as in production: sample by itself, draw its own prompts, and train and sample in bfloat16.
+The release shuffles by itself. A line of it is rewritten as frameworks/openrlhf/cpu does, in trainings that name a tape
+alone. RELEASES are what such a training may do as in production: sample by itself, draw its own prompts, and train and
+sample in bfloat16, where trainings on the CPU have float32.
 """
 
 from __future__ import annotations
@@ -21,17 +21,7 @@ if TYPE_CHECKING:
 
 REPLAY_FILE = Path(__file__).with_name("replay.py")
 RELEASES = ("sampler", "order", "precision")
-RULES = [
-    ("float32", r"return torch\.bfloat16", "return torch.float32"),
-    ("float32", r'"enabled": param_dtype == "bf16"', '"enabled": False'),
-    ("float32", r'"dtype": "bfloat16"', '"dtype": "float32"'),
-    ("unshuffled", r"shuffle=shuffle if sampler is None else False", "shuffle=False"),
-]
-FLOAT32 = {
-    "openrlhf.utils.utils": {"float32": 1},
-    "openrlhf.utils.deepspeed.deepspeed_utils": {"float32": 2},
-    "openrlhf.trainer.ray.vllm_engine": {"float32": 1},
-}
+RULES = [("unshuffled", r"shuffle=shuffle if sampler is None else False", "shuffle=False")]
 UNSHUFFLED = {"openrlhf.utils.deepspeed.deepspeed": {"unshuffled": 1}}
 
 
@@ -48,9 +38,6 @@ def edit(command: Command, paths: Paths) -> None:
 
 
 def install() -> None:
-    """Add the rewrites; called at the start of each process of a training that names a tape."""
-    released = tape.released(os.environ)
-    if "precision" not in released:
-        rewrites.add([rule for rule in RULES if rule[0] == "float32"], FLOAT32)
-    if "order" not in released:
-        rewrites.add([rule for rule in RULES if rule[0] == "unshuffled"], UNSHUFFLED)
+    """Add the rewrite; called at the start of each process of a training that names a tape."""
+    if "order" not in tape.released(os.environ):
+        rewrites.add(RULES, UNSHUFFLED)

@@ -135,6 +135,19 @@ REWRITES: dict[str, dict[str, int]] = {
     "openrlhf.utils.loss_utils": {"device": 1},
 }
 
+# The release trains in bfloat16 or float16 alone. On CPUs without instructions for these that takes five times as long,
+# and the other frameworks' demos are in float32. A training that plays a tape may ask for bfloat16.
+FLOAT32_RULES = [
+    ("float32", r"return torch\.bfloat16", "return torch.float32"),
+    ("float32", r'"enabled": param_dtype == "bf16"', '"enabled": False'),
+    ("float32", r'"dtype": "bfloat16"', '"dtype": "float32"'),
+]
+FLOAT32 = {
+    "openrlhf.utils.utils": {"float32": 1},
+    "openrlhf.utils.deepspeed.deepspeed_utils": {"float32": 2},
+    "openrlhf.trainer.ray.vllm_engine": {"float32": 1},
+}
+
 
 def add(rules: Sequence[tuple[str, str, str]], rewrites: Mapping[str, Mapping[str, int]]) -> None:
     """Rewrite more, in this process.

@@ -13,6 +13,8 @@ if tape.VARIABLE in os.environ:
     from frameworks.openrlhf import lockstep
 
     lockstep.install()
+if "precision" not in tape.released(os.environ):
+    rewrites.add(rewrites.FLOAT32_RULES, rewrites.FLOAT32)
 rewrites.install()
 if str(listening.START) in sys.path:
     listening.keep_to_loopback()
