@@ -87,7 +87,7 @@ class Place:
         content["demo"]["optimizer"] |= {"learning_rate": 3.0e-3, "warmup_ratio": 0.0}
         # has OpenRLHF ask vLLM for its log-probabilities, and compare them with the trainer's (vllm_kl)
         content["demo"]["objective"] |= {"sampler_correction": "token"}
-        content["demo"]["native"] |= {"algo.advantage.is_correction_mode": "clip"}
+        content["demo"]["native"] = {"algo.advantage.is_correction_mode": "clip"}
         self.run_file.write_text(yaml.safe_dump(content))
 
     def start(self) -> subprocess.Popen[str]:
