@@ -1,0 +1,41 @@
+"""Sandboxes of one test: how a program is run in one way alone, and the processes that belong to them."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tasks import sandbox
+from tasks.sandbox import Call, Limits, Way, command
+
+REFUSED, NOT_WARM = sandbox.refusal(), sandbox.not_warm()
+needs_sandbox = pytest.mark.skipif(REFUSED is not None, reason=f"no sandbox on this machine: {REFUSED}")
+needs_warm = pytest.mark.skipif(NOT_WARM is not None, reason=f"no warm sandbox on this machine: {NOT_WARM}")
+SMALL = Limits(cpu_s=1, wall_s=3.0, memory=256 << 20, output=1 << 20)
+ENDINGS = {"all calls", "not runnable", "time", "output", "died"}
+
+
+def of_sandboxes(runner: Path) -> list[psutil.Process]:
+    """The processes of sandboxes that were started with a runner of that path; of this test alone."""
+    return [one for one in psutil.process_iter(["cmdline"]) if str(runner) in (one.info["cmdline"] or [])]
+
+
+def of_programs(process: psutil.Process) -> list[psutil.Process]:
+    """The processes of programs in warm sandboxes, which are the second forks of their servers."""
+    found = []
+    for server in process.children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if server.cmdline()[-2:-1] == [f"{command.HOME}/{command.FORK_SERVER.name}"]:
+                attendants = server.children() if server.name() != "bwrap" else []
+                found += [program for one in attendants for program in one.children()]
+    return found
+
+
+def attempt(program: str, way: Way, limits: Limits = SMALL) -> sandbox.Outcome:
+    """Run a program in one way alone: tasks.sandbox.run starts another sandbox where a warm one is lost."""
+    outcome = sandbox._run(program, "f", [Call()], limits, way)
+    assert outcome.ended in ENDINGS
+    return outcome

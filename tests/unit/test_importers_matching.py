@@ -1,0 +1,147 @@
+"""Importers: generations matched to a benchmark's problems, and completions in which no answer is found."""
+
+import pytest
+
+from contracts import tables
+from contracts.errors import UserError
+from eval.importers.__main__ import import_samples, parse_mapping
+from eval.importers.answers import without_answer
+from grading.extraction import extract
+from tests.unit.generations import columns, lines, problems_of
+
+
+def test_generations_are_matched_to_the_problems_of_a_benchmark(tmp_path):
+    path = lines(
+        tmp_path / "a.jsonl",
+        {"idx": 7, "question": "How many  men?\n", "gt": "x", "code": ["c"], "score": [True]},
+        {"idx": 5, "question": "How many?", "gt": "0", "code": ["a", "b"], "score": [False, True]},
+    )
+    benchmark = problems_of("How many?", "How many men?")
+    table, source = import_samples("qwen-math", [path], "b", "r", problems=benchmark)
+    assert columns(table, "problem_id", "repeat", "gold") == [("p1", 0, "1"), ("p0", 0, "0"), ("p0", 1, "0")]
+    assert source == [
+        {"problem_id": "p1", "repeat": 0, "source_id": "7", "source_gold": "x", "right": True},
+        {"problem_id": "p0", "repeat": 0, "source_id": "5", "source_gold": "0", "right": False},
+        {"problem_id": "p0", "repeat": 1, "source_id": "5", "source_gold": "0", "right": True},
+    ]
+    table, _ = import_samples("qwen-math", [path], "b", "r", problems=benchmark, by="order")
+    assert columns(table, "problem_id", "gold") == [("p0", "0"), ("p1", "1"), ("p1", "1")]
+    with pytest.raises(
+        UserError, match="3 of 3 generations match no problem of the benchmark by id, the first is that of 7"
+    ):
+        import_samples("qwen-math", [path], "b", "r", problems=benchmark, by="id")
+    with pytest.raises(UserError, match="should be as many problems"):
+        import_samples("qwen-math", [path], "b", "r", problems=problems_of("How many?"), by="order")
+    with pytest.raises(UserError, match="check the benchmark"):
+        import_samples("qwen-math", [path], "b", "r", problems=problems_of("How many men?"))
+
+
+def test_plain_jsonl_is_matched_by_its_question(tmp_path):
+    row = {"output": "c", "answer": "x", "problem": "How many  men?"}
+    path = lines(tmp_path / "a.jsonl", row, row | {"problem": 5})
+    benchmark = problems_of("5", "How many men?")
+    for column in ("question", "prompt"):
+        mapping = parse_mapping(f"completion=output,gold=answer,{column}=problem")
+        if column == "prompt":
+            path = lines(tmp_path / "a.jsonl", row, row | {"problem": "Say: 5"})
+        table, _ = import_samples("jsonl", [path], "b", "r", mapping=mapping, problems=benchmark)
+        assert columns(table, "problem_id", "gold") == [("p1", "1"), ("p0", "0")]
+    with pytest.raises(UserError, match="the field of the question: --map …,question=FIELD"):
+        import_samples(
+            "jsonl", [path], "b", "r", mapping=parse_mapping("completion=output,gold=answer"), problems=benchmark
+        )
+
+
+def test_a_prompt_that_holds_the_question_is_matched_to_the_longest(tmp_path):
+    row = {"doc_id": 0, "target": "5", "arguments": [["Be brief. How many men? Think.", {}]], "resps": [["x"]]}
+    path = lines(tmp_path / "a.jsonl", row)
+    table, _ = import_samples("lm-eval", [path], "b", "r", problems=problems_of("How many", "How many men?"))
+    assert columns(table, "problem_id", "gold") == [("p1", "1")]
+
+
+def test_golds_that_are_whole_solutions_give_their_answer(tmp_path, capsys):
+    rows = [
+        {"doc_id": 0, "target": "so $x=2$, \\boxed{2}. Not \\boxed{\\frac{1}{3}}", "resps": [["x"]]},
+        {"doc_id": 1, "target": "2+2=4\n#### 1,234", "resps": [["y"]]},
+        {"doc_id": 2, "target": "7", "resps": [["z"]]},
+    ]
+    table, source = import_samples("lm-eval", [lines(tmp_path / "a.jsonl", *rows)], "b", "r")
+    assert columns(table, "gold") == [("\\frac{1}{3}",), ("1234",), ("7",)]
+    assert source[1]["source_gold"] == rows[1]["target"]
+    assert "2 golds are whole solutions" in capsys.readouterr().err
+
+
+def test_the_qwen_harness_answer_is_preferred_to_its_damaged_gold(tmp_path):
+    row = {"idx": 0, "gt": "(x)=x^2", "answer": "f(x)=x^2", "code": ["a"]}
+    table, _ = import_samples("qwen-math", [lines(tmp_path / "a.jsonl", row)], "b", "r")
+    assert columns(table, "gold") == [("f(x)=x^2",)]
+
+
+def test_what_matches_is_imported_when_asked(tmp_path, capsys):
+    rows = [{"idx": i, "question": text, "gt": "x", "code": ["c"]} for i, text in enumerate(("A?", "B?", "C?"))]
+    path, some = lines(tmp_path / "a.jsonl", *rows), problems_of("C?", "A?")
+    with pytest.raises(UserError, match=r"1 of 3 .* import the other 2 with --allow-missing"):
+        import_samples("qwen-math", [path], "b", "r", problems=some)
+    table, _ = import_samples("qwen-math", [path], "b", "r", problems=some, allow_missing=True)
+    assert columns(table, "problem_id") == [("p1",), ("p0",)]
+    assert "Left out: 1 generations of 1 problems: 1" in capsys.readouterr().err
+    table, _ = import_samples("qwen-math", [path], "b", "r", problems=some, by="order", allow_missing=True)
+    assert columns(table, "problem_id") == [("p0",), ("p1",)]
+    with pytest.raises(UserError, match="3 of 3 generations match no problem"):
+        import_samples("qwen-math", [path], "b", "r", problems=problems_of("D?"), allow_missing=True)
+
+
+def test_the_recommended_way_to_match_does_match(tmp_path):
+    rows = [{"idx": f"p{i}", "question": "other", "gt": "x", "code": ["c"]} for i in range(2)]
+    path, some = lines(tmp_path / "a.jsonl", *rows), problems_of("A?", "B?")
+    with pytest.raises(UserError, match="or try --match id, which matches 2, or try --match order, which matches 2"):
+        import_samples("qwen-math", [path], "b", "r", problems=some)
+    for way in ("id", "order"):
+        assert len(import_samples("qwen-math", [path], "b", "r", problems=some, by=way)[0]) == 2
+
+
+def test_a_file_of_another_benchmark_is_refused_without_its_problems_too(tmp_path, capsys):
+    rows = [{"idx": i, "question": f"Question {i}?", "gt": str(i), "code": ["\\boxed{1}"]} for i in range(31)]
+    with pytest.raises(UserError, match="aime24 has 30 problems, but the generations are of 31"):
+        import_samples("qwen-math", [lines(tmp_path / "many.jsonl", *rows)], "aime24", "r")
+    words = [row | {"gt": "\\frac{1}{2}"} for row in rows[:12]] + rows[12:20]
+    with pytest.raises(UserError, match=r"the gold answers of aime24 are numbers, but 12 of the generations' 20"):
+        import_samples("qwen-math", [lines(tmp_path / "words.jsonl", *words)], "aime24", "r")
+    stored = tmp_path / "demo" / "data" / "benchmarks" / "aime24.parquet"
+    tables.write(problems_of("Another?", "Question 3?"), tables.PROBLEM, stored)
+    few = lines(tmp_path / "few.jsonl", *rows[:3])
+    with pytest.raises(UserError, match="no question of the generations is one of aime24"):
+        import_samples("qwen-math", [few], "aime24", "r", results=tmp_path)
+    import_samples("qwen-math", [lines(tmp_path / "fits.jsonl", *rows[:4])], "aime24", "r", results=tmp_path)
+    assert "1 of 4 questions are in" in capsys.readouterr().err
+    import_samples("qwen-math", [few], "aime24", "r")
+    assert "Not compared with the questions of aime24" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["\\boxed{1}", "\\boxed{2}"], ["0 of 2 (0.0 %)"]),
+        (["The answer is 18."] * 3, ["3 of 3 (100.0 %)", "--extraction answer-is of eval.grade finds 3", "WARNING"]),
+        (["I see 18."] * 2, ["--extraction last-number of eval.grade finds 2", "WARNING"]),
+        (["nothing", *["\\boxed{1}"] * 9], ["1 of 10 (10.0 %)", '… "nothing"', "no rule finds them"]),
+    ],
+)
+def test_completions_without_an_answer_are_never_a_silent_zero(texts, expected):
+    said = without_answer(texts, "math")
+    assert all(words in said for words in expected)
+    assert ("WARNING" in said) == ("WARNING" in expected)
+
+
+@pytest.mark.parametrize(
+    ("completion", "answer"),
+    [
+        ("Final Answer: The final answer is $6+9i$. I hope it is correct.", "$6+9i$"),
+        ("Final Answer: The final answer is 12. I hope it is correct.", "12"),
+        ("Answer: The answer is $x$ and $y$.", "$x$ and $y$"),
+        ("Answer: 7", "7"),
+        ("Answer: The answer is 3.5. Therefore he has 3.5 left.", "3.5"),
+    ],
+)
+def test_answer_line_passes_the_answer_not_the_sentence(completion, answer):
+    assert extract(completion, "answer-line").answer == answer

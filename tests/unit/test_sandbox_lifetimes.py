@@ -1,0 +1,174 @@
+"""How programs end and what their calls return; warm sandboxes that are shared, forked, killed, or cannot be had."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from contracts.errors import UserError
+from contracts.run_file import ROOT
+from tasks import sandbox
+from tasks.sandbox import Call, Limits, command, pool
+from tests.unit.sandboxes import SMALL, attempt, needs_warm, of_programs, of_sandboxes
+
+
+@needs_warm
+@pytest.mark.parametrize("not_warm", [None, "each in a sandbox of its own"])
+def test_what_calls_return_and_how_programs_end(not_warm: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "not_warm", lambda: not_warm)
+    program = "import sys\nprint('said')\ndef f(x, y=1): return sys.exit(3) if x is None else [x, y, 'é']"
+    calls = [Call((1,)), Call(("a",), {"y": {"k": [None, 1.5]}}), Call((1, 2, 3)), Call((None,)), Call((1,))]
+    outcome = sandbox.run(program, "f", calls)
+    assert [value and json.loads(value) for value in outcome.values] == [
+        [1, 1, "é"], ["a", {"k": [None, 1.5]}, "é"], None, None, None]  # fmt: skip
+    assert outcome.ended == "died"
+    assert sandbox.run(program, "f", calls[:3]).ended == "all calls"
+    method = "class Solution:\n    def g(self, x): return x + 1"
+    assert sandbox.run(method, "Solution().g", [Call((1,))]).values == ("2",)
+    assert sandbox.run("def f(", "f", [Call()]).ended == sandbox.run("x = 1", "f", [Call()]).ended == "not runnable"
+    assert sandbox.run("while True: pass", "f", [Call()], SMALL).ended in ("died", "time")
+    chatter = "def f():\n while True: print('x' * 999)"
+    assert sandbox.run(chatter, "f", [Call()], Limits(cpu_s=60, wall_s=600.0, output=1 << 16)).ended == "output"
+    with pytest.raises(ValueError, match="no function"):
+        sandbox.run(program, "f(); import os", [])
+
+
+@needs_warm
+def test_a_warm_sandbox_outlives_the_thread_that_started_it_and_serves_many(own_runner: Path) -> None:
+    for _ in range(2):
+        with ThreadPoolExecutor(2) as threads:
+            done = list(threads.map(lambda number: attempt(f"def f(): return {number}", pool.POOL.run), range(20)))
+        assert [outcome.values for outcome in done] == [(str(number),) for number in range(20)]
+        assert len(pool.POOL._idle) <= 2 and len(of_sandboxes(own_runner)) <= 4  # bubblewrap is two processes
+
+
+@pytest.mark.slow
+@needs_warm
+@pytest.mark.parametrize("moment", ["idle", "running"])
+def test_a_killed_warm_sandbox_costs_no_program_its_outcome(
+    moment: str, own_runner: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "not_warm", lambda: None)
+    attempt("def f(): return 0", pool.POOL.run)
+    (first,) = of_sandboxes(own_runner)[:1]
+    with ThreadPoolExecutor(1) as threads:
+        if moment == "idle":
+            kill_all(own_runner)
+        waiting = threads.submit(sandbox.run, "import time\ndef f(): time.sleep(1); return 5", "f", [Call()])
+        if moment == "running":
+            wait_for(lambda: of_programs(psutil.Process()))
+            kill_all(own_runner)
+        assert waiting.result() == sandbox.Outcome("all calls", ("5",))
+    assert not first.is_running() and sandbox.run("def f(): return 6", "f", [Call()]).values == ("6",)
+
+
+def kill_all(runner: Path) -> None:
+    """Kill bubblewrap's processes: the first of the namespace takes the others with it."""
+    for process in of_sandboxes(runner):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@needs_warm
+def test_a_forked_process_has_sandboxes_of_its_own(own_runner: Path) -> None:
+    attempt("def f(): return 1", pool.POOL.run)
+    (mine,) = pool.POOL._idle
+    child = os.fork()
+    if child == 0:
+        status = 1
+        with contextlib.suppress(BaseException):
+            right = not pool.POOL._idle and attempt("def f(): return 2", pool.POOL.run).values == ("2",)
+            pool.POOL.close()
+            status = 0 if right else 1
+        os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert attempt("def f(): return 3", pool.POOL.run).values == ("3",) and pool.POOL._idle == [mine]
+
+
+ENDLESS = r"""
+import sys
+from tasks import sandbox
+from tasks.sandbox import Call, Limits, pool, single
+way = {"single": single.run, "warm": pool.POOL.run}[sys.argv[1]]
+print("started", flush=True)
+program = "import ctypes, time\ndef f(): ctypes.CDLL(None).prctl(1, 0); time.sleep(10 ** 6)"
+sandbox._run(program, "f", [Call()], Limits(wall_s=600.0), way)
+"""
+
+
+@pytest.mark.slow
+@needs_warm
+@pytest.mark.parametrize("way", ["single", "warm"])
+def test_nothing_outlives_a_killed_grader(way: str) -> None:
+    words = [sys.executable, "-c", ENDLESS, way]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE) as grader:
+        started = psutil.Process(grader.pid)
+        wait_for(lambda: len(started.children(recursive=True)) >= (3 if way == "single" else 5))
+        theirs = started.children(recursive=True)
+        grader.kill()
+    _, alive = psutil.wait_procs(theirs, timeout=30)
+    assert not alive
+
+
+@pytest.mark.slow
+@needs_warm
+def test_where_namespaces_cannot_be_nested_each_program_starts_its_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, wrapper = shutil.which("bwrap"), tmp_path / "bwrap"
+    wrapper.write_text(f'#!/bin/sh\nexec {real} --unshare-user --disable-userns "$@"\n')
+    wrapper.chmod(0o755)
+    command.bubblewrap.cache_clear()
+    sandbox.trial.cache_clear()
+    monkeypatch.setattr(pool, "POOL", pool.Pool())
+    try:
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        assert sandbox.refusal() is None and "unshare: No space left on device" in (sandbox.not_warm() or "")
+        assert sandbox.run("def f(): return 1", "f", [Call()]).values == ("1",)
+        assert pool.POOL._idle == []
+        done = subprocess.run([sys.executable, "-m", "tasks.sandbox"], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == sandbox.NOT_WARM and "a sandbox starts for each program" in done.stdout
+    finally:
+        command.bubblewrap.cache_clear()
+        sandbox.trial.cache_clear()
+
+
+def test_a_refusal_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    sandbox.trial.cache_clear()
+    fake = tmp_path / "bwrap"
+    fake.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    command.bubblewrap.cache_clear()
+    monkeypatch.setattr(pool, "POOL", pool.Pool())
+    try:
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        assert "No permissions to create new namespace)): allow unprivileged user" in (sandbox.refusal() or "")
+        with pytest.raises(UserError, match="in a sandbox or not at all"):
+            sandbox.run("def f(): return 1", "f", [Call()])
+        monkeypatch.setattr(sandbox, "refusal", lambda: None)  # as if it had been there when it was asked for
+        with pytest.raises(UserError, match="did not start"):
+            sandbox.run("def f(): return 1", "f", [Call()])
+        monkeypatch.undo()
+        monkeypatch.setattr(sandbox.sys, "platform", "darwin")
+        assert "bubblewrap is not installed" in (sandbox.refusal() or "")
+    finally:
+        sandbox.trial.cache_clear()
+        command.bubblewrap.cache_clear()
