@@ -130,10 +130,13 @@ def test_the_runs_of_the_study_of_credit_differ_in_credit_alone(scale: str) -> N
 
 def test_the_runs_share_what_they_should() -> None:
     names = [name for name in run_names() if name.startswith(("maze/", "game24/"))]
-    assert len(names) == 11
+    assert len(names) == 13
     loaded = {name: load_run(name, "full") for name in names}
     assert {run.stages[0].batch["samples_per_prompt"] for name, run in loaded.items() if "/ppo" in name} == {1, 8}
     assert loaded["maze/ppo-1.5b"].stages == loaded["maze/ppo-0.5b"].stages
+    for name in ("maze/grpo-0.5b", "game24/grpo"):
+        through_trl, through_verl = ({**vars(loaded[run].stages[0]), "native": None} for run in (f"{name}-trl", name))
+        assert through_trl == through_verl
     for name in names:
         for scale in ("demo", "full"):
             rewards.load(load_run(name, scale).rewards)
