@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import time
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -167,10 +168,17 @@ def keep_weights(module: ModuleType) -> None:
     module.dispatch_cpu_unquantized_gemm = plain_linear  # type: ignore[attr-defined]
 
 
+def wait_for_messages(module: ModuleType) -> None:
+    """vLLM's processes look for messages in a loop without a pause, for a second after each one: that takes a core."""
+    assert callable(module.sched_yield)
+    module.sched_yield = lambda: time.sleep(0.0002)  # type: ignore[attr-defined]
+
+
 REPLACEMENTS: dict[str, after_import.Change] = {
     "verl.utils.distributed": one_process_group,
     "transformers.modeling_utils": attention_without_flash,
     "torch.distributed.fsdp": offload_unpinned,
+    "vllm.distributed.device_communicators.shm_broadcast": wait_for_messages,
     "vllm.model_executor.layers.utils": keep_weights,
 }
 
