@@ -78,6 +78,7 @@ CPU: dict[str, Any] = {
     f"{ROLLOUT}.free_cache_engine": False,
     f"+{ROLLOUT}.enable_sleep_mode": False,
     f"{ROLLOUT}.max_num_batched_tokens": 8192,
+    f"{ROLLOUT}.enable_chunked_prefill": False,  # a prompt in parts: "CPU Generator does not use offset", in vLLM
     f"{ROLLOUT}.agent.num_workers": 1,
     f"{ROLLOUT}.checkpoint_engine.update_weights_bucket_megabytes": 64,
     "reward.num_workers": 1,
@@ -102,6 +103,7 @@ CPU_CRITIC = {
     "critic.fsdp.use_torch_compile": False,
     "critic.fsdp.dtype": "float32",
     "+critic.fsdp.mixed_precision.param_dtype": "fp32",
+    "critic.fsdp.full_determinism": True,  # otherwise its value head begins with weights that no seed decides
 }
 Overrides = dict[str, tuple[Any, str]]
 
@@ -262,6 +264,7 @@ def _put_surroundings(run: Run, stage: Stage, seed: int, paths: adapter.Paths, s
     if run.algorithm == "ppo":
         put("critic.model.path", model, "model")
         put("critic.strategy", "fsdp2")
+        put("critic.fsdp.seed", seed)
     put("reward.custom_reward_function.path", "pkg://frameworks.verl.reward_hook", "rewards")
     put("reward.custom_reward_function.name", "compute_score", "rewards")
     put("trainer.total_training_steps", stage.steps, "steps")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -31,6 +32,7 @@ def watch(project: Path) -> listening.Watch:
 @pytest.fixture(scope="module")
 def killed(project: Path, watch: listening.Watch) -> list[str]:
     """Kills the training without warning after its third step; returns what it left running half a minute later."""
+    waiting = tiny_project.wait_after(project, steps=3)
     training = tiny_project.train(project)
     log = project / WORK / "train.log"
     while " step:3 - " not in (log.read_text() if log.is_file() else ""):
@@ -39,6 +41,7 @@ def killed(project: Path, watch: listening.Watch) -> list[str]:
         time.sleep(0.1)
     training.kill()
     training.communicate()
+    waiting.unlink()
     deadline = time.monotonic() + 30
     while (left := tiny_project.processes(project)) and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -143,6 +146,29 @@ def test_the_exported_checkpoint_has_the_trained_weights_and_the_base_models_tok
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert float(done.stdout.split()[-1]) > 0
+
+
+SAME = """
+import sys, torch
+first, second = (torch.load(file, weights_only=False) for file in sys.argv[1:3])
+assert first.keys() == second.keys()
+print([name for name in first if not torch.equal(first[name].full_tensor(), second[name].full_tensor())])
+"""
+
+
+def test_the_same_seed_gives_the_same_weights_whatever_was_killed(
+    project: Path, output: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    undisturbed = tiny_project.make(tmp_path_factory.mktemp("again"))
+    shutil.rmtree(undisturbed / "model")
+    shutil.copytree(project / "model", undisturbed / "model")
+    printed, _ = tiny_project.train(undisturbed).communicate(timeout=600)
+    assert "resuming" not in printed
+    for role in ("actor", "critic"):
+        file = f"{WORK}/native/checkpoints/global_step_{STEPS}/{role}/model_world_size_1_rank_0.pt"
+        words = [python("verl"), "-c", SAME, project / file, undisturbed / file]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.stdout.split("\n")[-2:] == ["[]", ""], (role, done.stdout, done.stderr, printed)
 
 
 def test_a_reward_that_fails_ends_the_training(project: Path, output: str) -> None:

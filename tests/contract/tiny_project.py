@@ -17,15 +17,24 @@ from envs.build import python
 
 PARTS = ("config", "contracts", "envs", "eval", "frameworks", "grading", "recipes", "tasks")
 RUN, WORK, STEPS = "tiny/ppo", "work", 6
+COMPLETIONS_OF_A_STEP = 16
 STOPS = list(string.digits)  # 10 of 259 tokens: most completions of 24 random tokens would have one
 REWARD = '''
-"""A reward that any model can raise: the share of printable characters."""
+"""A reward that any model can raise: the share of printable characters. It waits where the test says so."""
+import pathlib, time
 from recipes.rewards import Reward
+
+WAIT_FILE = pathlib.Path(__file__).parents[2] / "wait"
+seen = 0
 
 
 def printable(completions, problems):
+    global seen
+    seen += len(completions)
     if any("FAIL" in problem.meta for problem in problems):
         raise RuntimeError("the reward is broken")
+    while WAIT_FILE.exists() and seen > int(WAIT_FILE.read_text()):
+        time.sleep(0.05)
     return [Reward(sum(c.isascii() for c in text) / max(len(text), 1), "wrong") for text in completions]
 '''
 DEMO: dict[str, Any] = {
@@ -88,6 +97,13 @@ def train(folder: Path, problems: str = "problems.parquet", framework: str = "ve
         stderr=subprocess.STDOUT,
         text=True,
     )
+
+
+def wait_after(folder: Path, steps: int) -> Path:
+    """Have the reward wait once it has seen the completions of so many steps, until the returned file is deleted."""
+    file = folder / "wait"
+    file.write_text(str(steps * COMPLETIONS_OF_A_STEP))
+    return file
 
 
 def text_after_stops(rollouts: list[dict[str, Any]]) -> list[str]:

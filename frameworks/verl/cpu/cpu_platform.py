@@ -1,4 +1,4 @@
-"""A CPU platform for verl 0.9.1, through its own hooks, and replacements for four functions that assume a GPU.
+"""A CPU platform for verl 0.9.1, through its own hooks, and replacements for functions that assume a GPU or chance.
 
 VERL_USE_EXTERNAL_MODULES loads it in each of verl's processes, and VERL_PLATFORM=cpu selects it; neither is set where
 there is a GPU. A function is replaced when its module is imported, so that small processes need not import all of them;
@@ -18,6 +18,7 @@ import torch
 from verl.plugin.platform import PlatformBase, PlatformRegistry
 
 from frameworks import after_import
+from frameworks.verl.cpu import repeat
 
 RELEASE = "0.9.1"
 
@@ -178,8 +179,11 @@ REPLACEMENTS: dict[str, after_import.Change] = {
     "verl.utils.distributed": one_process_group,
     "transformers.modeling_utils": attention_without_flash,
     "torch.distributed.fsdp": offload_unpinned,
+    "verl.experimental.agent_loop.agent_loop": repeat.seed_requests,
+    "verl.trainer.ppo.v1.trainer_base": repeat.name_prompts,
     "vllm.distributed.device_communicators.shm_broadcast": wait_for_messages,
     "vllm.model_executor.layers.utils": keep_weights,
+    "vllm.v1.engine.async_llm": repeat.hold_requests,
 }
 
 
