@@ -66,6 +66,10 @@ class Watch:
         clean = {name: value for name, value in os.environ.items() if self.mark not in value}
         return subprocess.Popen(words, env=clean | {"TOKEN": token}, stdout=subprocess.PIPE, text=True)
 
+    def saw(self, words: str) -> bool:
+        """Whether a process was seen whose command has these words."""
+        return any(words in command for command in self.processes)
+
     def answers(self) -> list[list[str]]:
         """What each of Ray's servers said to a call without a token, with a wrong one, and with the right one."""
         return [call.communicate()[0].split() for call in self.calls.values()]

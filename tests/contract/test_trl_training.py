@@ -46,13 +46,15 @@ def watch(project: Path) -> listening.Watch:
 @pytest.fixture(scope="module")
 def ended(project: Path, watch: listening.Watch) -> list[Path]:
     """Ends the training with SIGTERM after its second step; returns its checkpoints."""
+    waiting = tiny_project.wait_after(project, steps=2)
     training = train(project)
     log = project / tiny_project.WORK / "train.log"
-    while (log.read_text() if log.is_file() else "").count("'reward':") < 2:
+    while (log.read_text() if log.is_file() else "").count("'reward':") < 2 or not watch.saw("trl.scripts.grpo"):
         assert training.poll() is None, training.communicate()[0]
         watch.look()
         time.sleep(0.02)
     training.send_signal(signal.SIGTERM)
+    waiting.unlink()
     output, _ = training.communicate(timeout=60)
     assert training.returncode == 128 + signal.SIGTERM, output
     return sorted((project / tiny_project.WORK / "native").glob("checkpoint-*"))
@@ -60,7 +62,7 @@ def ended(project: Path, watch: listening.Watch) -> list[Path]:
 
 def test_it_listens_on_nothing(watch: listening.Watch, ended: list[Path]) -> None:
     """With one process; test_listening.py starts several."""
-    assert any("trl.scripts.grpo" in words for words in watch.processes) and not watch.sockets
+    assert watch.saw("trl.scripts.grpo") and not watch.sockets
 
 
 def test_it_resumes_from_the_step_at_which_it_was_ended(project: Path, ended: list[Path]) -> None:
