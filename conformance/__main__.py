@@ -1,4 +1,4 @@
-"""The same tensors through every installed framework's own functions: `snakemake conformance`.
+"""The same tensors through every installed framework's own functions, and polgrad's: `snakemake conformance`.
 
     python -m conformance --output FOLDER [--cases 10000] [--seed 0]
 
@@ -21,7 +21,7 @@ import pandas as pd
 
 from conformance import rounding
 from conformance.compare import TOLERANCE, Finding, Reference, findings, unnoticed
-from conformance.run import given, installed, run
+from conformance.run import INDEPENDENT, given, installed, run
 from contracts import durable
 from contracts.errors import UserError, run_command
 from contracts.markdown import table
@@ -81,7 +81,8 @@ def tried(count: int, seed: int = 0) -> tuple[str, list[Finding], list[str]]:
     Raises:
         UserError: no environment of a framework is built, or one of their processes failed.
     """
-    if not (frameworks := installed()):
+    frameworks = installed()
+    if not (trainers := [name for name in frameworks if name != INDEPENDENT]):
         raise UserError(
             "no framework's environment is built; build one, such as with `python3.11 envs/build.py --help`"
         )
@@ -94,7 +95,7 @@ def tried(count: int, seed: int = 0) -> tuple[str, list[Finding], list[str]]:
     found = [one for name in frameworks for one in findings(name, results[name][""], reference)]
     problems = [f"{one.framework}, {one.formula}: {one.problem}" for one in found if one.problem]
     noticed = []
-    for name in frameworks:
+    for name in trainers:
         mutants = {one: results[name][one] for one in made["mutants"][name]}
         survivors = unnoticed(name, mutants, reference)
         problems += [f"{name}: the planted error {one!r} is not noticed" for one in survivors]
@@ -103,7 +104,8 @@ def tried(count: int, seed: int = 0) -> tuple[str, list[Finding], list[str]]:
         f"{len(made['cases'])} cases through each framework in {time.monotonic() - start:.0f} s; CPU seconds: {spent}. "
         "Largest difference from the reference in value / gradient / AdamW step, of max(1, |reference|); "
         f"≠: one is above {TOLERANCE}.\n\n{matrix(found, frameworks)}"
-        f"\nGroups of equal rewards in float32, largest advantage, which should be 0:\n\n{equal_rewards(results)}"
+        "\nGroups of equal rewards in float32, largest advantage, which should be 0:\n\n"
+        f"{equal_rewards({name: results[name] for name in trainers})}"
         f"\nPlanted errors that are noticed: {', '.join(noticed)}.\n"
     )
     return text, found, problems

@@ -1,4 +1,4 @@
-"""Puts cases through every installed framework: one process for each."""
+"""Puts cases through every installed framework, and through polgrad: one process for each."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from contracts.yaml_files import read_yaml
 from envs.build import python
 
 MUTANTS = Path(__file__).parent / "mutants"
+INDEPENDENT = "polgrad"  # a library that trains nothing; not a framework
 # Nothing is fetched, and the functions are the same with one thread.
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
@@ -27,8 +28,8 @@ ENVIRONMENT = {
 
 
 def installed() -> list[str]:
-    """The frameworks whose environments are built."""
-    return [name for name in framework_names() if python(name).exists()]
+    """The frameworks whose environments are built; INDEPENDENT is last."""
+    return [name for name in (*framework_names(), INDEPENDENT) if python(name).exists()]
 
 
 class Outcome(NamedTuple):

@@ -16,11 +16,14 @@ PLATFORM = "x86_64-manylinux_2_28"  # of common clusters
 
 
 def lock(name: str, device: str) -> None:
-    """Write envs/<name>/<device>.lock from <device>.in, or from requirements.in if both devices use the same."""
+    """Write envs/<name>/<device>.lock from <device>.in, or from requirements.in if both devices use the same.
+
+    An environment with one device's file alone has no other lock.
+    """
     folder = ENVS / name
-    source = folder / f"{device}.in"
-    if not source.is_file():
-        source = folder / "requirements.in"
+    source = next((file for file in (folder / f"{device}.in", folder / "requirements.in") if file.is_file()), None)
+    if source is None:
+        return
     words = [uv(), "pip", "compile", "--quiet", "--python-version", "3.11", "--no-header", "--no-annotate"]
     overrides = folder / f"{device}.overrides"
     if overrides.is_file():
@@ -39,7 +42,7 @@ def lock(name: str, device: str) -> None:
 
 def main() -> None:
     """Lock the named environments, or all of them."""
-    names = sys.argv[1:] or sorted(folder.name for folder in ENVS.iterdir() if (folder / "requirements.in").is_file())
+    names = sys.argv[1:] or sorted({file.parent.name for file in ENVS.glob("*/*.in")})
     try:
         for name in names:
             for device in ("cpu", "cuda"):

@@ -48,9 +48,10 @@ class Functions(Protocol):
         """The release's AdamW with the rates above."""
 
 
-def functions(framework: str) -> Functions:
-    """The module of a framework, which imports it."""
-    found: Functions = importlib.import_module(f"frameworks.{framework}.conformance").FUNCTIONS
+def functions(name: str) -> Functions:
+    """The module of a framework, or of a library in conformance/, which imports it."""
+    package = f"frameworks.{name}.conformance" if name in framework_names() else f"conformance.{name}"
+    found: Functions = importlib.import_module(package).FUNCTIONS
     return found
 
 
@@ -177,7 +178,7 @@ def _tables(module: Any) -> list[dict[Any, Any]]:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--framework", required=True, choices=framework_names())
+    parser.add_argument("--framework", required=True, help="its name, or that of a library in conformance/")
     parser.add_argument("--input", type=Path, required=True, metavar="PICKLE")
     parser.add_argument("--output", type=Path, required=True, metavar="PICKLE")
     arguments = parser.parse_args()
@@ -185,7 +186,7 @@ def main() -> None:
     runner = Runner(arguments.framework)
     batches = [tensors(batch, runner.dtype) for batch in given["batches"]]
     found: dict[str, Any] = {"": runner.all(given["formulas"], batches, given["cases"])}
-    for name, mutant in given["mutants"][arguments.framework].items():
+    for name, mutant in given["mutants"].get(arguments.framework, {}).items():
         with planted(mutant):
             tried = [case for case in given["cases"] if case[0] == mutant["formula"]]
             found[name] = runner.all(given["formulas"], batches, tried)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -15,10 +16,18 @@ from envs.build import python
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
 EACH = 4  # batches of each formula
-FRAMEWORKS = [
-    pytest.param(name, marks=pytest.mark.skipif(not python(name).exists(), reason=f"{name}'s environment is not built"))
-    for name in framework_names()
-]
+
+
+def params(names: Sequence[str]) -> list[Any]:
+    return [
+        pytest.param(
+            name, marks=pytest.mark.skipif(not python(name).exists(), reason=f"{name}'s environment is not built")
+        )
+        for name in names
+    ]
+
+
+FRAMEWORKS = params(framework_names())
 
 
 @cache
@@ -42,7 +51,7 @@ def found(framework: str) -> list[Finding]:
     return findings(framework, results(framework)[""], reference())
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("framework", [*FRAMEWORKS, *params([run.INDEPENDENT])])
 def test_a_framework_differs_as_the_registry_says_and_not_otherwise(framework: str) -> None:
     problems = [f"{one.formula}: {one.problem}" for one in found(framework) if one.problem]
     assert not problems, "\n".join(problems)

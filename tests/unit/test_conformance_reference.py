@@ -11,6 +11,7 @@ from conformance import cases, document
 from conformance.__main__ import matrix, numbers
 from conformance.compare import TOLERANCE, Finding, Reference, findings, largest, registry, unnoticed
 from conformance.reference import advantages, evaluate, loss
+from conformance.run import INDEPENDENT
 from contracts.errors import UserError
 from contracts.run_file import framework_names
 from frameworks.conformance import LEARNING_RATE, WEIGHT_DECAY
@@ -95,7 +96,7 @@ def test_a_group_of_equal_rewards_teaches_nothing() -> None:
 
 def test_every_entry_is_of_a_formula_and_a_framework_and_complete() -> None:
     for (framework, formula), entry in registry().items():
-        assert framework in framework_names() and formula in FORMULAS, (framework, formula)
+        assert framework in {*framework_names(), INDEPENDENT} and formula in FORMULAS, (framework, formula)
         assert set(entry) in ({"formulas", "cannot"}, {"formulas", "what", "variant", "source", "agree"})
 
 
