@@ -145,7 +145,11 @@ def stored(results: Path, seeds: Sequence[int]) -> list[Answers]:
 def frame(found: Waterfall) -> pd.DataFrame:
     """A row for each part, the whole and the residual, as numbers."""
     rows: list[dict[str, object]] = [
-        {"part": part.name, **interval_columns({"change": part.change}), "by_seed": " ".join(map(repr, part.by_seed))}
+        {
+            "part": part.name,
+            **interval_columns({"change": part.change}),
+            "by_seed": " ".join(map(str, part.by_seed.tolist())),
+        }
         for part in (*found.parts, found.whole)
     ]
     rows.append({"part": f"seed {found.seed} beside the mean", "change": found.residual})

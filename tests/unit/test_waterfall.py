@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from argparse import Namespace
 from pathlib import Path
 
@@ -9,7 +13,7 @@ import numpy as np
 import pytest
 
 from analysis.studies import waterfall
-from contracts.errors import UserError
+from contracts.errors import ROOT, UserError
 from frameworks import lockstep
 
 NAMES = ["a", "b", "c"]
@@ -78,6 +82,7 @@ def test_the_page_and_its_figure_name_every_part(tmp_path: Path) -> None:
     assert "Beyond chance: b" in text
     rows = waterfall.frame(found)
     assert rows["change"].iloc[:3].sum() == pytest.approx(rows["change"].iloc[3])
+    assert [float(word) for word in rows["by_seed"].iloc[0].split()] == pytest.approx(found.parts[0].by_seed)
     waterfall.draw(found, tmp_path)
     assert (tmp_path / "waterfall.png").stat().st_size > 1000
 
@@ -110,3 +115,13 @@ def test_what_a_framework_cannot_release_is_refused() -> None:
         lockstep.plug_in_of("openrlhf", ["colour"])
     with pytest.raises(UserError, match="order needs sampler"):
         lockstep.plug_in_of("openrlhf", ["order"])
+
+
+@pytest.mark.slow
+def test_every_training_has_a_work_folder_of_its_own() -> None:
+    words = ["snakemake", "-n", "-p", "--forceall", "--nolock", "study_waterfall", "--config", "seeds=[0,1,2,3,4]"]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(words, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True)
+    folders = re.findall(r"analysis\.studies\.waterfall train .*? --work (\S+)", done.stdout + done.stderr)
+    wanted = {f"work/studies/waterfall/{stage.name}/seed-{seed}" for stage in waterfall.STAGES for seed in range(5)}
+    assert len(folders) == len(wanted) and set(folders) == wanted
