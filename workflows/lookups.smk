@@ -256,10 +256,14 @@ def trained_for_accuracy(wildcards):
             f"snakemake study_reward_accuracy needs {reward_accuracy_runs.FEWEST} training seeds or more, but seeds has "
             f"{len(config['seeds'])}: add --config seeds='[0,1,2,3,4,5,6,7]'"
         )
+    try:
+        tasks = reward_accuracy_runs.chosen(config.get("tasks", []))
+    except UserError as error:
+        raise WorkflowError(visible(f"config: {error}")) from None
     return scored_and_logged(
         [
             seeds.run_id(name, seed)
-            for task in reward_accuracy_runs.tasks()
+            for task in tasks
             for name in sweeps.runs(task.sweep, config["scale"])
             for seed in task.seeds(config["seeds"])
         ]

@@ -151,7 +151,9 @@ rule waterfall_training:
     params:
         base=BASE,
         data=lambda wildcards, input: Path(input.benchmarks[0]).parent,
-        work=unrecorded("work/studies/waterfall/{stage}/seed-{seed}"),
+        work=unrecorded(
+            lambda wildcards: f"work/studies/waterfall/{wildcards.stage}/seed-{wildcards.seed}"
+        ),
     shell:
         "{params.base:q} -m analysis.studies.waterfall train --stage {wildcards.stage:q} --seed {wildcards.seed:q}"
         " --problems {input.problems:q} --model {input.model:q} --benchmarks {params.data:q} --work {params.work:q}"
@@ -210,9 +212,10 @@ rule study_reward_accuracy:
         scale=SCALE,
         results=unrecorded(RESULTS),
         seeds=config["seeds"],
+        tasks=["--tasks", *config["tasks"]] if "tasks" in config else [],
     shell:
         "{params.base:q} -m analysis.studies.reward_accuracy --results {params.results:q} --scale {params.scale:q}"
-        " --seeds {params.seeds:q} --output {params.results:q}/studies/reward_accuracy > {log:q} 2>&1 && cat {log:q}"
+        " --seeds {params.seeds:q} {params.tasks:q} --output {params.results:q}/studies/reward_accuracy > {log:q} 2>&1 && cat {log:q}"
 
 
 # Declares no output, so that each request decides by what is stored then. Trains and samples nothing.

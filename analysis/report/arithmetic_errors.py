@@ -106,6 +106,8 @@ def _value(tokens: list[_Token]) -> tuple[Fraction, int, int]:
     Python's own parser reads the structure, with each number replaced by the position of its token. Raises SyntaxError
     or ArithmeticError for anything but a sum of products of numbers.
     """
+    if len(tokens) == 1 and tokens[0].kind == "number":
+        return tokens[0].value, tokens[0].places, 0
     words = []
     for position, token in enumerate(tokens):
         if token.kind == "open" and position and tokens[position - 1].kind in ("number", "close"):
@@ -128,7 +130,7 @@ def _value(tokens: list[_Token]) -> tuple[Fraction, int, int]:
         return found
 
     result = value(ast.parse(" ".join(words), mode="eval").body)
-    return result, tokens[0].places if len(tokens) == 1 else -1, operations
+    return result, -1, operations
 
 
 def _holds(first: tuple[Fraction, int, int], second: tuple[Fraction, int, int], rounded: bool) -> bool:

@@ -26,12 +26,11 @@ from analysis.studies.reward_accuracy_claims import Claimed
 from analysis.studies.reward_accuracy_dials import AGREEMENT, BIAS, MEAN_SQUARED, VARIANCE, Dial, Studied, read
 from analysis.studies.reward_accuracy_figure import UNIT, draw, per_unit
 from analysis.studies.reward_accuracy_fit import KEPT, Knee
-from analysis.studies.reward_accuracy_runs import StudyTask, tasks
+from analysis.studies.reward_accuracy_runs import chosen
 from analysis.table_export import Table, percent, points
 from contracts import durable
 from contracts.errors import run_command
 from contracts.run_file import SCALES
-from contracts.unknown_names import unknown
 from eval.statistics import Estimate
 
 SHOWN = {BIAS: "bias²", VARIANCE: "variance", MEAN_SQUARED: "squared error", AGREEMENT: "agreement"}
@@ -207,14 +206,6 @@ def write(studied: Sequence[Studied], seeds: Sequence[int], scale: str, folder: 
     return "\n".join([*said, *(f"{one.verdict}: {one.claim}" for one in claimed), str(folder / "index.html")])
 
 
-def _tasks(names: Sequence[str]) -> list[StudyTask]:
-    known = {task.name: task for task in tasks()}
-    for name in names:
-        if name not in known:
-            raise unknown("task of the study", name, known)
-    return [task for name, task in known.items() if not names or name in names]
-
-
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -224,7 +215,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", default=(), help="default: all of the study")
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     given = parser.parse_args()
-    studied = [read(task, given.scale, task.seeds(given.seeds), given.results) for task in _tasks(given.tasks)]
+    studied = [read(task, given.scale, task.seeds(given.seeds), given.results) for task in chosen(given.tasks)]
     print(write(studied, given.seeds, given.scale, given.output))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import AutoLocator
+from matplotlib.ticker import MaxNLocator
 
 from analysis.report import figure_style
 from analysis.report.tables import interval_text
@@ -37,7 +37,7 @@ def draw(found: Studied, folder: Path) -> str:
     both = found.fit(BIAS, VARIANCE)
     fits = {BIAS: both, VARIANCE: both} | {name: found.fit(name) for name in (MEAN_SQUARED, AGREEMENT)}
     for place, (measure, title) in zip(axes, PANELS.items(), strict=True):
-        place.xaxis.set_major_locator(AutoLocator())
+        place.xaxis.set_major_locator(MaxNLocator(6))
         place.tick_params(labelbottom=True)
         place.axhline(0, color=figure_style.FAINT, linewidth=0.8)
         for dial in found.dials:

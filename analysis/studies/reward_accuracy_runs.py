@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from contracts.unknown_names import unknown
 from contracts.yaml_files import read_yaml
 
 FILE = Path(__file__).with_name("reward_accuracy.yaml")
@@ -30,6 +31,15 @@ class StudyTask(NamedTuple):
 def tasks() -> list[StudyTask]:
     """The tasks, in their order."""
     return [StudyTask(one["name"], one["title"], one["sweep"], one["seeds"]) for one in read_yaml(FILE)["tasks"]]
+
+
+def chosen(names: Sequence[str]) -> list[StudyTask]:
+    """The tasks of these names, or all where none is named; raises UserError where one is unknown."""
+    known = {task.name: task for task in tasks()}
+    for name in names:
+        if name not in known:
+            raise unknown("task of the study", name, known)
+    return [task for name, task in known.items() if not names or name in names]
 
 
 @cache

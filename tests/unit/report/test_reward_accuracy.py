@@ -13,7 +13,13 @@ import pytest
 from synthetic_results import training_log, write_scores
 
 from analysis.claims.verdicts import CANNOT_TELL, CONTRADICTED, NOT_MEASURED, SUPPORTED
-from analysis.studies import reward_accuracy, reward_accuracy_claims, reward_accuracy_dials, reward_error
+from analysis.studies import (
+    reward_accuracy,
+    reward_accuracy_claims,
+    reward_accuracy_dials,
+    reward_accuracy_runs,
+    reward_error,
+)
 from analysis.studies.reward_accuracy_claims import linear_ratio
 from analysis.studies.reward_accuracy_fit import Knee, fit, knee
 from analysis.studies.reward_accuracy_runs import StudyTask, claims, tasks
@@ -23,7 +29,7 @@ from contracts.errors import UserError
 from contracts.run_file import SCALES
 from eval.benchmark import problems_hash
 from recipes import rewards, sweeps
-from recipes.runs import load_run, load_sweep
+from recipes.runs import load_sweep
 from tasks.arithmetic.problems import generate
 from tasks.problems import Problem, to_table
 
@@ -222,15 +228,6 @@ def test_the_settings_of_a_task_differ_in_the_reward_alone_and_begin_with_the_ex
     assert len(set(labels)) == len(labels) and sum(map(reward_error.is_extreme, found)) in (0, 2)
 
 
-def test_the_study_has_the_settings_that_it_promises() -> None:
-    sizes = {task.name: (len(sweeps.runs(task.sweep, "demo")), task.most_seeds) for task in tasks()}
-    assert sum(size >= 5 and seeds >= 8 for size, seeds in sizes.values()) == 2
-    assert all(size >= 3 and seeds >= 5 for size, seeds in sizes.values())
-    assert tasks()[0].seeds(range(20)) == list(range(8))
-    frameworks = {load_run(f"{task.sweep}@1", "demo").framework for task in tasks()}
-    assert len(frameworks) == 2
-
-
 def test_every_rule_names_a_task_a_setting_and_a_measure_that_exist() -> None:
     sizes = {task.name: len(sweeps.runs(task.sweep, "demo")) for task in tasks()}
     for claim in claims():
@@ -287,7 +284,7 @@ def test_the_command_on_stored_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results, output = write(tmp_path / "demo", EXACT_BETTER), tmp_path / "out"
-    monkeypatch.setattr(reward_accuracy, "tasks", lambda: [TASK])
+    monkeypatch.setattr(reward_accuracy_runs, "tasks", lambda: [TASK])
     words = ["x", "--results", str(results), "--seeds", "0", "1", "2", "--output", str(output)]
     monkeypatch.setattr("sys.argv", words)
     reward_accuracy.main()
