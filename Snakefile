@@ -32,6 +32,7 @@ include: "workflows/evaluate.smk"
 include: "workflows/report.smk"
 include: "workflows/sweep.smk"
 include: "workflows/gate.smk"
+include: "workflows/evaluate_model.smk"
 include: "workflows/contamination.smk"
 include: "workflows/cluster.smk"
 
@@ -86,7 +87,7 @@ rule grade:
 
 rule evaluate:
     input:
-        lambda wildcards: scored(RUN_IDS),
+        evaluated,
 
 
 rule check_recipes:

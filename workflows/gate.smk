@@ -1,6 +1,6 @@
 # snakemake check --config checkpoint=… baseline=…: evaluate what is missing, then compare. Missing evaluations use the settings
-# of the run that either side names, else of the first configured run. Snakemake itself exits with 0 or 1. The verdict (better,
-# worse, cannot tell, not comparable) is in check.json, and `python -m analysis.gate show` exits with its status.
+# of a run (GateRequest.run, evaluate_model.smk). Snakemake itself exits with 0 or 1. The verdict (better, worse, cannot tell,
+# not comparable) is in check.json, and `python -m analysis.gate show` exits with its status.
 
 from analysis.gate.request import SIDES, GateRequest
 
@@ -15,80 +15,8 @@ TIES = ["--ties", config["ties"]] if config.get("ties") else []
 
 localrules:
     check,
-    check_model,
     compare,
     compare_checkpoints,
-
-
-rule check_model:
-    output:
-        directory(f"{RESULTS}/check/models/{{model}}"),
-    log:
-        f"logs/{config['scale']}/check/models/{{model}}.log",
-    params:
-        base=BASE,
-        repository=lambda wildcards: GATE.model(wildcards.model).name,
-    shell:
-        "{params.base:q} -m recipes.models {params.repository:q} --output {output:q} > {log:q} 2>&1"
-
-
-rule check_generate:
-    input:
-        lambda wildcards: stamp("eval", GATE.run.device),
-        model=lambda wildcards: GATE.model_folder(wildcards.model),
-        problems=lambda wildcards: [
-            FOLDER.problems("benchmarks", name) for name in GATE.benchmarks
-        ],
-    output:
-        directory(f"{RESULTS}/check/samples/{{model}}-{{settings}}/samples"),
-    log:
-        f"logs/{config['scale']}/check/generate/{{model}}-{{settings}}.log",
-    wildcard_constraints:
-        settings="[0-9a-f]{8}",
-    threads: 1
-    resources:
-        **asks(lambda wildcards: generation_need(GATE.run)),
-    params:
-        data=DATA_FOLDER,
-        python=lambda wildcards: python("eval", GATE.run.device),
-        work=unrecorded(
-            lambda wildcards: f"{WORK}/check/{wildcards.model}-{wildcards.settings}"
-        ),
-        benchmarks=unrecorded(lambda wildcards: list(GATE.benchmarks)),
-        protocol=unrecorded(lambda wildcards: GATE.run.evaluation["protocol"]),
-        overrides=unrecorded(lambda wildcards: overrides_of(GATE.run)),
-        device=unrecorded(lambda wildcards: GATE.run.device),
-        processes=unrecorded(lambda wildcards: max(generation_gpus(GATE.run), 1)),
-        settings=lambda wildcards: sampling_hash(GATE.run.name, tuple(GATE.benchmarks)),
-    shell:
-        "{params.python:q} -m eval.generate --run check/{wildcards.model:q}/seed-0 --checkpoint 0={input.model:q}"
-        " --benchmark {params.benchmarks:q} --protocol {params.protocol:q} {params.overrides:q} --seed 0"
-        " --data {params.data:q}"
-        " --work {params.work:q} --output {output:q} --device {params.device:q} --data-parallel {params.processes:q}"
-        " 2>&1 | tee -a {log:q}"
-
-
-rule check_grade:
-    input:
-        lambda wildcards: stamp("eval", GATE.run.device),
-        samples=f"{RESULTS}/check/samples/{{model}}-{{settings}}/samples",
-    output:
-        directory(f"{RESULTS}/check/samples/{{model}}-{{settings}}/graded"),
-    log:
-        f"logs/{config['scale']}/check/grade/{{model}}-{{settings}}.log",
-    wildcard_constraints:
-        settings="[0-9a-f]{8}",
-    resources:
-        **asks(Need(memory_mb=4000, minutes=60)),
-    params:
-        data=DATA_FOLDER,
-        python=lambda wildcards: python("eval", GATE.run.device),
-        extraction=lambda wildcards: extraction_of(GATE.run.name),
-        settings=lambda wildcards: grading_hash(tuple(GATE.benchmarks)),
-    shell:
-        "{params.python:q} -m eval.grade --samples {input.samples:q}"
-        " --data {params.data:q}"
-        " --extraction {params.extraction:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule compare_checkpoints:
@@ -160,7 +88,7 @@ rule check_in_rounds:
         device=unrecorded(lambda wildcards: GATE.run.device),
         processes=unrecorded(lambda wildcards: max(generation_gpus(GATE.run), 1)),
         settings=lambda wildcards: [
-            sampling_hash(GATE.run.name, tuple(GATE.benchmarks)),
+            fingerprint(sampling_settings(GATE.run, GATE.benchmarks)),
             grading_hash(tuple(GATE.benchmarks)),
         ],
     shell:

@@ -37,6 +37,7 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
   snakemake grade                grade every stored sample; no GPU. With --config grader=strict or
                                  extraction=last-number: grade again, into regraded/ beside graded/
   snakemake evaluate             score every checkpoint, without the report
+  snakemake evaluate --config checkpoint=MODEL benchmarks='[leetcode]'   score a model's folder or hub id, with its page
   snakemake report               tables, figures and page, making whatever is missing; with
                                  --allowed-rules report report_page only from existing results (docs/report.md)
   snakemake watch                serve a page with the runs' curves and newest completions while they go on

@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from contracts.errors import UserError
 from contracts.fingerprint import fingerprint
 from contracts.paths import ResultsFolder
 from contracts.run_file import Run
-from eval import benchmark
+from contracts.unknown_names import unknown
+from eval import benchmark, protocols
 from eval.runs import protocol_of, sampling_settings
 
 STORED = re.compile(r"(?P<run>[^/]+/[^/]+)/seed-(?P<seed>\d+)/step-(?P<step>\d+)")
@@ -97,13 +98,13 @@ class GateRequest:
     """The comparison that the configuration asks for, or none.
 
     Args:
-        config: of the workflow: checkpoint, baseline, and optionally benchmarks.
+        config: of the workflow: checkpoint, baseline, and optionally benchmarks and protocol.
         runs: the configured runs by name.
         default_run: the run whose settings are used if neither side is a checkpoint of a run.
         results: folder of the results of the scale.
 
     Raises:
-        UserError: a side or a benchmark is unknown.
+        UserError: a side, a benchmark or the protocol is unknown.
     """
 
     def __init__(
@@ -113,6 +114,9 @@ class GateRequest:
         self.runs, self.default_run, self.results = runs, default_run, results
         self.inputs = {key: resolve(str(config[key]), key, runs) for key in SIDES if config.get(key)}
         self.wanted: Sequence[str] = config.get("benchmarks") or []
+        self.protocol: str | None = config.get("protocol")
+        if self.protocol and self.protocol not in protocols.names():
+            raise UserError(f"config: {unknown('evaluation protocol', self.protocol, protocols.names())}")
         try:
             self._check_benchmarks()
         except UserError as error:
@@ -134,11 +138,17 @@ class GateRequest:
 
     @cached_property
     def run(self) -> Run:
-        """The run whose protocol, benchmarks and device are used: that of a side, or the default one."""
-        for key in reversed(SIDES):
-            if key in self.inputs and self.inputs[key].kind == "stored":
-                return self.runs[seeds.run_of(self.inputs[key].name)]
-        return self.runs[self.default_run]
+        """The run whose protocol, benchmarks and device are used, with the configured protocol in place of its own.
+
+        That of a side, or the default one. Without either a protocol or these benchmarks there, the first run that has
+        the benchmarks, because the prompt and the answer's form go with them.
+        """
+        stored = [side.name for side in self.inputs.values() if side.kind == "stored"]
+        run = self.runs[seeds.run_of(stored[-1]) if stored else self.default_run]
+        if self.protocol:
+            return replace(run, evaluation=run.evaluation | {"protocol": self.protocol, "override": {}})
+        fitting = [one for one in [run, *self.runs.values()] if {*self.wanted} <= {*one.evaluation["benchmarks"]}]
+        return fitting[0] if fitting else run
 
     @property
     def benchmarks(self) -> Sequence[str]:
@@ -154,14 +164,25 @@ class GateRequest:
         side = self.model(slug)
         return side.name if side.kind == "folder" else str(self.results.path / "check" / "models" / slug)
 
+    def evaluated(self, key: str) -> str:
+        """The id under which a model's samples are; it depends on everything that decides them.
+
+        Raises UserError if the side is no model.
+        """
+        side = self.side(key)
+        if not side.is_model:
+            raise UserError(
+                f"{key}={side.name} is {side.kind}, but a folder with a model or a hub id is needed; checkpoints of "
+                "configured runs are evaluated without it: snakemake evaluate --config reproduce='[…]'"
+            )
+        settings = [sampling_settings(self.run, self.benchmarks), self.run.device]
+        return f"models/{side.slug}-{fingerprint(settings)[:8]}"
+
     def graded(self, key: str) -> str | None:
         """The folder or file of a side's graded samples. None if it is published and has none."""
         side = self.side(key)
         if side.is_model:
-            # The folder depends on everything that decides the samples.
-            settings = [sampling_settings(self.run, self.benchmarks), self.run.device]
-            digest = fingerprint(settings)[:8]
-            return str(self.results.path / "check" / "samples" / f"{side.slug}-{digest}" / "graded")
+            return str(self.results.run(self.evaluated(key)).graded)
         if side.kind == "stored":
             return str(self.results.run(side.name.rpartition("/")[0]).graded)
         return None if side.kind == "published" else side.name

@@ -20,6 +20,7 @@ from contracts import tables
 from contracts.errors import UserError
 from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT
+from eval.runs import protocol_of
 from recipes.runs import load_run
 from tests.unit.test_model_folder import CONTENT, weights
 
@@ -309,7 +310,10 @@ def test_where_the_graded_samples_of_each_side_are(tmp_path):
     assert wanted.run is STORED and wanted.benchmarks == STORED.evaluation["benchmarks"]
     slug = wanted.side("checkpoint").slug
     assert wanted.model(slug).name == "acme/model-7b" and wanted.model_folder(slug).endswith(f"check/models/{slug}")
-    assert wanted.graded("checkpoint").startswith(f"results/demo/check/samples/{slug}-")
+    assert wanted.evaluated("checkpoint").startswith(f"models/{slug}-")
+    assert wanted.graded("checkpoint") == f"results/demo/runs/{wanted.evaluated('checkpoint')}/graded"
+    with pytest.raises(UserError, match="is stored, but a folder with a model or a hub id is needed"):
+        wanted.evaluated("baseline")
     assert wanted.compared("checkpoint") == f"{wanted.graded('checkpoint')}/step-0"
     assert wanted.compared("baseline") == f"results/demo/runs/{STORED.name}/seed-1/graded/step-0"
     published = asked(["math500"], checkpoint=str(tmp_path), baseline="sober/Qwen2.5-Math-7B")
@@ -320,6 +324,26 @@ def test_where_the_graded_samples_of_each_side_are(tmp_path):
     assert other.graded("checkpoint") != wanted.graded("checkpoint")
     with pytest.raises(UserError, match="baseline is missing"):
         other.side("baseline")
+
+
+def test_a_model_is_asked_as_the_first_run_that_has_the_benchmarks_or_by_the_named_protocol():
+    runs = {name: load_run(name, "demo") for name in (STORED.name, "gomoku/9x9-512", "doudizhu/instruct-8")}
+    for benchmarks, fitting in (
+        (None, STORED.name),
+        (["gomoku_demo"], "gomoku/9x9-512"),
+        (["doudizhu_demo"], "doudizhu/instruct-8"),
+        (["gomoku_demo", "doudizhu_demo"], STORED.name),
+    ):
+        config = {"checkpoint": "acme/model-7b", "benchmarks": benchmarks}
+        of_model = request.GateRequest(config, runs, STORED.name, ResultsFolder(Path("results/demo")))
+        assert of_model.run is runs[fitting]
+        named = request.GateRequest(
+            config | {"protocol": "svg-drawing"}, runs, STORED.name, ResultsFolder(Path("results/demo"))
+        )
+        assert protocol_of(named.run).name == "svg-drawing" and protocol_of(named.run).prompt == "svg-drawing"
+        assert named.evaluated("checkpoint") != of_model.evaluated("checkpoint")
+    with pytest.raises(UserError, match=r"no evaluation protocol 'svg-drawings'.*svg-drawing"):
+        asked(None, checkpoint="acme/model-7b", protocol="svg-drawings")
 
 
 @pytest.mark.parametrize("old", ["analysis.check", "analysis.why"])

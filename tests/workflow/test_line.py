@@ -216,6 +216,17 @@ def test_a_checkpoint_against_itself_differs_by_exactly_nothing(project: Path) -
     status, output, found = check(project, checkpoint=folder, baseline=stored)
     assert status == 0 and "cannot tell" in output, output
     assert [line["difference"]["value"] for line in found["lines"]] == [0.0, 0.0, 0.0]
+    # Its samples are there, so that this makes scores and a page.
+    status, output = miniature.snakemake(project, "evaluate", "--config", f"checkpoint={folder}")
+    (scores,) = project.glob("results/demo/runs/models/*/scores.parquet")
+    (page,) = project.glob("results/demo/report/models/*/index.html")
+    assert status == 0 and page.parent.name == scores.parent.name and "eval.generate" not in output, output
+    own, found = (
+        {row["benchmark"]: row["avg_at_k"] for row in tables.read(file, tables.SCORE).to_pylist() if row["step"] == at}
+        for file, at in ((project / RUN_FOLDER / "scores.parquet", last), (scores, 0))
+    )
+    assert own == found and own
+    assert (page.parent / "samples" / "index.html").is_file() and str(folder) in page.read_text()
 
 
 def test_check_ends_with_failure_where_a_checkpoint_is_worse_or_the_baseline_has_other_problems(project: Path) -> None:

@@ -1,0 +1,123 @@
+# A model folder or a hub id, evaluated with a run's settings: for `snakemake evaluate --config checkpoint=…` and for
+# `snakemake check`. Its results are in runs/models/, where a report finds them. GATE says which settings (gate.smk).
+
+MODEL_FOLDER = FOLDER.run("models/{model}-{settings}")
+
+
+localrules:
+    download_model,
+    model_page,
+
+
+rule download_model:
+    output:
+        directory(f"{RESULTS}/check/models/{{model}}"),
+    log:
+        f"logs/{config['scale']}/check/models/{{model}}.log",
+    params:
+        base=BASE,
+        repository=lambda wildcards: GATE.model(wildcards.model).name,
+    shell:
+        "{params.base:q} -m recipes.models {params.repository:q} --output {output:q} > {log:q} 2>&1"
+
+
+rule generate_of_model:
+    input:
+        lambda wildcards: stamp("eval", GATE.run.device),
+        model=lambda wildcards: GATE.model_folder(wildcards.model),
+        problems=lambda wildcards: tables_of(tuple(GATE.benchmarks)),
+    output:
+        directory(MODEL_FOLDER.samples),
+    log:
+        f"logs/{config['scale']}/models/{{model}}-{{settings}}/generate.log",
+    wildcard_constraints:
+        settings="[0-9a-f]{8}",
+    threads: 1
+    resources:
+        **asks(lambda wildcards: generation_need(GATE.run)),
+    params:
+        data=DATA_FOLDER,
+        python=lambda wildcards: python("eval", GATE.run.device),
+        work=unrecorded(str(WORK_FOLDER.run("models/{model}-{settings}").samples)),
+        benchmarks=unrecorded(lambda wildcards: list(GATE.benchmarks)),
+        protocol=unrecorded(lambda wildcards: GATE.run.evaluation["protocol"]),
+        overrides=unrecorded(lambda wildcards: overrides_of(GATE.run)),
+        device=unrecorded(lambda wildcards: GATE.run.device),
+        processes=unrecorded(lambda wildcards: max(generation_gpus(GATE.run), 1)),
+        settings=lambda wildcards: fingerprint(
+            sampling_settings(GATE.run, GATE.benchmarks)
+        ),
+    shell:
+        "{params.python:q} -m eval.generate --run models/{wildcards.model:q}-{wildcards.settings:q}"
+        " --checkpoint 0={input.model:q}"
+        " --benchmark {params.benchmarks:q} --protocol {params.protocol:q} {params.overrides:q} --seed 0"
+        " --data {params.data:q}"
+        " --work {params.work:q} --output {output:q} --device {params.device:q} --data-parallel {params.processes:q}"
+        " 2>&1 | tee -a {log:q}"
+
+
+use rule grade_samples as grade_of_model with:
+    input:
+        lambda wildcards: stamp("eval", GATE.run.device),
+        samples=MODEL_FOLDER.samples,
+        problems=lambda wildcards: tables_of(tuple(GATE.benchmarks)),
+    output:
+        directory(MODEL_FOLDER.graded),
+    log:
+        f"logs/{config['scale']}/models/{{model}}-{{settings}}/grade.log",
+    wildcard_constraints:
+        settings="[0-9a-f]{8}",
+    params:
+        data=DATA_FOLDER,
+        python=lambda wildcards: python("eval", GATE.run.device),
+        extraction=lambda wildcards: protocol_of(GATE.run).extraction,
+        settings=lambda wildcards: grading_hash(tuple(GATE.benchmarks)),
+
+
+use rule score_run as score_of_model with:
+    input:
+        graded=MODEL_FOLDER.graded,
+        problems=lambda wildcards: tables_of(tuple(GATE.benchmarks)),
+    output:
+        MODEL_FOLDER.scores,
+    log:
+        f"logs/{config['scale']}/models/{{model}}-{{settings}}/score.log",
+    wildcard_constraints:
+        settings="[0-9a-f]{8}",
+
+
+rule model_page:
+    input:
+        graded=MODEL_FOLDER.graded,
+        scores=MODEL_FOLDER.scores,
+    output:
+        f"{RESULTS}/report/models/{{model}}-{{settings}}/index.html",
+    log:
+        f"logs/{config['scale']}/models/{{model}}-{{settings}}/page.log",
+    wildcard_constraints:
+        settings="[0-9a-f]{8}",
+    params:
+        base=BASE,
+        results=unrecorded(RESULTS),
+        title=lambda wildcards: GATE.model(wildcards.model).name,
+        output=f"{RESULTS}/report/models/{{model}}-{{settings}}",
+        settings=lambda wildcards: report_hash([]),
+    shell:
+        "{params.base:q} -m analysis.report --results {params.results:q} --title {params.title:q}"
+        " --run models/{wildcards.model:q}-{wildcards.settings:q} --output {params.output:q} > {log:q} 2>&1"
+        " && tail -n 1 {log:q}"
+
+
+def evaluated(wildcards):
+    """What `snakemake evaluate` makes: the scores of the configured runs, or those of the named model and its page."""
+    if not config.get("checkpoint"):
+        if named := [key for key in ("benchmarks", "protocol") if config.get(key)]:
+            raise WorkflowError(
+                f"snakemake evaluate needs checkpoint=… beside {' and '.join(named)}: a model's folder or a hub id"
+            )
+        return scored(RUN_IDS)
+    try:
+        run_id = GATE.evaluated("checkpoint")
+    except UserError as error:
+        raise WorkflowError(visible(str(error))) from None
+    return [*scored([run_id]), f"{RESULTS}/report/{run_id}/index.html"]
