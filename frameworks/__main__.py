@@ -184,10 +184,10 @@ def discard_if_changed(work: Path, inputs: dict[str, str]) -> None:
 
 
 def check_log(rows: list[dict[str, Any]], run: Run) -> None:
-    """Warn of a training without much signal; raise UserError for one without any."""
+    """Warn of a training without much signal; raise UserError for one without any, unless it is of a sweep."""
     steps = len(rows)
     silent = [row["step"] for row in rows if row["zero_signal_rate"] == 1.0]
-    if len(silent) == steps:
+    if len(silent) == steps and "@" not in run.name:  # in a sweep that is a result, such as of a constant reward
         raise UserError(
             f"{run.name}: within every group all rewards were equal at every step, so nothing was learned; "
             "a base model that is sometimes right and sometimes wrong is needed"

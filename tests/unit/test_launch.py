@@ -150,6 +150,9 @@ def test_a_training_without_any_signal_is_an_error_and_a_weak_one_a_warning(
     with pytest.raises(UserError, match="nothing was learned"):
         check_log(rows([1.0] * 4), run)
     check_log(rows([None] * 4), run)  # what is unknown is no failure
+    # A sweep has settings that teach nothing.
+    check_log(rows([1.0] * 4), load_run("crosscheck/reward-accuracy@9", "demo"))
+    assert "no group had a signal in 4 of 4 steps" in capsys.readouterr().out
 
 
 def test_training_resumes_only_if_its_inputs_are_the_same(tmp_path: Path) -> None:
