@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from analysis.results import BASE, SAMPLE_COLUMNS, RunResults, valid_text
 from contracts import paths, provenance, tables
 from contracts.errors import UserError
-from contracts.paths import ResultsFolder, RunFolder
+from contracts.paths import MODELS, ResultsFolder, RunFolder
 from contracts.steps import folders as step_folders
 from contracts.steps import stage_folder
 from contracts.text_safety import visible
@@ -134,7 +134,7 @@ def _tables(
     if not folder.scores.is_file():
         raise UserError(f"run {name} has no {folder.scores.name} in {folder.path}; train and evaluate it first")
     scores = valid_text(tables.read(folder.scores, tables.SCORE)).to_pandas()
-    if not (_imported(scores) or log_path.is_file()):
+    if not (_untrained(name, scores) or log_path.is_file()):
         raise UserError(f"run {name} has no {log_path.name} in {folder.path}; train and evaluate it first")
     log, not_finite = _read_log(log_path) if log_path.is_file() else (tables.TRAINING_LOG.empty_table().to_pandas(), {})
     files = paths.tables(folder.graded)
@@ -187,9 +187,9 @@ def load_log(results: Path, name: str) -> RunResults:
     return _log_alone(ResultsFolder(results).run(name), name)
 
 
-def _imported(scores: pd.DataFrame) -> bool:
-    """Whether the samples were made elsewhere, so that there is no training log."""
-    return bool(scores["protocol"].str.startswith(IMPORTED).all())
+def _untrained(name: str, scores: pd.DataFrame) -> bool:
+    """Whether there is no training log: the samples were made elsewhere, or are of a model that was evaluated alone."""
+    return name.startswith(MODELS) or bool(scores["protocol"].str.startswith(IMPORTED).all())
 
 
 def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> RunResults:
@@ -218,10 +218,10 @@ def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Ru
     wanted = set(benchmarks) or set(scores["benchmark"]) | set(graded["benchmark"].unique())
     if strange := [str(n) for n in (name, *sorted(wanted)) if n != visible(n)]:
         raise UserError(f"names of runs and benchmarks should be readable, but {visible(strange[0])} is not; rename it")
-    missing = [] if BASE in steps or _imported(scores) else ["step 0, the base model, was not evaluated"]
+    missing = [] if BASE in steps or _untrained(name, scores) else ["step 0, the base model, was not evaluated"]
     if scores.duplicated(["step", "benchmark"]).any():
         missing.append("scores.parquet scores a checkpoint twice on the same benchmark")
-    if log.empty and not _imported(scores):
+    if log.empty and not _untrained(name, scores):
         missing.append("training_log.parquet has no rows")
     missing += _missing_cells(scores, graded, steps, wanted)
     if not missing:

@@ -73,8 +73,13 @@ class RunResults:
 
     @property
     def trained(self) -> bool:
-        """Whether these are checkpoints of a training run. If not, they are imported generations."""
+        """Whether these are checkpoints of a training run. If not, they are imported generations, or a model's."""
         return not self.log.empty
+
+    @property
+    def is_model(self) -> bool:
+        """Whether these are samples of one model that was evaluated here, without a training."""
+        return self.name.startswith(paths.MODELS)
 
     @property
     def evaluated(self) -> bool:
@@ -84,7 +89,7 @@ class RunResults:
     def label(self, step: int) -> str:
         """The name of a checkpoint for readers."""
         if step == BASE:
-            return "base model" if self.trained else "as imported"
+            return "base model" if self.trained else "the model" if self.is_model else "as imported"
         return f"step {step}"
 
     @property

@@ -12,6 +12,7 @@ from contracts import steps
 from contracts.errors import UserError
 from contracts.text_safety import one_line
 
+MODELS = "models/"  # the ids of models that are evaluated alone, without a training, begin with it
 REFUSED = "{}*?[]"  # braces are wildcards for Snakemake; the others are patterns for datasets and vLLM
 
 

@@ -1,7 +1,8 @@
 # A model folder or a hub id, evaluated with a run's settings: for `snakemake evaluate --config checkpoint=…` and for
 # `snakemake check`. Its results are in runs/models/, where a report finds them. GATE says which settings (gate.smk).
 
-MODEL_FOLDER = FOLDER.run("models/{model}-{settings}")
+MODEL_ID = f"{paths.MODELS}{{model}}-{{settings}}"
+MODEL_FOLDER = FOLDER.run(MODEL_ID)
 
 
 localrules:
@@ -29,7 +30,7 @@ rule generate_of_model:
     output:
         directory(MODEL_FOLDER.samples),
     log:
-        f"logs/{config['scale']}/models/{{model}}-{{settings}}/generate.log",
+        f"logs/{config['scale']}/{MODEL_ID}/generate.log",
     wildcard_constraints:
         settings="[0-9a-f]{8}",
     threads: 1
@@ -38,7 +39,8 @@ rule generate_of_model:
     params:
         data=DATA_FOLDER,
         python=lambda wildcards: python("eval", GATE.run.device),
-        work=unrecorded(str(WORK_FOLDER.run("models/{model}-{settings}").samples)),
+        run=MODEL_ID,
+        work=unrecorded(str(WORK_FOLDER.run(MODEL_ID).samples)),
         benchmarks=unrecorded(lambda wildcards: list(GATE.benchmarks)),
         protocol=unrecorded(lambda wildcards: GATE.run.evaluation["protocol"]),
         overrides=unrecorded(lambda wildcards: overrides_of(GATE.run)),
@@ -48,7 +50,7 @@ rule generate_of_model:
             sampling_settings(GATE.run, GATE.benchmarks)
         ),
     shell:
-        "{params.python:q} -m eval.generate --run models/{wildcards.model:q}-{wildcards.settings:q}"
+        "{params.python:q} -m eval.generate --run {params.run:q}"
         " --checkpoint 0={input.model:q}"
         " --benchmark {params.benchmarks:q} --protocol {params.protocol:q} {params.overrides:q} --seed 0"
         " --data {params.data:q}"
@@ -64,7 +66,7 @@ use rule grade_samples as grade_of_model with:
     output:
         directory(MODEL_FOLDER.graded),
     log:
-        f"logs/{config['scale']}/models/{{model}}-{{settings}}/grade.log",
+        f"logs/{config['scale']}/{MODEL_ID}/grade.log",
     wildcard_constraints:
         settings="[0-9a-f]{8}",
     params:
@@ -81,7 +83,7 @@ use rule score_run as score_of_model with:
     output:
         MODEL_FOLDER.scores,
     log:
-        f"logs/{config['scale']}/models/{{model}}-{{settings}}/score.log",
+        f"logs/{config['scale']}/{MODEL_ID}/score.log",
     wildcard_constraints:
         settings="[0-9a-f]{8}",
 
@@ -91,20 +93,21 @@ rule model_page:
         graded=MODEL_FOLDER.graded,
         scores=MODEL_FOLDER.scores,
     output:
-        f"{RESULTS}/report/models/{{model}}-{{settings}}/index.html",
+        f"{RESULTS}/report/{MODEL_ID}/index.html",
     log:
-        f"logs/{config['scale']}/models/{{model}}-{{settings}}/page.log",
+        f"logs/{config['scale']}/{MODEL_ID}/page.log",
     wildcard_constraints:
         settings="[0-9a-f]{8}",
     params:
         base=BASE,
         results=unrecorded(RESULTS),
         title=lambda wildcards: GATE.model(wildcards.model).name,
-        output=f"{RESULTS}/report/models/{{model}}-{{settings}}",
+        run=MODEL_ID,
+        output=f"{RESULTS}/report/{MODEL_ID}",
         settings=lambda wildcards: report_hash([]),
     shell:
         "{params.base:q} -m analysis.report --results {params.results:q} --title {params.title:q}"
-        " --run models/{wildcards.model:q}-{wildcards.settings:q} --output {params.output:q} > {log:q} 2>&1"
+        " --run {params.run:q} --output {params.output:q} > {log:q} 2>&1"
         " && tail -n 1 {log:q}"
 
 

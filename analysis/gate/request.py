@@ -16,7 +16,7 @@ from analysis.gate import baselines
 from contracts import model_folder, seeds, steps
 from contracts.errors import UserError
 from contracts.fingerprint import fingerprint
-from contracts.paths import ResultsFolder
+from contracts.paths import MODELS, ResultsFolder
 from contracts.run_file import Run
 from contracts.unknown_names import unknown
 from eval import benchmark, protocols
@@ -176,7 +176,7 @@ class GateRequest:
                 "configured runs are evaluated without it: snakemake evaluate --config reproduce='[…]'"
             )
         settings = [sampling_settings(self.run, self.benchmarks), self.run.device]
-        return f"models/{side.slug}-{fingerprint(settings)[:8]}"
+        return f"{MODELS}{side.slug}-{fingerprint(settings)[:8]}"
 
     def graded(self, key: str) -> str | None:
         """The folder or file of a side's graded samples. None if it is published and has none."""

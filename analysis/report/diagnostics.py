@@ -134,5 +134,9 @@ def diagnose(run: RunResults) -> list[Diagnostic]:
     """All warnings about a run, the most serious first."""
     trained = run.trained
     evaluation = _evaluation(run) if run.evaluated else [LOG_ALONE]
-    parts = [*(_training(run) if trained else [IMPORTED]), *evaluation, *(_gaps(run) if trained else [])]
+    parts = [
+        *(_training(run) if trained else [] if run.is_model else [IMPORTED]),
+        *evaluation,
+        *(_gaps(run) if trained else []),
+    ]
     return [Diagnostic(run.name, topic, text) for topic, text in [*parts, *_provenance(run)]]

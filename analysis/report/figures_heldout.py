@@ -122,7 +122,7 @@ def heldout_accuracy(runs: Sequence[RunResults]) -> Figure:
                 _points(axes, run.steps, values, style, shift)
         axes.set_title(title)
         if not any(run.trained for run in inside):
-            axes.set(xlim=(-1, 1), xticks=[0], xticklabels=["as imported"])
+            axes.set(xlim=(-1, 1), xticks=[0], xticklabels=[inside[0].label(inside[0].last)])
     # From zero, so that heights are comparable, to the tallest interval, so that small scores are readable.
     top = min(100.0, max(axes.dataLim.ymax for axes in grid) * 1.08)
     grid[0].set_ylim(-0.03 * top, max(top, 10.0) + 0.03 * top)

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 
 from contracts import seeds
 from contracts.errors import UserError
+from contracts.paths import MODELS
 from contracts.run_file import Run
 from recipes import models
 from recipes import runs as run_files
 
 _SIZE = re.compile(r"\d+(\.\d+)?b")
+_MODEL = re.compile(re.escape(MODELS) + r"(.+)-([0-9a-f]{8}-[0-9a-f]{8})")  # analysis/gate/request.py
 
 
 def _variant(run: Run) -> str:
@@ -33,7 +35,9 @@ def _own_words(run: Run) -> str:
 
 
 def _parts(name: str, scale: str) -> list[str] | None:
-    """A demo model's run: its title, then what tells runs with the same title apart. None for all other runs."""
+    """A title, then what tells runs with the same one apart, of a demo model's run or a model; None for other runs."""
+    if model := _MODEL.fullmatch(name):
+        return [*model.groups(), "", ""]
     try:
         run = run_files.load_run(name, scale)
     except UserError:  # generations made elsewhere, or a run whose file is gone
@@ -51,6 +55,8 @@ def _parts(name: str, scale: str) -> list[str] | None:
 
 def titles(names: Sequence[str], scale: str) -> dict[str, str]:
     """A title for each run, all different: a demo model's run by its recipe, algorithm and framework, others by name.
+
+    A model that was evaluated alone has the name that was given, without the hashes of its id.
 
     Args:
         names: `<recipe>/<run>/seed-<n>` each.

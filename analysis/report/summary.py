@@ -53,7 +53,8 @@ def main_result(run: RunResults, rows: list[CheckpointRow]) -> MainResult:
     before, cell = rows[0].cells[name].accuracy, last.cells[name]
     gap = cell.difference
     if gap is None:
-        what = f"Only the {last.label} was evaluated" if run.trained else "These generations are imported"
+        untrained = "Evaluated without a training" if run.is_model else "These generations are imported"
+        what = f"Only the {last.label} was evaluated" if run.trained else untrained
         interval = f"{INTERVAL} {percent(before.low)} to {percent(before.high)}"
         return MainResult(
             run.shown, "nothing to compare", f"{what}: {_share(before.value)} on {over} ({interval}).", []
@@ -121,7 +122,9 @@ def _what(runs: Sequence[RunResults], facts: dict[str, RunFacts], scale: str) ->
         through = f" through {_listed(frameworks)}" if frameworks else ""
         recipes = _listed(run.name.split("/")[0] for run in trained)
         parts.append(f"{_count(len(trained), 'run')} of {recipes}{through} at {scale} scale")
-    if imported := len(runs) - len(trained):
+    if models := sum(run.is_model for run in runs):
+        parts.append(f"{_count(models, 'model')} without a training")
+    if imported := len(runs) - len(trained) - models:
         parts.append(f"{_count(imported, 'run')} of imported generations")
     problems = {name: len(run.problems(name)) for run in runs for name in run.benchmarks}
     on = _listed(problems) if len(problems) <= MAX_BENCHMARKS else f"{len(problems)} benchmarks"

@@ -226,7 +226,8 @@ def test_a_checkpoint_against_itself_differs_by_exactly_nothing(project: Path) -
         for file, at in ((project / RUN_FOLDER / "scores.parquet", last), (scores, 0))
     )
     assert own == found and own
-    assert (page.parent / "samples" / "index.html").is_file() and str(folder) in page.read_text()
+    assert (page.parent / "samples" / "index.html").is_file()
+    assert str(folder) in page.read_text() and "Evaluated without a training: " in page.read_text()
 
 
 def test_check_ends_with_failure_where_a_checkpoint_is_worse_or_the_baseline_has_other_problems(project: Path) -> None:

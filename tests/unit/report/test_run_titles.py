@@ -55,3 +55,11 @@ def test_the_legends_of_a_demo_report_do_not_name_a_published_model(tmp_path: Pa
     figures = {file.name: file.read_text() for file in (tmp_path / "report" / "figures").glob("*.svg")}
     assert "logicrl demo, GRPO (verl)" in figures["overview.svg"]
     assert [file for file, text in figures.items() if "qwen2.5-7b" in text] == []
+
+
+def test_a_model_has_its_own_name_and_the_hashes_only_where_two_share_it() -> None:
+    model, other = "models/Qwen-Qwen2.5-0.5B-b3a114d7-01759ed7", "models/Qwen-Qwen2.5-0.5B-b3a114d7-8e1f0a22"
+    assert run_titles.titles([model], "full") == {model: "Qwen-Qwen2.5-0.5B"}
+    assert list(run_titles.titles([model, other], "full").values()) == [
+        "Qwen-Qwen2.5-0.5B, b3a114d7-01759ed7", "Qwen-Qwen2.5-0.5B, b3a114d7-8e1f0a22"
+    ]  # fmt: skip
