@@ -6,6 +6,7 @@ It holds pixels alone, made by the task in processes with limits, so that no cod
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Sequence
 from functools import cache
 
@@ -18,12 +19,13 @@ from matplotlib.figure import Figure
 
 from analysis.report.figure_style import WIDTH, broken
 from analysis.results import RunResults
-from contracts.text_safety import clipped, visible
+from contracts.text_safety import visible
 from tasks import registry
 
 NAME = "contact_sheet"
 MOST_RUNS, MOST_ROWS, COLUMNS = 4, 24, 16
 CELL, FRAME = 64, 3  # pixels of a picture, and of the frame around it
+LINE = 30  # characters of a row's words, which have two lines
 RIGHT, WRONG, NOTHING = (64, 131, 254), (255, 158, 7), (224, 224, 224)  # frames; the ground where nothing is drawn
 Pixels = npt.NDArray[np.uint8]
 
@@ -72,7 +74,8 @@ def _sheet(run: RunResults, name: str) -> tuple[list[str], Pixels]:
         cells += [np.full_like(cells[0], 255)] * (COLUMNS - len(cells))
         lines.append(np.concatenate(cells, axis=1))
         meta = problems[problem_id].meta
-        words.append(clipped(visible(str(meta.get("printed") or problems[problem_id].question)), 40))
+        asked_for = visible(str(meta.get("printed") or problems[problem_id].question))
+        words.append("\n".join(textwrap.wrap(asked_for, LINE, max_lines=2, placeholder=" …")))
     return words, np.concatenate(lines, axis=0)
 
 
