@@ -268,3 +268,18 @@ def trained_for_accuracy(wildcards):
             for seed in task.seeds(config["seeds"])
         ]
     )
+
+
+def evaluated(wildcards):
+    """What `snakemake evaluate` makes: the scores of the configured runs, or those of the named model and its page."""
+    if not config.get("checkpoint"):
+        if named := [key for key in ("benchmarks", "protocol") if config.get(key)]:
+            raise WorkflowError(
+                f"snakemake evaluate needs checkpoint=… beside {' and '.join(named)}: a model's folder or a hub id"
+            )
+        return scored(RUN_IDS)
+    try:
+        run_id = GATE.evaluated("checkpoint")
+    except UserError as error:
+        raise WorkflowError(visible(str(error))) from None
+    return [*scored([run_id]), f"{RESULTS}/report/{run_id}/index.html"]
