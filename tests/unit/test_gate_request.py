@@ -1,0 +1,106 @@
+"""What the gate is asked: words of the configuration, the settings of a model's evaluation, and where samples are."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from analysis.gate import request
+from contracts.errors import UserError
+from contracts.paths import ResultsFolder
+from eval.runs import protocol_of
+from recipes.runs import load_run
+from tests.unit.test_model_folder import CONTENT, weights
+
+STORED = load_run("openr1/qwen2.5-math-7b", "demo")
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        (f"{STORED.name}/seed-0/step-{STORED.checkpoint_steps[-1]}", "stored"),
+        ("sober/Qwen2.5-Math-7B", "published"),
+        ("acme/model-7b", "hub"),
+        ("Qwen/Qwen2.5-Math-7B", "hub"),
+        ("open-r1/OpenR1-Qwen-7B", "hub"),
+        (".", "graded"),
+    ],
+)
+def test_what_a_word_of_the_configuration_means(word, kind):
+    assert request.resolve(word, "baseline", {STORED.name: STORED}).kind == kind
+
+
+def test_a_mistyped_word_gets_the_nearest_names(tmp_path):
+    (tmp_path / "config.json").touch()
+    with pytest.raises(UserError, match="no weights"):  # before a job is started for it
+        request.resolve(str(tmp_path), "checkpoint", {})
+    for name, content in CONTENT.items():
+        (tmp_path / name).write_text(content)
+    weights(tmp_path / "model.safetensors")
+    assert request.resolve(str(tmp_path), "checkpoint", {}).kind == "folder"
+    for word, near in (
+        ("sober/Qwen2.5Math-7B", "sober/Qwen2.5-Math-7B"),
+        ("sobr/Qwen2.5-Math-7B", "sober/Qwen2.5-Math-7B"),
+        ("openr1/qwen2.5-math-7/seed-0/step-0", f"{STORED.name}/seed-0"),
+        (f"{STORED.name}/seed-0/step-777", f"there are: {', '.join(map(str, STORED.checkpoint_steps))}"),
+    ):
+        with pytest.raises(UserError, match=re.escape(near)):
+            request.resolve(word, "baseline", {STORED.name: STORED})
+
+
+def asked(benchmarks, **sides):
+    runs = {STORED.name: STORED}
+    return request.GateRequest(
+        {**sides, "benchmarks": benchmarks}, runs, STORED.name, ResultsFolder(Path("results/demo"))
+    )
+
+
+def test_benchmarks_that_a_side_does_not_have_are_refused_at_once():
+    hub, stored = "acme/model-7b", f"{STORED.name}/seed-0/step-0"
+    asked(STORED.evaluation["benchmarks"], checkpoint=stored, baseline=hub)
+    asked(["knights_knaves_8ppl"], checkpoint=hub)
+    with pytest.raises(UserError, match="no benchmark 'maths500'"):
+        asked(["maths500"], checkpoint=hub)
+    with pytest.raises(UserError, match=r"is evaluated on .*, not on knights_knaves_8ppl"):
+        asked(["knights_knaves_8ppl"], checkpoint=hub, baseline=stored)
+
+
+def test_where_the_graded_samples_of_each_side_are(tmp_path):
+    wanted = asked(None, checkpoint="acme/model-7b", baseline=f"{STORED.name}/seed-1/step-0")
+    assert wanted.run is STORED and wanted.benchmarks == STORED.evaluation["benchmarks"]
+    slug = wanted.side("checkpoint").slug
+    assert wanted.model(slug).name == "acme/model-7b" and wanted.model_folder(slug).endswith(f"check/models/{slug}")
+    assert wanted.evaluated("checkpoint").startswith(f"models/{slug}-")
+    assert wanted.graded("checkpoint") == f"results/demo/runs/{wanted.evaluated('checkpoint')}/graded"
+    with pytest.raises(UserError, match="is stored, but a folder with a model or a hub id is needed"):
+        wanted.evaluated("baseline")
+    assert wanted.compared("checkpoint") == f"{wanted.graded('checkpoint')}/step-0"
+    assert wanted.compared("baseline") == f"results/demo/runs/{STORED.name}/seed-1/graded/step-0"
+    published = asked(["math500"], checkpoint=str(tmp_path), baseline="sober/Qwen2.5-Math-7B")
+    assert published.compared("baseline") == "sober/Qwen2.5-Math-7B" and published.graded("baseline") is None
+    assert published.compared("checkpoint") == published.graded("checkpoint") == str(tmp_path)
+    # Other benchmarks mean other samples.
+    other = asked(["math500"], checkpoint="acme/model-7b")
+    assert other.graded("checkpoint") != wanted.graded("checkpoint")
+    with pytest.raises(UserError, match="baseline is missing"):
+        other.side("baseline")
+
+
+def test_a_model_is_asked_as_the_first_run_that_has_the_benchmarks_or_by_the_named_protocol():
+    runs = {name: load_run(name, "demo") for name in (STORED.name, "gomoku/9x9-512", "doudizhu/instruct-8")}
+    for benchmarks, fitting in (
+        (None, STORED.name),
+        (["gomoku_demo"], "gomoku/9x9-512"),
+        (["doudizhu_demo"], "doudizhu/instruct-8"),
+        (["gomoku_demo", "doudizhu_demo"], STORED.name),
+    ):
+        config = {"checkpoint": "acme/model-7b", "benchmarks": benchmarks}
+        of_model = request.GateRequest(config, runs, STORED.name, ResultsFolder(Path("results/demo")))
+        assert of_model.run is runs[fitting]
+        named = request.GateRequest(
+            config | {"protocol": "svg-drawing"}, runs, STORED.name, ResultsFolder(Path("results/demo"))
+        )
+        assert protocol_of(named.run).name == "svg-drawing" and protocol_of(named.run).prompt == "svg-drawing"
+        assert named.evaluated("checkpoint") != of_model.evaluated("checkpoint")
+    with pytest.raises(UserError, match=r"no evaluation protocol 'svg-drawings'.*svg-drawing"):
+        asked(None, checkpoint="acme/model-7b", protocol="svg-drawings")
