@@ -5,6 +5,10 @@ MODEL_ID = f"{paths.MODELS}{{model}}-{{settings}}"
 MODEL_FOLDER = FOLDER.run(MODEL_ID)
 
 
+wildcard_constraints:
+    settings="[0-9a-f]{8}",
+
+
 localrules:
     download_model,
     model_page,
@@ -31,8 +35,6 @@ rule generate_of_model:
         directory(MODEL_FOLDER.samples),
     log:
         f"logs/{config['scale']}/{MODEL_ID}/generate.log",
-    wildcard_constraints:
-        settings="[0-9a-f]{8}",
     threads: 1
     resources:
         **asks(lambda wildcards: generation_need(GATE.run)),
@@ -67,8 +69,6 @@ use rule grade_samples as grade_of_model with:
         directory(MODEL_FOLDER.graded),
     log:
         f"logs/{config['scale']}/{MODEL_ID}/grade.log",
-    wildcard_constraints:
-        settings="[0-9a-f]{8}",
     params:
         data=DATA_FOLDER,
         python=lambda wildcards: python("eval", GATE.run.device),
@@ -84,8 +84,6 @@ use rule score_run as score_of_model with:
         MODEL_FOLDER.scores,
     log:
         f"logs/{config['scale']}/{MODEL_ID}/score.log",
-    wildcard_constraints:
-        settings="[0-9a-f]{8}",
 
 
 rule model_page:
@@ -96,8 +94,6 @@ rule model_page:
         f"{RESULTS}/report/{MODEL_ID}/index.html",
     log:
         f"logs/{config['scale']}/{MODEL_ID}/page.log",
-    wildcard_constraints:
-        settings="[0-9a-f]{8}",
     params:
         base=BASE,
         results=unrecorded(RESULTS),
