@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analysis.results import BASE, SAMPLE_COLUMNS, RunResults, valid_text
+from analysis.results import BASE, SAMPLE_COLUMNS, TEXTS, RunResults, valid_text
 from contracts import paths, provenance, tables
 from contracts.errors import UserError
 from contracts.paths import MODELS, ResultsFolder, RunFolder
@@ -151,7 +151,7 @@ def _tables(
 def _graded(files: Sequence[Path]) -> tuple[pd.DataFrame, dict[tuple[int, str], Path]]:
     """The graded samples of a run; if they are many, without their texts, but with the tables to read those from."""
     columns = ["run", *SAMPLE_COLUMNS]
-    without = [column for column in columns if column != "completion"]
+    without = [column for column in columns if column not in TEXTS]
     parts = {path: valid_text(tables.read(path, tables.GRADED, without)) for path in files}
     texts = {(part["step"][0].as_py(), part["benchmark"][0].as_py()): path for path, part in parts.items() if len(part)}
     if sum(tables.size(path, "completion") for path in files) <= MAX_IN_MEMORY:

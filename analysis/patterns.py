@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analysis.reference import PATTERNS
-from analysis.results import RunResults
+from analysis.results import RunResults, as_arrow
 from contracts.errors import UserError
 from contracts.yaml_files import read_yaml
 
@@ -69,9 +69,9 @@ def load_lists(path: Path = PATTERNS) -> list[PatternList]:
     return lists
 
 
-def count(texts: pd.Series | pa.Array, regex: str) -> npt.NDArray[np.int64]:
+def count(texts: pd.Series | pa.Array | pa.ChunkedArray, regex: str) -> npt.NDArray[np.int64]:
     """Number of non-overlapping matches in each text; 0 for a null."""
-    column = texts if isinstance(texts, pa.Array) else pa.array(texts, pa.large_string(), from_pandas=True)
+    column = as_arrow(texts) if isinstance(texts, pd.Series) else texts
     matches = pc.fill_null(pc.count_substring_regex(column, regex), 0).to_numpy(zero_copy_only=False)
     return np.asarray(matches, dtype=np.int64)
 
@@ -86,8 +86,8 @@ def table(run: RunResults, lists: list[PatternList]) -> pd.DataFrame:
     matches = np.zeros((len(lists), len(counted)), dtype=np.int64)
 
     def count_cell(cell: tuple[int, str]) -> None:
-        samples = run.samples(*cell)
-        matches[:, samples.index] = [count(samples["completion"], item.regex) for item in lists]
+        texts = run.text(*cell)
+        matches[:, run.rows(*cell).index] = [count(texts, item.regex) for item in lists]
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:  # Arrow lets go of Python's lock
         list(threads.map(count_cell, run.cells))

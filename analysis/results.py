@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -24,6 +25,7 @@ SAMPLE_COLUMNS = [
     "step", "benchmark", "problem_id", "repeat", "prompt", "completion", "finish_reason", "completion_tokens", "gold",
     "answer", "verdict", "grader", "protocol",
 ]  # fmt: skip
+TEXTS = ("prompt", "completion")  # the long ones of them
 OF_SAMPLES = ["protocol", "n_problems", "k_repeats", "completion_tokens_mean", "completion_tokens_max"]  # of a score
 BASE = 0  # the step of the model before training
 
@@ -37,9 +39,9 @@ class RunResults:
         log: one row per training step.
         not_finite: per column of the log, the steps with NaN or an infinity. (A null means: not reported.)
         scores: one row per checkpoint and benchmark.
-        graded: one row per completion, with the columns SAMPLE_COLUMNS; without `completion` if there are `texts`.
-        texts: per checkpoint and benchmark, the table that completions are read from when they are asked for; empty if
-            all of them fit into memory.
+        graded: one row per completion, with the columns SAMPLE_COLUMNS; without those in TEXTS if there are `texts`.
+        texts: per checkpoint and benchmark, the table that TEXTS are read from when they are asked for; empty if all of
+            them fit into memory.
         provenance: per path of a record below the run's folder, its contents.
         rollouts: some of the completions of each training step.
         problem_rows: the problems of benchmarks that a report judges again or draws, if they are stored.
@@ -122,12 +124,28 @@ class RunResults:
         """Checkpoints and benchmarks with samples, in order."""
         return list(self._sample_rows)
 
-    def samples(self, step: int, benchmark: str) -> pd.DataFrame:
-        """The graded completions of one checkpoint on one benchmark, with their texts."""
+    def samples(self, step: int, benchmark: str, chosen: npt.ArrayLike | None = None) -> pd.DataFrame:
+        """The graded completions of one checkpoint on one benchmark, with their texts.
+
+        Args:
+            step: the checkpoint.
+            benchmark: its name.
+            chosen: a boolean for each row of `rows`: which of them are wanted; by default all.
+        """
         rows = self.rows(step, benchmark)
+        wanted = np.ones(len(rows), bool) if chosen is None else np.asarray(chosen, bool)
         if "completion" in rows:
-            return rows
-        return rows.assign(completion=_completions(self.texts[step, benchmark], rows.index))
+            return rows if chosen is None else rows[wanted]
+        return rows[wanted].assign(
+            **{name: self.text(step, benchmark, name).filter(pa.array(wanted)).to_pandas().array for name in TEXTS}
+        )
+
+    def text(self, step: int, benchmark: str, column: str = "completion") -> pa.ChunkedArray:
+        """One of the columns TEXTS of `samples` alone."""
+        rows = self.rows(step, benchmark)
+        if column in rows:
+            return pa.chunked_array([as_arrow(rows[column])])
+        return _text(self.texts[step, benchmark], column, len(rows))
 
     def rows(self, step: int, benchmark: str) -> pd.DataFrame:
         """The same as `samples`, but without the texts if those would have to be read."""
@@ -147,7 +165,8 @@ class RunResults:
             self.provenance.get(str(paths.record_name(paths.table(Path(folder), step, benchmark))), {})
             for folder in ("graded", "samples")
         )
-        return Result(self.rows(step, benchmark), comparability.settings(graded, sampled))
+        rows = self.rows(step, benchmark).assign(prompt=self.text(step, benchmark, "prompt").to_pandas().array)
+        return Result(rows, comparability.settings(graded, sampled))
 
     def problems(self, benchmark: str) -> list[str]:
         """The problems of a benchmark, in the row order of `correct`."""
@@ -210,15 +229,20 @@ def valid_text(table: pa.Table) -> pa.Table:
     return table
 
 
-def _completions(path: Path, index: pd.Index) -> pd.Series:
-    """The completions in a table, with the index of the rows that were read from it before."""
-    texts: pd.Series = valid_text(tables.read(path, tables.GRADED, ["completion"])).to_pandas()["completion"]
-    if len(texts) != len(index):
+def as_arrow(texts: pd.Series) -> pa.Array:
+    """A column of texts for Arrow's functions."""
+    return pa.array(texts, pa.large_string(), from_pandas=True)
+
+
+def _text(path: Path, column: str, count: int) -> pa.ChunkedArray:
+    """A column of a table from which so many rows were read before."""
+    texts = valid_text(tables.read(path, tables.GRADED, [column]))[column]
+    if len(texts) != count:
         raise UserError(
-            f"{path} should have {len(index):,} samples, as when they were first read, but has {len(texts):,}: it was "
+            f"{path} should have {count:,} samples, as when they were first read, but has {len(texts):,}: it was "
             "made again meanwhile; make the report again"
         )
-    return texts.set_axis(index)
+    return texts
 
 
 def check_one_measurement(run: RunResults) -> None:

@@ -16,7 +16,7 @@ from analysis.report import reasoning, turning_points
 from analysis.report.checkpoint_comparison import mean_of
 from analysis.report.figures_lengths import split
 from analysis.report.training_seeds import Recipe
-from analysis.results import RunResults
+from analysis.results import RunResults, as_arrow
 from contracts.tables import VERDICTS
 from eval import statistics
 from eval.statistics import Estimate
@@ -43,7 +43,9 @@ def _of_completions(run: RunResults, step: int | str, benchmark: str, what: Any)
     if what in VERDICTS:
         found = np.asarray(rows["verdict"] == what, dtype=float)
     elif what in ("thinking_tokens", "answer_tokens"):
-        found = split(rows["completion"], rows["completion_tokens"])[what.removesuffix("_tokens")].to_numpy(dtype=float)
+        found = split(as_arrow(rows["completion"]), rows["completion_tokens"])[what.removesuffix("_tokens")].to_numpy(
+            dtype=float
+        )
     elif what == RIGHT_REASONS:
         found = _right_reasons(run, step, benchmark, rows)
     elif what == "tokens":

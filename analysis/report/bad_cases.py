@@ -58,10 +58,14 @@ def count(run: RunResults) -> tuple[pd.DataFrame, list[BadCase]]:
     rows, examples = [], []
     for benchmark in run.benchmarks:
         for step in run.steps:
-            samples = run.samples(step, benchmark)
+            samples = run.rows(step, benchmark)
             verdicts = samples["verdict"].value_counts()
-            wrong = _first(samples, samples["verdict"] == "wrong", MAX_SEARCHED)
-            errors = {index: false_equations(str(text)) for index, text in wrong["completion"].items()}
+            wrong = _first(samples, samples["verdict"] == "wrong", MAX_SEARCHED).index
+            needed = set(wrong)
+            if step == run.last:
+                needed |= {index for kind in KINDS for index in _first(samples, samples["verdict"] == kind, 1).index}
+            read = run.samples(step, benchmark, samples.index.isin(needed))
+            errors = {index: false_equations(str(text)) for index, text in read.loc[wrong, "completion"].items()}
             rows.append(
                 {
                     "run": run.name, "step": step, "benchmark": benchmark, "completions": len(samples),
@@ -71,7 +75,7 @@ def count(run: RunResults) -> tuple[pd.DataFrame, list[BadCase]]:
                 }
             )  # fmt: skip
             if step == run.last:
-                examples += _examples(samples, errors)
+                examples += _examples(read, errors)
     return pd.DataFrame(rows).astype({"truncated": "Int64"}), examples
 
 

@@ -157,9 +157,9 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     facts = {run.name: run_comparison.run_facts(run, scale) for run in runs}
     lists = patterns.load_lists()
     counted = forked.start(lambda: pd.concat([patterns.table(run, lists) for run in runs], ignore_index=True))
-    browser = forked.start(lambda: sample_browser.write(runs, lists, title, output / "samples"))
     bad_of = {run.name: bad_cases.count(run) for run in runs}
     counts = counted()
+    browser = forked.start(lambda: sample_browser.write(runs, lists, title, output / "samples"))
     completed, verdicts = tables.completed_table(runs), tables.verdicts_table(runs)
     pattern_counts = tables.patterns_table(runs, counts, lists)
     every_row = [row for own in rows.values() for row in own]

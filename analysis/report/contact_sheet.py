@@ -64,7 +64,7 @@ def figure(sheets: Sequence[tuple[RunResults, str]]) -> Figure:
 def _sheet(run: RunResults, name: str) -> tuple[list[str], Pixels]:
     """The words of each row, and its pixels."""
     problems = run.problem_rows[name]
-    rows = run.samples(run.last, name)
+    rows = run.rows(run.last, name)
     asked = list(dict.fromkeys(rows["problem_id"]))[:MOST_ROWS]
     words, lines = [], []
     for problem_id in asked:

@@ -45,7 +45,7 @@ def drawn(run: RunResults, step: int) -> dict[str, str]:
     """
     counts: dict[str, str] = {}
     for benchmark, problems in run.problem_rows.items():
-        rows = run.samples(step, benchmark)
+        rows = run.rows(step, benchmark)
         for name, verdicts in rows[rows["verdict"] != "ungradable"].groupby("problem_id")["verdict"]:
             if prompt := problems[str(name)].meta.get("printed"):
                 counts[str(prompt)] = f"{(verdicts == 'correct').sum()}/{len(verdicts)}"

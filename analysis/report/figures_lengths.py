@@ -22,7 +22,7 @@ from analysis import patterns
 from analysis.report.figure_curves import CHECKPOINT, SHARES, STEP, Panel, curves, recipe_curve, seeds_legend
 from analysis.report.figure_style import FAINT, INK, broken, legend, not_reported, panels, run_handle, run_styles
 from analysis.report.training_seeds import by_recipe
-from analysis.results import RunResults
+from analysis.results import RunResults, as_arrow
 from contracts.tables import VERDICTS
 
 BANDS = ((0.1, 0.9, 0.18), (0.25, 0.75, 0.32))  # quantiles from and to, opacity
@@ -34,38 +34,40 @@ Numbers = npt.NDArray[np.float64]
 MIN_THINKING = 0.1  # share of a step's completions with a thinking part; a mean over fewer is not drawn
 
 
-def split(completions: pd.Series, tokens: pd.Series) -> pd.DataFrame:
+def split(completions: pa.Array | pa.ChunkedArray, tokens: pd.Series) -> pd.DataFrame:
     """Length in tokens of the thinking part and of the answer part of each completion: columns thinking and answer.
 
     The tokens of a completion are divided in proportion to its characters before and after the first `</think>`.
     Completions without one, or of unknown length, have NaN.
     """
-    text = pa.array(completions, pa.large_string(), from_pandas=True)
-    place = pc.find_substring(text, THINKING_ENDS).to_numpy(zero_copy_only=False).astype(float)
-    whole = pc.binary_length(text).to_numpy(zero_copy_only=False).astype(float) - len(THINKING_ENDS)
+    place = pc.find_substring(completions, THINKING_ENDS).to_numpy(zero_copy_only=False).astype(float)
+    whole = pc.binary_length(completions).to_numpy(zero_copy_only=False).astype(float) - len(THINKING_ENDS)
     count = pd.to_numeric(tokens, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     share = np.where((place >= 0) & (whole > 0), place / np.where(whole > 0, whole, 1), np.nan)
-    return pd.DataFrame({"thinking": share * count, "answer": (1 - share) * count}, index=completions.index)
+    return pd.DataFrame({"thinking": share * count, "answer": (1 - share) * count}, index=tokens.index)
 
 
-def _parts(run: RunResults, training: bool) -> Iterator[pd.DataFrame]:
-    """The completions of training, or the held-out ones by checkpoint and benchmark."""
-    yield from [run.rollouts] if training else (run.samples(*cell) for cell in run.cells)
+def _parts(run: RunResults, training: bool) -> Iterator[tuple[pa.Array | pa.ChunkedArray, pd.DataFrame]]:
+    """The completions of training, or the held-out ones by checkpoint and benchmark, and the rows that they are of."""
+    if training:
+        yield as_arrow(run.rollouts["completion"]), run.rollouts
+    else:
+        yield from ((run.text(*cell), run.rows(*cell)) for cell in run.cells)
 
 
 def thinks(run: RunResults) -> bool:
     """Whether any held-out or training completion of a run has a thinking part."""
     return any(
-        rows["completion"].str.contains(THINKING_ENDS, regex=False, na=False).any()
+        bool(pc.any(pc.match_substring(texts, THINKING_ENDS)).as_py())
         for training in (True, False)
-        for rows in _parts(run, training)
+        for texts, _ in _parts(run, training)
     )
 
 
 def _over_steps(run: RunResults, training: bool) -> pd.DataFrame:
     """Mean lengths by step, of the steps at which enough completions have a thinking part."""
     lengths = [
-        split(rows["completion"], rows["completion_tokens"]).assign(step=rows["step"]) for rows in _parts(run, training)
+        split(texts, rows["completion_tokens"]).assign(step=rows["step"]) for texts, rows in _parts(run, training)
     ]
     by_step = pd.concat(lengths).groupby("step")
     enough = by_step["thinking"].count() >= MIN_THINKING * by_step.size()

@@ -57,9 +57,8 @@ def _chosen(runs: Sequence[RunResults], most: int) -> pd.DataFrame:
     problems, parts = _shown_problems(runs, most), []
     for number, run in enumerate(runs):
         for step, benchmark in run.cells:
-            samples = run.samples(step, benchmark).assign(run=number)
-            shown = samples["problem_id"].isin(problems.get(benchmark, []))
-            parts.append(samples if shown.all() else samples[shown])
+            shown = run.rows(step, benchmark)["problem_id"].isin(problems.get(benchmark, []))
+            parts.append(run.samples(step, benchmark, shown).assign(run=number))
     samples = pd.concat(parts, ignore_index=True)
     return samples.sort_values(["benchmark", "problem_id", "run", "step", "repeat"], ignore_index=True)
 

@@ -63,9 +63,9 @@ def choose(run: RunResults, benchmark: str) -> list[SamplePair]:
     """
     sides = []
     for step in (run.steps[0], run.last):
-        samples = run.samples(step, benchmark)
-        first = samples[["problem_id", "repeat"]].sort_values("repeat").drop_duplicates("problem_id").index
-        rows = samples.loc[first].set_index("problem_id")
+        repeats = run.rows(step, benchmark)[["problem_id", "repeat"]]
+        first = repeats.index.isin(repeats.sort_values("repeat").drop_duplicates("problem_id").index)
+        rows = run.samples(step, benchmark, first).set_index("problem_id")
         sides.append(rows[rows["verdict"] != "ungradable"])
     before, after = sides
     shared = sorted(set(before.index.tolist()) & set(after.index.tolist()), key=hash_order.place)

@@ -12,8 +12,8 @@ from synthetic_results import NAMES
 import analysis.loading
 from analysis import patterns
 from analysis.loading import load_results
-from analysis.report import sample_browser
-from analysis.results import SAMPLE_COLUMNS
+from analysis.report import bad_cases, figures_lengths, sample_browser, sample_pairs
+from analysis.results import SAMPLE_COLUMNS, check_one_measurement
 from contracts import tables
 from contracts.errors import UserError
 
@@ -170,6 +170,13 @@ def test_texts_that_do_not_fit_into_memory_are_read_when_they_are_asked_for(
     for cell in usual.cells:
         pd.testing.assert_frame_equal(large.samples(*cell)[SAMPLE_COLUMNS], usual.samples(*cell)[SAMPLE_COLUMNS])
     pd.testing.assert_frame_equal(patterns.table(large, lists), patterns.table(usual, lists))
+    (counts, examples), (others, usual_examples) = bad_cases.count(large), bad_cases.count(usual)
+    pd.testing.assert_frame_equal(counts, others)
+    assert examples and examples == usual_examples
+    assert figures_lengths.thinks(large) == figures_lengths.thinks(usual)
+    for name in usual.benchmarks:
+        assert sample_pairs.choose(large, name) == sample_pairs.choose(usual, name)
+    check_one_measurement(large)
     pages = []
     for name, run in (("usual", usual), ("large", large)):
         sample_browser.write([run], lists, "t", results / name)
