@@ -165,7 +165,9 @@ class RunResults:
             self.provenance.get(str(paths.record_name(paths.table(Path(folder), step, benchmark))), {})
             for folder in ("graded", "samples")
         )
-        rows = self.rows(step, benchmark).assign(prompt=self.text(step, benchmark, "prompt").to_pandas().array)
+        rows = self.rows(step, benchmark)
+        if "prompt" not in rows:
+            rows = rows.assign(prompt=self.text(step, benchmark, "prompt").to_pandas().array)
         return Result(rows, comparability.settings(graded, sampled))
 
     def problems(self, benchmark: str) -> list[str]:

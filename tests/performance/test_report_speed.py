@@ -73,8 +73,8 @@ def make(folder: Path, samples: int, text_of: Callable[[int], str] | None = None
 def memory(process: psutil.Process) -> int:
     """Bytes of a process and its forks. What they share is counted once."""
     found = 0
-    for one in [process, *process.children(recursive=True)]:
-        with contextlib.suppress(psutil.Error):
+    with contextlib.suppress(psutil.Error):  # one that ended meanwhile
+        for one in [process, *process.children(recursive=True)]:
             found += one.memory_full_info().pss
     return found
 
