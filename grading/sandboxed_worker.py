@@ -156,6 +156,7 @@ def main() -> None:
             child, verdicts = run_chunk(child, request)
             sys.stdout.write(json.dumps(verdicts) + "\n")
             sys.stdout.flush()
+            del body, request  # may be long, and the next child would inherit them
     if child:
         child.kill()
 

@@ -40,8 +40,13 @@ class Worker:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "grading.sandboxed_worker"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            # sympy's results may depend on the order of sets: the same order in every worker
-            env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"},
+            env={
+                **os.environ,
+                "PYTHONPATH": path,
+                "OMP_NUM_THREADS": "1",
+                "PYTHONHASHSEED": "0",  # sympy's results may depend on the order of sets: the same in every worker
+                "MALLOC_MMAP_THRESHOLD_": "131072",  # long texts' memory goes back: a judge's child inherits the rest
+            },
         )  # fmt: skip
 
     def run(self, judge: str, pairs: Sequence[Pair], deadline_s: float, *, fresh: bool = False) -> list[str]:

@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tasks.math_answers import clock, equations, intervals, numbers_in_words, structure, units
+from tasks.math_answers import clock, equations, intervals, numbers_in_words, points, structure, units
 from tasks.math_answers.exact import SCIENTIFIC, compare_exactly, normalise
 from tasks.math_answers.latex_symbols import has_symbols, readable
 from tasks.math_answers.notation import has_degrees, plain
 
-POINTS = (0.31, -0.73, 1.27, -1.9)  # at which expressions are compared
 _MEMBER = re.compile(rf"^\s*{intervals.SYMBOL}\s*\\in(?![a-zA-Z])")
 _WRAPPED = re.compile(
     r"(?:\\(?:text|textbf|mathrm|mathbf|mbox|boldsymbol|underline)|\\(?:text)?color\s*\{\w{1,20}\})\s*\{([^{}]*)\}|\*\*([^*]*)\*\*"
@@ -46,56 +45,6 @@ def _differ_relatively(gold: Any, answer: Any, tolerance: float = 1e-4) -> bool:
         return False
     size = max(abs(gold.evalf(15)), abs(answer.evalf(15)))
     return bool(size != 0 and size < 1 and abs((gold - answer).evalf(15)) > tolerance * size)
-
-
-def _equal_at_points(gold: Any, answer: Any) -> bool | None:
-    """Whether two expressions are equal, as their values at two of four points show; None where those do not tell.
-
-    Saves the seconds in which sympy fails to simplify the difference of unequal expressions to zero, and finds equal
-    ones that it cannot prove, such as -ln x and ln(1/x). Points at which either has no real value do not count;
-    expressions equal at two others (to nine digits) and different at none are equal. Plain numbers and percentages
-    are left to math-verify, which rounds them, and so are single symbols, which may be words.
-    """
-    import sympy
-
-    expressions = (gold, answer)
-    if not all(isinstance(one, sympy.Expr) for one in expressions):
-        return None
-    symbols = sorted(gold.free_symbols | answer.free_symbols, key=str)
-    if {str(symbol) for symbol in symbols} == {"i"}:
-        return _equal_complex(*(one.subs(dict.fromkeys(symbols, sympy.I)) for one in expressions))
-    if any(one.is_Number or one.is_Symbol for one in expressions):
-        return None
-    if symbols and any(one.has(sympy.Sum, sympy.Product) for one in expressions):
-        return None  # of so many terms as a symbol says: at points between whole numbers both may be empty
-    if not symbols and any(one.has(sympy.Float) or isinstance(one, sympy.Mul) for one in expressions):
-        return None
-    same, far = 0, 0
-    for start in POINTS if symbols else POINTS[:1]:
-        point = {symbol: start + 0.173 * i / len(symbols) for i, symbol in enumerate(symbols)}
-        try:
-            expected, found = (one.evalf(15, subs=point) for one in expressions)
-        except Exception:  # sympy's functions raise anything on values they cannot take: nothing learned
-            continue
-        if not (expected.is_Float and found.is_Float):
-            continue
-        difference, size = abs(expected - found), max(abs(expected), abs(found), 1e-9)
-        same += bool(difference <= 1e-9 * size)
-        far += bool(difference > 1e-6 * size)
-        if max(same, far) == 2:
-            break
-    if far and not same:
-        return False
-    return True if same >= 2 and not far else None
-
-
-def _equal_complex(gold: Any, answer: Any) -> bool | None:
-    """Whether two expressions are the same complex number; None where one has no value."""
-    try:
-        expected, found = complex(gold.evalf(15)), complex(answer.evalf(15))
-    except Exception:  # as in _equal_at_points
-        return None
-    return abs(expected - found) <= 1e-9 * max(abs(expected), abs(found), 1e-9)
 
 
 def _within(gold: Any, answer: Any, meta: dict[str, Any]) -> bool:
@@ -241,7 +190,7 @@ def _by_math_verify(gold: str, answer: str, meta: dict[str, Any]) -> str:
             if not isinstance(expected, str) and not isinstance(found, str):
                 if _within(expected, found, meta):
                     return "correct"
-                if (equal := _equal_at_points(expected, found)) is not None:
+                if (equal := points.compare(expected, found)) is not None:
                     if equal:
                         return "correct"
                     continue
