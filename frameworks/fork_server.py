@@ -105,7 +105,7 @@ def client(server: str, words: list[str]) -> int:
 
 
 def ask(connection: socket.socket, request: dict[str, Any], descriptors: list[int]) -> None:
-    """Send a request and wait until its fork has started; signals are forwarded to that from now on.
+    """Send a request and wait until its fork has started; signals are forwarded to that, earlier ones too.
 
     Args:
         connection: to a server.
@@ -115,17 +115,21 @@ def ask(connection: socket.socket, request: dict[str, Any], descriptors: list[in
     Raises:
         EOFError: the server has ended.
     """
-    body = json.dumps(request | {"descriptors": descriptors}).encode()
-    socket.send_fds(connection, [len(body).to_bytes(8, "big")], descriptors)
-    connection.sendall(body)
-    pid = int.from_bytes(receive(connection, 8), "big")
 
     def forward(number: int, _: Any) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
 
-    for number in FORWARDED:
-        signal.signal(number, forward)
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
+    try:
+        body = json.dumps(request | {"descriptors": descriptors}).encode()
+        socket.send_fds(connection, [len(body).to_bytes(8, "big")], descriptors)
+        connection.sendall(body)
+        pid = int.from_bytes(receive(connection, 8), "big")
+        for number in FORWARDED:
+            signal.signal(number, forward)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
 
 
 def asked(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,6 +16,7 @@ import psutil
 import pytest
 
 from contracts.run_file import ROOT
+from frameworks import fork_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="the CPU demo's Ray is on Linux")]
 
@@ -87,6 +90,24 @@ def test_a_signal_reaches_the_fork(forked: str) -> None:
     assert client.stdout is not None and client.stdout.readline() == "ready\n"
     client.terminate()
     assert client.wait(30) == 5
+
+
+def test_a_signal_before_the_fork_reaches_it(tmp_path: Path) -> None:
+    """A fork may be at work before its client knows its process id."""
+    first, other = socket.socketpair()
+    sleeper = subprocess.Popen(["sleep", "600"])
+    pid = os.fork()
+    if pid == 0:
+        try:
+            fork_server.ask(first, {}, [])
+            (tmp_path / "asked").touch()
+        finally:
+            os._exit(0)
+    fork_server.asked(other)
+    os.kill(pid, signal.SIGTERM)
+    other.sendall(sleeper.pid.to_bytes(8, "big"))
+    assert sleeper.wait(30) == -signal.SIGTERM
+    assert os.waitpid(pid, 0)[1] == 0 and (tmp_path / "asked").exists()
 
 
 def below(pid: int) -> list[psutil.Process]:
