@@ -14,6 +14,7 @@ min_version("9.27")
 container: "docker://python:3.11-bookworm"
 
 
+include: "workflows/garbage_collection.smk"
 include: "workflows/readable.smk"
 
 
@@ -35,6 +36,7 @@ include: "workflows/gate.smk"
 include: "workflows/evaluate_model.smk"
 include: "workflows/contamination.smk"
 include: "workflows/cluster.smk"
+include: "workflows/signatures.smk"
 
 
 localrules:
