@@ -60,7 +60,7 @@ def build(output: Path, task: str, demo: dict[str, Any], untrained: dict[str, An
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     size = sum(p.numel() for p in model.parameters()) / 1e6
     print(
-        f"demo model: {size:.1f} M parameters, {len(tokenizer)} tokens, {0 if untrained else demo['steps']} steps",
+        f"{output.name}: {size:.1f} M parameters, {len(tokenizer)} tokens, {0 if untrained else demo['steps']} steps",
         flush=True,
     )
 
@@ -69,10 +69,10 @@ def build(output: Path, task: str, demo: dict[str, Any], untrained: dict[str, An
         prompt_tokens = tokenizer([row.prompt.render(row.question, tokenizer) for row in rows])["input_ids"]
         completion_tokens = tokenizer([row.completion + tokenizer.eos_token for row in rows])["input_ids"]
         examples = [Example(*tokens) for tokens in zip(prompt_tokens, completion_tokens, strict=True)]
-        loss = train(model, examples, tokenizer.pad_token_id, training, seed)
+        loss = train(model, examples, tokenizer.pad_token_id, training, seed, output.name)
     output.mkdir(parents=True, exist_ok=True)
     learned = "" if loss is None else f", loss {loss:.2f}"
-    print(f"demo model: built in {time.monotonic() - started:.0f} s{learned}")
+    print(f"{output.name}: built in {time.monotonic() - started:.0f} s{learned}")
     model.save_pretrained(output)
     tokenizer.save_pretrained(output)
     demo_tokenizer.check_reload(output, texts[:200])

@@ -49,7 +49,9 @@ def _padded(rows: Sequence[Example], padding: int) -> tuple[Any, Any]:
     return tokens, learned
 
 
-def train(model: Any, examples: Sequence[Example], padding: int, settings: dict[str, Any], seed: int) -> float:
+def train(
+    model: Any, examples: Sequence[Example], padding: int, settings: dict[str, Any], seed: int, name: str
+) -> float:
     """Train on the completions in one pass; returns the mean loss of the last hundred steps.
 
     Args:
@@ -58,6 +60,7 @@ def train(model: Any, examples: Sequence[Example], padding: int, settings: dict[
         padding: the token that fills up batches.
         settings: `training` of recipes/demo_model.yaml.
         seed: of the order of batches.
+        name: of the model, in the lines of its steps.
     """
     import torch
     from torch.nn import functional
@@ -94,5 +97,5 @@ def train(model: Any, examples: Sequence[Example], padding: int, settings: dict[
         if step % LOG_EVERY == 0 or step == len(batches):
             recent = sum(losses[-LOG_EVERY:]) / len(losses[-LOG_EVERY:])
             left = (time.monotonic() - started) / step * (len(batches) - step)
-            print(f"demo model: step {step}/{len(batches)}, loss {recent:.2f}, {left:.0f} s left", flush=True)
+            print(f"{name}: step {step}/{len(batches)}, loss {recent:.2f}, {left:.0f} s left", flush=True)
     return sum(losses[-LOG_EVERY:]) / len(losses[-LOG_EVERY:])
