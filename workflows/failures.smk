@@ -1,9 +1,16 @@
-# In a terminal, one live view shows what runs. A failed job shows the end of its log once, also where rules are quiet, and
-# the command to resume is shown at the end.
+# In a terminal, one live view shows what runs; elsewhere, a line for each job does. A failed job shows the end of its log
+# once, also where rules are quiet, and the command to resume is shown at the end.
 
-from cluster import failed_jobs, live_view
+from cluster import failed_jobs, live_view, progress_lines
 
-LIVE_VIEW = live_view.show() if workflow.is_main_process else None
+
+def names_of_rules():
+    return [rule.name for rule in workflow.rules]
+
+
+LIVE_VIEW = live_view.show(names_of_rules) if workflow.is_main_process else None
+if workflow.is_main_process and LIVE_VIEW is None:
+    progress_lines.show()
 
 
 def printed_here(rule, command):
@@ -19,6 +26,6 @@ onerror:
     if FAILED_JOBS and FAILED_JOBS.rules - set(failed_jobs.VERDICTS):
         print(
             "What is finished is kept. When the cause is removed, this continues:"
-            f" {failed_jobs.how_to_resume()}",
+            f" {failed_jobs.how_to_resume()}\nSnakemake's own messages: {' '.join(log)}",
             file=sys.stderr,
         )

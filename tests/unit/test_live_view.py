@@ -1,4 +1,4 @@
-"""The live view in a terminal, with the real Snakemake: what it shows, and that without a terminal nothing changes."""
+"""Progress with the real Snakemake: the live view in a terminal, and plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from cluster import live_view
+from cluster.progress import Progress, duration, of_job
 from contracts.run_file import ROOT
 
 STEP = "openr1/a: step 7/20, reward 0.25, length 30, 2.0 s per step, 26 s left"
 SNAKEFILE = f"""
-from cluster import live_view
-live_view.show()
+from cluster import live_view, progress_lines
+live_view.show() or progress_lines.show()
 rule all:
     input: expand("{{run}}.txt", run=["a", "b"])
 rule train:
@@ -63,7 +63,7 @@ def test_a_terminal_shows_stages_steps_rewards_and_warnings_and_the_log_the_rest
     status, sent = in_a_terminal(project)
     assert status == 0, sent
     assert "train 0/2 → all 0/1" in sent and "train 1/2" in sent
-    assert re.search(r"train +a +7/20 +0\.25 .* 26 s", sent)
+    assert re.search(r"train a +7/20 +0\.25 .* 26 s", sent)
     assert "warning: openr1/a: format errors at step 5" in sent
     assert re.search(r"1 of 3 jobs, about \d+ s left", sent)
     assert "said by a" in sent and "said by b" in sent and "2.0 s per step" not in sent
@@ -72,11 +72,36 @@ def test_a_terminal_shows_stages_steps_rewards_and_warnings_and_the_log_the_rest
     assert log.read_text(encoding="utf-8").count("Finished jobid") == 3
 
 
+def without_a_terminal(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*WORDS, *options], cwd=folder, env=environment(), capture_output=True, text=True, check=True)
+
+
 @pytest.mark.slow
-def test_without_a_terminal_jobs_and_snakemake_print_plain_lines(project: Path) -> None:
-    done = subprocess.run(WORDS, cwd=project, env=environment(), capture_output=True, text=True, check=True)
-    assert done.stdout.count(STEP) == 2 and "\x1b" not in done.stdout
-    assert done.stderr.count("Finished jobid") == 3
+def test_without_a_terminal_a_plain_line_for_each_job_that_starts_or_ends(project: Path) -> None:
+    done = without_a_terminal(project)
+    assert done.stdout.count(STEP) == 2 and "\x1b" not in done.stdout + done.stderr
+    lines = [line.partition(" ")[2] for line in done.stderr.split("\n") if re.match(r"\d\d:\d\d:\d\d ", line)]
+    trained, ended = lines[:4], lines[4:]
+    assert sorted({line.partition(":")[0] for line in trained}) == ["train a", "train b"]
+    for job in (trained[:2], trained[2:]):
+        assert job[0].endswith(": started") and re.search(
+            r": done after [23] s; [12] of 3 jobs, about \d+ s left$", job[1]
+        )
+    assert ended == ["all: started", "all: done after 0 s; 3 of 3 jobs"]
+    assert "Finished jobid" not in done.stderr and "Select jobs" not in done.stderr.partition(": started")[2]
+    (log,) = (project / ".snakemake" / "log").glob("*.log")
+    assert log.read_text(encoding="utf-8").count("Finished jobid") == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("option", "there"), [("--quiet=progress", False), ("--quiet=rules", True), ("--dry-run", False)]
+)
+def test_plain_lines_unless_snakemake_is_told_to_be_quiet(project: Path, option: str, there: bool) -> None:
+    done = without_a_terminal(project, option)
+    said = done.stdout + done.stderr  # a dry run prints to the former
+    assert (": started" in said) == there and ("train a: done" in said) == there
+    assert ("rule train:" in said) == (option == "--dry-run")
 
 
 @pytest.mark.slow
@@ -92,7 +117,7 @@ def info(job: int, rule: str, log: Path | None = None) -> dict[str, object]:
 
 
 def test_time_left_of_the_whole(tmp_path: Path) -> None:
-    progress = live_view.Progress()
+    progress = Progress()
     progress.add({"event": LogEvent.RUN_INFO, "stats": {"train": 3, "score": 3, "total": 6}}, 0)
     progress.add(info(1, "train"), 0)
     assert progress.left(50) is None  # nothing has finished
@@ -112,14 +137,14 @@ def test_time_left_of_the_whole(tmp_path: Path) -> None:
     ("line", "shown"),
     [
         ("openr1/a: step 3/9, reward 1, 2.0 s per step, 30 s left", ("3/9", "1", 30)),
-        ("demo model: step 100/900, loss 2.41, 177 s left", ("100/900", "", 177)),
+        ("demo: step 100/900, loss 2.41, 177 s left", ("100/900", "", 177)),
         ("generate: 1169/1800 samples, 58.3 samples/s, 1:02:11 left", ("1169/1800", "", 3731)),
         ("generate: 0/1800 samples", ("0/1800", "", None)),
         ("so 3/4 of it: step by step", ("", "", None)),
     ],
 )
 def test_progress_of_base_models_trainings_and_evaluations(tmp_path: Path, line: str, shown: object) -> None:
-    progress = live_view.Progress()
+    progress = Progress()
     (tmp_path / "log").write_text(f"{line}\n")
     progress.add(info(1, "any", tmp_path / "log"), 0)
     assert progress.step(1) == shown
@@ -127,4 +152,18 @@ def test_progress_of_base_models_trainings_and_evaluations(tmp_path: Path, line:
 
 @pytest.mark.parametrize(("seconds", "text"), [(40, "40 s"), (720, "12 min"), (11_100, "3 h 05 min")])
 def test_duration(seconds: float, text: str) -> None:
-    assert live_view.duration(seconds) == text
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("wildcards", "words"),
+    [
+        ({"recipe": "openr1", "run": "a", "seed": "0", "stage": "1"}, "any openr1/a/seed-0 stage 1"),
+        ({"recipe": "openr1", "run": "a", "seed": "0"}, "any openr1/a/seed-0"),
+        ({"kind": "train", "dataset": "gsm8k"}, "any train gsm8k"),
+        ({"which": "all\x1b[2J"}, "any all\u241b[2J"),
+        (None, "any"),
+    ],
+)
+def test_a_job_for_readers(wildcards: dict[str, str] | None, words: str) -> None:
+    assert of_job({"rule_name": "any", "wildcards": wildcards}) == words

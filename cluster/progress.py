@@ -1,0 +1,136 @@
+"""How far a workflow is, from Snakemake's events and the jobs' logs: what is done, what runs, time left, warnings."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from cluster.failed_jobs import last_lines
+from contracts import seeds
+from contracts.paths import RunFolder
+from contracts.text_safety import one_line
+from eval import accuracy_so_far
+
+# Of a training, of a base model, of an evaluation: `openr1/…: step 7/20, …, reward 0.25, …, 26 s left`,
+# `demo: step 100/900, …, 177 s left`, `generate: 200/1800 samples, …, 1:04 left`.
+STEP = re.compile(r"\S+: (?:step )?(\d+)/(\d+)\b(?:.*?, reward ([-\d.e+]+))?(?:.*?, ([\d:]+)(?: s)? left)?")
+WARNING = "WARNING: "
+NUMBERED = ("stage", "step", "seed")  # wildcards whose value alone says little
+GRADED = RunFolder(Path()).graded.name
+
+
+def duration(seconds: float) -> str:
+    """A time for readers, such as 40 s, 12 min or 3 h 05 min."""
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def seconds(clock: str) -> float:
+    """Seconds of a time such as 64, 1:04 or 1:00:04."""
+    total = 0.0
+    for part in clock.split(":"):
+        total = total * 60 + float(part or 0)
+    return total
+
+
+def of_job(event: Mapping[str, Any]) -> str:
+    """A job for readers, from its JOB_INFO event: its rule and what it is for, by its wildcards.
+
+    Such as `train openr1/qwen2.5-math-7b/seed-0 stage 1`, `problems benchmarks gsm8k`.
+    """
+    given = dict(event["wildcards"] or {})
+    words = [event["rule_name"]]
+    if {"recipe", "run"} <= given.keys():
+        run = f"{given.pop('recipe')}/{given.pop('run')}"
+        words.append(seeds.run_id(run, given.pop("seed")) if "seed" in given else run)
+    words += [f"{key} {value}" if key in NUMBERED else str(value) for key, value in given.items()]
+    return one_line(" ".join(words))
+
+
+class Progress:
+    """What is done, what runs and what is left, fed with Snakemake's events (the attributes of its log records).
+
+    Args:
+        order: asked for the names of all rules when jobs are known; the stages are in that order.
+    """
+
+    def __init__(self, order: Callable[[], Iterable[str]] = tuple) -> None:
+        """Start with nothing known."""
+        self.order = order
+        self.total: dict[str, int] = {}  # jobs by rule
+        self.done: Counter[str] = Counter()
+        self.known: dict[int, Mapping[str, Any]] = {}
+        self.running: dict[int, float] = {}  # and when they started
+        self.seconds: dict[str, list[float]] = defaultdict(list)  # of finished jobs, by rule
+        self.warnings: dict[str, None] = {}  # in order
+        self.heldout: dict[str, str] = {}  # accuracy so far, by run
+
+    def add(self, event: Mapping[str, Any], now: float) -> None:
+        """Take one event; `now` is in seconds."""
+        kind = event.get("event")
+        if kind == LogEvent.RUN_INFO:
+            places = {rule: place for place, rule in enumerate(self.order())}
+            counted = ((rule, count) for rule, count in event["stats"].items() if rule != "total")
+            self.total = dict(sorted(counted, key=lambda one: places.get(one[0], len(places))))
+        elif kind == LogEvent.JOB_INFO:
+            self.known[event["jobid"]] = event
+            self.running[event["jobid"]] = now
+        elif kind == LogEvent.JOB_FINISHED and (started := self.running.pop(event["job_id"], None)) is not None:
+            rule = self.known[event["job_id"]]["rule_name"]
+            self.done[rule] += 1
+            self.seconds[rule].append(now - started)
+            self._read_accuracy(self.known[event["job_id"]])
+        elif kind == LogEvent.JOB_ERROR:
+            self.running.pop(event["jobid"], None)
+
+    def _read_accuracy(self, job: Mapping[str, Any]) -> None:
+        """Keep the accuracy of a run whose samples have been graded."""
+        for output in map(Path, job.get("output") or ()):
+            if output.name == GRADED and (found := accuracy_so_far.text(accuracy_so_far.read(output))):
+                self.heldout["/".join(output.parts[-4:-1])] = found
+
+    def left(self, now: float) -> float | None:
+        """Seconds left of the whole, guessed from finished jobs of the same rule and from the logs of trainings."""
+        every = [seconds for of_rule in self.seconds.values() for seconds in of_rule]
+        if not every:
+            return None
+        usual = {rule: sum(own) / len(own) if (own := self.seconds.get(rule)) else sum(every) / len(every)
+                 for rule in self.total}  # fmt: skip
+        waiting = sum(usual[rule] * count for rule, count in self.total.items()) - sum(
+            usual.get(rule, 0) * count for rule, count in self.done.items()
+        )
+        for job, started in self.running.items():
+            mean = usual.get(self.known[job]["rule_name"], 0)
+            told = self.step(job)[2]
+            waiting += (told if told is not None else max(mean - (now - started), 0)) - mean
+        return max(waiting, 0) / max(len(self.running), 1)
+
+    def step(self, job: int) -> tuple[str, str, float | None]:
+        """The newest step, reward and seconds left of a running job from its log; warnings are kept."""
+        found: tuple[str, str, float | None] = ("", "", None)
+        for log in self.known[job]["log"]:
+            for line in last_lines(Path(log)):
+                if line.startswith(WARNING):
+                    self.warnings[one_line(line.removeprefix(WARNING))] = None
+                elif match := STEP.match(line):
+                    step, of, reward, left = match.groups()
+                    found = (f"{step}/{of}", reward or "", seconds(left) if left else None)
+        return found
+
+    def summary(self, now: float) -> str:
+        """How much is done, and the time left, such as `12 of 57 jobs, about 8 min left`."""
+        left = self.left(now)
+        words = f"{sum(self.done.values())} of {sum(self.total.values())} jobs"
+        return words + (f", about {duration(left)} left" if left else "")
+
+    @property
+    def several(self) -> bool:
+        """Whether there is progress to show: one job alone, such as `help`, prints what it is asked for."""
+        return sum(self.total.values()) > 1

@@ -1,0 +1,74 @@
+"""Where output is no terminal: a plain line for each job that starts or ends, with what is done and the time left.
+
+Snakemake's own messages are in its log file, as where the live view is drawn (cluster.live_view).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from snakemake.logging import ColorizingTextHandler, logger
+from snakemake.settings.enums import Quietness
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from cluster.progress import Progress, duration, of_job
+
+ASKED_FOR = (LogEvent.SHELLCMD,)  # by an option, such as --printshellcmds
+
+
+class ProgressLines(logging.Handler):
+    """Prints lines in place of Snakemake's from the first job on.
+
+    Args:
+        handler: Snakemake's, of its standard error; warnings, errors and these lines go through it.
+    """
+
+    def __init__(self, handler: ColorizingTextHandler) -> None:
+        """Begin when the first job starts."""
+        super().__init__()
+        self.handler, self.progress, self.begun = handler, Progress(), False
+        handler.addFilter(self.shown)
+
+    def shown(self, record: logging.LogRecord) -> bool:
+        """Whether Snakemake's handler prints a message."""
+        asked = record.name == __name__ or getattr(record, "event", None) in ASKED_FOR
+        return not self.begun or asked or record.levelno >= logging.WARNING
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take an event of Snakemake."""
+        event, now = record.__dict__, time.monotonic()
+        kind, before, running = event.get("event"), dict(self.progress.heldout), dict(self.progress.running)
+        self.progress.add(event, now)
+        if kind == LogEvent.JOB_STARTED:
+            self.begun = self.begun or self.progress.several
+        if not self.begun:
+            return
+        if kind == LogEvent.JOB_INFO:
+            self.say(f"{of_job(event)}: started")
+        elif kind == LogEvent.JOB_FINISHED and (job := event["job_id"]) in running:
+            took = duration(now - running[job])
+            self.say(f"{of_job(self.progress.known[job])}: done after {took}; {self.progress.summary(now)}")
+        for run, text in self.progress.heldout.items():
+            if before.get(run) != text:
+                self.say(f"held-out accuracy of {run}: {text}")
+
+    def say(self, text: str) -> None:
+        """Print a line, unless Snakemake is asked to say nothing of progress."""
+        line = f"{time.strftime('%H:%M:%S')} {text}"
+        record = logging.LogRecord(__name__, logging.INFO, "", 0, line, None, None)
+        record.quietness = Quietness.PROGRESS
+        self.handler.handle(record)
+
+
+def show() -> ProgressLines | None:
+    """Print lines on Snakemake's standard error; None if it has none."""
+    for known in logger.handlers:  # Snakemake reads the Snakefile more than once
+        if isinstance(known, ProgressLines):
+            return known
+    for handler in logger.handlers:
+        if isinstance(handler, ColorizingTextHandler):
+            lines = ProgressLines(handler)
+            logger.addHandler(lines)
+            return lines
+    return None
