@@ -1,6 +1,6 @@
 """Where output is no terminal: a plain line for each job that starts or ends, with what is done and the time left.
 
-Snakemake's own messages are in its log file, as where the live view is drawn (cluster.live_view).
+They replace Snakemake's descriptions and numbers of jobs, which are in its log file; its other messages stay.
 """
 
 from __future__ import annotations
@@ -14,26 +14,28 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from cluster.progress import Progress, duration, of_job
 
-ASKED_FOR = (LogEvent.SHELLCMD,)  # by an option, such as --printshellcmds
+REPLACED = (LogEvent.JOB_INFO, LogEvent.JOB_STARTED, LogEvent.JOB_FINISHED, LogEvent.PROGRESS)
+SELECTION = "Select jobs to execute..."  # a message without an event
 
 
 class ProgressLines(logging.Handler):
-    """Prints lines in place of Snakemake's from the first job on.
+    """Prints its lines from the first job on, if there are several.
 
     Args:
         handler: Snakemake's, of its standard error; warnings, errors and these lines go through it.
+        cluster: whether jobs are submitted to a cluster, but for local rules.
     """
 
-    def __init__(self, handler: ColorizingTextHandler) -> None:
+    def __init__(self, handler: ColorizingTextHandler, cluster: bool) -> None:
         """Begin when the first job starts."""
         super().__init__()
-        self.handler, self.progress, self.begun = handler, Progress(), False
+        self.handler, self.cluster, self.progress, self.begun = handler, cluster, Progress(), False
         handler.addFilter(self.shown)
 
     def shown(self, record: logging.LogRecord) -> bool:
         """Whether Snakemake's handler prints a message."""
-        asked = record.name == __name__ or getattr(record, "event", None) in ASKED_FOR
-        return not self.begun or asked or record.levelno >= logging.WARNING
+        replaced = getattr(record, "event", None) in REPLACED or record.getMessage() == SELECTION
+        return not (self.begun and replaced)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take an event of Snakemake."""
@@ -45,7 +47,7 @@ class ProgressLines(logging.Handler):
         if not self.begun:
             return
         if kind == LogEvent.JOB_INFO:
-            self.say(f"{of_job(event)}: started")
+            self.say(f"{of_job(event)}: {'submitted' if self.cluster and not event['local'] else 'started'}")
         elif kind == LogEvent.JOB_FINISHED and (job := event["job_id"]) in running:
             took = duration(now - running[job])
             self.say(f"{of_job(self.progress.known[job])}: done after {took}; {self.progress.summary(now)}")
@@ -61,14 +63,14 @@ class ProgressLines(logging.Handler):
         self.handler.handle(record)
 
 
-def show() -> ProgressLines | None:
-    """Print lines on Snakemake's standard error; None if it has none."""
+def show(cluster: bool = False) -> ProgressLines | None:
+    """Print lines on Snakemake's standard error; None if it has none. See ProgressLines."""
     for known in logger.handlers:  # Snakemake reads the Snakefile more than once
         if isinstance(known, ProgressLines):
             return known
     for handler in logger.handlers:
         if isinstance(handler, ColorizingTextHandler):
-            lines = ProgressLines(handler)
+            lines = ProgressLines(handler, cluster)
             logger.addHandler(lines)
             return lines
     return None

@@ -10,7 +10,7 @@ def names_of_rules():
 
 LIVE_VIEW = live_view.show(names_of_rules) if workflow.is_main_process else None
 if workflow.is_main_process and LIVE_VIEW is None:
-    progress_lines.show()
+    progress_lines.show(cluster=bool(config["cluster"]))
 
 
 def printed_here(rule, command):

@@ -175,8 +175,10 @@ class Command:
         return []
 
     def times_run(self) -> int:
-        """How often its rule was started, as far as the output says."""
-        return len(re.findall(rf"^(?:local)?rule {self.stage.rule}:$", self.output(), re.MULTILINE))
+        """How often its rule was started, as far as the output says: Snakemake's own, where it is the only job."""
+        output = self.output()
+        alone = len(re.findall(rf"^(?:local)?rule {self.stage.rule}:$", output, re.MULTILINE))
+        return alone + miniature.jobs_started(output, self.stage.rule)
 
     def wait_for(self, condition: Callable[[], object]) -> bool:
         """Wait until the condition holds; False if the command ended first."""

@@ -123,6 +123,8 @@ def test_preflight_then_the_run_cancelled_in_training(project: Path, running: da
     running.run("scancel", *running_jobs(running))
     output, _ = process.communicate(timeout=300)
     assert process.returncode != 0 and "CANCELLED" in output and "Trying to restart" not in output, output
+    lines = (rf"train {miniature.RUN}/seed-0 stage 1: submitted$", r"problems train \w+: started$", "SLURM jobid")
+    assert all(re.search(line, output, re.MULTILINE) for line in lines), output
     running.wait_for("the end of what was cancelled", lambda: not processes_in(project))
 
     status, output = snakemake(project, running, TARGETS["training"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,11 @@ PARTS = (
     "tasks",
     "workflows",
 )
+
+
+def jobs_started(output: str, rule: str) -> int:
+    """How many jobs of a rule were started, as the lines say that are printed without a terminal."""
+    return len(re.findall(rf"^\d\d:\d\d:\d\d {rule}\b[^:\n]*: (?:started|submitted)$", output, re.MULTILINE))
 
 
 def edit(file: Path, **changes: Any) -> None:
