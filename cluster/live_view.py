@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rich.console import Console, Group
@@ -45,8 +45,8 @@ def stages(progress: Progress) -> Text:
 def drawn(progress: Progress, now: float) -> Group:
     """The view: a line of stages, how much is done, running jobs, accuracies, warnings."""
     whole = Table.grid(padding=(0, 1))
-    done, total = sum(progress.done.values()), sum(progress.total.values())
-    whole.add_row(ProgressBar(total, done, width=BAR), Text(progress.summary(now), style="bold"))
+    bar = ProgressBar(progress.total.total(), progress.done.total(), width=BAR)
+    whole.add_row(bar, Text(progress.summary(now), style="bold"))
     jobs = Table(box=None, pad_edge=False, show_edge=False)
     for name in ("running", "step", "reward", "since", "left"):
         jobs.add_column(name, no_wrap=name != "running")
@@ -64,13 +64,13 @@ class LiveView(logging.Handler):
 
     Args:
         handler: Snakemake's, of the terminal; warnings and errors go on through it.
-        order: of the stages, see Progress.
+        rules: see Progress.
     """
 
-    def __init__(self, handler: ColorizingTextHandler, order: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, handler: ColorizingTextHandler, rules: Callable[[], Mapping[str, bool]]) -> None:
         """Begin to draw when the first job starts."""
         super().__init__()
-        self.terminal, self.progress = handler, Progress(order)
+        self.terminal, self.progress = handler, Progress(rules)
         self.live: Live | None = None
         handler.addFilter(lambda record: self.live is None or record.levelno >= logging.WARNING)
 
@@ -117,11 +117,11 @@ class LiveView(logging.Handler):
         self.terminal.setStream(stream)
 
 
-def show(order: Callable[[], Iterable[str]] = tuple) -> LiveView | None:
+def show(rules: Callable[[], Mapping[str, bool]] = dict) -> LiveView | None:
     """Draw a live view if standard output and Snakemake's terminal are terminals; None if not.
 
     Args:
-        order: of the stages, see Progress.
+        rules: see Progress.
     """
     if not sys.stdout.isatty():
         return None
@@ -130,7 +130,7 @@ def show(order: Callable[[], Iterable[str]] = tuple) -> LiveView | None:
             return known
     for handler in logger.handlers:
         if isinstance(handler, ColorizingTextHandler) and handler.stream.isatty():
-            view = LiveView(handler, order)
+            view = LiveView(handler, rules)
             logger.addHandler(view)
             return view
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +58,13 @@ class Progress:
     """What is done, what runs and what is left, fed with Snakemake's events (the attributes of its log records).
 
     Args:
-        order: asked for the names of all rules when jobs are known; the stages are in that order.
+        rules: asked for all rules in the order of the stages, when jobs are known, and whether each is a mere target.
     """
 
-    def __init__(self, order: Callable[[], Iterable[str]] = tuple) -> None:
+    def __init__(self, rules: Callable[[], Mapping[str, bool]] = dict) -> None:
         """Start with nothing known."""
-        self.order = order
-        self.total: dict[str, int] = {}  # jobs by rule
+        self.rules, self.targets = rules, set[str]()
+        self.total: Counter[str] = Counter()  # jobs by rule, in the order of the stages
         self.done: Counter[str] = Counter()
         self.known: dict[int, Mapping[str, Any]] = {}
         self.running: dict[int, float] = {}  # and when they started
@@ -76,9 +76,11 @@ class Progress:
         """Take one event; `now` is in seconds."""
         kind = event.get("event")
         if kind == LogEvent.RUN_INFO:
-            places = {rule: place for place, rule in enumerate(self.order())}
+            rules = self.rules()
+            self.targets = {rule for rule, target in rules.items() if target}
+            places = {rule: place for place, rule in enumerate(rules)}
             counted = ((rule, count) for rule, count in event["stats"].items() if rule != "total")
-            self.total = dict(sorted(counted, key=lambda one: places.get(one[0], len(places))))
+            self.total = Counter(dict(sorted(counted, key=lambda one: places.get(one[0], len(places)))))
         elif kind == LogEvent.JOB_INFO:
             self.known[event["jobid"]] = event
             self.running[event["jobid"]] = now
@@ -96,21 +98,24 @@ class Progress:
             if output.name == GRADED and (found := accuracy_so_far.text(accuracy_so_far.read(output))):
                 self.heldout["/".join(output.parts[-4:-1])] = found
 
-    def left(self, now: float) -> float | None:
-        """Seconds left of the whole, guessed from finished jobs of the same rule and from the logs of trainings."""
-        every = [seconds for of_rule in self.seconds.values() for seconds in of_rule]
-        if not every:
+    def left(self, now: float) -> tuple[float, bool] | None:
+        """Seconds left of what is known, and whether that is the whole; None before a job has ended.
+
+        Waiting jobs take as long as those of their rule took on average, running ones what their log says. Of a rule
+        without an ended job nothing is known.
+        """
+        if not self.seconds:
             return None
-        usual = {rule: sum(own) / len(own) if (own := self.seconds.get(rule)) else sum(every) / len(every)
-                 for rule in self.total}  # fmt: skip
-        waiting = sum(usual[rule] * count for rule, count in self.total.items()) - sum(
-            usual.get(rule, 0) * count for rule, count in self.done.items()
-        )
+        usual = {rule: sum(own) / len(own) for rule, own in self.seconds.items()}
+        waiting = self.total - self.done - Counter(self.known[job]["rule_name"] for job in self.running)
+        left = sum(usual.get(rule, 0) * count for rule, count in waiting.items())
+        unknown = {rule for rule in waiting if rule not in usual and rule not in self.targets}
         for job, started in self.running.items():
-            mean = usual.get(self.known[job]["rule_name"], 0)
-            told = self.step(job)[2]
-            waiting += (told if told is not None else max(mean - (now - started), 0)) - mean
-        return max(waiting, 0) / max(len(self.running), 1)
+            rule, told = self.known[job]["rule_name"], self.step(job)[2]
+            if told is None and rule not in usual:
+                unknown.add(rule)
+            left += told if told is not None else max(usual.get(rule, 0) - (now - started), 0)
+        return left / max(len(self.running), 1), not unknown
 
     def step(self, job: int) -> tuple[str, str, float | None]:
         """The newest step, reward and seconds left of a running job from its log; warnings are kept."""
@@ -126,11 +131,11 @@ class Progress:
 
     def summary(self, now: float) -> str:
         """How much is done, and the time left, such as `12 of 57 jobs, about 8 min left`."""
-        left = self.left(now)
-        words = f"{sum(self.done.values())} of {sum(self.total.values())} jobs"
-        return words + (f", about {duration(left)} left" if left else "")
+        words = f"{self.done.total()} of {self.total.total()} jobs"
+        left, whole = self.left(now) or (0.0, False)
+        return words + (f", {'about' if whole else 'at least'} {duration(left)} left" if left else "")
 
     @property
     def several(self) -> bool:
         """Whether there is progress to show: one job alone, such as `help`, prints what it is asked for."""
-        return sum(self.total.values()) > 1
+        return self.total.total() > 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable, Mapping
 
 from snakemake.logging import ColorizingTextHandler, logger
 from snakemake.settings.enums import Quietness
@@ -23,13 +24,14 @@ class ProgressLines(logging.Handler):
 
     Args:
         handler: Snakemake's, of its standard error; warnings, errors and these lines go through it.
+        rules: see Progress.
         cluster: whether jobs are submitted to a cluster, but for local rules.
     """
 
-    def __init__(self, handler: ColorizingTextHandler, cluster: bool) -> None:
+    def __init__(self, handler: ColorizingTextHandler, rules: Callable[[], Mapping[str, bool]], cluster: bool) -> None:
         """Begin when the first job starts."""
         super().__init__()
-        self.handler, self.cluster, self.progress, self.begun = handler, cluster, Progress(), False
+        self.handler, self.cluster, self.progress, self.begun = handler, cluster, Progress(rules), False
         handler.addFilter(self.shown)
 
     def shown(self, record: logging.LogRecord) -> bool:
@@ -63,14 +65,14 @@ class ProgressLines(logging.Handler):
         self.handler.handle(record)
 
 
-def show(cluster: bool = False) -> ProgressLines | None:
+def show(rules: Callable[[], Mapping[str, bool]] = dict, cluster: bool = False) -> ProgressLines | None:
     """Print lines on Snakemake's standard error; None if it has none. See ProgressLines."""
     for known in logger.handlers:  # Snakemake reads the Snakefile more than once
         if isinstance(known, ProgressLines):
             return known
     for handler in logger.handlers:
         if isinstance(handler, ColorizingTextHandler):
-            lines = ProgressLines(handler, cluster)
+            lines = ProgressLines(handler, rules, cluster)
             logger.addHandler(lines)
             return lines
     return None

@@ -4,13 +4,14 @@
 from cluster import failed_jobs, live_view, progress_lines
 
 
-def names_of_rules():
-    return [rule.name for rule in workflow.rules]
+def all_rules():
+    """All rules in the order of the stages, and whether each only names what it depends on."""
+    return {rule.name: rule.norun for rule in workflow.rules}
 
 
-LIVE_VIEW = live_view.show(names_of_rules) if workflow.is_main_process else None
+LIVE_VIEW = live_view.show(all_rules) if workflow.is_main_process else None
 if workflow.is_main_process and LIVE_VIEW is None:
-    progress_lines.show(cluster=bool(config["cluster"]))
+    progress_lines.show(all_rules, cluster=bool(config["cluster"]))
 
 
 def printed_here(rule, command):
