@@ -24,25 +24,49 @@ from contracts.run_file import framework_names
 from frameworks import adapter, log_csv
 
 Row = dict[str, Any]
+LAST_STEP = 10**9  # more are a mistake, such as a time
 OURS = tuple(field.name for field in tables.TRAINING_LOG if pa.types.is_floating(field.type))
 
 
 def _logged(file: Path, framework: adapter.Adapter | None) -> dict[int, dict[str, float]]:
     """By step, the metrics in one file, under the framework's names or ours."""
     if not file.is_file():
-        raise UserError(f"{file} should be a training log, but there is no such file")
-    if file.suffix == ".csv":
+        found = "it is a folder" if file.is_dir() else "there is no such file"
+        raise UserError(f"{file} should be a training log, but {found}: name the file")
+    if file.suffix.lower() == ".csv":
         native = {**framework.metrics, **framework.imported_metrics} if framework else {}
-        return log_csv.read(file, {*native, "response_length/clip_ratio", *OURS})
-    if framework is None:
-        raise UserError(f"{file} is no CSV, so --framework should name the framework that wrote it")
-    try:
-        return framework.logged_elsewhere(file)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        logged = log_csv.read(file, {*native, "response_length/clip_ratio", *OURS})
+    elif framework is None:
         raise UserError(
-            f"{file} is not a log as this framework writes it, or is damaged ({type(error).__name__}: {error}): "
-            "choose the --framework that wrote it, or copy it again"
-        ) from None
+            f"{file} is no CSV (.csv, with commas): name the framework that wrote it with --framework, or export CSV"
+        )
+    else:
+        try:
+            logged = framework.logged_elsewhere(file)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+            raise UserError(
+                f"{file} is not a log as this framework writes it, or is damaged ({type(error).__name__}: {error}): "
+                "choose the --framework that wrote it, or copy it again"
+            ) from None
+    for step in logged:
+        if type(step) is not int or not 0 <= step <= LAST_STEP:
+            raise UserError(
+                f"{file} should number its steps from 0 to {LAST_STEP}, but has {step!r}: correct it, or copy it again"
+            )
+    return logged
+
+
+def _number(name: str, value: object, step: int, files: Sequence[Path]) -> float:
+    """A metric of a step; raises UserError if it is no number."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            pass
+    raise UserError(
+        f"{', '.join(map(str, files))} should hold numbers, but {name} at step {step} is {repr(value)[:40]}: "
+        "correct it, or leave that metric out"
+    )
 
 
 def read(files: Sequence[Path], framework: str | None, run: str, max_response_tokens: int | None = None) -> list[Row]:
@@ -70,6 +94,7 @@ def read(files: Sequence[Path], framework: str | None, run: str, max_response_to
             columns = known.columns(values, max_response_tokens)
             renamed = {ours: values[native] for native, ours in known.imported_metrics.items() if native in values}
             own = columns | renamed | own
+        own = {name: _number(name, value, step, files) for name, value in own.items()}
         seconds, tokens = own.pop("seconds", None), own.pop("tokens", None)
         elapsed, before = elapsed + (seconds or 0.0) * (step - before), step
         timed = {"wall_time": elapsed if seconds else None,
@@ -96,6 +121,10 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="the table to write (Parquet)")
     arguments = parser.parse_args()
     ResultsFolder(Path()).run(arguments.run)
+    if arguments.max_response_tokens is not None and arguments.max_response_tokens < 1:
+        raise UserError(
+            f"--max-response-tokens should be 1 or more, but is {arguments.max_response_tokens}: correct it"
+        )
     rows = read(arguments.input, arguments.framework, arguments.run, arguments.max_response_tokens)
     table = pa.Table.from_pylist(rows, schema=tables.TRAINING_LOG)
     tables.write(table, tables.TRAINING_LOG, arguments.output)

@@ -26,25 +26,36 @@ def read(file: Path, known: Container[str]) -> dict[int, dict[str, float]]:
         known: names of metrics.
 
     Raises:
-        UserError: it has no column of steps, two of one metric, or a cell that is no number.
+        UserError: it has no column of steps, two of one metric, or a cell that is no number, or it is no CSV in UTF-8.
     """
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            return _rows(file, csv.DictReader(stream), known)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{file} should be CSV in UTF-8, but is not ({error}): export it again in UTF-8") from None
+
+
+def _rows(file: Path, rows: csv.DictReader[str], known: Container[str]) -> dict[int, dict[str, float]]:
     found: dict[int, dict[str, float]] = {}
-    with file.open(encoding="utf-8-sig", newline="") as stream:
-        rows = csv.DictReader(stream)
-        columns = list(rows.fieldnames or ())
-        step_column = next((name for name in STEPS if name in columns), None)
-        if step_column is None:
-            raise UserError(f"{file} should have a column of steps such as step or _step, but has {', '.join(columns)}")
-        metrics = {column: name for column in columns if (name := metric_of(column, known))}
-        if twice := [name for name in metrics.values() if list(metrics.values()).count(name) > 1]:
-            raise UserError(
-                f"{file} should be the log of one run, but has {twice[0]} in several columns; export one run"
-            )
-        for number, row in enumerate(rows, start=2):
-            try:
-                values = {name: float(row[column]) for column, name in metrics.items() if row[column]}
-                if values and row[step_column]:
-                    found.setdefault(int(float(row[step_column])), {}).update(values)
-            except (TypeError, ValueError, OverflowError) as error:
-                raise UserError(f"{file}, line {number} should hold numbers, but does not ({error})") from None
+    columns = list(rows.fieldnames or ())
+    step_column = next((name for name in STEPS if name in columns), None)
+    if step_column is None:
+        has = f"has {', '.join(columns)}" if columns else "is empty"
+        raise UserError(f"{file} should have a column of steps such as step or _step, but {has}")
+    metrics = {column: name for column in columns if (name := metric_of(column, known))}
+    named = [step_column if column == step_column else metrics.get(column) for column in columns]
+    if twice := next((name for name in named if name and named.count(name) > 1), None):
+        raise UserError(f"{file} should be the log of one run, but has {twice} in several columns; export one run")
+    for number, row in enumerate(rows, start=2):
+        try:
+            if None in row:
+                raise ValueError(f"{len(row[None])} more than its heading")
+            values = {name: float(row[column]) for column, name in metrics.items() if row[column]}
+            if values and row[step_column]:
+                step = float(row[step_column])
+                if not step.is_integer():
+                    raise ValueError(f"step {row[step_column]}")
+                found.setdefault(int(step), {}).update(values)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise UserError(f"{file}, line {number} should hold numbers, but does not ({error})") from None
     return dict(sorted(found.items()))

@@ -142,7 +142,7 @@ class TRLAdapter(Adapter):
             values = {name: _number(value) for name, value in entry.items()}
             if "num_tokens" in values:  # since the training began
                 tokens = values["num_tokens"]
-                values["num_tokens"], tokens_before = (tokens - tokens_before) / (step - before), tokens
+                values["num_tokens"], tokens_before = (tokens - tokens_before) / max(step - before, 1), tokens
             steps[step], before = values, step
         return steps
 
@@ -237,7 +237,7 @@ def _number(value: object) -> float:
     """A metric as a number; TRL logs None, and transformers prints words."""
     try:
         return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return math.nan
 
 

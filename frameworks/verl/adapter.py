@@ -206,7 +206,7 @@ def _entries(file: Path) -> Iterator[tuple[int, dict[str, float]]]:
     """Steps and metrics of a file of verl's file logger, which writes null for NaN."""
     for entry in json_lines.read(file, torn_last_line=True):
         values = {name: math.nan if value is None else value for name, value in entry["data"].items()}
-        yield int(entry["step"]), values
+        yield entry["step"], values
 
 
 ADAPTER = VerlAdapter()

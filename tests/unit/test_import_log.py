@@ -76,19 +76,70 @@ def test_csv(tmp_path: Path, text: str, expected: list[tuple[int, float | None, 
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "message"),
+    ("name", "content", "message"),
     [
+        ("a.csv", "", "is empty"),
         ("a.csv", "time,reward_mean\n1,2\n", "should have a column of steps"),
         ("a.csv", "step,one - kl,two - kl\n1,2,3\n", "log of one run"),
+        ("a.csv", "step,kl,kl\n1,2,3\n", "has kl in several columns"),
+        ("a.csv", "step,step,kl\n1,2,3\n", "has step in several columns"),
         ("a.csv", "step,kl\n1,high\n", "line 2 should hold numbers"),
+        ("a.csv", "step,kl\n1,2,3\n", "line 2 should hold numbers"),
+        ("a.csv", "step,kl\n2.5,1\n", "line 2 should hold numbers"),
+        ("a.csv", "step,kl\n1e400,1\n", "line 2 should hold numbers"),
+        ("a.csv", "step,kl\n-3,1\n", "number its steps from 0"),
+        ("a.csv", "step,kl\n1e18,1\n", "number its steps from 0"),
         ("a.csv", "step,unknown\n1,2\n", "hold none that is known"),
-        ("a.jsonl", "{}\n", "--framework should name"),
+        ("a.csv", "step,kl\n1,caf\u00e9\n".encode("latin-1"), "should be CSV in UTF-8"),
+        ("a.csv", "step,kl\n1,2\n".encode("utf-16"), "should be CSV in UTF-8"),
+        ("a.csv", f"step,kl,text\n1,2,{'x' * 200_000}\n", "should be CSV in UTF-8"),
+        ("a.jsonl", "{}\n", "--framework"),
+        ("missing/a.csv", None, "there is no such file"),
+        ("", None, "it is a folder"),
     ],
 )
-def test_what_cannot_be_imported_is_one_sentence(tmp_path: Path, name: str, text: str, message: str) -> None:
-    (tmp_path / name).write_text(text)
+def test_what_cannot_be_imported_is_one_sentence(
+    tmp_path: Path, name: str, content: str | bytes | None, message: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(UserError, match=message):
         import_log.read([tmp_path / name], None, "imported/x")
+
+
+@pytest.mark.parametrize("value", ['"high"', "[1, 2]", "true", "1" + "0" * 400])
+@pytest.mark.parametrize(("framework", "name"), [("verl", "log.jsonl"), ("trl", "trainer_state.json")])
+def test_a_metric_that_is_no_number_is_one_sentence_or_unknown(
+    tmp_path: Path, framework: str, name: str, value: str
+) -> None:
+    text = {
+        "verl": f'{{"step": 1, "data": {{"critic/score/mean": {value}}}}}\n',
+        "trl": f'{{"log_history": [{{"step": 1, "reward": 1.0, "kl": {value}}}]}}',
+    }[framework]
+    (tmp_path / name).write_text(text)
+    try:
+        (row,) = import_log.read([tmp_path / name], framework, "imported/x")
+    except UserError:
+        return
+    assert framework == "trl" and (row["kl"] is None or math.isnan(row["kl"]) or row["kl"] == 1)
+
+
+@pytest.mark.parametrize("step", ['"1"', "null", "1" + "0" * 30, "-1", "1.5"])
+@pytest.mark.parametrize(("framework", "name"), [("verl", "log.jsonl"), ("trl", "trainer_state.json")])
+def test_a_step_that_is_none_is_one_sentence(tmp_path: Path, framework: str, name: str, step: str) -> None:
+    text = {
+        "verl": f'{{"step": {step}, "data": {{"critic/score/mean": 1.0}}}}\n',
+        "trl": f'{{"log_history": [{{"step": {step}, "reward": 1.0}}]}}',
+    }[framework]
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UserError, match=name):
+        import_log.read([tmp_path / name], framework, "imported/x")
+
+
+def test_a_state_may_begin_at_step_0(tmp_path: Path) -> None:
+    history = [{"step": step, "reward": 1.0, "num_tokens": 10 * step} for step in (0, 1)]
+    (tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": history}))
+    assert [row["step"] for row in import_log.read([tmp_path / "trainer_state.json"], "trl", "imported/x")] == [0, 1]
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"log_history": [1]}', '{"log_history": [{"reward": 1}]}', "\u2028{"])
