@@ -23,6 +23,11 @@ from eval.importers.own_verdicts import verdicts
 ZSTANDARD, DEFLATED = 93, zipfile.ZIP_DEFLATED
 LOCAL_HEADER = 30  # bytes before a member's name
 ENDS = {"stop": "stop", "max_tokens": "length", "model_length": "length"}
+DAMAGE = (
+    ValueError, TypeError, KeyError, AttributeError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError,
+    RecursionError,
+)  # fmt: skip
+LAST_EPOCH = LAST_TOKENS = 2**31 - 1  # what our tables hold
 Row = dict[str, Any]
 
 
@@ -73,19 +78,29 @@ def read(path: Path) -> Iterator[Row]:
         path: a log that inspect_ai wrote to its end.
 
     Raises:
-        UserError: it is damaged, or a sample ended with an error and has no completion.
+        UserError: it is damaged, a sample is there twice, or it ended with an error or has no completion.
     """
     if not path.is_file():
         raise UserError(f"{path} should be a log of inspect_ai, but there is no such file")
+    known = set[tuple[str, int]]()
     try:
         for sample in _samples(path):
-            if sample.get("error"):
+            name = str(sample["id"])
+            if sample.get("error") or not sample["output"]["choices"]:
                 raise UserError(
-                    f"{path}: sample {sample['id']} ended with an error in inspect_ai and has no completion; finish "
-                    "the log with `inspect eval-retry`"
+                    f"{path}: sample {name} ended with an error in inspect_ai or has no completion; finish the log "
+                    "with `inspect eval-retry`"
                 )
+            if sample["id"] is None or not 1 <= sample["epoch"] <= LAST_EPOCH:
+                raise ValueError(f"sample {name} has the epoch {sample['epoch']}")
+            if (key := (name, sample["epoch"])) in known:
+                raise UserError(
+                    f"{path}: sample {name} is there twice for epoch {key[1]}, so it is not known which one counts: "
+                    "delete one"
+                )
+            known.add(key)
             yield from _rows(sample)
-    except (ValueError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RecursionError) as error:
+    except DAMAGE as error:
         raise UserError(f"{path} is no log of inspect_ai, or is damaged ({error}); copy it again") from None
 
 
@@ -96,6 +111,9 @@ def _rows(sample: Row) -> Iterator[Row]:
     target, output = sample["target"], sample["output"]
     scores = verdicts({name: score["value"] for name, score in (sample.get("scores") or {}).items()})
     usage = output.get("usage") or {}
+    for tokens in (usage.get("input_tokens"), usage.get("output_tokens")):
+        if tokens is not None and not 0 <= tokens <= LAST_TOKENS:
+            raise ValueError(f"sample {sample['id']} has {tokens} tokens")
     one = len(output["choices"]) == 1  # usage and scores are of all choices together
     found = scores if one else {}
     for choice in output["choices"]:

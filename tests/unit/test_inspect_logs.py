@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -56,6 +58,28 @@ def test_a_sample_that_failed_is_not_an_empty_completion(tmp_path: Path) -> None
     log["samples"][0]["error"] = {"message": "out of credit"}
     (tmp_path / "log.json").write_text(json.dumps(log))
     with pytest.raises(UserError, match="ended with an error"):
+        list(inspect_logs.read(tmp_path / "log.json"))
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda samples: samples.append(samples[0]), "is there twice"),
+        (lambda samples: samples[0]["output"].update(choices=[]), "has no completion"),
+        (lambda samples: samples[0].update(id=None), "is no log of inspect_ai, or is damaged"),
+        (lambda samples: samples[0].update(epoch=10**30), "is no log of inspect_ai, or is damaged"),
+        (lambda samples: samples[0].update(epoch="1"), "is no log of inspect_ai, or is damaged"),
+        (lambda samples: samples[0].pop("target"), "is no log of inspect_ai, or is damaged"),
+        (lambda samples: samples[0]["output"]["usage"].update(output_tokens=10**30), "or is damaged"),
+    ],
+)
+def test_a_sample_that_cannot_count_is_one_sentence(
+    tmp_path: Path, edit: Callable[[list[Any]], object], message: str
+) -> None:
+    log = json.loads(LAYOUTS[1].read_text())
+    edit(log["samples"])
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    with pytest.raises(UserError, match=message):
         list(inspect_logs.read(tmp_path / "log.json"))
 
 
