@@ -3,6 +3,8 @@
 # and end with their process; Snakemake's own locks, which the default profile turns off, would block the restart of a
 # run that was killed.
 
+import signal
+
 import psutil
 
 from contracts import errors, gpu_locks, work_lock
@@ -45,6 +47,9 @@ def keep_finished(jobs):
 
 onstart:
     jobs = list(workflow.dag.needrun_jobs())
+    if [job.rule.name for job in jobs] == ["watch"]:
+        # Ctrl-C ends the page's server alone; Snakemake would call it a failure.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     # `snakemake help` and the like write nothing and may run beside another Snakemake.
     if workflow.is_main_process and any(job.output for job in jobs):
         keep_finished(jobs)
