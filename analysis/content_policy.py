@@ -21,19 +21,24 @@ def source(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def policy(styles: Sequence[str], scripts: Sequence[str] = (), *, loads: bool = True) -> Markup:
+def policy(
+    styles: Sequence[str], scripts: Sequence[str] = (), *, loads: bool = True, asks_server: bool = False
+) -> Markup:
     """The element for the head of a page.
 
     Args:
         styles: the content of each `<style>`.
         scripts: the content of each `<script>`.
         loads: whether a script may load others and start workers, as the sample browser's does.
+        asks_server: whether a script may ask the server that the page came from.
     """
     rules = ["default-src 'none'", "base-uri 'none'", "form-action 'none'", "img-src data:"]
     rules.append(f"style-src {' '.join(map(source, styles))}")
     if scripts:
         named = [*map(source, scripts), *(["'strict-dynamic'"] if loads else [])]
         rules += [f"script-src {' '.join(named)}", *(["worker-src blob:"] if loads else [])]
+    if asks_server:
+        rules.append("connect-src 'self'")
     return Markup(f'<meta http-equiv="Content-Security-Policy" content="{"; ".join(rules)}">')
 
 

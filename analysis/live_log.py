@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
@@ -16,7 +15,7 @@ import pyarrow as pa
 from analysis.results import RunResults
 from contracts import tables
 from contracts.errors import UserError
-from contracts.paths import ResultsFolder
+from contracts.paths import ResultsFolder, RunFolder
 from contracts.run_file import Run, Stage
 from contracts.seeds import run_of
 from eval import accuracy_so_far
@@ -117,6 +116,8 @@ def read(results: Path, work: Path, name: str) -> LiveRun | None:
         elif folder:
             added, newest_here = _running(run, stage, folder)
             rows, newest = rows + added, newest_here or newest
+    if not rows and stored.training_log.is_file():  # its stages were deleted to free space
+        rows = tables.read(stored.training_log, tables.TRAINING_LOG).to_pylist()
     if not rows:
         return None
     empty = dict.fromkeys(tables.TRAINING_LOG.names)
@@ -130,14 +131,17 @@ def read(results: Path, work: Path, name: str) -> LiveRun | None:
 def names(results: Path, work: Path) -> list[str]:
     """The trainings of which anything is stored."""
     found = [folder for root in (work, results) for folder in (root / "runs").glob("*/*/seed-*/stage-*")]
+    found += (results / "runs").glob(f"*/*/seed-*/{RunFolder(Path()).training_log.name}")
     return sorted({"/".join(folder.parts[-4:-1]) for folder in found})
 
 
-def all_runs(results: Path, work: Path) -> Iterator[LiveRun]:
-    """Every run that has logged a step. One that cannot be read is reported and left out."""
+def all_runs(results: Path, work: Path) -> tuple[list[LiveRun], dict[str, str]]:
+    """Every run that has logged a step, and why others cannot be read, by their names."""
+    runs, unreadable = list[LiveRun](), dict[str, str]()
     for name in names(results, work):
         try:
             if found := read(results, work, name):
-                yield found
+                runs.append(found)
         except (UserError, OSError) as error:
-            print(f"WARNING: {name}: {error}", file=sys.stderr, flush=True)
+            unreadable[name] = str(error)
+    return runs, unreadable

@@ -18,18 +18,22 @@ from typing import Any
 
 from analysis import live_log
 from analysis.report import log_page, run_titles
-from contracts.errors import run_command
+from contracts.errors import UserError, run_command
+from contracts.fingerprint import fingerprint
 
-PORT, SECONDS = 8765, 10  # a port that is free on most machines; between two readings of the page
+PORT, SECONDS = 8765, 10  # a port that is free on most machines; between two looks for changes
+LAST_PORT = 65535
 
 
-def render(results: Path, work: Path) -> str:
-    """The page as things stand."""
-    runs = list(live_log.all_runs(results, work))
+def render(results: Path, work: Path, state: str) -> str:
+    """The page as things stand; `state` names it."""
+    runs, unreadable = live_log.all_runs(results, work)
     titles = run_titles.titles([run.results.name for run in runs], results.name)
     runs = [replace(run, results=replace(run.results, title=titles[run.results.name])) for run in runs]
     reports = sorted(file.parent.name for file in (results / "report").glob("*/index.html"))
-    return log_page.render(runs, results.name, reports=reports, seconds=SECONDS)
+    return log_page.render(
+        runs, results.name, unreadable=unreadable, reports=reports, live=log_page.Live(SECONDS, state)
+    )
 
 
 class Cache:
@@ -38,20 +42,19 @@ class Cache:
     def __init__(self, results: Path, work: Path) -> None:
         """Start without a page."""
         self._folders, self._lock = (results, work), Lock()
-        self._state: object = None
-        self._page = ""
+        self._state, self._page = "", ""
 
-    def page(self) -> str:
-        """The page as things stand."""
+    def page(self) -> tuple[str, str]:
+        """The page as things stand, and the name of that state."""
         patterns = ("runs/*/*/seed-*/stage-*/**/*.jsonl", "runs/*/*/seed-*/stage-*/train.log",
                     "runs/*/*/seed-*/stage-*/*.parquet", "runs/*/*/seed-*/graded/*/*.parquet",
                     "report/*/index.html")  # fmt: skip
         with self._lock:
             files = sorted({file for root in self._folders for one in patterns for file in root.glob(one)})
-            state = [(file, found.st_size, found.st_mtime_ns) for file in files if (found := file.stat())]
-            if state != self._state:
-                self._page, self._state = render(*self._folders), state
-            return self._page
+            sizes = [[str(file), found.st_size, found.st_mtime_ns] for file in files if (found := file.stat())]
+            if (state := fingerprint(sizes)) != self._state:
+                self._page, self._state = render(*self._folders, state), state
+            return self._page, self._state
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -68,16 +71,18 @@ class Handler(SimpleHTTPRequestHandler):
         if name not in ("127.0.0.1", "localhost"):
             self.send_error(403, "ask for 127.0.0.1")
         elif self.path in ("/", "/index.html"):
-            text = self.cache.page().encode("utf-8", "backslashreplace")
+            page, state = self.cache.page()
+            text = page.encode("utf-8", "backslashreplace")
             self.send_response(200)
             for field, value in (("Content-Type", "text/html; charset=utf-8"), ("Content-Length", str(len(text))),
-                                 ("Cache-Control", "no-store")):  # fmt: skip
+                                 ("Cache-Control", "no-store"), ("ETag", f'"{state}"')):  # fmt: skip
                 self.send_header(field, value)
             self.end_headers()
-            self.wfile.write(text)
+            if self.command != "HEAD":
+                self.wfile.write(text)
         elif self.path.startswith("/report/"):
             self.path = self.path.removeprefix("/report")  # within the served folder, also with ".." in it
-            super().do_GET()
+            (super().do_HEAD if self.command == "HEAD" else super().do_GET)()
         else:
             self.send_error(404)
 
@@ -107,6 +112,8 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="the work folder of that scale, such as work/demo")
     parser.add_argument("--port", type=int, default=PORT, help=f"default: {PORT}, or another if it is taken")
     arguments = parser.parse_args()
+    if not 0 <= arguments.port <= LAST_PORT:
+        raise UserError(f"--port should be from 0 to {LAST_PORT}, but is {arguments.port}: choose another")
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell may have set the first to be ignored
         signal.signal(number, signal.default_int_handler)
     with server(arguments.results, arguments.work, arguments.port) as serving:

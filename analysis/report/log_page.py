@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import types
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from analysis.live_log import LiveRun, of_log
 from analysis.report import figure_style, figures_training, page
+from analysis.report.diagnostics import diagnose
 from analysis.results import RunResults
-from contracts import durable, provenance
+from contracts import durable, paths, provenance
+from contracts.paths import RunFolder
 
 FIGURES = {
     "reward": figures_training.reward, "response_length": figures_training.response_length,
@@ -19,14 +22,29 @@ FIGURES = {
 }  # fmt: skip
 
 
-def render(runs: Sequence[LiveRun], scale: str, *, reports: Sequence[str] = (), seconds: int | None = None) -> str:
+class Live(NamedTuple):
+    """Of a page that is served while runs go on: seconds between two looks for changes, and the state that it shows."""
+
+    seconds: int
+    state: str
+
+
+def render(
+    runs: Sequence[LiveRun],
+    scale: str,
+    *,
+    unreadable: Mapping[str, str] = types.MappingProxyType({}),
+    reports: Sequence[str] = (),
+    live: Live | None = None,
+) -> str:
     """The page.
 
     Args:
         runs: those to show.
         scale: its name.
+        unreadable: why other runs are not shown, by their names.
         reports: names of stored reports, which are linked.
-        seconds: after which a browser asks for the page again, if it is served.
+        live: of a page that is served; None for one that stays as it is, which has sources and warnings, too.
     """
     figures: dict[str, Any] = {}
     if runs:
@@ -36,9 +54,18 @@ def render(runs: Sequence[LiveRun], scale: str, *, reports: Sequence[str] = (), 
                 svg = figure_style.save(draw([run.results for run in runs]), Path(folder), name)
                 figures[name] = page.inline_svg(svg, name, page.caption(name))
     return page.environment().get_template("watch.html.j2").render(
-        css=page.css(), script=page.script("tables.js"), runs=runs, figures=figures, reports=reports, seconds=seconds,
-        scale=scale, captions={name: page.caption(name) for name in figures}, number=itertools.count(1).__next__,
+        css=page.css(), script=page.script("tables.js", *(["watch.js"] if live else [])), runs=runs, figures=figures,
+        reports=reports, live=live, scale=scale, captions={name: page.caption(name) for name in figures},
+        number=itertools.count(1).__next__, unreadable=unreadable,
+        warnings=[(run.results.shown, found) for run in runs for found in diagnose(run.results)] if not live else [],
+        sources=[(run.results.shown, record) for run in runs if (record := imported_from(run.results))],
     )  # fmt: skip
+
+
+def imported_from(run: RunResults) -> dict[str, Any] | None:
+    """The record of an imported training log: its files and where they are from; None if it was not imported."""
+    record = run.provenance.get(str(paths.record_name(RunFolder(Path()).training_log)), {})
+    return record if "imported" in record else None
 
 
 def write(runs: Sequence[RunResults], output: Path, scale: str) -> Path:

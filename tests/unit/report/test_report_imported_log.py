@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from report_runs import log_row
 from synthetic_results import NAMES
+from test_content_policy import check
 from test_report_page import check_page
 
 from analysis.loading import load_results
@@ -48,6 +49,9 @@ def test_alone(results: Path, log: Path, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "analysis.report", *words], cwd=ROOT, check=True, capture_output=True)
     html = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
     assert "length at the cap" in html and "figure-divergence" in html and "http-equiv=refresh" not in html
+    assert "Someone&#39;s &lt;paper&gt;" in html and "theirs.jsonl" in html
+    assert "<b>truncation in training</b>" in html and "<b>imported</b>" in html
+    check(html)
 
 
 def test_a_log_of_another_name_is_refused(results: Path, log: Path) -> None:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from test_content_policy import check
 
 from analysis import live_log, watch
+from contracts import tables
 from contracts.run_file import ROOT
 from frameworks import recorder
 from recipes.runs import load_run
+from tests.browser_pipe import CHROMIUM, Browser
 from tests.hostile_text import TEXTS, encodable
 
 NAME = "tinyzero/grpo-3b-trl/seed-0"
@@ -73,9 +78,9 @@ def port(folders: tuple[Path, Path]) -> Iterator[int]:
         thread.join()
 
 
-def get(port: int, path: str = "/", host: str = "127.0.0.1") -> tuple[int, str]:
+def get(port: int, path: str = "/", host: str = "127.0.0.1", method: str = "GET") -> tuple[int, str]:
     connection = http.client.HTTPConnection("127.0.0.1", port)
-    connection.putrequest("GET", path, skip_host=True)
+    connection.putrequest(method, path, skip_host=True)
     connection.putheader("Host", f"{host}:{port}")
     connection.endheaders()
     answer = connection.getresponse()
@@ -123,6 +128,40 @@ def test_only_this_machine_and_only_reports_are_served(folders: tuple[Path, Path
         assert get(port, path)[0] == 404, path
 
 
+def test_asked_for_its_state_alone_the_page_answers_with_a_name_that_changes_with_it(
+    folders: tuple[Path, Path], port: int
+) -> None:
+    def state() -> str | None:
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        connection.request("HEAD", "/")
+        answer = connection.getresponse()
+        assert answer.status == 200 and not answer.read()
+        return answer.headers["ETag"]
+
+    training = Training(folders[1])
+    training.do_step("a")
+    first = state()
+    assert first == state() and f"data-state={first}" in get(port)[1]
+    training.do_step("b")
+    assert state() != first
+
+
+def test_a_run_that_cannot_be_read_is_named_on_the_page(folders: tuple[Path, Path], port: int) -> None:
+    stage = folders[0] / "runs" / NAME / "stage-1"
+    stage.mkdir(parents=True)
+    (stage / "training_log.parquet").write_bytes(b"damaged")
+    text = get(port)[1]
+    assert f"<b>{NAME}</b> cannot be read" in text and "training_log.parquet" in text
+
+
+def test_a_run_whose_stages_were_deleted_is_shown_from_its_log(folders: tuple[Path, Path]) -> None:
+    log = folders[0] / "runs" / NAME / "training_log.parquet"
+    rows = [dict.fromkeys(tables.TRAINING_LOG.names) | {"run": NAME, "stage": 1, "step": 1, "reward_mean": 0.5}]
+    tables.write(pa.Table.from_pylist(rows, tables.TRAINING_LOG), tables.TRAINING_LOG, log)
+    runs, unreadable = live_log.all_runs(*folders)
+    assert [(run.results.name, run.step) for run in runs] == [(NAME, 1)] and not unreadable
+
+
 def test_a_taken_port_is_no_obstacle(folders: tuple[Path, Path], port: int) -> None:
     with watch.server(*folders, port) as other:
         assert other.server_address[0] == "127.0.0.1" and other.server_address[1] != port
@@ -138,3 +177,41 @@ def test_the_command_says_where_it_serves_and_ends_with_ctrl_c(folders: tuple[Pa
         assert get(int(address.rstrip("/").rpartition(":")[2]))[0] == 200
         process.send_signal(number)
         assert process.stdout.read() == "watch: ended\n" and process.wait() == 0
+
+
+def wait_for(browser: Browser, code: str, value: object) -> None:
+    """Wait until an expression has a value; a page that is being loaded has none."""
+    deadline, found = time.monotonic() + 60, None
+    while found != value:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.1)
+        with contextlib.suppress(RuntimeError, KeyError):
+            found = browser.evaluate(code)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)")
+def test_the_page_is_read_again_when_a_run_goes_on_but_not_under_an_open_completion(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, port: int, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(watch, "SECONDS", 0.2)
+    training = Training(folders[1])
+    training.do_step("the first")
+    shown = "document.querySelector('main details pre')?.textContent.trim()"
+    said = "document.getElementById('connection').textContent"
+    with Browser(tmp_path / "profile") as browser:
+        browser.open(f"http://127.0.0.1:{port}/")
+        wait_for(browser, shown, "the first")
+        browser.evaluate("document.querySelector('main details').open = true")
+        wait_for(browser, said, "paused while completions are open")
+        training.do_step("the second")
+        time.sleep(2)
+        assert browser.evaluate(shown) == "the first"
+        browser.evaluate("document.querySelector('main details').open = false")
+        wait_for(browser, shown, "the second")
+
+
+def test_a_port_that_is_none_is_one_sentence(folders: tuple[Path, Path]) -> None:
+    words = [sys.executable, "-m", "analysis.watch", "--results", folders[0], "--work", folders[1], "--port", "99999"]
+    done = subprocess.run([str(word) for word in words], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.startswith("Error: --port should be from 0 to 65535"), done.stderr
