@@ -209,7 +209,8 @@ def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Ru
     if not folder.scores.is_file() and "imported" in provenance.read(folder.training_log):
         return _imported_log(folder, name)
     if not folder.scores.is_file():
-        known = sorted(str(path.parent.relative_to(runs)) for path in runs.rglob("scores.parquet"))
+        stored = [*runs.rglob("scores.parquet"), *runs.glob(f"*/*/{folder.training_log.name}")]  # the latter imported
+        known = sorted({str(path.parent.relative_to(runs)) for path in stored})
         inside = [run for run in known if run.startswith(f"{name}/")]
         if inside or not folder.path.is_dir():
             raise UserError(f"there is no run {name} under {runs}; there are: {', '.join(inside or known) or 'none'}")

@@ -47,7 +47,7 @@ def drawn(progress: Progress, now: float) -> Group:
     whole = Table.grid(padding=(0, 1))
     bar = ProgressBar(progress.total.total(), progress.done.total(), width=BAR)
     whole.add_row(bar, Text(progress.summary(now), style="bold"))
-    jobs = Table(box=None, pad_edge=False, show_edge=False)
+    jobs = Table(box=None, pad_edge=False, show_edge=False, show_header=bool(progress.running))
     for name in ("running", "step", "reward", "since", "left"):
         jobs.add_column(name, no_wrap=name != "running")
     for job, started in list(progress.running.items()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -73,6 +74,16 @@ def _of_files(error: OSError) -> str | None:
     return f"{place} cannot be used: {remedy}" if remedy else None
 
 
+def _output_is_closed() -> bool:
+    """Whether standard output goes to a program that has ended, such as `head`; nothing more is written to it then."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
+
+
 def run_command(main: Callable[[], None]) -> None:
     """Run a command-line entry point; what a user or an administrator can fix ends it with one sentence."""
     protect_output()
@@ -82,6 +93,8 @@ def run_command(main: Callable[[], None]) -> None:
         print(f"Stopped: {error}", file=sys.stderr)
         sys.exit(RESUMABLE)
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and _output_is_closed():
+            sys.exit(1)
         if (text := sentence(error)) is None:
             raise
         sys.exit(f"Error: {text}")

@@ -4,7 +4,8 @@ python -m frameworks.import_log --framework NAME --input FILE … --run imported
     --output results/demo/runs/imported/mine/training_log.parquet [--max-response-tokens N] [--source TEXT]
 
 Reads what the framework's own loggers write (docs/report.md lists them), and CSV: an export of Weights & Biases or
-Trackio with the framework's names of metrics, or a published curve with our columns, which needs no --framework.
+Trackio with the framework's names of metrics. A published curve as CSV with our columns, and TensorBoard events of this
+project, need no --framework.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from contracts import provenance, tables
 from contracts.errors import UserError, run_command
 from contracts.paths import ResultsFolder
 from contracts.run_file import framework_names
-from frameworks import adapter, log_csv
+from frameworks import adapter, event_files, log_csv, tensorboard
 
 Row = dict[str, Any]
 LAST_STEP = 10**9  # more are a mistake, such as a time
@@ -36,6 +37,8 @@ def _logged(file: Path, framework: adapter.Adapter | None) -> dict[int, dict[str
     if file.suffix.lower() == ".csv":
         native = {**framework.metrics, **framework.imported_metrics} if framework else {}
         logged = log_csv.read(file, {*native, "response_length/clip_ratio", *OURS})
+    elif framework is None and file.match(event_files.PATTERN):  # ours
+        logged = tensorboard.of_file(file, prefix="")
     elif framework is None:
         raise UserError(
             f"{file} is no CSV (.csv, with commas): name the framework that wrote it with --framework, or export CSV"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from pathlib import Path
 
 from contracts.errors import UserError
 from frameworks import event_files
+
+PREFIX = "train/"  # of the tags of transformers' and OpenRLHF's trainers
+Found = dict[int, dict[str, tuple[float, float]]]  # by step and tag, time and value
 
 
 def scalars(folder: Path) -> dict[int, dict[str, float]]:
@@ -15,18 +17,39 @@ def scalars(folder: Path) -> dict[int, dict[str, float]]:
 
     An event file that cannot be read is reported, and the rest of it left out.
     """
-    return of_files(sorted(folder.rglob(event_files.PATTERN)))
-
-
-def of_files(files: Iterable[Path]) -> dict[int, dict[str, float]]:
-    """The same of some event files."""
-    found: dict[int, dict[str, tuple[float, float]]] = {}
-    for file in files:
+    found: Found = {}
+    for file in sorted(folder.rglob(event_files.PATTERN)):
         try:
-            for event in event_files.read(file):
-                if event.tag.startswith("train/"):
-                    of_step, name = found.setdefault(event.step, {}), event.tag.removeprefix("train/")
-                    of_step[name] = max(of_step.get(name, (0.0, 0.0)), (event.wall_time, event.value))
-        except (UserError, OSError, KeyError, IndexError, struct.error) as error:
+            _add(found, file, PREFIX)
+        except (UserError, OSError) as error:
             print(f"WARNING: {file} cannot be read, so the training log has gaps: {error}", flush=True)
+    return _newest(found)
+
+
+def of_file(file: Path, prefix: str = PREFIX) -> dict[int, dict[str, float]]:
+    """The same of one event file, which has to be whole.
+
+    Args:
+        file: the file.
+        prefix: of the tags that are read; it is left out of the names.
+
+    Raises:
+        UserError: it is no event file, or is damaged.
+    """
+    found: Found = {}
+    _add(found, file, prefix)
+    return _newest(found)
+
+
+def _add(found: Found, file: Path, prefix: str) -> None:
+    try:
+        for event in event_files.read(file):
+            if event.tag.startswith(prefix):
+                of_step, name = found.setdefault(event.step, {}), event.tag.removeprefix(prefix)
+                of_step[name] = max(of_step.get(name, (0.0, 0.0)), (event.wall_time, event.value))
+    except (KeyError, IndexError, struct.error) as error:
+        raise UserError(f"{file} should be a TensorBoard event file, but is damaged ({error}): copy it again") from None
+
+
+def _newest(found: Found) -> dict[int, dict[str, float]]:
     return {step: {name: value for name, (_, value) in of_step.items()} for step, of_step in sorted(found.items())}

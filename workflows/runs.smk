@@ -217,8 +217,8 @@ def reported(which):
         run = results_of(run_id)
         if not (run.scores.is_file() or run.training_log.is_file()):
             raise WorkflowError(
-                f"config: imported names {run_id}, but {run.scores} does not exist: import, grade and score it first, "
-                f"at scale {config['scale']} (docs/report.md), or set another scale"
+                f"config: imported names {run_id}, but {run.path} has neither scores nor a training log: import the log, or "
+                f"import, grade and score completions, at scale {config['scale']} (docs/report.md), or set another scale"
             )
     return ids_of(which) + imported
 

@@ -141,7 +141,7 @@ def length_distribution(runs: Sequence[RunResults]) -> Figure:
         heldout, training = grid[2 * row], grid[2 * row + 1]
         shares, edges = held_out_lengths(run)
         for place, (step, own) in enumerate(shares.items()):
-            colour = shades(0.1 + 0.9 * place / max(len(shares) - 1, 1))
+            colour = shades(0.1 + 0.75 * place / max(len(shares) - 1, 1))
             heldout.stairs(own[:BINS], edges[: BINS + 1], color=colour, linewidth=1.6, label=run.label(step))
             heldout.stairs(own[BINS:], edges[BINS:], baseline=None, color=colour, linewidth=1.6)
         if len(edges) > BINS + 1:

@@ -330,6 +330,7 @@ async function start() {
   options("verdict", ["not correct", ...INDEX.verdicts], (name) => name.replace("_", " "));
   const asked = new URLSearchParams(location.hash.slice(1));
   for (const name of FIELDS) if (asked.has(name)) $(name).value = asked.get(name);
+  const absent = FIELDS.filter((name) => asked.get(name) && $(name).value !== asked.get(name));
   let timer = 0;
   for (const name of ["min", "max", "text"]) $(name).oninput = () => { clearTimeout(timer); timer = setTimeout(filter, 250); };
   for (const name of ["math", "marks", "allruns"]) $(name).onchange = () => current !== null && open(current);
@@ -343,6 +344,7 @@ async function start() {
     const row = find(wanted);
     if (row >= 0) await open(row); else $("count").textContent += "; the completion of this link is not here";
   }
+  for (const name of absent) $("count").textContent += `; this report has no ${name} ${visible(asked.get(name))}, which the link names`;
   booting = false;
   document.body.dataset.ready = "yes";
 }

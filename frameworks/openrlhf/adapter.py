@@ -114,7 +114,7 @@ class OpenRLHFAdapter(Adapter):
 
     def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
         """See Adapter; TensorBoard events."""
-        return tensorboard.of_files([file])
+        return tensorboard.of_file(file)
 
     def columns(self, values: Mapping[str, float], max_response_tokens: int | None) -> dict[str, float]:
         """See Adapter; a step's tokens are those of its mean sequence times its samples."""

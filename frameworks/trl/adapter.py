@@ -129,7 +129,7 @@ class TRLAdapter(Adapter):
     def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
         """See Adapter; TensorBoard events, or the history in trainer_state.json."""
         if file.suffix != ".json":
-            return tensorboard.of_files([file])
+            return tensorboard.of_file(file)
         history = json.loads(file.read_text(encoding="utf-8"))["log_history"]
         return {entry["step"]: entry for entry in history if "reward" in entry}
 

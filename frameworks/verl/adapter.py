@@ -15,7 +15,7 @@ from typing import Any
 from contracts import durable, json_lines
 from contracts.errors import UserError
 from contracts.run_file import Run, Stage
-from frameworks import checkpoints, fork_server, processes, stops, training_prompts
+from frameworks import checkpoints, event_files, fork_server, processes, stops, tensorboard, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.verl import memory, metrics, parser_check, running_advantage
@@ -134,7 +134,9 @@ class VerlAdapter(Adapter):
         return steps
 
     def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
-        """See Adapter; what verl's file logger wrote, or what it printed."""
+        """See Adapter; what verl's file logger or its TensorBoard wrote, or what it printed."""
+        if file.match(event_files.PATTERN):
+            return tensorboard.of_file(file, prefix="")
         if file.suffix == ".jsonl":
             return dict(_entries(file))
         lines = (re.search(r"\bstep:(\d+) - ", line) for line in file.read_text(errors="replace").split("\n"))

@@ -136,6 +136,19 @@ def test_a_step_that_is_none_is_one_sentence(tmp_path: Path, framework: str, nam
         import_log.read([tmp_path / name], framework, "imported/x")
 
 
+@pytest.mark.parametrize(
+    ("framework", "tag", "column"),
+    [(None, "kl", "kl"), ("verl", "critic/score/mean", "reward_mean"), ("openrlhf", "train/kl", "kl")],
+)
+def test_event_files_of_each_kind(tmp_path: Path, framework: str | None, tag: str, column: str) -> None:
+    file = written(tmp_path, {1: {tag: 0.5}, 2: {tag: 0.25}})
+    rows = import_log.read([file], framework, "imported/x")
+    assert [(row["step"], row[column]) for row in rows] == [(1, 0.5), (2, 0.25)]
+    file.write_bytes(b"no events at all, but long enough for a header")
+    with pytest.raises(UserError, match="should be a TensorBoard event file"):
+        import_log.read([file], framework, "imported/x")
+
+
 def test_a_state_may_begin_at_step_0(tmp_path: Path) -> None:
     history = [{"step": step, "reward": 1.0, "num_tokens": 10 * step} for step in (0, 1)]
     (tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": history}))

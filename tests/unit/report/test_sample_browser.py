@@ -128,6 +128,9 @@ def test_a_link_to_a_completion_leads_to_it_in_a_later_report_too(browser: Brows
         assert "step 50, problem 17" in chosen
     gone = dom(browser, page, "open=" + quote('["recipe/run/seed-9",50,"sums","p17",1]'))
     assert 'id="detail" hidden' in gone and "the completion of this link is not here" in gone
+    other = dom(browser, page, "run=none&step=999")
+    assert "240 of 240" in other and "this report has no run none, which the link names" in other
+    assert "this report has no step 999, which the link names" in other
 
 
 def test_texts_that_made_room_for_others_are_read_again(browser: Browser, page: Path) -> None:
