@@ -25,6 +25,7 @@ PROGRESS = re.compile(r"\d+%\|.*\||\[[\d:]+<[\d:?]+")  # tqdm
 PREFIX = re.compile(r"^(\S\[\d+m)?\([\w.:]+ pid=\d+[^)]*\)(\S\[0m)? ?")  # Ray's, before a line of an actor
 # How `contracts.errors` begins the sentence that ends a command; what is before it need not be shown.
 SENTENCES = ("Error: ", "Stopped: ", "envs/build.py: ")
+ENDING = "At least one job did not complete successfully"
 VERDICTS = ("check",)  # rules that fail where their result is bad, which nothing would resume
 COMMAND = "CROSSZERO_COMMAND"  # what the user called, where that is not Snakemake
 
@@ -76,8 +77,10 @@ class FailedJobs(logging.Filter):
             text = self.described(record.__dict__)
             self.handler.handle(logging.LogRecord(record.name, record.levelno, "", 0, text, None, None))
             return False
-        # The command and its exit status, and Python's traceback of them: the rule fails right after it.
-        return not (event == LogEvent.ERROR and "CalledProcessError" in record.getMessage())
+        # The command and its exit status, and Python's traceback of them: the rule fails right after it. At the end,
+        # that a job failed, which has been shown.
+        said = record.getMessage()
+        return not (event == LogEvent.ERROR and ("CalledProcessError" in said or (self.rules and ENDING in said)))
 
     def described(self, failed: Mapping[str, Any]) -> str:
         """One failed job: its rule, what it makes, what the executor says, and the end of its logs."""

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from rich.console import Console, Group
 from rich.file_proxy import FileProxy
@@ -29,6 +28,7 @@ from contracts.text_safety import one_line
 MOST = 5  # warnings and accuracies shown, the newest
 PER_SECOND = 2
 BAR = 30  # characters
+LOG_FILE = "Complete log(s): "  # where Snakemake's own messages are
 
 
 def stages(progress: Progress) -> Text:
@@ -72,7 +72,11 @@ class LiveView(logging.Handler):
         super().__init__()
         self.terminal, self.progress = handler, Progress(rules)
         self.live: Live | None = None
-        handler.addFilter(lambda record: self.live is None or record.levelno >= logging.WARNING)
+        handler.addFilter(self.shown)
+
+    def shown(self, record: logging.LogRecord) -> bool:
+        """Whether Snakemake's handler prints a message beside the view."""
+        return self.live is None or record.levelno >= logging.WARNING or record.getMessage().startswith(LOG_FILE)
 
     def __rich__(self) -> Group:
         """What is drawn, several times a second."""
@@ -98,7 +102,7 @@ class LiveView(logging.Handler):
         self.terminal.setStream(FileProxy(console, stream))
         self.reader.start()
         self.live.start()
-        atexit.register(self.stop, stream)
+        atexit.register(self.stop)
 
     def _read(self, reading: int, console: Console) -> None:
         """Print lines of jobs, but not the steps, which are drawn, nor warnings, which are listed."""
@@ -107,14 +111,15 @@ class LiveView(logging.Handler):
                 if not STEP.match(line) and not line.startswith(WARNING):
                     console.print(Text(one_line(line.rstrip("\n"))), soft_wrap=True)
 
-    def stop(self, stream: Any) -> None:
-        """Give the terminal back."""
+    def stop(self) -> None:
+        """Give the terminal back; a second time it does nothing."""
+        if not self.live or not self.live.is_started:
+            return
         sys.stdout.flush()
         os.dup2(self.output, 1)
         self.reader.join(timeout=1)
-        assert self.live
         self.live.stop()
-        self.terminal.setStream(stream)
+        self.terminal.setStream(self.live.console.file)
 
 
 def show(rules: Callable[[], Mapping[str, bool]] = dict) -> LiveView | None:

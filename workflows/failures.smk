@@ -24,9 +24,11 @@ FAILED_JOBS = failed_jobs.show(printed_here) if workflow.is_main_process else No
 
 
 onerror:
+    if LIVE_VIEW:
+        LIVE_VIEW.stop()  # so that what follows is last
     if FAILED_JOBS and FAILED_JOBS.rules - set(failed_jobs.VERDICTS):
         print(
             "What is finished is kept. When the cause is removed, this continues:"
-            f" {failed_jobs.how_to_resume()}\nSnakemake's own messages: {' '.join(log)}",
+            f" {failed_jobs.how_to_resume()}",
             file=sys.stderr,
         )

@@ -116,7 +116,7 @@ def runs_table(
         shown.append(
             {
                 "run": run.shown,
-                **({"stored as": run.name, "model": what.model} if any(one.title for one in runs) else {}),
+                **({"model": what.model} if any(one.title for one in runs) else {}),
                 "framework": f"{what.framework}, {what.algorithm}" if what.algorithm != "–" else what.framework,
                 "measured on": f"average of {len(run.benchmarks)}" if len(run.benchmarks) > 1 else run.benchmarks[0],
                 "base model (%)": interval_text(before, percent) if before else "–",
