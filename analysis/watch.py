@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import signal
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -51,7 +52,11 @@ class Cache:
                     "report/*/index.html")  # fmt: skip
         with self._lock:
             files = sorted({file for root in self._folders for one in patterns for file in root.glob(one)})
-            sizes = [[str(file), found.st_size, found.st_mtime_ns] for file in files if (found := file.stat())]
+            sizes = []
+            for file in files:
+                with suppress(FileNotFoundError):  # deleted since
+                    found = file.stat()
+                    sizes.append([str(file), found.st_size, found.st_mtime_ns])
             if (state := fingerprint(sizes)) != self._state:
                 self._page, self._state = render(*self._folders, state), state
             return self._page, self._state
