@@ -38,7 +38,7 @@ def one_sentence(output: str, *words: str) -> None:
         ("grader=math-verfy", ("grader", "math-verify")),
         (
             "imported=[imported/mine]",
-            ("imported/mine", "results/demo/runs/imported/mine/scores.parquet", "docs/report.md"),
+            ("results/demo/runs/imported/mine has neither scores nor a training log", "docs/report.md"),
         ),
     ],
 )
