@@ -128,6 +128,7 @@ def test_only_this_machine_and_only_reports_are_served(folders: tuple[Path, Path
         assert get(port, path)[0] == 404, path
 
 
+@pytest.mark.slow
 def test_asked_for_its_state_alone_the_page_answers_with_a_name_that_changes_with_it(
     folders: tuple[Path, Path], port: int
 ) -> None:
@@ -211,6 +212,7 @@ def test_the_page_is_read_again_when_a_run_goes_on_but_not_under_an_open_complet
         wait_for(browser, shown, "the second")
 
 
+@pytest.mark.slow
 def test_a_port_that_is_none_is_one_sentence(folders: tuple[Path, Path]) -> None:
     words = [sys.executable, "-m", "analysis.watch", "--results", folders[0], "--work", folders[1], "--port", "99999"]
     done = subprocess.run([str(word) for word in words], cwd=ROOT, capture_output=True, text=True, check=False)
