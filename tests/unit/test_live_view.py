@@ -65,7 +65,7 @@ def test_a_terminal_shows_stages_steps_rewards_and_warnings_and_the_log_the_rest
     assert "train 0/2 → all 0/1" in sent and "train 1/2" in sent
     assert re.search(r"train a +7/20 +0\.25 .* 26 s", sent)
     assert "warning: openr1/a: format errors at step 5" in sent
-    assert re.search(r"1 of 3 jobs, at least \d s left", sent)
+    assert re.search(r"1 of 3 jobs, at least \d+ s left", sent)
     assert "said by a" in sent and "said by b" in sent and "2.0 s per step" not in sent
     assert "Finished jobid" not in sent
     (log,) = (project / ".snakemake" / "log").glob("*.log")
@@ -85,9 +85,9 @@ def test_without_a_terminal_a_plain_line_for_each_job_that_starts_or_ends(projec
     assert sorted({line.partition(":")[0] for line in trained}) == ["train a", "train b"]
     for job in (trained[:2], trained[2:]):
         assert job[0].endswith(": started") and re.search(
-            r": done after [23] s; [12] of 3 jobs(, at least \d s left)?$", job[1]
+            r": done after \d+ s; [12] of 3 jobs(, at least \d+ s left)?$", job[1]
         )
-    assert ended == ["all: started", "all: done after 0 s; 3 of 3 jobs"]
+    assert ended[0] == "all: started" and re.fullmatch(r"all: done after \d+ s; 3 of 3 jobs", ended[1])
     assert "Finished jobid" not in done.stderr and "Select jobs" not in done.stderr.partition(": started")[2]
     (log,) = (project / ".snakemake" / "log").glob("*.log")
     assert log.read_text(encoding="utf-8").count("Finished jobid") == 3
