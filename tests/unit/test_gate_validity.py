@@ -188,6 +188,7 @@ def test_mixed_runs_and_missing_problems_are_refused(tmp_path):
     assert compare.paired(*part, accepted=["subset"]).verdict == "cannot tell"
 
 
+@pytest.mark.slow
 def test_broken_inputs_end_with_a_sentence(tmp_path):
     frame = graded(sample(6, 1, 0.5, 0))
     frame.loc[2, "problem_id"] = None

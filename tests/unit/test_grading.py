@@ -114,6 +114,7 @@ def seconds_of_judges():
     return sum(sum(one[:4]) for one in times)  # user, system, and both of ended children
 
 
+@pytest.mark.slow
 def test_only_the_guilty_pair_is_ungradable():
     pairs = [Pair(f"x+{i}", f"{i}+x", None) for i in range(40)]
     pairs[17] = Pair("9", "9^{9^{9^{9}}}", None)
@@ -138,6 +139,7 @@ def test_progress_is_reported(monkeypatch, capsys):
     assert "grade: 9/9 pairs judged, 1 without verdict" in said and "grade: 1/1 pairs judged, 1 without verdict" in said
 
 
+@pytest.mark.slow
 def test_a_worker_that_runs_out_of_memory_is_replaced():
     pairs = [Pair("1", "\\binom{10^{9}}{5 \\cdot 10^{8}}", None), Pair("x+1", "1+x", None)]
     assert POOL.run(JUDGE, pairs, deadline_s=5.0, workers=1)[1] == "correct"
@@ -162,6 +164,7 @@ def test_marks_that_nobody_sees_do_not_make_an_answer_wrong():
     assert verdict("5", "\\boxed{5\x00\x00}") == "correct"
 
 
+@pytest.mark.slow
 def test_long_completions_take_linear_time():
     verdict("x", "\\boxed{y+1}")  # starts the workers
     for text in (

@@ -68,6 +68,7 @@ def test_mathematics_alone_in_a_batch_and_beside_a_busy_machine(grader: str) -> 
 
 
 @pytest.mark.parametrize("grader", ["math-verify", "qwen-rules"])
+@pytest.mark.slow
 def test_no_grader_takes_more_memory_than_its_limit(grader: str) -> None:
     hostile = ["\\binom{10^{9}}{5 \\cdot 10^{8}}", "(x+1)^{10^{8}}", "2^{10^{11}}", "10^{10^{9}}!"]
     grade([Item("math", "x^2+7", f"\\boxed{{{text}}}") for text in hostile], deadline_s=0.5, workers=1, grader=grader)

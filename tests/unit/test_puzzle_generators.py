@@ -49,6 +49,7 @@ def alike(ours: Counter, theirs: Counter) -> bool:
     st.integers(0, 10**6), st.sampled_from(["train", "test"]), st.sampled_from([[2], [3], [4], [3, 4]]),
     st.integers(10, 99), st.sampled_from(sorted(countdown_problems.WORDINGS)),
 )  # fmt: skip
+@pytest.mark.slow
 def test_every_countdown_target_is_reachable(seed, split, sizes, largest, wording):
     for problem in countdown_problems.generate(3, split, seed, sizes, largest, (5, 50), wording):
         nums, target = problem.meta["nums"], int(problem.answer)
@@ -106,6 +107,7 @@ def test_countdown_says_when_there_are_no_more():
 
 
 @needs_mirror
+@pytest.mark.slow
 def test_countdown_is_distributed_like_the_published_set():
     theirs = [(row["nums"], row["target"]) for name in ("train", "test") for row in published(f"countdown_{name}")]
     generated = countdown_problems.generate(2000, "train", 0)
@@ -238,6 +240,7 @@ def test_every_published_puzzle_is_read_and_solved(people):
         ("knights_knaves_3_train", "knights_knaves_3"),
     ],
 )
+@pytest.mark.slow
 def test_the_demo_scale_trains_on_nothing_that_it_is_scored_on(train, test):
     questions = [
         {problem.question for problem in loading.load(data_registry.find(name), None)[0]} for name in (train, test)

@@ -121,6 +121,7 @@ def folders(tmp_path, name, seeds, chance, steps=(0, 10)):
     return made
 
 
+@pytest.mark.slow
 def test_the_command_compares_recipes_and_refuses_what_it_cannot(tmp_path):
     a, b = folders(tmp_path, "a", 3, 0.3), folders(tmp_path, "b", 3, 0.7)
     status, printed = process("recipes", "--a", *a, "--b", *b, "--output", tmp_path / "out")

@@ -104,6 +104,7 @@ def test_the_last_complete_element_is_the_answer(completion: str, answer: str | 
     assert extract(completion, "svg-element").answer == answer
 
 
+@pytest.mark.slow
 def test_drawings_by_hand() -> None:
     counts, mistaken = svg_confusion.confusion(svg_confusion.by_hand())
     assert counts.total() >= 60 and not mistaken, "\n".join(mistaken)

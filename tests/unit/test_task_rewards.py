@@ -160,6 +160,7 @@ PEOPLE = problem("knights_knaves", "", '{"names": ["Zoey", "Jack"], "knights": [
 @settings(max_examples=3000)
 @given(HOSTILE)
 @example("<answer>" + "(" * 299 + "</answer>")
+@pytest.mark.slow
 def test_rewards_take_any_text(text):
     (given_countdown,) = countdown_reward([text], [COUNTDOWN])
     assert given_countdown.value in (1.0, 0.1, 0.0)

@@ -27,6 +27,7 @@ rule environment:
 """
 
 
+@pytest.mark.slow
 def test_jobs_and_their_picture(tmp_path: Path) -> None:
     (tmp_path / "Snakefile").write_text(SNAKEFILE)
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--quiet", "all"]

@@ -132,6 +132,7 @@ LATEX = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 
 @settings(max_examples=3000)
 @given(LATEX, st.sampled_from(sorted(RULES)), st.booleans())
+@pytest.mark.slow
 def test_extraction_takes_any_text(text, rule, several):
     found = extract(text, rule, several=several)
     assert found.answer is None or found.answer.strip()
@@ -142,6 +143,7 @@ def test_extraction_takes_any_text(text, rule, several):
 
 @settings(max_examples=2000)
 @given(LATEX, st.text(alphabet="0123456789abcxyz+-*/^_ ", min_size=1, max_size=20).filter(str.strip), LATEX)
+@pytest.mark.slow
 def test_the_last_complete_box_is_found(before, answer, after):
     after = after.replace("}", "").replace("\\boxed", "").replace("</think>", "").rstrip("\\")
     before = before.rstrip("\\")
@@ -183,6 +185,7 @@ def target(tmp_path_factory):
 
 @settings(max_examples=2000, deadline=200)
 @given(HOSTILE)
+@pytest.mark.slow
 def test_payloads_do_not_run_in_verifiers_and_extraction(target, text):
     text = text.replace("{target}", str(target))
     countdown.verify(text, [1, 2, 3], 6)

@@ -89,6 +89,7 @@ def check(text: str) -> Active:
     return page
 
 
+@pytest.mark.slow
 def test_every_page_has_a_strict_policy_and_keeps_it(pages: list[Path]) -> None:
     for file in pages:
         page = check(file.read_text(encoding="utf-8"))

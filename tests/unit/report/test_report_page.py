@@ -203,6 +203,7 @@ def test_full_scale_has_no_demo_note_and_the_same_results_give_the_same_figures(
         assert (first / name).read_bytes() == (second / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_overlap_of_training_data_is_on_the_page_and_escaped(tmp_path: Path, results: Path) -> None:
     overlap = tmp_path / "overlap.csv"
     header = "train,benchmark,problems,exact,exact_share,gram13_half,gram13_half_share,gram8_half,gram8_half_share"

@@ -99,6 +99,7 @@ def test_the_figure_has_a_panel_for_each_reward_of_any_run() -> None:
     assert titles == ["right", "digits", "length"]
 
 
+@pytest.mark.slow
 def test_the_page_shows_it_for_runs_with_several_rewards_alone(tmp_path: Path) -> None:
     several, one = trained(), make_run([graded_row(step, "p", 0, "correct") for step in (0, 10)])
     for run, expected in ((several, True), (one, False)):
