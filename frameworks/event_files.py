@@ -140,7 +140,11 @@ def read(file: Path) -> Iterator[Scalar]:
                 return
             if struct.pack("<I", checksum(data)) != end:
                 raise UserError(f"{file} should be a TensorBoard event file, but a record in it is damaged")
-            yield from _scalars(data)
+            try:
+                scalars = list(_scalars(data))
+            except (KeyError, IndexError, struct.error) as error:
+                raise UserError(f"{file} should be a TensorBoard event file, but a record is none ({error})") from None
+            yield from scalars
 
 
 def _scalars(event: bytes) -> Iterator[Scalar]:

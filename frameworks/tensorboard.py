@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
 from contracts.errors import UserError
@@ -42,13 +41,10 @@ def of_file(file: Path, prefix: str = PREFIX) -> dict[int, dict[str, float]]:
 
 
 def _add(found: Found, file: Path, prefix: str) -> None:
-    try:
-        for event in event_files.read(file):
-            if event.tag.startswith(prefix):
-                of_step, name = found.setdefault(event.step, {}), event.tag.removeprefix(prefix)
-                of_step[name] = max(of_step.get(name, (0.0, 0.0)), (event.wall_time, event.value))
-    except (KeyError, IndexError, struct.error) as error:
-        raise UserError(f"{file} should be a TensorBoard event file, but is damaged ({error}): copy it again") from None
+    for event in event_files.read(file):
+        if event.tag.startswith(prefix):
+            of_step, name = found.setdefault(event.step, {}), event.tag.removeprefix(prefix)
+            of_step[name] = max(of_step.get(name, (0.0, 0.0)), (event.wall_time, event.value))
 
 
 def _newest(found: Found) -> dict[int, dict[str, float]]:
