@@ -79,6 +79,11 @@ class RunResults:
         return not self.log.empty
 
     @property
+    def log_record(self) -> dict[str, Any]:
+        """The provenance of the training log; empty if there is none."""
+        return self.provenance.get(str(paths.record_name(paths.RunFolder(Path()).training_log)), {})
+
+    @property
     def is_model(self) -> bool:
         """Whether these are samples of one model that was evaluated here, without a training."""
         return self.name.startswith(paths.MODELS)

@@ -194,7 +194,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     ]  # fmt: skip
     for table in filter(None, made):
         table_export.write(table, output / "tables")
-    warnings = [(run.name, found) for run in [*runs, *logs] if (found := diagnose(run))]
+    warnings = [one for run in [*runs, *logs] for one in diagnose(run)]
     figures = draw(runs, rows, counts, lists, output / "figures", logs)
     figures |= draw_reasoning(runs, checked, output / "figures")
     text = page.render(
@@ -206,7 +206,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
             "titles": titles,
             "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "made_with": provenance.collect(),
-            "summary": summary(runs, rows, facts, [one for _, found in warnings for one in found], scale),
+            "summary": summary(runs, rows, facts, warnings, scale),
             "recipe_results": [recipe_result(recipe) for recipe in recipes],
             "contamination": page.plain(probed.shown) if probed else None,
             "controls": page.plain(controlled.shown) if controlled else None,

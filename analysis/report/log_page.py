@@ -13,8 +13,7 @@ from analysis.live_log import LiveRun, of_log
 from analysis.report import figure_style, figures_training, page
 from analysis.report.diagnostics import diagnose
 from analysis.results import RunResults
-from contracts import durable, paths, provenance
-from contracts.paths import RunFolder
+from contracts import durable, provenance
 
 FIGURES = {
     "reward": figures_training.reward, "response_length": figures_training.response_length,
@@ -57,15 +56,10 @@ def render(
         css=page.css(), script=page.script("tables.js", *(["watch.js"] if live else [])), runs=runs, figures=figures,
         reports=reports, live=live, scale=scale, captions={name: page.caption(name) for name in figures},
         number=itertools.count(1).__next__, unreadable=unreadable,
-        warnings=[(run.results.shown, found) for run in runs for found in diagnose(run.results)] if not live else [],
-        sources=[(run.results.shown, record) for run in runs if (record := imported_from(run.results))],
+        warnings=[] if live else [one for run in runs for one in diagnose(run.results)],
+        titles={run.results.name: run.results.shown for run in runs},
+        imported=[run.results for run in runs if "imported" in run.results.log_record],
     )  # fmt: skip
-
-
-def imported_from(run: RunResults) -> dict[str, Any] | None:
-    """The record of an imported training log: its files and where they are from; None if it was not imported."""
-    record = run.provenance.get(str(paths.record_name(RunFolder(Path()).training_log)), {})
-    return record if "imported" in record else None
 
 
 def write(runs: Sequence[RunResults], output: Path, scale: str) -> Path:
