@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from snakemake_interface_logger_plugins.common import LogEvent
 
@@ -54,6 +54,21 @@ def of_job(event: Mapping[str, Any]) -> str:
     return one_line(" ".join(words))
 
 
+def _accuracies(job: Mapping[str, Any]) -> dict[str, str]:
+    """By run, the accuracy if the job has graded its samples."""
+    graded = [output for output in map(Path, job.get("output") or ()) if output.name == GRADED]
+    found = {"/".join(output.parts[-4:-1]): accuracy_so_far.text(accuracy_so_far.read(output)) for output in graded}
+    return {run: text for run, text in found.items() if text}
+
+
+class Ended(NamedTuple):
+    """A job that has ended: its JOB_INFO event, how long it took, and the accuracies by run that are known since."""
+
+    job: Mapping[str, Any]
+    seconds: float
+    accuracies: dict[str, str]
+
+
 class Progress:
     """What is done, what runs and what is left, fed with Snakemake's events (the attributes of its log records).
 
@@ -72,8 +87,8 @@ class Progress:
         self.warnings: dict[str, None] = {}  # in order
         self.heldout: dict[str, str] = {}  # accuracy so far, by run
 
-    def add(self, event: Mapping[str, Any], now: float) -> None:
-        """Take one event; `now` is in seconds."""
+    def add(self, event: Mapping[str, Any], now: float) -> Ended | None:
+        """Take one event; returns the job that has ended with it. `now` is in seconds."""
         kind = event.get("event")
         if kind == LogEvent.RUN_INFO:
             rules = self.rules()
@@ -85,18 +100,14 @@ class Progress:
             self.known[event["jobid"]] = event
             self.running[event["jobid"]] = now
         elif kind == LogEvent.JOB_FINISHED and (started := self.running.pop(event["job_id"], None)) is not None:
-            rule = self.known[event["job_id"]]["rule_name"]
-            self.done[rule] += 1
-            self.seconds[rule].append(now - started)
-            self._read_accuracy(self.known[event["job_id"]])
+            job = self.known[event["job_id"]]
+            self.done[job["rule_name"]] += 1
+            self.seconds[job["rule_name"]].append(now - started)
+            self.heldout |= (accuracies := _accuracies(job))
+            return Ended(job, now - started, accuracies)
         elif kind == LogEvent.JOB_ERROR:
             self.running.pop(event["jobid"], None)
-
-    def _read_accuracy(self, job: Mapping[str, Any]) -> None:
-        """Keep the accuracy of a run whose samples have been graded."""
-        for output in map(Path, job.get("output") or ()):
-            if output.name == GRADED and (found := accuracy_so_far.text(accuracy_so_far.read(output))):
-                self.heldout["/".join(output.parts[-4:-1])] = found
+        return None
 
     def left(self, now: float) -> tuple[float, bool] | None:
         """Seconds left of what is known, and whether that is the whole; None before a job has ended.

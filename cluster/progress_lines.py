@@ -42,19 +42,16 @@ class ProgressLines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Take an event of Snakemake."""
         event, now = record.__dict__, time.monotonic()
-        kind, before, running = event.get("event"), dict(self.progress.heldout), dict(self.progress.running)
-        self.progress.add(event, now)
+        ended, kind = self.progress.add(event, now), event.get("event")
         if kind == LogEvent.JOB_STARTED:
             self.begun = self.begun or self.progress.several
         if not self.begun:
             return
         if kind == LogEvent.JOB_INFO:
             self.say(f"{of_job(event)}: {'submitted' if self.cluster and not event['local'] else 'started'}")
-        elif kind == LogEvent.JOB_FINISHED and (job := event["job_id"]) in running:
-            took = duration(now - running[job])
-            self.say(f"{of_job(self.progress.known[job])}: done after {took}; {self.progress.summary(now)}")
-        for run, text in self.progress.heldout.items():
-            if before.get(run) != text:
+        elif ended:
+            self.say(f"{of_job(ended.job)}: done after {duration(ended.seconds)}; {self.progress.summary(now)}")
+            for run, text in ended.accuracies.items():
                 self.say(f"held-out accuracy of {run}: {text}")
 
     def say(self, text: str) -> None:
