@@ -12,7 +12,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from snakemake.logging import ColorizingTextHandler, logger
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -26,6 +26,7 @@ PREFIX = re.compile(r"^(\S\[\d+m)?\([\w.:]+ pid=\d+[^)]*\)(\S\[0m)? ?")  # Ray's
 # How `contracts.errors` begins the sentence that ends a command; what is before it need not be shown.
 SENTENCES = ("Error: ", "Stopped: ", "envs/build.py: ")
 ENDING = "At least one job did not complete successfully"
+Kind = TypeVar("Kind", bound=logging.Handler)
 VERDICTS = ("check",)  # rules that fail where their result is bad, which nothing would resume
 COMMAND = "CROSSZERO_COMMAND"  # what the user called, where that is not Snakemake
 
@@ -97,17 +98,21 @@ class FailedJobs(logging.Filter):
         return visible("; ".join(parts if said else [*parts, "it printed nothing"]))
 
 
+def attached(kind: type[Kind]) -> Kind | None:
+    """The handler of a kind that Snakemake's messages go to, such as that of its terminal; None if there is none."""
+    return next((handler for handler in logger.handlers if isinstance(handler, kind)), None)
+
+
 def show(on_terminal: Callable[[str, str], bool]) -> FailedJobs | None:
     """Show failed jobs on Snakemake's terminal; None if it has none. See FailedJobs."""
-    for handler in logger.handlers:
-        if isinstance(handler, ColorizingTextHandler):
-            for known in handler.filters:  # Snakemake reads the Snakefile more than once
-                if isinstance(known, FailedJobs):
-                    return known
-            found = FailedJobs(handler, on_terminal)
-            handler.filters.insert(0, found)  # before the filter that drops failed jobs where rules are quiet
-            return found
-    return None
+    if not (handler := attached(ColorizingTextHandler)):
+        return None
+    for known in handler.filters:  # Snakemake reads the Snakefile more than once
+        if isinstance(known, FailedJobs):
+            return known
+    found = FailedJobs(handler, on_terminal)
+    handler.filters.insert(0, found)  # before the filter that drops failed jobs where rules are quiet
+    return found
 
 
 def how_to_resume() -> str:

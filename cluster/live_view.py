@@ -22,6 +22,7 @@ from rich.text import Text
 from snakemake.logging import ColorizingTextHandler, logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from cluster.failed_jobs import attached
 from cluster.progress import STEP, WARNING, Progress, duration, of_job
 from contracts.text_safety import one_line
 
@@ -128,14 +129,9 @@ def show(rules: Callable[[], Mapping[str, bool]] = dict) -> LiveView | None:
     Args:
         rules: see Progress.
     """
-    if not sys.stdout.isatty():
-        return None
-    for known in logger.handlers:  # Snakemake reads the Snakefile more than once
-        if isinstance(known, LiveView):
-            return known
-    for handler in logger.handlers:
-        if isinstance(handler, ColorizingTextHandler) and handler.stream.isatty():
-            view = LiveView(handler, rules)
-            logger.addHandler(view)
-            return view
-    return None
+    known, handler = attached(LiveView), attached(ColorizingTextHandler)
+    if known or not (handler and handler.stream.isatty() and sys.stdout.isatty()):
+        return known  # Snakemake reads the Snakefile more than once
+    view = LiveView(handler, rules)
+    logger.addHandler(view)
+    return view

@@ -13,6 +13,7 @@ from snakemake.logging import ColorizingTextHandler, logger
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from cluster.failed_jobs import attached
 from cluster.progress import Progress, duration, of_job
 
 REPLACED = (LogEvent.JOB_INFO, LogEvent.JOB_STARTED, LogEvent.JOB_FINISHED, LogEvent.PROGRESS)
@@ -64,12 +65,9 @@ class ProgressLines(logging.Handler):
 
 def show(rules: Callable[[], Mapping[str, bool]] = dict, cluster: bool = False) -> ProgressLines | None:
     """Print lines on Snakemake's standard error; None if it has none. See ProgressLines."""
-    for known in logger.handlers:  # Snakemake reads the Snakefile more than once
-        if isinstance(known, ProgressLines):
-            return known
-    for handler in logger.handlers:
-        if isinstance(handler, ColorizingTextHandler):
-            lines = ProgressLines(handler, rules, cluster)
-            logger.addHandler(lines)
-            return lines
-    return None
+    known, handler = attached(ProgressLines), attached(ColorizingTextHandler)
+    if known or not handler:  # Snakemake reads the Snakefile more than once
+        return known
+    lines = ProgressLines(handler, rules, cluster)
+    logger.addHandler(lines)
+    return lines
