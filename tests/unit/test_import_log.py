@@ -54,6 +54,18 @@ def test_a_cut_event_file_gives_what_is_whole_and_a_damaged_one_is_reported(
     assert "is damaged" in capsys.readouterr().out
 
 
+def test_a_record_that_is_no_event_is_one_sentence(tmp_path: Path) -> None:
+    file = written(tmp_path, {1: {"train/reward": 0.5}})
+    for data in (b"\xff\xff", b"\x07abc", b"", b"\x0a\xff"):
+        length = struct.pack("<Q", len(data))
+        record = length + struct.pack("<I", event_files.checksum(length)) + data
+        with file.open("ab") as stream:
+            stream.write(record + struct.pack("<I", event_files.checksum(data)))
+        with pytest.raises(UserError, match="should be a TensorBoard event file"):
+            import_log.read([file], "trl", "imported/x")
+        file.write_bytes(file.read_bytes()[: -len(record) - 4])
+
+
 def test_a_repeated_step_counts_once_and_as_the_later(tmp_path: Path) -> None:
     written(tmp_path, {1: {"train/reward": 0.5, "eval/reward": 9.0}, 2: {"train/reward": 0.25}})
     written(tmp_path, {2: {"train/reward": 0.75}}, after=1)
