@@ -15,15 +15,15 @@ container: "docker://python:3.11-bookworm"
 
 
 include: "workflows/garbage_collection.smk"
-include: "workflows/readable.smk"
+include: "workflows/check_readable.smk"
 
 
 configfile: "config/config.yaml"
 
 
 include: "workflows/runs.smk"
-include: "workflows/lookups.smk"
-include: "workflows/failures.smk"
+include: "workflows/rule_inputs.smk"
+include: "workflows/progress_and_failures.smk"
 include: "workflows/resources.smk"
 include: "workflows/local_resources.smk"
 include: "workflows/environments.smk"
@@ -32,10 +32,18 @@ include: "workflows/train.smk"
 include: "workflows/evaluate.smk"
 include: "workflows/report.smk"
 include: "workflows/sweep.smk"
-include: "workflows/gate.smk"
+include: "workflows/compare.smk"
 include: "workflows/evaluate_model.smk"
 include: "workflows/contamination.smk"
 include: "workflows/cluster.smk"
+
+
+# A study brings its own rules; the product knows none of them.
+for study_rules in sorted(Path(workflow.basedir, "studies").glob("*/rules.smk")):
+
+    include: str(study_rules)
+
+
 include: "workflows/signatures.smk"
 
 

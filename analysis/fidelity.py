@@ -18,11 +18,11 @@ import pandas as pd
 from analysis import table_export
 from analysis.reference import FIDELITY as FILE
 from analysis.table_export import Table
-from contracts.errors import UserError, run_command
 from contracts.run_file import Run, Stage
-from contracts.yaml_files import read_yaml
 from recipes import models
 from recipes.runs import load_run, run_names
+from system.errors import UserError, run_command
+from system.yaml_files import read_yaml
 
 OURS = "ours"
 GROUPS = ("batch", "rollout", "optimizer", "objective", "lora", "native")

@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from analysis.results import RunResults
 from contracts import tables
-from contracts.errors import UserError
 from contracts.paths import ResultsFolder, RunFolder
 from contracts.run_file import Run, Stage
 from contracts.seeds import run_of
 from eval import accuracy_so_far
 from frameworks import adapter, collapse, recorder
 from recipes.runs import load_run
+from system.errors import UserError
 
 Row = dict[str, Any]
 
@@ -72,7 +72,7 @@ def _running(run: Run, stage: Stage, folder: Path) -> tuple[list[Row], list[Row]
         mean = {"reward_mean": sum(rewards) / len(rewards)} if rewards else {}
         values = {**mean, **logged.get(step, {}), **recorder.columns(judged.get(step, []))}
         known = {name: value for name, value in values.items() if name in tables.TRAINING_LOG.names}
-        rows.append({"stage": stage.number, "step": stage.first_step + step, **known})
+        rows.append({"stage": stage.number, "step": stage.steps_before + step, **known})
     return rows, recorder.kept(judged[max(judged)]) if judged else []
 
 

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from analysis.reference import PATTERNS
 from analysis.results import RunResults, as_arrow
-from contracts.errors import UserError
-from contracts.yaml_files import read_yaml
+from system.errors import UserError
+from system.yaml_files import read_yaml
 
 ALL = "all benchmarks"
 

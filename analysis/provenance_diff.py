@@ -21,15 +21,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis import comparability
-from analysis.loading import load_results
+from analysis.load_results import load_results
 from analysis.report.provenance_summary import flat
 from analysis.results import RunResults
 from analysis.table_export import percent, points
-from contracts.errors import UserError, run_command
 from contracts.steps import folder as step_folder
-from contracts.text_safety import visible
 from eval import statistics
 from eval.statistics import Estimate
+from system.errors import UserError, run_command
+from system.text_safety import visible
 
 # Outcomes are no cause, and the record of the scores repeats those of the graded samples.
 IGNORED = ("made_at", "scored", "verdicts.", "finish_reasons.", "samples_sha256", "settings_sha256")

@@ -17,8 +17,8 @@ from analysis import comparability
 from analysis.comparability import Result
 from analysis.reference import in_order
 from contracts import paths, tables
-from contracts.errors import UserError
 from eval.statistics import Correct
+from system.errors import UserError
 from tasks.problems import Problem
 
 SAMPLE_COLUMNS = [

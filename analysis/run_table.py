@@ -18,10 +18,10 @@ from analysis import timeline
 from analysis.report.tables import interval_text
 from analysis.table_export import markdown, percent, points
 from contracts import seeds
-from contracts.errors import UserError, run_command
 from contracts.run_file import Run
 from eval.statistics import Estimate
 from recipes.runs import load_run
+from system.errors import UserError, run_command
 
 # A column's name, and Snakemake's rule
 JOBS = {"base model": "base_model", "training": "train", "sampling": "generate_samples"}

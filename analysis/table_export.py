@@ -14,8 +14,8 @@ from pandas.io.formats.style import Styler
 from pandas.io.formats.style_render import CSSDict
 
 from analysis.content_policy import policy
-from contracts.markdown import table
-from contracts.text_safety import visible
+from system.markdown import table
+from system.text_safety import visible
 
 LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",

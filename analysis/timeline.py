@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from analysis.report import figure_style
-from contracts.errors import UserError, run_command
+from system.errors import UserError, run_command
 
 METADATA = Path(".snakemake/metadata")
 RUN = re.compile(r"/runs/([^/]+/[^/]+)(?:/seed-\d+)?(?:/(stage-\d+|checkpoints/step-\d+))?")

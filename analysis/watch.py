@@ -19,8 +19,8 @@ from typing import Any
 
 from analysis import live_log
 from analysis.report import log_page, run_titles
-from contracts.errors import UserError, run_command
 from contracts.fingerprint import fingerprint
+from system.errors import UserError, run_command
 
 PORT, SECONDS = 8765, 10  # a port that is free on most machines; between two looks for changes
 LAST_PORT = 65535

@@ -13,14 +13,15 @@ from typing import Any
 
 from cluster import memory, one_gpu
 from cluster.memory import fullest, verdict
-from contracts import durable, markdown, tables
-from contracts.errors import run_command
+from contracts import tables
 from contracts.run_file import Run, Stage
 from contracts.seeds import run_id
 from contracts.steps import stage_folder
-from contracts.text_safety import Markdown
 from frameworks import adapter
 from recipes.runs import load_run
+from system import durable, markdown
+from system.errors import run_command
+from system.text_safety import Markdown
 
 HOURS = ("training, published", "training, measured", "training, at most", "generation, at most")
 DISK = ("work/ GB", "results/ GB")

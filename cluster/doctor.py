@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from cluster import capacity, memory
 from cluster.machine import Machine, look
-from contracts.errors import ROOT, UserError, run_command
 from contracts.run_file import Run
 from recipes.runs import load_run
+from system.errors import ROOT, UserError, run_command
 
 DEMO, GPU, FULL = "demo", "one GPU", "full scale"
 OK, WARNING, WRONG = "ok", "warning", "wrong"

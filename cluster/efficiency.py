@@ -14,8 +14,8 @@ from statistics import median_high
 import pandas as pd
 
 from cluster import slurm
-from contracts import durable, markdown
-from contracts.errors import UserError, run_command
+from system import durable, markdown
+from system.errors import UserError, run_command
 
 # The executor's log line of a submission; the path of the job's log contains the rule and its wildcards.
 SUBMITTED = re.compile(

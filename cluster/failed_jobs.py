@@ -17,13 +17,13 @@ from typing import Any, TypeVar
 from snakemake.logging import ColorizingTextHandler, logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from contracts.text_safety import visible
+from system.text_safety import visible
 
 MAX_LINES, MAX_BYTES = 25, 100_000
 READ, SHOWN = 200, 10  # lines of a failed job's log
 PROGRESS = re.compile(r"\d+%\|.*\||\[[\d:]+<[\d:?]+")  # tqdm
 PREFIX = re.compile(r"^(\S\[\d+m)?\([\w.:]+ pid=\d+[^)]*\)(\S\[0m)? ?")  # Ray's, before a line of an actor
-# How `contracts.errors` begins the sentence that ends a command; what is before it need not be shown.
+# How `system.errors` begins the sentence that ends a command; what is before it need not be shown.
 SENTENCES = ("Error: ", "Stopped: ", "envs/build.py: ")
 ENDING = "At least one job did not complete successfully"
 Kind = TypeVar("Kind", bound=logging.Handler)

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from cluster import memory
-from contracts import durable, markdown
-from contracts.errors import UserError, run_command
 from contracts.run_file import Run, Stage
 from frameworks import adapter
 from frameworks.memory import deepspeed_state, longest_sequence
 from recipes.runs import load_run, run_names
+from system import durable, markdown
+from system.errors import UserError, run_command
 
 GB = 1e9
 KEPT = ("sharded_param", "sharded_grad", "opt")  # of torch's tracker: what stays between passes

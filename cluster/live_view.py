@@ -24,7 +24,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from cluster.failed_jobs import attached
 from cluster.progress import STEP, WARNING, Progress, duration, of_job
-from contracts.text_safety import one_line
+from system.text_safety import one_line
 
 MOST = 5  # warnings and accuracies shown, the newest
 PER_SECOND = 2

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from contracts.run_file import Run, Stage
-from contracts.yaml_files import read_yaml
 from frameworks import adapter
 from frameworks.memory import longest_sequence
+from system.yaml_files import read_yaml
 
 GB = 1e9
 LOGIT_BYTES = 16

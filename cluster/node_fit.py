@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cluster.resources import ATTEMPTS, Need, resources_of
+from cluster.job_resources import ATTEMPTS, Need, resources_of
 from cluster.slurm import Node, Partition
-from contracts.unknown_names import meant
+from system.unknown_names import meant
 
 FILE = "profiles/slurm/cluster.yaml"
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from cluster import memory
 from cluster.memory import TIGHT
-from contracts import markdown
-from contracts.errors import UserError
 from contracts.run_file import Run
 from frameworks import one_gpu
+from system import markdown
+from system.errors import UserError
 
 COLUMNS = ("run", "model", "GPUs of the run file", "fits", "completions of a pass", "peak GB", "why not")
 NOTES = """

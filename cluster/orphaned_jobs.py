@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster import slurm
-from contracts.errors import UserError
+from system.errors import UserError
 
 CANCEL_SECONDS = 300.0  # until cancelled jobs have to be gone; Slurm gives them KillWait (30 s by default) to end
 

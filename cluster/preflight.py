@@ -24,11 +24,11 @@ from typing import Any
 import psutil
 
 from cluster import probe, slurm
+from cluster.job_resources import Need, resources_of
 from cluster.node_fit import FILE, misfits
-from cluster.resources import Need, resources_of
 from cluster.slurm import Node, Partition
-from contracts.errors import UserError, run_command
-from contracts.unknown_names import meant
+from system.errors import UserError, run_command
+from system.unknown_names import meant
 
 # Types of file systems that several machines mount, as in /proc/mounts.
 SHARED = re.compile("nfs|lustre|gpfs|beegfs|ceph|panfs|orangefs|pvfs|gluster|weka|cifs|smb|afs|9p|virtiofs")

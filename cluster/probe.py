@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cluster import slurm
-from contracts.errors import ROOT
+from system.errors import ROOT
 from tasks.sandbox import NOT_WARM
 
 WAIT_SECONDS = 120.0

@@ -13,8 +13,8 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from cluster.failed_jobs import last_lines
 from contracts import seeds
 from contracts.paths import RunFolder
-from contracts.text_safety import one_line
 from eval import accuracy_so_far
+from system.text_safety import one_line
 
 # Of a training, of a base model, of an evaluation: `openr1/…: step 7/20, …, reward 0.25, …, 26 s left`,
 # `demo: step 100/900, …, 177 s left`, `generate: 200/1800 samples, …, 1:04 left`.

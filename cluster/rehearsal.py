@@ -28,13 +28,13 @@ from types import ModuleType
 
 from cluster import memory
 from cluster.gpu_smoke import commands, table
-from contracts import toolchain
-from contracts.errors import UserError, run_command
 from contracts.run_file import Run
 from envs import build
 from eval import vllm_settings
 from frameworks import adapter
 from recipes.runs import load_run, run_names
+from system import toolchain
+from system.errors import UserError, run_command
 
 ARCHITECTURES = ("80", "90")  # A100, H100
 KERNEL = """

@@ -22,10 +22,10 @@ import pandas as pd
 from conformance import rounding
 from conformance.compare import TOLERANCE, Finding, Reference, findings, unnoticed
 from conformance.run import INDEPENDENT, given, installed, run
-from contracts import durable
-from contracts.errors import UserError, run_command
-from contracts.markdown import table
-from contracts.text_safety import Markdown
+from system import durable
+from system.errors import UserError, run_command
+from system.markdown import table
+from system.text_safety import Markdown
 
 DIFFERS = " ≠"
 

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from contracts.errors import UserError
-from contracts.yaml_files import read_yaml
 from frameworks.conformance import LONGEST, VOCABULARY
+from system.errors import UserError
+from system.yaml_files import read_yaml
 
 Batch = dict[str, Any]
 Numbers = npt.NDArray[np.float64]

@@ -11,8 +11,8 @@ import numpy as np
 
 from conformance.cases import Batch, Numbers
 from conformance.reference import Result, direction, evaluate
-from contracts.yaml_files import read_yaml
 from frameworks.conformance import LEARNING_RATE
+from system.yaml_files import read_yaml
 
 REGISTRY = Path(__file__).parent / "differences.yaml"
 TOLERANCE = 1e-6  # of max(1, |reference|)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from conformance.compare import REGISTRY
-from contracts import durable
-from contracts.errors import ROOT, UserError, run_command
-from contracts.markdown import table
-from contracts.text_safety import Markdown
-from contracts.yaml_files import read_yaml
+from system import durable
+from system.errors import ROOT, UserError, run_command
+from system.markdown import table
+from system.text_safety import Markdown
+from system.yaml_files import read_yaml
 
 FILE = ROOT / "docs" / "frameworks.md"
 START, END = "<!-- made of conformance/differences.yaml by python -m conformance.document -->", "<!-- end -->"

@@ -17,8 +17,10 @@ from frameworks.conformance import BETA2, LEARNING_RATE, LONGEST, WEIGHT_DECAY, 
 
 TINY = 1e-12  # in place of 0 beside a std, so that equal rewards are not divided by zero
 MEANS = {
-    "dapo": Aggregation.TOKEN_MEAN, "bnpo": Aggregation.TOKEN_MEAN, "grpo": Aggregation.SEQ_MEAN_TOKEN_MEAN,
-    "dr_grpo": Aggregation.TOKEN_SUM_NORM,
+    "token_mean": Aggregation.TOKEN_MEAN,
+    "forward_pass_mean": Aggregation.TOKEN_MEAN,
+    "completion_mean": Aggregation.SEQ_MEAN_TOKEN_MEAN,
+    "max_length_mean": Aggregation.TOKEN_SUM_NORM,
 }  # fmt: skip
 
 
@@ -38,7 +40,7 @@ def loss_config(settings: Mapping[str, Any]) -> losses.PolicyLossConfig:
         ratio=losses.RatioKind.SEQUENCE if settings["policy"] == "gspo" else losses.RatioKind.TOKEN,
         surrogate=losses.SurrogateKind.CISPO if cispo else losses.SurrogateKind.PG_CLIP,
         clip=losses.ClipConfig(low, high, settings["dual_clip"]),
-        aggregation=MEANS[settings["loss"]],
+        aggregation=MEANS[settings["loss_aggregation"]],
         norm_len=LONGEST,
         is_correction=losses.ISCorrectionConfig(correction["high"], correction["level"]) if correction else None,
         kl=kl.KLLossConfig(kl.KLEstimator(settings["kl"]), settings["kl_coefficient"]) if in_loss else None,
@@ -84,7 +86,7 @@ class Functions:
             response_mask=mask[rows], ref_logprobs=batch.reference[rows], rollout_logprobs=batch.rollout[rows],
         )  # fmt: skip
         loss = result.loss
-        if settings["loss"] == "bnpo":
+        if settings["loss_aggregation"] == "forward_pass_mean":
             passes = settings["micro_batches"] * settings["processes"]
             weights = microbatch_token_weights(mask[rows], config.aggregation, [len(rows) // passes] * passes)
             loss = (weights * result.per_token_objective).sum()

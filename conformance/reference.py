@@ -145,19 +145,24 @@ def loss(
     terms, slopes = _policy(settings, own, batch, mask, advantage, variant)
     correction = _correction(settings, batch, mask, variant)
     weights = _weights(
-        settings["loss"], settings, mask * (correction > 0 if variant.get("dropped_uncounted") else 1), variant
+        settings["loss_aggregation"],
+        settings,
+        mask * (correction > 0 if variant.get("dropped_uncounted") else 1),
+        variant,
     )
     value = (weights * correction * terms).sum()
     by_log_p = weights * correction * slopes
     if settings["kl"] and settings["kl_in"] == "loss":
-        over = _weights(variant.get("kl_over", settings["loss"]), settings, mask, variant)
+        over = _weights(variant.get("kl_over", settings["loss_aggregation"]), settings, mask, variant)
         terms, slopes = _kl_in_loss(settings, own, batch, variant)
         value += settings["kl_coefficient"] * (over * terms).sum()
         by_log_p = by_log_p + settings["kl_coefficient"] * over * slopes
     p = np.exp(log_p)
     gradient = by_log_p[..., None] * (sampled - p)
     if settings["entropy"]:
-        over = settings["entropy"] * _weights(variant.get("entropy_over", settings["loss"]), settings, mask, variant)
+        over = settings["entropy"] * _weights(
+            variant.get("entropy_over", settings["loss_aggregation"]), settings, mask, variant
+        )
         entropy = -(p * log_p).sum(-1)
         value -= (over * entropy).sum()
         gradient = gradient + over[..., None] * p * (log_p + entropy[..., None])
@@ -215,12 +220,12 @@ def _correction(settings: Settings, batch: Batch, mask: Numbers, variant: Settin
 def _weights(kind: str, settings: Settings, mask: Numbers, variant: Settings) -> Numbers:
     """What each token's loss is multiplied by, before all are added."""
     lengths = mask.sum(1, keepdims=True)
-    if kind == "grpo":
+    if kind == "completion_mean":
         rows = len(mask) if variant.get("empty_rows") else (lengths > 0).sum()
         return np.asarray(mask / np.maximum(lengths, 1) / rows)
-    if kind == "dr_grpo":
+    if kind == "max_length_mean":
         return mask / (len(mask) * LONGEST)
-    if kind in ("bnpo", "passes"):
+    if kind in ("forward_pass_mean", "passes"):
         passes = np.split(mask, settings["micro_batches"] * settings["processes"])
         return np.concatenate([part / part.sum() for part in passes]) / len(passes)
     weights: Numbers = mask / mask.sum()

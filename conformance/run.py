@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from conformance import cases, rounding
-from contracts.errors import UserError
 from contracts.run_file import ROOT, framework_names
-from contracts.yaml_files import read_yaml
 from envs.build import python
+from system.errors import UserError
+from system.yaml_files import read_yaml
 
 MUTANTS = Path(__file__).parent / "mutants"
 INDEPENDENT = "polgrad"  # a library that trains nothing; not a framework

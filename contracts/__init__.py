@@ -1,1 +1,1 @@
-"""What passes between stages: run files, tables, paths, provenance. And what all need: errors, locks, processes."""
+"""What passes between stages: run files, tables, paths, checkpoints, seeds, and the record of how each was made."""

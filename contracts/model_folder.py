@@ -16,7 +16,7 @@ from typing import Any
 
 from contracts import chat_template as templates
 from contracts import provenance
-from contracts.errors import UserError
+from system.errors import UserError
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")  # the first that is there is used
 OBJECTS = re.compile(r"(generation_|tokenizer_)?config|tokenizer|vocab|.*\.index|chat_template")

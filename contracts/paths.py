@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contracts import steps
-from contracts.errors import UserError
-from contracts.text_safety import one_line
+from system.errors import UserError
+from system.text_safety import one_line
 
 MODELS = "models/"  # the ids of models that are evaluated alone, without a training, begin with it
 REFUSED = "{}*?[]"  # braces are wildcards for Snakemake; the others are patterns for datasets and vLLM

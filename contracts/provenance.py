@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from contracts import durable, paths
-from contracts.errors import UserError
-from contracts.tables import RENAMED_PROTOCOLS
+from contracts import paths
+from system import durable
+from system.errors import UserError
 
 ROOT = Path(__file__).resolve().parent.parent
 ALWAYS = {"torch", "transformers", "vllm", "accelerate", "deepspeed", "datasets", "pyarrow"}  # if installed
@@ -108,19 +108,9 @@ def read_record(file: Path) -> dict[str, Any]:
         UserError: it is not a JSON object.
     """
     try:
-        found = json.loads(file.read_text(encoding="utf-8"), object_hook=_with_present_names)
+        found = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise UserError(f"{file} should be JSON but is not ({error}); delete its artefact to make it again") from None
     if not isinstance(found, dict):
         raise UserError(f"{file} should hold a JSON object; delete its artefact to make it again")
-    return found
-
-
-def _with_present_names(found: dict[str, Any]) -> dict[str, Any]:
-    if "fallback" in found:
-        found["extraction"] = found.pop("fallback")
-    protocol = found.get("protocol")
-    if isinstance(protocol, dict):
-        name = str(protocol.get("name"))
-        protocol["name"] = RENAMED_PROTOCOLS.get(name, name)
     return found

@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import jsonschema
 
-from contracts.errors import UserError
-from contracts.unknown_names import unknown
-from contracts.yaml_files import read_yaml, shown
+from system.errors import UserError
+from system.unknown_names import unknown
+from system.yaml_files import read_yaml, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 RECIPES = ROOT / "recipes"
@@ -39,7 +39,7 @@ class Stage:
     """One native training call. Its steps and checkpoints count from the start of the stage."""
 
     number: int  # from 1
-    first_step: int  # steps of all stages before it
+    steps_before: int  # of all stages before it
     dataset: str
     levels: tuple[dict[str, Any], ...]  # `level` and `weight` of each that is trained on; empty: the data set as it is
     steps: int
@@ -81,11 +81,11 @@ class Run:
     @property
     def checkpoint_steps(self) -> list[int]:
         """Steps of all checkpoints over all stages, the base model (0) first."""
-        return [0, *(stage.first_step + step for stage in self.stages for step in stage.checkpoints)]
+        return [0, *(stage.steps_before + step for stage in self.stages for step in stage.checkpoints)]
 
     def stage_of(self, step: int) -> Stage:
         """The stage that makes the checkpoint of a step (> 0)."""
-        return next(s for s in self.stages if s.first_step < step <= s.first_step + s.steps)
+        return next(s for s in self.stages if s.steps_before < step <= s.steps_before + s.steps)
 
 
 @cache
@@ -156,9 +156,9 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
     stages: list[Stage] = []
     for number, own in enumerate(values.get("stages", [{}]), start=1):
         merged = {key: _merge(values.get(key, {}), own.get(key)) for key in STAGE_KEYS}
-        first = stages[-1].first_step + stages[-1].steps if stages else 0
+        first = stages[-1].steps_before + stages[-1].steps if stages else 0
         merged["checkpoints"], merged["levels"] = tuple(merged["checkpoints"]), tuple(merged["levels"])
-        stages.append(Stage(number=number, first_step=first, **merged))
+        stages.append(Stage(number=number, steps_before=first, **merged))
         _check_checkpoints(stages[-1], file, scale)
     return Run(
         name=name,

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from contracts import durable
-from contracts.errors import UserError
+from system import durable
+from system.errors import UserError
 
 MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
 
@@ -104,18 +103,6 @@ GRADED = pa.schema(
     ]
 )
 
-LATER = (
-    "rewards",
-    "sampler_mismatch",
-    "pass_low",
-    "pass_high",
-    "maj_low",
-    "maj_high",
-    "maj_ties",
-)  # columns that tables of earlier releases lack; read as null
-
-RENAMED_PROTOCOLS = {"report": "greedy-boxed"}  # in tables and records of earlier releases: old name, present name
-
 VERDICTS = ("correct", "wrong", "no_answer", "truncated", "format_error", "ungradable")
 
 SCORE = pa.schema(
@@ -143,7 +130,7 @@ SCORE = pa.schema(
 
 
 def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:
-    """Write a table, whole and on the disk (contracts.durable).
+    """Write a table, whole and on the disk (system.durable).
 
     Args:
         table: has at least the columns of the schema; others are left out.
@@ -155,7 +142,7 @@ def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:
 
 
 def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
-    """Read a table and check its columns; protocols that were renamed have their present names.
+    """Read a table and check its columns.
 
     Args:
         path: a Parquet file.
@@ -175,9 +162,6 @@ def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) ->
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read(columns)
-        for name in LATER:
-            if name in schema.names and name not in table.column_names:
-                table = table.append_column(name, pa.nulls(table.num_rows, schema.field(name).type))
         missing = [name for name in schema.names if name not in table.column_names]
     except PermissionError:
         raise
@@ -198,9 +182,6 @@ def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) ->
             f"{path} has columns of another type ({' '.join(str(error).split())[:200]}): it is another table or from "
             f"another version; delete {artefact} to have it made again"
         ) from None
-    if "protocol" in schema.names:
-        position = schema.get_field_index("protocol")
-        table = table.set_column(position, schema.field(position), _present_protocols(table["protocol"]))
     return table
 
 
@@ -210,9 +191,3 @@ def size(path: Path, column: str) -> int:
         place = file.schema_arrow.get_field_index(column)
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
         return sum(group.column(place).total_uncompressed_size for group in groups)
-
-
-def _present_protocols(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    for old, present in RENAMED_PROTOCOLS.items():
-        column = pc.if_else(pc.fill_null(pc.equal(column, old), False), present, column)
-    return column

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 
 from contracts import tables
-from contracts.errors import UserError
-from contracts.unknown_names import unknown
-from contracts.yaml_files import read_yaml
 from eval import protocols
+from system.errors import UserError
+from system.unknown_names import unknown
+from system.yaml_files import read_yaml
 from tasks import data_registry, prompts
 
 BENCHMARKS = Path(__file__).with_name("benchmarks")

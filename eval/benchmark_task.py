@@ -18,8 +18,8 @@ from typing import Any
 import datasets
 from lm_eval.api.task import ConfigurableTask
 
-from contracts.errors import UserError
 from eval import benchmark, protocols
+from system.errors import UserError
 
 
 class BenchmarkTask(ConfigurableTask):

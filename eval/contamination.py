@@ -24,10 +24,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from contracts import durable, paths, provenance, steps, tables
-from contracts.errors import UserError, run_command
-from contracts.yaml_files import read_yaml
+from contracts import paths, provenance, steps, tables
 from eval import benchmark, statistics
+from system import durable
+from system.errors import UserError, run_command
+from system.yaml_files import read_yaml
 from tasks import registry
 from tasks.problems import canonical
 

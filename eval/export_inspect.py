@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from contracts import durable, paths, provenance, tables
-from contracts.errors import UserError, run_command
+from contracts import paths, provenance, tables
+from system import durable
+from system.errors import UserError, run_command
 
 STOPS = {"stop": "stop", "length": "max_tokens", "prompt_too_long": "model_length"}
 Row = dict[str, Any]

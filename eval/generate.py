@@ -23,10 +23,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from contracts import job_lifetime, model_folder, paths, provenance, seeds, steps, tables, work_lock
-from contracts.errors import UserError, run_command
+from contracts import model_folder, paths, provenance, seeds, steps, tables
 from eval import benchmark, protocols, sample_journal, vllm_settings, vllm_supervisor
-from frameworks import forked_job
+from system import forked_job, job_lifetime, work_lock
+from system.errors import UserError, run_command
 from tasks import prompts
 
 

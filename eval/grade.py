@@ -19,10 +19,10 @@ from typing import Any
 import pyarrow as pa
 
 from contracts import paths, provenance, tables
-from contracts.errors import UserError, run_command
 from eval import benchmark, protocols
 from eval.importers.answers import MOST, without_answer
-from grading.grade import DEFAULT, Grade, Item, grade
+from grading.grade_completions import DEFAULT, Grade, Item, grade
+from system.errors import UserError, run_command
 
 # What a graded table's record repeats of its samples' record: how they were asked for.
 ASKED = (
@@ -44,7 +44,7 @@ def grade_completions(
         completions: each with problem_id, completion, and finish_reason (None if unknown).
         problems: by problem_id, each with task, answer and meta (contracts.tables.PROBLEM).
         extraction: where to look for an answer without a box, one of eval.protocols.EXTRACTIONS.
-        grader: one of grading.grade.GRADERS; by default math-verify. Tasks with a verifier of their own ignore it.
+        grader: one of GRADERS; by default math-verify. Tasks with a verifier of their own ignore it.
 
     Returns:
         One grade per completion, in their order.

@@ -12,15 +12,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from contracts import durable, tables
-from contracts.errors import UserError, run_command
-from contracts.markdown import table
-from contracts.text_safety import Markdown, markdown_code
+from contracts import tables
 from eval import benchmark, protocols
 from eval.grade import only_value
 from eval.importers.__main__ import read_verdicts
 from grading.disagreements import CLASSES, Disagreement, Reference, classify, read_reference
-from grading.grade import Grade, Item, grade
+from grading.grade_completions import Grade, Item, grade
+from system import durable
+from system.errors import UserError, run_command
+from system.markdown import table
+from system.text_safety import Markdown, markdown_code
 
 GRADERS = ("math-verify", "qwen-rules", "strict")  # of mathematics; other tasks have graders of their own
 SIDES = ("math-verify", "qwen-rules", "recorded")  # whose verdicts are compared; `strict` is for the band alone

@@ -14,12 +14,12 @@ from __future__ import annotations
 import os
 import sys
 
-from contracts import toolchain
-from contracts.errors import run_command
 from eval import vllm_settings
 from eval.benchmark import BENCHMARKS
+from system import toolchain
+from system.errors import run_command
 
-MODELS = {"crosszero-vllm": "eval.vllm_model:CrossZeroVLLM", "crosszero-replay": "eval.replay:Replay"}
+MODELS = {"crosszero-vllm": "eval.vllm_model:CrossZeroVLLM", "crosszero-replay": "eval.stored_samples_model:Replay"}
 
 
 def main() -> None:

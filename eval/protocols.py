@@ -6,20 +6,17 @@ import argparse
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import yaml
 
-from contracts import renamed
-from contracts.errors import UserError
 from contracts.run_file import SCHEMAS
-from contracts.tables import RENAMED_PROTOCOLS
-from contracts.unknown_names import unknown
-from contracts.yaml_files import read_yaml
 from grading.extraction import RULES
+from system.errors import UserError
+from system.unknown_names import unknown
+from system.yaml_files import read_yaml
 from tasks import prompts
 
 PROTOCOLS = Path(__file__).with_name("protocols.yaml")
@@ -61,15 +58,6 @@ def names() -> list[str]:
     return list(read_yaml(PROTOCOLS))
 
 
-@cache  # one warning per process
-def canonical(name: str) -> str:
-    """The present name of a protocol; warns where an old one is used."""
-    if name not in RENAMED_PROTOCOLS:
-        return name
-    renamed.warn(f"protocol '{name}'", f"'{RENAMED_PROTOCOLS[name]}'")
-    return RENAMED_PROTOCOLS[name]
-
-
 # The fields that can be overridden.
 _FIELDS: dict[str, Any] = read_yaml(SCHEMAS / "protocol.schema.yaml")["properties"]
 _FIELDS["extraction"] = {"description": f"one of {', '.join(EXTRACTIONS)}", "enum": list(EXTRACTIONS)}
@@ -81,14 +69,11 @@ def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:
     Raises:
         UserError: there is no such protocol, field or prompt, or a value is not allowed.
     """
-    name, protocols = canonical(name), read_yaml(PROTOCOLS)
+    protocols = read_yaml(PROTOCOLS)
     if name not in protocols:
         raise unknown("evaluation protocol", name, protocols)
     written = protocols[name]
     fields = {**(written if isinstance(written, dict) else {}), **(overrides or {})}
-    if "fallback" in fields:
-        renamed.warn("the protocol field 'fallback'", "'extraction'")
-        fields["extraction"] = fields.pop("fallback")
     if missing := [key for key in ("source", *_FIELDS) if key not in fields]:
         raise UserError(
             f"evaluation protocol '{name}' should have the fields {', '.join(missing)} and has not: add them"
@@ -119,14 +104,8 @@ def parse_overrides(settings: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-class _OldOption(argparse.Action):
-    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
-        renamed.warn(str(option_string), "--extraction")
-        setattr(namespace, self.dest, values)
-
-
 def add_extraction_option(parser: argparse.ArgumentParser, default: str | None, help: str) -> None:
-    """Add `--extraction`, and its old name `--fallback`, to a command line.
+    """Add `--extraction` to a command line.
 
     Args:
         parser: of the command.
@@ -134,7 +113,3 @@ def add_extraction_option(parser: argparse.ArgumentParser, default: str | None, 
         help: what the option does.
     """
     parser.add_argument("--extraction", default=default, choices=EXTRACTIONS, help=help)
-    parser.add_argument(
-        "--fallback", dest="extraction", default=default, choices=EXTRACTIONS, action=_OldOption,
-        help=argparse.SUPPRESS,
-    )  # fmt: skip

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from contracts.errors import UserError, run_command
 from contracts.run_file import SCALES, Run
-from contracts.unknown_names import unknown
-from contracts.yaml_files import shown
 from eval import benchmark, protocols
-from grading.grade import GRADERS, version
+from grading.grade_completions import GRADERS, version
 from recipes.runs import load_run, run_names
+from system.errors import UserError, run_command
+from system.unknown_names import unknown
+from system.yaml_files import shown
 from tasks import prompts
 
 
@@ -21,7 +21,7 @@ def check_evaluation(run: Run) -> None:
     for name in run.evaluation["benchmarks"]:
         if name not in benchmark.names():
             raise UserError(f"{where}.benchmarks: {unknown('benchmark', name, benchmark.names())}")
-    protocol = protocols.canonical(run.evaluation["protocol"])
+    protocol = run.evaluation["protocol"]
     if protocol not in protocols.names():
         raise UserError(f"{where}.protocol: {unknown('evaluation protocol', protocol, protocols.names())}")
     try:

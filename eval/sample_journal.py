@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from contracts import durable, json_lines
-from contracts.errors import UserError
+from system import durable, json_lines
+from system.errors import UserError
 
 Key = tuple[str, int]  # problem_id, repeat
 SECONDS_BETWEEN_SYNCS = 1.0

@@ -15,9 +15,9 @@ import pandas as pd
 import pyarrow as pa
 
 from contracts import paths, provenance, steps, tables
-from contracts.errors import UserError, run_command
 from eval import benchmark, statistics
 from eval.pass_at_k import by_problem, ties_of
+from system.errors import UserError, run_command
 from tasks import registry
 
 

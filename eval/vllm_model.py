@@ -23,10 +23,10 @@ from vllm import SamplingParams, TokensPrompt
 from vllm.sampling_params import RequestOutputKind
 
 from contracts import seeds
-from contracts.errors import UserError
 from eval import protocols, sample_journal, vllm_settings
 from eval.benchmark import TASK_PREFIX
 from eval.completion import CompletionText
+from system.errors import UserError
 from tasks import prompts
 
 PROMPT_TOO_LONG = "prompt_too_long"

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from contracts import toolchain
+from system import toolchain
 
 DEVICES = ("cpu", "cuda")
-# What a process without a GPU imports, for frameworks.fork_server.
+# What a process without a GPU imports, for system.fork_server.
 PRELOADED = (
     "torch", "transformers", "datasets", "lm_eval.models.vllm_causallms", "vllm.v1.engine.llm_engine",
     "vllm.v1.worker.cpu_worker", "vllm.model_executor.models.qwen2",

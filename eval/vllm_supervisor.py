@@ -15,11 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from contracts import durable, gpu_locks, private_folder
-from contracts.errors import UserError
 from eval import sample_journal, vllm_settings
 from eval.vllm_worker import OUT_OF_MEMORY
-from frameworks import fork_server, listening
+from frameworks import listening
+from system import durable, fork_server, gpu_locks, private_folder
+from system.errors import UserError
 
 ATTEMPTS = 4
 FIRST_BATCH = 256  # where no max_num_seqs was set; the first failure halves it
@@ -63,7 +63,7 @@ def _clock(seconds: float) -> str:
 
 
 def devices(data_parallel: int, tensor_parallel: int) -> list[str]:
-    """CUDA_VISIBLE_DEVICES of each process; see contracts.gpu_locks.take."""
+    """CUDA_VISIBLE_DEVICES of each process; see system.gpu_locks.take."""
     what = f"generating with --data-parallel {data_parallel} and --tensor-parallel {tensor_parallel}"
     found = gpu_locks.take(data_parallel * tensor_parallel, what)
     return [",".join(found[i * tensor_parallel : (i + 1) * tensor_parallel]) for i in range(data_parallel)]

@@ -19,9 +19,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contracts import durable, seeds
-from contracts.errors import UserError, run_command
+from contracts import seeds
 from eval import benchmark, protocols, sample_journal, vllm_settings
+from system import durable
+from system.errors import UserError, run_command
 
 if TYPE_CHECKING:
     from eval.vllm_model import CrossZeroVLLM, Request

@@ -17,8 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from contracts import durable, job_lifetime, model_folder, provenance, renamed, tables, work_lock
-from contracts.errors import StoppedInTime, UserError, run_command
+from contracts import model_folder, provenance, tables
 from contracts.run_file import SCALES, Run, Stage, inherit
 from contracts.seeds import run_id
 from frameworks import adapter, checkpoints, launch, nodes, one_gpu, recorder, stage_log
@@ -26,6 +25,8 @@ from frameworks.adapter import Adapter, Command, Paths
 from frameworks.trackers import FOLDER, Trackers, events_folder
 from recipes import sweeps
 from recipes.runs import file_content, load_run, run_names
+from system import durable, job_lifetime, work_lock
+from system.errors import StoppedInTime, UserError, run_command
 
 
 def check(arguments: argparse.Namespace) -> None:
@@ -129,7 +130,7 @@ def launch_stage(
         attempt = recorder.start_attempt(paths.work, resumed_from)
         command.environment[recorder.VARIABLE] = str(attempt.folder)
         with closing(
-            Trackers(events or paths.work / FOLDER, run_id(run.name, seed), stage.first_step, resumed_from)
+            Trackers(events or paths.work / FOLDER, run_id(run.name, seed), stage.steps_before, resumed_from)
         ) as followers:
             launch.run(
                 command,
@@ -210,7 +211,7 @@ def export(arguments: argparse.Namespace) -> None:
         else:
             stage = run.stage_of(arguments.step)
             paths = Paths(problems=Path(), model=arguments.model, work=arguments.work)
-            adapter.load(run.framework).export(run, stage, arguments.step - stage.first_step, paths, checkpoint)
+            adapter.load(run.framework).export(run, stage, arguments.step - stage.steps_before, paths, checkpoint)
         provenance.write(
             checkpoint,
             run=run_id(run.name, arguments.seed),
@@ -219,12 +220,6 @@ def export(arguments: argparse.Namespace) -> None:
             base_sha256=base_sha256,
             sha256=model_folder.check(checkpoint),
         )
-
-
-def _old_value(word: str) -> bool:
-    """`--stop-on-collapse True` or `False` of the last release, for one release."""
-    renamed.warn(f"--stop-on-collapse {word}", "--stop-on-collapse" if word == "True" else "leaving that option out")
-    return word == "True"
 
 
 def main() -> None:
@@ -250,7 +245,7 @@ def main() -> None:
             verb.add_argument("--stage", type=int, default=1)
             verb.add_argument("--problems", type=Path, required=True, help="problem table of the training set")
             verb.add_argument(
-                "--stop-on-collapse", nargs="?", const=True, default=False, type=_old_value, metavar="",
+                "--stop-on-collapse", action="store_true",
                 help="end the training at a grave sign of collapse, instead of only warning",
             )  # fmt: skip
             verb.add_argument(

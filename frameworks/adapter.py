@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 from unittest.mock import patch
 
-from contracts.errors import UserError
 from contracts.run_file import Run, Stage, framework_names
-from contracts.unknown_names import unknown
-from frameworks import forked_job, processes, settings
+from frameworks import processes, settings
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.reward_hook import FAILURE
 from recipes import model_tokens, rewards
+from system import forked_job
+from system.errors import UserError
+from system.unknown_names import unknown
 from tasks import data_registry
 
 
@@ -65,7 +66,7 @@ class Adapter(ABC):
     entry_modules: ClassVar[Sequence[str]]
     # What a run on GPUs compiles when it starts: names of cluster.rehearsal.OPS.
     compiled_ops: ClassVar[Sequence[str]] = ()
-    # What several processes of a run import where there is no GPU, and what they read then: see frameworks.fork_server.
+    # What several processes of a run import where there is no GPU, and what they read then: see system.fork_server.
     preloaded: ClassVar[Sequence[str]] = ()
     preload_environment: ClassVar[Mapping[str, str]] = {}
     # The framework's name of how far the sampler's probabilities (or their logarithms) are from the trainer's, on

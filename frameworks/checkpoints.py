@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from contracts import model_folder
-from contracts.errors import UserError
+from system.errors import UserError
 
 
 def newest_complete(checkpoints: Mapping[int, Sequence[Path]], complete: Callable[[int], bool]) -> int:

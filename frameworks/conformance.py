@@ -24,8 +24,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from contracts.errors import run_command
 from contracts.run_file import framework_names
+from system.errors import run_command
 
 LONGEST, VOCABULARY = 7, 8  # most tokens of a completion, and how many there are to choose from
 LEARNING_RATE, BETA2, WEIGHT_DECAY = 1e-3, 0.98, 0.01  # of the AdamW step

@@ -1,7 +1,8 @@
-"""A framework's settings as text holds them, in the names of run files, and back: what `frameworks.translate` needs.
+"""A framework's settings as text holds them, in the names of run files, and back: what translate/ needs.
 
 Names in translation: a *setting* is one of a framework; a *key* is one of a run file (`optimizer.learning_rate`), or of
-frameworks/meanings.yaml. frameworks/<name>/reading.py holds the framework's Dialect, and translation.yaml its tables:
+frameworks/key_meanings.yaml. frameworks/<name>/command_parser.py holds the framework's Dialect, and
+command_parser.yaml its tables:
 
 release    name and version
 defaults   of the pinned release, beside those in defaults.yaml
@@ -24,10 +25,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from contracts.errors import UserError
 from contracts.run_file import Run, Stage
-from contracts.yaml_files import read_yaml
 from frameworks.launch_script import Command
+from system.errors import UserError
+from system.yaml_files import read_yaml
 
 FOLDER = Path(__file__).parent
 Flags = dict[str, tuple[Any, str]]  # value and key of each setting, as the adapters give them
@@ -121,8 +122,8 @@ class Dialect(ABC):
 
     @cached_property
     def tables(self) -> dict[str, Any]:
-        """translation.yaml."""
-        return read_yaml(FOLDER / self.framework / "translation.yaml")
+        """command_parser.yaml."""
+        return read_yaml(FOLDER / self.framework / "command_parser.yaml")
 
     @cached_property
     def _defaults_file(self) -> dict[str, Any]:
@@ -191,5 +192,5 @@ class Dialect(ABC):
 
 def load(framework: str) -> Dialect:
     """The dialect of a framework."""
-    found: Dialect = importlib.import_module(f"frameworks.{framework}.reading").DIALECT
+    found: Dialect = importlib.import_module(f"frameworks.{framework}.command_parser").DIALECT
     return found

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from contracts.errors import UserError
+from system.errors import UserError
 
 PATTERN = "events.out.tfevents.*"
 VERSION = b"brain.Event:2"  # with it, TensorBoard drops what comes after the step of a restart

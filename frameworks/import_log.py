@@ -19,10 +19,10 @@ from typing import Any
 import pyarrow as pa
 
 from contracts import provenance, tables
-from contracts.errors import UserError, run_command
 from contracts.paths import ResultsFolder
 from contracts.run_file import framework_names
 from frameworks import adapter, event_files, log_csv, tensorboard
+from system.errors import UserError, run_command
 
 Row = dict[str, Any]
 LAST_STEP = 10**9  # more are a mistake, such as a time

@@ -18,10 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from contracts import subreaper
-from contracts.errors import UserError
-from frameworks import collapse, fork_server
+from frameworks import collapse
 from frameworks.adapter import Command
+from system import fork_server, subreaper
+from system.errors import UserError
 
 PROGRESS_SECONDS = 5.0
 QUIET_SECONDS = 1800.0  # a trainer that prints nothing for this long is considered hung

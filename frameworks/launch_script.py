@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from contracts.errors import UserError
+from system.errors import UserError
 
 _WORDS = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}
 _SEPARATORS = ";&|\n"

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from contracts.errors import ROOT
 from frameworks import after_import
+from system.errors import ROOT
 
 LOOPBACK = "127.0.0.1"
 START = Path(__file__).with_name("start")
@@ -46,11 +46,11 @@ def environment(temporary: Path) -> dict[str, str]:
         temporary: folder of theirs in place of /tmp; below it vLLM has sockets.
 
     Raises:
-        UserError: the user's own folder is not safe; see contracts/private_folder.py.
+        UserError: the user's own folder is not safe; see system/private_folder.py.
     """
     import socket
 
-    from contracts import private_folder
+    from system import private_folder
 
     # What torch compiles and loads again; as released, below a name in /tmp that others can guess.
     compiled = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or private_folder.make(

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Container
 from pathlib import Path
 
-from contracts.errors import UserError
+from system.errors import UserError
 
 # Columns with the step, the first that is there: trackers also count their own calls (`_step`), which may be more.
 STEPS = ("train/global_step", "training/global_step", "global_step", "trainer/global_step", "step", "Step", "_step")

@@ -21,10 +21,10 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from types import FrameType
 
-from contracts import subreaper
-from contracts.errors import UserError, run_command
+from system import subreaper
+from system.errors import UserError, run_command
 
-PATIENCE_SECONDS = 8.0  # between asking a step to end and killing it; less than contracts/subreaper.py waits
+PATIENCE_SECONDS = 8.0  # between asking a step to end and killing it; less than system/subreaper.py waits
 # Variables that name the job. Slurm's other variables describe this process's step, and would change a new one.
 LISTED = "CROSSZERO_NODES"
 KEPT = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_CONF", "SLURM_CLUSTER_NAME")

@@ -7,11 +7,11 @@ import shutil
 import sys
 from pathlib import Path
 
-from contracts import gpu_locks, private_folder, toolchain
 from contracts.run_file import ROOT, Run, Stage
 from frameworks import listening
 from frameworks.settings import devices
 from recipes import model_tokens, rewards
+from system import gpu_locks, private_folder, toolchain
 
 LONGEST_SCRATCH = 40  # characters: below it are sockets, whose paths may have 107 bytes
 CPUS_IN_NAME = 16  # without a GPU: what a framework's processes request from Ray, not what they use
@@ -27,7 +27,7 @@ ONE_CPU = {
 
 
 def gpus(run: Run) -> list[str]:
-    """The GPUs of this node that a run takes, as CUDA_VISIBLE_DEVICES names them; see contracts.gpu_locks.take."""
+    """The GPUs of this node that a run takes, as CUDA_VISIBLE_DEVICES names them; see system.gpu_locks.take."""
     return gpu_locks.take(run.hardware["gpus"] // run.hardware.get("nodes", 1), run.name)
 
 

@@ -4,7 +4,7 @@
 
 One step of the job starts Ray on every node, the head on this one. When all nodes and their GPUs have joined, the
 command runs here with RAY_ADDRESS. When it has ended, in whatever way, the step is ended too, and on each node
-contracts/subreaper.py ends the processes that Ray has started and detached.
+system/subreaper.py ends the processes that Ray has started and detached.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from contracts import private_folder
-from contracts.errors import UserError, run_command
 from frameworks import listening, nodes
+from system import private_folder
+from system.errors import UserError, run_command
 
 WAIT_SECONDS = 600.0  # for all nodes to join; a network file system may take minutes to serve Ray's files
 LOOK_SECONDS = 1.0

@@ -23,11 +23,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from contracts import json_lines
-from contracts.errors import UserError
 from contracts.run_file import Stage
 from contracts.tables import ROLLOUTS_PER_STEP
 from recipes import rewards
+from system import json_lines
+from system.errors import UserError
 
 VARIABLE = "CROSSZERO_ROLLOUTS"  # environment variable with the attempt's folder, for the training processes
 FOLDER = "rollouts"

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from contracts.run_file import SCALES, Run, Stage
-from contracts.yaml_files import read_yaml
 from frameworks import adapter, settings
 from recipes.runs import load_run, run_names
+from system.yaml_files import read_yaml
 
 FOLDER = Path(__file__).parent
 

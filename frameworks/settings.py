@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-from contracts.errors import UserError
 from contracts.run_file import Run, Stage
+from system.errors import UserError
 
 
 def values(stage: Stage) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from collections.abc import Container
 from typing import Any
 
 from contracts import tables
-from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from frameworks import recorder
 from frameworks.adapter import Adapter, Paths
 from recipes import rewards
+from system.errors import UserError
 
 Row = dict[str, Any]
 
@@ -46,7 +46,7 @@ def read(
         seconds = found.get("seconds")
         elapsed += seconds or 0.0
         tokens = found.get("tokens")
-        place = {"run": run_name, "stage": stage.number, "step": stage.first_step + step}
+        place = {"run": run_name, "stage": stage.number, "step": stage.steps_before + step}
         timed = {
             "wall_time": elapsed if seconds else None,
             "tokens_per_second": tokens / seconds if seconds and tokens is not None else None,
@@ -78,4 +78,4 @@ def _rollout(run_name: str, stage: Stage, step: int, row: recorder.Row) -> Row:
     found = {name: row.get(name) for name in ("problem_id", "prompt", "completion", "reward", "verdict")}
     # Parquet holds UTF-8, which has no lone surrogates
     texts = {name: value.encode("utf-8", "replace").decode() for name, value in found.items() if isinstance(value, str)}
-    return {"run": run_name, "stage": stage.number, "step": stage.first_step + step} | found | texts
+    return {"run": run_name, "stage": stage.number, "step": stage.steps_before + step} | found | texts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from contracts.errors import UserError
 from frameworks import event_files
+from system.errors import UserError
 
 PREFIX = "train/"  # of the tags of transformers' and OpenRLHF's trainers
 Found = dict[int, dict[str, tuple[float, float]]]  # by step and tag, time and value

@@ -15,9 +15,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from contracts.errors import UserError
 from contracts.steps import stage_folder
 from frameworks import event_files
+from system.errors import UserError
 
 VARIABLE, SERVICES, PROJECT = "CROSSZERO_TRACKER", ("wandb", "trackio"), "crosszero"
 FOLDER = "tensorboard"
@@ -45,16 +45,16 @@ class Trackers:
     Args:
         events: folder of the stage's events, see events_folder.
         name: of the run.
-        first_step: of the stage, from the start of the run.
+        steps_before: of the stage, from the start of the run.
         resumed_from: step of the stage that the training continues; 0 begins anew.
     """
 
-    def __init__(self, events: Path, name: str, first_step: int, resumed_from: int) -> None:
+    def __init__(self, events: Path, name: str, steps_before: int, resumed_from: int) -> None:
         """Open all."""
-        self.first_step, chosen = first_step, service()
+        self.steps_before, chosen = steps_before, service()
         if not resumed_from:
             shutil.rmtree(events, ignore_errors=True)
-        self.writer: event_files.Writer | None = event_files.Writer(events, first_step + resumed_from)
+        self.writer: event_files.Writer | None = event_files.Writer(events, steps_before + resumed_from)
         self.tracker: Any = None
         if chosen:
             os.environ.setdefault("WANDB_MODE", "offline")
@@ -64,7 +64,7 @@ class Trackers:
     def add(self, step: int, row: Mapping[str, float | None]) -> None:
         """Write the metrics of a step of the stage; None is not known."""
         values = {name: float(value) for name, value in row.items() if name != "step" and value is not None}
-        step += self.first_step
+        step += self.steps_before
         try:
             if self.writer:
                 self.writer.add(step, values)

@@ -9,10 +9,11 @@ import argparse
 import json
 from pathlib import Path
 
-from contracts import durable, provenance
-from contracts.errors import run_command
+from contracts import provenance
 from contracts.paths import ResultsFolder, RunFolder
 from contracts.steps import stage_folder
+from system import durable
+from system.errors import run_command
 
 
 def ended(run: RunFolder) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from contracts import provenance, tables
-from contracts.errors import UserError, run_command
+from system.errors import UserError, run_command
 
 
 def join(logs: list[pa.Table]) -> pa.Table:

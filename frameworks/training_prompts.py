@@ -8,11 +8,11 @@ from collections import Counter
 from typing import Any
 
 from contracts import tables
-from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from frameworks.adapter import Paths
 from frameworks.settings import prompts_per_step, refuse
 from recipes import rewards
+from system.errors import UserError
 from tasks import prompts, registry
 
 # What a reward hook has to know of the problem, beside the rendered prompt; `prefill` is the part of the assistant's

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from contracts.errors import UserError
-from contracts.yaml_files import read_yaml
-from grading.grade import Grade
+from grading.grade_completions import Grade
+from system.errors import UserError
+from system.yaml_files import read_yaml
 
 CLASSES = {
     "bad gold": "the gold answer cannot be read, or is not the answer",

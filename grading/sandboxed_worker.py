@@ -21,8 +21,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from contracts.job_lifetime import die_with_parent
 from grading.worker_pool import LOST
+from system.job_lifetime import die_with_parent
 
 Judge = Callable[[str, str, dict[str, Any] | None], str]  # (gold, answer, meta) to correct, wrong or ungradable
 

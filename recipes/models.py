@@ -13,10 +13,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from contracts import durable, job_lifetime, model_folder, provenance, work_lock
-from contracts.errors import UserError, run_command
-from contracts.unknown_names import unknown
-from contracts.yaml_files import read_yaml
+from contracts import model_folder, provenance
+from system import durable, job_lifetime, work_lock
+from system.errors import UserError, run_command
+from system.unknown_names import unknown
+from system.yaml_files import read_yaml
 from tasks import prompts, task_files
 
 FOLDER = Path(__file__).resolve().parent

@@ -11,10 +11,10 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from contracts.errors import UserError
 from grading import Item, grade
-from recipes import draws
+from recipes import reward_randomness
 from recipes.rewards import Reward
+from system.errors import UserError
 from tasks import registry
 from tasks.problems import Problem
 from tasks.task import Game
@@ -130,6 +130,6 @@ def _of_moves(
         if move is None:
             found.append(Reward(illegal, judged.verdict, judged.answer is None))
             continue
-        value = worth(game, move, problem.meta, draws.fresh(seed, draws.key(problem), text))
+        value = worth(game, move, problem.meta, reward_randomness.fresh(seed, reward_randomness.key(problem), text))
         found.append(Reward(value, judged.verdict))
     return found

@@ -6,8 +6,8 @@
 
 `of` is the reward that is disturbed, with `arguments` of its own if it has any; it may be one of these wrappers. The
 verdict stays that of `of`, so that the training's accuracy is the true one. All draws are seeded by what is judged
-(recipes.draws): bias is the same at each time and on every machine, and variance is drawn anew each time that a
-completion is judged.
+(recipes.reward_randomness): bias is the same at each time and on every machine, and variance is drawn anew each time
+that a completion is judged.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from functools import partial
 from random import Random
 from typing import NamedTuple
 
-from contracts.errors import UserError
-from recipes import draws
+from recipes import reward_randomness
 from recipes.rewards import Function, Reward, verdicts
+from system.errors import UserError
 from tasks.problems import Problem
 
 
@@ -58,7 +58,9 @@ def flipped(
     _check("flipped", "per", per, per in ("completion", "problem"), "completion or problem")
 
     def disturbed(value: float, problem: Problem, completion: str) -> float:
-        drawn = draws.fixed(seed, draws.key(problem), completion if per == "completion" else "").random()
+        drawn = reward_randomness.fixed(
+            seed, reward_randomness.key(problem), completion if per == "completion" else ""
+        ).random()
         if value > (low + high) / 2:
             return low if drawn < false_negative else high
         return high if drawn < false_positive else low
@@ -68,7 +70,7 @@ def flipped(
 
 def _plus_normal(draw: Callable[[str, str], Random], deviation: float) -> Callable[[float, Problem, str], float]:
     """A change of rewards: a normal value of mean 0 is added, from the numbers drawn for a problem and completion."""
-    return lambda value, problem, text: value + draw(draws.key(problem), text).gauss(0.0, deviation)
+    return lambda value, problem, text: value + draw(reward_randomness.key(problem), text).gauss(0.0, deviation)
 
 
 def shifted(
@@ -87,7 +89,7 @@ def shifted(
         UserError: `deviation` is negative.
     """
     _check("shifted", "deviation", deviation, deviation >= 0, "0 or more")
-    return _each(of, completions, problems, _plus_normal(partial(draws.fixed, seed), deviation))
+    return _each(of, completions, problems, _plus_normal(partial(reward_randomness.fixed, seed), deviation))
 
 
 def gaussian(
@@ -106,7 +108,7 @@ def gaussian(
         UserError: `deviation` is negative.
     """
     _check("gaussian", "deviation", deviation, deviation >= 0, "0 or more")
-    return _each(of, completions, problems, _plus_normal(partial(draws.fresh, seed), deviation))
+    return _each(of, completions, problems, _plus_normal(partial(reward_randomness.fresh, seed), deviation))
 
 
 def rollouts(
@@ -130,7 +132,7 @@ def rollouts(
 
     def disturbed(value: float, problem: Problem, completion: str) -> float:
         _check("rollouts", "the reward", value, 0 <= value <= 1, "0 to 1")
-        rng = draws.fresh(seed, draws.key(problem), completion)
+        rng = reward_randomness.fresh(seed, reward_randomness.key(problem), completion)
         return sum(rng.random() < value for _ in range(count)) / count
 
     return _each(of, completions, problems, disturbed)
@@ -155,7 +157,9 @@ def random(
         _judged,
         completions,
         problems,
-        lambda _, problem, text: float(draws.fresh(seed, draws.key(problem), text).random() < rate),
+        lambda _, problem, text: float(
+            reward_randomness.fresh(seed, reward_randomness.key(problem), text).random() < rate
+        ),
     )
 
 

@@ -8,12 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from contracts.errors import UserError
 from contracts.fingerprint import fingerprint
 from contracts.run_file import RECIPES, Run, Stage, parse_run
-from contracts.unknown_names import unknown
-from contracts.yaml_files import read_yaml, shown
 from recipes import controls, models, sweeps
+from system.errors import UserError
+from system.unknown_names import unknown
+from system.yaml_files import read_yaml, shown
 from tasks import data_registry, prompts
 
 

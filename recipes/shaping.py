@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator, Sequence
 
-from contracts.errors import UserError
 from recipes import model_tokens
 from recipes.rewards import Reward, verdicts
+from system.errors import UserError
 from tasks.problems import Problem
 
 

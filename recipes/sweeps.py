@@ -17,10 +17,10 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from contracts.errors import UserError
 from contracts.run_file import RECIPES, inherit, validate
-from contracts.unknown_names import unknown
-from contracts.yaml_files import read_yaml, shown
+from system.errors import UserError
+from system.unknown_names import unknown
+from system.yaml_files import read_yaml, shown
 
 SUFFIX = ".sweep.yaml"
 

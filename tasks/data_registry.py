@@ -3,12 +3,12 @@
 Training sets are under `datasets` in tasks/<task>/task.yaml; benchmarks are the `metadata.source` blocks of
 eval/benchmarks/<name>.yaml, with the same keys and `task`. Both are loaded by
 
-    python -m tasks.loading NAME --output FILE [--mirror DIR]
+    python -m tasks.load_problems NAME --output FILE [--mirror DIR]
 
 task            a folder of tasks/; a training set belongs to the task in whose file it stands
 rows            rows of the source, before those without a gold answer are left out; of a drawn part, its rows
 draw            only part of the source: `of` so many rows, one in `one_in` of each group of the column `by`, of these
-                `rows`, from `seed` (tasks/draws.py); `ids_sha256` is of the JSON list of their ids
+                `rows`, from `seed` (tasks/row_sampling.py); `ids_sha256` is of the JSON list of their ids
 problems        how many are left then, where it is known that some are left out
 convert         module of the task's folder that makes a problem of a row; `tasks.columns` if not given, which reads:
 columns         question, answer, form (tasks/gold_answers.py), and where there are such columns id and meta; for
@@ -31,10 +31,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from contracts.errors import ROOT, UserError
 from contracts.run_file import validate
-from contracts.unknown_names import unknown
-from contracts.yaml_files import read_yaml, shown
+from system.errors import ROOT, UserError
+from system.unknown_names import unknown
+from system.yaml_files import read_yaml, shown
 from tasks import task_files
 from tasks.gold_answers import FORMS
 

@@ -33,8 +33,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from contracts import durable, markdown, provenance, tables
-from contracts.errors import UserError, run_command
+from contracts import provenance, tables
+from system import durable, markdown
+from system.errors import UserError, run_command
 
 WINDOWS = (13, 8)
 COMMON = 10  # Brown et al., appendix C, leave out windows found in more than 10 training documents
@@ -208,7 +209,7 @@ def main() -> None:
     arguments = parser.parse_args()
     for path in (*arguments.train, *arguments.benchmark):
         if not path.is_file():
-            raise UserError(f"{path} does not exist: make it with `python -m tasks.loading NAME --output {path}`")
+            raise UserError(f"{path} does not exist: make it with `python -m tasks.load_problems NAME --output {path}`")
     benchmarks = [read_questions(path) for path in arguments.benchmark]
     counts: list[dict[str, Any]] = []
     pairs: list[dict[str, Any]] = []

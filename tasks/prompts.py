@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from contracts.errors import UserError
-from contracts.unknown_names import unknown
-from contracts.yaml_files import read_yaml
+from system.errors import UserError
+from system.unknown_names import unknown
+from system.yaml_files import read_yaml
 from tasks import task_files
 
 THINK = "<think>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from functools import cache
 
-from contracts.unknown_names import unknown
+from system.unknown_names import unknown
 from tasks.task import Task
 from tasks.task_files import names
 

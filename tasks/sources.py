@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contracts.errors import UserError
+from system.errors import UserError
 from tasks.data_registry import Entry
 
 Rows = Sequence[dict[str, Any]]

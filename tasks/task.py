@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, cast
 
-from contracts.errors import UserError
+from system.errors import UserError
 
 if TYPE_CHECKING:
     from tasks.problems import Problem

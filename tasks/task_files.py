@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from contracts.errors import UserError
-from contracts.yaml_files import read_yaml
+from system.errors import UserError
+from system.yaml_files import read_yaml
 
 FOLDER = Path(__file__).resolve().parent
 SETTINGS = ("datasets", "prompts", "demo")  # keys of a task.yaml; all of them may be missing

@@ -25,7 +25,7 @@ rule problems:
         ),
         base=BASE,
     shell:
-        "{params.base:q} -m tasks.loading {wildcards.dataset:q} --output {output.table:q} {params.mirror:q}"
+        "{params.base:q} -m tasks.load_problems {wildcards.dataset:q} --output {output.table:q} {params.mirror:q}"
         " > {log:q} 2>&1"
 
 

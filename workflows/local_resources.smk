@@ -7,7 +7,9 @@ import signal
 
 import psutil
 
-from contracts import errors, gpu_locks, work_lock
+from system import errors
+from system import gpu_locks
+from system import work_lock
 
 LOCAL = not CLUSTER and workflow.local_exec
 WRITTEN = work_lock.Folders([Path(WORK), Path(RESULTS)])
@@ -17,7 +19,7 @@ if LOCAL and config["scale"] == "demo" and "mem_mb" not in workflow.global_resou
         "mem_mb", psutil.virtual_memory().total * 2 // 3 // 10**6
     )
 
-# Snakemake only counts GPUs; contracts/gpu_locks.py assigns them to jobs.
+# Snakemake only counts GPUs; system/gpu_locks.py assigns them to jobs.
 if LOCAL and "gpu" not in workflow.global_resources and (gpus := gpu_locks.visible()):
     workflow.register_resource("gpu", len(gpus))
 

@@ -3,8 +3,9 @@
 
 import os
 
-from cluster import orphaned_jobs, retries
-from cluster.resources import Need, resources_of
+from cluster import orphaned_jobs
+from cluster import retry_interrupted
+from cluster.job_resources import Need, resources_of
 
 CLUSTER = config["cluster"]
 IN_JOB = not workflow.is_main_process and "SLURM_JOB_ID" in os.environ
@@ -14,7 +15,7 @@ if CLUSTER and workflow.is_main_process:
     import snakemake_executor_plugin_slurm
 
     for module in (snakemake_executor_plugin_slurm, snakemake.executors.local):
-        retries.retry_only_interrupted(module.Executor, Path(WORK))
+        retry_interrupted.retry_only_interrupted(module.Executor, Path(WORK))
     orphaned_jobs.name_jobs(snakemake_executor_plugin_slurm.Executor, Path(WORK))
 
 if CLUSTER and workflow.remote_exec:
@@ -30,7 +31,7 @@ if CLUSTER:
     shell.prefix(
         (load if modules else "")
         + "set -euo pipefail; "  # Snakemake's own prefix, which this one replaces
-        + (retries.record_exit_status(Path(WORK)) if IN_JOB else "")
+        + (retry_interrupted.record_exit_status(Path(WORK)) if IN_JOB else "")
     )
 
 

@@ -9,12 +9,13 @@ from snakemake.exceptions import WorkflowError
 
 from analysis import reference
 from cluster import one_gpu
-from contracts import copied_results, durable, paths, provenance, seeds, steps
-from contracts.errors import UserError
+from contracts import copied_results, paths, provenance, seeds, steps
+from system import durable
+from system.errors import UserError
 from contracts.fingerprint import fingerprint
 from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT, validate
-from contracts.text_safety import visible
+from system.text_safety import visible
 from envs import build
 from eval.runs import (
     check_evaluation,
@@ -23,7 +24,7 @@ from eval.runs import (
     protocol_of,
     sampling_settings,
 )
-from grading.grade import DEFAULT
+from grading.grade_completions import DEFAULT
 from recipes import models, sweeps
 from recipes.runs import load_run, load_sweep, run_names, training_settings
 from tasks import data_registry, prompts
@@ -49,10 +50,7 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
   snakemake claims               what the stored results say of each claim of the documents (docs/report.md)
   snakemake conformance          the same tensors through each framework's own functions: where they differ, and by how much
   snakemake sweep --config sweep='[openr1/group-size]' seeds='[0,1,2]'   try settings of a run: one table, one figure
-  snakemake study_kl             estimators of the KL term: values and gradients, beside what a document claims
-  snakemake study_credit --config seeds='[0,1,2,3,4]'   PPO, GRPO and GRPO paid for right steps: whose reasoning is right?
-  snakemake study_waterfall --config seeds='[0,1,2,3,4]'   why two frameworks end apart (docs/crosscheck.md)
-  snakemake study_lockstep       recorded completions through each framework's trainer, weights compared after each step
+  snakemake study_<name>         answer a question with the product, such as study_kl (studies/<name>/README.md)
   snakemake environments         install the environments of the configured runs, such as on a login node
   snakemake doctor               what runs on this machine (demo, one GPU, full scale) and what to change
   snakemake preflight --profile slurm   report problems with this cluster before anything is queued (docs/cluster.md)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from analysis import table_export
 from analysis.claims.table import counted, table
-from analysis.loading import load_results
-from contracts.errors import run_command
+from analysis.load_results import load_results
+from system.errors import run_command
 
 
 def main() -> None:

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from analysis import comparability, patterns
-from analysis.claims.intervals import NotMeasured, Numbers, mean
 from analysis.report import reasoning, turning_points
-from analysis.report.checkpoint_comparison import mean_of
 from analysis.report.figures_lengths import split
-from analysis.report.training_seeds import Recipe
 from analysis.results import RunResults, as_arrow
+from analysis.statistics.checkpoint_difference import mean_of
+from analysis.statistics.mean_intervals import NotMeasured, Numbers, mean
+from analysis.statistics.training_seeds import Recipe
 from contracts.tables import VERDICTS
 from eval import statistics
 from eval.statistics import Estimate

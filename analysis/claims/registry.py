@@ -15,11 +15,11 @@ from analysis.claims.heldout import heldout, heldout_best_step, heldout_between,
 from analysis.claims.training import roughness_ratio, training, training_between, training_change, training_ratio
 from analysis.claims.without_runs import advantage, kl_bias, kl_spread, listed_deviation, not_stored, rows
 from analysis.reference import CLAIMS
-from contracts.errors import UserError
 from contracts.run_file import validate
-from contracts.unknown_names import unknown
-from contracts.yaml_files import read_yaml
 from eval.statistics import Estimate
+from system.errors import UserError
+from system.unknown_names import unknown
+from system.yaml_files import read_yaml
 
 KINDS: dict[str, Callable[..., Estimate]] = {
     function.__name__: function

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analysis.claims.intervals import NotMeasured, Numbers, difference, mean, ratio
 from analysis.results import RunResults
+from analysis.statistics.mean_intervals import NotMeasured, Numbers, difference, mean, ratio
 from eval.statistics import Estimate
 
 BLOCKS = 5  # of a window, because neighbouring steps are alike and count as less than their number

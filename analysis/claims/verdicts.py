@@ -13,12 +13,12 @@ from functools import cache
 from typing import NamedTuple
 
 from analysis.claims.heldout import AVERAGE
-from analysis.claims.intervals import NotMeasured
 from analysis.claims.registry import KINDS, LIMITS, RUNS, Claim, Rule, arguments, runs_of
 from analysis.report import published
-from analysis.report.accuracy import AccuracyCell
-from analysis.report.checkpoint_comparison import mean_of
 from analysis.results import RunResults
+from analysis.statistics.accuracy import AccuracyCell
+from analysis.statistics.checkpoint_difference import mean_of
+from analysis.statistics.mean_intervals import NotMeasured
 from contracts import seeds
 from eval import statistics
 from eval.statistics import Estimate

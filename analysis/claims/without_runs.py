@@ -7,10 +7,10 @@ from functools import cache
 
 import numpy as np
 
-from analysis.claims.intervals import NotMeasured, Numbers, mean
-from contracts.errors import UserError
+from analysis.statistics.mean_intervals import NotMeasured, Numbers, mean
 from eval.statistics import Estimate
 from recipes.runs import load_run
+from system.errors import UserError
 from tasks import data_registry
 
 BLOCKS, DRAWS = 100, 10_000  # of a simulation: blocks, and draws of each

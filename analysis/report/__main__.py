@@ -10,10 +10,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from analysis.loading import load_results
+from analysis.load_results import load_results
 from analysis.report import log_page
 from analysis.report.build import report
-from contracts.errors import UserError, run_command
+from system.errors import UserError, run_command
 
 
 def main() -> None:

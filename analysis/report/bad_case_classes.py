@@ -14,7 +14,7 @@ from analysis.reference import CLASSES
 from analysis.report.arithmetic_errors import false_equations
 from analysis.results import RunResults
 from analysis.table_export import Table, percent
-from contracts.yaml_files import read_yaml
+from system.yaml_files import read_yaml
 
 NAME = "bad_case_classes"
 UNUSABLE = ("ungradable",)  # the gold answer is at fault

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
-from analysis import fidelity, forked, patterns, table_export
+from analysis import fidelity, patterns, table_export
 from analysis.claims import table as claims
 from analysis.reference import DRAWINGS, source
 from analysis.report import (
@@ -36,13 +36,14 @@ from analysis.report import (
     tables,
     turning_points,
 )
-from analysis.report.accuracy import CheckpointRow, run_rows
 from analysis.report.diagnostics import diagnose
 from analysis.report.provenance_summary import deviations
 from analysis.report.summary import main_result, recipe_result, summary
-from analysis.report.training_seeds import by_recipe, recipe_pairs_table, seeds_table
 from analysis.results import RunResults, check_one_measurement
-from contracts import durable, provenance, seeds
+from analysis.statistics.accuracy import CheckpointRow, run_rows
+from analysis.statistics.training_seeds import by_recipe, recipe_pairs_table, seeds_table
+from contracts import provenance, seeds
+from system import background_fork, durable
 
 # The table with the numbers of a figure.
 NUMBERS = {
@@ -156,10 +157,10 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     rows = {run.name: run_rows(run) for run in runs}
     facts = {run.name: run_comparison.run_facts(run, scale) for run in runs}
     lists = patterns.load_lists()
-    counted = forked.start(lambda: pd.concat([patterns.table(run, lists) for run in runs], ignore_index=True))
+    counted = background_fork.start(lambda: pd.concat([patterns.table(run, lists) for run in runs], ignore_index=True))
     bad_of = {run.name: bad_cases.count(run) for run in runs}
     counts = counted()
-    browser = forked.start(lambda: sample_browser.write(runs, lists, title, output / "samples"))
+    browser = background_fork.start(lambda: sample_browser.write(runs, lists, title, output / "samples"))
     completed, verdicts = tables.completed_table(runs), tables.verdicts_table(runs)
     pattern_counts = tables.patterns_table(runs, counts, lists)
     every_row = [row for own in rows.values() for row in own]

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from analysis.report.figure_style import WIDTH, broken
 from analysis.results import RunResults
-from contracts.text_safety import visible
+from system.text_safety import visible
 from tasks import registry
 
 NAME = "contact_sheet"

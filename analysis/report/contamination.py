@@ -12,11 +12,11 @@ from analysis.report.run_comparison import RunFacts
 from analysis.report.tables import interval_text
 from analysis.results import RunResults
 from analysis.table_export import Table, percent
-from contracts.yaml_files import read_yaml
 from eval import statistics
 from eval.contamination import BENCHMARK, MEASURES, TWIN
 from eval.statistics import Estimate
 from recipes import models
+from system.yaml_files import read_yaml
 from tasks import data_registry
 
 SHARE = 60  # percent of a question, for the column and the verdict

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from analysis.report import checkpoint_comparison, training_seeds
 from analysis.report.run_comparison import RunFacts
 from analysis.report.tables import interval_columns, interval_text
-from analysis.report.training_seeds import Recipe
+from analysis.statistics import checkpoint_difference, training_seeds
+from analysis.statistics.training_seeds import Recipe
 from analysis.table_export import Table, points
 from contracts import seeds
 from eval.statistics import Estimate
@@ -24,7 +24,7 @@ def _beyond(control: Recipe, recipe: Recipe, benchmarks: Sequence[str]) -> tuple
         line = training_seeds.compare(control, recipe, benchmarks)
         change = {"B is better": "rose", "A is better": "fell"}.get(line.verdict, line.verdict)
         return "recipe", line.welch.difference, VERDICTS[change].format("recipe")
-    gap = checkpoint_comparison.between_runs(control.runs[0], recipe.runs[0], benchmarks)
+    gap = checkpoint_difference.between_runs(control.runs[0], recipe.runs[0], benchmarks)
     return "checkpoint", gap, VERDICTS[gap.change].format("checkpoint")
 
 
@@ -45,7 +45,7 @@ def table(recipes: Sequence[Recipe], facts: Mapping[str, RunFacts]) -> Table | N
         if not (what.control and beside):
             continue
         shared = [name for name in control.runs[0].benchmarks if name in beside.runs[0].benchmarks]
-        why = checkpoint_comparison.obstacles(control.runs[0], beside.runs[0], shared) or (
+        why = checkpoint_difference.obstacles(control.runs[0], beside.runs[0], shared) or (
             "" if shared else "no benchmark"
         )
         words = {"recipe": beside.shown, "control": TITLES[what.control], "trained": control.shown}

@@ -27,8 +27,8 @@ from analysis.report.figure_style import (
     running_mean,
     window,
 )
-from analysis.report.training_seeds import Recipe, by_recipe
 from analysis.results import RunResults
+from analysis.statistics.training_seeds import Recipe, by_recipe
 
 STEP, CHECKPOINT = "training step", "checkpoint (training step)"
 SHARES = (-3.0, 103.0)  # the y range of percentages that add up to 100

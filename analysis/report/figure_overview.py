@@ -8,11 +8,11 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from analysis.report import training_seeds
-from analysis.report.accuracy import BASE_MARKS, CheckpointRow, overall
 from analysis.report.figure_style import FAINT, INK, MARKER_SIZE, RunStyle, legend, run_styles
-from analysis.report.training_seeds import by_recipe
 from analysis.results import RunResults
+from analysis.statistics import training_seeds
+from analysis.statistics.accuracy import BASE_MARKS, CheckpointRow, overall
+from analysis.statistics.training_seeds import by_recipe
 from analysis.table_export import points
 from eval.statistics import Estimate
 

@@ -12,12 +12,12 @@ from matplotlib.patches import Patch
 
 from analysis import patterns
 from analysis.reference import in_order
-from analysis.report import training_seeds
-from analysis.report.checkpoint_comparison import accuracy, mean_of
 from analysis.report.figure_curves import CHECKPOINT, ONE_SEED, SHARES, Panel, band, curves, seeds_legend
 from analysis.report.figure_style import MARKER_SIZE, RunStyle, broken, legend, panels, run_legend, run_styles
-from analysis.report.training_seeds import Recipe, by_recipe
 from analysis.results import RunResults
+from analysis.statistics import training_seeds
+from analysis.statistics.checkpoint_difference import accuracy, mean_of
+from analysis.statistics.training_seeds import Recipe, by_recipe
 from contracts.tables import VERDICTS
 from eval.statistics import Estimate
 

@@ -21,8 +21,8 @@ from matplotlib.patches import Patch
 from analysis import patterns
 from analysis.report.figure_curves import CHECKPOINT, SHARES, STEP, Panel, curves, recipe_curve, seeds_legend
 from analysis.report.figure_style import FAINT, INK, broken, legend, not_reported, panels, run_handle, run_styles
-from analysis.report.training_seeds import by_recipe
 from analysis.results import RunResults, as_arrow
+from analysis.statistics.training_seeds import by_recipe
 from contracts.tables import VERDICTS
 
 BANDS = ((0.1, 0.9, 0.18), (0.25, 0.75, 0.32))  # quantiles from and to, opacity

@@ -13,7 +13,8 @@ from analysis.live_log import LiveRun, of_log
 from analysis.report import figure_style, figures_training, page
 from analysis.report.diagnostics import diagnose
 from analysis.results import RunResults
-from contracts import durable, provenance
+from contracts import provenance
+from system import durable
 
 FIGURES = {
     "reward": figures_training.reward, "response_length": figures_training.response_length,

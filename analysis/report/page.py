@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from analysis import content_policy, table_export
 from analysis.report import provenance_summary
-from analysis.report.accuracy import BASE_MARKS, ROW_MARKS
-from contracts.text_safety import clipped, visible
+from analysis.statistics.accuracy import BASE_MARKS, ROW_MARKS
+from system.text_safety import clipped, visible
 
 TEMPLATES = Path(__file__).parent.with_name("templates")
 CAPTIONS = Path(__file__).with_name("captions")
@@ -64,11 +64,15 @@ def script(*names: str) -> Markup:
     return Markup("\n").join(Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in names)
 
 
-def environment() -> jinja2.Environment:
-    """Jinja with everything escaped and undefined names as errors."""
+def environment(*folders: Path) -> jinja2.Environment:
+    """Jinja with everything escaped and undefined names as errors.
+
+    Args:
+        folders: with templates of their own, which may include those of all pages.
+    """
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, finalize=_visible,
+        loader=jinja2.FileSystemLoader([*folders, TEMPLATES]), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, finalize=_visible,
     )  # fmt: skip
     made.filters |= {"percent": table_export.percent, "points": table_export.points}
     made.filters |= {"clipped": clipped, "visible": visible}

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from analysis import reference
-from analysis.report.accuracy import CheckpointRow, make_rows
-from analysis.report.checkpoint_comparison import mean_of
+from analysis.statistics.accuracy import CheckpointRow, make_rows
+from analysis.statistics.checkpoint_difference import mean_of
 from analysis.table_export import points
-from contracts.errors import UserError
 from eval import benchmark, statistics
 from eval.statistics import Estimate
+from system.errors import UserError
 
 AVERAGE_PRINTED = "average_as_printed"
 FEW_PROBLEMS = 40  # benchmarks of at most this many get a sentence on how much they can show

@@ -19,7 +19,7 @@ from analysis.results import RunResults, labels
 from analysis.table_export import Table, percent
 from eval import statistics
 from eval.statistics import Estimate
-from grading.grade import DEFAULT
+from grading.grade_completions import DEFAULT
 from tasks import registry, steps
 from tasks.problems import Problem
 

@@ -12,17 +12,18 @@ import numpy as np
 import pandas as pd
 
 from analysis import hash_order
-from analysis.report import checkpoint_comparison, published
-from analysis.report.accuracy import CheckpointRow, overall
-from analysis.report.checkpoint_comparison import mean_of
+from analysis.report import published
 from analysis.report.tables import interval_columns, interval_text
 from analysis.results import RunResults
+from analysis.statistics import checkpoint_difference
+from analysis.statistics.accuracy import CheckpointRow, overall
+from analysis.statistics.checkpoint_difference import mean_of
 from analysis.table_export import Table, percent, points
 from contracts import seeds
-from contracts.errors import UserError
 from eval import statistics
 from eval.statistics import Estimate
 from recipes import runs as run_files
+from system.errors import UserError
 
 PAIR_VERDICTS = {
     "rose": "the second checkpoint is better", "fell": "the first checkpoint is better", "cannot tell": "cannot tell",
@@ -56,7 +57,7 @@ def run_facts(run: RunResults, scale: str) -> RunFacts:
 
 def best_step(run: RunResults) -> int:
     """The checkpoint with the highest average over all problems, which are also those it is reported on."""
-    return max(run.steps, key=lambda step: checkpoint_comparison.average_accuracy(run, step).value)
+    return max(run.steps, key=lambda step: checkpoint_difference.average_accuracy(run, step).value)
 
 
 def best_held_out(run: RunResults) -> Estimate | None:
@@ -104,7 +105,7 @@ def runs_table(
         column = overall(base.cells)
         final, before = last.cells[column], base.cells[column].accuracy if run.trained else None
         step, held_out = best_step(run), best_held_out(run)
-        top, what = checkpoint_comparison.average_accuracy(run, step), facts[run.name]
+        top, what = checkpoint_difference.average_accuracy(run, step), facts[run.name]
         data.append(
             {
                 "run": run.name, "framework": what.framework, "algorithm": what.algorithm, "final_step": last.step,
@@ -139,8 +140,8 @@ def pairs_table(runs: Sequence[RunResults]) -> Table | None:
         shared = [name for name in first.benchmarks if name in second.benchmarks]
         if not shared:
             continue
-        why = checkpoint_comparison.obstacles(first, second, shared)
-        gap = None if why else checkpoint_comparison.between_runs(first, second, shared)
+        why = checkpoint_difference.obstacles(first, second, shared)
+        gap = None if why else checkpoint_difference.between_runs(first, second, shared)
         shown.append(
             {
                 "first": f"{first.shown}, {first.label(first.last)}",
@@ -186,7 +187,7 @@ def beside_published(runs: Sequence[RunResults], facts: dict[str, RunFacts]) -> 
 def _beside_one(run: RunResults, step: int, benchmark: str, share: float) -> tuple[dict[str, Any], dict[str, Any]]:
     """One line of the table, as data and as text. `share` is the published accuracy."""
     n = published.sizes()[benchmark]
-    ours, theirs = checkpoint_comparison.accuracy(run, step, benchmark), published.estimate(share, n)
+    ours, theirs = checkpoint_difference.accuracy(run, step, benchmark), published.estimate(share, n)
     gap = statistics.independent_difference(theirs, ours)
     within = gap.change == "cannot tell"
     lowest, highest = band = run.graders_band(step, benchmark) or (ours.value, ours.value)

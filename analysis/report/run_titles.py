@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from contracts import seeds
-from contracts.errors import UserError
 from contracts.paths import MODELS
 from contracts.run_file import Run
 from recipes import models
 from recipes import runs as run_files
+from system.errors import UserError
 
 _SIZE = re.compile(r"\d+(\.\d+)?b")
-_MODEL = re.compile(re.escape(MODELS) + r"(.+)-([0-9a-f]{8}-[0-9a-f]{8})")  # analysis/gate/request.py
+_MODEL = re.compile(re.escape(MODELS) + r"(.+)-([0-9a-f]{8}-[0-9a-f]{8})")  # analysis/compare_checkpoints/request.py
 
 
 def _variant(run: Run) -> str:

@@ -26,7 +26,7 @@ from analysis.patterns import PatternList
 from analysis.report import page
 from analysis.results import RunResults
 from contracts.steps import folder as step_folder
-from contracts.text_safety import clipped
+from system.text_safety import clipped
 from tasks import registry
 
 MAX_SAMPLES = 1_000_000  # if there are more, whole problems are left out in the order of a hash of their names

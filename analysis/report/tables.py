@@ -10,12 +10,12 @@ import pandas as pd
 
 from analysis import patterns
 from analysis.reference import in_order
-from analysis.report.accuracy import AVERAGE, BASE_MARKS, CheckpointRow
 from analysis.results import RunResults, labels
+from analysis.statistics.accuracy import AVERAGE, BASE_MARKS, CheckpointRow
 from analysis.table_export import Table, percent, points
-from contracts.errors import UserError
 from contracts.tables import VERDICTS
 from eval.statistics import Estimate
+from system.errors import UserError
 
 
 def interval_text(estimate: Estimate, form: Callable[[float], str]) -> str:

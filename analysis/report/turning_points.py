@@ -19,15 +19,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from analysis.claims import intervals, training
-from analysis.claims.intervals import NotMeasured
-from analysis.gate import recipes
-from analysis.report.checkpoint_comparison import mean_of
+from analysis.claims import training
 from analysis.report.figure_curves import BAND, CHECKPOINT, SHARES, band
 from analysis.report.figure_style import INK, MARKER_SIZE, broken, legend, panels, run_handle, run_styles
 from analysis.report.tables import interval_columns, interval_text
-from analysis.report.training_seeds import Recipe
 from analysis.results import RunResults
+from analysis.statistics import mean_intervals, recipe_difference
+from analysis.statistics.checkpoint_difference import mean_of
+from analysis.statistics.mean_intervals import NotMeasured
+from analysis.statistics.training_seeds import Recipe
 from analysis.table_export import Table, points
 from contracts import seeds
 from eval import significance, statistics
@@ -85,7 +85,7 @@ def level(recipe: Recipe, step: int, part: str) -> Estimate:
     found = shares(recipe, step, part)
     if not recipe.several:
         return mean_of([statistics.mean_over_problems(one[0]) for one in found])
-    value, low, high = recipes.over_seeds(found)
+    value, low, high = recipe_difference.over_seeds(found)
     return Estimate(value, max(0.0, low), min(1.0, high))
 
 
@@ -93,7 +93,7 @@ def _gap(before: Sequence[Floats], after: Sequence[Floats], confidence: float = 
     """The mean change, paired by seed and problem."""
     gaps = [later - earlier for earlier, later in zip(before, after, strict=True)]
     if len(gaps[0]) > 1:
-        return recipes.over_seeds(gaps, confidence)
+        return recipe_difference.over_seeds(gaps, confidence)
     return mean_of([statistics.mean_difference(gap[0], confidence) for gap in gaps])
 
 
@@ -106,7 +106,7 @@ def _reward(recipe: Recipe, best: int) -> Estimate | None:
         found = [training.training_change(run, "reward_mean", *windows) for run in recipe.runs]
     except NotMeasured:
         return None
-    return intervals.mean([one.value for one in found]) if recipe.several else found[0]
+    return mean_intervals.mean([one.value for one in found]) if recipe.several else found[0]
 
 
 def find(recipe: Recipe) -> TurningPoint | None:

@@ -14,16 +14,17 @@ from pathlib import Path
 import pandas as pd
 
 from analysis import table_export
-from analysis.report import page, training_seeds
+from analysis.report import page
 from analysis.report.tables import interval_columns, interval_text
+from analysis.statistics import training_seeds
 from analysis.sweep.figures import draw
 from analysis.sweep.settings import Chosen, Setting, choose, read
 from analysis.table_export import Table, percent, points
-from contracts import durable
-from contracts.errors import run_command
 from contracts.run_file import SCALES
 from eval import significance
 from recipes.runs import load_run
+from system import durable
+from system.errors import run_command
 
 
 def settings_table(found: Sequence[Setting]) -> Table:

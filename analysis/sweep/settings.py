@@ -13,19 +13,19 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from analysis.gate import recipes
-from analysis.gate.recipe_runs import half
-from analysis.loading import load_log, load_results
-from analysis.report import checkpoint_comparison, diagnostics, training_seeds
-from analysis.report.checkpoint_comparison import mean_of
-from analysis.report.training_seeds import Recipe
+from analysis.compare_recipes.runs import half
+from analysis.load_results import load_log, load_results
+from analysis.report import diagnostics
 from analysis.results import RunResults
+from analysis.statistics import checkpoint_difference, recipe_difference, training_seeds
+from analysis.statistics.checkpoint_difference import mean_of
+from analysis.statistics.training_seeds import Recipe
 from contracts import seeds
-from contracts.errors import UserError
 from contracts.paths import ResultsFolder
 from eval.statistics import Estimate, avg_at_k, paired_difference
 from frameworks.trained import ended
 from recipes import sweeps
+from system.errors import UserError
 
 Floats = npt.NDArray[np.float64]
 
@@ -103,7 +103,7 @@ def read(name: str, scale: str, numbers: Sequence[int], results: Path) -> list[S
             first = first or run
             if run.benchmarks != first.benchmarks:
                 raise UserError(f"{run.name} and {first.name} should have the same benchmarks, but have others")
-            if reasons := checkpoint_comparison.obstacles(first, run, run.benchmarks):
+            if reasons := checkpoint_difference.obstacles(first, run, run.benchmarks):
                 raise UserError(f"{run.name} and {first.name} cannot be compared: {reasons}")
         texts = {key: sweeps.value_text(value) for key, value in values.items()}
         collapsed = {run.name: evidence for run in runs if (evidence := collapse_of(results, run))}
@@ -136,7 +136,7 @@ class Chosen:
 
     settings: tuple[Setting, Setting]
     accuracy: Estimate
-    less_first: recipes.RecipeResult | None
+    less_first: recipe_difference.RecipeResult | None
     difference: Estimate | None
 
 
@@ -163,7 +163,7 @@ def choose(found: Sequence[Setting]) -> Chosen | None:
         for name in names
     }
     if found[0].trained.several:
-        accuracy = recipes.over_seeds([np.stack([run.mean(axis=1) for run in mixed[name]]) for name in names])
+        accuracy = recipe_difference.over_seeds([np.stack([run.mean(axis=1) for run in mixed[name]]) for name in names])
     else:
         accuracy = mean_of([avg_at_k(mixed[name][0] > 0) for name in names])
     chosen = (best[0], best[1])
@@ -171,7 +171,7 @@ def choose(found: Sequence[Setting]) -> Chosen | None:
         return Chosen(chosen, accuracy, None, None)
     first = {name: _right(found[0], name) for name in names}
     if found[0].trained.several:
-        line = recipes.compare(first, mixed)[-1]
+        line = recipe_difference.compare(first, mixed)[-1]
         return Chosen(chosen, accuracy, line, line.welch.difference)
     gaps = [paired_difference(first[name][0] > 0, mixed[name][0] > 0) for name in names]
     return Chosen(chosen, accuracy, None, mean_of(gaps))

@@ -6,7 +6,7 @@ const ESCAPES = { "\\": "\\textbackslash{}", "^": "\\textasciicircum{}", "~": "\
 const shown = (cell) => (cell.dataset.text ?? cell.textContent).replace(/\s+/g, " ").trim();
 const grid = (table) => [...table.rows].map((row) => [...row.querySelectorAll(CELL)].map(shown));
 const latexText = (text) => text.replace(/[\\^~▲▼≈↑↓−×–…±<>|]|[{}$&#%_]/g, (c) => ESCAPES[c] ?? "\\" + c);
-/** As contracts/text_safety.py writes it. */
+/** As system/text_safety.py writes it. */
 const markdownText = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replace(/[\\`*|~$]|\](?=[(\[:])|(?<![\p{L}\p{N}_])_|_(?![\p{L}\p{N}_])/gu, "\\$&");
 /** A cell that a spreadsheet would run begins with an apostrophe, as in the files of tables/. */
 const csvText = (text) => {

@@ -22,8 +22,9 @@ from cluster.gpu_smoke import commands, table
 from cluster.gpu_smoke.commands import HERE, LOCKED, Place, row_of
 from cluster.gpu_smoke.smoke import DEVICE, EVALUATION, Smoke
 from cluster.gpu_smoke.table import Row
-from contracts import durable, provenance
-from contracts.errors import ROOT, UserError, run_command
+from contracts import provenance
+from system import durable
+from system.errors import ROOT, UserError, run_command
 
 
 def check_gpu() -> None:

@@ -7,11 +7,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from contracts.errors import ROOT
 from contracts.run_file import Run
 from contracts.seeds import run_id
 from envs import build
 from recipes.runs import load_run
+from system.errors import ROOT
 
 RUN_FILES = Path(__file__).resolve().parent
 HERE, LOCKED = "here", "locked"
@@ -75,7 +75,7 @@ class Place:
 
     def make_problems(self, kind: str, name: str) -> Words:
         """Make the table of a training set or a benchmark."""
-        return [self.python("base"), "-m", "tasks.loading", name, "--output", self.problems(kind, name)]
+        return [self.python("base"), "-m", "tasks.load_problems", name, "--output", self.problems(kind, name)]
 
     def train(self, run: Run) -> Words:
         """Train to the end, from the newest checkpoint."""

@@ -8,10 +8,10 @@ import statistics
 from pathlib import Path
 
 from contracts import tables
-from contracts.errors import run_command
 from frameworks import adapter
 from frameworks.adapter import Paths
 from recipes.runs import load_run
+from system.errors import run_command
 
 
 def main() -> None:

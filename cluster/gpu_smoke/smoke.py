@@ -15,9 +15,9 @@ from cluster import machine, memory
 from cluster.gpu_smoke import commands, table, watched
 from cluster.gpu_smoke.commands import HERE, Place, Words, row_of
 from cluster.gpu_smoke.table import Row
-from contracts import gpu_locks
 from contracts.run_file import Run
 from frameworks import adapter
+from system import gpu_locks
 
 DEVICE, EVALUATION = "device", "evaluation"
 LIMITS = {DEVICE: 120.0, EVALUATION: 240.0}  # seconds on a GPU; a training's is its run file's

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from contracts import markdown
+from system import markdown
 
 OK, WRONG, LEFT_OUT = "ok", "wrong", "left out"
 COLUMNS = ("row", "result", "seconds", "GB, estimated", "tokens/s", "reward", "sampler − trainer", "remarks")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from contracts.errors import ROOT
+from system.errors import ROOT
 
 LOOK_SECONDS = 0.2
 MEMORY_SECONDS = 2.0

@@ -24,14 +24,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from contracts import durable, json_lines, provenance, tables
-from contracts.errors import UserError, run_command
+from contracts import provenance, tables
 from eval import benchmark as benchmarks
 from eval.importers import own_verdicts
 from eval.importers.answers import without_answer
 from eval.importers.fit import check_fit
 from eval.importers.formats import FORMATS, Row, jsonl
 from eval.importers.matching import WAYS, match
+from system import durable, json_lines
+from system.errors import UserError, run_command
 from tasks.boxes import last_boxed_gold
 from tasks.gold_answers import after_hash_marks
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from contracts.errors import UserError
 from eval import benchmark as benchmarks
 from eval.importers.matching import matched
+from system.errors import UserError
 from tasks import data_registry
 from tasks.gold_answers import after_hash_marks, integer
 

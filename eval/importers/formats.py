@@ -16,10 +16,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contracts import json_lines
-from contracts.errors import UserError
 from eval.importers import inspect_logs
 from eval.importers.own_verdicts import verdicts
+from system import json_lines
+from system.errors import UserError
 
 Row = dict[str, Any]
 

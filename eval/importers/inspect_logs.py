@@ -17,8 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from contracts.errors import UserError
 from eval.importers.own_verdicts import verdicts
+from system.errors import UserError
 
 ZSTANDARD, DEFLATED = 93, zipfile.ZIP_DEFLATED
 LOCAL_HEADER = 30  # bytes before a member's name

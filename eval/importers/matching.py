@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from contracts.errors import UserError
 from eval.benchmark import question
+from system.errors import UserError
 from tasks import registry
 
 WAYS = ("question", "id", "order")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from contracts.errors import UserError
+from system.errors import UserError
 
 LETTERS = {"C": True, "I": False}  # inspect_ai's
 UNNAMED = "score"  # of files with one verdict, without a name

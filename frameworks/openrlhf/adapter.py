@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from contracts import durable
 from contracts.paths import check_path
 from contracts.run_file import ROOT, Run, Stage
-from frameworks import checkpoints, fork_server, memory, processes, stops, tensorboard, training_prompts
+from frameworks import checkpoints, memory, processes, stops, tensorboard, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.openrlhf import metrics, parser_check, reward_hook
 from frameworks.openrlhf.command import SAMPLING_TEMPERATURE, STATES_KEPT, arguments, render, sampling_temperature
+from system import durable, fork_server
 
 FLASH = "flash_attention_2"  # the release's default
 CPU_START = ROOT / "frameworks" / "openrlhf" / "cpu" / "start"

@@ -40,7 +40,7 @@ FLAGS = {
     "objective.gamma": ["algo.advantage.gamma"],
     "objective.gae_lambda": ["algo.advantage.lambd"],
     "objective.entropy_coefficient": ["actor.entropy_coef"],
-    "objective.updates_per_batch": ["train.max_epochs"],
+    "objective.epochs_per_batch": ["train.max_epochs"],
 }
 # Keys that are converted, or used elsewhere than in a flag of their own, with the flag that they end up in.
 CONVERTED = {
@@ -54,14 +54,14 @@ CONVERTED = {
     "optimizer.critic_warmup_steps": "critic.freezing_steps",
     "objective.kl_in": "algo.kl.use_loss",
     "objective.kl_estimator": "algo.kl.estimator",
-    "objective.loss": "actor.loss_agg_mode",
+    "objective.loss_aggregation": "actor.loss_agg_mode",
     "objective.scale_rewards": "algo.advantage.estimator",
     "objective.unbiased_kl_gradient": "algo.kl.unbiased_gradient",
     "objective.sampler_correction": "algo.advantage.is_correction_level",
     "objective.logits_temperature": "rollout.temperature, train.agent_func_path",
     "objective.reward_clip": "reward.clip_range",
 }
-LOSSES = {"grpo": "seq-mean-token-mean", "dapo": "token-mean"}
+AGGREGATIONS = {"completion_mean": "seq-mean-token-mean", "token_mean": "token-mean"}
 ESTIMATORS = {"group": "group_norm", "batch": "reinforce_baseline", "none": "dr_grpo"}  # of GRPO
 CORRECTIONS = {"none": "off", "token": "token", "sequence": "seq"}
 NO_REWARD_CLIP = 1_000_000  # OpenRLHF always clips rewards, GRPO's after they were normalised
@@ -242,18 +242,24 @@ def _objective(run: Run, given: dict[str, Any], put: Any) -> None:
         ("kl_coefficient", place == "loss" and given.get("objective.kl_coefficient")),
         ("entropy_coefficient", given.get("objective.entropy_coefficient")),
     ):
-        if used and given.get("objective.loss") == "grpo":
-            _refuse(run, f"objective.{key}", "OpenRLHF averages this term over all tokens; use loss: dapo")
+        if used and given.get("objective.loss_aggregation") == "completion_mean":
+            _refuse(
+                run, f"objective.{key}", "OpenRLHF averages this term over all tokens; use loss_aggregation: token_mean"
+            )
     put("algo.kl.use_loss", place == "loss", "objective.kl_in")
     put(
         "algo.kl.estimator",
         given.get("objective.kl_estimator", "k3" if place == "loss" else "k1"),
         "objective.kl_estimator",
     )
-    if "objective.loss" in given:
-        if given["objective.loss"] not in LOSSES:
-            _refuse(run, "objective.loss", f"OpenRLHF has {', '.join(LOSSES)}, not '{given['objective.loss']}'")
-        put("actor.loss_agg_mode", LOSSES[given["objective.loss"]], "objective.loss")
+    if "objective.loss_aggregation" in given:
+        if given["objective.loss_aggregation"] not in AGGREGATIONS:
+            _refuse(
+                run,
+                "objective.loss_aggregation",
+                f"OpenRLHF has {', '.join(AGGREGATIONS)}, not '{given['objective.loss_aggregation']}'",
+            )
+        put("actor.loss_agg_mode", AGGREGATIONS[given["objective.loss_aggregation"]], "objective.loss_aggregation")
     scale = given.get("objective.scale_rewards", "batch" if run.algorithm == "ppo" else "group")
     if run.algorithm == "ppo":
         if scale == "group":

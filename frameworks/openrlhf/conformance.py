@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from frameworks.conformance import BETA2, LEARNING_RATE, WEIGHT_DECAY, CannotExpress
-from frameworks.openrlhf.command import ESTIMATORS, LOSSES, NO_REWARD_CLIP
+from frameworks.openrlhf.command import AGGREGATIONS, ESTIMATORS, NO_REWARD_CLIP
 from frameworks.openrlhf.cpu import rewrites
 from frameworks.openrlhf.parser_check import parse
 
@@ -32,7 +32,7 @@ def flags(settings: Mapping[str, Any], samples: int) -> list[str]:
     """The command line of a formula."""
     if settings["mask_truncated"]:
         raise CannotExpress("there is no setting that leaves truncated completions out")
-    if settings["loss"] not in LOSSES:
+    if settings["loss_aggregation"] not in AGGREGATIONS:
         raise CannotExpress("the mean is over the tokens or over the completions of the whole update")
     if settings["policy"] == "cispo":
         raise CannotExpress("losses are ppo and gspo")
@@ -44,7 +44,7 @@ def flags(settings: Mapping[str, Any], samples: int) -> list[str]:
         "--vllm.num_engines", "1", "--actor.model_name_or_path", "m", "--reward.remote_url", "r.py",
         "--rollout.n_samples_per_prompt", samples, "--algo.advantage.estimator", estimator,
         "--reward.clip_range", -NO_REWARD_CLIP, NO_REWARD_CLIP, "--actor.eps_clip_low_high", low, high,
-        "--actor.loss_agg_mode", LOSSES[settings["loss"]], "--actor.adam.lr", LEARNING_RATE,
+        "--actor.loss_agg_mode", AGGREGATIONS[settings["loss_aggregation"]], "--actor.adam.lr", LEARNING_RATE,
         "--actor.adam.betas", 0.9, BETA2, "--actor.adam.weight_decay", WEIGHT_DECAY,
         "--algo.advantage.gamma", settings["gamma"], "--algo.advantage.lambd", settings["gae_lambda"],
         "--algo.kl.init_coef", settings["kl_coefficient"] if settings["kl"] else 0.0,

@@ -16,10 +16,10 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 from unittest.mock import patch
 
-from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from frameworks.openrlhf.command import arguments, render
 from frameworks.settings import did_you_mean
+from system.errors import UserError
 from tasks import data_registry
 
 

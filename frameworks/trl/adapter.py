@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from contracts import durable
 from contracts.run_file import Run, Stage
 from frameworks import checkpoints, memory, nodes, processes, stops, tensorboard, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
@@ -28,6 +27,7 @@ from frameworks.trl.command import (
     render,
     server,
 )
+from system import durable
 
 # Files of a native checkpoint that belong to the trainer, not to the model.
 TRAINER_FILES = {"training_args.bin", "trainer_state.json", "optimizer.pt", "optimizer.bin", "scheduler.pt", "latest"}

@@ -16,11 +16,11 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from frameworks import settings
 from frameworks.settings import check_batch, refuse, updates_per_step
 from frameworks.trl import lora
+from system.errors import UserError
 
 # When the trainer has to stop (early_stop.py): a callback, by its name in --report_to, and environment variables.
 STOP_IN_TIME = "tensorboard_and_stop_in_time"
@@ -41,9 +41,8 @@ FLAGS = {
     "objective.clip_ratio": "epsilon",
     "objective.dual_clip": "delta",
     "objective.entropy_coefficient": "entropy_coef",
-    "objective.loss": "loss_type",
     "objective.scale_rewards": "scale_rewards",
-    "objective.updates_per_batch": "num_iterations",
+    "objective.epochs_per_batch": "num_iterations",
     "lora.r": "lora_r",
     "lora.alpha": "lora_alpha",
     "lora.target_modules": "lora_target_modules",
@@ -57,6 +56,7 @@ CONVERTED = {
     "rollout.stop": "model_name_or_path",  # frameworks/stops.py
     "rollout.engine": "use_vllm, vllm_mode",
     "rollout.gpus": None,
+    "objective.loss_aggregation": "loss_type",
     "objective.kl_in": None,  # TRL's GRPO has the KL term in the loss, estimated by k3
     "objective.kl_estimator": None,
     "objective.unbiased_kl_gradient": "use_bias_correction_kl",
@@ -65,7 +65,10 @@ CONVERTED = {
     "lora.dropout": "lora_dropout",
     "lora.bits": "load_in_4bit",
 }
-LOSSES = ("grpo", "dapo", "dr_grpo", "bnpo", "cispo", "sapo", "luspo", "vespo")  # TRL checks it only while it trains
+# Of `loss_type`, which TRL checks only while it trains. Its other values are other objectives: `native` passes them.
+AGGREGATIONS = {
+    "completion_mean": "grpo", "token_mean": "dapo", "max_length_mean": "dr_grpo", "forward_pass_mean": "bnpo",
+}  # fmt: skip
 SERVER_START_SECONDS = 1200  # loading a large model from a cold disk and compiling it takes more than TRL's 240
 
 
@@ -80,7 +83,7 @@ def devices(run: Run, stage: Stage) -> int:
 
 def native_steps(run: Run, stage: Stage) -> int:
     """TRL's steps (of the optimiser) in one step of the run file, which samples once."""
-    return updates_per_step(run, stage) * int(stage.objective.get("updates_per_batch", 1))
+    return updates_per_step(run, stage) * int(stage.objective.get("epochs_per_batch", 1))
 
 
 def _check(run: Run, given: dict[str, Any]) -> None:
@@ -93,8 +96,8 @@ def _check(run: Run, given: dict[str, Any]) -> None:
     for key, only in (("objective.kl_in", "loss"), ("objective.kl_estimator", "k3")):
         if given.get(key, only) != only:
             raise refuse(run, key, f": TRL's GRPO has {only}, not {given[key]}")
-    if (loss := given.get("objective.loss", LOSSES[0])) not in LOSSES:
-        raise refuse(run, "objective.loss", f": TRL has {', '.join(LOSSES)}, not '{loss}'")
+    if (mean := given.get("objective.loss_aggregation", "token_mean")) not in AGGREGATIONS:
+        raise refuse(run, "objective.loss_aggregation", f": TRL has {', '.join(AGGREGATIONS)}, not '{mean}'")
     if "objective.logits_temperature" in given and given.get("objective.sampler_correction", "none") != "none":
         raise refuse(
             run, "objective.sampler_correction", " compares probabilities at one temperature; remove logits_temperature"
@@ -103,14 +106,14 @@ def _check(run: Run, given: dict[str, Any]) -> None:
 
 def _put_objective(given: dict[str, Any], put: Any) -> None:
     """What this release does otherwise than earlier ones unless it is told not to."""
+    if "objective.loss_aggregation" in given:
+        put("loss_type", AGGREGATIONS[given["objective.loss_aggregation"]], "objective.loss_aggregation")
     put("use_bias_correction_kl", given.get("objective.unbiased_kl_gradient", False), "objective.unbiased_kl_gradient")
     correction = given.get("objective.sampler_correction", "none")
     put("vllm_importance_sampling_correction", correction != "none", "objective.sampler_correction")
     if correction != "none":
         put("vllm_importance_sampling_mode", f"{correction}_mask", "objective.sampler_correction")
-    if (
-        "objective.logits_temperature" in given
-    ):  # TRL divides the logits by `temperature`; the sampler can be told another
+    if "objective.logits_temperature" in given:  # TRL divides logits by `temperature`; the sampler can be told another
         put("temperature", given["objective.logits_temperature"], "objective.logits_temperature")
         put("generation_kwargs", {"temperature": given.get("rollout.temperature", 1.0)}, "rollout.temperature")
 

@@ -22,6 +22,7 @@ from trl import GRPOConfig, GRPOTrainer
 from trl.trainer.utils import add_fused_lm_head
 
 from frameworks.conformance import BETA2, LEARNING_RATE, LONGEST, VOCABULARY, WEIGHT_DECAY, CannotExpress
+from frameworks.trl.command import AGGREGATIONS
 
 CORRECTIONS = {
     ("token", "truncate"): "token_truncate", ("token", "mask"): "token_mask",
@@ -57,7 +58,11 @@ class GivenLogits(torch.nn.Module):
 def options(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The GRPOConfig of a formula."""
     low, high = settings["clip"]
-    found: dict[str, Any] = {"epsilon": low, "epsilon_high": high, "loss_type": settings["loss"]}
+    found: dict[str, Any] = {
+        "epsilon": low,
+        "epsilon_high": high,
+        "loss_type": AGGREGATIONS[settings["loss_aggregation"]],
+    }
     if settings["advantage"] == "gae":
         raise CannotExpress("this release has no PPO and no critic")
     if settings["advantage"] != "given":

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from frameworks.settings import did_you_mean
 from frameworks.trl.command import arguments, devices, launcher, render, server
+from system.errors import UserError
 
 
 def check(run: Run, stage: Stage) -> None:

@@ -6,14 +6,14 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from frameworks import reward_hook, tape
+from frameworks import recorded_rollouts, reward_hook
 from frameworks.training_prompts import QUESTION
-from frameworks.trl import early_stop, lockstep
+from frameworks.trl import early_stop, fixed_rollouts
 from frameworks.trl.command import NATIVE_STEPS
 
 early_stop.register()  # TRL's script imports this module before it makes the trainer
-if tape.VARIABLE in os.environ:
-    lockstep.install()
+if recorded_rollouts.VARIABLE in os.environ:
+    fixed_rollouts.install()
 
 
 @reward_hook.failures_printed()

@@ -12,15 +12,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from contracts import durable, json_lines
-from contracts.errors import UserError
 from contracts.run_file import Run, Stage
-from frameworks import checkpoints, event_files, fork_server, processes, stops, tensorboard, training_prompts
+from frameworks import checkpoints, event_files, processes, stops, tensorboard, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.verl import memory, metrics, parser_check, running_advantage
 from frameworks.verl.command import overrides, render
 from frameworks.verl.cpu import processes as cpu_processes
+from system import durable, fork_server, json_lines
+from system.errors import UserError
 
 FLASH = "flash_attention_2"  # the release's default
 DROPPED = "Error in _run_prompt"  # verl prints it where sampling or rewarding a prompt fails, and continues without

@@ -45,11 +45,11 @@ OVERRIDES: dict[str, list[str]] = {
     "objective.gamma": ["algorithm.gamma"],
     "objective.gae_lambda": ["algorithm.lam"],
     "objective.entropy_coefficient": [f"{ACTOR}.entropy_coeff"],
-    "objective.updates_per_batch": [f"{ACTOR}.ppo_epochs"],
+    "objective.epochs_per_batch": [f"{ACTOR}.ppo_epochs"],
 }
 CONVERTED = {
     "batch.prompts_per_step", "optimizer.schedule", "optimizer.adam_beta2", "optimizer.critic_warmup_steps",
-    "objective.kl_coefficient", "objective.kl_in", "objective.kl_estimator", "objective.loss",
+    "objective.kl_coefficient", "objective.kl_in", "objective.kl_estimator", "objective.loss_aggregation",
     "objective.scale_rewards", "objective.unbiased_kl_gradient", "objective.sampler_correction",
     "objective.logits_temperature", "objective.momentum_step", "objective.momentum_max",
     "rollout.engine", "rollout.stop",
@@ -57,7 +57,9 @@ CONVERTED = {
 NEEDED = ("batch.samples_per_device", "rollout.max_prompt_tokens", "rollout.max_response_tokens")
 ONLY_PPO = ("critic_learning_rate", "critic_warmup_steps", "value_clip", "gae_lambda", "gamma")
 ESTIMATORS = {"ppo": "gae", "grpo": "grpo"}
-LOSSES = {"grpo": "seq-mean-token-mean", "dapo": "token-mean", "dr_grpo": "seq-mean-token-sum-norm"}
+AGGREGATIONS = {
+    "completion_mean": "seq-mean-token-mean", "token_mean": "token-mean", "max_length_mean": "seq-mean-token-sum-norm",
+}  # fmt: skip
 SCHEDULES = {"constant": "constant", "constant_with_warmup": "constant", "cosine": "cosine"}
 KL_ESTIMATORS = {"k1": "kl", "k2": "mse", "k3": "low_var_kl"}
 NO_DUAL_CLIP = 1e9  # verl always clips there; the ratios themselves end at exp(20), below it
@@ -211,11 +213,15 @@ def _put_converted(run: Run, stage: Stage, values: dict[str, Any], put: Any) -> 
             put(f"{optim}.betas", [0.9, values["optimizer.adam_beta2"]], "optimizer.adam_beta2")
     if values.get("optimizer.critic_warmup_steps"):  # verl counts to the first step that trains the policy
         put("trainer.critic_warmup", values["optimizer.critic_warmup_steps"] + 1, "optimizer.critic_warmup_steps")
-    if "objective.loss" in values:
+    if "objective.loss_aggregation" in values:
         put(
-            f"{ACTOR}.loss_agg_mode", _choice(run, "objective.loss", values["objective.loss"], LOSSES), "objective.loss"
+            f"{ACTOR}.loss_agg_mode",
+            _choice(run, "objective.loss_aggregation", values["objective.loss_aggregation"], AGGREGATIONS),
+            "objective.loss_aggregation",
         )
-        if values["objective.loss"] == "dr_grpo":  # otherwise the divisor is the longest completion of a forward pass
+        if (
+            values["objective.loss_aggregation"] == "max_length_mean"
+        ):  # otherwise the divisor is the longest completion of a forward pass
             put(f"{ACTOR}.loss_scale_factor", values["rollout.max_response_tokens"], "rollout.max_response_tokens")
     if "objective.dual_clip" not in values:
         put(f"{ACTOR}.clip_ratio_c", NO_DUAL_CLIP, "objective.dual_clip")

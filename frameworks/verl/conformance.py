@@ -19,7 +19,7 @@ from verl.workers.config.optimizer import build_optimizer
 from verl.workers.utils.losses import ppo_loss
 
 from frameworks.conformance import BETA2, LEARNING_RATE, LONGEST, WEIGHT_DECAY, CannotExpress
-from frameworks.verl.command import KL_ESTIMATORS, LOSSES, NO_DUAL_CLIP
+from frameworks.verl.command import AGGREGATIONS, KL_ESTIMATORS, NO_DUAL_CLIP
 
 NEVER = 1e6  # a threshold that no weight reaches
 
@@ -39,14 +39,14 @@ class Functions:
             raise CannotExpress("there is no setting that leaves truncated completions out")
         if settings["advantage"] == "batch":
             raise CannotExpress("a group is divided by its own std or by none")
-        if settings["loss"] not in LOSSES:
+        if settings["loss_aggregation"] not in AGGREGATIONS:
             raise CannotExpress("the mean over tokens is over those of the whole update")
         low, high = settings["clip"]
         changed: dict[str, Any] = {
             "clip_ratio": low, "clip_ratio_low": low, "clip_ratio_high": high,
             "clip_ratio_c": settings["dual_clip"] or NO_DUAL_CLIP, "entropy_coeff": settings["entropy"],
-            "loss_agg_mode": LOSSES[settings["loss"]],
-            "loss_scale_factor": LONGEST if settings["loss"] == "dr_grpo" else None,
+            "loss_agg_mode": AGGREGATIONS[settings["loss_aggregation"]],
+            "loss_scale_factor": LONGEST if settings["loss_aggregation"] == "max_length_mean" else None,
             "optim": {"lr": LEARNING_RATE, "betas": [0.9, BETA2], "weight_decay": WEIGHT_DECAY},
         }  # fmt: skip
         if settings["policy"] != "ppo":

@@ -20,11 +20,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from frameworks.adapter import Paths
 from frameworks.verl import running_advantage
 from frameworks.verl.command import Overrides, overrides, render
+from system.errors import UserError
 
 LEGACY = ("custom_reward_function", "reward_model", "sandbox_fusion")
 TYPED = ("algorithm", "actor_rollout_ref.rollout", "actor_rollout_ref.actor", "actor_rollout_ref.model", "critic")

@@ -10,9 +10,9 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from contracts.errors import UserError
 from grading.extraction import last_tag
 from recipes.rewards import Reward
+from system.errors import UserError
 from tasks.problems import Problem
 from tasks.programs.suite import Result, Suite, judge, program_of
 

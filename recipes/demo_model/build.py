@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from contracts import provenance
-from contracts.yaml_files import read_yaml
 from recipes.demo_model import mixture
 from recipes.demo_model import tokenizer as demo_tokenizer
 from recipes.demo_model.training import Example, train
+from system.yaml_files import read_yaml
 from tasks import prompts, registry
 
 SETTINGS = Path(__file__).resolve().parent.parent / "demo_model.yaml"

@@ -17,7 +17,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from contracts.errors import UserError
+from system.errors import UserError
 from tasks.problems import SPLITS, Problem, generated_id, split_of
 
 TASK = "arithmetic"

@@ -14,7 +14,7 @@ import random
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from contracts.errors import UserError
+from system.errors import UserError
 from tasks import problems as all_problems
 from tasks.problems import SPLITS, Problem, generated_id
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from contracts.errors import UserError
+from system.errors import UserError
 from tasks import problems as all_problems
 from tasks.doudizhu import solver
 from tasks.doudizhu.cards import DECK, MOST_CARDS, Cards, combination, leads, legal_moves, named, read

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from contracts.errors import UserError
+from system.errors import UserError
 from tasks import problems as all_problems
 from tasks.game24 import solver
 from tasks.problems import SPLITS, Problem, generated_id

@@ -14,7 +14,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from contracts.errors import UserError
+from system.errors import UserError
 from tasks import problems as all_problems
 from tasks.gomoku import solver
 from tasks.gomoku.board import LARGEST, Board, cell_name, has_won, lines, masks, winning_cells

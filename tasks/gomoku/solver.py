@@ -9,7 +9,7 @@ import argparse
 import time
 from functools import cache
 
-from contracts.errors import UserError, run_command
+from system.errors import UserError, run_command
 from tasks.gomoku.board import Board, cells_of, has_won, lines, masks, symmetries, winning_cells
 
 LARGEST_SOLVED = 5  # cells a side

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from contracts.errors import UserError
+from system.errors import UserError
 from tasks import problems as all_problems
 from tasks.maze.world import Maze
 from tasks.problems import SPLITS, Problem, generated_id

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from contracts.errors import run_command
+from system.errors import run_command
 from tasks import data_registry, sources
 from tasks.maze import rows
 from tasks.maze.world import MOVES, SUCCESS, Cell, Maze

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from contracts.errors import UserError
+from system.errors import UserError
 from tasks import problems as all_problems
 from tasks.problems import SPLITS, Problem, generated_id
 

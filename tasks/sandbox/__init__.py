@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from contracts.errors import UserError
+from system.errors import UserError
 from tasks.sandbox import pool, single
 from tasks.sandbox.pipes import Told
 

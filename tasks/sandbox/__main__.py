@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from contracts.errors import UserError, run_command
+from system.errors import UserError, run_command
 from tasks import sandbox
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from contracts.errors import UserError, run_command
+from system.errors import UserError, run_command
 from tasks.svg import document, source
 from tasks.svg.regions import SIDE, Picture, pixels
 from tasks.svg.rules import RULES, WITH_NUMBERS

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from contracts.errors import ROOT, UserError
+from system.errors import ROOT, UserError
 from tasks.svg import source
 
 SHOWN = 192  # a picture on a page has as many pixels as a square of this side

@@ -15,7 +15,7 @@ from envs.build import python
 SCRIPT = """
 import sys, yaml
 from pathlib import Path
-from contracts.errors import UserError
+from system.errors import UserError
 from contracts.run_file import parse_run
 from frameworks import adapter
 from recipes.runs import check_training

@@ -9,11 +9,11 @@ import json
 import sys
 from pathlib import Path
 
-from contracts.errors import UserError
 from contracts.run_file import parse_run, read_yaml
 from frameworks import adapter, stage_log
 from frameworks.__main__ import launch_stage
 from frameworks.adapter import Paths
+from system.errors import UserError
 
 
 def main() -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from contracts import json_lines, tables
+from contracts import tables
 from envs.build import python
 from eval import vllm_settings
+from system import json_lines
 
 ROOT = Path(__file__).parents[2]
 PYTHON = python("eval")
@@ -100,7 +101,7 @@ def test_one_yaml_file_is_a_benchmark(tmp_path):
     text = "".join(json.dumps({"question": q, "answer": a}) + "\n" for q, a in QUESTIONS.items())
     (tmp_path / "mirror/mine.jsonl").write_text(text)
     table = tmp_path / "data/mine.parquet"
-    run("-m", "tasks.loading", "mine", "--output", table, "--mirror", tmp_path / "mirror", cwd=project,
+    run("-m", "tasks.load_problems", "mine", "--output", table, "--mirror", tmp_path / "mirror", cwd=project,
         interpreter=sys.executable)  # fmt: skip
     ids = tables.read(table, tables.PROBLEM)["problem_id"].to_pylist()
     rows = [

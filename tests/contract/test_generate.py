@@ -141,7 +141,7 @@ def test_two_checkpoints_and_two_benchmarks_in_one_process(place, tmp_path):
 
 REPLAY = """
 import json, sys
-from eval.replay import Replay
+from eval.stored_samples_model import Replay
 from tests.contract.lm_eval_tasks import load_tasks
 task = load_tasks(["arithmetic_words"], data=sys.argv[2], protocol="demo", repeats=3)["arithmetic_words"]
 task.build_all_requests()

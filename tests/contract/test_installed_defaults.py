@@ -41,6 +41,6 @@ def test_the_installed_release_has_the_defaults_that_runs_rely_on(framework: str
     assert done.returncode == 0, done.stderr
     drifts, unknown, untrue = json.loads(done.stdout.strip().split("\n")[-1])
     assert not drifts, f"frameworks/{framework}/defaults.yaml: " + "; ".join(drifts)
-    assert not untrue, f"frameworks/{framework}/translation.yaml: " + "; ".join(untrue)
+    assert not untrue, f"frameworks/{framework}/command_parser.yaml: " + "; ".join(untrue)
     assert done.stderr.count("Accepted by the parser of") == len(others)
     assert not unknown, f"new settings of {framework}, to be added to its defaults.yaml: {', '.join(unknown)}"

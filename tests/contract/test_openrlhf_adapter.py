@@ -67,7 +67,7 @@ def test_openrlhf_refuses_what_it_should_and_accepts_every_run(tmp_path: Path) -
         ),
         "wrong_choice": (("full", "native", "actor.policy_loss_type", "best"), "full.native.actor.policy_loss_type: "),
         "no_such_schedule": (("full", "optimizer", "schedule", "zigzag"), "full.optimizer.schedule: "),
-        "no_such_loss": (("full", "objective", "loss", "best"), "full.objective.loss: "),
+        "no_such_loss": (("full", "objective", "loss_aggregation", "best"), "full.objective.loss_aggregation: "),
         "no_such_engine": (("full", "rollout", "engine", "transformers"), "full.rollout.engine: "),
         "indivisible": (("full", "batch", "samples_per_device", 3), "full.batch.prompts_per_update: "),
         "indivisible_step": (("full", "batch", "prompts_per_step", 1000), "full.batch.prompts_per_step: "),

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contracts.errors import UserError
 from contracts.run_file import ROOT
 from envs.build import python
 from frameworks import recorder
@@ -19,6 +18,7 @@ from frameworks.openrlhf import reward_hook
 from frameworks.openrlhf.command import SAMPLING_TEMPERATURE, arguments, render, sampling_temperature
 from recipes import rewards
 from recipes.runs import load_run
+from system.errors import UserError
 
 PYTHON = python("openrlhf")
 pytestmark = [
@@ -48,7 +48,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     model = tmp_path_factory.mktemp("model")
     subprocess.run([PYTHON, HERE / "make_tiny_model.py", model], check=True, capture_output=True)
     in_loss = {"kl_in": "loss", "kl_estimator": "k3", "kl_coefficient": 0.5, "reward_clip": None}
-    loss = {"loss": "dapo", "logits_temperature": None}
+    loss = {"loss_aggregation": "token_mean", "logits_temperature": None}
     cases = {
         "published": {"words": words(PPO), "asks": True},
         "divided": {"words": words(PPO, logits_temperature=None)},

@@ -31,7 +31,7 @@ RUN = "openr1/qwen2.5-math-7b"
 JOURNALS = """
 import json, sys
 from pathlib import Path
-from contracts import durable
+from system import durable
 from eval import generate, protocols, sample_journal
 arguments = generate.parse_arguments()
 arguments.gpus = []
@@ -49,7 +49,7 @@ for target in generate.targets(arguments, protocols.load(arguments.protocol, {})
 def commands(place: Path) -> dict[str, tuple[str, list[str]]]:
     """Every stage that writes without a GPU, in order: the environment and the words after `python`."""
     module = {
-        "loading": ["tasks.loading", "arithmetic_words", "--output", f"{place}/data/arithmetic_words.parquet"],
+        "loading": ["tasks.load_problems", "arithmetic_words", "--output", f"{place}/data/arithmetic_words.parquet"],
         "export": [
             "frameworks", "export", "--run", RUN, "--scale", "demo", "--seed", "0", "--model", f"{place}/model",
             "--work", f"{place}/work", "--step", "0", "--output", f"{place}/checkpoints/step-0",

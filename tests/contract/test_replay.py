@@ -107,7 +107,7 @@ import json, sys
 from pathlib import Path
 from lm_eval.evaluator import evaluate
 from contracts import paths, tables
-from eval.replay import Replay
+from eval.stored_samples_model import Replay
 from tests.contract.lm_eval_tasks import load_tasks
 found = []
 for path in paths.tables(Path(sys.argv[1])):
@@ -203,7 +203,6 @@ def test_samples_of_an_unknown_protocol_need_a_rule(place):
     done = grade(place, "graded")
     assert done.returncode == 1
     assert "--extraction" in done.stderr
-    done = grade(place, "graded", "--fallback", "none")
+    done = grade(place, "graded", "--extraction", "none")
     assert done.returncode == 0, done.stderr
-    assert "warning: --fallback is now called --extraction" in done.stderr
     assert verdicts(place / "graded/step-0/arithmetic_words.parquet") == [v for _, _, v, _ in CASES]

@@ -1,4 +1,4 @@
-"""`python -m analysis.gate sequential` with the real vLLM: rounds add completions, and nothing is sampled twice."""
+"""Sampling in rounds with the real vLLM: rounds add completions, and nothing is sampled twice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ pytestmark = [
 
 def check(place: Path) -> tuple[str, str]:
     words = [
-        sys.executable, "-m", "analysis.gate", "sequential", "--python", PYTHON, "--checkpoint", place / "model",
+        sys.executable, "-m", "analysis.compare_checkpoints", "sequential", "--python", PYTHON,
+        "--checkpoint", place / "model",
         "--baseline", place / "model", "--benchmark", "arithmetic_words", "--most", "2", "--data", place / "data",
         "--work", place / "work", "--output", place / "check", "--", "--protocol", "demo", "--set", "max_tokens=16",
         "--seed", "0", "--device", "cpu",

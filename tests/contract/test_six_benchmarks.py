@@ -40,7 +40,7 @@ def place(tmp_path_factory):
     run(PYTHON, "tests/contract/make_tiny_model.py", folder / "model", 0, CONTEXT)
     for name, rows in BENCHMARKS.items():
         file = folder / "data" / f"{name}.parquet"
-        run(sys.executable, "-m", "tasks.loading", name, "--output", file, "--mirror", MIRROR)
+        run(sys.executable, "-m", "tasks.load_problems", name, "--output", file, "--mirror", MIRROR)
         table = tables.read(file, tables.PROBLEM)
         assert len(table) == rows
         tables.write(table.slice(0, FIRST), tables.PROBLEM, file)

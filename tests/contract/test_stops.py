@@ -20,7 +20,7 @@ pytestmark = [
 SCRIPT = """
 import dataclasses, json, sys
 from pathlib import Path
-from contracts.errors import UserError
+from system.errors import UserError
 from frameworks import stops
 from frameworks.adapter import Paths
 from recipes.runs import load_run

@@ -38,7 +38,12 @@ PPO: dict[str, Any] = {
 GRPO: dict[str, Any] = copy.deepcopy(PPO) | {"title": "grpo", "algorithm": "grpo"}
 for scale in ("demo", "full"):
     GRPO[scale]["optimizer"] = {"learning_rate": 1e-6, "schedule": "cosine", "warmup_ratio": 0.1}
-    GRPO[scale]["objective"] = {"kl_coefficient": 0.001, "clip_ratio": 0.2, "loss": "grpo", "scale_rewards": "group"}
+    GRPO[scale]["objective"] = {
+        "kl_coefficient": 0.001,
+        "clip_ratio": 0.2,
+        "loss_aggregation": "completion_mean",
+        "scale_rewards": "group",
+    }
 MISTAKES: dict[str, tuple[Any, ...]] = {
     # name: base, path, value, scale that is refused, words of the answer
     "misspelt": (PPO, ("full", "native", "actor_rollout_ref.rollout.gpu_memory_utilisation"), 0.6, "full",
@@ -60,7 +65,7 @@ MISTAKES: dict[str, tuple[Any, ...]] = {
                  "tensor_model_parallel_size"),
     "set_twice": (PPO, ("full", "native", "actor_rollout_ref.actor.optim.lr"), 1.0, "full", "optimizer.learning_rate"),
     "schedule": (PPO, ("full", "optimizer", "schedule"), "zigzag", "full", "optimizer.schedule"),
-    "loss": (PPO, ("demo", "objective", "loss"), "best", "demo", "objective.loss"),
+    "loss": (PPO, ("demo", "objective", "loss_aggregation"), "best", "demo", "objective.loss_aggregation"),
     "critic_without_ppo": (GRPO, ("demo", "optimizer", "critic_learning_rate"), 1e-5, "demo", "critic_learning_rate"),
     "lambda_without_ppo": (GRPO, ("full", "objective", "gae_lambda"), 0.9, "full", "objective.gae_lambda"),
     "scaled_by_batch": (GRPO, ("full", "objective", "scale_rewards"), "batch", "full", "objective.scale_rewards"),

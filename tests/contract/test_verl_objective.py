@@ -43,8 +43,8 @@ def results() -> dict[str, Any]:
     cases = {name: words(name) for name in RUNS}
     cases["by_default"] = words("tinyzero/grpo-3b", without=("clip_ratio_c",))
     cases["dual_clip"] = words("tinyzero/grpo-3b", dual_clip=3.0)
-    cases["constant"] = words("tinyzero/grpo-3b", loss="dr_grpo")
-    cases["padded"] = words("tinyzero/grpo-3b", loss="dr_grpo", without=("loss_scale_factor",))
+    cases["constant"] = words("tinyzero/grpo-3b", loss_aggregation="max_length_mean")
+    cases["padded"] = words("tinyzero/grpo-3b", loss_aggregation="max_length_mean", without=("loss_scale_factor",))
     cases["unbiased_kl"] = words("tinyzero/grpo-3b", unbiased_kl_gradient=True)
     done = subprocess.run(
         [python("verl"), HERE / "objective_verl.py"], input=json.dumps(cases), capture_output=True, text=True,

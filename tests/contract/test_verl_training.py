@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from contracts import json_lines, tables
+from contracts import tables
 from envs.build import python
+from system import json_lines
 from tests.contract import foreign_logs, listening, tiny_project
 from tests.contract.tiny_project import STEPS, WORK
 

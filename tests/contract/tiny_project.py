@@ -76,7 +76,7 @@ def make(folder: Path, framework: str = "verl", algorithm: str = "ppo", **change
     arithmetic.write_text(yaml.safe_dump(settings))
     make_model = ROOT / "tests" / "contract" / "make_tiny_model.py"
     subprocess.run([python(framework), make_model, folder / "model"], check=True, capture_output=True)
-    loading = [python("base"), "-m", "tasks.loading", "arithmetic", "--output", "problems.parquet"]
+    loading = [python("base"), "-m", "tasks.load_problems", "arithmetic", "--output", "problems.parquet"]
     subprocess.run(loading, cwd=folder, check=True, capture_output=True)
     return folder
 

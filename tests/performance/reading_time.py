@@ -19,8 +19,6 @@ import pandas as pd
 
 from analysis import patterns
 from analysis.report.arithmetic_errors import false_equations
-from contracts import text_safety
-from contracts.markdown import table
 from eval.contamination import completes
 from eval.importers.answers import without_answer
 from grading import disagreements, extraction
@@ -32,6 +30,8 @@ from recipes.maze import reward as maze
 from recipes.openr1 import reward as openr1
 from recipes.rewards import right_steps
 from recipes.tinyzero import reward as tinyzero
+from system import text_safety
+from system.markdown import table
 from tasks import gold_answers, registry, task_files
 from tasks.boxes import last_boxed_gold
 from tasks.math_answers import exact

@@ -54,7 +54,7 @@ def place(tmp_path_factory):
     subprocess.run(words, check=True, capture_output=True)
     for name in BENCHMARKS:
         output = folder / "data" / f"{name}.parquet"
-        words = [sys.executable, "-m", "tasks.loading", name, "--output", output, "--mirror", MIRROR]
+        words = [sys.executable, "-m", "tasks.load_problems", name, "--output", output, "--mirror", MIRROR]
         subprocess.run(words, check=True, capture_output=True, cwd=ROOT)
         tables.write(tables.read(output, tables.PROBLEM).slice(0, MOST), tables.PROBLEM, output)
     return folder

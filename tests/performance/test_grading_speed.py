@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from contracts import json_lines
 from grading import Item, grade
 from grading.worker_pool import POOL
+from system import json_lines
 
 ROOT = Path(__file__).parents[2]
 GENERATIONS = ROOT / "../shared/data/generations/qwen2.5-math-1.5b-instruct"

@@ -30,7 +30,7 @@ import json, resource, sys, time
 from pathlib import Path
 started = time.perf_counter()
 from analysis.report.build import report
-from analysis.loading import load_results
+from analysis.load_results import load_results
 runs = [load_results(Path(sys.argv[1]), sys.argv[2])]
 read = time.perf_counter() - started
 report(runs, Path(sys.argv[3]), "speed", "demo")

@@ -22,7 +22,7 @@ import sys, time
 from pathlib import Path
 from analysis import patterns
 from analysis.report import sample_browser
-from analysis.loading import load_results
+from analysis.load_results import load_results
 runs, lists = [load_results(Path(sys.argv[1]), sys.argv[2])], patterns.load_lists()
 started = time.perf_counter()
 sample_browser.write(runs, lists, "speed", Path(sys.argv[3]))

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from test_report_speed import RUN, make
 
-from analysis.loading import load_results
+from analysis.load_results import load_results
 from contracts import paths, run_file
 from envs.build import python
 from eval import vllm_settings

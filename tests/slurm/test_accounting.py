@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from cluster import preflight
-from cluster.resources import Need
+from cluster.job_resources import Need
 from contracts.run_file import ROOT
 from envs.build import folder as environment
 from tests.slurm import accounting, daemons

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts import subreaper
 from contracts.run_file import ROOT
 from envs.build import folder as environment
 from envs.build import python
+from system import subreaper
 from tests.slurm import daemons
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.usefixtures("slurm")]

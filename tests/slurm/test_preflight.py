@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from cluster import preflight
-from cluster.resources import Need
+from cluster.job_resources import Need
 from contracts.run_file import ROOT
 from tasks import sandbox
 from tests.slurm import daemons

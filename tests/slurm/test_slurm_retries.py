@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.exit_status import RESUMABLE
 from contracts.run_file import ROOT
+from system.exit_status import RESUMABLE
 from tests.slurm import daemons
 
 SNAKEFILE = """
@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
 from cluster import retries
-from cluster.resources import Need, resources_of
+from cluster.job_resources import Need, resources_of
 import snakemake_executor_plugin_slurm
 CLUSTER = dict.fromkeys(
     "account partition gpu_partition qos gpu_type gpu_constraint max_hours gpu_max_hours max_cpus max_memory_gb extra"

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from frameworks import fork_server, forked_job
+from system import fork_server, forked_job
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from contracts.yaml_files import read_yaml
+from system.yaml_files import read_yaml
 from tasks.svg import document
 from tasks.svg.judge import judge
 from tests.unit import svg_drawings

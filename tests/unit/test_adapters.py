@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import UserError
 from contracts.run_file import framework_names
 from contracts.tables import TRAINING_LOG
 from envs.build import lock_file
 from frameworks import adapter, checkpoints
 from recipes.runs import load_run
+from system.errors import UserError
 
 OTHERS = {"seconds", "tokens", "loss", "critic_loss", "critic_grad_norm", "return"}
 PINNED = {

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from eval import pair_agreement
-from eval.answer_pairs import CLASSES, pairs
 from grading import Item, grade
+from studies.grader_validation import pair_agreement
+from studies.grader_validation.answer_pairs import CLASSES, pairs
 
 PAIRS = pairs()
 WRITTEN = Path(__file__).with_name("answer_pairs.jsonl")  # by hand, before the judge was tried on them

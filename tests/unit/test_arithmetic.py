@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.errors import UserError
+from system.errors import UserError
 from tasks.arithmetic import problems as arithmetic
 
 expressions = st.integers(1, 4).flatmap(

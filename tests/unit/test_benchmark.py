@@ -4,9 +4,9 @@ import pyarrow as pa
 import pytest
 
 from contracts import tables
-from contracts.errors import UserError
 from eval import benchmark, protocols, vllm_supervisor
 from eval.completion import CompletionText
+from system.errors import UserError
 from tasks import prompts
 
 

@@ -18,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster import capacity, memory, slurm
-from cluster.resources import ATTEMPTS, Need, resources_of
+from cluster.job_resources import ATTEMPTS, Need, resources_of
 from contracts import tables
-from contracts.errors import UserError
 from contracts.run_file import ROOT, Run
 from frameworks import adapter
 from recipes.runs import load_run, run_names
+from system.errors import UserError
 
 SETTINGS = yaml.safe_load((ROOT / "profiles" / "slurm" / "cluster.yaml").read_text(encoding="utf-8"))["cluster"]
 

@@ -12,9 +12,9 @@ from conformance.__main__ import matrix, numbers
 from conformance.compare import TOLERANCE, Finding, Reference, findings, largest, registry, unnoticed
 from conformance.reference import advantages, evaluate, loss
 from conformance.run import INDEPENDENT
-from contracts.errors import UserError
 from contracts.run_file import framework_names
 from frameworks.conformance import LEARNING_RATE, WEIGHT_DECAY
+from system.errors import UserError
 
 FORMULAS = cases.formulas()
 VARIANTS = {

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from analysis.reference import RELEASES
 from analysis.report import contamination as reported
 from analysis.report.run_comparison import RunFacts
-from contracts.yaml_files import read_yaml
 from eval import benchmark, contamination
 from recipes import models
+from system.yaml_files import read_yaml
 from tasks import data_registry
 from tasks.problems import Problem, canonical, to_table
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import UserError
 from contracts.run_file import RECIPES, SCALES, parse_run
 from recipes import controls, rewards
 from recipes.rewards import Reward
 from recipes.runs import load_run
+from system.errors import UserError
 from tasks.problems import Problem
 
 BASE = "openr1/qwen2.5-math-7b"
@@ -63,7 +63,7 @@ def test_verdicts_are_the_recipes_own(kind: str) -> None:
 
 
 def test_a_control_of_nothing_is_refused(tmp_path: Path) -> None:
-    from contracts.yaml_files import read_yaml
+    from system.yaml_files import read_yaml
 
     content = {**read_yaml(RECIPES / f"{BASE}.yaml"), "control": "random"}
     with pytest.raises(UserError, match=r"own\.yaml: control: a control extends the run that it belongs to"):

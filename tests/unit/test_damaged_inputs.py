@@ -19,17 +19,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from analysis import provenance_diff
-from analysis.gate import __main__ as gate
+from analysis.compare_checkpoints import __main__ as gate
 from analysis.report import __main__ as report
 from cluster import efficiency, preflight
 from contracts import provenance, tables
-from contracts.errors import run_command
-from eval import generate, grade, grader_agreement, human_labels, score
+from eval import generate, grade, grader_agreement, score
 from eval.importers import __main__ as importers
 from frameworks import __main__ as frameworks
 from frameworks import training_log
 from recipes import models
-from tasks import loading, overlap
+from studies.grader_validation import human_labels
+from system.errors import run_command
+from tasks import load_problems, overlap
 from tests.unit.report import synthetic_results
 from tests.unit.test_model_folder import CONTENT, weights
 
@@ -55,9 +56,9 @@ RUN_FILES = [f"results/runs/{RUN}/{name}" for name in (
 MODEL = [f"model/{name}" for name in (*CONTENT, "model.safetensors")]
 OF_RUN = "--run openr1/qwen2.5-math-7b --scale demo --seed 0 --model model --work work"
 CASES = {
-    "tasks.loading": Case(loading.main, f"loading {WORDS} --output OUT", output="problems.parquet"),
-    "tasks.loading --mirror": Case(
-        loading.main, "loading aime24 --mirror mirror --output OUT", ["mirror/benchmarks/aime24.jsonl"],
+    "tasks.load_problems": Case(load_problems.main, f"loading {WORDS} --output OUT", output="problems.parquet"),
+    "tasks.load_problems --mirror": Case(
+        load_problems.main, "loading aime24 --mirror mirror --output OUT", ["mirror/benchmarks/aime24.jsonl"],
         "aime24.parquet",
     ),
     "tasks.overlap": Case(
@@ -96,18 +97,20 @@ CASES = {
         [f"data/{WORDS}.parquet", f"samples/step-0/{WORDS}.parquet", "reference.yaml",
          f"samples/step-0/{WORDS}.parquet.source.jsonl"], "agreement.md",
     ),
-    "eval.human_labels": Case(
+    "studies.grader_validation.human_labels": Case(
         human_labels.main, "x --input labels.jsonl --output OUT", ["labels.jsonl"], "labels.md"
     ),
     "analysis.report": Case(
         report.main, f"report --results results --run {RUN} --overlap overlap.csv --output OUT",
         [RUN_FILES[0], "overlap.csv"], "report",  # provenance_diff reads the other tables by the same function
     ),
-    "analysis.gate compare": Case(
+    "analysis.compare_checkpoints compare": Case(
         gate.main, f"gate compare --checkpoint results/runs/{RUN}/graded/step-25 "
         f"--baseline results/runs/{RUN}/graded/step-0 --output OUT", RUN_FILES[3:], "check",
     ),
-    "analysis.gate show": Case(gate.main, "gate show check/check.json", ["check/check.json", "check/check.txt"]),
+    "analysis.compare_checkpoints show": Case(
+        gate.main, "gate show check/check.json", ["check/check.json", "check/check.txt"]
+    ),
     "analysis.provenance_diff": Case(
         provenance_diff.main, f"x results/runs/{RUN} results/runs/{synthetic_results.NAMES[1]}", RUN_FILES
     ),
@@ -167,7 +170,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     before = Path.cwd()
     os.chdir(place)
     sys.argv = ["loading", WORDS, "--output", f"data/{WORDS}.parquet"]
-    loading.main()
+    load_problems.main()
     make_samples(place)
     for run, ceiling in synthetic_results.RUNS.items():
         folder = synthetic_results.write_run(place / "results", run, ceiling, problems=12, steps=(0, 25))

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.errors import UserError
 from grading import Item, grade
 from recipes import models, rewards
 from recipes.demo_model import mixture
@@ -18,6 +17,7 @@ from recipes.demo_model.training import Example, in_batches_of_similar_length
 from recipes.logicrl.reward import knights_knaves
 from recipes.openr1.reward import TAGS
 from recipes.tinyzero.reward import countdown
+from system.errors import UserError
 from tasks import prompts, task_files
 from tasks.arithmetic import problems as arithmetic
 from tasks.arithmetic import traces as arithmetic_traces

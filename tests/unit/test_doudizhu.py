@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.errors import UserError
 from recipes import moves as move_rewards
 from recipes import rewards
+from system.errors import UserError
 from tasks import registry
 from tasks.doudizhu import cards, problems, solver
 from tasks.doudizhu.problems import Position

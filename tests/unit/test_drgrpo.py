@@ -43,7 +43,10 @@ def test_any_text_gets_a_number(text: str) -> None:
 def test_a_run_is_evaluated_with_the_template_that_it_is_trained_with(name: str) -> None:
     run = load_run(f"drgrpo/qwen2.5-math-7b{name}", "full")
     assert protocol_of(run).prompt == run.prompt
-    assert (run.stages[0].objective["loss"], run.stages[0].objective["scale_rewards"]) == ("dr_grpo", "none")
+    assert (run.stages[0].objective["loss_aggregation"], run.stages[0].objective["scale_rewards"]) == (
+        "max_length_mean",
+        "none",
+    )
 
 
 def test_the_templates_are_the_published_texts() -> None:

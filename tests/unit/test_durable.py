@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from contracts import durable
-from contracts.errors import UserError
 from contracts.run_file import ROOT
+from system import durable
+from system.errors import UserError
 from tests.unit.test_model_folder import CONTENT, weights
 
 WRITES = """
 import sys, time
 from pathlib import Path
-from contracts import durable
+from system import durable
 path, mark = Path(sys.argv[1]), sys.argv[2]
 with durable.new(path) as made:
     made.mkdir()

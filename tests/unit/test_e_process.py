@@ -6,10 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from analysis.gate import sequential, sequential_simulation
-from analysis.gate.answers import Answers
-from analysis.gate.sequential import Rules
+from analysis.compare_checkpoints import sequential
+from analysis.compare_checkpoints.answers import Answers
+from analysis.compare_checkpoints.sequential import Rules
 from eval import e_process
+from studies.sequential_sampling import study
 
 
 def test_the_bets_by_hand() -> None:
@@ -107,7 +108,7 @@ def test_a_loss_within_the_margin_is_not_worse() -> None:
 
 @pytest.mark.slow
 def test_the_simulation_saves_most_where_the_difference_is_large() -> None:
-    found = sequential_simulation.table(times=5, most=8, seed=0).set_index("true difference")
+    found = study.table(times=5, most=8, seed=0).set_index("true difference")
     drawn = found["completions drawn in rounds (% of fixed)"].astype(float)
     assert drawn["none"] > 90 and drawn["+20 points"] <= 40
     assert float(found.loc["+20 points", "benchmarks called better, rounds (%)"]) > 80

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cluster import efficiency
-from contracts.errors import UserError
+from system.errors import UserError
 
 LOG = """\
 Job 16 has been submitted with SLURM jobid 101 (log: /p/.snakemake/slurm_logs/rule_train/simplerl_x_0_1/101.log).

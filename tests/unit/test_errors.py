@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts import errors
-from contracts.errors import UserError, run_command, sentence
+from system import errors
+from system.errors import UserError, run_command, sentence
 
 
 @pytest.mark.parametrize(

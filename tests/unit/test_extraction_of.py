@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from contracts import provenance, tables
-from contracts.errors import UserError
 from eval import protocols
 from eval.grade import extraction_of
+from system.errors import UserError
 
 
 @pytest.mark.parametrize(

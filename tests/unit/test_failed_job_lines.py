@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from cluster import failed_jobs
-from contracts.text_safety import visible
+from system.text_safety import visible
 
 PROGRAM = """
 import sys

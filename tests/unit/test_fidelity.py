@@ -8,8 +8,8 @@ import pytest
 
 from analysis import fidelity
 from analysis.fidelity import Entry
-from contracts.errors import UserError
 from recipes.runs import load_run, run_names
+from system.errors import UserError
 
 RUN = load_run("simplerl/qwen2.5-math-7b", "full")
 

@@ -18,7 +18,10 @@ import pytest
 from contracts.run_file import ROOT
 
 # from the bottom
-FLOORS = ("contracts", "tasks", "grading", "recipes", "frameworks", "conformance", "eval", "cluster", "analysis")
+FLOORS = (
+    "system", "contracts", "tasks", "grading", "recipes", "frameworks", "translate", "conformance", "eval", "cluster",
+    "analysis", "studies",
+)  # fmt: skip
 SIBLINGS = {"frameworks": "adapter.py", "tasks": "task.yaml"}  # whose folders, which have this file, are independent
 
 

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from contracts import json_lines, tables
-from contracts.errors import UserError
+from contracts import tables
 from eval.importers.__main__ import import_samples
 from grading import Item, grade
+from system import json_lines
+from system.errors import UserError
 
 CASES = Path(__file__).parent / "cases" / "foreign"
 PRINTED = yaml.safe_load((CASES / "numbers.yaml").read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from contracts.run_file import ROOT
-from frameworks import fork_server
+from system import fork_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="the CPU demo's Ray is on Linux")]
 

@@ -7,15 +7,15 @@ import signal
 
 import pytest
 
-from analysis import forked
-from contracts.errors import UserError
+from system import background_fork
+from system.errors import UserError
 
 
 def test_forks_run_beside_each_other_and_see_what_is_in_memory() -> None:
     read, write = os.pipe()
     held = object()
-    first = forked.start(lambda: (os.read(read, 1), repr(held), os.getpid()))
-    second = forked.start(lambda: os.write(write, b"x"))  # the first waits for it
+    first = background_fork.start(lambda: (os.read(read, 1), repr(held), os.getpid()))
+    second = background_fork.start(lambda: os.write(write, b"x"))  # the first waits for it
     assert second() == 1
     byte, seen, process = first()
     assert (byte, seen) == (b"x", repr(held)) and process != os.getpid()
@@ -25,18 +25,18 @@ def test_an_error_is_raised_where_the_result_is_asked_for() -> None:
     def fail() -> None:
         raise UserError("a file should be there, but is missing")
 
-    waits = forked.start(fail)
+    waits = background_fork.start(fail)
     with pytest.raises(UserError, match="should be there, but is missing"):
         waits()
 
 
 def test_what_cannot_be_sent_is_an_error() -> None:
-    waits = forked.start(lambda: lambda: None)
+    waits = background_fork.start(lambda: lambda: None)
     with pytest.raises(Exception, match="pickle"):
         waits()
 
 
 def test_a_killed_fork_is_named() -> None:
-    waits = forked.start(lambda: os.kill(os.getpid(), signal.SIGKILL))
+    waits = background_fork.start(lambda: os.kill(os.getpid(), signal.SIGKILL))
     with pytest.raises(RuntimeError, match="ended with -9"):
         waits()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.errors import UserError
+from system.errors import UserError
 from tasks import registry
 from tasks.countdown import verifier as countdown
 from tasks.expressions import Unparsable, evaluate

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 from analysis import comparability
-from analysis.gate import __main__ as gate
-from analysis.gate import against_published, baselines, compare, inputs, power, render
+from analysis.compare_checkpoints import __main__ as gate
+from analysis.compare_checkpoints import against_published, baselines, compare, inputs, power, render
 from contracts import tables
-from contracts.errors import UserError
 from contracts.run_file import ROOT
+from system.errors import UserError
 
 ACCEPTED = ("prompt", "protocol", "grader")
 
@@ -56,7 +56,10 @@ def read(tmp_path, name, *frames):
 
 def process(*words):
     done = subprocess.run(
-        [sys.executable, "-m", "analysis.gate", *map(str, words)], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "analysis.compare_checkpoints", *map(str, words)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -245,10 +248,3 @@ def test_needed_with_a_change_that_is_the_same_on_all_problems(capsys):
     given = parser.parse_args(["--difference=2", "--change=0", "--accuracy=100"])
     assert given.run(given) == 0
     assert re.search(r"aime24 +30 +1  0\.0 points", capsys.readouterr().out)  # nothing varies: one repeat finds it
-
-
-@pytest.mark.parametrize("old", ["analysis.check", "analysis.why"])
-def test_the_former_commands_work_and_name_the_new_ones(old):
-    done = subprocess.run([sys.executable, "-m", old, "--help"], cwd=ROOT, capture_output=True, text=True)
-    new = {"analysis.check": "analysis.gate", "analysis.why": "analysis.provenance_diff"}[old]
-    assert done.returncode == 0 and new in done.stderr and done.stderr.count("\n") == 1

@@ -2,8 +2,8 @@
 
 import pytest
 
-from analysis.gate import baselines
-from contracts.errors import UserError
+from analysis.compare_checkpoints import baselines
+from system.errors import UserError
 
 
 def test_every_row_is_there_and_in_range():

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analysis.gate import compare
-from analysis.gate.inputs import GradedCheckpoint
+from analysis.compare_checkpoints import compare
+from analysis.compare_checkpoints.inputs import GradedCheckpoint
 from eval import significance
 from eval.importers.__main__ import import_samples
 from grading import Item, grade

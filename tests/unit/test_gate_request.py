@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from analysis.gate import request
-from contracts.errors import UserError
+from analysis.compare_checkpoints import request
 from contracts.paths import ResultsFolder
 from eval.runs import protocol_of
 from recipes.runs import load_run
+from system.errors import UserError
 from tests.unit.test_model_folder import CONTENT, weights
 
 STORED = load_run("openr1/qwen2.5-math-7b", "demo")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.gate import against_published, answers, baselines, compare, inputs, pass_at_k
-from analysis.gate.answers import Answers
+from analysis.compare_checkpoints import against_published, answers, baselines, compare, inputs, pass_at_k
+from analysis.compare_checkpoints.answers import Answers
 from eval import detectable, mean_bounds, significance, statistics
 from tests.unit.test_gate import ACCEPTED, graded, process, read, sample, save
 

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from contracts import provenance, tables
-from contracts.errors import UserError
 from eval import protocols, sample_journal
 from eval.generate import Target, parse_checkpoints
+from system.errors import UserError
 
 
 @pytest.mark.parametrize("values", [["a=b"], ["1"], ["1="], ["1=a", "1=b"], ["-1=a"]])

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.errors import UserError
 from recipes import moves as move_rewards
 from recipes import rewards
+from system.errors import UserError
 from tasks import registry
 from tasks.gomoku import board as boards
 from tasks.gomoku import engine, playouts, problems, solver

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from contracts import gpu_locks
-from contracts.errors import UserError
 from contracts.run_file import ROOT
+from system import gpu_locks
+from system.errors import UserError
 
 TAKES = """
 import sys
 from pathlib import Path
-from contracts import gpu_locks
+from system import gpu_locks
 print(",".join(gpu_locks.take(int(sys.argv[1]), "a run", Path(sys.argv[2]))), flush=True)
 sys.stdin.read()
 """

@@ -14,8 +14,8 @@ from cluster.gpu_smoke import __main__ as command_line
 from cluster.gpu_smoke import commands, reward, table, watched
 from cluster.gpu_smoke.commands import HERE, LOCKED, Place, row_of
 from cluster.gpu_smoke.smoke import EVALUATION, Failed, Smoke, last_json
-from contracts.errors import UserError
 from contracts.run_file import SCALES
+from system.errors import UserError
 
 RUNS = {row_of(run): run for run in commands.runs("full")}
 Rows = Callable[..., Smoke]

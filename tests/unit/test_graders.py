@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from contracts import tables
-from contracts.errors import UserError
-from eval import human_labels
 from eval.grader_agreement import class_table, compare, markdown, read_rows
 from grading import Grade
 from grading.disagreements import CLASSES, Reference, classify, read_reference
+from studies.grader_validation import human_labels
+from system.errors import UserError
 from tasks.math_answers import qwen_rules
 
 ROOT = Path(__file__).parents[2]
@@ -198,7 +198,7 @@ def test_real_generations_and_their_reviewed_disagreements(tmp_path):
     names = ("gsm8k", "math500", "minerva_math", "olympiadbench", "aime24", "amc23")
     for name in names:
         problems = tmp_path / "data" / f"{name}.parquet"
-        run("tasks.loading", name, "--output", problems, "--mirror", MIRROR)
+        run("tasks.load_problems", name, "--output", problems, "--mirror", MIRROR)
         run("eval.importers", "--format", "qwen-math", "--input", source / f"{name}.jsonl", "--benchmark", name,
             "--run", "qwen", "--problems", problems, "--output", tmp_path / f"{name}.parquet")  # fmt: skip
     reference = next((ROOT / "results/reference/graders").glob("*.yaml"))

@@ -8,10 +8,10 @@ import psutil
 import pytest
 
 from contracts import tables
-from contracts.errors import UserError
 from grading import Item, grade, worker_pool
 from grading.extraction import RULES
 from grading.worker_pool import POOL, Pair
+from system.errors import UserError
 from tasks import registry
 from tests.hostile_text import MATHS
 

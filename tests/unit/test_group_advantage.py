@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.studies.group_advantage import EPSILON, effect, groups, table
+from studies.group_advantage.study import EPSILON, effect, groups, table
 
 
 def drawn(rewards: list[float], draws: int = 40_000) -> np.ndarray:

@@ -17,12 +17,13 @@ import pyarrow as pa
 import pytest
 
 from analysis import table_export
-from contracts import json_lines, paths, tables
+from contracts import paths, tables
 from contracts.run_file import ROOT
 from eval import sample_journal
 from frameworks import recorder, reward_hook
 from recipes import model_tokens, rewards
 from recipes.runs import load_run, run_names
+from system import json_lines
 from tasks import registry, sandbox
 from tasks.problems import Problem
 from tests.hostile_text import TEXTS, encodable
@@ -164,7 +165,7 @@ def written(line: Path) -> list[Path]:
     run = line / "runs/imported/mine"
     command(line, "analysis.report", "--results", line, "--run", "imported/mine", "--output", line / "report")
     sides = ("--checkpoint", run / "graded/step-6", "--baseline", run / "graded/step-0")
-    command(line, "analysis.gate", "compare", *sides, "--output", line / "check")
+    command(line, "analysis.compare_checkpoints", "compare", *sides, "--output", line / "check")
     return [file for name in ("report", "check") for file in (line / name).rglob("*") if file.is_file()]
 
 

@@ -24,7 +24,7 @@ NOTHING_THERE = "http://127.0.0.1:9"
 LOAD = """
 import sys, json
 from pathlib import Path
-from contracts.errors import run_command
+from system.errors import run_command
 from tasks import data_registry, loading
 def main():
     problems, facts = loading.load(data_registry.find("mine", benchmarks=Path(sys.argv[1])), None)

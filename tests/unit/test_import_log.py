@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import provenance, tables
-from contracts.errors import UserError
 from contracts.run_file import ROOT
 from frameworks import event_files, import_log, log_csv
 from frameworks.tensorboard import scalars
+from system.errors import UserError
 
 NUMBERS = st.floats(width=32)
 

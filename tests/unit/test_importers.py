@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from contracts import tables
-from contracts.errors import UserError
 from eval.importers.__main__ import check_sample_names, import_samples, parse_mapping
+from system.errors import UserError
 from tests.unit.generations import columns, lines
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from contracts import tables
-from contracts.errors import UserError
 from eval.importers.__main__ import import_samples, parse_mapping
 from eval.importers.answers import without_answer
 from grading.extraction import extract
+from system.errors import UserError
 from tests.unit.generations import columns, lines, problems_of
 
 

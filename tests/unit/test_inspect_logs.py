@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 from contracts import tables
-from contracts.errors import UserError
 from contracts.run_file import ROOT
 from eval.importers import inspect_logs
 from eval.importers.__main__ import import_samples
+from system.errors import UserError
 
 CASES = Path(__file__).parent / "cases"
 LAYOUTS = [CASES / "inspect_log.eval", CASES / "inspect_log.json"]

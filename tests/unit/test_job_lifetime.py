@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts import job_lifetime
 from contracts.run_file import ROOT
+from system import job_lifetime
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +24,7 @@ rule job:
 JOB = """
 import os, sys, time
 sys.path.insert(0, {root!r})
-from contracts import job_lifetime
+from system import job_lifetime
 job_lifetime.end_with_workflow()
 print(os.getpid(), flush=True)
 time.sleep(600)
@@ -60,14 +60,14 @@ def test_a_job_ends_when_its_snakemake_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_process_that_no_workflow_started_watches_nothing() -> None:
-    code = "from contracts import job_lifetime; print([p.pid for p in job_lifetime.chain_to_snakemake()])"
+    code = "from system import job_lifetime; print([p.pid for p in job_lifetime.chain_to_snakemake()])"
     done = subprocess.run(["setsid", "--wait", sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.strip() in ("[]", str([process.pid for process in job_lifetime.chain_to_snakemake()]))
 
 
 def test_a_child_dies_with_its_parent(tmp_path: Path) -> None:
     code = (
-        "import subprocess, sys, time; from contracts.job_lifetime import die_with_parent;"
+        "import subprocess, sys, time; from system.job_lifetime import die_with_parent;"
         "c = subprocess.Popen(['sleep', '600'], preexec_fn=die_with_parent); print(c.pid, flush=True); time.sleep(600)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from contracts import json_lines
-from contracts.errors import StoppedInTime, UserError, run_command
-from contracts.exit_status import RESUMABLE
+from system import json_lines
+from system.errors import StoppedInTime, UserError, run_command
+from system.exit_status import RESUMABLE
 from tests.hostile_text import TEXTS, encodable
 
 HOSTILE = list(TEXTS.values())

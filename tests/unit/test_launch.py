@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from contracts.errors import UserError
 from contracts.run_file import ROOT, framework_names
 from frameworks import adapter, launch
 from frameworks.__main__ import check_log, discard_if_changed
 from frameworks.adapter import Command
 from frameworks.reward_hook import FAILURE
 from recipes.runs import load_run
+from system.errors import UserError
 
 pytestmark = pytest.mark.slow
 STAGE = load_run("openr1/qwen2.5-math-7b", "demo").stages[0]

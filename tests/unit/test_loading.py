@@ -18,10 +18,10 @@ import pytest
 import yaml
 
 from contracts import tables
-from contracts.errors import UserError
+from system.errors import UserError
 from tasks import data_registry
 from tasks.data_registry import Entry, find
-from tasks.loading import load, report
+from tasks.load_problems import load, report
 from tasks.problems import Problem, content_digest, rows_digest
 from tests.unit.small_hub import COMMIT, serve
 
@@ -131,7 +131,7 @@ def test_a_truncated_file_of_the_mirror(tmp_path: Path) -> None:
     content = (MIRROR / "benchmarks" / "gsm8k.jsonl").read_bytes()
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "gsm8k.jsonl").write_bytes(content[:-1000])
-    command = [sys.executable, "-m", "tasks.loading", "gsm8k", "--mirror", tmp_path]
+    command = [sys.executable, "-m", "tasks.load_problems", "gsm8k", "--mirror", tmp_path]
     command += ["--output", tmp_path / "o.parquet"]
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert result.returncode == 1 and "Traceback" not in result.stderr
@@ -331,7 +331,7 @@ def test_every_entry_is_well_formed_and_every_commit_full() -> None:
 @pytest.mark.slow
 def test_the_file_written_keeps_the_contract(tmp_path: Path) -> None:
     output = tmp_path / "deep" / "aime25.parquet"
-    command = [sys.executable, "-m", "tasks.loading", "aime25", "--mirror", MIRROR, "--output", output]
+    command = [sys.executable, "-m", "tasks.load_problems", "aime25", "--mirror", MIRROR, "--output", output]
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert result.returncode == 0, result.stderr
     table = tables.read(output, tables.PROBLEM)

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.studies import weights
-from analysis.studies.lockstep import runs
-from contracts import json_lines
-from contracts.errors import UserError
-from frameworks import lockstep, recorder, tape
+from frameworks import fixed_rollout_training, recorded_rollouts, recorder
 from recipes.runs import load_run
+from studies.lockstep import weights
+from studies.lockstep.study import runs
+from system import json_lines
+from system.errors import UserError
 
 BATCH = recorder.Batch(prompts=2, samples=2)
 STEPS = {1: [("a", [1.0, 0.0]), ("b", [0.0, 0.0])], 2: [("c", [1.0, 1.0]), ("d", [0.0, 1.0])]}
@@ -35,55 +35,55 @@ def judge(work: Path, steps: dict[int, list[tuple[str, list[float]]]]) -> None:
 
 @pytest.fixture
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The tape of two steps with two prompts each; prompts and completions are single tokens."""
-    monkeypatch.setenv(tape.VARIABLE, str(tmp_path / "sampled.jsonl"))
+    """The recording of two steps with two prompts each; prompts and completions are single tokens."""
+    monkeypatch.setenv(recorded_rollouts.VARIABLE, str(tmp_path / "sampled.jsonl"))
     for step in STEPS:
         first = 10 * step
-        tape.write_sampled([[first], [first], [first + 1], [first + 1]], [[1], [2, 3], [4], []])
+        recorded_rollouts.write_sampled([[first], [first], [first + 1], [first + 1]], [[1], [2, 3], [4], []])
     judge(tmp_path / "work", STEPS)
-    groups = lockstep.groups(tmp_path / "sampled.jsonl", tmp_path / "work", BATCH)
-    (tmp_path / "tape.jsonl").write_text("".join(json_lines.dump(vars(group)) for group in groups))
-    monkeypatch.setenv(tape.VARIABLE, str(tmp_path / "tape.jsonl"))
-    tape._of_this_process.cache_clear()
-    return tmp_path / "tape.jsonl"
+    groups = fixed_rollout_training.groups(tmp_path / "sampled.jsonl", tmp_path / "work", BATCH)
+    (tmp_path / "rollouts.jsonl").write_text("".join(json_lines.dump(vars(group)) for group in groups))
+    monkeypatch.setenv(recorded_rollouts.VARIABLE, str(tmp_path / "rollouts.jsonl"))
+    recorded_rollouts._of_this_process.cache_clear()
+    return tmp_path / "rollouts.jsonl"
 
 
-def test_a_tape_gives_each_completion_to_its_prompt(recorded: Path) -> None:
-    assert [(group.step, group.problem_id, group.rewards) for group in tape.read(recorded)] == [
+def test_a_recording_gives_each_completion_to_its_prompt(recorded: Path) -> None:
+    assert [(group.step, group.problem_id, group.rewards) for group in recorded_rollouts.read(recorded)] == [
         (step, name, rewards) for step, groups in STEPS.items() for name, rewards in groups
     ]
-    assert tape.completion(np.array([20]), 1) == [2, 3] and tape.completion([11], 1) == []
+    assert recorded_rollouts.completion(np.array([20]), 1) == [2, 3] and recorded_rollouts.completion([11], 1) == []
     with pytest.raises(KeyError):
-        tape.completion([12], 0)
+        recorded_rollouts.completion([12], 0)
 
 
 def test_a_prompt_that_comes_twice_is_refused(recorded: Path) -> None:
     content = recorded.read_text()
     recorded.write_text(content + content)
     with pytest.raises(UserError, match="record fewer steps"):
-        tape.completion([20], 1)
+        recorded_rollouts.completion([20], 1)
 
 
 def test_other_rewards_than_the_recorded_are_noticed(recorded: Path, tmp_path: Path) -> None:
-    lockstep.check_rewards(recorded, tmp_path / "work", BATCH)
+    fixed_rollout_training.check_rewards(recorded, tmp_path / "work", BATCH)
     judge(tmp_path / "other", STEPS | {2: [("c", [1.0, 1.0]), ("d", [0.0, 0.0])]})
     with pytest.raises(UserError, match="step 2 should have the recorded prompts and rewards"):
-        lockstep.check_rewards(recorded, tmp_path / "other", BATCH)
+        fixed_rollout_training.check_rewards(recorded, tmp_path / "other", BATCH)
 
 
 def test_settings_replace_those_of_the_run_file() -> None:
     (stage,) = load_run("crosscheck/trl", "demo").stages
-    found = lockstep.changed(stage, ["objective.scale_rewards=none", "optimizer.learning_rate=0.001"])
+    found = fixed_rollout_training.changed(stage, ["objective.scale_rewards=none", "optimizer.learning_rate=0.001"])
     assert found.objective["scale_rewards"] == "none" and found.optimizer["learning_rate"] == 0.001
     assert found.batch == stage.batch
     with pytest.raises(UserError, match=r"such as objective\.scale_rewards=none, not 'scale=1'"):
-        lockstep.changed(stage, ["scale=1"])
+        fixed_rollout_training.changed(stage, ["scale=1"])
 
 
 @pytest.mark.parametrize("run", runs())
-def test_the_framework_of_every_run_plays_a_tape(run: str) -> None:
-    file = Path(lockstep.__file__).parent / load_run(run, "demo").framework / "lockstep.py"
-    assert file.is_file(), "frameworks/lockstep.py loads it"
+def test_the_framework_of_every_run_replays_a_recording(run: str) -> None:
+    file = Path(fixed_rollout_training.__file__).parent / load_run(run, "demo").framework / "fixed_rollouts.py"
+    assert file.is_file(), "frameworks/fixed_rollout_training.py loads it"
 
 
 def test_the_run_that_the_others_extend_is_recorded() -> None:

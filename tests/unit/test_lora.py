@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 
 from cluster import capacity, memory
-from contracts.errors import UserError
 from contracts.run_file import Run
 from frameworks import adapter
 from recipes.runs import load_run, training_settings
+from system.errors import UserError
 
 NAME = "gsm8k/qwen2.5-3b-instruct-lora"
 FULL, DEMO = load_run(NAME, "full"), load_run(NAME, "demo")

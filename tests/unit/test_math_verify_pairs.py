@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import UserError
-from eval.answer_pairs import AnswerPair
-from eval.math_verify_pairs import read
+from studies.grader_validation.answer_pairs import AnswerPair
+from studies.grader_validation.math_verify_pairs import read
+from system.errors import UserError
 
 TESTS = r"""
 raise SystemExit("run")

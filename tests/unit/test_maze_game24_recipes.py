@@ -14,8 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.studies import credit_runs
-from contracts.errors import UserError
 from contracts.run_file import SCALES
 from frameworks.adapter import Paths
 from frameworks.verl import adapter, running_advantage
@@ -24,6 +22,8 @@ from recipes import rewards
 from recipes.game24 import reward as game24
 from recipes.maze import reward as maze
 from recipes.runs import load_run, run_names
+from studies.credit import runs
+from system.errors import UserError
 from tasks.maze.world import Maze
 
 PATHS = Paths(problems=Path("problems"), model=Path("model"), work=Path("work"))
@@ -114,17 +114,17 @@ def test_verl_loads_the_running_statistics_at_both_scales(scale: str, tmp_path: 
 @pytest.mark.parametrize("scale", SCALES)
 def test_the_runs_of_the_study_of_credit_differ_in_credit_alone(scale: str) -> None:
     alike = []
-    for name in credit_runs.RUNS.values():
+    for name in runs.RUNS.values():
         run = load_run(name, scale)
         (stage,) = run.stages
         optimizer = {key: value for key, value in stage.optimizer.items() if key != "critic_learning_rate"}
         batch = {"prompts_per_step": stage.batch["prompts_per_update"], **stage.batch}
-        objective = [stage.objective[key] for key in ("kl_coefficient", "clip_ratio", "loss")]
+        objective = [stage.objective[key] for key in ("kl_coefficient", "clip_ratio", "loss_aggregation")]
         objective.append(stage.objective.get("entropy_coefficient", 0.0))
         training = [run.model, run.prompt, stage.dataset, stage.levels, stage.steps, stage.rollout, stage.checkpoints]
         alike.append([*training, optimizer, batch, objective, run.evaluation, run.rewards[0]])
     assert all(one == alike[0] for one in alike)
-    differing = [len(load_run(name, scale).rewards) for name in credit_runs.RUNS.values()]
+    differing = [len(load_run(name, scale).rewards) for name in runs.RUNS.values()]
     assert differing == [1, 1, 1, 2]
 
 

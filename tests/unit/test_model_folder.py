@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contracts import model_folder, provenance
-from contracts.errors import UserError
+from system.errors import UserError
 
 TEMPLATE = (
     "{%- if messages[0]['role'] == 'system' -%}{{ '<s>' + messages[0]['content'] }}{%- endif -%}"

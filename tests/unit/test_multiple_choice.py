@@ -17,16 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import tables
-from contracts.errors import UserError
 from eval.grade import grade_completions
 from eval.importers.matching import match
 from grading import Item, grade
+from system.errors import UserError
 from tasks import option_letters, registry
 from tasks.data_registry import Entry, find
-from tasks.draws import draw
-from tasks.loading import load
+from tasks.load_problems import load
 from tasks.multiple_choice.rows import convert
 from tasks.problems import Problem, to_table
+from tasks.row_sampling import draw
 from tests.hostile_text import MATHS, TEXTS
 
 TASK = registry.get("multiple_choice")

@@ -12,10 +12,10 @@ from contracts.run_file import ROOT
 from tests.source_folders import FOLDERS
 
 ALLOWED = {
-    "analysis/gate/baselines.py": "results/reference/baselines.yaml",
+    "analysis/compare_checkpoints/baselines.py": "results/reference/baselines.yaml",
     "analysis/report/published.py": "a YAML file of the project",
     "cluster": "what Slurm's commands print",
-    "contracts/gpu_locks.py": "what nvidia-smi prints",
+    "system/gpu_locks.py": "what nvidia-smi prints",
     "contracts/provenance.py": "what nvidia-smi prints",
     "envs": "what pip prints, and lock files",
     "frameworks/verl/parser_check.py": "a message of Hydra's",

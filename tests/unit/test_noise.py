@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.errors import ROOT, UserError
-from recipes import draws, noise, rewards
+from recipes import noise, reward_randomness, rewards
 from recipes.rewards import Reward
+from system.errors import ROOT, UserError
 from tasks.problems import Problem
 
 RIGHT, WRONG = r"\boxed{7}", r"\boxed{8}"
@@ -141,13 +141,19 @@ def test_more_rollouts_have_less_variance() -> None:
 
 
 def test_draws_are_the_same_in_another_process() -> None:
-    script = "from recipes import draws; print(draws.fixed(1, 'é', 2).random(), draws.fresh('a').random())"
+    script = (
+        "from recipes import reward_randomness as draws; "
+        "print(draws.fixed(1, 'é', 2).random(), draws.fresh('a').random())"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT,
         env={"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"},
     )  # fmt: skip
-    assert done.stdout.split() == [str(draws.fixed(1, "é", 2).random()), str(draws.fixed("a", 1).random())]
-    assert draws.fresh("once", 1).random() != draws.fresh("once", 1).random()
+    assert done.stdout.split() == [
+        str(reward_randomness.fixed(1, "é", 2).random()),
+        str(reward_randomness.fixed("a", 1).random()),
+    ]
+    assert reward_randomness.fresh("once", 1).random() != reward_randomness.fresh("once", 1).random()
 
 
 @pytest.mark.parametrize(

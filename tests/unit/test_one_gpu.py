@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from cluster import memory, one_gpu
-from contracts.errors import UserError
 from contracts.run_file import ROOT
 from frameworks import adapter, settings
 from recipes.runs import load_run, run_names
+from system.errors import UserError
 
 SIZES = (24, 48, 80)
 RUNS = {name: load_run(name, "full") for name in run_names()}

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from frameworks import adapter, recorder, reward_hook
 from frameworks.openrlhf import reward_hook as openrlhf_reward
@@ -19,6 +18,7 @@ from frameworks.openrlhf.adapter import keep_newest_checkpoint
 from frameworks.openrlhf.command import layout, passes
 from recipes import rewards
 from recipes.runs import load_run
+from system.errors import UserError
 from tests.hostile_text import TEXTS
 
 RUN = load_run("simplerl/qwen2.5-math-7b", "full")

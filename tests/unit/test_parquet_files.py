@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from contracts import tables
-from contracts.errors import UserError
+from system.errors import UserError
 
 
 def table() -> pa.Table:

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from contracts import paths, seeds, steps
-from contracts.errors import UserError
 from contracts.run_file import ROOT, validate
 from eval.importers.__main__ import check_sample_names
+from system.errors import UserError
 
 
 @pytest.mark.parametrize("step", [0, 7, 100])

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts import gpu_locks, private_folder
-from contracts.errors import UserError
 from contracts.run_file import ROOT
 from frameworks import processes
+from system import gpu_locks, private_folder
+from system.errors import UserError
 
 OTHER = 54321  # a user who is not there
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to another user")

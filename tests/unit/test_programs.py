@@ -7,12 +7,12 @@ import json
 
 import pytest
 
-from contracts.errors import UserError
 from contracts.run_file import ROOT
 from grading import Item, grade
 from recipes import rewards
 from recipes.code import reward
-from tasks import data_registry, loading, registry, sandbox, sources
+from system.errors import UserError
+from tasks import data_registry, load_problems, registry, sandbox, sources
 from tasks.programs import problems, suite
 from tasks.programs.suite import Suite, judge, program_of, read_asserts, same
 
@@ -130,7 +130,7 @@ def test_compressed_rows_are_read_and_damaged_ones_refused() -> None:
 @needs_mirror
 @needs_sandbox
 def test_the_published_rows_load_and_their_own_solutions_pass() -> None:
-    loaded, facts = loading.load(data_registry.find("leetcode"), MIRROR)
+    loaded, facts = load_problems.load(data_registry.find("leetcode"), MIRROR)
     assert facts["rows"] == 228 and len(loaded) == facts["problems"]
     assert all(len(problem.meta["tests"]) >= 32 for problem in loaded)
     for problem in loaded[:60:20]:

@@ -1,15 +1,12 @@
 import argparse
-import json
 
-import pyarrow as pa
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contracts import paths, provenance, tables
-from contracts.errors import UserError
 from eval import protocols
+from system.errors import UserError
 from tasks import prompts
 
 NAMES = list(yaml.safe_load(protocols.PROTOCOLS.read_text()))
@@ -77,23 +74,11 @@ def test_any_override_is_taken_or_refused_with_a_sentence(overrides):
         assert getattr(protocol, key) == value
 
 
-def test_old_names_are_accepted_with_a_warning(capsys):
-    protocols.canonical.cache_clear()
-    assert protocols.load("report", {"fallback": "last-number"}) == protocols.load(
-        "greedy-boxed", {"extraction": "last-number"}
-    )
-    warnings = capsys.readouterr().err.splitlines()
-    assert len(warnings) == 2 and "greedy-boxed" in warnings[0] and "extraction" in warnings[1]
-
-
-def test_the_old_option_sets_the_new_one(capsys):
+def test_the_option_sets_the_rule():
     parser = argparse.ArgumentParser()
     protocols.add_extraction_option(parser, "none", "")
     assert parser.parse_args([]).extraction == "none"
     assert parser.parse_args(["--extraction", "answer-line"]).extraction == "answer-line"
-    assert capsys.readouterr().err == ""
-    assert parser.parse_args(["--fallback", "answer-line"]).extraction == "answer-line"
-    assert "--extraction" in capsys.readouterr().err
 
 
 def test_decoding_holds_what_decides_a_completion():
@@ -101,20 +86,6 @@ def test_decoding_holds_what_decides_a_completion():
     assert demo.decoding() == protocols.load("demo", {"repeats": 9, "extraction": "last-number"}).decoding()
     for key, value in {"temperature": 0.1, "top_p": 0.5, "max_tokens": 9, "stop": ["x"], "prompt": "plain"}.items():
         assert protocols.load("demo", {key: value}).decoding() != demo.decoding()
-
-
-def test_tables_and_records_of_earlier_releases_have_the_present_names(tmp_path):
-    path = tmp_path / "samples" / "step-0" / "gsm8k.parquet"
-    rows = [{"problem_id": "a", "protocol": name} for name in ("report", "demo", None, "imported:jsonl")]
-    tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, path)
-    assert tables.read(path, tables.SAMPLE)["protocol"].to_pylist() == ["greedy-boxed", "demo", None, "imported:jsonl"]
-    old = {"fallback": "none", "protocol": {"name": "report", "fallback": "none"}, "samples": {"fallback": "x"}}
-    paths.record(path).write_text(json.dumps(old))
-    assert provenance.read(path) == {
-        "extraction": "none",
-        "protocol": {"name": "greedy-boxed", "extraction": "none"},
-        "samples": {"extraction": "x"},
-    }
 
 
 @pytest.mark.parametrize("module", [protocols, prompts])

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.errors import UserError
 from contracts.run_file import ROOT
-from tasks import data_registry, loading
+from system.errors import UserError
+from tasks import data_registry, load_problems
 from tasks.countdown import problems as countdown_problems
 from tasks.countdown import verifier as countdown
 from tasks.knights_knaves import problems as knights_knaves_problems
@@ -243,7 +243,8 @@ def test_every_published_puzzle_is_read_and_solved(people):
 @pytest.mark.slow
 def test_the_demo_scale_trains_on_nothing_that_it_is_scored_on(train, test):
     questions = [
-        {problem.question for problem in loading.load(data_registry.find(name), None)[0]} for name in (train, test)
+        {problem.question for problem in load_problems.load(data_registry.find(name), None)[0]}
+        for name in (train, test)
     ]
     assert questions[0] and questions[1]
     assert not questions[0] & questions[1]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.gate import real_runs
-from analysis.gate.recipe_runs import Runs
-from contracts.errors import UserError
+from analysis.compare_recipes.runs import Runs
+from studies.gate_validation import real_runs
+from system.errors import UserError
 
 
 def runs(accuracies: list[float], seed: int) -> Runs:

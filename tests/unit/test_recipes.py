@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from analysis.gate import inputs, recipe_plan, recipe_runs, recipes
-from contracts.errors import UserError
+from analysis.compare_checkpoints import inputs
+from analysis.compare_recipes import plan, runs
+from analysis.statistics import recipe_difference
+from system.errors import UserError
 from tests.unit.test_gate import graded, process, sample, save
 
 
@@ -24,7 +26,7 @@ def test_the_same_recipe_is_better_than_itself_in_five_percent_at_most(spread, s
     for _ in range(150):
         chance = random.uniform(0.2, 0.8, 100)
         a, b = (recipe(random, chance, seeds, 4, spread) for _ in "ab")
-        (line,) = recipes.compare({"x": a}, {"x": b})
+        (line,) = recipe_difference.compare({"x": a}, {"x": b})
         hits.append(line.verdict != "cannot tell")
         agree.append((line.welch.p_value <= 0.05) == (line.crossed.p_value <= 0.05))
     assert np.mean(hits) <= 0.05 + 2 * (0.05 * 0.95 / 150) ** 0.5
@@ -33,22 +35,22 @@ def test_the_same_recipe_is_better_than_itself_in_five_percent_at_most(spread, s
 
 def test_the_detectable_difference_is_found_in_80_percent():
     random, found = np.random.default_rng(3), []
-    parts = recipes.Components(0.0, 0.0, 0.02**2, 0.0, 0.2)
-    stated = recipes.detectable(recipe_plan.test_of(parts, 5, 200, 4), 0.05)
+    parts = recipe_difference.Components(0.0, 0.0, 0.02**2, 0.0, 0.2)
+    stated = recipe_difference.detectable(plan.test_of(parts, 5, 200, 4), 0.05)
     for _ in range(300):
         chance = random.uniform(0.3, 0.7, 200)  # p(1-p) is about 0.24 on average
         a, b = recipe(random, chance, 5, 4, 0.02), recipe(random, chance, 5, 4, 0.02, stated)
-        found.append(recipes.compare({"x": a}, {"x": b})[0].verdict == "B is better")
+        found.append(recipe_difference.compare({"x": a}, {"x": b})[0].verdict == "B is better")
     assert np.mean(found) == pytest.approx(0.8, abs=0.08)
 
 
 def test_without_problem_effects_welchs_test_is_scipys():
     random = np.random.default_rng(4)
     one, two = random.normal(0.4, 0.02, (4, 1)), random.normal(0.45, 0.05, (6, 1))
-    test = recipes._test(float(two.mean() - one.mean()), recipes._seeds_alone([one, two], False))
+    test = recipe_difference._test(float(two.mean() - one.mean()), recipe_difference._seeds_alone([one, two], False))
     expected = stats.ttest_ind(two.ravel(), one.ravel(), equal_var=False)
     assert (test.p_value, test.df) == pytest.approx((expected.pvalue, expected.df))
-    pooled = recipes._test(float(two.mean() - one.mean()), recipes._seeds_alone([one, two], True))
+    pooled = recipe_difference._test(float(two.mean() - one.mean()), recipe_difference._seeds_alone([one, two], True))
     assert pooled.p_value == pytest.approx(stats.ttest_ind(two.ravel(), one.ravel()).pvalue)
 
 
@@ -77,7 +79,7 @@ def test_crossed_effects_are_those_of_reml():
         return (residual @ inverse @ residual - np.linalg.slogdet(inverse)[1] - np.linalg.slogdet(covariance)[1]) / 2
 
     best = optimize.minimize(loss, np.log([0.04, 0.01, 0.006, 0.01]), method="Nelder-Mead", options={"xatol": 1e-3})
-    test = recipes._test(float(sides[1].mean() - sides[0].mean()), recipes._crossed(*sides))
+    test = recipe_difference._test(float(sides[1].mean() - sides[0].mean()), recipe_difference._crossed(*sides))
     assert test.error == pytest.approx(fit(best.x)[1][1, 1] ** 0.5, rel=0.01)
 
 
@@ -92,23 +94,23 @@ def test_components_are_recovered():
         ]
         for r in range(2)
     ]
-    found = recipes.components(*sides)
+    found = recipe_difference.components(*sides)
     assert found.problem == pytest.approx(0.3**2 / 12, rel=0.1)
     assert found.recipe_problem == pytest.approx(0.04**2, rel=0.25)
     assert found.seed == pytest.approx(0.03**2, rel=0.5)
     assert found.seed_problem == pytest.approx(0.05**2, rel=0.2)
     assert found.sampling == pytest.approx(0.24, rel=0.03)
-    assert recipes.components(*[[run[:, :1] for run in side] for side in sides]) is None
+    assert recipe_difference.components(*[[run[:, :1] for run in side] for side in sides]) is None
 
 
 def test_the_cheapest_plan_follows_the_costs():
-    parts = recipes.Components(0.1, 0.001, 0.0004, 0.001, 0.2)
-    dear_training = recipe_plan.cheapest(parts, 500, 0.02, (1000.0, 1e-5), 0.05)
-    dear_samples = recipe_plan.cheapest(parts, 500, 0.02, (1.0, 1.0), 0.05)
+    parts = recipe_difference.Components(0.1, 0.001, 0.0004, 0.001, 0.2)
+    dear_training = plan.cheapest(parts, 500, 0.02, (1000.0, 1e-5), 0.05)
+    dear_samples = plan.cheapest(parts, 500, 0.02, (1.0, 1.0), 0.05)
     assert max(dear_training.detectable, dear_samples.detectable) <= 0.02
     assert dear_training.seeds < dear_samples.seeds
     assert dear_samples.problems * dear_samples.repeats < dear_training.problems * dear_training.repeats
-    assert recipe_plan.cheapest(parts._replace(seed=1.0), 500, 0.02, (1.0, 1.0), 0.05) is None
+    assert plan.cheapest(parts._replace(seed=1.0), 500, 0.02, (1.0, 1.0), 0.05) is None
 
 
 def folders(tmp_path, name, seeds, chance, steps=(0, 10)):
@@ -139,20 +141,20 @@ def test_the_command_compares_recipes_and_refuses_what_it_cannot(tmp_path):
     runs = [inputs.read(place).tables["questions"] for place in b]
     assert solved["means"][1] == pytest.approx(np.mean([inputs.correct(run).any(axis=1).mean() for run in runs]))
     with pytest.raises(UserError, match="named once"):
-        recipe_runs.read([a, a], "last", None, [])
+        runs.read([a, a], "last", None, [])
     with pytest.raises(UserError, match="two training seeds"):
-        recipes.compare(*recipe_runs.read([a[:1], b], "last", None, []))
+        recipe_difference.compare(*runs.read([a[:1], b], "last", None, []))
     save(b[0] / "step-10", graded(sample(60, 4, 0.7, 0), step=10, grader="strict"))
     with pytest.raises(UserError, match="different grader"):
-        recipe_runs.read([a, b], "last", None, [])
+        runs.read([a, b], "last", None, [])
 
 
 def test_a_chosen_checkpoint_is_judged_on_problems_that_did_not_choose_it(tmp_path):
     place = tmp_path / "run" / "graded"
-    first_half = np.array([[recipe_runs.half(f"p{problem:04}") == 0] for problem in range(40)])
+    first_half = np.array([[runs.half(f"p{problem:04}") == 0] for problem in range(40)])
     # Each of the two best checkpoints solves just the half on which it would be chosen. Luck does not carry over.
     for step, right in ((1, first_half), (2, ~first_half), (3, np.arange(40)[:, None] % 4 == 0)):
         save(place / f"step-{step}", graded(right, step=step))
-    (found,) = recipe_runs.read([[place]], "chosen", None, [])[0]["questions"]
+    (found,) = runs.read([[place]], "chosen", None, [])[0]["questions"]
     assert found.shape == (40, 1) and found.sum() == 0
-    assert recipe_runs.read([[place]], "last", None, [])[0]["questions"][0].sum() == 10
+    assert runs.read([[place]], "last", None, [])[0]["questions"][0].sum() == 10

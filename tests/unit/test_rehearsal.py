@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from cluster import rehearsal
-from contracts.errors import UserError
 from contracts.run_file import Run, Stage
 from frameworks import adapter
 from recipes.runs import load_run, run_names
+from system.errors import UserError
 
 TRL = adapter.load("trl")
 

@@ -12,22 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster import retries
-from contracts.exit_status import RESUMABLE
+from cluster import retry_interrupted
 from contracts.run_file import ROOT
+from system.exit_status import RESUMABLE
 
 MESSAGE = "SLURM-job '5' failed, SLURM status is: '{}'. Detailed failure reason unavailable"
 COMMAND = """
-from contracts.errors import StoppedInTime, UserError, run_command
+from system.errors import StoppedInTime, UserError, run_command
 def main():
     raise {error}("after step 7 of 9")
 run_command(main)
 """
 
 
-@given(st.sampled_from(retries.INTERRUPTED), st.text(), st.none() | st.integers(0, 255))
+@given(st.sampled_from(retry_interrupted.INTERRUPTED), st.text(), st.none() | st.integers(0, 255))
 def test_an_interrupted_job_is_retried(state: str, output: str, status: int | None) -> None:
-    assert retries.worth_retrying(MESSAGE.format(state), output, status)
+    assert retry_interrupted.worth_retrying(MESSAGE.format(state), output, status)
 
 
 @pytest.mark.parametrize(
@@ -43,13 +43,13 @@ def test_an_interrupted_job_is_retried(state: str, output: str, status: int | No
     ],
 )
 def test_a_failed_job_is_retried_where_slurm_reports_memory(state: str, output: str, retried: bool) -> None:
-    assert retries.worth_retrying(MESSAGE.format(state), output, 1) == retried
-    assert retries.worth_retrying(MESSAGE.format(state), output, None) == retried
+    assert retry_interrupted.worth_retrying(MESSAGE.format(state), output, 1) == retried
+    assert retry_interrupted.worth_retrying(MESSAGE.format(state), output, None) == retried
 
 
 def run_job(work: Path, job: str, command: str) -> int:
     """Run a job's command as Snakemake does in a Slurm job: in bash, with its output through tee."""
-    script = f"set -euo pipefail; {retries.record_exit_status(work)} {command} 2>&1 | tee -a '{work}.log'"
+    script = f"set -euo pipefail; {retry_interrupted.record_exit_status(work)} {command} 2>&1 | tee -a '{work}.log'"
     return subprocess.run(["bash", "-c", script], cwd=ROOT, env={**os.environ, "SLURM_JOB_ID": job}).returncode
 
 
@@ -60,8 +60,8 @@ def attempts_after_failure(work: Path, job: str) -> int:
         def report_job_error(self, job_info: SimpleNamespace, msg: str | None = None, **_: object) -> None:
             """Snakemake's, which retries while restart_times >= attempt."""
 
-    retries.retry_only_interrupted(Executor, work)
-    retries.retry_only_interrupted(Executor, work)  # Snakemake reads the Snakefile more than once
+    retry_interrupted.retry_only_interrupted(Executor, work)
+    retry_interrupted.retry_only_interrupted(Executor, work)  # Snakemake reads the Snakefile more than once
     failed = SimpleNamespace(job=SimpleNamespace(attempt=1, restart_times=3), external_jobid=job)
     Executor().report_job_error(failed, MESSAGE.format("FAILED"), aux_logs=[str(work.with_suffix(".log")), None])
     return failed.job.attempt
@@ -71,7 +71,7 @@ def attempts_after_failure(work: Path, job: str) -> int:
 def test_a_command_that_stopped_in_time_is_retried(tmp_path: Path, error: str, status: int, attempts: int) -> None:
     work = tmp_path / "my work"
     assert run_job(work, "7", f"{sys.executable} -c '{COMMAND.format(error=error)}'") == status
-    assert retries.read_exit_status(work, "7") == status
+    assert retry_interrupted.read_exit_status(work, "7") == status
     assert attempts_after_failure(work, "7") == attempts
     assert attempts_after_failure(work, "8") == 4  # another job
 
@@ -79,5 +79,5 @@ def test_a_command_that_stopped_in_time_is_retried(tmp_path: Path, error: str, s
 def test_a_job_that_succeeded_or_was_killed_leaves_no_status(tmp_path: Path) -> None:
     assert run_job(tmp_path / "work", "7", "true") == 0
     assert run_job(tmp_path / "work", "7", "kill -9 $$;") == -9
-    assert retries.read_exit_status(tmp_path / "work", "7") is None
-    assert retries.read_exit_status(tmp_path / "work", None) is None
+    assert retry_interrupted.read_exit_status(tmp_path / "work", "7") is None
+    assert retry_interrupted.read_exit_status(tmp_path / "work", None) is None

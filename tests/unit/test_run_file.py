@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from contracts.errors import UserError
 from contracts.run_file import RECIPES, SCALES, parse_run, read_yaml, validate
-from eval import protocols
 from eval import runs as eval_runs
 from recipes import models, runs
 from recipes.runs import load_run, run_names
+from system.errors import UserError
 
 NAME = "openr1/qwen2.5-math-7b"
 FILE = RECIPES / f"{NAME}.yaml"
@@ -82,7 +81,7 @@ def test_stages_inherit_what_they_do_not_change(content: dict[str, Any]) -> None
     content["demo"]["stages"] = [{}, {"steps": 10, "checkpoints": [10], "rollout": {"temperature": 1.2}}]
     run = parse_run(content, NAME, FILE, "demo")
     first, second = run.stages
-    assert second.first_step == first.steps
+    assert second.steps_before == first.steps
     assert second.rollout == {**first.rollout, "temperature": 1.2}
     assert run.checkpoint_steps == [0, *first.checkpoints, first.steps + 10]
     assert run.stage_of(first.steps) is first and run.stage_of(first.steps + 1) is second
@@ -96,13 +95,6 @@ def test_every_yaml_in_a_recipes_folder_is_a_run_file(tmp_path: Path, monkeypatc
     assert run_names() == ["mine/first"]
     with pytest.raises(UserError, match=r"first\.yaml: .*titel"):
         load_run("mine/first", "demo")
-
-
-def test_the_old_name_of_a_protocol_is_accepted(content: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    protocols.canonical.cache_clear()
-    content["demo"]["evaluation"]["protocol"] = "report"
-    eval_runs.check_evaluation(parse_run(content, NAME, FILE, "demo"))
-    assert "'greedy-boxed'" in capsys.readouterr().err
 
 
 def test_unknown_runs_are_answered_with_the_known_ones() -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from analysis import run_table
-from contracts.errors import UserError
+from system.errors import UserError
 
 JOBS = pd.DataFrame(
     [

@@ -5,8 +5,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contracts import seeds
-from contracts.errors import UserError
 from eval import sample_journal
+from system.errors import UserError
 
 
 def sample(problem_id, repeat=0, completion="4"):

@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from contracts.errors import UserError
 from contracts.run_file import ROOT
+from system.errors import UserError
 from tasks import sandbox
 from tasks.sandbox import Call, Limits, command, pool
 from tests.unit.sandboxes import SMALL, attempt, needs_warm, of_programs, of_sandboxes

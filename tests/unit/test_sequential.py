@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.gate import request, sequential
-from analysis.gate.compare import GateResult
-from analysis.gate.inputs import GradedCheckpoint
-from analysis.gate.sequential import Rules
-from contracts.errors import UserError
+from analysis.compare_checkpoints import request, sequential
+from analysis.compare_checkpoints.compare import GateResult
+from analysis.compare_checkpoints.inputs import GradedCheckpoint
+from analysis.compare_checkpoints.sequential import Rules
 from contracts.paths import ResultsFolder
 from recipes.runs import load_run
+from system.errors import UserError
 
 RUN = load_run("openr1/qwen2.5-math-7b", "demo")
 

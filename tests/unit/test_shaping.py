@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.errors import UserError
 from frameworks import adapter
 from recipes import model_tokens, rewards, shaping
 from recipes.rewards import problem
 from recipes.runs import load_run
+from system.errors import UserError
 from tests.hostile_text import MARKS
 
 LIMIT = 40

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks import prompts, registry, step_trials, steps, task_files
+from studies.step_trials import study
+from tasks import prompts, registry, steps, task_files
 from tasks.problems import Problem
 
-TASKS = step_trials.tasks_with_steps()
+TASKS = study.tasks_with_steps()
 GAME24 = Problem("", "game24", "", "8 / (3 - 8 / 3)", {"cards": [8, 3, 8, 3]})
 COUNTDOWN = Problem("", "countdown", "", "10", {"nums": [3, 4, 2]})
 SUM = Problem("", "arithmetic", "", "15", {"expression": "5+3*4-2"})
@@ -26,7 +27,7 @@ def test_which_tasks_check_steps() -> None:
 
 @pytest.mark.parametrize("name", TASKS)
 def test_right_traces_are_right_and_planted_faults_are_found(name: str) -> None:
-    found = step_trials.trial(name, 100, seed=1)
+    found = study.trial(name, 100, seed=1)
     assert found.false_alarms == 0 and found.missed == 0 and found.checkable > found.traces
 
 
@@ -82,7 +83,7 @@ def test_an_unusable_problem_has_no_steps(name: str) -> None:
 def test_slips_of_the_demo_traces_are_found() -> None:
     for name in TASKS:
         task, demo = registry.get(name), task_files.settings(name)["demo"]
-        problem, _ = next(step_trials.right_traces(task, 1, 0))
+        problem, _ = next(study.right_traces(task, 1, 0))
         habits = {**demo["habits"], **demo["skill"], **task.step_module().RIGHT_HABITS, "slip": 1.0}
         text = task.traces.completion(
             problem, prompts.load(demo["prompts"][0]), task.traces.Habits(**habits), random.Random(0)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from analysis.reference import DRAWINGS, read_csv
-from contracts.errors import ROOT, UserError
 from grading import Item, grade
 from grading.extraction import extract
+from system.errors import ROOT, UserError
 from tasks import registry
 from tasks.problems import Problem
 from tasks.svg import document, problems, render, source

@@ -16,11 +16,11 @@ from analysis.sweep import __main__ as sweep_page
 from analysis.sweep import settings as sweep
 from analysis.sweep.figures import draw
 from contracts import provenance, run_file, tables
-from contracts.errors import UserError
 from contracts.paths import ResultsFolder
 from contracts.run_file import RECIPES, SCALES, read_yaml
 from frameworks import trained
 from recipes import runs, sweeps
+from system.errors import UserError
 from tests.unit.report.synthetic_results import training_log, write_run
 
 NAME = "openr1/trial"

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 import tasks
-from contracts.errors import UserError
 from grading import Item, grade
 from recipes import models, rewards
 from recipes.demo_model import mixture
-from tasks import data_registry, loading, prompts, registry, task_files
+from system.errors import UserError
+from tasks import data_registry, load_problems, prompts, registry, task_files
 
 PARITY = '''
 """Parity: is a number even or odd? A task in one module."""
@@ -104,10 +104,10 @@ def test_every_task_is_named_as_its_folder_and_has_what_its_files_promise() -> N
 
 @pytest.mark.usefixtures("parity")
 def test_a_task_in_one_folder_is_loaded_graded_rewarded_and_learned(tmp_path: Path) -> None:
-    train, facts = loading.load(data_registry.find("parity_train"), None)
+    train, facts = load_problems.load(data_registry.find("parity_train"), None)
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "parity.yaml").write_text(yaml.safe_dump(BENCHMARK))
-    test, _ = loading.load(data_registry.find("parity", benchmarks=tmp_path / "benchmarks"), None)
+    test, _ = load_problems.load(data_registry.find("parity", benchmarks=tmp_path / "benchmarks"), None)
     assert "parity_train" in data_registry.training_sets() and facts["source"]["task"] == "parity"
     assert len(train) == 20 and not {p.question for p in train} & {p.question for p in test}
 
@@ -144,10 +144,4 @@ def test_a_prompt_in_two_files_and_an_unknown_key_are_errors(folder: Path) -> No
 )
 def test_what_cannot_be_generated_is_named(spec: dict, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        loading.load(data_registry.Entry("mine", spec, "here"), None)
-
-
-def test_the_old_module_key_of_generated_sets_is_read_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    spec = {"task": "countdown", "rows": 2, "generate": {"module": "tasks.countdown", "split": "train", "seed": 0}}
-    assert len(loading.load(data_registry.Entry("mine", spec, "here"), None)[0]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+        load_problems.load(data_registry.Entry("mine", spec, "here"), None)

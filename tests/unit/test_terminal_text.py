@@ -14,7 +14,7 @@ import pytest
 from analysis import table_export
 from contracts import tables
 from contracts.run_file import ROOT
-from contracts.text_safety import VisibleStream, markdown_code, markdown_text, one_line
+from system.text_safety import VisibleStream, markdown_code, markdown_text, one_line
 from tests.unit.report.report_runs import graded_row
 
 ESCAPES = "\x1b]0;taken\x07\x1b[2J\x1b[31m\x9b1m\r\x08\u202e\u2028"
@@ -67,12 +67,12 @@ def test_a_foreign_table_in_the_gate(tmp_path: Path) -> None:
         ("--checkpoint", one.parent, "--baseline", f"nowhere{EVIL}"),
         ("--checkpoint", one.parent, "--baseline", one.parent, "--benchmark", EVIL),
     ):
-        _, output = run("analysis.gate", "compare", *words)
+        _, output = run("analysis.compare_checkpoints", "compare", *words)
         shown.append(output)
         assert output and harmless(output), repr(output)
     assert all("alert(1)" in output for output in shown)
     (tmp_path / "out" / "check.txt").write_text(EVIL)
-    assert harmless(run("analysis.gate", "show", tmp_path / "out" / "check.json")[1])
+    assert harmless(run("analysis.compare_checkpoints", "show", tmp_path / "out" / "check.json")[1])
     page = (tmp_path / "out" / "check.md").read_text()
     assert (
         "<" not in page.replace("<0.0001", "") and "&lt;img src=x" in page and not LINK.search(page) and harmless(page)
@@ -90,7 +90,7 @@ def test_foreign_tables_and_names_in_other_commands(tmp_path: Path) -> None:
         ("eval.score", "--graded", graded.parent.parent, "--output", tmp_path / "scores.parquet"),
         ("eval.score", "--graded", tmp_path / f"none{EVIL.replace('/', '')}", "--output", tmp_path / "scores.parquet"),
         ("eval.grader_agreement", "--samples", damaged, "--output", tmp_path / "agreement.md"),
-        ("eval.human_labels", "--input", lines, "--output", tmp_path / "labels.md"),
+        ("studies.grader_validation.human_labels", "--input", lines, "--output", tmp_path / "labels.md"),
         ("eval.importers", "--format", "jsonl", "--input", lines, "--benchmark", EVIL, "--run", "a", "--output", "x"),
         (
             "eval.importers",
@@ -107,7 +107,7 @@ def test_foreign_tables_and_names_in_other_commands(tmp_path: Path) -> None:
         ),
         ("analysis.report", "--results", tmp_path, "--run", EVIL, "--output", tmp_path / "report"),
         ("analysis.provenance_diff", tmp_path / f"a{ESCAPES}", tmp_path),
-        ("tasks.loading", EVIL, "--output", tmp_path / "x.parquet"),
+        ("tasks.load_problems", EVIL, "--output", tmp_path / "x.parquet"),
         ("cluster.capacity", "--run", f"{EVIL}=0", "--scale", "demo", "--results", "r", "--output", "x"),
     ]
     for words in commands:

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import tables
-from contracts.errors import UserError
 from grading import Item, grade
+from system.errors import UserError
 from tasks import registry
 from tasks.data_registry import Entry, find
-from tasks.loading import load
+from tasks.load_problems import load
 from tasks.problems import Problem
 from tasks.theoremqa.judge import agrees, judge, number, parts
 from tests.hostile_text import MATHS, TEXTS

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from analysis import timeline
-from contracts.errors import UserError
+from system.errors import UserError
 
 LONG = "results/demo/runs/recipe/run/seed-0/stage-1/" + "x" * 180
 SNAKEFILE = f"""

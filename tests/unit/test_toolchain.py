@@ -20,7 +20,7 @@ from recipes.runs import load_run, run_names
 
 LOCKS = sorted(lock for lock in build.ENVS.glob("*/cuda.lock") if "nvidia-cuda-nvcc==" in lock.read_text())
 BARE = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
-ASK = "import json; from contracts import toolchain; print(json.dumps(toolchain.environment()))"
+ASK = "import json; from system import toolchain; print(json.dumps(toolchain.environment()))"
 
 
 def pinned(lock: Path) -> dict[str, str]:
@@ -155,7 +155,7 @@ def test_no_run_needs_a_compiled_sampler() -> None:
     runs = [load_run(name, "full") for name in run_names()]
     slower = {run.name for run in runs if any(stage.rollout.get("top_p", 1.0) != 1.0 for stage in run.stages)}
     assert slower == {"game24/grpo", "game24/grpo-running", "game24/grpo-trl"}, (
-        "they sample through PyTorch: see contracts/toolchain.py"
+        "they sample through PyTorch: see system/toolchain.py"
     )
     for run in runs:
         for stage in run.stages:

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from contracts import tables
-from contracts.errors import UserError
 from eval import accuracy_so_far
 from frameworks import event_files, trackers
 from frameworks.trackers import Trackers
+from system.errors import UserError
 
 TRACKIO = """
 from pathlib import Path

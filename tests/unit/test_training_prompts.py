@@ -12,11 +12,11 @@ from hypothesis import given as given_by_hypothesis
 from hypothesis import strategies
 
 from contracts import tables
-from contracts.errors import UserError
 from contracts.run_file import Stage
 from frameworks import training_prompts
 from frameworks.adapter import Paths
 from recipes.runs import load_run
+from system.errors import UserError
 from tasks import registry
 from tasks.problems import Problem, to_table
 

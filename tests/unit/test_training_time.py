@@ -8,8 +8,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from analysis import training_time
 from contracts import tables
+from studies.training_time import study
 
 RUNS = {"openr1/qwen2.5-math-7b": "trl", "tinyzero/grpo-3b": "verl"}
 
@@ -33,16 +33,16 @@ def _jobs(folder: Path, *, start_up: float, step: float, steps: int) -> pd.DataF
 
 
 def test_start_up_is_apart_from_steps(tmp_path: Path) -> None:
-    found = training_time.trainings(_jobs(tmp_path, start_up=19.0, step=2.0, steps=10), tmp_path, "demo")
+    found = study.trainings(_jobs(tmp_path, start_up=19.0, step=2.0, steps=10), tmp_path, "demo")
     assert [training.framework for training in found] == list(RUNS.values())
     for training in found:
         assert (training.steps, training.whole, training.in_steps) == pytest.approx((10, 40.0, 20.0))
-    table = training_time.summary(found)
+    table = study.summary(found)
     assert list(table["whole / steps"]) == ["2.00", "2.00"]
     assert list(table["besides its steps"]) == ["20", "20"]
 
 
 def test_removed_and_too_short_trainings_are_left_out(tmp_path: Path) -> None:
     jobs = _jobs(tmp_path, start_up=1.0, step=2.0, steps=1)
-    assert training_time.trainings(jobs, tmp_path, "demo") == []
-    assert training_time.trainings(jobs, tmp_path / "elsewhere", "demo") == []
+    assert study.trainings(jobs, tmp_path, "demo") == []
+    assert study.trainings(jobs, tmp_path / "elsewhere", "demo") == []

@@ -14,16 +14,17 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.errors import UserError
 from contracts.run_file import SCALES, Run, Stage, framework_names, validate
 from envs.build import lock_file
 from frameworks import dialect as dialects
-from frameworks import launch_script, translate
+from frameworks import launch_script
 from frameworks.dialect import Dialect
 from frameworks.settings import values
-from frameworks.translation import Rendering, Translation, meanings, read
-from frameworks.translation import translate as translate_settings
 from recipes.runs import load_run, run_names
+from system.errors import UserError
+from translate import __main__
+from translate.translation import Rendering, Translation, meanings, read
+from translate.translation import translate as translate_settings
 
 CASES = Path(__file__).with_name("cases") / "translate"
 PAIRS = list(itertools.permutations(framework_names(), 2))
@@ -51,13 +52,13 @@ def own_commands() -> list[tuple[Run, Stage, Dialect, dict[str, Any]]]:
     for run, stage in stages():
         dialect = dialects.load(run.framework)
         words = [*dialect.launcher(run, stage), *dialect.words(dialect.render(run, stage))]
-        found.append((run, stage, dialect, translate.given_by(dialect, shlex.join(words), Path(), {}, None)))
+        found.append((run, stage, dialect, __main__.given_by(dialect, shlex.join(words), Path(), {}, None)))
     return found
 
 
 def command(framework: str) -> dict[str, Any]:
     dialect = dialects.load(framework)
-    return translate.given_by(dialect, (CASES / f"{framework}.sh").read_text(), CASES, {}, None)
+    return __main__.given_by(dialect, (CASES / f"{framework}.sh").read_text(), CASES, {}, None)
 
 
 def translated(source: str, target: str, given: dict[str, Any]) -> tuple[Translation, dict[str, list[str]]]:
@@ -198,7 +199,7 @@ def test_names_of_earlier_releases_mean_the_same_as_todays() -> None:
 def test_what_is_printed_can_be_translated_back(source: str, target: str, capsys: pytest.CaptureFixture[str]) -> None:
     page = run_command(str(CASES / f"{source}.sh"), source, target)
     there = dialects.load(target)
-    again = read(there, translate.given_by(there, page, Path(), {}, None))[0].common
+    again = read(there, __main__.given_by(there, page, Path(), {}, None))[0].common
     first = read(dialects.load(source), command(source))[0].common
     for key in (
         "batch.prompts_per_step",
@@ -211,7 +212,7 @@ def test_what_is_printed_can_be_translated_back(source: str, target: str, capsys
 
 def run_command(text: str, source: str, target: str, **more: Any) -> str:
     usual = {"gpus": None, "variables": [], "number": None, "scale": "full", "stage": 1, "check": False}
-    return translate.translated(argparse.Namespace(text=text, source=source, target=target, **(usual | more)))
+    return __main__.translated(argparse.Namespace(text=text, source=source, target=target, **(usual | more)))
 
 
 @pytest.mark.parametrize("source", framework_names())
@@ -254,7 +255,7 @@ def test_settings_come_through_a_script_however_it_is_laid_out(wanted: dict[str,
     text = "\n".join(
         ["#!/bin/bash", "set -x", *before, joint.join(["python3 -m verl.trainer.main_ppo", *rows]) + " 2>&1 | tee log"]
     )
-    found = translate.given_by(dialects.load("verl"), text, Path(), {}, None)
+    found = __main__.given_by(dialects.load("verl"), text, Path(), {}, None)
     assert found.keys() == wanted.keys()
     for name, value in wanted.items():
         assert found[name] == value or str(found[name]) == str(launch_script.value(str(value)))
@@ -275,13 +276,13 @@ def test_settings_come_through_a_script_however_it_is_laid_out(wanted: dict[str,
     ],
 )  # fmt: skip
 def test_scripts_are_read_as_a_shell_would(text: str, wanted: dict[str, Any]) -> None:
-    assert translate.given_by(dialects.load("openrlhf"), text, Path(), {}, None) == wanted
+    assert __main__.given_by(dialects.load("openrlhf"), text, Path(), {}, None) == wanted
 
 
 def test_nothing_of_a_text_is_run(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     text = f"X=$(touch {mark}); touch {mark}\npython train_ppo_ray.py --x $(touch {mark}) --y `touch {mark}`"
-    translate.given_by(dialects.load("openrlhf"), text, Path(), {}, None)
+    __main__.given_by(dialects.load("openrlhf"), text, Path(), {}, None)
     assert not mark.exists()
 
 
@@ -292,7 +293,7 @@ def test_a_configuration_file_and_accelerates_are_found_beside_the_script(tmp_pa
     script = tmp_path / "scripts" / "train.sh"
     script.parent.mkdir()
     script.write_text("accelerate launch --config_file zero3.yaml src/grpo.py --config recipes/grpo.yaml --beta 0.1\n")
-    given = translate.given_by(dialects.load("trl"), script.read_text(), script.parent, {}, None)
+    given = __main__.given_by(dialects.load("trl"), script.read_text(), script.parent, {}, None)
     common = read(dialects.load("trl"), given)[0].common
     assert (common["batch.prompts_per_update"], common["objective.kl_coefficient"]) == (16, 0.1)
     assert (common["hardware.gpus"], common["hardware.sharding"]) == (8, "zero3")

@@ -3,8 +3,8 @@
 import pytest
 from scipy import stats
 
-from contracts.errors import UserError
-from eval import verdict_sample
+from studies.grader_validation import verdict_sample
+from system.errors import UserError
 
 ROWS = [
     {

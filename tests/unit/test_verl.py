@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from contracts.errors import UserError
 from frameworks import adapter, recorder, reward_hook
 from frameworks.adapter import Paths
 from frameworks.verl import reward_hook as verl_reward
 from recipes import rewards
 from recipes.runs import load_run
+from system.errors import UserError
 from tests.hostile_text import TEXTS
 
 RUN = load_run("tinyzero/grpo-3b", "demo")

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from contracts.errors import UserError
 from eval import vllm_supervisor
 from eval.vllm_worker import OUT_OF_MEMORY
+from system.errors import UserError
 
 
 def plans(jobs=1, **engine):

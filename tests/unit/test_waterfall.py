@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.studies import waterfall
-from contracts.errors import ROOT, UserError
-from frameworks import lockstep
+from frameworks import fixed_rollout_training
+from studies.waterfall import study
+from system.errors import ROOT, UserError
 
 NAMES = ["a", "b", "c"]
 SIZES = {"expressions": 60, "words": 90}
@@ -39,7 +39,7 @@ def stages(effects: list[float], generator: np.random.Generator, seeds: int = 6)
 def test_planted_effects_are_given_back_and_the_parts_add_up_to_the_whole() -> None:
     generator = np.random.default_rng(0)
     effects = [0.0, -0.1, 0.05]
-    found = waterfall.attribute(stages(effects, generator, 40), NAMES, range(40))
+    found = study.attribute(stages(effects, generator, 40), NAMES, range(40))
     assert [part.name for part in found.parts] == NAMES
     for part, effect in zip(found.parts, effects, strict=True):
         assert part.change.value == pytest.approx(effect, abs=0.02)
@@ -51,7 +51,7 @@ def test_planted_effects_are_given_back_and_the_parts_add_up_to_the_whole() -> N
 
 def test_an_exact_effect_has_an_exact_interval() -> None:
     base = {"expressions": np.tile([0.25, 0.5], (5, 1))}
-    part = waterfall.difference("a", base, {"expressions": base["expressions"] + 0.125})
+    part = study.difference("a", base, {"expressions": base["expressions"] + 0.125})
     assert part.change == (0.125, 0.125, 0.125)
 
 
@@ -60,61 +60,61 @@ def test_intervals_cover_a_planted_effect_at_about_their_level() -> None:
     inside = 0
     trials = 200
     for _ in range(trials):
-        found = waterfall.attribute(stages([-0.07], generator), ["a"], SEEDS)
+        found = study.attribute(stages([-0.07], generator), ["a"], SEEDS)
         inside += found.parts[0].change.low <= -0.07 <= found.parts[0].change.high
     assert 0.92 <= inside / trials <= 0.995  # 95 %, with 1.5 points of chance; a little wide by design
 
 
 def test_few_seeds_are_refused() -> None:
     with pytest.raises(UserError, match=r"at least 5 seeds, .* but has 2; .*seeds='\[0, 1, 2, 3, 4\]'"):
-        waterfall.attribute(stages([0.1], np.random.default_rng(0), 2), ["a"], [0, 1])
+        study.attribute(stages([0.1], np.random.default_rng(0), 2), ["a"], [0, 1])
 
 
 def test_missing_trainings_are_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"25 of 25 trainings .* missing, such as .*recorded/seed-0/graded"):
-        waterfall.stored(tmp_path, range(5))
+        study.stored(tmp_path, range(5))
 
 
 def test_the_page_and_its_figure_name_every_part(tmp_path: Path) -> None:
-    found = waterfall.attribute(stages([0.0, -0.1, 0.05], np.random.default_rng(0)), NAMES, SEEDS)
-    text = waterfall.page(found, SEEDS)
+    found = study.attribute(stages([0.0, -0.1, 0.05], np.random.default_rng(0)), NAMES, SEEDS)
+    text = study.page(found, SEEDS)
     assert all(f"| {name} |" in text for name in [*NAMES, "all of them", "seed 0", "seed 0 beside the mean"])
     assert "Beyond chance: b" in text
-    rows = waterfall.frame(found)
+    rows = study.frame(found)
     assert rows["change"].iloc[:3].sum() == pytest.approx(rows["change"].iloc[3])
     assert [float(word) for word in rows["by_seed"].iloc[0].split()] == pytest.approx(found.parts[0].by_seed)
-    waterfall.draw(found, tmp_path)
+    study.draw(found, tmp_path)
     assert (tmp_path / "waterfall.png").stat().st_size > 1000
 
 
 def test_each_stage_releases_one_thing_more_that_its_framework_can_release() -> None:
     before: tuple[str, ...] = ()
-    for stage in waterfall.REPLAYED:
-        plug_in = lockstep.plug_in_of("openrlhf", stage.released)
+    for stage in study.REPLAYED:
+        plug_in = fixed_rollout_training.plug_in_of("openrlhf", stage.released)
         assert stage.released[:-1] == before[: len(stage.released)] or not stage.released
         before = stage.released
     assert set(before) == set(plug_in.RELEASES), "the last stage is the framework's own training"
 
 
-def test_a_stage_trains_on_the_tape_of_its_own_seed(tmp_path: Path) -> None:
+def test_a_stage_trains_on_the_recording_of_its_own_seed(tmp_path: Path) -> None:
     of = Namespace(
         steps=2, problems="p", model="m", work=tmp_path / "w", seed=3, output=tmp_path / "sampler" / "seed-3"
     )
-    words = list(map(str, waterfall.command(waterfall.STAGES[2], of)))
-    assert words[words.index("--replay") + 1] == str(tmp_path / "recorded" / "seed-3" / "tape.jsonl")
+    words = list(map(str, study.command(study.STAGES[2], of)))
+    assert words[words.index("--replay") + 1] == str(tmp_path / "recorded" / "seed-3" / "rollouts.jsonl")
     assert words[words.index("--release") + 1 :] == ["sampler"]
     of.output = tmp_path / "recorded" / "seed-3"
-    words = list(map(str, waterfall.command(waterfall.RECORDED, of)))
-    assert words[words.index("--record") + 1] == str(of.output / "tape.jsonl")
+    words = list(map(str, study.command(study.RECORDED, of)))
+    assert words[words.index("--record") + 1] == str(of.output / "rollouts.jsonl")
 
 
 def test_what_a_framework_cannot_release_is_refused() -> None:
     with pytest.raises(UserError, match="trl can release nothing, not sampler"):
-        lockstep.plug_in_of("trl", ["sampler"])
+        fixed_rollout_training.plug_in_of("trl", ["sampler"])
     with pytest.raises(UserError, match="openrlhf can release sampler, order, precision alone, not colour"):
-        lockstep.plug_in_of("openrlhf", ["colour"])
+        fixed_rollout_training.plug_in_of("openrlhf", ["colour"])
     with pytest.raises(UserError, match="order needs sampler"):
-        lockstep.plug_in_of("openrlhf", ["order"])
+        fixed_rollout_training.plug_in_of("openrlhf", ["order"])
 
 
 @pytest.mark.slow
@@ -123,5 +123,5 @@ def test_every_training_has_a_work_folder_of_its_own() -> None:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(words, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True)
     folders = re.findall(r"analysis\.studies\.waterfall train .*? --work (\S+)", done.stdout + done.stderr)
-    wanted = {f"work/studies/waterfall/{stage.name}/seed-{seed}" for stage in waterfall.STAGES for seed in range(5)}
+    wanted = {f"work/studies/waterfall/{stage.name}/seed-{seed}" for stage in study.STAGES for seed in range(5)}
     assert len(folders) == len(wanted) and set(folders) == wanted

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from contracts import work_lock
-from contracts.errors import UserError
 from contracts.run_file import ROOT
+from system import work_lock
+from system.errors import UserError
 
 HOLDS = """
 import sys, time
 from pathlib import Path
-from contracts import work_lock
+from system import work_lock
 with work_lock.sole_user(Path(sys.argv[1]), "training"):
     print("held", flush=True)
     time.sleep(600)
@@ -59,7 +59,7 @@ def test_a_process_that_is_ending_gets_time(tmp_path: Path) -> None:
 WRITES = """
 import sys, time
 from pathlib import Path
-from contracts import work_lock
+from system import work_lock
 folders = work_lock.Folders([Path(name) for name in sys.argv[2:]])
 print("made", flush=True)
 sys.stdin.readline()

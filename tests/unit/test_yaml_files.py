@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from contracts.errors import UserError
 from contracts.run_file import ROOT
-from contracts.yaml_files import _Loader, read_yaml
+from system.errors import UserError
+from system.yaml_files import _Loader, read_yaml
 
 FOLDERS = ("analysis", "cluster", "config", "eval", "frameworks", "profiles", "recipes", "results/reference", "tasks")
 

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from frameworks import forked_job
+from system import forked_job
 
 
 def main() -> None:

@@ -84,7 +84,7 @@ def test_no_network(project: Path) -> None:
     target = "results/demo/data/train/numinamath_tir.parquet"
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(project / "no-cache")}
     done = subprocess.run(
-        [python("base"), "-m", "tasks.loading", "numinamath_tir", "--output", target],
+        [python("base"), "-m", "tasks.load_problems", "numinamath_tir", "--output", target],
         cwd=project, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode != 0

@@ -10,8 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from contracts import json_lines, paths, tables
+from contracts import paths, tables
 from eval.importers.__main__ import import_samples
+from system import json_lines
 from tests.unit import test_model_folder
 from tests.unit.report.synthetic_results import training_log
 from tests.workflow import miniature

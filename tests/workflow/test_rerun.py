@@ -128,7 +128,7 @@ def trained(*runs: str, stages: Iterable[int] | None = None) -> set[str]:
         for stage in LOADED[run].stages:
             if stages is None or stage.number in stages:
                 found.add(f"train {run} {stage.number}")
-                found |= {f"export {run} {stage.first_step + step}" for step in stage.checkpoints}
+                found |= {f"export {run} {stage.steps_before + step}" for step in stage.checkpoints}
     return found
 
 

@@ -136,7 +136,7 @@ REWRITES: dict[str, dict[str, int]] = {
 }
 
 # The release trains in bfloat16 or float16 alone. On CPUs without instructions for these that takes five times as long,
-# and the other frameworks' demos are in float32. A training that plays a tape may ask for bfloat16.
+# and the other frameworks' demos are in float32. A training that replays a recording may ask for bfloat16.
 FLOAT32_RULES = [
     ("float32", r"return torch\.bfloat16", "return torch.float32"),
     ("float32", r'"enabled": param_dtype == "bf16"', '"enabled": False'),

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from report_runs import graded_row, log_row, make_run
 
-from analysis.report import checkpoint_comparison
-from analysis.report.accuracy import run_rows
-from analysis.report.checkpoint_comparison import mean_of
 from analysis.report.diagnostics import diagnose
 from analysis.report.run_comparison import RunFacts
 from analysis.report.summary import main_result, summary
 from analysis.results import RunResults
+from analysis.statistics import checkpoint_difference
+from analysis.statistics.accuracy import run_rows
+from analysis.statistics.checkpoint_difference import mean_of
 from eval.statistics import Estimate
 
 # Four problems, two repeats. Accuracy per problem: base 0, 0, 1/2, 1/2; after 1, 1/2, 1, 1/2.
@@ -30,7 +30,7 @@ def rows(step: int, outcome: dict[str, str], **more: object) -> list[dict[str, o
 
 def test_paired_difference_by_hand() -> None:
     run = make_run(rows(0, BASE) + rows(10, AFTER))
-    gap = checkpoint_comparison.difference(run, 10, "sums")
+    gap = checkpoint_difference.difference(run, 10, "sums")
     # differences 1, 1/2, 1/2, 0: mean 1/2, variance 1/6, standard error 1/sqrt(24) = 0.2041, t(3, .975) = 3.1824
     assert gap.value == pytest.approx(0.5)
     assert gap.low == pytest.approx(0.5 - 3.182446 * 0.204124, abs=1e-5)
@@ -41,7 +41,7 @@ def test_paired_difference_by_hand() -> None:
 def test_order_of_rows_does_not_matter() -> None:
     forwards = make_run(rows(0, BASE) + rows(10, AFTER))
     backwards = make_run(rows(0, BASE) + rows(10, AFTER)[::-1])
-    assert checkpoint_comparison.difference(forwards, 10, "sums") == checkpoint_comparison.difference(
+    assert checkpoint_difference.difference(forwards, 10, "sums") == checkpoint_difference.difference(
         backwards, 10, "sums"
     )
 
@@ -49,9 +49,9 @@ def test_order_of_rows_does_not_matter() -> None:
 def test_the_difference_is_that_of_the_scores_even_with_ungradable_completions() -> None:
     run = make_run(rows(0, BASE | {"b": "uw"}) + rows(10, AFTER | {"d": "uc"}))
     scores = (
-        checkpoint_comparison.accuracy(run, 10, "sums").value - checkpoint_comparison.accuracy(run, 0, "sums").value
+        checkpoint_difference.accuracy(run, 10, "sums").value - checkpoint_difference.accuracy(run, 0, "sums").value
     )
-    assert checkpoint_comparison.difference(run, 10, "sums").value == pytest.approx(scores)
+    assert checkpoint_difference.difference(run, 10, "sums").value == pytest.approx(scores)
 
 
 def test_average_adds_intervals_in_quadrature_on_each_side() -> None:

@@ -30,10 +30,10 @@ from analysis.claims.verdicts import (
 )
 from analysis.results import RunResults
 from contracts import tables
-from contracts.errors import UserError
 from contracts.run_file import ROOT, Run
 from eval.statistics import Estimate
 from recipes.runs import load_run, run_names
+from system.errors import UserError
 
 PROBLEMS, SEEDS_OF_CLAIMS = 40, ROOT.parent / "shared" / "seeds"
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(/\d+)?[KG%]?")

@@ -8,12 +8,12 @@ import pytest
 from synthetic_results import BENCHMARKS, write_run
 
 from analysis import comparability, provenance_diff
-from analysis.gate import inputs
-from analysis.loading import load_results
+from analysis.compare_checkpoints import inputs
+from analysis.load_results import load_results
 from analysis.report import build, run_comparison
 from analysis.results import check_one_measurement
 from contracts import paths, provenance
-from contracts.errors import UserError
+from system.errors import UserError
 
 FIRST, SECOND = "recipe/first/seed-0", "recipe/second/seed-0"
 STEPS, STEP = (0, 10), 10

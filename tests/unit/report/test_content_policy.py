@@ -14,7 +14,7 @@ from synthetic_results import NAMES, RUNS, write_run
 from test_sample_browser import CHROMIUM, rows
 
 from analysis import content_policy, patterns
-from analysis.loading import load_results
+from analysis.load_results import load_results
 from analysis.report import sample_browser
 from analysis.report.build import report
 from contracts.run_file import ROOT
@@ -33,7 +33,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     sample_browser.write([make_run(rows()[:20])], patterns.load_lists(), BAD, folder / "browser")
     sides = [f"--{side}={folder}/demo/runs/{NAMES[0]}/graded/step-{step}" for side, step in
              (("checkpoint", 20), ("baseline", 0))]  # fmt: skip
-    words = [sys.executable, "-m", "analysis.gate", "compare", *sides, f"--checkpoint-name={BAD}"]
+    words = [sys.executable, "-m", "analysis.compare_checkpoints", "compare", *sides, f"--checkpoint-name={BAD}"]
     subprocess.run([*words, f"--output={folder}/gate"], cwd=ROOT, capture_output=True, text=True, check=False)
     found = sorted(folder.rglob("*.html"))
     assert {file.parent.name for file in found} == {"report", "tables", "samples", "browser", "gate"}

@@ -14,12 +14,12 @@ import pytest
 from synthetic_results import write_maze_run
 
 from analysis.claims.verdicts import CONTRADICTED, SUPPORTED
-from analysis.studies import credit
-from analysis.studies.credit import CANNOT_BE_TOLD, RIGHT_REASONS, Pair
-from analysis.studies.credit_runs import CRITIC, GRPO, NO_STD, PROCESS, RUNS
-from contracts.errors import UserError
 from contracts.run_file import ROOT
 from eval.statistics import Estimate
+from studies.credit import study
+from studies.credit.runs import CRITIC, GRPO, NO_STD, PROCESS, RUNS
+from studies.credit.study import CANNOT_BE_TOLD, RIGHT_REASONS, Pair
+from system.errors import UserError
 
 ABOVE, UNCLEAR = f"{CRITIC} is above", CANNOT_BE_TOLD
 
@@ -33,7 +33,7 @@ def checked(kinds: dict[str, str]) -> pd.DataFrame:
 
 
 def test_right_reasons_by_hand() -> None:
-    found = credit.right_reasons(checked({"a": "++x", "b": "-+?", "c": "xxx"}), ["a", "b", "c"])[:, 0]
+    found = study.right_reasons(checked({"a": "++x", "b": "-+?", "c": "xxx"}), ["a", "b", "c"])[:, 0]
     share, answers = 3 / 4, 4 / 3  # per problem, on average
     assert found == pytest.approx(
         [share + (2 - 2 * share) / answers, share + (1 - 2 * share) / answers, share + 0 / answers]
@@ -47,7 +47,7 @@ def test_right_reasons_by_hand() -> None:
 
 def test_right_reasons_need_a_right_answer_with_a_step() -> None:
     with pytest.raises(UserError, match="no right answer has a step"):
-        credit.right_reasons(checked({"a": "xx", "b": "?"}), ["a", "b"])
+        study.right_reasons(checked({"a": "xx", "b": "?"}), ["a", "b"])
 
 
 def found_pairs(against: tuple[str, float], without_std: str) -> list[Pair]:
@@ -55,7 +55,7 @@ def found_pairs(against: tuple[str, float], without_std: str) -> list[Pair]:
     verdicts = {(GRPO, CRITIC): against[0], (NO_STD, CRITIC): without_std}
     return [
         Pair(RIGHT_REASONS, *pair, Estimate(0.0, -0.1, against[1]), 0.05, 0.5, verdicts.get(pair, UNCLEAR))
-        for pair in credit.PAIRS
+        for pair in study.PAIRS
     ]
 
 
@@ -70,7 +70,7 @@ def found_pairs(against: tuple[str, float], without_std: str) -> list[Pair]:
     ],
 )
 def test_the_rule_of_the_verdict(against: tuple[str, float], without_std: str, expected: str) -> None:
-    assert credit.verdict(found_pairs(against, without_std)) == expected
+    assert study.verdict(found_pairs(against, without_std)) == expected
 
 
 # Shares of right answers and of right reasoning, by run
@@ -95,7 +95,7 @@ def test_the_command_on_stored_results(
 ) -> None:
     results, output = write(tmp_path / "demo", SHARES[expected]), tmp_path / "out"
     monkeypatch.setattr("sys.argv", ["credit", "--results", str(results), "--output", str(output)])
-    credit.main()
+    study.main()
     said = capsys.readouterr().out
     assert said == (output / "credit.md").read_text()
     assert (f"is {expected}" if expected != CANNOT_BE_TOLD else expected) in said.partition("\n")[0]
@@ -105,20 +105,20 @@ def test_the_command_on_stored_results(
         assert runs.loc[name, "accuracy"] == pytest.approx(solved, abs=0.12)
         assert runs.loc[name, f"{RIGHT_REASONS}_low"] < reasoned < runs.loc[name, f"{RIGHT_REASONS}_high"] + 1e-9
     pairs = pd.read_csv(output / "credit_pairs.csv")
-    assert len(pairs) == 2 * len(credit.PAIRS) and pairs["p_adjusted"].between(0, 1).all()
+    assert len(pairs) == 2 * len(study.PAIRS) and pairs["p_adjusted"].between(0, 1).all()
 
 
 @pytest.mark.slow
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     results = write(tmp_path / "demo", SHARES[SUPPORTED], seeds=2)
     with pytest.raises(UserError, match=r"found 1 in .*study_credit --config seeds"):
-        credit.stored(results, [0])
+        study.stored(results, [0])
     (results / "data" / "benchmarks" / "mazes.parquet").unlink()
     with pytest.raises(UserError, match="problems that were graded are not stored"):
-        credit.study(credit.stored(results))
+        study.study(study.stored(results))
     (results / "runs" / RUNS[PROCESS] / "seed-1" / "scores.parquet").unlink()
     with pytest.raises(UserError, match=f"{RUNS[PROCESS]}, and found 1 in"):
-        credit.stored(results)
+        study.stored(results)
 
 
 @pytest.mark.slow

@@ -15,10 +15,10 @@ from synthetic_results import NAMES, RUNS, write_run
 from test_sample_browser import CHROMIUM, edited
 
 from analysis import table_export
-from analysis.loading import load_results
+from analysis.load_results import load_results
 from analysis.report import page
 from analysis.report.build import report
-from contracts.text_safety import markdown_text
+from system.text_safety import markdown_text
 from tests.hostile_text import TEXTS
 
 pytestmark = [

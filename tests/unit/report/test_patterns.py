@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from report_runs import graded_row, make_run
 
 from analysis import patterns
-from contracts.errors import UserError
+from system.errors import UserError
 
 LISTS = {item.name: item for item in patterns.load_lists()}
 

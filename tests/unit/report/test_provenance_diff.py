@@ -10,7 +10,7 @@ from synthetic_results import NAMES, write_scores
 
 from analysis import provenance_diff
 from contracts import provenance, tables
-from contracts.errors import UserError
+from system.errors import UserError
 
 CELL = "graded/step-20/arithmetic_words.parquet"
 

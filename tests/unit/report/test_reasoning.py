@@ -13,10 +13,10 @@ import pytest
 from report_runs import graded_row, make_run
 
 from analysis.claims import heldout
-from analysis.claims.intervals import NotMeasured
-from analysis.loading import load_results
+from analysis.load_results import load_results
 from analysis.report import build, reasoning, sample_browser
 from analysis.results import RunResults
+from analysis.statistics.mean_intervals import NotMeasured
 from contracts import provenance, tables
 from contracts.paths import ResultsFolder, table
 from eval import statistics

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from test_report_page import check_page
 
-from analysis.loading import load_results
+from analysis.load_results import load_results
 from analysis.report.build import report
 from analysis.report.diagnostics import diagnose
 from contracts import tables

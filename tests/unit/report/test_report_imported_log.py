@@ -13,11 +13,11 @@ from synthetic_results import NAMES
 from test_content_policy import check
 from test_report_page import check_page
 
-from analysis.loading import load_results
+from analysis.load_results import load_results
 from analysis.report.build import report
 from contracts import provenance, tables
-from contracts.errors import UserError
 from contracts.run_file import ROOT
+from system.errors import UserError
 
 IMPORTED = "imported/collapsed"
 pytestmark = pytest.mark.slow

@@ -12,12 +12,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from synthetic_results import NAMES, write_run
 
-from analysis.loading import load_results
+from analysis.load_results import load_results
 from analysis.report import page, published, sample_pairs
 from analysis.report.build import report
 from contracts import tables
-from contracts.text_safety import clipped, visible
 from eval.score import score_run
+from system.text_safety import clipped, visible
 from tests.hostile_text import TEXTS, encodable
 
 HOSTILE = [encodable(text) for text in TEXTS.values()]

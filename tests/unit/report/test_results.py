@@ -9,13 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 from synthetic_results import NAMES
 
-import analysis.loading
+import analysis.load_results
 from analysis import patterns
-from analysis.loading import load_results
+from analysis.load_results import load_results
 from analysis.report import bad_cases, figures_lengths, sample_browser, sample_pairs
 from analysis.results import SAMPLE_COLUMNS, check_one_measurement
 from contracts import tables
-from contracts.errors import UserError
+from system.errors import UserError
 
 CELL = "graded/step-20/arithmetic_words.parquet"
 
@@ -163,7 +163,7 @@ def test_texts_that_do_not_fit_into_memory_are_read_when_they_are_asked_for(
     results: Path, folder: Path, rewrite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual, lists = load_results(results, NAMES[0]), patterns.load_lists()
-    monkeypatch.setattr(analysis.loading, "MAX_IN_MEMORY", 0)
+    monkeypatch.setattr(analysis.load_results, "MAX_IN_MEMORY", 0)
     large = load_results(results, NAMES[0])
     assert "completion" in usual.graded and "completion" not in large.graded
     assert large.cells == usual.cells

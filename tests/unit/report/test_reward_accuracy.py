@@ -13,23 +13,17 @@ import pytest
 from synthetic_results import training_log, write_scores
 
 from analysis.claims.verdicts import CANNOT_TELL, CONTRADICTED, NOT_MEASURED, SUPPORTED
-from analysis.studies import (
-    reward_accuracy,
-    reward_accuracy_claims,
-    reward_accuracy_dials,
-    reward_accuracy_runs,
-    reward_error,
-)
-from analysis.studies.reward_accuracy_claims import linear_ratio
-from analysis.studies.reward_accuracy_fit import Knee, fit, knee
-from analysis.studies.reward_accuracy_runs import StudyTask, claims, tasks
-from analysis.studies.reward_error import Completions, agreement, measure
 from contracts import provenance, tables
-from contracts.errors import UserError
 from contracts.run_file import SCALES
 from eval.benchmark import problems_hash
 from recipes import rewards, sweeps
 from recipes.runs import load_sweep
+from studies.reward_accuracy import claim_verdicts, dials, reward_error, runs, study
+from studies.reward_accuracy.claim_verdicts import linear_ratio
+from studies.reward_accuracy.gain_fit import Knee, fit, knee
+from studies.reward_accuracy.reward_error import Completions, agreement, measure
+from studies.reward_accuracy.runs import StudyTask, claims, tasks
+from system.errors import UserError
 from tasks.arithmetic.problems import generate
 from tasks.problems import Problem, to_table
 
@@ -232,9 +226,9 @@ def test_every_rule_names_a_task_a_setting_and_a_measure_that_exist() -> None:
     sizes = {task.name: len(sweeps.runs(task.sweep, "demo")) for task in tasks()}
     for claim in claims():
         for rule in claim["rules"]:
-            assert rule["measure"] in reward_accuracy_claims.KINDS and {"at_least", "at_most"} & rule.keys()
+            assert rule["measure"] in claim_verdicts.KINDS and {"at_least", "at_most"} & rule.keys()
             assert max(rule.get("setting", 1), rule.get("against", 1)) <= sizes[rule["of"]]
-    found = reward_accuracy_claims.decided({})
+    found = claim_verdicts.decided({})
     assert {one.verdict for one in found} == {NOT_MEASURED} and len({one.name for one in found}) == len(found)
     assert {"rewards-svg-judges", "rewards-more-tests", "theory"} <= {one.name for one in found}
 
@@ -284,10 +278,10 @@ def test_the_command_on_stored_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results, output = write(tmp_path / "demo", EXACT_BETTER), tmp_path / "out"
-    monkeypatch.setattr(reward_accuracy_runs, "tasks", lambda: [TASK])
+    monkeypatch.setattr(runs, "tasks", lambda: [TASK])
     words = ["x", "--results", str(results), "--seeds", "0", "1", "2", "--output", str(output)]
     monkeypatch.setattr("sys.argv", words)
-    reward_accuracy.main()
+    study.main()
     said = capsys.readouterr().out
     page, rows = (output / "index.html").read_text(), pd.read_csv(output / "reward_accuracy_settings.csv")
     assert len(rows) == 9 and (output / "reward_accuracy_arithmetic.svg").is_file() and "Claims of document 002" in page
@@ -326,10 +320,8 @@ def test_the_command_on_stored_results(
     ],
 )
 def test_the_rules_decide(tmp_path: Path, shares: dict[int, float], exact: str, slope: str) -> None:
-    found = reward_accuracy_dials.read(TASK, "demo", [0, 1, 2], write(tmp_path / "demo", shares))
-    judged = {
-        one["id"]: reward_accuracy_claims.judge([one["rules"][0]], {"arithmetic": found})[0] for one in claims()[:2]
-    }
+    found = dials.read(TASK, "demo", [0, 1, 2], write(tmp_path / "demo", shares))
+    judged = {one["id"]: claim_verdicts.judge([one["rules"][0]], {"arithmetic": found})[0] for one in claims()[:2]}
     assert judged == {"rewards-accuracy-alone": exact, "theory": slope}
     assert found.dial(6).mostly == "variance" and found.dial(3).mostly == "bias"
 
@@ -338,10 +330,10 @@ def test_the_rules_decide(tmp_path: Path, shares: dict[int, float], exact: str, 
 def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
     results = write(tmp_path / "demo", dict.fromkeys(EXACT_BETTER, 0.5), seeds=2)
     with pytest.raises(UserError, match="2 training seeds or more, and found 1"):
-        reward_accuracy_dials.read(TASK, "demo", [0], results)
+        dials.read(TASK, "demo", [0], results)
     with pytest.raises(UserError, match="no run"):
-        reward_accuracy_dials.read(TASK, "demo", [0, 5], results)
+        dials.read(TASK, "demo", [0, 5], results)
     data = results / "data" / "benchmarks" / f"{BENCHMARK}.parquet"
     tables.write(to_table(generate(40, ["words"], "test", 2)), tables.PROBLEM, data)
     with pytest.raises(UserError, match="delete the run's graded folder"):
-        reward_accuracy_dials.read(TASK, "demo", [0, 1], results)
+        dials.read(TASK, "demo", [0, 1], results)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.studies.reward_accuracy_runs import chosen, tasks
-from contracts.errors import UserError
 from recipes import sweeps
 from recipes.runs import load_run
+from studies.reward_accuracy.runs import chosen, tasks
+from system.errors import UserError
 
 
 def test_the_study_has_the_settings_that_it_promises() -> None:

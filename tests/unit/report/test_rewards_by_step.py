@@ -7,15 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from report_runs import graded_row, log_row, make_run
 
 from analysis.report import bad_case_classes, rewards_by_step
 from analysis.report.build import report
 from analysis.results import RunResults
-from contracts import tables
 from frameworks import recorder
 from recipes import rewards
 from recipes.rewards import Reward
@@ -69,14 +66,6 @@ def test_the_sum_is_that_of_the_parts() -> None:
 def test_a_function_that_is_used_twice_has_two_names() -> None:
     given = [{"function": f"recipes.{name}"} for name in ("shaping.cosine", "rewards.correct", "shaping.cosine")]
     assert rewards.names(given) == ["cosine", "correct", "cosine 2"]
-
-
-def test_a_log_of_an_earlier_release_is_read(tmp_path: Path) -> None:
-    old = pa.Table.from_pylist([log_row(1)], tables.TRAINING_LOG).drop_columns(["rewards", "sampler_mismatch"])
-    pq.write_table(old, tmp_path / "log.parquet")
-    (row,) = tables.read(tmp_path / "log.parquet", tables.TRAINING_LOG).to_pylist()
-    assert row["rewards"] is None and row["sampler_mismatch"] is None and row["step"] == 1
-    assert not rewards_by_step.has_several(make_run([graded_row(0, "p", 0, "correct")], [row]))
 
 
 def test_the_table_says_which_fired_when() -> None:

@@ -11,11 +11,11 @@ import pytest
 from report_runs import graded_row, make_run
 from synthetic_results import write_run
 
-from analysis.loading import load_results
+from analysis.load_results import load_results
 from analysis.report import published, run_comparison
-from analysis.report.accuracy import run_rows
 from analysis.report.run_comparison import RunFacts
 from analysis.results import RunResults
+from analysis.statistics.accuracy import run_rows
 from contracts import tables
 
 

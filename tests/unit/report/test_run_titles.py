@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from synthetic_results import write_run
 
-from analysis.loading import load_results
+from analysis.load_results import load_results
 from analysis.report import run_titles
 from analysis.report.build import report
 from recipes import models

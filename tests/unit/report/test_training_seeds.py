@@ -9,13 +9,13 @@ import pytest
 from matplotlib.collections import FillBetweenPolyCollection
 from report_runs import graded_row, log_row, make_run
 
-from analysis.gate import recipes
-from analysis.report import controls, figure_overview, figure_style, figures_heldout, figures_training, training_seeds
-from analysis.report.accuracy import run_rows
+from analysis.report import controls, figure_overview, figure_style, figures_heldout, figures_training
 from analysis.report.build import report
 from analysis.report.run_comparison import RunFacts, run_facts
 from analysis.report.summary import main_result, recipe_result, summary
 from analysis.results import RunResults
+from analysis.statistics import recipe_difference, training_seeds
+from analysis.statistics.accuracy import run_rows
 
 BASE, LAST = 8, 10  # problems right before training, and the last step
 RIGHT = {0: 14, 1: 15, 2: 16}  # per seed, problems right after it
@@ -56,11 +56,11 @@ def test_seeds_that_were_measured_in_another_way_are_not_averaged(other: dict[st
 def test_the_interval_over_seeds_by_hand() -> None:
     # All problems alike, so that only seeds differ: means .7, .75, .8, standard error .05 / √3, t(2, .975) = 4.3027
     values = np.repeat([[0.7], [0.75], [0.8]], 40, axis=1)
-    found = recipes.over_seeds([values])
+    found = recipe_difference.over_seeds([values])
     assert found == pytest.approx((0.75, 0.75 - 4.302653 * 0.028868, 0.75 + 4.302653 * 0.028868), abs=1e-5)
     # All seeds alike, so that only problems differ: the interval of a mean over 40 problems, t(39, .975) = 2.0227
     solved = np.tile([0.0, 1.0], 20)
-    found = recipes.over_seeds([np.stack([solved, solved])])
+    found = recipe_difference.over_seeds([np.stack([solved, solved])])
     assert found.high == pytest.approx(0.5 + 2.022691 * 0.5 * (40 / 39) ** 0.5 / 40**0.5, abs=1e-5)
 
 
@@ -69,7 +69,7 @@ def test_the_interval_over_seeds_covers_new_seeds_and_new_problems(of_seeds: flo
     rng, covered, trials = np.random.default_rng(1), 0, 1000
     for _ in range(trials):
         values = 0.5 + rng.normal(0, of_seeds, (4, 1)) + rng.normal(0, of_problems, 60) + rng.normal(0, 0.2, (4, 60))
-        low, high = recipes.over_seeds([values])[1:]
+        low, high = recipe_difference.over_seeds([values])[1:]
         covered += low <= 0.5 <= high
     assert covered / trials > 0.93  # 95 % less three standard errors
 

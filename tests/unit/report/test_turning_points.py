@@ -12,9 +12,9 @@ from report_runs import graded_row, log_row, make_run
 from analysis.claims import table as claims
 from analysis.claims.verdicts import CANNOT_TELL, CONTRADICTED, SUPPORTED
 from analysis.report import build, figures_lengths, turning_points
-from analysis.report.training_seeds import Recipe, by_recipe
 from analysis.report.turning_points import AT_THE_END, FALLS, OVER_OPTIMISED, RIGHT, UNFINISHED, WRONG
 from analysis.results import RunResults
+from analysis.statistics.training_seeds import Recipe, by_recipe
 
 PROBLEMS = 60
 NAME = "game24/grpo-running"

@@ -6,14 +6,14 @@ It takes the place of frameworks/start/sitecustomize.py, so it does the same whe
 import os
 import sys
 
-from frameworks import listening, tape
+from frameworks import listening, recorded_rollouts
 from frameworks.openrlhf.cpu import rewrites
 
-if tape.VARIABLE in os.environ:
-    from frameworks.openrlhf import lockstep
+if recorded_rollouts.VARIABLE in os.environ:
+    from frameworks.openrlhf import fixed_rollouts
 
-    lockstep.install()
-if "precision" not in tape.released(os.environ):
+    fixed_rollouts.install()
+if "precision" not in recorded_rollouts.released(os.environ):
     rewrites.add(rewrites.FLOAT32_RULES, rewrites.FLOAT32)
 rewrites.install()
 if str(listening.START) in sys.path:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from contracts.errors import UserError
+from system.errors import UserError
 from tasks.problems import Problem, split_of
 from tasks.prompts import Prompt
 from tasks.task import Task

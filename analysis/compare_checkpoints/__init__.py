@@ -1,0 +1,1 @@
+"""Compare a checkpoint with a baseline: `snakemake check`."""

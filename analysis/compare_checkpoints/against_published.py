@@ -1,0 +1,146 @@
+"""Compare samples with published percentages: unpaired, each side with the error that n and k allow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+import numpy as np
+from scipy import stats
+
+from analysis.compare_checkpoints import inputs
+from analysis.compare_checkpoints.baselines import PublishedBaseline, PublishedScore
+from analysis.compare_checkpoints.compare import BenchmarkResult, GateResult, chosen, decide, overall_verdict
+from analysis.compare_checkpoints.inputs import GradedCheckpoint
+from eval import significance, statistics
+from eval.statistics import Correct, Estimate
+
+SAME, LIKE = QUESTIONS = ("same", "like")  # on these same problems, on problems like these
+
+
+def _own_error(correct: Correct, problems: str) -> tuple[float, float]:
+    """Standard error of our accuracy, and its degrees of freedom."""
+    n, k = correct.shape
+    means = correct.mean(axis=1)
+    if problems == LIKE:
+        # At least one problem more or less: at 0 and 100 % the sample says nothing about its error.
+        return max(float(means.std(ddof=1)) / math.sqrt(n), 1 / n), n - 1
+    if k == 1:  # how often a problem would be solved again is unknown: at most this
+        p = float(np.clip(means.mean(), 0.5 / n, 1 - 0.5 / n))
+        return math.sqrt(p * (1 - p) / n), n - 1
+    within = float((means * (1 - means)).mean()) * k / (k - 1)
+    return math.sqrt(max(within, 1 / (n * k)) / (n * k)), n * (k - 1)
+
+
+def _their_error(score: PublishedScore, problems: str) -> tuple[float, float]:
+    """Standard error of the published accuracy, and its degrees of freedom."""
+    if problems == LIKE or score.deviation is None or score.repeats is None:
+        return score.error, math.inf
+    return score.error_on_same_problems, score.repeats - 1
+
+
+def _difference(correct: Correct, score: PublishedScore, problems: str) -> tuple[float, float, float]:
+    """Our accuracy less the published one, its standard error, and degrees of freedom (Welch and Satterthwaite)."""
+    (own, own_df), (theirs, their_df) = _own_error(correct, problems), _their_error(score, problems)
+    error = math.hypot(own, theirs)
+    df = error**4 / (own**4 / own_df + theirs**4 / their_df)
+    return float(correct.mean()) - score.accuracy, error, df
+
+
+def _interval(difference: tuple[float, float, float]) -> Estimate:
+    gap, error, df = difference
+    half = float(stats.t.ppf(0.975, df)) * error
+    return Estimate(gap, max(-1.0, gap - half), min(1.0, gap + half))
+
+
+def _result(
+    name: str, correct: Correct, score: PublishedScore, alpha: float, margin: float, problems: str
+) -> BenchmarkResult:
+    """The result on one benchmark, not yet decided. `alpha` is the level of Holm's first step."""
+    gap, error, df = _difference(correct, score, problems)
+    null = -margin if gap < 0 else 0.0
+    p = float(2 * stats.t.sf(abs(gap - null) / error, df)) if not (margin and -margin <= gap < 0) else 1.0
+    theirs = stats.norm.ppf(0.975) * (score.error if problems == LIKE else score.error_on_same_problems)
+    factor = stats.t.ppf(1 - alpha / 2, df) + stats.t.ppf(significance.POWER, df)
+    return BenchmarkResult(
+        name, "cannot tell", len(correct), (score.repeats, correct.shape[1]),
+        Estimate(score.accuracy, max(0.0, score.accuracy - theirs), min(1.0, score.accuracy + theirs)),
+        statistics.avg_at_k(correct), _interval((gap, error, df)), p,
+        detectable=float(factor * error),
+        margin_excluded=bool(gap + margin > stats.t.ppf(1 - alpha, df) * error) if margin else None,
+        test="unpaired, tolerance from n and k",
+    )  # fmt: skip
+
+
+def _reasons(checkpoint: GradedCheckpoint, row: PublishedBaseline, name: str, accepted: Collection[str]) -> list[str]:
+    """Why a benchmark cannot be compared."""
+    if reasons := inputs.unfit(checkpoint, name, accepted, inputs.UNGRADABLE):
+        return reasons
+    there, of = checkpoint.tables[name]["problem_id"].nunique(), row.scores[name].problems
+    if there != of:
+        return [f"different problems: {there} here, {of} at the source"]
+    return row.differences(checkpoint.result(name), accepted)
+
+
+def published(
+    checkpoint: GradedCheckpoint,
+    row: PublishedBaseline,
+    benchmarks: Collection[str] | None = None,
+    *,
+    alpha: float = significance.ALPHA,
+    margin: float = 0.0,
+    accepted: Collection[str] = (),
+    problems: str = LIKE,
+) -> GateResult:
+    """Compare samples with a published row.
+
+    On problems like these, both errors treat the problems as a random sample although both sides have the same ones:
+    without the samples of the baseline the common part is unknown. So small differences are missed, but chance is never
+    called a difference. On these same problems only the repeats are random; what the source says of its spread over
+    seeds is used, with its few degrees of freedom.
+
+    Args:
+        checkpoint: the new one.
+        row: the published baseline.
+        benchmarks: by default all that both sides have.
+        alpha: chance of any false "better" or "worse" over all benchmarks.
+        margin: a loss up to this fraction is not called worse.
+        accepted: differences that do not prevent the comparison, of inputs.ACCEPTABLE.
+        problems: the question of the verdict: SAME problems or problems LIKE these. The other one is noted.
+
+    Raises:
+        UserError: the row has no score on one of the benchmarks.
+    """
+    shared = checkpoint.tables.keys() & row.scores.keys()
+    names = chosen(row.scores if benchmarks else shared or row.scores, benchmarks)
+    reasons = {name: _reasons(checkpoint, row, name, accepted) for name in names}
+    tested = [name for name in names if not reasons[name]]
+    lines = [BenchmarkResult(name, "not comparable", reasons=tuple(reasons[name])) for name in names if reasons[name]]
+    other = LIKE if problems == SAME else SAME
+    notes = [
+        f"published figures, without samples: {row.title}, {row.source}; protocol there: {row.protocol}",
+        "unpaired; prompts, grader and decoding may explain the difference of the scores",
+    ]
+    for name in tested:
+        correct, score = inputs.correct(checkpoint.tables[name]), row.scores[name]
+        lines.append(_result(name, correct, score, alpha / len(tested), margin, problems))
+        gap = _interval(_difference(correct, score, other))
+        question = "on these same problems" if other == SAME else "on problems like these"
+        notes.append(
+            f"{name}: {question} the difference is {100 * gap.value:+.1f} [{100 * gap.low:+.1f}, {100 * gap.high:+.1f}]"
+            f" points (--problems {other})"
+        )
+    lines = decide(sorted(lines, key=lambda line: names.index(line.benchmark)), alpha)
+    for left_out, words in (
+        (checkpoint.tables.keys() - row.scores.keys(), f"no score of {row.name}"),
+        (row.scores.keys() - checkpoint.tables.keys(), f"no samples of {checkpoint.name}"),
+    ):
+        if left_out and not benchmarks:
+            notes.append(f"left out: {', '.join(sorted(left_out))} ({words})")
+    if any(line.difference and line.repeats[0] is None for line in lines):
+        notes.append("the source does not state its repeats: its error is taken as that of one sample per problem")
+    if accepted:
+        notes.append(f"differences in {', '.join(accepted)} were accepted and may explain the difference of the scores")
+    return GateResult(
+        checkpoint.name, row.name, False, alpha, margin, overall_verdict(lines), tuple(lines), (), tuple(notes)
+    )

@@ -1,0 +1,209 @@
+"""Read the graded samples of a checkpoint, and check whether two checkpoints can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from analysis import comparability, hash_order
+from analysis.comparability import Result
+from contracts import provenance, steps
+from eval import benchmark as benchmarks
+from eval.score import check_complete, read_graded
+from system.errors import UserError
+from tasks import data_registry
+
+ACCEPTABLE = (*comparability.ACCEPTABLE, "subset")  # what may differ, or be missing, if the user accepts it
+UNGRADABLE = 0.05  # largest share of ungradable completions that is compared
+
+
+@dataclass(frozen=True)
+class GradedCheckpoint:
+    """The graded samples of one checkpoint, by benchmark, and the settings of each table ({} if not recorded)."""
+
+    name: str
+    tables: dict[str, pd.DataFrame]
+    settings: dict[str, dict[str, Any]]
+    refused: dict[str, str]  # benchmarks whose samples are incomplete, and why
+
+    def result(self, benchmark: str) -> Result:
+        """What is compared of one benchmark."""
+        return Result(self.tables[benchmark], self.settings[benchmark])
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    path = path.resolve()
+    samples = path.parent.parent.parent / "samples" / path.parent.name / path.name
+    return comparability.settings(provenance.read(path), provenance.read(samples))
+
+
+def read(place: Path, name: str | None = None) -> GradedCheckpoint:
+    """Read graded samples.
+
+    Args:
+        place: a file, a folder of <benchmark>.parquet, or a folder of step-<n>, of which the last is read.
+        name: of the checkpoint. By default, the path.
+
+    Raises:
+        UserError: there are no graded samples.
+    """
+    files = [place] if place.is_file() else sorted(place.glob("*.parquet"))
+    if not files:
+        checkpoints = list(steps.folders(place).values())
+        files = sorted(checkpoints[-1].glob("*.parquet")) if checkpoints else []
+    if not files:
+        others = ", ".join(sorted(child.name for child in place.glob("step-*/"))[:5])
+        raise UserError(
+            f"{place} should contain graded samples, <benchmark>.parquet or step-<number>/<benchmark>.parquet, but "
+            f"has {f'only {others}' if others else 'none'}; name the folder with the samples, or run eval.grade first"
+        )
+    tables, settings, refused = {}, {}, {}
+    for path in files:
+        graded = read_graded(path).sort_values(["problem_id", "repeat"], ignore_index=True)
+        benchmark = str(graded["benchmark"].iloc[0]) if len(graded) else path.stem
+        if benchmark in tables:
+            raise UserError(
+                f"{place} should have each benchmark once, but {path.name} is {benchmark} again; remove one"
+            )
+        try:
+            check_complete(graded, str(path))
+        except UserError as error:
+            refused[benchmark] = f"incomplete samples: {error}"
+        tables[benchmark], settings[benchmark] = graded, _settings(path)
+    return GradedCheckpoint(name or str(place), tables, settings, refused)
+
+
+def by_problem(graded: pd.DataFrame, values: pd.Series) -> npt.NDArray[Any]:
+    """The values of a column with shape (problems, repeats). Problems are in the order of their ids."""
+    return values.to_numpy().reshape(graded["problem_id"].nunique(), -1)
+
+
+def correct(graded: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Whether each completion is correct, with shape (problems, repeats). Ungradable ones are not correct."""
+    return by_problem(graded, graded["verdict"].eq("correct"))
+
+
+def ungradable(graded: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Whether each completion could not be judged, with shape (problems, repeats)."""
+    return by_problem(graded, graded["verdict"].eq("ungradable"))
+
+
+def repeats(graded: pd.DataFrame) -> int:
+    """Completions per problem."""
+    return len(graded) // int(graded["problem_id"].nunique())
+
+
+def same_repeats(first: pd.DataFrame, second: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both tables with as many completions per problem as the one with fewer.
+
+    With unequal numbers the means of a problem are not exchangeable, even for the same model: 1 of 1 is common, 64 of
+    64 is not. Which completions are kept is decided by a hash of problem and repeat, so that it is the same everywhere.
+    """
+    fewest = min(repeats(first), repeats(second))
+    return _drawn(first, fewest), _drawn(second, fewest)
+
+
+def _drawn(graded: pd.DataFrame, count: int) -> pd.DataFrame:
+    if repeats(graded) == count:
+        return graded
+    names = zip(graded["problem_id"], graded["repeat"], strict=True)
+    order = np.argsort([hash_order.place("repeat of", *pair) for pair in names])
+    kept = graded.iloc[order].groupby("problem_id").head(count).index
+    found: pd.DataFrame = graded.loc[kept.sort_values()].reset_index(drop=True)
+    return found
+
+
+def same_completions(first: pd.DataFrame, second: pd.DataFrame) -> bool:
+    """Whether two tables hold the same completions, as those of a checkpoint compared with itself do."""
+    columns = ["problem_id", "repeat", "completion"]
+    return first[columns].equals(second[columns])
+
+
+def unfit(side: GradedCheckpoint, benchmark: str, accepted: Collection[str], ungradable: float) -> list[str]:
+    """Why the samples of one side cannot be compared with anything: incomplete, mixed, too few, or too many ungradable.
+
+    Args:
+        side: one of the two.
+        benchmark: its name.
+        accepted: what is accepted, of ACCEPTABLE.
+        ungradable: largest share of ungradable completions.
+    """
+    if benchmark not in side.tables:
+        return [f"no samples of {side.name}"]
+    if benchmark in side.refused:
+        return [side.refused[benchmark]]
+    graded, found = side.tables[benchmark], []
+    for column, words in (("run", "runs"), ("step", "checkpoints")):
+        if len(mixed := graded[column].dropna().unique()) > 1:
+            found.append(f"the samples of {side.name} are of several {words}: {', '.join(map(str, mixed[:5]))}")
+    if "subset" not in accepted and benchmark in sizes():
+        there, of = graded["problem_id"].nunique(), sizes()[benchmark]
+        if there != of:
+            found.append(f"{side.name} has {there} of the {of} problems; --accept subset compares these")
+    if (share := float(graded["verdict"].eq("ungradable").mean())) > ungradable:
+        found.append(
+            f"{100 * share:.1f} % of the completions of {side.name} are ungradable, more than the "
+            f"{100 * ungradable:g} % that --ungradable allows"
+        )
+    return found
+
+
+@cache
+def sizes() -> dict[str, int]:
+    """Number of problems of the published benchmarks of eval/benchmarks. Generated ones may be made in any number."""
+    specs = {name: data_registry.find(name).spec for name in benchmarks.names()}
+    return {name: int(spec["rows"]) for name, spec in specs.items() if "files" in spec}
+
+
+def obstacles(
+    checkpoint: GradedCheckpoint,
+    baseline: GradedCheckpoint,
+    benchmark: str,
+    accepted: Collection[str] = (),
+    ungradable: float = UNGRADABLE,
+) -> list[str]:
+    """Why two checkpoints cannot be compared on a benchmark.
+
+    What is not recorded on both sides (prompts of imported generations) is no obstacle. See `unknown`. Else the
+    comparison is that of all results (analysis.comparability).
+
+    Args:
+        checkpoint: one side.
+        baseline: the other.
+        benchmark: its name.
+        accepted: what may differ, of ACCEPTABLE.
+        ungradable: largest share of ungradable completions on either side.
+
+    Returns:
+        The reasons in words. None if they can be compared.
+    """
+    reasons = [reason for side in (checkpoint, baseline) for reason in unfit(side, benchmark, accepted, ungradable)]
+    if reasons:
+        return reasons
+    return comparability.differences(baseline.result(benchmark), checkpoint.result(benchmark), accepted)
+
+
+def unknown(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmarks: Iterable[str]) -> list[str]:
+    """What could not be checked because a side did not record it.
+
+    Args:
+        checkpoint: one side.
+        baseline: the other.
+        benchmarks: those compared.
+
+    Returns:
+        A sentence for each fact, with its benchmarks.
+    """
+    found: dict[str, list[str]] = {}
+    for benchmark in benchmarks:
+        for side in (checkpoint, baseline):
+            for what in comparability.unrecorded(side.result(benchmark)):
+                found.setdefault(f"{what} of {side.name}", []).append(benchmark)
+    return [f"not recorded, so not compared: {what} on {', '.join(names)}" for what, names in found.items()]

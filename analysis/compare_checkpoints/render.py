@@ -1,0 +1,231 @@
+"""Write a comparison: a table for the terminal, Markdown for a pull request, a page with the changed problems."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from analysis import table_export
+from analysis.compare_checkpoints.compare import BenchmarkResult, GateResult
+from analysis.compare_checkpoints.inputs import GradedCheckpoint, correct
+from analysis.compare_checkpoints.regressions import MeasureChange
+from analysis.report import page
+from analysis.report.tables import interval_text
+from analysis.statistics.accuracy import BASE_MARKS
+from analysis.table_export import percent, points
+from eval.statistics import Estimate
+from system import durable
+from system.text_safety import markdown_text, one_line
+
+MAX_PROBLEMS = 40  # shown on the page per benchmark, the largest changes first
+MARKS = {"better": "▲ better", "worse": "▼ worse", "cannot tell": "≈ cannot tell", "not comparable": "✕ not comparable"}
+MEANING = {
+    "better": "better than the baseline",
+    "worse": "worse than the baseline",
+    "cannot tell": "not distinguishable from the baseline",
+    "not comparable": "not comparable with the baseline",
+}
+
+
+@dataclass(frozen=True)
+class ChangedProblem:
+    """A problem whose accuracy changed: correct repeats on both sides, and one completion of each."""
+
+    benchmark: str
+    problem_id: str
+    prompt: str
+    gold: str
+    before: str  # "1 of 4"
+    after: str
+    first: pd.Series
+    second: pd.Series
+    change: float
+
+
+def _interval(value: Estimate | None, form: Callable[[float], str] = percent) -> str:
+    return "–" if value is None else interval_text(value, form)
+
+
+def p_text(p: float | None) -> str:
+    """A p-value for readers."""
+    return "–" if p is None else "<0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.01 else f"{p:.2f}"
+
+
+def _size(line: BenchmarkResult) -> str:
+    if not line.n_problems:
+        return "–"
+    if line.repeats == (None, None):
+        return f"{line.n_problems:,}"
+    one, two = ("?" if k is None else str(k) for k in line.repeats)
+    return f"{line.n_problems:,} × {one}" if one == two else f"{line.n_problems:,} × {one} / {two}"
+
+
+def score_frame(result: GateResult) -> pd.DataFrame:
+    """The table of scores, as texts."""
+    rows = []
+    for line in result.lines:
+        row = {
+            "benchmark": line.benchmark,
+            "problems × repeats": _size(line),
+            "baseline (%)": _interval(line.baseline),
+            "checkpoint (%)": _interval(line.checkpoint),
+            "difference (points)": _interval(line.difference, points),
+            "p": p_text(line.p_value),
+            "p (Holm)": p_text(line.p_adjusted),
+            "detectable": "–" if line.detectable is None else f"±{100 * line.detectable:.1f}",
+            "verdict": MARKS[line.verdict],
+        }
+        if result.margin:
+            excluded = {None: "–", True: "yes", False: "no"}[line.margin_excluded]
+            row[f"loss > {100 * result.margin:g} excluded"] = excluded
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _tokens(value: float) -> str:
+    return f"{value:+,.1f}".replace("-", "−")
+
+
+def change_frame(changes: tuple[MeasureChange, ...]) -> pd.DataFrame:
+    """The table of other measures, as texts."""
+    rows = []
+    for change in changes:
+        share = change.unit == "share"
+        means = [f"{percent(v)} %" if share else f"{v:,.1f}" for v in (change.baseline, change.checkpoint)]
+        rows.append(
+            {
+                "benchmark": change.benchmark,
+                "measure": change.measure,
+                "baseline": means[0],
+                "checkpoint": means[1],
+                "difference": interval_text(change.difference, points if share else _tokens),
+                "p (Holm)": p_text(change.p_adjusted),
+                "change": BASE_MARKS[change.change] + " " + change.change,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def pass_frame(result: GateResult) -> pd.DataFrame:
+    """The table of pass@k and maj@k, as texts."""
+    return pd.DataFrame(
+        {
+            "benchmark": line.benchmark,
+            "measure": found.measure,
+            "baseline (%)": _interval(found.baseline),
+            "checkpoint (%)": _interval(found.checkpoint),
+            "difference (points)": _interval(found.difference, points),
+        }
+        for line in result.lines
+        for found in line.passes
+    )
+
+
+def verdict_sentence(result: GateResult) -> str:
+    """The verdict in a sentence."""
+    return f"{result.checkpoint} is {MEANING[result.verdict]} {result.baseline}"
+
+
+def notes(result: GateResult) -> list[str]:
+    """The notes below the table: reasons, how it was tested, what was not checked."""
+    said = [f"{line.benchmark}: {reason}" for line in result.lines for reason in line.reasons]
+    tests = dict.fromkeys(line.test for line in result.lines if line.test)
+    if tests:
+        said.append(
+            f"test: {'; '.join(tests)}; {'paired and clustered by problem, ' if result.paired else ''}two-sided; "
+            f"better or worse if Holm's p over all lines is at most {result.alpha:g}; "
+            "each interval is 95 %, not adjusted"
+        )
+    if any(line.detectable is not None for line in result.lines):
+        said.append("detectable: the true difference, in points, that this test would have found with 80 % power")
+    if result.margin:
+        said.append(f"a loss of up to {100 * result.margin:g} points is not called worse")
+    return [*said, *result.notes]
+
+
+def _aligned(frame: pd.DataFrame) -> str:
+    cells = [[one_line(str(cell)) for cell in row] for row in (frame.columns, *frame.to_numpy())]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    return "\n".join([lines[0], "─" * max(map(len, lines)), *lines[1:]])
+
+
+def terminal(result: GateResult) -> str:
+    """The comparison for a terminal. Of the other measures, only those that changed."""
+    parts = [one_line(verdict_sentence(result)), "", _aligned(score_frame(result))]
+    changed = tuple(change for change in result.regressions if change.change != "cannot tell")
+    if changed:
+        parts += ["", "other measures:", "", _aligned(change_frame(changed))]
+    if len(passes := pass_frame(result)):
+        parts += ["", "several samples per problem (intervals 95 %, not adjusted, no verdict):", "", _aligned(passes)]
+    return "\n".join([*parts, "", *(f"· {one_line(note)}" for note in notes(result))])
+
+
+def markdown(result: GateResult) -> str:
+    """The comparison for a pull request."""
+    parts = [f"### {markdown_text(verdict_sentence(result))}", "", table_export.markdown(score_frame(result))]
+    if result.regressions:
+        parts += ["Other measures:", "", table_export.markdown(change_frame(result.regressions))]
+    if len(passes := pass_frame(result)):
+        parts += ["Several samples per problem (95 % intervals, not adjusted):", "", table_export.markdown(passes)]
+    return "\n".join([*parts, *(f"- {markdown_text(note)}" for note in notes(result))]) + "\n"
+
+
+def changed_problems(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmark: str) -> list[ChangedProblem]:
+    """The problems whose accuracy changed, the largest changes first, losses before gains.
+
+    Args:
+        checkpoint: one side.
+        baseline: the other, with the same problems.
+        benchmark: its name.
+    """
+    first, second = baseline.tables[benchmark], checkpoint.tables[benchmark]
+    right = [correct(first), correct(second)]
+    change = right[1].mean(axis=1) - right[0].mean(axis=1)
+    changed = (i for i in range(len(change)) if abs(change[i]) > 1e-12)
+    found = []
+    for row in sorted(changed, key=lambda i: (-abs(change[i]), change[i])):
+        fell = change[row] < 0
+        # A correct completion from the side with the higher accuracy, a wrong one from the other.
+        at = [int(right[0][row].argmax() if fell else right[0][row].argmin())]
+        at.append(int(right[1][row].argmin() if fell else right[1][row].argmax()))
+        one = first.iloc[row * right[0].shape[1] + at[0]]
+        two = second.iloc[row * right[1].shape[1] + at[1]]
+        counts = [f"{int(side[row].sum())} of {side.shape[1]}" for side in right]
+        prompt = next((str(side["prompt"]) for side in (one, two) if not pd.isna(side["prompt"])), "")
+        found.append(
+            ChangedProblem(
+                benchmark, str(one["problem_id"]), prompt, str(one["gold"]), counts[0], counts[1], one, two, change[row]
+            )
+        )
+    return found
+
+
+def html(result: GateResult, changed: dict[str, list[ChangedProblem]]) -> str:
+    """The self-contained page."""
+    return page.environment().get_template("gate.html.j2").render(
+        css=page.css("gate.css"), script=page.script("tables.js"), verdict=verdict_sentence(result),
+        notes=notes(result), scores=score_frame(result), measures=change_frame(result.regressions), changed=changed,
+        passes=pass_frame(result), most=MAX_PROBLEMS,
+    )  # fmt: skip
+
+
+def write(result: GateResult, changed: dict[str, list[ChangedProblem]], folder: Path) -> None:
+    """Write check.json, check.md, check.txt and index.html.
+
+    Args:
+        result: the comparison.
+        changed: per benchmark, the changed problems to show on the page.
+        folder: to write to.
+    """
+    for name, text in (
+        ("check.json", json.dumps(result.to_json(), indent=2, ensure_ascii=False) + "\n"),
+        ("check.md", markdown(result)),
+        ("check.txt", terminal(result) + "\n"),
+        ("index.html", html(result, changed)),
+    ):
+        durable.write_text(folder / name, text, errors="backslashreplace")

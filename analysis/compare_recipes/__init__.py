@@ -1,0 +1,1 @@
+"""Compare two recipes over their training seeds: `snakemake compare`."""

@@ -1,0 +1,101 @@
+"""How many training seeds, problems and repeats does a comparison of recipes need, and which choice is cheapest?"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from analysis.statistics import recipe_difference
+from analysis.statistics.recipe_difference import Components, RecipeResult
+from eval.statistics import Estimate
+from system.errors import UserError
+
+SEEDS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)
+REPEATS = (1, 2, 4, 8, 16, 32, 64)
+FACTORS = (1, 2, 4, 8)  # times as many problems of the same kind
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A design, per side and benchmark, what it finds with 80 % power (fraction), and what both sides cost."""
+
+    seeds: int
+    problems: int
+    repeats: int
+    detectable: float
+    cost: float
+
+
+def test_of(parts: Components, seeds: int, problems: int, repeats: int) -> recipe_difference.Test:
+    """The error and degrees of freedom that a design has by these components.
+
+    Args:
+        parts: components of variance.
+        seeds: training runs a side.
+        problems: on which all are evaluated.
+        repeats: completions per problem and run.
+    """
+    rest = parts.seed_problem + parts.sampling / repeats
+    of_seeds, of_problems = 2 / seeds * (parts.seed + rest / problems), 2 * parts.recipe_problem / problems
+    variance = of_seeds + of_problems
+    df = variance**2 / (of_seeds**2 / (2 * seeds - 2) + of_problems**2 / (problems - 1)) if variance else 1.0
+    return recipe_difference.Test(math.sqrt(variance), df, 1.0, Estimate(0.0, 0.0, 0.0))
+
+
+def cheapest(
+    parts: Components, problems: int, difference: float, costs: tuple[float, float], alpha: float
+) -> Plan | None:
+    """The cheapest design that finds a difference with 80 % power; None if none up to 64 seeds a side does.
+
+    Args:
+        parts: components of variance.
+        problems: that there are; two, four and eight times as many are tried as well.
+        difference: true difference, a fraction.
+        costs: of one training, and of one completion.
+        alpha: two-sided level.
+    """
+    found: list[Plan] = []
+    for seeds, factor, repeats in itertools.product(SEEDS, FACTORS, REPEATS):
+        n = factor * problems
+        cost = 2 * seeds * (costs[0] + n * repeats * costs[1])
+        if found and cost >= min(plan.cost for plan in found):
+            continue
+        smallest = recipe_difference.detectable(test_of(parts, seeds, n, repeats), alpha)
+        if smallest <= difference:
+            found.append(Plan(seeds, n, repeats, smallest, cost))
+    return min(found, key=lambda plan: plan.cost, default=None)
+
+
+def text(
+    results: Sequence[RecipeResult],
+    sizes: Mapping[str, int],
+    difference: float,
+    costs: tuple[float, float],
+    alpha: float,
+) -> str:
+    """One line per benchmark.
+
+    Args:
+        results: of the comparison, with components.
+        sizes: number of problems by benchmark.
+        difference: to find, a fraction.
+        costs: of one training, and of one completion.
+        alpha: two-sided, over all lines.
+    """
+    if min(costs) < 0:
+        raise UserError("--training-cost and --sample-cost should not be negative")
+    lines = []
+    for line in results:
+        if line.components is None:
+            continue
+        plan = cheapest(line.components, sizes[line.benchmark], difference, costs, alpha / len(results))
+        if plan is None:
+            lines.append(f"- {line.benchmark}: more than 64 seeds a side")
+            continue
+        lines.append(
+            f"- {line.benchmark}: {plan.seeds} seeds a side, {plan.problems:,} problems, {plan.repeats} repeats; cost "
+            f"{plan.cost:,.2f}, finds {100 * plan.detectable:.1f} points"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,247 @@
+"""Read the stored results of a run. An incomplete run is refused, never filled in."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analysis.results import BASE, SAMPLE_COLUMNS, TEXTS, RunResults, valid_text
+from contracts import paths, provenance, tables
+from contracts.paths import MODELS, ResultsFolder, RunFolder
+from contracts.steps import folders as step_folders
+from contracts.steps import stage_folder
+from eval.benchmark import problems as stored_problems
+from eval.benchmark import problems_hash, question
+from grading.grade_completions import DEFAULT
+from system.errors import UserError
+from system.text_safety import visible
+from tasks import registry
+from tasks.problems import Problem
+
+IMPORTED = "imported:"  # prefix of the protocol of samples made by another harness
+MAX_IN_MEMORY = 10**9  # bytes of the completions of a run; if there are more, they are read when they are asked for
+
+
+def _read_log(path: Path) -> tuple[pd.DataFrame, dict[str, list[int]]]:
+    table = tables.read(path, tables.TRAINING_LOG)
+    not_finite = {}
+    for column in table.schema:
+        if pa.types.is_floating(column.type):
+            bad = pc.fill_null(pc.invert(pc.is_finite(table[column.name])), False)
+            if steps := table.filter(bad)["step"].to_pylist():
+                not_finite[column.name] = steps
+    return table.to_pandas().sort_values(["stage", "step"], ignore_index=True), not_finite
+
+
+def _read_rollouts(folder: Path) -> pd.DataFrame:
+    columns = ["stage", "step", "completion", "reward", "verdict", "completion_tokens"]
+    # Listed, because a glob for the name alone leaves a broken link out.
+    files = sorted(file for file in folder.glob(f"{stage_folder('*')}/*") if file.name == "rollouts.parquet")
+    parts = [valid_text(tables.read(file, tables.ROLLOUT)).select(columns) for file in files]
+    whole = pa.concat_tables(parts) if parts else tables.ROLLOUT.empty_table().select(columns)
+    rollouts: pd.DataFrame = whole.to_pandas()
+    return rollouts
+
+
+def _read_provenance(folder: Path) -> dict[str, dict[str, Any]]:
+    return {
+        str(path.relative_to(folder)): provenance.read_record(path) for path in sorted(folder.rglob("*provenance.json"))
+    }
+
+
+def _judged_again(data: Path, run: RunResults) -> dict[str, dict[str, Problem]]:
+    """Problems by benchmark and name, of tasks with steps, pictures or a second verifier, if they are those graded."""
+    found = {}
+    for name in run.benchmarks:
+        if not (data / f"{name}.parquet").is_file():
+            continue
+        rows = stored_problems(data, name).to_pylist()
+        task = registry.get(rows[0]["task"])
+        needed = task.step_module() or task.picture_module() or (task.graders and DEFAULT not in task.graders)
+        if not needed:
+            continue
+        recorded = {run.graded_record(step, name).get("problems_sha256") for step in run.steps}
+        if recorded == {problems_hash(data, name)}:
+            found[name] = {
+                row["problem_id"]: Problem(
+                    row["problem_id"],
+                    row["task"],
+                    question(row),
+                    row["answer"],
+                    json.loads(row["meta"] or "{}"),
+                )
+                for row in rows
+            }
+    return found
+
+
+def _listed(items: Sequence[str], most: int = 6) -> str:
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return "; ".join(items[:most]) + more
+
+
+def _missing_cells(scores: pd.DataFrame, graded: pd.DataFrame, steps: set[int], benchmarks: set[str]) -> Iterator[str]:
+    """Checkpoints and benchmarks without a score or without samples."""
+    scored, sampled = (
+        set(table[["step", "benchmark"]].drop_duplicates().itertuples(index=False, name=None))
+        for table in (scores, graded)
+    )
+    for cell in itertools.product(sorted(steps), sorted(benchmarks)):
+        if cell not in sampled or cell not in scored:
+            what = "score" if cell in sampled else "graded samples"
+            yield f"step {cell[0]} on {cell[1]} has no {what}"
+
+
+def _incomplete_cells(run: RunResults) -> Iterator[str]:
+    """Checkpoints and benchmarks whose samples differ from those of the base model or from what the score counts."""
+    for benchmark in run.benchmarks:
+        expected = set(run.rows(run.steps[0], benchmark)["problem_id"].unique())
+        for step in run.steps:
+            if wrong := _misfit(run.rows(step, benchmark), run.score(step, benchmark), expected):
+                yield f"step {step} on {benchmark} {wrong}"
+        asked = sorted({str(run.score(step, benchmark)["protocol"]) for step in run.steps})
+        if len(asked) > 1:
+            yield f"{benchmark} was sampled under different protocols ({', '.join(asked)})"
+
+
+def _misfit(samples: pd.DataFrame, score: pd.Series, expected: set[str]) -> str:
+    """How the samples of a cell differ from the expected problems or from its score; empty if they do not."""
+    n, k, found = int(score["n_problems"]), int(score["k_repeats"]), set(samples["problem_id"].unique())
+    if absent := sorted(expected - found):
+        return f"lacks {len(absent)} of {len(expected)} problems, such as {absent[0]}"
+    if extra := sorted(found - expected):
+        return f"has {len(extra)} problems that the base model does not have, such as {extra[0]}"
+    if samples.duplicated(["problem_id", "repeat"]).any() or len(samples) != n * k or len(expected) != n:
+        return f"has {len(samples)} samples of {len(expected)} problems, but its score counts {n} × {k}"
+    if any((samples["verdict"] == v).sum() != score[f"n_{v}"] for v in tables.VERDICTS):
+        return "has other verdicts than its score counts; the score is of other samples"
+    protocols = {*samples["protocol"].unique(), score["protocol"]}
+    return f"mixes protocols ({', '.join(sorted(map(str, protocols)))})" if len(protocols) > 1 else ""
+
+
+def _tables(
+    folder: RunFolder, name: str
+) -> tuple[pd.DataFrame, dict[str, list[int]], pd.DataFrame, pd.DataFrame, dict[tuple[int, str], Path]]:
+    """The training log with its non-finite values, the scores, and what `_graded` reads of a run."""
+    log_path = folder.training_log
+    if not folder.scores.is_file():
+        raise UserError(f"run {name} has no {folder.scores.name} in {folder.path}; train and evaluate it first")
+    scores = valid_text(tables.read(folder.scores, tables.SCORE)).to_pandas()
+    if not (_untrained(name, scores) or log_path.is_file()):
+        raise UserError(f"run {name} has no {log_path.name} in {folder.path}; train and evaluate it first")
+    log, not_finite = _read_log(log_path) if log_path.is_file() else (tables.TRAINING_LOG.empty_table().to_pandas(), {})
+    files = paths.tables(folder.graded)
+    if not files:
+        raise UserError(f"run {name} has no graded samples in {folder.graded}; evaluate it first")
+    graded, texts = _graded(files)
+    if others := sorted({str(n) for part in (log, scores, graded) for n in part["run"].unique()} - {name}):
+        raise UserError(
+            f"the tables in {folder.path} should name run {name}, but name {_listed(others)} instead; rename it"
+        )
+    return log, not_finite, scores, graded.drop(columns="run"), texts
+
+
+def _graded(files: Sequence[Path]) -> tuple[pd.DataFrame, dict[tuple[int, str], Path]]:
+    """The graded samples of a run; if they are many, without their texts, but with the tables to read those from."""
+    columns = ["run", *SAMPLE_COLUMNS]
+    without = [column for column in columns if column not in TEXTS]
+    parts = {path: valid_text(tables.read(path, tables.GRADED, without)) for path in files}
+    texts = {(part["step"][0].as_py(), part["benchmark"][0].as_py()): path for path, part in parts.items() if len(part)}
+    if sum(tables.size(path, "completion") for path in files) <= MAX_IN_MEMORY:
+        texts = {}
+        parts = {path: valid_text(tables.read(path, tables.GRADED, columns)) for path in files}
+    return pa.concat_tables(parts.values()).to_pandas(), texts
+
+
+def _imported_log(folder: RunFolder, name: str) -> RunResults:
+    """A training log that was made elsewhere, without samples of checkpoints."""
+    found = _log_alone(folder, name)
+    if others := sorted({str(run) for run in found.log["run"].unique()} - {name}):
+        raise UserError(
+            f"{folder.training_log} should name run {name}, but names {_listed(others)}; import it as {name}"
+        )
+    return found
+
+
+def _log_alone(folder: RunFolder, name: str) -> RunResults:
+    log, not_finite = _read_log(folder.training_log)
+    scores, graded = tables.SCORE.empty_table().to_pandas(), tables.GRADED.empty_table().select(SAMPLE_COLUMNS)
+    records, rollouts = _read_provenance(folder.path), _read_rollouts(folder.path)
+    return RunResults(name, log, not_finite, scores, graded.to_pandas(), records, rollouts)
+
+
+def load_log(results: Path, name: str) -> RunResults:
+    """Read the log and rollouts of a run without evaluated checkpoints, such as one that was ended.
+
+    Args:
+        results: folder of one scale, such as results/demo.
+        name: of the run, its folder below results/runs.
+    """
+    return _log_alone(ResultsFolder(results).run(name), name)
+
+
+def _untrained(name: str, scores: pd.DataFrame) -> bool:
+    """Whether there is no training log: the samples were made elsewhere, or are of a model that was evaluated alone."""
+    return name.startswith(MODELS) or bool(scores["protocol"].str.startswith(IMPORTED).all())
+
+
+def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> RunResults:
+    """Read one run and check that nothing is missing.
+
+    Args:
+        results: folder of one scale, such as results/demo.
+        name: of the run, its folder below results/runs. An imported training log needs no samples.
+        benchmarks: those that every checkpoint must have. By default, those that any checkpoint has.
+
+    Raises:
+        UserError: there is no such run, no base model, or something is missing in the grid of checkpoints, benchmarks,
+            problems and repeats. The message names it.
+    """
+    runs = results / "runs"
+    folder = ResultsFolder(results).run(name)
+    if not folder.scores.is_file() and "imported" in provenance.read(folder.training_log):
+        return _imported_log(folder, name)
+    if not folder.scores.is_file():
+        stored = [*runs.rglob("scores.parquet"), *runs.glob(f"*/*/{folder.training_log.name}")]  # the latter imported
+        known = sorted({str(path.parent.relative_to(runs)) for path in stored})
+        inside = [run for run in known if run.startswith(f"{name}/")]
+        if inside or not folder.path.is_dir():
+            raise UserError(f"there is no run {name} under {runs}; there are: {', '.join(inside or known) or 'none'}")
+    log, not_finite, scores, graded, texts = _tables(folder, name)
+    steps = set(scores["step"]) | set(step_folders(folder.graded)) | set(step_folders(folder.path / "checkpoints"))
+    wanted = set(benchmarks) or set(scores["benchmark"]) | set(graded["benchmark"].unique())
+    if strange := [str(n) for n in (name, *sorted(wanted)) if n != visible(n)]:
+        raise UserError(f"names of runs and benchmarks should be readable, but {visible(strange[0])} is not; rename it")
+    missing = [] if BASE in steps or _untrained(name, scores) else ["step 0, the base model, was not evaluated"]
+    if scores.duplicated(["step", "benchmark"]).any():
+        missing.append("scores.parquet scores a checkpoint twice on the same benchmark")
+    if log.empty and not _untrained(name, scores):
+        missing.append("training_log.parquet has no rows")
+    missing += _missing_cells(scores, graded, steps, wanted)
+    if not missing:
+        scores = scores[scores["benchmark"].isin(wanted)].reset_index(drop=True)
+        if not (asked_for := graded["benchmark"].isin(wanted)).all():
+            graded = graded[asked_for].reset_index(drop=True)
+        others = {
+            grader: valid_text(tables.read(other.scores, tables.SCORE)).to_pandas()
+            for grader, other in folder.other_graders.items()
+        }
+        records, rollouts = _read_provenance(folder.path), _read_rollouts(folder.path)
+        asked = ResultsFolder(results).contamination(name)
+        probed = pd.read_csv(asked) if asked.is_file() else pd.DataFrame()
+        run = RunResults(name, log, not_finite, scores, graded, records, rollouts, others, probed, texts=texts)
+        run.problem_rows.update(_judged_again(ResultsFolder(results).benchmarks, run))
+        missing = [*_incomplete_cells(run)]
+    if missing:
+        raise UserError(
+            f"run {name} is incomplete and cannot be reported: {_listed(missing)}; delete {folder.graded} to grade "
+            f"it again, and delete checkpoints that the run file no longer names from {folder.path / 'checkpoints'}"
+        )
+    return run

@@ -1,0 +1,1 @@
+"""Statistics that the report, the comparisons and the claims share."""

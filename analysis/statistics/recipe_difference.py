@@ -1,0 +1,257 @@
+"""Is recipe B better than recipe A? Several training seeds a side, on the same problems.
+
+The unit is the training run, the problems are crossed with the runs. Accuracy of run s of recipe r on problem i:
+
+    mean of r + problem i + recipe r × problem i + seed s of r + seed s × problem i + sampling
+
+The first effect of a problem is shared by both recipes and cancels in their difference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from eval import significance
+from eval.statistics import Estimate
+from system.errors import UserError
+
+Floats = npt.NDArray[np.float64]
+Values = npt.NDArray[np.bool_] | Floats  # right or not, or a measure from 0 to 1, by problem and repeat
+MEAN = "mean of all"
+
+
+class Components(NamedTuple):
+    """Variances of the accuracy on one problem, as squared fractions; sampling is that of one completion."""
+
+    problem: float
+    recipe_problem: float
+    seed: float
+    seed_problem: float
+    sampling: float
+
+
+class Test(NamedTuple):
+    """A test of the difference: its standard error, degrees of freedom, p-value (two-sided) and 95 % interval."""
+
+    error: float
+    df: float
+    p_value: float
+    difference: Estimate
+
+
+@dataclass(frozen=True)
+class RecipeResult:
+    """One benchmark, or the mean of several. Differences are those of B less A, as fractions."""
+
+    benchmark: str
+    means: tuple[float, float]
+    seeds: tuple[int, int]
+    welch: Test
+    crossed: Test
+    components: Components | None
+    detectable: float
+    p_adjusted: float = 1.0
+    verdict: str = "cannot tell"
+
+
+def _runs(correct: Sequence[Values]) -> Floats:
+    """Mean accuracies of shape (runs, problems)."""
+    return np.stack([np.asarray(run, dtype=float).mean(axis=1) for run in correct])
+
+
+def _squares(runs: Floats) -> tuple[float, float, float]:
+    """Sums of squares of the seeds' means and of seed × problem, and the degrees of freedom of the first."""
+    seeds, n = runs.shape
+    of_seeds, of_problems = runs.mean(axis=1, keepdims=True), runs.mean(axis=0, keepdims=True)
+    rest = runs - of_seeds - of_problems + runs.mean()
+    return float(n * ((of_seeds - runs.mean()) ** 2).sum()), float((rest**2).sum()), seeds - 1
+
+
+def _test(gap: float, pieces: Sequence[tuple[float, float]]) -> Test:
+    """A t test with Satterthwaite's degrees of freedom. `pieces` are variances and their own degrees of freedom."""
+    variance = sum(variance for variance, _ in pieces)
+    below = sum(piece**2 / df for piece, df in pieces if df > 0)
+    df = variance**2 / below if below else 1.0
+    error = math.sqrt(variance)
+    p = float(2 * stats.t.sf(abs(gap) / error, df)) if error else float(gap == 0)
+    half = float(stats.t.ppf(0.975, df)) * error
+    return Test(error, df, p, Estimate(gap, max(-1.0, gap - half), min(1.0, gap + half)))
+
+
+def _welch(one: Floats, two: Floats) -> list[tuple[float, float]]:
+    """Variance of the difference: of the means of seeds on each side (Welch), and of recipe × problem.
+
+    The spread over problems of the mean difference contains part of the seeds × problems, which is taken off.
+    """
+    n = one.shape[1]
+    pieces = [(float(runs.mean(axis=1).var(ddof=1)) / len(runs), len(runs) - 1.0) for runs in (one, two)]
+    gaps = two.mean(axis=0) - one.mean(axis=0)
+    rest = [_squares(runs)[1] / ((len(runs) - 1) * (n - 1)) / (len(runs) * n) for runs in (one, two)]
+    pieces.append((max(0.0, float(gaps.var(ddof=1)) / n - sum(rest)), n - 1.0))
+    return pieces
+
+
+def over_seeds(parts: Sequence[Floats], confidence: float = 0.95, limit: float = 1.0) -> Estimate:
+    """The mean of a recipe over training seeds, with an interval for new seeds and new problems.
+
+    The half-widths for seeds and for problems, each with its own degrees of freedom, are added in quadrature: with few
+    seeds this covers better than one t quantile at Satterthwaite's degrees of freedom. The spread over problems of the
+    mean over seeds contains part of the seeds × problems, which is taken off.
+
+    Args:
+        parts: per benchmark, values of shape (seeds, problems), such as accuracies or their gains over the base model;
+            the seeds are the same trainings in each, two or more, and each benchmark has two problems or more.
+        confidence: of the interval.
+        limit: the interval ends at ± this, which no mean can exceed; infinity where there is no such limit.
+    """
+    seeds, edge = len(parts[0]), (1 + confidence) / 2
+    by_seed = np.mean([part.mean(axis=1) for part in parts], axis=0)
+    pieces = [(float(by_seed.var(ddof=1)) / seeds, seeds - 1)]
+    for part in parts:
+        n = part.shape[1]
+        rest = _squares(part)[1] / ((seeds - 1) * (n - 1))
+        of_problems = max(0.0, float(part.mean(axis=0).var(ddof=1)) - rest / seeds) / n
+        pieces.append((of_problems / len(parts) ** 2, n - 1))
+    value = float(by_seed.mean())
+    half = math.sqrt(sum(variance * float(stats.t.ppf(edge, df)) ** 2 for variance, df in pieces))
+    return Estimate(value, max(-limit, value - half), min(limit, value + half))
+
+
+def _mean_squares(one: Floats, two: Floats) -> tuple[float, float, float]:
+    """Pooled mean squares of seeds, of seed × problem, and of recipe × problem (for one problem's difference)."""
+    (seed_a, rest_a, df_a), (seed_b, rest_b, df_b) = _squares(one), _squares(two)
+    n = one.shape[1]
+    gaps = two.mean(axis=0) - one.mean(axis=0)
+    df = df_a + df_b
+    return (seed_a + seed_b) / df, (rest_a + rest_b) / (df * (n - 1)), float(gaps.var(ddof=1))
+
+
+def _crossed(one: Floats, two: Floats) -> list[tuple[float, float]]:
+    """Variance of the difference in the model of crossed random effects, with one variance of seeds for both recipes.
+
+    The mean squares of this balanced design give the REML estimates where none is negative (Searle, Casella and
+    McCulloch 1992, "Variance Components"): seed, recipe × problem and their residual add up to the variance.
+    """
+    n, share = one.shape[1], 1 / len(one) + 1 / len(two)
+    seeds, rest, gaps = _mean_squares(one, two)
+    df = len(one) + len(two) - 2.0
+    return [(share * seeds / n, df), (max(0.0, gaps - share * rest) / n, n - 1.0)]
+
+
+def components(a: Sequence[Values], b: Sequence[Values]) -> Components | None:
+    """Components of variance on one benchmark, not below 0. None with one completion per problem.
+
+    Args:
+        a: per run of recipe A, correct answers of shape (problems, repeats), the same number for all.
+        b: likewise of recipe B.
+    """
+    k = a[0].shape[1]
+    if k < 2:
+        return None
+    one, two = _runs(a), _runs(b)
+    n, share = one.shape[1], 1 / len(one) + 1 / len(two)
+    within = float(np.mean([np.asarray(run, dtype=float).var(axis=1, ddof=1).mean() for run in (*a, *b)]))
+    seeds, rest, gaps = _mean_squares(one, two)
+    both = (one.mean(axis=0) + two.mean(axis=0)) / 2
+    interaction = max(0.0, gaps - share * rest) / 2  # the difference has that of both recipes
+    problem = float(both.var(ddof=1)) - interaction / 2 - share * rest / 4
+    return Components(max(0.0, problem), interaction, max(0.0, (seeds - rest) / n), max(0.0, rest - within / k), within)
+
+
+def detectable(test: Test, alpha: float, power: float = significance.POWER) -> float:
+    """The true difference found with this power at these degrees of freedom, by the noncentral t distribution.
+
+    Args:
+        test: for its error and degrees of freedom.
+        alpha: two-sided level.
+        power: chance of finding it.
+    """
+    edge = float(stats.t.ppf(1 - alpha / 2, test.df))
+    shift = edge + float(stats.t.ppf(power, test.df))
+    for _ in range(30):  # the power rises smoothly with the shift, so a few steps of Newton's method do
+        miss = float(stats.nct.cdf(edge, test.df, shift)) - (1 - power)
+        slope = (float(stats.nct.cdf(edge, test.df, shift + 1e-4)) - (1 - power) - miss) / 1e-4
+        shift, before = shift - miss / slope, shift
+        if abs(shift - before) < 1e-6:
+            break
+    return shift * test.error
+
+
+def _check(name: str, sides: Sequence[Sequence[Values]]) -> None:
+    for side in sides:
+        if len(side) < 2:
+            raise UserError(
+                f"a comparison of recipes needs two training seeds a side or more, but one has {len(side)} on {name}; "
+                "train more seeds, or compare two checkpoints with `snakemake check`"
+            )
+    shapes = {run.shape for side in sides for run in side}
+    if len(shapes) > 1:
+        found = ", ".join(f"{n} × {k}" for n, k in sorted(shapes))
+        raise UserError(f"all runs need the same problems and repeats on {name}, but they have {found}")
+
+
+def compare(
+    a: Mapping[str, Sequence[Values]],
+    b: Mapping[str, Sequence[Values]],
+    alpha: float = significance.ALPHA,
+) -> list[RecipeResult]:
+    """Compare two recipes on each benchmark and their mean, with Holm's correction over these lines.
+
+    A verdict needs both tests: Welch's on the means of seeds, and that of crossed random effects.
+
+    Args:
+        a: per benchmark and training run of recipe A, correct answers of shape (problems, repeats).
+        b: likewise of recipe B, with the same benchmarks, problems and repeats.
+        alpha: chance of any false verdict over all lines.
+
+    Raises:
+        UserError: a side has fewer than two runs, or problems or repeats differ.
+    """
+    family, lines = len(a) + (len(a) > 1), []
+    for name in a:
+        _check(name, (a[name], b[name]))
+        lines.append(_line(name, [(_runs(a[name]), _runs(b[name]))], components(a[name], b[name]), alpha / family))
+    if len(a) > 1:
+        lines.append(_line(MEAN, [(_runs(a[name]), _runs(b[name])) for name in a], None, alpha / family))
+    adjusted = significance.holm([max(line.welch.p_value, line.crossed.p_value) for line in lines])
+    return [_decided(line, p, alpha) for line, p in zip(lines, adjusted, strict=True)]
+
+
+def _line(name: str, parts: Sequence[tuple[Floats, Floats]], found: Components | None, alpha: float) -> RecipeResult:
+    """One line: one benchmark, or the mean of several, whose seeds are those of the same runs."""
+    count = len(parts)
+    means = [float(np.mean([part[side].mean() for part in parts])) for side in (0, 1)]
+    tests = []
+    for pieces_of in (_welch, _crossed):
+        by_part = [pieces_of(*part) for part in parts]
+        pieces = by_part[0][:-1]
+        if count > 1:  # the mean over benchmarks of each run has the spread over seeds of all of them
+            runs = [np.mean([part[side].mean(axis=1) for part in parts], axis=0)[:, None] for side in (0, 1)]
+            pieces = _seeds_alone(runs, pieces_of is _crossed)
+        problems = [(variance / count**2, df) for *_, (variance, df) in by_part]
+        tests.append(_test(means[1] - means[0], [*pieces, *problems]))
+    sizes = (len(parts[0][0]), len(parts[0][1]))
+    largest = max(tests, key=lambda test: detectable(test, alpha))
+    return RecipeResult(name, (means[0], means[1]), sizes, tests[0], tests[1], found, detectable(largest, alpha))
+
+
+def _seeds_alone(runs: Sequence[Floats], pooled: bool) -> list[tuple[float, float]]:
+    """Variance of the difference of two means over seeds, by side or pooled."""
+    spreads = [(float(side.var(ddof=1)), len(side) - 1.0) for side in runs]
+    if not pooled:
+        return [(spread / len(side), df) for (spread, df), side in zip(spreads, runs, strict=True)]
+    df = sum(df for _, df in spreads)
+    spread = sum(spread * own for spread, own in spreads) / df
+    return [(spread * sum(1 / len(side) for side in runs), df)]
+
+
+def _decided(line: RecipeResult, p: float, alpha: float) -> RecipeResult:
+    verdict = "cannot tell" if p > alpha else "B is better" if line.welch.difference.value > 0 else "A is better"
+    return RecipeResult(**{**line.__dict__, "p_adjusted": p, "verdict": verdict})

@@ -1,1 +1,0 @@
-"""Studies that need no training: `snakemake study_<name>`."""

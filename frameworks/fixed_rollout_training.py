@@ -1,0 +1,234 @@
+"""Train a run on recorded completions, so that several frameworks take the same steps: `snakemake study_lockstep`.
+
+    python -m frameworks.fixed_rollout_training --run RUN --problems FILE --model FOLDER --work FOLDER --record FILE
+    python -m frameworks.fixed_rollout_training --run RUN --problems FILE --model FOLDER --work FOLDER --replay FILE
+
+The framework's own command trains, in its own environment. `--record` writes what it samples to a file. With `--replay`
+the sampler hands out these completions instead, and the prompts come in their order; all else (rewards, advantages,
+log-probabilities, loss, gradient, optimiser) is the release's own. What that needs is in the module `fixed_rollouts` of
+a framework's folder, loaded for this alone. The weights after each step are left in WORK/weights/step-<n>/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import yaml
+
+from contracts import model_folder, tables
+from contracts.run_file import Run, Stage
+from frameworks import adapter, launch, recorded_rollouts, recorder
+from frameworks.adapter import Adapter, Command, Paths
+from frameworks.recorded_rollouts import RECORD, RELEASED, VARIABLE, Group, read
+from recipes.runs import load_run
+from system import durable, job_lifetime, json_lines, work_lock
+from system.errors import UserError, run_command
+
+
+class PlugIn(Protocol):
+    """What a framework's module `fixed_rollouts` offers.
+
+    Attributes:
+        RELEASES: what a training may do as in production instead of taking it from the recording. `sampler` and
+            `order` are the completions and the prompts; others are the framework's.
+    """
+
+    RELEASES: Sequence[str]
+
+    def edit(self, command: Command, paths: Paths) -> None:
+        """Have the command take prompts in the order of the problems, and load what records or plays the recording."""
+
+
+def groups(sampled: Path, work: Path, batch: recorder.Batch) -> Iterator[Group]:
+    """The groups of a finished training.
+
+    Args:
+        sampled: written by `write_sampled`, a line for each step.
+        work: of the training, with the rewards in its recorded rollouts.
+        batch: what each step samples.
+
+    Raises:
+        UserError: the rollouts are not those that were sampled.
+    """
+    judged = recorder.read(work, batch)
+    for step, row in enumerate(json_lines.read(sampled), start=1):
+        for first in range(0, batch.prompts * batch.samples, batch.samples):
+            members = slice(first, first + batch.samples)
+            rewards = judged.get(step, [])[members]
+            prompts, ids = row["prompts"][members], {one["problem_id"] for one in rewards}
+            if len(rewards) != batch.samples or len(ids) != 1 or any(prompt != prompts[0] for prompt in prompts):
+                raise UserError(f"the rewards of step {step} should be those of its completions, but are not")
+            yield Group(step, ids.pop(), prompts[0], row["completions"][members], [one["reward"] for one in rewards])
+
+
+def check_rewards(recording: Path, work: Path, batch: recorder.Batch) -> None:
+    """Raise UserError unless a replayed training gave every completion the recorded reward, in the recorded step."""
+    judged = recorder.read(work, batch)
+
+    def given(step: int) -> list[tuple[str, float]]:
+        return sorted((row["problem_id"], row["reward"]) for row in judged.get(step, []))
+
+    recorded: dict[int, list[tuple[str, float]]] = {}
+    for group in read(recording):
+        recorded.setdefault(group.step, []).extend((group.problem_id, reward) for reward in group.rewards)
+    for step, rewards in recorded.items():
+        if sorted(rewards) != given(step):
+            raise UserError(f"step {step} should have the recorded prompts and rewards, but has others")
+
+
+def check_prompts(recording: Path, work: Path, batch: recorder.Batch) -> None:
+    """Raise UserError unless a training that samples by itself drew the recorded prompts in each step."""
+    judged = recorder.read(work, batch)
+    recorded: dict[int, set[str]] = {}
+    for group in read(recording):
+        recorded.setdefault(group.step, set()).add(group.problem_id)
+    for step, problems in recorded.items():
+        if problems != {row["problem_id"] for row in judged.get(step, [])}:
+            raise UserError(f"step {step} should have the recorded prompts, but has others")
+
+
+def plug_in_of(framework: str, released: Sequence[str]) -> PlugIn:
+    """A framework's plug-in.
+
+    Raises:
+        UserError: it cannot release one of these, or the order without the sampler.
+    """
+    plug_in: PlugIn = importlib.import_module(f"frameworks.{framework}.fixed_rollouts")
+    if unable := sorted(set(released) - set(plug_in.RELEASES)):
+        able = f"{', '.join(plug_in.RELEASES)} alone" if plug_in.RELEASES else "nothing"
+        raise UserError(f"--release: {framework} can release {able}, not {', '.join(unable)}")
+    if "order" in released and "sampler" not in released:
+        raise UserError("--release order needs sampler, too: other prompts have no recorded completions")
+    return plug_in
+
+
+def launch_stage(
+    framework: Adapter, run: Run, stage: Stage, paths: Paths, seed: int, environment: Mapping[str, str]
+) -> None:
+    """Train as the workflow does, with the command edited by the framework's plug-in.
+
+    Args:
+        framework: the run's.
+        run: the run.
+        stage: with a checkpoint at each step.
+        paths: where it reads and writes.
+        seed: of the training.
+        environment: variables for the plug-in.
+    """
+    resumed_from = framework.newest_checkpoint(run, stage, paths)
+    if resumed_from == stage.steps:
+        return
+    command = framework.prepare(run, stage, seed, paths)
+    command.environment.update(environment)
+    plug_in = plug_in_of(run.framework, sorted(recorded_rollouts.released(environment)))
+    plug_in.edit(command, paths)
+    attempt = recorder.start_attempt(paths.work, resumed_from)
+    command.environment[recorder.VARIABLE] = str(attempt.folder)
+    launch.run(
+        command, log=paths.work / "train.log", steps=stage.steps, name=run.name,
+        metrics=partial(framework.progress, stage), resumed_from=resumed_from,
+    )  # fmt: skip
+
+
+def problems_of(recording: Path, problems: Path, output: Path) -> None:
+    """Write the recording's problems, in its order, as a problem table."""
+    table = tables.read(problems, tables.PROBLEM).to_pylist()
+    by_id = {row["problem_id"]: row for row in table}
+    rows = [by_id[group.problem_id] for group in read(recording)]
+    tables.write(pa.Table.from_pylist(rows, schema=tables.PROBLEM), tables.PROBLEM, output)
+
+
+def changed(stage: Stage, settings: Sequence[str]) -> Stage:
+    """The stage with settings in place of the run file's.
+
+    Args:
+        stage: of a run.
+        settings: each `part.name=value`, the value in YAML, such as `objective.scale_rewards=none`.
+
+    Raises:
+        UserError: one is not of that form.
+    """
+    for word in settings:
+        found = re.fullmatch(r"(batch|rollout|optimizer|objective)\.(\w+)=(.+)", word)
+        if not found:
+            raise UserError(f"--set should be such as objective.scale_rewards=none, not {word!r}")
+        part, name, value = found.groups()
+        stage = replace(stage, **{part: getattr(stage, part) | {name: yaml.safe_load(value)}})
+    return stage
+
+
+def train(arguments: argparse.Namespace) -> None:
+    """Record or replay a training, and leave the weights after each of its steps."""
+    run = load_run(arguments.run, "demo")
+    framework = adapter.load(run.framework)
+    plug_in_of(run.framework, arguments.release)
+    model_folder.check(arguments.model)
+    framework.fork_processes(run)
+    job_lifetime.end_with_workflow()
+    work = arguments.work.absolute()
+    sampled = work / "sampled.jsonl"
+    with work_lock.sole_user(work, "training"):
+        (stage,) = run.stages
+        steps = arguments.steps if arguments.record else max(group.step for group in read(arguments.replay))
+        kept = tuple(arguments.keep or range(1, steps + 1))
+        stage = changed(replace(stage, steps=steps, checkpoints=kept), arguments.set)
+        batch = recorder.Batch.of(stage)
+        if arguments.record:
+            shutil.rmtree(work / "native", ignore_errors=True)  # a recording starts anew: its recording has to be whole
+            shutil.rmtree(work / recorder.FOLDER, ignore_errors=True)
+            sampled.unlink(missing_ok=True)
+            problems, environment = arguments.problems, {VARIABLE: str(sampled), RECORD: "1"}
+        else:
+            environment = {VARIABLE: str(arguments.replay.absolute()), RELEASED: " ".join(arguments.release)}
+            problems = arguments.problems if "order" in arguments.release else work / "problems.parquet"
+            if problems != arguments.problems:
+                problems_of(arguments.replay, arguments.problems, problems)
+        paths = Paths(problems=problems, model=arguments.model, work=work)
+        launch_stage(framework, run, stage, paths, arguments.seed, environment)
+        if arguments.record:
+            lines = [json_lines.dump(vars(group)) for group in groups(sampled, work, batch)]
+            durable.write_text(arguments.record, "".join(lines))
+        elif "sampler" not in arguments.release:
+            check_rewards(arguments.replay, work, batch)
+        elif "order" not in arguments.release:
+            check_prompts(arguments.replay, work, batch)
+        for step in stage.checkpoints:
+            with durable.new(work / "weights" / f"step-{step}") as folder:
+                folder.mkdir()
+                framework.export(run, stage, step, paths, folder)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m frameworks.fixed_rollout_training", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--run", required=True, help="<recipe>/<run>, of one stage")
+    parser.add_argument("--problems", type=Path, required=True)
+    parser.add_argument("--model", type=Path, required=True, help="folder of the model that training starts from")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=40, help="to record; default: %(default)s")
+    parser.add_argument("--set", action="append", default=[], metavar="SETTING", help="instead of the run file's")
+    parser.add_argument("--keep", type=int, action="append", metavar="STEP", help="whose weights; default: each step's")
+    parser.add_argument(
+        "--release", action="append", default=[], metavar="NAME",
+        help="what is not taken from the recording but as in production: sampler, order, precision",
+    )  # fmt: skip
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--record", type=Path, metavar="FILE")
+    source.add_argument("--replay", type=Path, metavar="FILE")
+    train(parser.parse_args())
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,1 +1,0 @@
-"""Old name of `tasks`: its commands work for one more release."""

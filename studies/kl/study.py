@@ -1,0 +1,144 @@
+"""Estimators of the KL term: their values, and the gradients that training follows: `snakemake study_kl`.
+
+    python -m studies.kl.study --output FOLDER
+
+A page with two figures and its tables; half a minute on one core, and nothing is trained.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.lines import Line2D
+
+from analysis import table_export
+from analysis.claims.registry import registered
+from analysis.claims.table import lines, rule_text
+from analysis.claims.verdicts import finding
+from analysis.report import figure_style, page
+from analysis.table_export import Table, percent
+from studies.kl.estimator_values import ESTIMATORS, Values, of_normals
+from studies.kl.gradients import PLACES, Gradient, policies, study
+from system import durable
+from system.errors import run_command
+
+SHIFTS = (0.1, 1.0)  # document 004's case, true KL 0.005, and Schulman's second, 0.5
+ARMS, VOCABULARY, LENGTH, DRAWS = 10, 4, 6, 200_000
+SAMPLERS = {"on-policy": False, "off-policy": True}
+
+
+def values_table(found: list[Values]) -> Table:
+    """Bias and spread of the values, in units of the true KL."""
+    columns = ["true KL", "estimator", "exact bias", "bias", "low", "high", "spread"]
+    data = pd.DataFrame(
+        [(one.shift**2 / 2, one.estimator, one.exact_bias, *one.bias, one.spread) for one in found], columns=columns
+    )
+    of_k1 = data["spread"] / data.groupby("true KL")["spread"].transform("first")
+    intervals = [[percent(part, 2) for part in one.bias] for one in found]
+    shown = pd.DataFrame(
+        {
+            "true KL": data["true KL"].map("{:.3g}".format),
+            "estimator": data["estimator"],
+            "relative bias, %": [f"{value} [{low}, {high}]" for value, low, high in intervals],
+            "exact, %": data["exact bias"].map(lambda value: percent(value, 2)),
+            "spread / true KL": data["spread"].map("{:.2f}".format),
+            "spread / k1's": of_k1.map("{:.2f}".format),
+        }
+    )
+    return Table("kl_values", data.assign(spread_of_k1=of_k1), shown)
+
+
+def gradients_table(found: dict[tuple[str, str], list[Gradient]]) -> Table:
+    """Bias, direction and spread of the gradients, in units of the true gradient's length.
+
+    Args:
+        found: the study of each model and sampler.
+    """
+    data = pd.DataFrame(
+        [
+            {"model": model, "sampler": sampler, **one._asdict()}
+            for (model, sampler), rows in found.items()
+            for one in rows
+        ]
+    )
+    shown = data.assign(estimator=data["estimator"] + " " + data["place"]).drop(columns=["place", "error"])
+    shown["bias"] = [
+        f"{b:.3f} ± {2 * e:.3f}" if e else f"{b:.3f}" for b, e in zip(data["bias"], data["error"], strict=True)
+    ]
+    shown["cosine"] = data["cosine"].map(lambda value: "no direction" if pd.isna(value) else f"{value:.3f}")
+    shown["spread"] = data["spread"].map("{:.2f}".format)
+    return Table("kl_gradients", data, shown)
+
+
+def claims_table() -> Table:
+    """What the document says of the estimators' values, the rule and the verdict."""
+    rows = []
+    for claim in registered()["claims"]:
+        if any(rule["measure"].startswith("kl_") for rule in claim["rules"]):
+            judged = finding(claim, {}, claim["scale"])
+            rows.append(
+                {"claim": claim["claim"], "where": f"{claim['source']}, {lines(claim)}",
+                 "claimed": "; ".join(map(rule_text, claim["rules"])), "measured": judged.evidence,
+                 "verdict": judged.verdict}
+            )  # fmt: skip
+    frame = pd.DataFrame(rows)
+    return Table("kl_claims", frame, frame)
+
+
+def draw(values: Table, gradients: Table, folder: Path) -> dict[str, str]:
+    """Both figures as SVG, which are written to the folder, too."""
+    figure_style.set_style()
+    styles = figure_style.run_styles(ESTIMATORS)
+    figure, axes = figure_style.panels(2, 2, 2.2, sharex=False)
+    for place, (true, rows) in zip(axes, values.data.groupby("true KL"), strict=True):
+        place.errorbar(
+            rows["spread"], 100 * rows["bias"], 100 * (rows["high"] - rows["low"]) / 2, fmt="none",
+            ecolor=figure_style.FAINT,
+        )  # fmt: skip
+        for row in rows.to_dict("records"):
+            style = styles[row["estimator"]]
+            place.plot(row["spread"], 100 * row["bias"], style.marker, color=style.colour)
+        place.set(title=f"true KL {true:.3g}", xlabel="spread / true KL", ylabel="relative bias, %")
+        place.set_xlim(0, 1.1 * rows["spread"].max())
+    figure_style.legend(figure, [figure_style.run_handle(styles[name]) for name in ESTIMATORS], ESTIMATORS)
+    found = {"kl_values": figure_style.save(figure, folder, "kl_values")}
+
+    groups = list(gradients.data.groupby(["model", "sampler"], sort=False))
+    figure, axes = figure_style.panels(len(groups), 2, 2.4, sharex=True, sharey=True)
+    shapes = dict(zip(PLACES, figure_style.MARKERS, strict=False))
+    for place, ((model, sampler), rows) in zip(axes, groups, strict=True):
+        for row in rows.to_dict("records"):
+            place.plot(row["spread"], row["bias"], shapes[row["place"]], color=styles[row["estimator"]].colour)
+        place.set(title=f"{model}, {sampler}", xlabel="spread of one completion", ylabel="bias")
+    handles = [Line2D([], [], color=styles[name].colour) for name in ESTIMATORS]
+    handles += [Line2D([], [], color=figure_style.INK, marker=shape, linestyle="none") for shape in shapes.values()]
+    figure_style.legend(figure, handles, [*ESTIMATORS, *shapes])
+    return found | {"kl_gradients": figure_style.save(figure, folder, "kl_gradients")}
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
+    folder = parser.parse_args().output
+    values = values_table([one for shift in SHIFTS for one in of_normals(shift)])
+    studied = {}
+    for sampler, off_policy in SAMPLERS.items():
+        studied["bandit, exact", sampler] = study(policies(ARMS, off_policy), 1)
+        studied["language model, Monte Carlo", sampler] = study(policies(VOCABULARY, off_policy), LENGTH, DRAWS)
+    gradients, claims = gradients_table(studied), claims_table()
+    for table in (values, gradients, claims):
+        table_export.write(table, folder)
+    figures = {name: page.inline_svg(svg, name, name) for name, svg in draw(values, gradients, folder).items()}
+    text = page.environment(Path(__file__).parent).get_template("study_kl.html.j2").render(
+        css=page.css(), figures=figures, arms=ARMS, vocabulary=VOCABULARY, length=LENGTH, draws=DRAWS,
+        values=page.plain(values.shown), gradients=page.plain(gradients.shown), claims=page.plain(claims.shown),
+    )  # fmt: skip
+    durable.write_text(folder / "index.html", text)
+    print(folder / "index.html")
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,163 @@
+"""The same completions through each framework's trainer, weights compared after each step: `snakemake study_lockstep`.
+
+    python -m studies.lockstep.study --problems FILE --model FOLDER --work FOLDER --output FOLDER [--steps 40]
+
+A training of the recipe's first run is recorded; then each run of the recipe, that one included, trains on what was
+recorded (frameworks/fixed_rollout_training.py). FOLDER gets lockstep.md (what is printed), .csv and .png.
+Demo scale, on the CPU: seven trainings, about a quarter of an hour on two free cores. Killed, it resumes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from analysis.report import figure_style
+from contracts.run_file import ROOT
+from envs.build import python
+from recipes.runs import load_run, run_names
+from studies.lockstep import weights
+from system import durable
+from system.errors import UserError, run_command
+from system.markdown import table
+from system.yaml_files import read_yaml
+
+RECIPE = "crosscheck"
+RECORDING = "recorded"
+# What the frameworks are given in place of the run files' values: as they are, and without what differs by a constant.
+VARIANTS = {"": [], "no std": ["objective.scale_rewards=none"]}
+LOWEST = 1e-10  # drawn in place of 0
+AIM = 1e-5  # largest difference of a weight in float32
+SHOWN = (1, 2, 5, 10, 20, 40)  # steps, in the table
+
+
+def runs() -> list[str]:
+    """The recipe's runs; the one that the others extend is first."""
+    names = [name for name in run_names() if name.startswith(f"{RECIPE}/")]
+    return sorted(names, key=lambda name: "extends" in read_yaml(load_run(name, "demo").file))
+
+
+@dataclass(frozen=True)
+class Study:
+    """What all trainings share."""
+
+    problems: Path
+    model: Path
+    work: Path
+    steps: int
+    seed: int
+
+    def train(self, run: str, work: Path, variant: str = "", *, record: bool = False) -> None:
+        """Train a run in its framework's environment, unless its weights of every step are there.
+
+        Args:
+            run: of the recipe.
+            work: of this training.
+            variant: of VARIANTS.
+            record: write the recording instead of replaying it.
+
+        Raises:
+            UserError: it failed; its output is above.
+        """
+        if all((work / "weights" / f"step-{step}").is_dir() for step in range(1, self.steps + 1)):
+            return
+        interpreter = python(load_run(run, "demo").framework)
+        words: list[str | Path] = [interpreter, "-m", "frameworks.fixed_rollout_training", "--run", run, "--work", work]
+        words += ["--problems", self.problems, "--model", self.model, "--seed", str(self.seed)]
+        words += ["--record" if record else "--replay", self.work / "rollouts.jsonl", "--steps", str(self.steps)]
+        for setting in VARIANTS[variant]:
+            words += ["--set", setting]
+        if subprocess.run(words, cwd=ROOT, check=False).returncode:
+            raise UserError(f"{run} did not train on recorded completions; its messages are above")
+
+
+def compared(trainings: Mapping[str, Path], model: Path, steps: int) -> Iterator[dict[str, object]]:
+    """A row for each pair of trainings and step: how far apart their weights are, and how far these have moved.
+
+    Args:
+        trainings: folders with weights/step-<n>, by name.
+        model: that all began with.
+        steps: of each.
+    """
+    begun = weights.read(model)
+    for step in range(1, steps + 1):
+        found = {name: weights.read(work / "weights" / f"step-{step}") for name, work in trainings.items()}
+        for one, other in combinations(found, 2):
+            apart, moved = weights.distance(found[one], found[other]), weights.distance(found[one], begun)
+            yield {
+                "pair": f"{one} – {other}", "step": step, "difference": apart.largest, "tensor": apart.tensor,
+                "moved": moved.largest, "relative": apart.length / moved.length,
+            }  # fmt: skip
+
+
+def shown(rows: pd.DataFrame) -> str:
+    """A Markdown table: the largest difference of each pair at some steps, and of its length to that of the way."""
+    steps = [step for step in SHOWN if step in set(rows["step"])]
+    head = ["pair", *(f"step {step}" for step in steps), "relative, last step", "largest in"]
+    body = []
+    for name, pair in rows.groupby("pair", sort=False):
+        by_step = dict(zip(pair["step"], pair["difference"], strict=True))
+        last = pair.iloc[-1]
+        cells = [f"{by_step[step]:.1e}" for step in steps]
+        body.append([name, *cells, f"{last['relative']:.1e}", last["tensor"]])
+    return table(head, body)
+
+
+def draw(rows: pd.DataFrame, output: Path) -> None:
+    """The differences by step, on a logarithmic axis, with the aim."""
+    figure_style.set_style()
+    pairs = {str(name): pair for name, pair in rows.groupby("pair", sort=False)}
+    styles = figure_style.run_styles(list(pairs))
+    figure, axes = plt.subplots(figsize=(figure_style.WIDTH, 4.2))
+    for name, pair in pairs.items():
+        style = styles[name]
+        line = {"color": style.colour, "linestyle": style.dash, "marker": style.marker}
+        axes.plot(pair["step"], pair["difference"].clip(lower=LOWEST), label=name, markevery=5, **line)
+    moved = rows.groupby("step")["moved"].max()
+    axes.plot(moved.index, moved, color=figure_style.FAINT, label="moved since the base model")
+    axes.axhline(AIM, color=figure_style.FAINT, linewidth=0.8)
+    axes.set(yscale="log", xlabel="step", ylabel="largest difference of a weight")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0e}")  # the style does not parse mathematics
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
+    figure.savefig(output, dpi=150)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("problems", "model", "work", "output"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    study = Study(arguments.problems, arguments.model, arguments.work, arguments.steps, arguments.seed)
+    first, *_ = names = runs()
+    study.train(first, study.work / RECORDING, record=True)
+    found: list[dict[str, object]] = []
+    for variant in VARIANTS:
+        label = f", {variant}" if variant else ""
+        trainings = {
+            f"{name.partition('/')[2]}{label}": study.work / f"{name}{variant.replace(' ', '-')}" for name in names
+        }
+        for name, work in zip(names, trainings.values(), strict=True):
+            study.train(name, work, variant)
+        if not variant:  # samples as it did when it was recorded, in another order within the step
+            trainings = {RECORDING: study.work / RECORDING, **trainings}
+        found += compared(trainings, study.model, study.steps)
+    rows = pd.DataFrame(found)
+    text = f"Largest difference of a weight; the aim is {AIM}.\n\n{shown(rows)}"
+    durable.write_text(arguments.output / "lockstep.csv", rows.to_csv(index=False))
+    durable.write_text(arguments.output / "lockstep.md", text)
+    draw(rows, arguments.output / "lockstep.png")
+    print(text)
+
+
+if __name__ == "__main__":
+    run_command(main)

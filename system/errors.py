@@ -1,0 +1,100 @@
+"""Mistakes a user can fix: one clear sentence, no traceback, a non-zero exit status."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from system.exit_status import RESUMABLE
+from system.text_safety import protect_output
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class UserError(Exception):
+    """What was needed, what was found, what to do: in one sentence."""
+
+
+class StoppedInTime(UserError):
+    """The command saved its work and stopped; the same command continues it. The exit status is RESUMABLE."""
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+def sentence(error: BaseException) -> str | None:
+    """What to tell the user of an error that has nothing to do with this code; None for a mistake in the code."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        if (ROOT / (error.name or "").partition(".")[0]).is_dir():
+            return None
+        return (
+            f"this command needs the package {error.name}, which {sys.prefix} does not have: run it with the python of "
+            "another environment, such as .envs/eval-*/bin/python for eval/ (`python3.11 envs/build.py eval` builds it)"
+        )
+    if written_in_rust := re.search(r"\(os error (\d+)\)$", str(error)):  # safetensors has an exception of its own
+        error = OSError(int(written_in_rust[1]), str(error))
+    return _of_files(error) if isinstance(error, OSError) else None
+
+
+def _of_files(error: OSError) -> str | None:
+    place = error.filename2 or error.filename
+    if error.errno in _FULL:
+        return (
+            f"the disk is full ({place or 'no file named'}): free some space, or set `results` and `work` in the "
+            "configuration to another disk, and run the same command again; finished work is kept"
+        )
+    if error.errno in _NO_LOCKS:
+        return (
+            "the file system has no file locks (flock), which keep two processes from writing the same files: mount it "
+            "with them (Lustre: -o flock), or set `results` and `work` in the configuration to another one"
+        )
+    if place is None:
+        return None
+    remedies = {
+        errno.EROFS: "it is on a read-only file system: name a place that can be written to",
+        errno.EACCES: "this user has no permission: change it, or name another place",
+        errno.EPERM: "this user has no permission: change it, or name another place",
+        errno.ENOENT: "there is no such file or folder: check the path",
+        errno.EISDIR: "it is a folder, where a file is needed: check the path",
+        errno.ENOTDIR: "a part of the path is a file, where a folder is needed: check the path",
+        errno.EEXIST: "it is there already, and is not what is needed: delete it, or name another place",
+        errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
+        errno.ELOOP: "it is a link to itself: delete the link",
+        errno.EIO: "the disk reports an error: see the system's log, and use another disk",
+        errno.ESTALE: "it was deleted or moved on another machine: run the same command again",
+    }
+    remedy = remedies.get(error.errno or 0)
+    return f"{place} cannot be used: {remedy}" if remedy else None
+
+
+def _output_is_closed() -> bool:
+    """Whether standard output goes to a program that has ended, such as `head`; nothing more is written to it then."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
+
+
+def run_command(main: Callable[[], None]) -> None:
+    """Run a command-line entry point; what a user or an administrator can fix ends it with one sentence."""
+    protect_output()
+    try:
+        main()
+    except StoppedInTime as error:
+        print(f"Stopped: {error}", file=sys.stderr)
+        sys.exit(RESUMABLE)
+    except Exception as error:
+        if isinstance(error, BrokenPipeError) and _output_is_closed():
+            sys.exit(1)
+        if (text := sentence(error)) is None:
+            raise
+        sys.exit(f"Error: {text}")

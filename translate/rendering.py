@@ -1,0 +1,138 @@
+"""Keys in a framework's settings by its adapter, what it refuses, and what was changed so that it can train them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from contracts.run_file import Run, Stage
+from frameworks.dialect import Dialect, Flags
+from frameworks.settings import Refused
+from system.errors import UserError
+
+ADJUSTED = ("batch.prompts_per_update", "rollout.gpus")  # refusals that other GPUs, or fewer at once, may mend
+GROUPS = ("batch", "rollout", "optimizer", "objective", "lora")
+
+
+def as_run(common: Mapping[str, Any], framework: str, name: str = "translated") -> tuple[Run, Stage]:
+    """A run of one stage with the values of the keys."""
+    grouped: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
+    for key, value in common.items():
+        group, _, rest = key.partition(".")
+        if group in GROUPS:
+            grouped[group][rest] = value
+    steps, every = int(common.get("steps", 1)), int(common.get("checkpoints", 0))
+    hardware = {
+        name: common[f"hardware.{name}"] for name in ("gpus", "nodes", "sharding") if f"hardware.{name}" in common
+    }
+    stage = Stage(
+        number=1, steps_before=0, dataset=str(common.get("dataset", "data")), levels=(), steps=steps,
+        checkpoints=(every or steps,), native={}, **grouped,
+    )  # fmt: skip
+    run = Run(
+        name=name, file=Path(name), scale="full", title=name, framework=framework, algorithm=common["algorithm"],
+        prompt="", reference=None, deviations=(), rewards=(), model=str(common.get("model", "model")), stages=(stage,),
+        hardware={"gpus": 1, **hardware}, evaluation={},
+    )  # fmt: skip
+    return run, stage
+
+
+class Rendering:
+    """The keys in a framework's settings, with what it refuses."""
+
+    def __init__(self, dialect: Dialect, common: Mapping[str, Any]) -> None:
+        """Renders; raises UserError for what cannot be left out or changed."""
+        self.dialect, self.common = dialect, dict(dialect.prepared(common))
+        self.refused: dict[str, str] = {}
+        self.notes: dict[str, str] = {}
+        release = dialect.tables["release"]
+        if self.common["algorithm"] not in dialect.algorithms:
+            if self.common["batch.samples_per_prompt"] == 1:
+                raise UserError(
+                    f"{self.common['algorithm']} with one completion per prompt cannot be expressed in {release}, "
+                    f"which trains {', '.join(dialect.algorithms)} alone, from groups of completions"
+                )
+            self.refused["algorithm"] = f"{release} trains {', '.join(dialect.algorithms)} alone"
+            self.common["algorithm"] = dialect.algorithms[0]
+        flags = self._flags()
+        more = dialect.more(self.common)
+        for key in self.common:
+            if key.startswith("more.") and key not in {of for _, of in more.values()}:
+                self.refused[key] = f"{release} has no setting for it"
+        for key, setting in dialect.plain.items():
+            value = self.common.get(key)
+            if isinstance(value, list):
+                value = value[0] if len(value) == 1 else dialect.several(value)
+            if value is not None:
+                flags[setting] = (value, key)
+            elif key in self.common:
+                self.refused[key] = f"{release} takes one"
+        self.flags: Flags = flags | more
+
+    def _flags(self) -> Flags:
+        while True:
+            try:
+                run, stage = as_run(self.common, self.dialect.framework)
+                self.launcher = self.dialect.launcher(run, stage)
+                found = {
+                    name: (value, key.removeprefix("full."))
+                    for name, (value, key) in self.dialect.render(run, stage).items()
+                }
+                known = [key for key in ("steps", "checkpoints") if key in self.common]
+                return {
+                    name: one
+                    for name, one in found.items()
+                    if one[1] not in ("steps", "checkpoints") or one[1] in known
+                }
+            except Refused as refusal:
+                if refusal.key in ADJUSTED and self._fit():
+                    continue
+                if refusal.key == "hardware.nodes" and self.common.get("rollout.engine") == "vllm-server":
+                    self.common["rollout.engine"] = "vllm-colocated"
+                    self.common.pop("rollout.gpus")
+                    self.notes["rollout.engine"] = "vllm-server in the text, which several nodes do not have here"
+                elif refusal.key in self.common and refusal.key != ADJUSTED[0]:
+                    self.refused[refusal.key] = refusal.reason
+                    del self.common[refusal.key]
+                else:
+                    self._fill(refusal)
+
+    def _fill(self, refusal: Refused) -> None:
+        """Take the framework's own default for what it needs and the text does not have."""
+        settings = self.dialect.one_to_one.get(refusal.key, ())
+        if refusal.key not in self.dialect.one_to_one and refusal.key != "batch.samples_per_device":
+            raise refusal
+        default = next(
+            (self.dialect.defaults[name] for name in settings if self.dialect.defaults.get(name) is not None), None
+        )
+        if refusal.key == "batch.samples_per_device":
+            default = 1
+        if default is None:
+            raise refusal
+        self.common[refusal.key] = default
+        self.notes[refusal.key] = (
+            "needed there and not stated in the text: its default" if default != 1 else "not stated in the text"
+        )
+
+    def _fit(self) -> bool:
+        """Take as many GPUs, and then as many completions at once, as divide the batch: neither changes an update."""
+        gpus, at_once = self.common["hardware.gpus"], self.common.get("batch.samples_per_device", 1)
+        for count in range(gpus, 0, -1):
+            for size in (size for size in range(at_once, 0, -1) if at_once % size == 0):
+                nodes = min(self.common.get("hardware.nodes", 1), count)
+                changed = {"hardware.gpus": count, "hardware.nodes": nodes, "batch.samples_per_device": size}
+                if count % nodes == 0 and self._fits(changed):
+                    self.common |= changed
+                    for key, before in (("hardware.gpus", gpus), ("batch.samples_per_device", at_once)):
+                        if changed[key] != before:
+                            self.notes[key] = f"{before} in the text, by which the batch does not divide here"
+                    return True
+        return False
+
+    def _fits(self, changed: Mapping[str, Any]) -> bool:
+        try:
+            self.dialect.render(*as_run({**self.common, **changed}, self.dialect.framework))
+        except Refused as refusal:
+            return refusal.key not in ADJUSTED
+        return True

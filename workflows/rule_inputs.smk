@@ -1,0 +1,224 @@
+# What rules look up for a run: hashes of its settings, its folders, inputs and words of its commands.
+
+
+def page_of(which):
+    """Input of a target: scores and the page. A function, so that Snakemake takes up the files of the asked target alone."""
+    return lambda wildcards: [
+        *scored(reported(which)),
+        f"{RESULTS}/report/{which}/index.html",
+    ]
+
+
+def native_work(run, stage, seed):
+    """Folder of a stage's native files; other settings mean another folder, so that training never resumes across them."""
+    folder = WORK_FOLDER.run(seeds.run_id(run.name, seed))
+    return f"{folder.stage(stage.number)}-{training_hash(run.name, stage.number)[:8]}"
+
+
+@cache
+def training_hash(name, stage):
+    """For `settings`: how a run trains in a stage, by its number."""
+    run = RUNS[name]
+    return fingerprint(training_settings(run, run.stages[stage - 1]))
+
+
+@cache
+def sampling_hash(name, benchmarks):
+    """For `settings`: how the benchmarks (a tuple) are sampled in the evaluation of a run."""
+    return fingerprint(sampling_settings(RUNS[name], benchmarks))
+
+
+@cache
+def grading_hash(benchmarks):
+    """For `settings`: how the answers to benchmarks (a tuple) are graded."""
+    tasks = {DATA[name].spec["task"] for name in benchmarks}
+    return fingerprint(grading_settings(tasks))
+
+
+def regraded_hash(run_ids):
+    """For the report: other graders' scores and what was completed of questions, which it shows but does not ask for."""
+    found = [
+        *(
+            other.scores
+            for run_id in run_ids
+            for other in FOLDER.run(run_id).other_graders.values()
+        ),
+        *(
+            file
+            for run_id in run_ids
+            if (file := FOLDER.contamination(run_id)).is_file()
+        ),
+    ]
+    return fingerprint({str(file): provenance.sha256(file) for file in found})
+
+
+def report_hash(names):
+    """For `settings`: what a page says of its runs besides their results, the published tables, and the keyword lists."""
+    facts = {
+        name: [run.framework, run.algorithm, run.model, run.reference]
+        for name, run in RUNS.items()
+        if name in names
+    }
+    return fingerprint([facts, reference.shown()])
+
+
+def benchmarks_of(wildcards):
+    return tuple(run_of(wildcards).evaluation["benchmarks"])
+
+
+@cache
+def extraction_of(name):
+    return protocol_of(RUNS[name]).extraction
+
+
+def stage_work(wildcards):
+    return native_work(run_of(wildcards), stage_of(wildcards), wildcards.seed)
+
+
+def checkpoint_work(wildcards):
+    """The native files that a checkpoint is exported from; the base model (step 0) needs none, so any stage's will do."""
+    run = run_of(wildcards)
+    return native_work(run, run.stage_of(max(int(wildcards.step), 1)), wildcards.seed)
+
+
+def folder_of(wildcards):
+    return results_of(seeds.run_id(run_of(wildcards).name, wildcards.seed))
+
+
+def work_of(wildcards):
+    return WORK_FOLDER.run(seeds.run_id(run_of(wildcards).name, wildcards.seed))
+
+
+def stage_start(wildcards):
+    """The checkpoint that a stage starts from: the last one of the stage before it, or the base model."""
+    return folder_of(wildcards).checkpoint(stage_of(wildcards).steps_before)
+
+
+def checkpoint_source(wildcards):
+    """What a checkpoint is exported from: the base model, or the stage that made it."""
+    run, step = run_of(wildcards), int(wildcards.step)
+    if step == 0:
+        return FOLDER.model(run.model)
+    return (
+        folder_of(wildcards).stage(run.stage_of(step).number) / "training_log.parquet"
+    )
+
+
+def checkpoints_of(wildcards):
+    folder = folder_of(wildcards)
+    return [folder.checkpoint(step) for step in run_of(wildcards).checkpoint_steps]
+
+
+def benchmark_tables(wildcards):
+    return tables_of(benchmarks_of(wildcards))
+
+
+@cache
+def tables_of(benchmarks):
+    return [FOLDER.problems("benchmarks", name) for name in benchmarks]
+
+
+def generation_gpus(run):
+    return run.evaluation.get("gpus", min(run.hardware["gpus"], 8))
+
+
+def overrides(wildcards):
+    return overrides_of(run_of(wildcards))
+
+
+def overrides_of(run):
+    return [
+        word
+        for key, value in run.evaluation.get("override", {}).items()
+        for word in (
+            "--set",
+            f"{key}={value if isinstance(value, str) else json.dumps(value)}",
+        )
+    ]
+
+
+def collapse_words(wildcards):
+    """How a training ends at a sign of collapse: a sweep goes on with its other settings."""
+    if not config["stop_on_collapse"]:
+        return []
+    sweeping = "@" in run_of(wildcards).name
+    return ["--end-at-collapse" if sweeping else "--stop-on-collapse"]
+
+
+def one_gpu_words(wildcards):
+    found = ON_ONE_GPU.get(run_of(wildcards).name)
+    return ["--one-gpu", found.samples_per_device] if found else []
+
+
+def graded_of(side):
+    """The graded samples of the training runs of a side of the comparison of recipes: a run stands for all its seeds."""
+    if not config.get(side):
+        raise WorkflowError(
+            f"snakemake compare needs --config recipe_a='[run,…]' recipe_b='[run,…]', but {side} is missing"
+        )
+    names = []
+    for name in config[side]:
+        run = seeds.run_of(name) if name.count("/") == 2 else name
+        if run not in RUNS:
+            raise WorkflowError(
+                f"{side}={visible(name)} should be a run such as {next(iter(RUNS))}, or one of its seeds (…/seed-0)"
+            )
+        names += (
+            [name] if run != name else [f"{name}/seed-{n}" for n in config["seeds"]]
+        )
+    return [str(FOLDER.run(name).graded) for name in names]
+
+
+def probe_folder(run_id):
+    """Where the probe for memorised benchmarks of a run's base model is."""
+    return FOLDER.contamination(run_id).parent
+
+
+def trainings_of_sweep(wildcards):
+    """The ids of the trainings of a sweep, of all settings and seeds."""
+    sweep = f"{wildcards.recipe}/{wildcards.sweep}"
+    names = [name for name in SWEPT if name.partition("@")[0] == sweep]
+    return [seeds.run_id(name, seed) for name in names for seed in config["seeds"]]
+
+
+def logs_of_sweep(wildcards):
+    return [results_of(name).training_log for name in trainings_of_sweep(wildcards)]
+
+
+def evaluated_of_sweep(wildcards):
+    """The scores of a sweep's trainings; of those that were ended at a sign of collapse there are none."""
+    names = trainings_of_sweep(wildcards)
+    if config["stop_on_collapse"]:
+        trained = checkpoints.trained_of_sweep.get(**wildcards).output[0]
+        names = json.loads(Path(trained).read_text())
+    return scored(names)
+
+
+def sweep_pages(wildcards):
+    """The pages of the configured sweeps."""
+    if not config.get("sweep"):
+        raise WorkflowError(
+            "snakemake sweep needs the sweeps to make: add --config sweep='[openr1/group-size]', or one of "
+            + ", ".join(sweeps.names())
+        )
+    return [f"{RESULTS}/report/sweeps/{name}/index.html" for name in config["sweep"]]
+
+
+def scored_and_logged(names):
+    """What `load_results` reads of trainings."""
+    return scored(names) + [results_of(name).training_log for name in names]
+
+
+def evaluated(wildcards):
+    """What `snakemake evaluate` makes: the scores of the configured runs, or those of the named model and its page."""
+    if not config.get("checkpoint"):
+        if named := [key for key in ("benchmarks", "protocol") if config.get(key)]:
+            raise WorkflowError(
+                f"snakemake evaluate needs checkpoint=… beside {' and '.join(named)}: a model's folder or a hub id"
+            )
+        return scored(RUN_IDS)
+    try:
+        run_id = GATE.evaluated("checkpoint")
+    except UserError as error:
+        raise WorkflowError(visible(str(error))) from None
+    return [*scored([run_id]), f"{RESULTS}/report/{run_id}/index.html"]
