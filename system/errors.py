@@ -7,7 +7,9 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from system.exit_status import RESUMABLE
 from system.text_safety import protect_output
@@ -16,7 +18,30 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class UserError(Exception):
-    """What was needed, what was found, what to do: in one sentence."""
+    """A mistake that a user can fix: what was needed, what was found and what to do, in one sentence.
+
+    Attributes:
+        code: the kind of mistake, such as `unknown-name`. Tests look at it, so that sentences can be improved.
+        facts: numbers and names of this case, such as `missing=3`.
+    """
+
+    def __init__(self, sentence: str, *, code: str = "", **facts: object) -> None:
+        """Keep the sentence, its code and its facts."""
+        super().__init__(sentence)
+        self.code, self.facts = code, facts
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For errors that pass between processes."""
+        return partial(type(self), code=self.code, **self.facts), self.args
+
+    def within(self, where: str) -> UserError:
+        """The same mistake, its sentence after the place where it is."""
+        return UserError(f"{where}: {self}", code=self.code, **self.facts)
+
+    @property
+    def message(self) -> str:
+        """The sentence, and the code in brackets: as commands print it."""
+        return f"{self} [{self.code}]" if self.code else str(self)
 
 
 class StoppedInTime(UserError):
@@ -25,53 +50,63 @@ class StoppedInTime(UserError):
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+_REMEDIES = {
+    errno.EROFS: "it is on a read-only file system: name a place that can be written to",
+    errno.EACCES: "this user has no permission: change it, or name another place",
+    errno.EPERM: "this user has no permission: change it, or name another place",
+    errno.ENOENT: "there is no such file or folder: check the path",
+    errno.EISDIR: "it is a folder, where a file is needed: check the path",
+    errno.ENOTDIR: "a part of the path is a file, where a folder is needed: check the path",
+    errno.EEXIST: "it is there already, and is not what is needed: delete it, or name another place",
+    errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
+    errno.ELOOP: "it is a link to itself: delete the link",
+    errno.EIO: "the disk reports an error: see the system's log, and use another disk",
+    errno.ESTALE: "it was deleted or moved on another machine: run the same command again",
+}
 
 
-def sentence(error: BaseException) -> str | None:
-    """What to tell the user of an error that has nothing to do with this code; None for a mistake in the code."""
+def as_user_error(error: BaseException) -> UserError | None:
+    """What a user or an administrator can fix; None for a mistake in the code."""
     if isinstance(error, UserError):
-        return str(error)
+        return error
     if isinstance(error, ModuleNotFoundError):
         if (ROOT / (error.name or "").partition(".")[0]).is_dir():
             return None
-        return (
+        return UserError(
             f"this command needs the package {error.name}, which {sys.prefix} does not have: run it with the python of "
-            "another environment, such as .envs/eval-*/bin/python for eval/ (`python3.11 envs/build.py eval` builds it)"
+            "another environment, such as .envs/eval-*/bin/python (`python3.11 envs/build.py eval` builds it)",
+            code="missing-package",
+            package=error.name,
         )
     if written_in_rust := re.search(r"\(os error (\d+)\)$", str(error)):  # safetensors has an exception of its own
         error = OSError(int(written_in_rust[1]), str(error))
-    return _of_files(error) if isinstance(error, OSError) else None
+    return _file_error(error) if isinstance(error, OSError) else None
 
 
-def _of_files(error: OSError) -> str | None:
-    place = error.filename2 or error.filename
+def _file_error(error: OSError) -> UserError | None:
+    path = error.filename2 or error.filename
     if error.errno in _FULL:
-        return (
-            f"the disk is full ({place or 'no file named'}): free some space, or set `results` and `work` in the "
-            "configuration to another disk, and run the same command again; finished work is kept"
+        return UserError(
+            f"the disk is full ({path or 'no file named'}): free some space, or set `results` and `work` in the "
+            "configuration to another disk, and run the same command again; finished work is kept",
+            code="disk-full",
         )
     if error.errno in _NO_LOCKS:
-        return (
+        return UserError(
             "the file system has no file locks (flock), which keep two processes from writing the same files: mount it "
-            "with them (Lustre: -o flock), or set `results` and `work` in the configuration to another one"
+            "with them (Lustre: -o flock), or set `results` and `work` in the configuration to another one",
+            code="no-file-locks",
         )
-    if place is None:
+    remedy = _REMEDIES.get(error.errno or 0)
+    if path is None or remedy is None:
         return None
-    remedies = {
-        errno.EROFS: "it is on a read-only file system: name a place that can be written to",
-        errno.EACCES: "this user has no permission: change it, or name another place",
-        errno.EPERM: "this user has no permission: change it, or name another place",
-        errno.ENOENT: "there is no such file or folder: check the path",
-        errno.EISDIR: "it is a folder, where a file is needed: check the path",
-        errno.ENOTDIR: "a part of the path is a file, where a folder is needed: check the path",
-        errno.EEXIST: "it is there already, and is not what is needed: delete it, or name another place",
-        errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
-        errno.ELOOP: "it is a link to itself: delete the link",
-        errno.EIO: "the disk reports an error: see the system's log, and use another disk",
-        errno.ESTALE: "it was deleted or moved on another machine: run the same command again",
-    }
-    remedy = remedies.get(error.errno or 0)
-    return f"{place} cannot be used: {remedy}" if remedy else None
+    return UserError(f"{path} cannot be used: {remedy}", code="unusable-path", path=str(path), errno=error.errno)
+
+
+def message(error: BaseException) -> str | None:
+    """What to print of an error that a user or an administrator can fix; None for a mistake in the code."""
+    fixable = as_user_error(error)
+    return fixable.message if fixable else None
 
 
 def _output_is_closed() -> bool:
@@ -95,6 +130,6 @@ def run_command(main: Callable[[], None]) -> None:
     except Exception as error:
         if isinstance(error, BrokenPipeError) and _output_is_closed():
             sys.exit(1)
-        if (text := sentence(error)) is None:
+        if (text := message(error)) is None:
             raise
         sys.exit(f"Error: {text}")

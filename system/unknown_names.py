@@ -17,4 +17,9 @@ def meant(name: str, known: Iterable[str], most: int = 3) -> str:
 def unknown(what: str, name: str, known: Iterable[str]) -> UserError:
     """Such as: there is no task 'countdwn'; did you mean countdown? There are: countdown, math."""
     known = list(known)
-    return UserError(f"there is no {what} '{name}'{meant(name, known) or '.'} There are: {', '.join(known)}")
+    return UserError(
+        f"there is no {what} '{name}'{meant(name, known) or '.'} There are: {', '.join(known)}",
+        code="unknown-name",
+        kind=what,
+        name=name,
+    )

@@ -11,7 +11,7 @@ from system.yaml_files import read_yaml
 try:
     read_yaml(ROOT / "config" / "config.yaml")
 except UserError as error:
-    raise WorkflowError(str(error)) from None
+    raise WorkflowError(error.message) from None
 
 RECORDS = Path(".snakemake")
 for folder in [RECORDS, *RECORDS.glob("*/")] if RECORDS.exists() else [Path()]:

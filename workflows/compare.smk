@@ -7,7 +7,7 @@ from analysis.compare_checkpoints.request import SIDES, GateRequest
 try:
     GATE = GateRequest(config, RUNS, ASKED[0], FOLDER)
 except UserError as error:
-    raise WorkflowError(visible(str(error))) from None
+    raise WorkflowError(visible(error.message)) from None
 
 
 TIES = ["--ties", config["ties"]] if config.get("ties") else []

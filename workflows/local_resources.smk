@@ -58,7 +58,7 @@ onstart:
         try:
             WRITTEN.acquire()
         except (UserError, OSError) as error:
-            raise WorkflowError(errors.sentence(error) or str(error)) from None
+            raise WorkflowError(errors.message(error) or str(error)) from None
         submits = any(not job.is_local for job in jobs)
         if CLUSTER and submits and (found := orphaned_jobs.cancel(Path(WORK))):
             print(

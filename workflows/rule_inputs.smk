@@ -220,5 +220,5 @@ def evaluated(wildcards):
     try:
         run_id = GATE.evaluated("checkpoint")
     except UserError as error:
-        raise WorkflowError(visible(str(error))) from None
+        raise WorkflowError(visible(error.message)) from None
     return [*scored([run_id]), f"{RESULTS}/report/{run_id}/index.html"]

@@ -81,7 +81,7 @@ def run_of_sweep(name):
         check_evaluation(run)
         return run
     except UserError as error:
-        raise WorkflowError(visible(str(error))) from None
+        raise WorkflowError(visible(error.message)) from None
 
 
 def read_runs():
@@ -127,7 +127,9 @@ def read_runs():
             runs.update({fit.run.name: fit.run for fit in fits.values()})
             return runs, list(fits), fits
         return runs, chosen, {}
-    except (UserError, build.BuildError) as error:
+    except UserError as error:
+        raise WorkflowError(visible(error.message)) from None
+    except build.BuildError as error:
         raise WorkflowError(visible(str(error))) from None
 
 
@@ -158,7 +160,7 @@ def read_library():
                 data_registry.check(known_data[name])
         return known_models, known_data
     except UserError as error:
-        raise WorkflowError(visible(str(error))) from None
+        raise WorkflowError(visible(error.message)) from None
 
 
 MODELS, DATA = read_library()

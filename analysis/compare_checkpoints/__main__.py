@@ -24,7 +24,7 @@ from analysis.compare_checkpoints import against_published, baselines, compare, 
 from analysis.compare_recipes import runs
 from contracts import steps
 from eval import statistics
-from system.errors import UserError, sentence
+from system.errors import UserError, message
 from system.text_safety import protect_output
 
 
@@ -177,7 +177,7 @@ def main() -> int:
         arguments = parse()
         status: int = arguments.run(arguments)
     except Exception as error:  # Python would exit with 1, which here means worse
-        if text := sentence(error):
+        if text := message(error):
             print(f"Error: {text}", file=sys.stderr)
         else:
             traceback.print_exc()
