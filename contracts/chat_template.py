@@ -33,12 +33,14 @@ def of_folder(folder: Path, content: Mapping[str, Any]) -> list[tuple[Path, str]
         content: its JSON files, by name without .json.
     """
     jinja = [file for file in sorted(folder.glob("chat_template*.jinja")) if file.is_file()]
-    found = [(file, file.read_text(encoding="utf-8", errors="replace")) for file in jinja]
+    templates = [(file, file.read_text(encoding="utf-8", errors="replace")) for file in jinja]
     for name in ("chat_template", "tokenizer_config"):
-        given = content.get(name, {}).get("chat_template") or []
-        listed = [given] if isinstance(given, str) else [one.get("template") for one in given if isinstance(one, dict)]
-        found += [(folder / f"{name}.json", text) for text in listed if isinstance(text, str)]
-    return found
+        stated = content.get(name, {}).get("chat_template") or []
+        listed = (
+            [stated] if isinstance(stated, str) else [one.get("template") for one in stated if isinstance(one, dict)]
+        )
+        templates += [(folder / f"{name}.json", text) for text in listed if isinstance(text, str)]
+    return templates
 
 
 def problem(template: str) -> str:

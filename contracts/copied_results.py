@@ -30,18 +30,18 @@ def restore_times(results: Path) -> int:
     """
     folders: dict[Path, float] = {}
     count = 0
-    for record, made in _copied(results):
+    for record, made_at in _copied(results):
         own = record.name == RECORD
         artefact = record.parent if own else record.with_name(record.name.removesuffix(f".{RECORD}"))
         for path in (artefact, record):
-            _set_time(path, made)
+            _set_time(path, made_at)
         for folder in (artefact, *artefact.parents) if own else artefact.parents:
             if folder == results:
                 break
-            folders[folder] = max(made, folders.get(folder, made))
+            folders[folder] = max(made_at, folders.get(folder, made_at))
         count += 1
-    for folder, made in folders.items():  # such as samples/, which is as old as the newest table in it
-        _set_time(folder / FOLDER_TIME, made)
+    for folder, made_at in folders.items():  # such as samples/, which is as old as the newest table in it
+        _set_time(folder / FOLDER_TIME, made_at)
         if folder.is_dir() and folder.stat().st_mtime > (now := time.time()):  # as after a clock was set back
             _set_time(folder, now)
     return count
@@ -55,12 +55,12 @@ def _copied(results: Path) -> Iterator[tuple[Path, float]]:
                 continue
             record = Path(folder, name)
             with contextlib.suppress(OSError, UnicodeDecodeError, ValueError), record.open(encoding="utf-8") as file:
-                found = _MADE_AT.search(file.read(200))
-                made = datetime.fromisoformat(found[1]).timestamp() if found else float("inf")
-                if record.stat().st_mtime - made > COPIED_AFTER_S:
-                    yield record, made
+                match = _MADE_AT.search(file.read(200))
+                made_at = datetime.fromisoformat(match[1]).timestamp() if match else float("inf")
+                if record.stat().st_mtime - made_at > COPIED_AFTER_S:
+                    yield record, made_at
 
 
-def _set_time(path: Path, made: float) -> None:
+def _set_time(path: Path, seconds: float) -> None:
     with contextlib.suppress(OSError):
-        os.utime(path, (made, made))
+        os.utime(path, (seconds, seconds))

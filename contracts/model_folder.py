@@ -35,19 +35,23 @@ def check(folder: Path, *, chat_template: bool = False) -> str:
         UserError: it is not such a folder, or a file is missing, cut, damaged, or not the one that was recorded.
     """
     check_files(folder, chat_template=chat_template)
-    found, recorded = provenance.sha256(folder), provenance.read(folder).get("sha256")
-    if recorded not in (None, found):
+    sha256, recorded = provenance.sha256(folder), provenance.read(folder).get("sha256")
+    if recorded not in (None, sha256):
         raise UserError(
-            f"model {folder} should have sha256 {recorded}, as its provenance.json says, but has {found}: a file was "
-            "cut or changed; make it again or, if you changed it on purpose, delete its provenance.json"
+            f"model {folder} should have sha256 {recorded}, as its provenance.json says, but has {sha256}: a file was "
+            "cut or changed; make it again or, if you changed it on purpose, delete its provenance.json",
+            code="model-changed",
         )
-    return found
+    return sha256
 
 
 def check_files(folder: Path, *, chat_template: bool = False) -> None:
     """`check` without the hash, in less time for large weights; arguments and errors are the same."""
     if not folder.is_dir():
-        raise UserError(f"model {folder} should be a folder in Hugging Face format, but there is no such folder")
+        raise UserError(
+            f"model {folder} should be a folder in Hugging Face format, but there is no such folder",
+            code="missing-model",
+        )
     files = sorted(file for file in folder.iterdir() if file.is_file())
     weights = [file for file in files if file.match("*.safetensors")]
     weights = weights or [file for file in files if file.match("pytorch_model*.bin")]
@@ -61,28 +65,36 @@ def check_files(folder: Path, *, chat_template: bool = False) -> None:
     if any(missing.values()):
         absent = " and no ".join(name for name, is_missing in missing.items() if is_missing)
         raise UserError(
-            f"model {folder} has no {absent}: export or download it again, or copy the base model's tokenizer"
+            f"model {folder} has no {absent}: export or download it again, or copy the base model's tokenizer",
+            code="incomplete-model",
+            missing=absent,
         )
     content = {file.stem: _json(file) for file in files if file.suffix == ".json"}
     if not content["config"].get("model_type"):
         raise UserError(
-            f"{folder / 'config.json'} should name a model_type, but has none: copy it again from its source"
+            f"{folder / 'config.json'} should name a model_type, but has none: copy it again from its source",
+            code="damaged-model",
         )
     _check_weights(folder, weights, content)
     assert tokenizer is not None
     if problem := _tokenizer_problem(tokenizer, content):
-        raise UserError(f"{tokenizer} {problem}: copy the base model's tokenizer files again")
+        raise UserError(f"{tokenizer} {problem}: copy the base model's tokenizer files again", code="damaged-model")
     _check_templates(folder, content, chat_template)
 
 
 def _json(file: Path) -> Any:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{file} is cut or damaged ({error}): copy it again from its source") from None
-    if OBJECTS.fullmatch(file.stem) and not isinstance(found, dict):
-        raise UserError(f"{file} should hold a JSON object but holds something else: copy it again from its source")
-    return found
+        raise UserError(
+            f"{file} is cut or damaged ({error}): copy it again from its source", code="damaged-model"
+        ) from None
+    if OBJECTS.fullmatch(file.stem) and not isinstance(content, dict):
+        raise UserError(
+            f"{file} should hold a JSON object but holds something else: copy it again from its source",
+            code="damaged-model",
+        )
+    return content
 
 
 def _check_weights(folder: Path, weights: list[Path], content: Mapping[str, Any]) -> None:
@@ -90,23 +102,35 @@ def _check_weights(folder: Path, weights: list[Path], content: Mapping[str, Any]
     for file in weights:
         tensors = tensor_names(file) if file.suffix == ".safetensors" else {"?"} if zipfile.is_zipfile(file) else None
         if not tensors:
-            raise UserError(f"weights {file} are truncated or damaged: export or download the model again")
+            raise UserError(
+                f"weights {file} are truncated or damaged: export or download the model again", code="damaged-model"
+            )
         held[file.name] = tensors
         if (shard := SHARD.fullmatch(file.name)) and f"{shard[1]}.safetensors.index" not in content:
             count = len(list(folder.glob(f"{shard[1]}-*-of-{shard[3]}.safetensors")))
             if count != int(shard[3]):
                 raise UserError(
-                    f"model {folder} has {count} of {int(shard[3])} parts of its weights: download it again"
+                    f"model {folder} has {count} of {int(shard[3])} parts of its weights: download it again",
+                    code="incomplete-model",
                 )
     for index in (name for name in content if name.endswith(f"{weights[0].suffix}.index")):
         named = content[index].get("weight_map")
         if not (isinstance(named, dict) and named):
-            raise UserError(f"{folder / index}.json should list the weights but does not: download the model again")
+            raise UserError(
+                f"{folder / index}.json should list the weights but does not: download the model again",
+                code="damaged-model",
+            )
         if absent := sorted({str(name) for name in named.values()} - {file.name for file in weights}):
-            raise UserError(f"model {folder} is missing weights that {index}.json lists: {', '.join(absent)}")
+            raise UserError(
+                f"model {folder} is missing weights that {index}.json lists: {', '.join(absent)}",
+                code="incomplete-model",
+            )
         lost = [tensor for tensor, file in named.items() if not {tensor, "?"} & held[str(file)]]
         if lost:
-            raise UserError(f"weights in {folder} lack {len(lost)} tensors that {index}.json lists, such as {lost[0]}")
+            raise UserError(
+                f"weights in {folder} lack {len(lost)} tensors that {index}.json lists, such as {lost[0]}",
+                code="incomplete-model",
+            )
 
 
 def tensor_names(file: Path) -> set[str] | None:
@@ -138,14 +162,14 @@ def _tokenizer_problem(file: Path, content: Mapping[str, Any]) -> str:
     if not merges.is_file():
         return "should have merges.txt beside it, but there is none"
     lines = merges.read_text(encoding="utf-8", errors="replace").split("\n")
-    made = {"".join(line.split(" ")) for line in lines if line.count(" ") == 1 and not line.startswith("#version")}
+    merged = {"".join(line.split(" ")) for line in lines if line.count(" ") == 1 and not line.startswith("#version")}
     tokens = {token for token in vocabulary if len(token) > 1 and not re.fullmatch(r"<.*>|\[.*\]", token)}
-    return "has tokens that merges.txt, which is cut or of another model, does not make" if tokens - made else ""
+    return "has tokens that merges.txt, which is cut or of another model, does not make" if tokens - merged else ""
 
 
 def _protobuf_fields(content: bytes) -> set[int]:
     """The top-level fields of a message in protobuf's wire format whose fields are all messages; empty if it is cut."""
-    found, at = set(), 0
+    fields, at = set(), 0
 
     def number() -> int:
         nonlocal at
@@ -162,22 +186,25 @@ def _protobuf_fields(content: bytes) -> set[int]:
             at += length
             if key & 7 != 2:  # length-delimited
                 return set()
-            found.add(key >> 3)
+            fields.add(key >> 3)
     except IndexError:
         return set()
-    return found if at == len(content) else set()
+    return fields if at == len(content) else set()
 
 
 def _check_templates(folder: Path, content: Mapping[str, Any], needed: bool) -> None:
-    found = templates.of_folder(folder, content)
-    if needed and not found:
+    file_templates = templates.of_folder(folder, content)
+    if needed and not file_templates:
         raise UserError(
             f"the tokenizer of model {folder} has no chat template, which the protocol needs: add chat_template.jinja "
-            "to the folder, or evaluate with --set chat_template=false"
+            "to the folder, or evaluate with --set chat_template=false",
+            code="missing-chat-template",
         )
-    for file, template in found:
+    for file, template in file_templates:
         if problem := templates.problem(template):
-            raise UserError(f"the chat template in {file} {problem}: copy it again from its source")
+            raise UserError(
+                f"the chat template in {file} {problem}: copy it again from its source", code="damaged-model"
+            )
         if not templates.opens_a_turn(template):
             print(
                 f"warning: the chat template in {file} does not open the model's turn (add_generation_prompt changes "

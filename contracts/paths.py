@@ -28,16 +28,20 @@ def check_path(key: str, path: str | Path, refused: str = REFUSED) -> None:
         UserError: it has one of these or a control character, begins with a dash, or begins or ends with a space.
     """
     text = str(path)
-    found = "".join(dict.fromkeys(c for c in text if c in refused or not (c == " " or c.isprintable())))
-    if found:
-        why = f"has {', '.join(one_line(repr(character)) for character in found)}"
+    refused_characters = "".join(dict.fromkeys(c for c in text if c in refused or not (c == " " or c.isprintable())))
+    if refused_characters:
+        why = f"has {', '.join(one_line(repr(character)) for character in refused_characters)}"
     elif text.startswith("-"):
         why = "begins with a dash"
     elif text != text.strip():
         why = "begins or ends with a space"
     else:
         return
-    raise UserError(f"{key} should be a plain path, but '{one_line(text)}' {why}: rename it, or choose another")
+    raise UserError(
+        f"{key} should be a plain path, but '{one_line(text)}' {why}: rename it, or choose another",
+        code="unusable-path",
+        key=key,
+    )
 
 
 @dataclass(frozen=True)
@@ -81,8 +85,8 @@ class RunFolder:
     @property
     def other_graders(self) -> dict[str, RunFolder]:
         """Where the verdicts of other graders with the protocol's extraction rule are, by grader."""
-        found = sorted((self.path / "regraded").glob("*+protocol/scores.parquet"))
-        return {path.parent.name.partition("+")[0]: RunFolder(path.parent) for path in found}
+        scores = sorted((self.path / "regraded").glob("*+protocol/scores.parquet"))
+        return {path.parent.name.partition("+")[0]: RunFolder(path.parent) for path in scores}
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,8 @@ class ResultsFolder:
         if not run_id.isprintable() or {"", ".", ".."} & set(run_id.split("/")):
             raise UserError(
                 f"a run should have a name such as imported/mine, which is its folder in {self.path / 'runs'}, "
-                f"but is called '{one_line(run_id)}'"
+                f"but is called '{one_line(run_id)}'",
+                code="invalid-run-id",
             )
         return RunFolder(self.path / "runs" / run_id)
 

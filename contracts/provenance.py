@@ -53,13 +53,13 @@ def _packages() -> list[str]:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    versions = {}
     for name in _packages():
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _devices() -> list[str]:
@@ -108,9 +108,13 @@ def read_record(file: Path) -> dict[str, Any]:
         UserError: it is not a JSON object.
     """
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{file} should be JSON but is not ({error}); delete its artefact to make it again") from None
-    if not isinstance(found, dict):
-        raise UserError(f"{file} should hold a JSON object; delete its artefact to make it again")
-    return found
+        raise UserError(
+            f"{file} should be JSON but is not ({error}); delete its artefact to make it again", code="damaged-record"
+        ) from None
+    if not isinstance(content, dict):
+        raise UserError(
+            f"{file} should hold a JSON object; delete its artefact to make it again", code="damaged-record"
+        )
+    return content

@@ -14,7 +14,7 @@ import jsonschema
 
 from system.errors import UserError
 from system.unknown_names import unknown
-from system.yaml_files import read_yaml, shown
+from system.yaml_files import display_path, read_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 RECIPES = ROOT / "recipes"
@@ -93,13 +93,13 @@ def _checker(schema: str) -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(read_yaml(SCHEMAS / f"{schema}.schema.yaml"))
 
 
-def validate(content: Any, schema: str, place: Path | str) -> None:
+def validate(content: Any, schema: str, source: Path | str) -> None:
     """Check the content of a YAML file against a JSON schema.
 
     Args:
         content: what the file holds.
         schema: of config/schemas/<schema>.schema.yaml.
-        place: the file, or words for a part of one, for messages.
+        source: the file, or words for a part of one, for messages.
 
     Raises:
         UserError: it breaks the schema; the message names the place and the keys.
@@ -108,8 +108,9 @@ def validate(content: Any, schema: str, place: Path | str) -> None:
         _checker(schema).iter_errors(content), key=lambda error: [str(part) for part in error.absolute_path]
     )
     if errors:
-        words = shown(place) if isinstance(place, Path) else place
-        raise UserError("; ".join(_explain(error, words) for error in errors[:5]))
+        label = display_path(source) if isinstance(source, Path) else source
+        keys = [".".join(map(str, error.absolute_path)) for error in errors[:5]]
+        raise UserError("; ".join(_explain(error, label) for error in errors[:5]), code="schema-broken", keys=keys)
 
 
 def inherit(content: dict[str, Any], file: Path) -> dict[str, Any]:
@@ -122,7 +123,10 @@ def inherit(content: dict[str, Any], file: Path) -> dict[str, Any]:
         return content
     base = read_yaml(file.with_name(f"{content['extends']}.yaml"))
     if "extends" in base:
-        raise UserError(f"{shown(file)}: extends: '{content['extends']}' extends another run itself; extend that one")
+        raise UserError(
+            f"{display_path(file)}: extends: '{content['extends']}' extends another run itself; extend that one",
+            code="extends-twice",
+        )
     if base.get("framework") != content.get("framework", base.get("framework")):
         scales = [base[scale] for scale in SCALES if isinstance(base.get(scale), dict)]
         for values in [*scales, *(stage for scale in scales for stage in scale.get("stages", []))]:
@@ -145,13 +149,19 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
     content = inherit(content, file)
     validate(content, "run", file)
     if scale not in SCALES:
-        raise UserError(f"scale should be one of {', '.join(SCALES)}, not '{scale}'")
+        raise UserError(f"scale should be one of {', '.join(SCALES)}, not '{scale}'", code="unknown-name", kind="scale")
     _check_framework(content["framework"], file)
     if "sweep" in content:
-        raise UserError(f"{shown(file)}: sweep: a run has none; name the file of a sweep <sweep>.sweep.yaml")
+        raise UserError(
+            f"{display_path(file)}: sweep: a run has none; name the file of a sweep <sweep>.sweep.yaml",
+            code="sweep-in-run",
+        )
     control = content.get("control")
     if control and "extends" not in content:
-        raise UserError(f"{shown(file)}: control: a control extends the run that it belongs to; add `extends`")
+        raise UserError(
+            f"{display_path(file)}: control: a control extends the run that it belongs to; add `extends`",
+            code="control-without-run",
+        )
     values = content[scale]
     stages: list[Stage] = []
     for number, own in enumerate(values.get("stages", [{}]), start=1):
@@ -201,25 +211,27 @@ def framework_names() -> list[str]:
 
 def _check_framework(name: str, file: Path) -> None:
     if name not in framework_names():
-        raise UserError(f"{shown(file)}: framework: {unknown('framework', name, framework_names())}")
+        raise unknown("framework", name, framework_names()).within(f"{display_path(file)}: framework")
 
 
 def _check_checkpoints(stage: Stage, file: Path, scale: str) -> None:
-    found = list(stage.checkpoints)
-    if found != sorted(found) or found[-1] != stage.steps:
+    steps = list(stage.checkpoints)
+    if steps != sorted(steps) or steps[-1] != stage.steps:
         raise UserError(
-            f"{shown(file)}: {scale}.checkpoints should rise and end with the last step, {stage.steps}, but are {found}"
+            f"{display_path(file)}: {scale}.checkpoints should rise and end with the last step, {stage.steps}, but are "
+            f"{steps}",
+            code="checkpoints-unordered",
         )
 
 
-def _explain(error: jsonschema.ValidationError, place: str) -> str:
+def _explain(error: jsonschema.ValidationError, label: str) -> str:
     where = ".".join(map(str, error.absolute_path))
     if error.validator == "additionalProperties":
         known = cast(dict[str, Any], error.schema).get("properties", {})
         unknown = [key for key in cast(dict[str, Any], error.instance) if key not in known]
         keys = ", ".join(f"{where}.{key}" if where else key for key in unknown)
-        return f"{place}: unknown key {keys}; known here are {', '.join(known)}"
+        return f"{label}: unknown key {keys}; known here are {', '.join(known)}"
     if error.validator == "anyOf":
         wanted = cast(dict[str, Any], error.schema).get("description", "something else")
-        return f"{place}: {where} should be {wanted}, not {error.instance!r}"
-    return f"{place}: {where or 'the file'}: {error.message}"
+        return f"{label}: {where} should be {wanted}, not {error.instance!r}"
+    return f"{label}: {where or 'the file'}: {error.message}"

@@ -22,13 +22,13 @@ def parse(name: str) -> int:
 
 def folders(parent: Path) -> dict[int, Path]:
     """The step folders inside a folder, by step in rising order; anything else in it is left out."""
-    found = {}
+    by_step = {}
     for child in parent.glob(f"{_STEP}*/"):
         try:
-            found[parse(child.name)] = child
+            by_step[parse(child.name)] = child
         except ValueError:
             continue
-    return dict(sorted(found.items()))
+    return dict(sorted(by_step.items()))
 
 
 def stage_folder(stage: int | str) -> str:

@@ -157,8 +157,10 @@ def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) ->
     # What Snakemake makes as one: a file, or all samples or verdicts of a run.
     artefact = next((parent for parent in path.parents if parent.name in ("samples", "graded")), path)
     if not path.is_file():
-        found = "is a folder" if path.is_dir() else "there is no such file"
-        raise UserError(f"{path} should be a Parquet table, but {found}; check the path")
+        instead = "is a folder" if path.is_dir() else "there is no such file"
+        raise UserError(
+            f"{path} should be a Parquet table, but {instead}; check the path", code="missing-table", path=str(path)
+        )
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read(columns)
@@ -168,19 +170,24 @@ def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) ->
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:  # damaged names are not UTF-8
         reason = " ".join(str(error).split())[:200]
         raise UserError(
-            f"{path} should be a Parquet table but cannot be read ({reason}); delete {artefact} to have it made again"
+            f"{path} should be a Parquet table but cannot be read ({reason}); delete {artefact} to have it made again",
+            code="damaged-table",
+            path=str(path),
         ) from None
     if missing:
         raise UserError(
             f"{path} should have the columns {', '.join(missing)} and has not: it is another table (samples before "
-            f"grading have no verdict) or from another version; delete {artefact} to have it made again"
+            f"grading have no verdict) or from another version; delete {artefact} to have it made again",
+            code="other-table",
+            missing=missing,
         )
     try:
         table = table.select(schema.names).cast(schema)
     except pa.ArrowException as error:
         raise UserError(
             f"{path} has columns of another type ({' '.join(str(error).split())[:200]}): it is another table or from "
-            f"another version; delete {artefact} to have it made again"
+            f"another version; delete {artefact} to have it made again",
+            code="other-table",
         ) from None
     return table
 
@@ -188,6 +195,6 @@ def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) ->
 def size(path: Path, column: str) -> int:
     """Bytes of a column of a Parquet file that `read` accepts, without its compression."""
     with pq.ParquetFile(path) as file:
-        place = file.schema_arrow.get_field_index(column)
+        column_index = file.schema_arrow.get_field_index(column)
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-        return sum(group.column(place).total_uncompressed_size for group in groups)
+        return sum(group.column(column_index).total_uncompressed_size for group in groups)

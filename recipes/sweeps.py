@@ -20,7 +20,7 @@ from typing import Any
 from contracts.run_file import RECIPES, inherit, validate
 from system.errors import UserError
 from system.unknown_names import unknown
-from system.yaml_files import read_yaml, shown
+from system.yaml_files import display_path, read_yaml
 
 SUFFIX = ".sweep.yaml"
 
@@ -52,7 +52,7 @@ def settings(name: str, scale: str) -> list[dict[str, Any]]:
     content = read_yaml(file)
     validate(inherit(content, file), "run", file)
     if not content.get("sweep"):
-        raise UserError(f"{shown(file)}: it should have the values to try under `sweep`, but has none; add them")
+        raise UserError(f"{display_path(file)}: it should have the values to try under `sweep`, but has none; add them")
     varied = content["sweep"][scale]
     return [dict(zip(varied, values, strict=True)) for values in itertools.product(*varied.values())]
 

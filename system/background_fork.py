@@ -35,8 +35,8 @@ def start(work: Callable[[], Result]) -> Callable[[], Result]:
         process.join()
         if error:
             raise error
-        found: Result = value
-        return found
+        answer: Result = value
+        return answer
 
     return result
 

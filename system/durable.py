@@ -63,28 +63,31 @@ def write_text(path: Path, text: str, errors: str = "strict") -> None:
         file.write_text(text, encoding="utf-8", errors=errors)
 
 
-def publish(made: Path, path: Path) -> None:
+def publish(written: Path, path: Path) -> None:
     """Flush a file or folder to the disk and rename it to `path`, on the same file system.
 
     Args:
-        made: what was written; its folder takes a folder that is replaced, and is to be removed by the caller.
+        written: what was written; its folder takes a folder that is replaced, and is to be removed by the caller.
         path: its place.
 
     Raises:
         UserError: a folder that was not made by this project is in its place.
     """
-    sync_tree(made)
+    sync_tree(written)
     while True:
         try:
-            made.replace(path)
+            written.replace(path)
             break
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
         if not (path / RECORD).is_file():
-            raise UserError(f"{path} should be a new folder, but holds other files: name another, or delete it")
+            raise UserError(
+                f"{path} should be a new folder, but holds other files: name another, or delete it",
+                code="folder-in-use",
+            )
         with suppress(FileNotFoundError):  # another process was faster
-            path.rename(tempfile.mkdtemp(dir=made.parent))
+            path.rename(tempfile.mkdtemp(dir=written.parent))
     sync(path.parent)
 
 

@@ -50,7 +50,10 @@ def take(needed: int, what: str, folder: Path | None = None) -> list[str]:
         named = f"CUDA_VISIBLE_DEVICES names {','.join(pool) or 'none'}" if "CUDA_VISIBLE_DEVICES" in os.environ else ""
         raise UserError(
             f"{what} needs {needed} GPUs, but {named or f'this machine has {len(pool)}'}: make more visible, or set "
-            "full.hardware.gpus and the batch in its run file"
+            "full.hardware.gpus and the batch in its run file",
+            code="too-few-gpus",
+            needed=needed,
+            visible=len(pool),
         )
     if "SLURM_JOB_ID" in os.environ:
         return pool

@@ -22,18 +22,18 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 def _is_snakemake(process: psutil.Process) -> bool:
     try:
-        words = process.cmdline()[:3]
+        command = process.cmdline()[:3]
     except psutil.Error:
         return False
-    return any(Path(word).name in ("snakemake", "snakemake.cli") for word in words)
+    return any(Path(word).name in ("snakemake", "snakemake.cli") for word in command)
 
 
 def _ancestors() -> list[psutil.Process]:
     try:
-        found: list[psutil.Process] = psutil.Process().parents()
+        ancestors: list[psutil.Process] = psutil.Process().parents()
     except psutil.Error:  # one ended just now
-        found = []
-    return found
+        ancestors = []
+    return ancestors
 
 
 def chain_to_snakemake() -> list[psutil.Process]:

@@ -41,7 +41,9 @@ def read(path: Path, *, torn_last_line: bool = False) -> Iterator[dict[str, Any]
                 except (ValueError, RecursionError) as error:
                     if torn_last_line and not following:
                         return
-                    raise UserError(f"{path}: line {number} is not a JSON object ({error})") from None
+                    raise UserError(
+                        f"{path}: line {number} is not a JSON object ({error})", code="invalid-json", line=number
+                    ) from None
             line = following
 
 
@@ -69,7 +71,9 @@ class Follower:
                     try:
                         yield _object(line)
                     except (ValueError, RecursionError) as error:
-                        raise UserError(f"{self.path}: byte {start}: not a JSON object ({error})") from None
+                        raise UserError(
+                            f"{self.path}: byte {start}: not a JSON object ({error})", code="invalid-json", byte=start
+                        ) from None
 
 
 def dump(row: dict[str, Any]) -> str:
@@ -79,10 +83,10 @@ def dump(row: dict[str, Any]) -> str:
 
 
 def _object(line: bytes) -> dict[str, Any]:
-    found = json.loads(line.decode("utf-8"))
-    if not isinstance(found, dict):
-        raise ValueError(f"it holds a {type(found).__name__}")
+    row = json.loads(line.decode("utf-8"))
+    if not isinstance(row, dict):
+        raise ValueError(f"it holds a {type(row).__name__}")
     before, ours, _ = line.rpartition(f'"{CHECKSUM}": '.encode())
-    if ours and found.pop(CHECKSUM, None) != zlib.crc32(before.removesuffix(b", ") + b"}"):
+    if ours and row.pop(CHECKSUM, None) != zlib.crc32(before.removesuffix(b", ") + b"}"):
         raise ValueError("it is damaged: its checksum is that of another line")
-    return found
+    return row

@@ -50,7 +50,8 @@ def check(folder: Path) -> Path:
     if (fault := _fault(folder)) is not None:
         raise UserError(
             f"{folder} should be a folder that only you can use, but {fault}: remove it, or set TMPDIR to a folder of "
-            "your own"
+            "your own",
+            code="folder-not-private",
         )
     return folder
 
@@ -62,13 +63,13 @@ def _fault(folder: Path) -> str | None:
     except OSError as error:
         return "it is a link" if folder.is_symlink() else f"it cannot be opened ({error.strerror})"
     try:
-        found = os.fstat(descriptor)
+        status = os.fstat(descriptor)
     finally:
         os.close(descriptor)
-    if found.st_uid != os.getuid():
-        return f"it belongs to user {found.st_uid}"
-    if found.st_mode & 0o077:
-        return f"others may use it (its mode is {stat.S_IMODE(found.st_mode):o}, not 700)"
+    if status.st_uid != os.getuid():
+        return f"it belongs to user {status.st_uid}"
+    if status.st_mode & 0o077:
+        return f"others may use it (its mode is {stat.S_IMODE(status.st_mode):o}, not 700)"
     for parent in reversed(Path(os.path.realpath(folder)).parents):
         above = parent.stat()
         if above.st_uid == os.getuid() and not above.st_mode & 0o077:

@@ -32,18 +32,18 @@ def prctl(option: int, value: int) -> None:
 
 def children() -> list[int]:
     """Processes whose parent is this one."""
-    found = []
+    pids = []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, IndexError):
             if int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == os.getpid():
-                found.append(int(entry.name))
-    return found
+                pids.append(int(entry.name))
+    return pids
 
 
 def end_all() -> None:
     """Kill all children, then the orphans that they leave, until none is left."""
-    while found := children():
-        for pid in found:
+    while pids := children():
+        for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             with suppress(ChildProcessError):
@@ -59,16 +59,16 @@ def _status(pid: int) -> int | None:
     return code if code >= 0 else 128 - code
 
 
-def wait(pid: int, asked: list[int], client: socket.socket | None = None) -> int:
+def wait(pid: int, signals: list[int], client: socket.socket | None = None) -> int:
     """Wait for a child, and ask it to end when a signal came or the client is gone; returns its exit status.
 
     Args:
         pid: of the child.
-        asked: signals that this process got, appended by its handlers.
+        signals: signals that this process got, appended by its handlers.
         client: a connection on which nothing comes but its end.
     """
     gone: list[socket.socket] = []
-    while (status := _status(pid)) is None and not (asked or gone):
+    while (status := _status(pid)) is None and not (signals or gone):
         gone = select.select([client] if client else [], [], [], LOOK_SECONDS)[0]
     until = time.monotonic() + PATIENCE_SECONDS
     if status is None:
@@ -81,15 +81,15 @@ def wait(pid: int, asked: list[int], client: socket.socket | None = None) -> int
 
 def main() -> int:
     """Run the command of the command line; returns its exit status."""
-    asked: list[int] = []
+    signals: list[int] = []
     for number in (signal.SIGTERM, signal.SIGUSR1):  # srun turns SIGTERM into a kill, but passes SIGUSR1 on
-        signal.signal(number, lambda number, _: asked.append(number))
+        signal.signal(number, lambda number, _: signals.append(number))
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     command = subprocess.Popen(
         sys.argv[1:], preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL), stdin=subprocess.DEVNULL
     )
-    command.returncode = wait(command.pid, asked)
+    command.returncode = wait(command.pid, signals)
     end_all()
     return command.returncode
 

@@ -79,7 +79,7 @@ def run_again(workflow: tuple[int, float], modules: Sequence[str], environment: 
             return fork_server.answer(connection)
     said = (folder / "log").read_text(errors="replace").strip()
     shutil.rmtree(folder, ignore_errors=True)
-    raise UserError(f"the packages of {sys.prefix} cannot be imported: {said[-2000:]}")
+    raise UserError(f"the packages of {sys.prefix} cannot be imported: {said[-2000:]}", code="imports-fail")
 
 
 def _connection(

@@ -40,7 +40,9 @@ def sole_user(folder: Path, doing: str) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         raise UserError(
-            f"another process is {doing} in {folder}: wait for it, end it, or use another work folder"
+            f"another process is {doing} in {folder}: wait for it, end it, or use another work folder",
+            code="folder-locked",
+            folder=str(folder),
         ) from None
     try:
         yield
@@ -74,12 +76,16 @@ class Folders:
             except Timeout:
                 raise UserError(
                     f"another snakemake uses the folder {folder} ({self._mark(folder)}): wait until it ends, or set "
-                    "`work` and `results` to other folders"
+                    "`work` and `results` to other folders",
+                    code="folder-locked",
+                    folder=str(folder),
                 ) from None
         for folder, mark in zip(self._folders, self._marks, strict=True):
             if self._mark(folder) != mark:
                 raise UserError(
-                    f"another snakemake used the folder {folder} while this one started: run the same command again"
+                    f"another snakemake used the folder {folder} while this one started: run the same command again",
+                    code="folder-changed",
+                    folder=str(folder),
                 )
         self._leave_marks("started")
         atexit.register(self._end)

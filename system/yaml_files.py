@@ -52,7 +52,7 @@ def _parsed(text: str) -> bytes:
     return pickle.dumps(_load(text))
 
 
-def shown(file: Path) -> str:
+def display_path(file: Path) -> str:
     """The file's name for a message: relative to the project where it lies inside."""
     return str(file.relative_to(ROOT)) if file.is_relative_to(ROOT) else str(file)
 
@@ -62,14 +62,18 @@ def read_yaml(file: Path) -> dict[str, Any]:
     try:
         content = pickle.loads(_parsed(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        raise UserError(f"{shown(file)} does not exist") from None
+        raise UserError(f"{display_path(file)} does not exist", code="missing-file", path=str(file)) from None
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         problem = " ".join(str(getattr(error, "problem", None) or error).split())
-        raise UserError(f"{shown(file)} is not valid YAML{where}: {problem}; fix it and run it again") from None
+        raise UserError(
+            f"{display_path(file)} is not valid YAML{where}: {problem}; fix it and run it again", code="invalid-yaml"
+        ) from None
     except UnicodeDecodeError:
-        raise UserError(f"{shown(file)} is not UTF-8 text; save it as UTF-8") from None
+        raise UserError(f"{display_path(file)} is not UTF-8 text; save it as UTF-8", code="not-utf8") from None
     if not isinstance(content, dict):
-        raise UserError(f"{shown(file)} should hold keys and values, but holds {type(content).__name__}")
+        raise UserError(
+            f"{display_path(file)} should hold keys and values, but holds {type(content).__name__}", code="invalid-yaml"
+        )
     return content

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 from contracts.run_file import validate
 from system.errors import ROOT, UserError
 from system.unknown_names import unknown
-from system.yaml_files import read_yaml, shown
+from system.yaml_files import display_path, read_yaml
 from tasks import task_files
 from tasks.gold_answers import FORMS
 
@@ -97,7 +97,7 @@ def entries(benchmarks: Path = BENCHMARKS) -> dict[str, Entry]:
 
 def _training_sets() -> list[Entry]:
     return [
-        Entry(name, {"task": task, **spec}, shown(task_files.FOLDER / task / "task.yaml"))
+        Entry(name, {"task": task, **spec}, display_path(task_files.FOLDER / task / "task.yaml"))
         for task in task_files.names()
         for name, spec in task_files.settings(task).get("datasets", {}).items()
     ]
@@ -105,7 +105,7 @@ def _training_sets() -> list[Entry]:
 
 def _benchmarks(folder: Path) -> list[Entry]:
     sources = {path: (read_yaml(path).get("metadata") or {}).get("source") for path in folder.glob("*.yaml")}
-    return [Entry(path.stem, source, shown(path)) for path, source in sources.items() if source is not None]
+    return [Entry(path.stem, source, display_path(path)) for path, source in sources.items() if source is not None]
 
 
 def check(entry: Entry) -> None:
