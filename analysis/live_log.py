@@ -18,7 +18,7 @@ from contracts.paths import ResultsFolder, RunFolder
 from contracts.run_file import Run, Stage
 from contracts.seeds import run_of
 from eval import accuracy_so_far
-from frameworks import adapter, collapse, recorder
+from frameworks import adapter, collapse, rollout_log
 from recipes.runs import load_run
 from system.errors import UserError
 
@@ -38,13 +38,13 @@ class LiveRun:
 
 def _stage_folder(work: Path, number: int) -> Path | None:
     """The newest work folder of a stage; others are of other settings."""
-    found = [folder for folder in work.glob(f"stage-{number}-*") if (folder / recorder.FOLDER).is_dir()]
-    return max(found, key=lambda folder: (folder / recorder.FOLDER).stat().st_mtime, default=None)
+    found = [folder for folder in work.glob(f"stage-{number}-*") if (folder / rollout_log.FOLDER).is_dir()]
+    return max(found, key=lambda folder: (folder / rollout_log.FOLDER).stat().st_mtime, default=None)
 
 
 def printed(framework: adapter.Adapter, stage: Stage, folder: Path) -> dict[int, Row]:
     """The metrics of each step that the trainer has printed so far; a resumed training repeats steps."""
-    log, starts = folder / "train.log", [attempt.resumed_from for attempt in recorder.attempts(folder)]
+    log, starts = folder / "train.log", [attempt.resumed_from for attempt in rollout_log.attempts(folder)]
     found: dict[int, Row] = {}
     attempt, step = -1, 0
     for line in log.read_text(encoding="utf-8", errors="replace").split("\n") if log.is_file() else []:
@@ -65,15 +65,15 @@ def printed(framework: adapter.Adapter, stage: Stage, folder: Path) -> dict[int,
 def _running(run: Run, stage: Stage, folder: Path) -> tuple[list[Row], list[Row]]:
     """The log's rows of a stage that is being trained, and the newest judged completions."""
     logged = printed(adapter.load(run.framework), stage, folder)
-    judged = recorder.read(folder, recorder.Batch.of(stage))
+    judged = rollout_log.read(folder, rollout_log.Batch.of(stage))
     rows = []
     for step in sorted({*logged, *judged}):
         rewards = [row["reward"] for row in judged.get(step, []) if row["reward"] is not None]
         mean = {"reward_mean": sum(rewards) / len(rewards)} if rewards else {}
-        values = {**mean, **logged.get(step, {}), **recorder.columns(judged.get(step, []))}
+        values = {**mean, **logged.get(step, {}), **rollout_log.columns(judged.get(step, []))}
         known = {name: value for name, value in values.items() if name in tables.TRAINING_LOG.names}
         rows.append({"stage": stage.number, "step": stage.steps_before + step, **known})
-    return rows, recorder.kept(judged[max(judged)]) if judged else []
+    return rows, rollout_log.kept(judged[max(judged)]) if judged else []
 
 
 def of_log(run: RunResults) -> LiveRun:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from cluster import memory
 from cluster.memory import TIGHT
 from contracts.run_file import Run
-from frameworks import one_gpu
+from frameworks import one_gpu_variant
 from system import markdown
 from system.errors import UserError
 
@@ -39,8 +39,8 @@ def fit(run: Run, gpu_gb: float) -> Fit:
         return Fit(run, None, None, "uses no GPU")
     need: memory.Estimate | None = None
     verdict = ""
-    for size in one_gpu.passes(run):
-        tried = one_gpu.on_one_gpu(run, size)
+    for size in one_gpu_variant.passes(run):
+        tried = one_gpu_variant.on_one_gpu(run, size)
         if need := memory.fullest(tried, gpu_gb):
             verdict = memory.verdict(need, gpu_gb, run.hardware["memory_gb"])
         if need and verdict == "yes":

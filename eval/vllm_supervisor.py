@@ -17,7 +17,7 @@ from typing import Any
 
 from eval import sample_journal, vllm_settings
 from eval.vllm_worker import OUT_OF_MEMORY
-from frameworks import listening
+from frameworks import loopback
 from system import durable, fork_server, gpu_locks, private_folder
 from system.errors import UserError
 
@@ -70,7 +70,7 @@ def devices(data_parallel: int, tensor_parallel: int) -> list[str]:
 
 
 def _start(plan: dict[str, Any], plan_file: Path, index: int, temporary: Path) -> subprocess.Popen[bytes]:
-    settings = {**os.environ, **vllm_settings.environment(plan["device"]), **listening.environment(temporary)}
+    settings = {**os.environ, **vllm_settings.environment(plan["device"]), **loopback.environment(temporary)}
     if plan["device"] == "cuda":
         settings["CUDA_VISIBLE_DEVICES"] = plan["gpus"][index]
     heartbeat = plan_file.with_name(f"heartbeat-{index}")

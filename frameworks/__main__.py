@@ -20,9 +20,17 @@ import pyarrow as pa
 from contracts import model_folder, provenance, tables
 from contracts.run_file import SCALES, Run, Stage, inherit
 from contracts.seeds import run_id
-from frameworks import adapter, checkpoints, launch, nodes, one_gpu, recorder, stage_log
+from frameworks import (
+    adapter,
+    checkpoints,
+    one_gpu_variant,
+    rollout_log,
+    slurm_nodes,
+    stage_training_log,
+    trainer_process,
+)
 from frameworks.adapter import Adapter, Command, Paths
-from frameworks.trackers import FOLDER, Trackers, events_folder
+from frameworks.experiment_trackers import FOLDER, Trackers, events_folder
 from recipes import sweeps
 from recipes.runs import file_content, load_run, run_names
 from system import durable, job_lifetime, work_lock
@@ -57,7 +65,7 @@ def train(arguments: argparse.Namespace) -> None:
     """Train one stage to its end and write its training log and its rollouts."""
     run = load_run(arguments.run, arguments.scale)
     if arguments.one_gpu:
-        run = one_gpu.on_one_gpu(run, arguments.one_gpu)
+        run = one_gpu_variant.on_one_gpu(run, arguments.one_gpu)
     stage, name = run.stages[arguments.stage - 1], run_id(run.name, arguments.seed)
     framework = adapter.load(run.framework)
     model_sha256 = model_folder.check(arguments.model)
@@ -75,12 +83,12 @@ def train(arguments: argparse.Namespace) -> None:
             command = launch_stage(framework, run, stage, paths, arguments.seed, stop, events_folder(arguments.output))
             if (reached := framework.newest_checkpoint(run, stage, paths)) < stage.steps:
                 raise stopped(run, stage, reached)
-        except launch.Collapsed as collapse:
+        except trainer_process.Collapsed as collapse:
             if not arguments.end_at_collapse:
                 raise
             command, ended = collapse.command, {"ended": str(collapse).partition("; its output")[0]}
             reached = collapse.step
-        log, rollouts = stage_log.read(framework, run, stage, paths, name, reached)
+        log, rollouts = stage_training_log.read(framework, run, stage, paths, name, reached)
         durable.sync_tree(paths.work)  # the training log says that the checkpoints can be exported
     check_log(log, run)
     rollouts = with_lengths(rollouts, arguments.model)
@@ -120,25 +128,25 @@ def launch_stage(
         events: folder for TensorBoard events; by default one in the work folder.
 
     Raises:
-        UserError: the training failed; see launch.run.
+        UserError: the training failed; see trainer_process.run.
     """
     resumed_from = framework.newest_checkpoint(run, stage, paths)
     command = framework.prepare(run, stage, seed, paths)
     if resumed_from:
         print(f"{run.name}: resuming from step {resumed_from}", flush=True)
     if resumed_from < stage.steps:
-        attempt = recorder.start_attempt(paths.work, resumed_from)
-        command.environment[recorder.VARIABLE] = str(attempt.folder)
+        attempt = rollout_log.start_attempt(paths.work, resumed_from)
+        command.environment[rollout_log.VARIABLE] = str(attempt.folder)
         with closing(
             Trackers(events or paths.work / FOLDER, run_id(run.name, seed), stage.steps_before, resumed_from)
         ) as followers:
-            launch.run(
+            trainer_process.run(
                 command,
                 log=paths.work / "train.log",
                 steps=stage.steps,
                 name=run.name,
                 metrics=partial(framework.progress, stage),
-                recorded=recorder.Live(attempt, recorder.Batch.of(stage)).columns,
+                recorded=rollout_log.Live(attempt, rollout_log.Batch.of(stage)).columns,
                 follow=followers.add,
                 resumed_from=resumed_from,
                 cap=stage.rollout.get("max_response_tokens"),
@@ -150,7 +158,7 @@ def launch_stage(
 def stopped(run: Run, stage: Stage, reached: int) -> UserError:
     """The error of a training that ended well before its last step: in time before its job's end, or without cause."""
     text = f"training {run.name} stopped after step {reached} of {stage.steps}"
-    if nodes.time_limit():
+    if slurm_nodes.time_limit():
         return StoppedInTime(f"{text}, in time before its job's end; the same command resumes it")
     return UserError(f"{text} without an error; its output is in train.log, and the same command resumes it")
 

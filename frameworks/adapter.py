@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from unittest.mock import patch
 
 from contracts.run_file import Run, Stage, framework_names
-from frameworks import processes, settings
+from frameworks import run_settings, trainer_environment
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.reward_hook import FAILURE
 from recipes import model_tokens, rewards
@@ -72,8 +72,8 @@ class Adapter(ABC):
     # The framework's name of how far the sampler's probabilities (or their logarithms) are from the trainer's, on
     # average. It is logged where a run has a sampler_correction.
     sampler_distance: ClassVar[str]
-    # Settings under `native` for frameworks.one_gpu: the share of the GPU's memory for vLLM, what else a sampler on the
-    # GPU that trains needs, and those that only have a meaning with several GPUs.
+    # Settings under `native` for frameworks.one_gpu_variant: the share of the GPU's memory for vLLM, what else a
+    # sampler on the GPU that trains needs, and those that only have a meaning with several GPUs.
     engine_share: ClassVar[str]
     colocated: ClassVar[Mapping[str, Any]] = {}
     several_gpus: ClassVar[Sequence[str]] = ()
@@ -81,7 +81,7 @@ class Adapter(ABC):
     def fork_processes(self, run: Run) -> None:
         """Where there is no GPU, have this program and the run's processes go on as forks; see forked_job."""
         if run.device == "cpu":
-            forked_job.fork_processes(self.preloaded, {**processes.ONE_CPU, **self.preload_environment})
+            forked_job.fork_processes(self.preloaded, {**trainer_environment.ONE_CPU, **self.preload_environment})
 
     def check(self, run: Run) -> None:
         """Raise UserError unless rewards load, data suffice, and the framework's own parser accepts every stage."""
@@ -92,9 +92,9 @@ class Adapter(ABC):
                 raise UserError(f"{run.file.name}: rewards: {reward['function']} cannot be loaded ({error})") from None
         for stage in run.stages:
             _try_arguments(run, stage)
-            given, needed = data_registry.problems_in(stage.dataset), settings.prompts_per_step(run, stage)
+            given, needed = data_registry.problems_in(stage.dataset), run_settings.prompts_per_step(run, stage)
             if given < needed:
-                raise settings.refuse(
+                raise run_settings.refuse(
                     run, "batch.prompts_per_step", f": {needed} prompts are more than the {given} of {stage.dataset}"
                 )
             self.check_stage(run, stage)

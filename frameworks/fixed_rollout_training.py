@@ -26,7 +26,7 @@ import yaml
 
 from contracts import model_folder, tables
 from contracts.run_file import Run, Stage
-from frameworks import adapter, launch, recorded_rollouts, recorder
+from frameworks import adapter, recorded_rollouts, rollout_log, trainer_process
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.recorded_rollouts import RECORD, RELEASED, VARIABLE, Group, read
 from recipes.runs import load_run
@@ -48,7 +48,7 @@ class PlugIn(Protocol):
         """Have the command take prompts in the order of the problems, and load what records or plays the recording."""
 
 
-def groups(sampled: Path, work: Path, batch: recorder.Batch) -> Iterator[Group]:
+def groups(sampled: Path, work: Path, batch: rollout_log.Batch) -> Iterator[Group]:
     """The groups of a finished training.
 
     Args:
@@ -59,7 +59,7 @@ def groups(sampled: Path, work: Path, batch: recorder.Batch) -> Iterator[Group]:
     Raises:
         UserError: the rollouts are not those that were sampled.
     """
-    judged = recorder.read(work, batch)
+    judged = rollout_log.read(work, batch)
     for step, row in enumerate(json_lines.read(sampled), start=1):
         for first in range(0, batch.prompts * batch.samples, batch.samples):
             members = slice(first, first + batch.samples)
@@ -70,9 +70,9 @@ def groups(sampled: Path, work: Path, batch: recorder.Batch) -> Iterator[Group]:
             yield Group(step, ids.pop(), prompts[0], row["completions"][members], [one["reward"] for one in rewards])
 
 
-def check_rewards(recording: Path, work: Path, batch: recorder.Batch) -> None:
+def check_rewards(recording: Path, work: Path, batch: rollout_log.Batch) -> None:
     """Raise UserError unless a replayed training gave every completion the recorded reward, in the recorded step."""
-    judged = recorder.read(work, batch)
+    judged = rollout_log.read(work, batch)
 
     def given(step: int) -> list[tuple[str, float]]:
         return sorted((row["problem_id"], row["reward"]) for row in judged.get(step, []))
@@ -85,9 +85,9 @@ def check_rewards(recording: Path, work: Path, batch: recorder.Batch) -> None:
             raise UserError(f"step {step} should have the recorded prompts and rewards, but has others")
 
 
-def check_prompts(recording: Path, work: Path, batch: recorder.Batch) -> None:
+def check_prompts(recording: Path, work: Path, batch: rollout_log.Batch) -> None:
     """Raise UserError unless a training that samples by itself drew the recorded prompts in each step."""
-    judged = recorder.read(work, batch)
+    judged = rollout_log.read(work, batch)
     recorded: dict[int, set[str]] = {}
     for group in read(recording):
         recorded.setdefault(group.step, set()).add(group.problem_id)
@@ -131,9 +131,9 @@ def launch_stage(
     command.environment.update(environment)
     plug_in = plug_in_of(run.framework, sorted(recorded_rollouts.released(environment)))
     plug_in.edit(command, paths)
-    attempt = recorder.start_attempt(paths.work, resumed_from)
-    command.environment[recorder.VARIABLE] = str(attempt.folder)
-    launch.run(
+    attempt = rollout_log.start_attempt(paths.work, resumed_from)
+    command.environment[rollout_log.VARIABLE] = str(attempt.folder)
+    trainer_process.run(
         command, log=paths.work / "train.log", steps=stage.steps, name=run.name,
         metrics=partial(framework.progress, stage), resumed_from=resumed_from,
     )  # fmt: skip
@@ -181,10 +181,10 @@ def train(arguments: argparse.Namespace) -> None:
         steps = arguments.steps if arguments.record else max(group.step for group in read(arguments.replay))
         kept = tuple(arguments.keep or range(1, steps + 1))
         stage = changed(replace(stage, steps=steps, checkpoints=kept), arguments.set)
-        batch = recorder.Batch.of(stage)
+        batch = rollout_log.Batch.of(stage)
         if arguments.record:
             shutil.rmtree(work / "native", ignore_errors=True)  # a recording starts anew: its recording has to be whole
-            shutil.rmtree(work / recorder.FOLDER, ignore_errors=True)
+            shutil.rmtree(work / rollout_log.FOLDER, ignore_errors=True)
             sampled.unlink(missing_ok=True)
             problems, environment = arguments.problems, {VARIABLE: str(sampled), RECORD: "1"}
         else:

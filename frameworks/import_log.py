@@ -21,7 +21,7 @@ import pyarrow as pa
 from contracts import provenance, tables
 from contracts.paths import ResultsFolder
 from contracts.run_file import framework_names
-from frameworks import adapter, event_files, log_csv, tensorboard
+from frameworks import adapter, tensorboard_files, trainer_events, training_log_csv
 from system.errors import UserError, run_command
 
 Row = dict[str, Any]
@@ -36,9 +36,9 @@ def _logged(file: Path, framework: adapter.Adapter | None) -> dict[int, dict[str
         raise UserError(f"{file} should be a training log, but {found}: name the file")
     if file.suffix.lower() == ".csv":
         native = {**framework.metrics, **framework.imported_metrics} if framework else {}
-        logged = log_csv.read(file, {*native, "response_length/clip_ratio", *OURS})
-    elif framework is None and file.match(event_files.PATTERN):  # ours
-        logged = tensorboard.of_file(file, prefix="")
+        logged = training_log_csv.read(file, {*native, "response_length/clip_ratio", *OURS})
+    elif framework is None and file.match(tensorboard_files.PATTERN):  # ours
+        logged = trainer_events.of_file(file, prefix="")
     elif framework is None:
         raise UserError(
             f"{file} is no CSV (.csv, with commas): name the framework that wrote it with --framework, or export CSV"

@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from frameworks import listening, nodes
+from frameworks import loopback, slurm_nodes
 from system import private_folder
 from system.errors import UserError, run_command
 
@@ -29,13 +29,13 @@ LOOK_SECONDS = 1.0
 
 def start_node(arguments: argparse.Namespace) -> None:
     """Run Ray on this node until it is ended; the step calls it on every node."""
-    nodes.end_on_signals()
-    rank, job = nodes.here()
+    slurm_nodes.end_on_signals()
+    rank, job = slurm_nodes.here()
     words = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
     words += [f"--node-ip-address={job[rank].address}", f"--num-gpus={arguments.gpus}"]
     os.environ["TMPDIR"] = str(private_folder.make(arguments.scratch / "tmp"))
     # Another training may have Ray on this node, too, and the default ports are fixed.
-    agent, metrics, client = nodes.free_ports(3)
+    agent, metrics, client = slurm_nodes.free_ports(3)
     words += [f"--dashboard-agent-listen-port={agent}", f"--metrics-export-port={metrics}"]
     if arguments.cpus:
         words.append(f"--num-cpus={arguments.cpus}")
@@ -48,7 +48,7 @@ def start_node(arguments: argparse.Namespace) -> None:
     try:
         sys.exit(process.wait())
     finally:
-        nodes.end(process)
+        slurm_nodes.end(process)
         shutil.rmtree(arguments.scratch, ignore_errors=True)
 
 
@@ -70,7 +70,7 @@ def resources(address: str, step: subprocess.Popen[str]) -> list[dict[str, float
             time.sleep(LOOK_SECONDS)
         said = look.stdout.read() if look.poll() == 0 and look.stdout else ""
     finally:
-        nodes.end(look)
+        slurm_nodes.end(look)
     found: list[dict[str, float]] = json.loads(said.strip().split("\n")[-1]) if said.strip() else []
     return found
 
@@ -116,12 +116,12 @@ def run(command: Sequence[str], count: int, gpus: int, cpus: int, scratch: Path)
     Raises:
         UserError: there is no job of so many nodes, Ray did not start on all of them, or one was lost.
     """
-    job, port = nodes.of_this_job(count), nodes.free_port()
+    job, port = slurm_nodes.of_this_job(count), slurm_nodes.free_port()
     address = f"{job[0].address}:{port}"
     words = [sys.executable, "-m", "frameworks.ray_cluster", "--node", "--gpus", str(gpus), "--cpus", str(cpus)]
     # Without a token anybody who reaches the port could run code as this user.
-    os.environ |= listening.ray_token()
-    step = nodes.on_each(job, [*words, "--port", str(port), "--scratch", str(scratch)])
+    os.environ |= loopback.ray_token()
+    step = slurm_nodes.on_each(job, [*words, "--port", str(port), "--scratch", str(scratch)])
     process: subprocess.Popen[str] | None = None
     try:
         wait_for_nodes(address, count, gpus, step)
@@ -134,8 +134,8 @@ def run(command: Sequence[str], count: int, gpus: int, cpus: int, scratch: Path)
         return process.returncode
     finally:
         if process is not None:
-            nodes.end(process)
-        nodes.end(step)
+            slurm_nodes.end(process)
+        slurm_nodes.end(step)
         shutil.rmtree(scratch, ignore_errors=True)  # files that were written while the step ended
 
 
@@ -154,7 +154,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.node:
         start_node(arguments)
-    nodes.end_on_signals()
+    slurm_nodes.end_on_signals()
     scratch = arguments.scratch
     if scratch is None:
         scratch = private_folder.of_user(on_disk=True) / f"ray-{os.environ.get('SLURM_JOB_ID', os.getpid())}"

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from contracts.run_file import SCALES, Run, Stage
-from frameworks import adapter, settings
+from frameworks import adapter, run_settings
 from recipes.runs import load_run, run_names
 from system.yaml_files import read_yaml
 
@@ -99,5 +99,5 @@ def plain(value: Any) -> Any:
 
 
 def _holds(when: Mapping[str, Any], run: Run, stage: Stage) -> bool:
-    given = {"algorithm": run.algorithm, "device": run.device, **settings.values(stage)}
+    given = {"algorithm": run.algorithm, "device": run.device, **run_settings.values(stage)}
     return all(bool(given.get(name)) if wanted == "set" else given.get(name) in wanted for name, wanted in when.items())

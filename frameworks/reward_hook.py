@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from frameworks import recorder
+from frameworks import rollout_log
 from recipes import rewards
 
 FAILURE = "CrossZero: a reward function failed: "  # the launcher ends the training at a line with these words
@@ -56,7 +56,7 @@ def judge(
         parts = rewards.of_each(loaded(), turns, problems)
         sums = [rewards.add(loaded(), each) for each in parts]
         given = [one if one.value is not None else one._replace(value=without_reward) for one in sums]
-        recorder.of_this_process().write(
+        rollout_log.of_this_process().write(
             {
                 "step": step,
                 "problem_id": question["problem_id"],

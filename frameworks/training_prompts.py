@@ -10,7 +10,7 @@ from typing import Any
 from contracts import tables
 from contracts.run_file import Run, Stage
 from frameworks.adapter import Paths
-from frameworks.settings import prompts_per_step, refuse
+from frameworks.run_settings import prompts_per_step, refuse
 from recipes import rewards
 from system.errors import UserError
 from tasks import prompts, registry

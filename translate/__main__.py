@@ -22,9 +22,9 @@ from typing import Any
 import yaml
 
 from contracts.run_file import SCALES, framework_names
-from frameworks import dialect as dialects
-from frameworks import launch_script
-from frameworks.dialect import Dialect, Reading
+from frameworks import command_parser as dialects
+from frameworks import script_commands
+from frameworks.command_parser import Dialect, Reading
 from recipes.runs import load_run
 from system.errors import UserError, run_command
 from translate.rendering import GROUPS, Rendering, as_run
@@ -48,7 +48,7 @@ def given_by(
     Raises:
         UserError: the text holds no command of the framework, or several and no number says which.
     """
-    found = launch_script.commands(text, dialect.entry, variables)
+    found = script_commands.commands(text, dialect.entry, variables)
     if not found:
         settings = _without_command(dialect, text, folder, variables)
         if not settings:
@@ -75,11 +75,11 @@ def _without_command(dialect: Dialect, text: str, folder: Path, variables: Mappi
         content = None
     if isinstance(content, dict):
         return {str(name): value for name, value in content.items()}
-    words = launch_script.plain_words(text, variables)
+    words = script_commands.plain_words(text, variables)
     looks_so = [word for word in words if word.startswith("--") or "=" in word.partition(" ")[0]]
     if not looks_so or words[0] != looks_so[0]:
         return {}
-    return dialect.settings(launch_script.Command([], words), folder)
+    return dialect.settings(script_commands.Command([], words), folder)
 
 
 def of_run(name: str, scale: str, stage: int) -> tuple[str, list[str]]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from contracts.run_file import Run, Stage
-from frameworks.dialect import Dialect, Flags
-from frameworks.settings import Refused
+from frameworks.command_parser import Dialect, Flags
+from frameworks.run_settings import Refused
 from system.errors import UserError
 
 ADJUSTED = ("batch.prompts_per_update", "rollout.gpus")  # refusals that other GPUs, or fewer at once, may mend

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-from frameworks.dialect import FOLDER, Dialect, Reading
+from frameworks.command_parser import FOLDER, Dialect, Reading
 from frameworks.release_defaults import plain
 from system.errors import UserError
 from system.yaml_files import read_yaml

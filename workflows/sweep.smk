@@ -16,7 +16,7 @@ checkpoint trained_of_sweep:
         results=unrecorded(RESULTS),
         runs=trainings_of_sweep,
     shell:
-        "{params.base:q} -m frameworks.trained {params.runs:q} --results {params.results:q} --output {output:q} > {log:q} 2>&1"
+        "{params.base:q} -m frameworks.completed_trainings {params.runs:q} --results {params.results:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule sweep_page:

@@ -72,4 +72,4 @@ rule training_log:
     params:
         base=BASE,
     shell:
-        "{params.base:q} -m frameworks.training_log {input:q} --output {output:q} > {log:q} 2>&1"
+        "{params.base:q} -m frameworks.join_stage_logs {input:q} --output {output:q} > {log:q} 2>&1"

@@ -23,7 +23,7 @@ from analysis.statistics.training_seeds import Recipe
 from contracts import seeds
 from contracts.paths import ResultsFolder
 from eval.statistics import Estimate, avg_at_k, paired_difference
-from frameworks.trained import ended
+from frameworks.completed_trainings import ended
 from recipes import sweeps
 from system.errors import UserError
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from contracts.paths import check_path
 from contracts.run_file import ROOT, Run, Stage
-from frameworks import checkpoints, memory, processes, stops, tensorboard, training_prompts
+from frameworks import checkpoints, memory, stop_tokens, trainer_environment, trainer_events, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.openrlhf import metrics, parser_check, reward_hook
@@ -53,15 +53,15 @@ class OpenRLHFAdapter(Adapter):
         """See Adapter; OpenRLHF resumes from the checkpoint that it finds."""
         for folder in (ROOT, paths.work.absolute()):
             check_path("a folder for OpenRLHF, which reads commas and @ as separators,", folder, ",@")
-        paths = stops.with_stops(run, stage, paths)
-        scratch = processes.empty_scratch(paths.work)
+        paths = stop_tokens.with_stops(run, stage, paths)
+        scratch = trainer_environment.empty_scratch(paths.work)
         rows, special_tokens = self.write_data(run, stage, seed, paths, paths.work / "data")
         data = (paths.work / "data" / "train.jsonl").absolute()
         flags = arguments(run, stage, seed, data, paths.model.absolute(), paths.native.absolute(), rows)
         environment = {
-            **processes.environment(run, stage, paths.model, scratch),
+            **trainer_environment.environment(run, stage, paths.model, scratch),
             **reward_hook.environment(special_tokens),
-            **processes.ray_environment(run, *([CPU_START] if run.device == "cpu" else [])),
+            **trainer_environment.ray_environment(run, *([CPU_START] if run.device == "cpu" else [])),
             "RAY_TMPDIR": str(scratch),
         }
         if (temperature := sampling_temperature(stage)) is not None:
@@ -69,16 +69,16 @@ class OpenRLHFAdapter(Adapter):
         if run.hardware.get("nodes", 1) == 1:
             environment["RAY_ADDRESS"] = ""  # never another user's Ray
         if run.device == "cpu":
-            environment |= processes.ONE_CPU
+            environment |= trainer_environment.ONE_CPU
             environment |= self.preload_environment
             # Ray adds it to the trainer's ray.init()
             of_workers = {"py_executable": str(fork_server.interpreter(scratch / "python"))}
             environment["RAY_JOB_CONFIG_JSON_ENV_VAR"] = json.dumps({"runtime_env": of_workers})
             environment["RAY_OVERRIDE_RESOURCES"] = json.dumps({"GPU": 1, "CPU": 2})  # requested, and shared
         else:
-            environment["CUDA_VISIBLE_DEVICES"] = ",".join(processes.gpus(run))
+            environment["CUDA_VISIBLE_DEVICES"] = ",".join(trainer_environment.gpus(run))
         words = [sys.executable, "-m", "openrlhf.cli.train_ppo_ray", *render(flags)]
-        return Command(processes.with_ray(run, scratch, words), environment, scratch=scratch)
+        return Command(trainer_environment.with_ray(run, scratch, words), environment, scratch=scratch)
 
     def write_data(self, run: Run, stage: Stage, seed: int, paths: Paths, folder: Path) -> tuple[int, list[str]]:
         """Write the training set as OpenRLHF reads it: prompts as text, questions as labels.
@@ -110,11 +110,11 @@ class OpenRLHFAdapter(Adapter):
 
     def logged(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
         """See Adapter."""
-        return tensorboard.scalars(paths.native / "log")
+        return trainer_events.scalars(paths.native / "log")
 
     def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
         """See Adapter; TensorBoard events."""
-        return tensorboard.of_file(file)
+        return trainer_events.of_file(file)
 
     def columns(self, values: Mapping[str, float], max_response_tokens: int | None) -> dict[str, float]:
         """See Adapter; a step's tokens are those of its mean sequence times its samples."""

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from contracts.run_file import Run, Stage
-from frameworks import settings
-from frameworks.settings import check_batch, devices, values
+from frameworks import run_settings
+from frameworks.run_settings import check_batch, devices, values
 
 REWARD_FILE = Path(__file__).with_name("reward_hook.py")
 SAMPLER_FILE = Path(__file__).with_name("sampler.py")
@@ -47,7 +47,7 @@ CONVERTED = {
     "batch.prompts_per_step": "rollout.batch_size",
     "batch.prompts_per_update": "train.batch_size",
     "rollout.max_prompt_tokens": "data.max_len",  # longer prompts are left out of the training set
-    "rollout.stop": "actor.model_name_or_path",  # frameworks/stops.py
+    "rollout.stop": "actor.model_name_or_path",  # frameworks/stop_tokens.py
     "rollout.engine": "train.colocate_all",
     "rollout.gpus": "vllm.num_engines",
     "optimizer.adam_beta2": "actor.adam.betas",
@@ -74,7 +74,7 @@ SCHEDULES = (
 
 
 def _refuse(run: Run, key: str, text: str) -> NoReturn:
-    raise settings.refuse(run, key, f": {text}")
+    raise run_settings.refuse(run, key, f": {text}")
 
 
 def _group(run: Run, gpus: int) -> dict[str, int]:

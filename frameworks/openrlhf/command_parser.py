@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from contracts.run_file import Run, Stage
-from frameworks import dialect
-from frameworks.dialect import Flags, Reading
-from frameworks.launch_script import Command, flags
+from frameworks import command_parser
+from frameworks.command_parser import Flags, Reading
 from frameworks.openrlhf import command as openrlhf
 from frameworks.openrlhf import parser_check
+from frameworks.script_commands import Command, flags
 
 BATCH = ("rollout.n_samples_per_prompt", "rollout.batch_size", "train.batch_size")
 ALL_DATA = 100_000_000
 
 
-class OpenRLHFDialect(dialect.Dialect):
+class OpenRLHFDialect(command_parser.Dialect):
     """OpenRLHF's."""
 
     framework, command = "openrlhf", "python3 -m openrlhf.cli.train_ppo_ray"

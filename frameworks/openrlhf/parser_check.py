@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from contracts.run_file import Run, Stage
 from frameworks.openrlhf.command import arguments, render
-from frameworks.settings import did_you_mean
+from frameworks.run_settings import did_you_mean
 from system.errors import UserError
 from tasks import data_registry
 

@@ -1,5 +1,5 @@
 """Python loads it at the start of every process of a training on one node: this folder is on PYTHONPATH."""
 
-from frameworks import listening
+from frameworks import loopback
 
-listening.keep_to_loopback()
+loopback.keep_to_loopback()

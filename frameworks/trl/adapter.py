@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from contracts.run_file import Run, Stage
-from frameworks import checkpoints, memory, nodes, processes, stops, tensorboard, training_prompts
+from frameworks import (
+    checkpoints,
+    memory,
+    slurm_nodes,
+    stop_tokens,
+    trainer_environment,
+    trainer_events,
+    training_prompts,
+)
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.trl import lora, metrics, parser_check
@@ -68,24 +76,24 @@ class TRLAdapter(Adapter):
 
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         """See Adapter."""
-        scratch = processes.empty_scratch(paths.work)
-        paths = stops.with_stops(run, stage, paths)
+        scratch = trainer_environment.empty_scratch(paths.work)
+        paths = stop_tokens.with_stops(run, stage, paths)
         data = paths.work / "data"
         self.write_data(run, stage, paths, data)
-        ports = Ports(*nodes.free_ports(2))
+        ports = Ports(*slurm_nodes.free_ports(2))
         words = render(arguments(run, stage, seed, data, paths.model, paths.native, ports))
         if newest := self.newest_checkpoint(run, stage, paths):
             words += ["--resume_from_checkpoint", str(paths.native / f"checkpoint-{newest * native_steps(run, stage)}")]
-        environment = processes.environment(run, stage, paths.model, scratch) | {
+        environment = trainer_environment.environment(run, stage, paths.model, scratch) | {
             NATIVE_STEPS: str(native_steps(run, stage))
         }
-        if limit := nodes.time_limit():
+        if limit := slurm_nodes.time_limit():
             environment[TIME_LIMIT] = str(limit)
         servers: list[Command] = []
         if run.device == "cpu":
             environment |= {"OMP_NUM_THREADS": str(run.hardware["cpus"]), "CUDA_VISIBLE_DEVICES": ""}
         else:
-            gpus, training = processes.gpus(run), devices(run, stage)
+            gpus, training = trainer_environment.gpus(run), devices(run, stage)
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[:training])
             if stage.rollout.get("engine") == "vllm-server":
                 serve = [sys.executable, "-m", "trl.scripts.vllm_serve", *server(run, stage, paths.model, ports)]
@@ -116,7 +124,7 @@ class TRLAdapter(Adapter):
     def logged(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
         """See Adapter; where a step makes several updates, TRL reports its completions with the first of them."""
         updates, steps, tokens_before = native_steps(run, stage), dict[int, dict[str, float]](), 0.0
-        for native_step, values in tensorboard.scalars(paths.native).items():
+        for native_step, values in trainer_events.scalars(paths.native).items():
             step = 1 + (native_step - 1) // updates
             if "reward" in values:
                 steps[step] = values
@@ -129,7 +137,7 @@ class TRLAdapter(Adapter):
     def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
         """See Adapter; TensorBoard events, or the history in trainer_state.json."""
         if file.suffix != ".json":
-            return tensorboard.of_file(file)
+            return trainer_events.of_file(file)
         history = json.loads(file.read_text(encoding="utf-8"))["log_history"]
         return {entry["step"]: entry for entry in history if "reward" in entry}
 
@@ -164,7 +172,7 @@ class TRLAdapter(Adapter):
                 output,
             )
         if stage.rollout.get("stop"):
-            stops.restore(paths.model, output)
+            stop_tokens.restore(paths.model, output)
 
     def stated(self, run: Run, stage: Stage) -> dict[str, Any]:
         """See Adapter."""
@@ -208,7 +216,7 @@ def _launch(run: Run, stage: Stage) -> list[str]:
     if count == 1:
         return words
     place = ["--machine_rank", "{rank}", "--main_process_ip", "{head}", "--main_process_port", "{port}"]
-    return [sys.executable, "-m", "frameworks.nodes", "each", str(count), *words, *place]
+    return [sys.executable, "-m", "frameworks.slurm_nodes", "each", str(count), *words, *place]
 
 
 def _is_complete(folder: Path, updates: int) -> bool:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from contracts.run_file import Run, Stage
-from frameworks import settings
-from frameworks.settings import check_batch, refuse, updates_per_step
+from frameworks import run_settings
+from frameworks.run_settings import check_batch, refuse, updates_per_step
 from frameworks.trl import lora
 from system.errors import UserError
 
@@ -53,7 +53,7 @@ CONVERTED = {
     "batch.prompts_per_step": "steps_per_generation",
     "optimizer.warmup_ratio": "warmup_steps",
     "rollout.max_prompt_tokens": None,  # TRL does not truncate prompts: longer ones are left out of the training set
-    "rollout.stop": "model_name_or_path",  # frameworks/stops.py
+    "rollout.stop": "model_name_or_path",  # frameworks/stop_tokens.py
     "rollout.engine": "use_vllm, vllm_mode",
     "rollout.gpus": None,
     "objective.loss_aggregation": "loss_type",
@@ -75,7 +75,7 @@ SERVER_START_SECONDS = 1200  # loading a large model from a cold disk and compil
 def devices(run: Run, stage: Stage) -> int:
     """Processes that train: all GPUs but those that only generate; on the CPU one on each node."""
     serving = stage.rollout.get("gpus", 1) if stage.rollout.get("engine") == "vllm-server" else 0
-    training = settings.devices(run) - serving
+    training = run_settings.devices(run) - serving
     if training < 1:
         raise refuse(run, "rollout.gpus", f" leaves none of {run.hardware['gpus']} GPUs to train on")
     return training
@@ -145,7 +145,7 @@ def arguments(
     Raises:
         UserError: TRL does not have what the run wants, or the batch does not divide.
     """
-    values, found = settings.values(stage), dict[str, tuple[Any, str]]()
+    values, found = run_settings.values(stage), dict[str, tuple[Any, str]]()
     _check(run, values)
     for key, value in values.items():
         if key in FLAGS:

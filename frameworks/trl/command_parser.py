@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from contracts.run_file import Run, Stage
-from frameworks import dialect
-from frameworks.dialect import Flags, Reading
-from frameworks.launch_script import Command, flags
+from frameworks import command_parser
+from frameworks.command_parser import Flags, Reading
+from frameworks.script_commands import Command, flags
 from frameworks.trl import command as trl
 from frameworks.trl import parser_check
 from system.errors import UserError
@@ -26,7 +26,7 @@ SIMPLE = ("optimizer.", "rollout.max", "rollout.top_p", "objective.clip", "objec
           "objective.epochs", "batch.samples_per_device")  # fmt: skip
 
 
-class TRLDialect(dialect.Dialect):
+class TRLDialect(command_parser.Dialect):
     """TRL's."""
 
     framework, command = "trl", "trl grpo, or a script grpo.py"

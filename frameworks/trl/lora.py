@@ -12,7 +12,7 @@ from typing import Any
 
 from contracts.run_file import Run, Stage
 from frameworks import checkpoints
-from frameworks.settings import refuse
+from frameworks.run_settings import refuse
 
 ALL_LAYERS = "all-linear"
 WEIGHTS = "adapter_model.safetensors"
@@ -25,7 +25,7 @@ def put(run: Run, given: dict[str, Any], put: Any) -> None:
 
     Args:
         run: for messages.
-        given: the stage's settings by name, as `frameworks.settings.values` gives them.
+        given: the stage's settings by name, as `frameworks.run_settings.values` gives them.
         put: called with flag, value and the key that it comes from.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from contracts.run_file import Run, Stage
-from frameworks.settings import did_you_mean
+from frameworks.run_settings import did_you_mean
 from frameworks.trl.command import arguments, devices, launcher, render, server
 from system.errors import UserError
 

@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from contracts.run_file import Run, Stage
-from frameworks import checkpoints, event_files, processes, stops, tensorboard, training_prompts
+from frameworks import (
+    checkpoints,
+    stop_tokens,
+    tensorboard_files,
+    trainer_environment,
+    trainer_events,
+    training_prompts,
+)
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.verl import memory, metrics, parser_check, running_advantage
@@ -64,22 +71,24 @@ class VerlAdapter(Adapter):
 
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         """See Adapter; verl resumes from its newest checkpoint by itself."""
-        paths = stops.with_stops(run, stage, paths)
-        scratch = processes.empty_scratch(paths.work)
+        paths = stop_tokens.with_stops(run, stage, paths)
+        scratch = trainer_environment.empty_scratch(paths.work)
         self.write_data(run, stage, paths, paths.work / "data")
         log = paths.native / "log" / f"from-{self.newest_checkpoint(run, stage, paths):06d}.jsonl"
         log.parent.mkdir(parents=True, exist_ok=True)
-        environment = processes.environment(run, stage, paths.model, scratch) | processes.ray_environment(run)
+        environment = trainer_environment.environment(
+            run, stage, paths.model, scratch
+        ) | trainer_environment.ray_environment(run)
         environment |= {"VERL_FILE_LOGGER_PATH": str(log.absolute())}
         environment |= {"VERL_USE_EXTERNAL_MODULES": ",".join(external_modules(run))} | momentum(stage)
         if run.device == "cpu":
-            environment |= processes.ONE_CPU | cpu_processes.ENVIRONMENT
+            environment |= trainer_environment.ONE_CPU | cpu_processes.ENVIRONMENT
             fork_server.interpreter(scratch / "python")
         else:
-            environment["CUDA_VISIBLE_DEVICES"] = ",".join(processes.gpus(run))
+            environment["CUDA_VISIBLE_DEVICES"] = ",".join(trainer_environment.gpus(run))
         words = [sys.executable, "-m", "verl.trainer.main_ppo"]
         words += render(overrides(run, stage, seed, paths, scratch))
-        return Command(processes.with_ray(run, scratch, words), environment, scratch=scratch)
+        return Command(trainer_environment.with_ray(run, scratch, words), environment, scratch=scratch)
 
     def write_data(self, run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
         """Write the training set as verl reads it: each prompt as one message, the question as ground truth."""
@@ -135,8 +144,8 @@ class VerlAdapter(Adapter):
 
     def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
         """See Adapter; what verl's file logger or its TensorBoard wrote, or what it printed."""
-        if file.match(event_files.PATTERN):
-            return tensorboard.of_file(file, prefix="")
+        if file.match(tensorboard_files.PATTERN):
+            return trainer_events.of_file(file, prefix="")
         if file.suffix == ".jsonl":
             return dict(_entries(file))
         lines = (re.search(r"\bstep:(\d+) - ", line) for line in file.read_text(errors="replace").split("\n"))

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from contracts.run_file import Run, Stage
-from frameworks import adapter, processes, settings
-from frameworks.settings import check_batch
+from frameworks import adapter, run_settings, trainer_environment
+from frameworks.run_settings import check_batch
 from frameworks.verl import running_advantage
 
 ACTOR, ROLLOUT, REF, MODEL = (f"actor_rollout_ref.{part}" for part in ("actor", "rollout", "ref", "model"))
@@ -89,7 +89,7 @@ CPU: dict[str, Any] = {
     "trainer.v1.sampler.custom_sampler.name": "QuickReplayBuffer",
 }
 CPU_RAY = {
-    "ray_kwargs.ray_init.num_cpus": processes.CPUS_IN_NAME,
+    "ray_kwargs.ray_init.num_cpus": trainer_environment.CPUS_IN_NAME,
     "+ray_kwargs.ray_init.num_gpus": 1,  # a resource in name only, by which verl places its workers
     "+ray_kwargs.ray_init.object_store_memory": 200_000_000,
 }
@@ -123,7 +123,7 @@ def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: 
     Raises:
         UserError: verl does not have what the run wants, or the batch does not divide.
     """
-    values, found = settings.values(stage), Overrides()
+    values, found = run_settings.values(stage), Overrides()
     _refuse(run, stage, values)
     ppo = run.algorithm == "ppo"
     reference = bool(values.get("objective.kl_coefficient"))
@@ -156,7 +156,7 @@ def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: 
         name = key.lstrip("+")
         if name not in may_change and (name in found or f"+{name}" in found):
             source = found.get(name, found.get(f"+{name}", (None, "")))[1]
-            raise settings.refuse(run, f"native.{key}", f" is set by {source or 'the adapter'} already")
+            raise run_settings.refuse(run, f"native.{key}", f" is set by {source or 'the adapter'} already")
         put(key, value, f"native.{key}")
     return found
 
@@ -165,32 +165,32 @@ def _refuse(run: Run, stage: Stage, values: dict[str, Any]) -> None:
     """Raise UserError for a setting that has no meaning here or is missing, or a batch that does not divide."""
     for key in values:
         if key not in OVERRIDES and key not in CONVERTED:
-            raise settings.refuse(run, key, " has no meaning for verl; remove it")
+            raise run_settings.refuse(run, key, " has no meaning for verl; remove it")
         if run.algorithm != "ppo" and key.partition(".")[2] in ONLY_PPO:
-            raise settings.refuse(run, key, f" has no meaning for {run.algorithm}; remove it")
+            raise run_settings.refuse(run, key, f" has no meaning for {run.algorithm}; remove it")
     for key in NEEDED:
         if key not in values:
-            raise settings.refuse(run, key, " is needed by verl; add it")
+            raise run_settings.refuse(run, key, " is needed by verl; add it")
     if (engine := values.get("rollout.engine", "vllm-colocated")) != "vllm-colocated":
-        raise settings.refuse(run, "rollout.engine", f": verl samples with vllm-colocated here, not {engine}")
+        raise run_settings.refuse(run, "rollout.engine", f": verl samples with vllm-colocated here, not {engine}")
     running = values.get("objective.scale_rewards") == "running"
     for key in ("objective.momentum_step", "objective.momentum_max"):
         if running != (key in values):
             text = " is needed with scale_rewards: running; add it" if running else " needs scale_rewards: running"
-            raise settings.refuse(run, key, text)
+            raise run_settings.refuse(run, key, text)
     if running and run.algorithm == "ppo":
-        raise settings.refuse(run, "objective.scale_rewards", ": with a critic verl has no running statistics")
+        raise run_settings.refuse(run, "objective.scale_rewards", ": with a critic verl has no running statistics")
     sampled = values.get("rollout.temperature", 1.0)
     if values.get("objective.logits_temperature", sampled) != sampled:
-        raise settings.refuse(
+        raise run_settings.refuse(
             run, "objective.logits_temperature", f": verl divides logits by the temperature of sampling, {sampled}"
         )
-    check_batch(run, stage, settings.devices(run))
+    check_batch(run, stage, run_settings.devices(run))
 
 
 def _choice(run: Run, key: str, value: str, known: dict[str, str]) -> str:
     if value not in known:
-        raise settings.refuse(run, key, f": verl has {', '.join(known)}, not '{value}'")
+        raise run_settings.refuse(run, key, f": verl has {', '.join(known)}, not '{value}'")
     return known[value]
 
 
@@ -201,7 +201,7 @@ def _put_converted(run: Run, stage: Stage, values: dict[str, Any], put: Any) -> 
     put("algorithm.adv_estimator", running_advantage.NAME if running else ESTIMATORS[run.algorithm], "algorithm")
     put(
         "data.train_batch_size",
-        settings.prompts_per_step(run, stage),
+        run_settings.prompts_per_step(run, stage),
         "batch.prompts_per_step",
     )
     trained = [f"{ACTOR}.optim", *(["critic.optim"] if ppo else [])]
@@ -242,7 +242,7 @@ def _put_converted(run: Run, stage: Stage, values: dict[str, Any], put: Any) -> 
     in_reward = values.get("objective.kl_in", "reward" if ppo else "loss") == "reward"
     estimator = KL_ESTIMATORS[values.get("objective.kl_estimator", "k1" if in_reward else "k3")]
     if (unbiased := values.get("objective.unbiased_kl_gradient", False)) and in_reward:
-        raise settings.refuse(run, "objective.unbiased_kl_gradient", ": a KL term in the reward has no gradient")
+        raise run_settings.refuse(run, "objective.unbiased_kl_gradient", ": a KL term in the reward has no gradient")
     put("algorithm.use_kl_in_reward", bool(coefficient) and in_reward, "objective.kl_in")
     put(f"{ACTOR}.use_kl_loss", bool(coefficient) and not in_reward, "objective.kl_in")
     if coefficient and in_reward:
@@ -278,7 +278,7 @@ def _put_surroundings(run: Run, stage: Stage, seed: int, paths: adapter.Paths, s
     put("trainer.save_freq", math.gcd(*stage.checkpoints), "checkpoints")
     put("trainer.test_freq", -1)
     put("trainer.val_before_train", False)
-    put("trainer.n_gpus_per_node", settings.devices(run) // nodes, "hardware.gpus")
+    put("trainer.n_gpus_per_node", run_settings.devices(run) // nodes, "hardware.gpus")
     put("trainer.nnodes", nodes, "hardware.nodes")
     put("trainer.default_local_dir", str((native / "checkpoints").absolute()))
     put("trainer.project_name", "crosszero")

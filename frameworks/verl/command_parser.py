@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from contracts.run_file import Run, Stage
-from frameworks import dialect
+from frameworks import command_parser
 from frameworks.adapter import Paths
-from frameworks.dialect import Flags, Reading
-from frameworks.launch_script import Command, flags, value
+from frameworks.command_parser import Flags, Reading
+from frameworks.script_commands import Command, flags, value
 from frameworks.verl import command as verl
 from frameworks.verl import parser_check
 from frameworks.verl.command import ACTOR, MODEL, REF, ROLLOUT
@@ -24,7 +24,7 @@ CORRECTION = "algorithm.rollout_correction.rollout_is"
 KEPT = "actor_rollout_ref.actor.optim.min_lr_ratio"
 
 
-class VerlDialect(dialect.Dialect):
+class VerlDialect(command_parser.Dialect):
     """verl's."""
 
     framework, command = "verl", "python3 -m verl.trainer.main_ppo"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from frameworks import after_import, recorded_rollouts
+from frameworks import import_hooks, recorded_rollouts
 
 if TYPE_CHECKING:
     from frameworks.adapter import Command, Paths
@@ -48,4 +48,4 @@ def replay(module: ModuleType) -> None:
     module.SingleTurnAgentLoop.run = replayed
 
 
-after_import.change({"verl.experimental.agent_loop.single_turn_agent_loop": replay})
+import_hooks.change({"verl.experimental.agent_loop.single_turn_agent_loop": replay})

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from frameworks import after_import
+from frameworks import import_hooks
 
 NAME = "grpo_running"
 VARIABLE = "CROSSZERO_MOMENTUM"  # environment variable: [step, largest]
@@ -67,4 +67,4 @@ def register(module: ModuleType) -> None:
 
 
 if os.environ.get(VARIABLE):
-    after_import.change({"verl.trainer.ppo.core_algos": register})
+    import_hooks.change({"verl.trainer.ppo.core_algos": register})

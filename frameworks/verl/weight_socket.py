@@ -11,7 +11,7 @@ import tempfile
 from types import ModuleType
 from typing import Any
 
-from frameworks import after_import
+from frameworks import import_hooks
 
 BEFORE = "ipc:///tmp/"
 
@@ -28,4 +28,4 @@ def move(module: ModuleType) -> None:
         kind.__init__ = create
 
 
-after_import.change({"verl.workers.rollout.vllm_rollout.bucketed_weight_transfer": move})
+import_hooks.change({"verl.workers.rollout.vllm_rollout.bucketed_weight_transfer": move})

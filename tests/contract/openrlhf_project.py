@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from contracts.run_file import parse_run, read_yaml
-from frameworks import adapter, stage_log
+from frameworks import adapter, stage_training_log
 from frameworks.__main__ import launch_stage
 from frameworks.adapter import Paths
 from system.errors import UserError
@@ -27,7 +27,7 @@ def main() -> None:
         launch_stage(openrlhf, run, stage, paths, seed=0, stop_on_collapse=False)
         (work / "export").mkdir()
         openrlhf.export(run, stage, stage.steps, paths, work / "export")
-        log, rollouts = stage_log.read(openrlhf, run, stage, paths, "test/short/seed-0")
+        log, rollouts = stage_training_log.read(openrlhf, run, stage, paths, "test/short/seed-0")
         print(json.dumps({"log": log, "rollouts": rollouts, "logged": openrlhf.logged(run, stage, paths)}))
     except UserError as error:
         sys.exit(f"Error: {error}")

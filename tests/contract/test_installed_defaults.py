@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
 SCRIPT = """
 import contextlib, json, sys
-from frameworks import adapter, dialect, release_defaults, translate, translation
+from frameworks import adapter, command_parser, release_defaults, translate, translation
 with contextlib.redirect_stdout(sys.stderr):
     released = adapter.load(sys.argv[1]).released()
     found = [[str(drift) for drift in release_defaults.drifts(sys.argv[1], released)],

@@ -12,7 +12,7 @@ import pytest
 from contracts.run_file import ROOT
 from envs.build import folder as environment
 from envs.build import python
-from frameworks import listening
+from frameworks import loopback
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 # Each of two processes joins the group, as accelerate does; the first lists what both and their launcher listen on.
@@ -40,7 +40,7 @@ def test_torch_listens_on_loopback_only(tmp_path: Path, guarded: bool) -> None:
     (tmp_path / "trains.py").write_text(TRAINS)
     words = [python("trl"), "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
     words += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", tmp_path / "trains.py"]
-    settings = os.environ | {"OMP_NUM_THREADS": "1"} | (listening.environment(tmp_path) if guarded else {})
+    settings = os.environ | {"OMP_NUM_THREADS": "1"} | (loopback.environment(tmp_path) if guarded else {})
     done = subprocess.run(words, cwd=ROOT, env=settings, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     places = [line.split()[1] for line in done.stdout.split("\n") if line.startswith("LISTENS")]

@@ -13,7 +13,7 @@ import pytest
 
 from contracts.run_file import ROOT
 from envs.build import python
-from frameworks import recorder
+from frameworks import rollout_log
 from frameworks.openrlhf import reward_hook
 from frameworks.openrlhf.command import SAMPLING_TEMPERATURE, arguments, render, sampling_temperature
 from recipes import rewards
@@ -68,7 +68,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     }
     environment = {
         "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "DS_ACCELERATOR": "cpu", SAMPLING_TEMPERATURE: "0.6",
-        recorder.VARIABLE: str(recorder.start_attempt(tmp_path_factory.mktemp("work"), 0).folder),
+        rollout_log.VARIABLE: str(rollout_log.start_attempt(tmp_path_factory.mktemp("work"), 0).folder),
         **rewards.environment(load_run(PPO, "full").rewards), **reward_hook.environment(["<|im_end|>"]),
     }  # fmt: skip
     done = subprocess.run(

@@ -274,7 +274,7 @@ def test_a_loss_that_is_not_a_number_is_an_error_whatever_the_exit_status(
     printed = next(line for line in (place.work / "train.log").read_text().split("\n") if "Global step 3" in line)
     script = (
         "import sys; from pathlib import Path; from torch.utils.tensorboard import SummaryWriter\n"
-        "from contracts.run_file import parse_run, read_yaml; from frameworks import adapter, stage_log\n"
+        "from contracts.run_file import parse_run, read_yaml; from frameworks import adapter, stage_training_log\n"
         "file, work, printed = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]\n"
         "run, openrlhf = parse_run(read_yaml(file), 'test/short', file, 'demo'), adapter.load('openrlhf')\n"
         "stage, paths = run.stages[0], adapter.Paths(Path(), Path(), work)\n"
@@ -283,7 +283,7 @@ def test_a_loss_that_is_not_a_number_is_an_error_whatever_the_exit_status(
         "assert broken['critic_loss'] != broken['critic_loss']\n"
         "writer = SummaryWriter(work / 'native' / 'log')\n"
         "writer.add_scalar('train/critic_loss', float('nan'), 3); writer.close()\n"
-        "stage_log.read(openrlhf, run, stage, paths, 'test/short/seed-0')\n"
+        "stage_training_log.read(openrlhf, run, stage, paths, 'test/short/seed-0')\n"
     )
     words = [PYTHON, "-c", script, place.run_file, place.work, printed]
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}

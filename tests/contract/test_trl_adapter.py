@@ -66,16 +66,16 @@ import json
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
-from frameworks import recorder
+from frameworks import rollout_log
 from recipes import rewards
 work, texts = Path(sys.argv[1]), json.load(sys.stdin)
 os.environ |= rewards.environment([{"function": "recipes.openr1.reward.boxed", "weight": 2.0}])
-os.environ |= {recorder.VARIABLE: str(recorder.start_attempt(work, 0).folder), "CROSSZERO_NATIVE_STEPS": "2"}
+os.environ |= {rollout_log.VARIABLE: str(rollout_log.start_attempt(work, 0).folder), "CROSSZERO_NATIVE_STEPS": "2"}
 from frameworks.trl.reward_hook import reward
 columns = {name: [name] * len(texts) for name in ("problem_id", "task", "answer", "prefill")}
 columns["meta"] = ["{}"] * len(texts)
 given = reward(["asked"] * len(texts), texts, trainer_state=SimpleNamespace(global_step=4), unused=[0], **columns)
-((step, rows),) = recorder.read(work, recorder.Batch(1, len(texts))).items()
+((step, rows),) = rollout_log.read(work, rollout_log.Batch(1, len(texts))).items()
 print(json.dumps([step, given, [row["completion"] for row in rows]]))
 """
 

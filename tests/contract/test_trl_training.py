@@ -61,7 +61,7 @@ def ended(project: Path, watch: listening.Watch) -> list[Path]:
 
 
 def test_it_listens_on_nothing(watch: listening.Watch, ended: list[Path]) -> None:
-    """With one process; test_listening.py starts several."""
+    """With one process; test_open_sockets.py starts several."""
     assert watch.saw("trl.scripts.grpo") and not watch.sockets
 
 

@@ -130,7 +130,7 @@ time.sleep(0 if what == "ends" else 600)
 @pytest.mark.parametrize(("what", "state"), [("ends", "COMPLETED"), ("fails", "FAILED"), ("is cancelled", "CANCELLED")])
 def test_a_command_on_each_node(running: daemons.Cluster, short: Path, what: str, state: str) -> None:
     (script := short / "each.py").write_text(EACH)
-    each = f"{python('verl')} -m frameworks.nodes each 2 {python('verl')} {script}"
+    each = f"{python('verl')} -m frameworks.slurm_nodes each 2 {python('verl')} {script}"
     job = queue(running, script, f"{each} '{what}' {{rank}} {{head}} {{port}}")
     running.wait_for("both", lambda: len(list(short.glob("rank-*"))) == 2)
     if what == "is cancelled":

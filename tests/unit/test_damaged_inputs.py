@@ -26,7 +26,7 @@ from contracts import provenance, tables
 from eval import generate, grade, grader_agreement, score
 from eval.importers import __main__ as importers
 from frameworks import __main__ as frameworks
-from frameworks import training_log
+from frameworks import join_stage_logs
 from recipes import models
 from studies.grader_validation import human_labels
 from system.errors import run_command
@@ -72,8 +72,8 @@ CASES = {
     "frameworks export": Case(
         frameworks.main, f"frameworks export {OF_RUN} --step 0 --output OUT", MODEL, "step-0"
     ),
-    "frameworks.training_log": Case(
-        training_log.main, f"training_log results/runs/{RUN}/training_log.parquet --output OUT",
+    "frameworks.join_stage_logs": Case(
+        join_stage_logs.main, f"training_log results/runs/{RUN}/training_log.parquet --output OUT",
         [RUN_FILES[1]], "log.parquet",
     ),
     "eval.generate": Case(

@@ -20,7 +20,7 @@ from analysis import table_export
 from contracts import paths, tables
 from contracts.run_file import ROOT
 from eval import sample_journal
-from frameworks import recorder, reward_hook
+from frameworks import reward_hook, rollout_log
 from recipes import model_tokens, rewards
 from recipes.runs import load_run, run_names
 from system import json_lines
@@ -47,18 +47,18 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u20
 def test_rewards_and_their_record(run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a trainer calls: each completion gets a reward, and comes back from the recorder as it was."""
     monkeypatch.setenv(rewards.VARIABLE, rewards.environment(load_run(run, "demo").rewards)[rewards.VARIABLE])
-    monkeypatch.setenv(recorder.VARIABLE, str(recorder.start_attempt(tmp_path, 0).folder))
+    monkeypatch.setenv(rollout_log.VARIABLE, str(rollout_log.start_attempt(tmp_path, 0).folder))
     # No tokenizer is installed here; tests/contract/test_model_tokens.py gives these texts to real ones.
     monkeypatch.setattr(model_tokens, "encode", lambda text: list(text.encode(errors="replace")))
     monkeypatch.setattr(model_tokens, "limit", lambda: 96)
-    for cached in (reward_hook.loaded, recorder.of_this_process):
+    for cached in (reward_hook.loaded, rollout_log.of_this_process):
         cached.cache_clear()
     task = tables_task(run)
     asked = {"problem_id": "p", "task": task, "answer": "6", "meta": json.dumps(META.get(task, {})), "prefill": ""}
     given = reward_hook.judge([asked] * len(ALL), ALL, ALL, step=1)
     assert all(one.value is None or math.isfinite(one.value) for one in given)
     assert {one.verdict for one in given} <= {None, *tables.VERDICTS}
-    ((step, rows),) = recorder.read(tmp_path, recorder.Batch(1, len(ALL))).items()
+    ((step, rows),) = rollout_log.read(tmp_path, rollout_log.Batch(1, len(ALL))).items()
     assert step == 1 and [(row["prompt"], row["completion"]) for row in rows] == [(text, text) for text in ALL]
     (file,) = tmp_path.rglob("*.jsonl")
     assert file.read_bytes().count(b"\n") == len(ALL)

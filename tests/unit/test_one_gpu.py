@@ -12,7 +12,7 @@ import pytest
 
 from cluster import memory, one_gpu
 from contracts.run_file import ROOT
-from frameworks import adapter, settings
+from frameworks import adapter, run_settings
 from recipes.runs import load_run, run_names
 from system.errors import UserError
 
@@ -35,12 +35,12 @@ def test_updates_stay_those_of_the_run_file(size: int, name: str) -> None:
     need = memory.fullest(made, size)
     assert need and memory.verdict(need, size, made.hardware["memory_gb"]) == "yes"
     for before, after in zip(written.stages, made.stages, strict=True):
-        assert settings.updates_per_step(made, after) == settings.updates_per_step(written, before)
+        assert run_settings.updates_per_step(made, after) == run_settings.updates_per_step(written, before)
         for key in ("prompts_per_step", "prompts_per_update", "samples_per_prompt"):
             assert after.batch.get(key) == before.batch.get(key)
         assert (after.optimizer, after.objective, after.lora) == (before.optimizer, before.objective, before.lora)
         per_update = after.batch["prompts_per_update"] * after.batch["samples_per_prompt"]
-        assert settings.check_batch(made, after, 1) * after.batch["samples_per_device"] == per_update
+        assert run_settings.check_batch(made, after, 1) * after.batch["samples_per_device"] == per_update
         assert adapter.load(made.framework).stated(made, after)
 
 

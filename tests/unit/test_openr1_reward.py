@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frameworks import recorder
+from frameworks import rollout_log
 from recipes import rewards
 from recipes.openr1 import reward
 from recipes.rewards import Reward, problem
@@ -48,7 +48,7 @@ def test_the_sum_keeps_the_verdict_and_the_broken_form_apart() -> None:
         Reward(0.0, "no_answer", True),
         Reward(0.5, "ungradable", False),
     ]
-    assert recorder.rates(given) == {"accuracy": 0.25, "wrong_answer_rate": 0.25, "format_error_rate": 0.25}
+    assert rollout_log.rates(given) == {"accuracy": 0.25, "wrong_answer_rate": 0.25, "format_error_rate": 0.25}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.run_file import Run, Stage
-from frameworks import adapter, recorder, reward_hook
+from frameworks import adapter, reward_hook, rollout_log
 from frameworks.openrlhf import reward_hook as openrlhf_reward
 from frameworks.openrlhf.adapter import keep_newest_checkpoint
 from frameworks.openrlhf.command import layout, passes
@@ -148,8 +148,8 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     special = ["<|im_start|>", "<|im_end|>", "<|endoftext|>"]
     for name, value in {**rewards.environment(own), **openrlhf_reward.environment(special)}.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv(recorder.VARIABLE, str(recorder.start_attempt(tmp_path, 0).folder))
-    for cached in (openrlhf_reward.end_of_turn, reward_hook.loaded, recorder.of_this_process):
+    monkeypatch.setenv(rollout_log.VARIABLE, str(rollout_log.start_attempt(tmp_path, 0).folder))
+    for cached in (openrlhf_reward.end_of_turn, reward_hook.loaded, rollout_log.of_this_process):
         cached.cache_clear()
     return tmp_path
 
@@ -159,7 +159,7 @@ def test_a_reward_reads_the_turn_up_to_its_end(process: Path, more: str) -> None
     text = f"so{more}</think><answer>15</answer>"
     given = openrlhf_reward.judge(f"{PROMPT}{text}<|im_end|>\n<|im_start|>user\nmore", PROMPT, json.dumps(LABEL))
     assert given == {"rewards": 2.0, "scores": 2.0, "extra_logs": {}}
-    ((step, (row,)),) = recorder.read(process, recorder.Batch(1, 1)).items()
+    ((step, (row,)),) = rollout_log.read(process, rollout_log.Batch(1, 1)).items()
     assert (step, row["prompt"], row["completion"], row["reward"]) == (1, PROMPT, text, 2.0)
     assert (row["problem_id"], row["verdict"], row["format_error"]) == ("p0", None, False)
 

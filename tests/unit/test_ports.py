@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import Run
-from frameworks import adapter, nodes, processes, ray_cluster
+from frameworks import adapter, ray_cluster, slurm_nodes, trainer_environment
 from frameworks.adapter import Command, Paths
 from recipes.runs import load_run, run_names
 
@@ -28,7 +28,9 @@ def option(command: Command, name: str) -> str:
 
 def prepared(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     monkeypatch.setattr(type(TRL), "write_data", lambda *_: None)
-    monkeypatch.setattr(processes, "gpus", lambda run: [str(number) for number in range(run.hardware["gpus"])])
+    monkeypatch.setattr(
+        trainer_environment, "gpus", lambda run: [str(number) for number in range(run.hardware["gpus"])]
+    )
     return TRL.prepare(run, run.stages[0], 0, Paths(problems=work, model=work, work=work))
 
 
@@ -60,12 +62,12 @@ def test_every_port_of_a_cluster_of_ray_is_chosen(tmp_path: Path, monkeypatch: p
             return 0
 
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(nodes, "here", lambda: (0, [nodes.Node("one", "127.0.0.1")]))
-    monkeypatch.setattr(nodes, "end_on_signals", lambda: None)
-    monkeypatch.setattr(nodes, "end", lambda process: None)
+    monkeypatch.setattr(slurm_nodes, "here", lambda: (0, [slurm_nodes.Node("one", "127.0.0.1")]))
+    monkeypatch.setattr(slurm_nodes, "end_on_signals", lambda: None)
+    monkeypatch.setattr(slurm_nodes, "end", lambda process: None)
     monkeypatch.setattr(ray_cluster.subprocess, "Popen", Ended)
     with pytest.raises(SystemExit):
-        ray_cluster.start_node(argparse.Namespace(gpus=1, cpus=0, port=nodes.free_port(), scratch=tmp_path / "s"))
+        ray_cluster.start_node(argparse.Namespace(gpus=1, cpus=0, port=slurm_nodes.free_port(), scratch=tmp_path / "s"))
     given = dict(word.split("=") for word in started[0] if "port=" in word)
     assert {"--port", "--ray-client-server-port", "--dashboard-agent-listen-port", "--metrics-export-port"} <= {*given}
     assert len(set(given.values())) == len(given)

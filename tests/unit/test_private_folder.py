@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import ROOT
-from frameworks import processes
+from frameworks import trainer_environment
 from system import gpu_locks, private_folder
 from system.errors import UserError
 
@@ -42,7 +42,7 @@ def take(_: Path) -> None:
 
 
 def scratch(temporary: Path) -> None:
-    processes.empty_scratch(temporary / "work")
+    trainer_environment.empty_scratch(temporary / "work")
 
 
 USES = pytest.mark.parametrize("use", [take, scratch])
@@ -144,29 +144,32 @@ def test_a_folder_for_sockets_has_a_short_path(temporary: Path, monkeypatch: pyt
     (long := temporary / ("long" * 20)).mkdir()
     monkeypatch.setenv("TMPDIR", str(long))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    found = processes.empty_scratch(temporary / "work")
+    found = trainer_environment.empty_scratch(temporary / "work")
     try:
-        assert len(str(found)) <= processes.LONGEST_SCRATCH and found.stat().st_mode & 0o777 == 0o700
+        assert len(str(found)) <= trainer_environment.LONGEST_SCRATCH and found.stat().st_mode & 0o777 == 0o700
     finally:
         shutil.rmtree(found)
 
 
 def test_what_a_killed_training_left_is_removed_without_following_links(temporary: Path, tmp_path: Path) -> None:
-    found = processes.empty_scratch(temporary / "work")
+    found = trainer_environment.empty_scratch(temporary / "work")
     (tmp_path / "mine").write_text("precious")
     (found / "link").symlink_to(tmp_path)
     (found / "left").touch()
-    assert processes.empty_scratch(temporary / "work") == found
+    assert trainer_environment.empty_scratch(temporary / "work") == found
     assert not list(found.iterdir()) and (tmp_path / "mine").read_text() == "precious"
 
 
 @as_root
 def test_the_python_that_another_user_planted_does_not_run(temporary: Path) -> None:
     """The interpreter of verl's workers is a script in the scratch folder."""
-    found = processes.empty_scratch(temporary / "work")
+    found = trainer_environment.empty_scratch(temporary / "work")
     os.chown(found.parent, OTHER, OTHER)
     (found / "python").write_text("#!/bin/sh\ntouch ran\n")
-    code = f"from pathlib import Path; from frameworks import processes as p; p.empty_scratch(Path('{temporary}/work'))"
+    code = (
+        "from pathlib import Path; from frameworks.trainer_environment import empty_scratch; "
+        f"empty_scratch(Path('{temporary}/work'))"
+    )
     words = [sys.executable, "-c", code]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode != 0 and f"belongs to user {OTHER}" in done.stderr

@@ -18,7 +18,7 @@ from analysis.sweep.figures import draw
 from contracts import provenance, run_file, tables
 from contracts.paths import ResultsFolder
 from contracts.run_file import RECIPES, SCALES, read_yaml
-from frameworks import trained
+from frameworks import completed_trainings
 from recipes import runs, sweeps
 from system.errors import UserError
 from tests.unit.report.synthetic_results import training_log, write_run
@@ -145,7 +145,12 @@ def test_a_setting_with_a_training_that_was_ended_has_no_mean(tmp_path: Path, re
     provenance.write(log, ended="training openr1/trial@1 is collapsing (KL at step 7: 9 nats) and was ended")
     log.write_bytes((folder / "training_log.parquet").read_bytes())
     names = [f"{NAME}@{number}/seed-{seed}" for number in (1, 2) for seed in (0, 1)]
-    assert [bool(trained.ended(ResultsFolder(results).run(name))) for name in names] == [False, True, False, False]
+    assert [bool(completed_trainings.ended(ResultsFolder(results).run(name))) for name in names] == [
+        False,
+        True,
+        False,
+        False,
+    ]
     found = sweep.read(NAME, "demo", (0, 1), results)
     assert [setting.evaluated for setting in found] == [False, True] and "KL at step 7" in str(found[0].collapsed)
     chosen, shown = sweep.choose(found), sweep_page.settings_table(found).shown

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from contracts.run_file import ROOT
-from frameworks.recorder import rates
+from frameworks.rollout_log import rates
 from recipes.logicrl.reward import knights_knaves
 from recipes.rewards import correct, problem
 from recipes.tinyzero.reward import countdown as countdown_reward

@@ -15,7 +15,7 @@ import pytest
 from contracts.run_file import ROOT, Run
 from envs import build
 from eval import vllm_settings
-from frameworks import processes
+from frameworks import trainer_environment
 from recipes.runs import load_run, run_names
 
 LOCKS = sorted(lock for lock in build.ENVS.glob("*/cuda.lock") if "nvidia-cuda-nvcc==" in lock.read_text())
@@ -77,7 +77,7 @@ def test_programs_can_be_linked_against_the_wheels(tmp_path: Path) -> None:
 EVERY_COMMAND = """
 import json, shutil
 from eval import vllm_settings
-from frameworks import processes
+from frameworks import trainer_environment
 from recipes.runs import load_run, run_names
 found = {"evaluation": vllm_settings.environment("cuda")}
 for run in (load_run(name, "full") for name in run_names()):
@@ -136,7 +136,9 @@ def test_what_compiles_for_hours_can_be_left_out(
 def test_every_training_has_its_environment_on_path(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setenv("PYTHONPATH", "/mine")
-    found = processes.environment(run, run.stages[0], tmp_path, tmp_path) | processes.ray_environment(run)
+    found = trainer_environment.environment(
+        run, run.stages[0], tmp_path, tmp_path
+    ) | trainer_environment.ray_environment(run)
     assert found["PATH"] == f"{Path(sys.executable).parent}:/usr/bin:/bin"
     assert found["PYTHONPATH"].split(":")[-1] == "/mine"
 

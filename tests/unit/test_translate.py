@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from contracts.run_file import SCALES, Run, Stage, framework_names, validate
 from envs.build import lock_file
-from frameworks import dialect as dialects
-from frameworks import launch_script
-from frameworks.dialect import Dialect
-from frameworks.settings import values
+from frameworks import command_parser as dialects
+from frameworks import script_commands
+from frameworks.command_parser import Dialect
+from frameworks.run_settings import values
 from recipes.runs import load_run, run_names
 from system.errors import UserError
 from translate import __main__
@@ -258,7 +258,7 @@ def test_settings_come_through_a_script_however_it_is_laid_out(wanted: dict[str,
     found = __main__.given_by(dialects.load("verl"), text, Path(), {}, None)
     assert found.keys() == wanted.keys()
     for name, value in wanted.items():
-        assert found[name] == value or str(found[name]) == str(launch_script.value(str(value)))
+        assert found[name] == value or str(found[name]) == str(script_commands.value(str(value)))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from frameworks import adapter, recorder, reward_hook
+from frameworks import adapter, reward_hook, rollout_log
 from frameworks.adapter import Paths
 from frameworks.verl import reward_hook as verl_reward
 from recipes import rewards
@@ -102,10 +102,10 @@ def test_a_completion_is_judged_and_recorded_with_the_step_of_its_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, completion: str, score: float, verdict: str
 ) -> None:
     monkeypatch.setenv(rewards.VARIABLE, rewards.environment(RUN.rewards)[rewards.VARIABLE])
-    monkeypatch.setenv(recorder.VARIABLE, str(recorder.start_attempt(tmp_path, 0).folder))
+    monkeypatch.setenv(rollout_log.VARIABLE, str(rollout_log.start_attempt(tmp_path, 0).folder))
     reward_hook.loaded.cache_clear()
-    recorder.of_this_process.cache_clear()
+    rollout_log.of_this_process.cache_clear()
     given = verl_reward.compute_score("countdown", completion, json.dumps(TRUTH), {"max_global_steps": 4})
     assert given == {"score": score, "verdict": verdict}
-    ((step, (row,)),) = recorder.read(tmp_path, recorder.Batch(1, 1)).items()
+    ((step, (row,)),) = rollout_log.read(tmp_path, rollout_log.Batch(1, 1)).items()
     assert (step, row["prompt"], row["completion"], row["reward"]) == (5, "Make 6.", completion, score)

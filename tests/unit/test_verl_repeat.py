@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frameworks.sampling_order import KEY
+from frameworks.repeatable_sampling import KEY
 from frameworks.verl.cpu import repeat
 
 SAMPLES, PROMPTS = 2, 3

@@ -21,7 +21,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
-from frameworks import sampling_order
+from frameworks import repeatable_sampling
 
 RELEASE = "0.11.2"
 HERE = __name__
@@ -64,8 +64,8 @@ RULES = [
             r"deepspeed\.init_distributed\(timeout=timeout\)",
             r'deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False; \g<0>',
         ),
-        # the same seed gives the same weights: frameworks/sampling_order.py
-        ("sampling order", r"\Aimport heapq", "import heapq\nfrom frameworks import sampling_order"),
+        # the same seed gives the same weights: frameworks/repeatable_sampling.py
+        ("sampling order", r"\Aimport heapq", "import heapq\nfrom frameworks import repeatable_sampling"),
         (
             "sampling order",
             r"ray\.wait\(pending_refs, num_returns=1, timeout=10\.0\)",
@@ -74,7 +74,7 @@ RULES = [
         (
             "sampling order",
             r"sampling_params=sampling_params,(?=\s+max_length=truncate_length)",
-            "sampling_params=sampling_order.of_prompt(sampling_params, self.args.train.seed,"
+            "sampling_params=repeatable_sampling.of_prompt(sampling_params, self.args.train.seed,"
             " generate_kwargs.get('global_step'), prompts, idx, n_samples),",
         ),
         (
@@ -85,12 +85,12 @@ RULES = [
         (
             "sampling order",
             r"@ray\.remote\nclass RolloutRayActor:",
-            r"from frameworks import sampling_order\nsampling_order.hold_requests(vllm.AsyncLLMEngine)\n\n\n\g<0>",
+            r"from frameworks import repeatable_sampling\nsampling_order.hold_requests(vllm.AsyncLLMEngine)\n\n\n\g<0>",
         ),
         (
             "sampling order",
             r"sampling_params=sampling_params,(?=\s+max_length=max_length)",
-            "sampling_params=sampling_order.of_completion(sampling_params, repeat),",
+            "sampling_params=repeatable_sampling.of_completion(sampling_params, repeat),",
         ),
         # a prompt in parts: "CPU Generator does not use offset" (vllm/v1/worker/gpu_model_runner.py), as for evaluation
         ("sampling order", r'"enable_sleep_mode": vllm_enable_sleep,', r'\g<0> "enable_chunked_prefill": False,'),
@@ -185,7 +185,7 @@ def order_of_step(trainer: Any) -> Any:
     import torch
 
     engine = trainer.actor.model if hasattr(trainer, "actor") else trainer.critic
-    return torch.Generator().manual_seed(sampling_order.seed(trainer.args.train.seed, engine.global_steps))
+    return torch.Generator().manual_seed(repeatable_sampling.seed(trainer.args.train.seed, engine.global_steps))
 
 
 def keep_vllm_weights() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from verl.plugin.platform import PlatformBase, PlatformRegistry
 
-from frameworks import after_import
+from frameworks import import_hooks
 from frameworks.verl.cpu import repeat
 
 RELEASE = "0.9.1"
@@ -175,7 +175,7 @@ def wait_for_messages(module: ModuleType) -> None:
     module.sched_yield = lambda: time.sleep(0.0002)  # type: ignore[attr-defined]
 
 
-REPLACEMENTS: dict[str, after_import.Change] = {
+REPLACEMENTS: dict[str, import_hooks.Change] = {
     "verl.utils.distributed": one_process_group,
     "transformers.modeling_utils": attention_without_flash,
     "torch.distributed.fsdp": offload_unpinned,
@@ -187,4 +187,4 @@ REPLACEMENTS: dict[str, after_import.Change] = {
 }
 
 
-after_import.change(REPLACEMENTS)
+import_hooks.change(REPLACEMENTS)

@@ -1,4 +1,4 @@
-"""Has verl train the same weights from the same seed on the CPU; see frameworks/sampling_order.py.
+"""Has verl train the same weights from the same seed on the CPU; see frameworks/repeatable_sampling.py.
 
 As released, prompts have random names, all requests draw from one generator, and a step's completions are in the order
 in which they ended.
@@ -10,7 +10,7 @@ from itertools import count
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from frameworks import sampling_order
+from frameworks import repeatable_sampling
 
 DIGITS = 12  # of a prompt's name
 
@@ -48,8 +48,8 @@ def sampling(
     number = int(request["uid"]) * samples + repeat
     return {
         **params,
-        "seed": sampling_order.seed(config.data.seed, step, *texts, repeat),
-        "extra_args": sampling_order.place(str(step), number, requests),
+        "seed": repeatable_sampling.seed(config.data.seed, step, *texts, repeat),
+        "extra_args": repeatable_sampling.place(str(step), number, requests),
     }
 
 
@@ -65,4 +65,4 @@ def seed_requests(module: ModuleType) -> None:
 
 def hold_requests(module: ModuleType) -> None:
     """Have vLLM begin the requests of a step together."""
-    sampling_order.hold_requests(module.AsyncLLM)
+    repeatable_sampling.hold_requests(module.AsyncLLM)

@@ -13,7 +13,7 @@ from report_runs import graded_row, log_row, make_run
 from analysis.report import bad_case_classes, rewards_by_step
 from analysis.report.build import report
 from analysis.results import RunResults
-from frameworks import recorder
+from frameworks import rollout_log
 from recipes import rewards
 from recipes.rewards import Reward
 
@@ -35,23 +35,23 @@ def trained(steps: int = 20) -> RunResults:
     return make_run([graded_row(step, f"p{i}", 0, "correct") for step in (0, steps) for i in range(3)], log)
 
 
-def rows(*parts: object) -> list[recorder.Row]:
+def rows(*parts: object) -> list[rollout_log.Row]:
     return [{"parts": part} for part in parts]
 
 
 def test_values_of_one_step() -> None:
-    found = recorder.of_each_reward(rows([1.0, 0.0], [0.0, 0.0], [None, -2.0], [0.0, 0.0]), NAMES)
+    found = rollout_log.of_each_reward(rows([1.0, 0.0], [0.0, 0.0], [None, -2.0], [0.0, 0.0]), NAMES)
     assert found == [
         {"name": "right", "fired": 1 / 3, "mean": 1 / 3},  # of the three to which it gave a value
         {"name": "digits", "fired": 1 / 4, "mean": -0.5},
     ]
-    assert recorder.of_each_reward(rows([None, 1.0]), NAMES)[0] == {"name": "right", "fired": None, "mean": None}  # type: ignore[index]
+    assert rollout_log.of_each_reward(rows([None, 1.0]), NAMES)[0] == {"name": "right", "fired": None, "mean": None}  # type: ignore[index]
 
 
 @pytest.mark.parametrize("row", [{}, {"parts": [1.0]}, {"parts": "ab"}, {"parts": None}])
-def test_without_all_values_there_is_nothing_to_show(row: recorder.Row) -> None:
-    assert recorder.of_each_reward([*rows([1.0, 1.0]), row], NAMES) is None
-    assert recorder.of_each_reward([], NAMES) is None and recorder.of_each_reward(rows([1.0]), ["right"]) is None
+def test_without_all_values_there_is_nothing_to_show(row: rollout_log.Row) -> None:
+    assert rollout_log.of_each_reward([*rows([1.0, 1.0]), row], NAMES) is None
+    assert rollout_log.of_each_reward([], NAMES) is None and rollout_log.of_each_reward(rows([1.0]), ["right"]) is None
 
 
 def test_the_sum_is_that_of_the_parts() -> None:

@@ -19,14 +19,14 @@ from test_content_policy import check
 from analysis import live_log, watch
 from contracts import tables
 from contracts.run_file import ROOT
-from frameworks import recorder
+from frameworks import rollout_log
 from recipes.runs import load_run
 from tests.browser_pipe import CHROMIUM, Browser
 from tests.hostile_text import TEXTS, encodable
 
 NAME = "tinyzero/grpo-3b-trl/seed-0"
 STAGE = load_run("tinyzero/grpo-3b-trl", "demo").stages[0]
-BATCH = recorder.Batch.of(STAGE)
+BATCH = rollout_log.Batch.of(STAGE)
 PRINTED = (
     "{{'loss': '0.0', 'grad_norm': '0.5', 'reward': '{reward}', 'kl': '0.01', 'completions/mean_length': '{length}'}}\n"
 )
@@ -39,11 +39,11 @@ class Training:
         self.folder = work / "runs" / NAME / "stage-1-abc"
         self.folder.mkdir(parents=True)
         self.log = self.folder / "train.log"
-        self.step, self.writer = 0, recorder.Recorder(recorder.start_attempt(self.folder, 0).folder)
+        self.step, self.writer = 0, rollout_log.Recorder(rollout_log.start_attempt(self.folder, 0).folder)
         self.log.write_text("$ the command\nloading\n")
 
     def resume(self, step: int) -> None:
-        self.step, self.writer = step, recorder.Recorder(recorder.start_attempt(self.folder, step).folder)
+        self.step, self.writer = step, rollout_log.Recorder(rollout_log.start_attempt(self.folder, step).folder)
         self.write("$ the command\n")
 
     def write(self, line: str) -> None:

@@ -6,7 +6,7 @@ It takes the place of frameworks/start/sitecustomize.py, so it does the same whe
 import os
 import sys
 
-from frameworks import listening, recorded_rollouts
+from frameworks import loopback, recorded_rollouts
 from frameworks.openrlhf.cpu import rewrites
 
 if recorded_rollouts.VARIABLE in os.environ:
@@ -16,5 +16,5 @@ if recorded_rollouts.VARIABLE in os.environ:
 if "precision" not in recorded_rollouts.released(os.environ):
     rewrites.add(rewrites.FLOAT32_RULES, rewrites.FLOAT32)
 rewrites.install()
-if str(listening.START) in sys.path:
-    listening.keep_to_loopback()
+if str(loopback.START) in sys.path:
+    loopback.keep_to_loopback()

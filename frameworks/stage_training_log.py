@@ -11,7 +11,7 @@ from typing import Any
 
 from contracts import tables
 from contracts.run_file import Run, Stage
-from frameworks import recorder
+from frameworks import rollout_log
 from frameworks.adapter import Adapter, Paths
 from recipes import rewards
 from system.errors import UserError
@@ -35,7 +35,7 @@ def read(
     Raises:
         UserError: a metric is not a number; the trainer itself may have continued.
     """
-    recorded = recorder.read(paths.work, recorder.Batch.of(stage))
+    recorded = rollout_log.read(paths.work, rollout_log.Batch.of(stage))
     log: list[Row] = []
     elapsed, empty = 0.0, dict.fromkeys(tables.TRAINING_LOG.names)
     logged, names = adapter.logged(run, stage, paths), rewards.names(run.rewards)
@@ -52,11 +52,11 @@ def read(
             "tokens_per_second": tokens / seconds if seconds and tokens is not None else None,
         }
         judged = recorded.get(step, [])
-        each = {"rewards": recorder.of_each_reward(judged, names)}
-        log.append(empty | found | place | timed | recorder.columns(judged) | each)
+        each = {"rewards": rollout_log.of_each_reward(judged, names)}
+        log.append(empty | found | place | timed | rollout_log.columns(judged) | each)
     _warn(run, last, logged, "nothing is logged")
     _warn(run, last, recorded, "rollouts are incomplete, so accuracy, error rates and signal are null")
-    kept = {step: recorder.kept(rows) for step, rows in recorded.items() if step <= last}
+    kept = {step: rollout_log.kept(rows) for step, rows in recorded.items() if step <= last}
     return log, [_rollout(run_name, stage, step, row) for step, rows in kept.items() for row in rows]
 
 
@@ -74,7 +74,7 @@ def _check_numbers(found: dict[str, float], step: int, run: Run, paths: Paths) -
         )
 
 
-def _rollout(run_name: str, stage: Stage, step: int, row: recorder.Row) -> Row:
+def _rollout(run_name: str, stage: Stage, step: int, row: rollout_log.Row) -> Row:
     found = {name: row.get(name) for name in ("problem_id", "prompt", "completion", "reward", "verdict")}
     # Parquet holds UTF-8, which has no lone surrogates
     texts = {name: value.encode("utf-8", "replace").decode() for name, value in found.items() if isinstance(value, str)}

@@ -1,6 +1,6 @@
 """Which trainings reached their last step: all but those that were ended at a sign of collapse.
 
-python -m frameworks.trained openr1/trial@1/seed-0 … --results results/demo --output trained.json
+python -m frameworks.completed_trainings openr1/trial@1/seed-0 … --results results/demo --output trained.json
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from frameworks import sampling_order
+from frameworks import repeatable_sampling
 
 PROMPTS = ["one", "two", "three"]
 SAMPLES = 2
@@ -37,9 +37,11 @@ class Engine:
 
 def requests(step: int = 1, base: int = 0) -> list[tuple[str, Any]]:
     plain = SimpleNamespace(seed=None, extra_args=None)
-    of_prompts = [sampling_order.of_prompt(plain, base, step, PROMPTS, index, SAMPLES) for index in range(len(PROMPTS))]
+    of_prompts = [
+        repeatable_sampling.of_prompt(plain, base, step, PROMPTS, index, SAMPLES) for index in range(len(PROMPTS))
+    ]
     return [
-        (prompt, sampling_order.of_completion(params, repeat))
+        (prompt, repeatable_sampling.of_completion(params, repeat))
         for prompt, params in zip(PROMPTS, of_prompts, strict=True)
         for repeat in range(SAMPLES)
     ]
@@ -58,8 +60,8 @@ def added(order: list[tuple[str, Any]], engine: Any) -> list[Any]:
 @pytest.fixture
 def engine_type() -> type[Engine]:
     holding = type("Holding", (Engine,), {})
-    sampling_order.hold_requests(holding)
-    sampling_order.hold_requests(holding)  # a process may load the replacement twice
+    repeatable_sampling.hold_requests(holding)
+    repeatable_sampling.hold_requests(holding)  # a process may load the replacement twice
     return holding
 
 
@@ -88,14 +90,14 @@ def test_two_batches_at_once_do_not_mix(engine_type: type[Engine]) -> None:
 
 def test_other_requests_do_not_wait(engine_type: type[Engine]) -> None:
     plain = SimpleNamespace(seed=None, extra_args=None)
-    assert sampling_order.of_prompt(plain, 0, None, PROMPTS, 0, SAMPLES) is plain
-    assert sampling_order.of_completion(plain, 1) is plain
+    assert repeatable_sampling.of_prompt(plain, 0, None, PROMPTS, 0, SAMPLES) is plain
+    assert repeatable_sampling.of_completion(plain, 1) is plain
     assert added([("alone", plain)], engine_type()) == [("alone", None, None)]
 
 
 def test_a_batch_that_stays_incomplete_is_an_error() -> None:
-    batches = sampling_order.Batches(Engine(), patience=0.05)
-    request = sampling_order.place("batch", 0, 2)[sampling_order.KEY]
+    batches = repeatable_sampling.Batches(Engine(), patience=0.05)
+    request = repeatable_sampling.place("batch", 0, 2)[repeatable_sampling.KEY]
 
     async def add() -> None:
         raise AssertionError("the batch is not complete")
@@ -109,7 +111,7 @@ def test_an_engine_that_fails_is_resumed_and_says_so(engine_type: type[Engine]) 
         async def add_request(self, *_: Any) -> str:
             raise ValueError("the engine has ended")
 
-    sampling_order.hold_requests(Dead)
+    repeatable_sampling.hold_requests(Dead)
     engine = Dead()
     with pytest.raises(ValueError, match="the engine has ended"):
         added(requests(), engine)

@@ -21,7 +21,7 @@ SCRIPT = """
 import dataclasses, json, sys
 from pathlib import Path
 from system.errors import UserError
-from frameworks import stops
+from frameworks import stop_tokens
 from frameworks.adapter import Paths
 from recipes.runs import load_run
 run = load_run("crosscheck/trl", "full")

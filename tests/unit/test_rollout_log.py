@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import tables
-from frameworks import adapter, recorder, stage_log
+from frameworks import adapter, rollout_log, stage_training_log
 from frameworks.adapter import Paths
-from frameworks.recorder import Attempt, Batch, Live, Recorder
+from frameworks.rollout_log import Attempt, Batch, Live, Recorder
 from recipes.runs import load_run
 from tests.hostile_text import TEXTS
 
@@ -38,20 +38,20 @@ def write(attempt: Attempt, *rows: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_hostile_texts_come_back_and_go_into_a_table(tmp_path: Path, text: str) -> None:
-    write(recorder.start_attempt(tmp_path, 0), *step_of(1, 0, 1, 0, 0, text=f"a{text}b"))
-    found = recorder.read(tmp_path, BATCH)
+    write(rollout_log.start_attempt(tmp_path, 0), *step_of(1, 0, 1, 0, 0, text=f"a{text}b"))
+    found = rollout_log.read(tmp_path, BATCH)
     assert [one["completion"] for one in found[1]] == [f"a{text}b"] * 4
     run = load_run("openr1/qwen2.5-math-7b", "demo")
-    rollouts = [stage_log._rollout("r/x/seed-0", run.stages[0], 1, one) for one in found[1]]
+    rollouts = [stage_training_log._rollout("r/x/seed-0", run.stages[0], 1, one) for one in found[1]]
     table = pa.Table.from_pylist(rollouts, schema=tables.ROLLOUT)
     assert table["completion"][0].as_py() == f"a{text}b".encode("utf-8", "replace").decode()
 
 
 def test_a_later_attempt_replaces_what_it_repeats(tmp_path: Path) -> None:
-    first, second = recorder.start_attempt(tmp_path, 0), recorder.start_attempt(tmp_path, 1)
+    first, second = rollout_log.start_attempt(tmp_path, 0), rollout_log.start_attempt(tmp_path, 1)
     write(first, *step_of(1, 0, 0, 0, 0), *step_of(2, 0, 0, 0, 0), *step_of(3, 0, 0, 0, 0)[:1])
     write(second, *step_of(2, 1, 1, 1, 1))
-    found = recorder.read(tmp_path, BATCH)
+    found = rollout_log.read(tmp_path, BATCH)
     assert {step: {one["reward"] for one in rows} for step, rows in found.items()} == {1: {0}, 2: {1}}
 
 
@@ -59,41 +59,41 @@ def test_rows_without_a_step_are_counted_from_the_checkpoint_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter(float(number) for number in range(100))
-    monkeypatch.setattr(recorder.time, "time", lambda: next(clock))
-    attempt = recorder.start_attempt(tmp_path, 4)
+    monkeypatch.setattr(rollout_log.time, "time", lambda: next(clock))
+    attempt = rollout_log.start_attempt(tmp_path, 4)
     one, other = Recorder(attempt.folder), Recorder(attempt.folder)  # processes that share each step
     for reward in (0.0, 1.0, 2.0):
         one.write([row(None, "a", reward), row(None, "b", reward)])
         other.write([row(None, "a", reward), row(None, "b", reward)])
     one.write([row(None, "a", 3.0)])  # cut off by a kill
-    found = recorder.read(tmp_path, BATCH)
+    found = rollout_log.read(tmp_path, BATCH)
     assert {step: {one["reward"] for one in rows} for step, rows in found.items()} == {5: {0.0}, 6: {1.0}, 7: {2.0}}
 
 
 def test_counts_that_do_not_add_up_are_refused(tmp_path: Path) -> None:
-    write(recorder.start_attempt(tmp_path, 0), *[row(None, problem) for problem in "aaab"])
-    assert recorder.read(tmp_path, BATCH) == {}
+    write(rollout_log.start_attempt(tmp_path, 0), *[row(None, problem) for problem in "aaab"])
+    assert rollout_log.read(tmp_path, BATCH) == {}
 
 
 def test_what_cannot_be_read_is_reported_and_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    attempt = recorder.start_attempt(tmp_path, 0)
+    attempt = rollout_log.start_attempt(tmp_path, 0)
     write(attempt, *step_of(1, 0, 1, 0, 0), *step_of(2, 0, 0, 0, 0))
     (file,) = attempt.folder.iterdir()
     content = file.read_bytes()
     file.write_bytes(content + b'{"step": 3, "problem')
-    assert sorted(recorder.read(tmp_path, BATCH)) == [1, 2] and not capsys.readouterr().out
+    assert sorted(rollout_log.read(tmp_path, BATCH)) == [1, 2] and not capsys.readouterr().out
     file.write_bytes(content.replace(b'"reward": 1', b'"rewarf": 1').replace(b'"b"', b"7"))
-    assert recorder.read(tmp_path, BATCH) == {}
+    assert rollout_log.read(tmp_path, BATCH) == {}
     lines = content.split(b"\n")
     lines[5] = lines[5][:7]
     file.write_bytes(b"\n".join(lines))
-    assert sorted(recorder.read(tmp_path, BATCH)) == [1]
+    assert sorted(rollout_log.read(tmp_path, BATCH)) == [1]
     assert "WARNING" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("known", [True, False])
 def test_live_columns_are_those_of_the_finished_log(tmp_path: Path, known: bool) -> None:
-    attempt = recorder.start_attempt(tmp_path, 2)
+    attempt = rollout_log.start_attempt(tmp_path, 2)
     live, writer = Live(attempt, BATCH), Recorder(attempt.folder)
     assert live.columns(3) == {}
     seen = {}
@@ -101,9 +101,9 @@ def test_live_columns_are_those_of_the_finished_log(tmp_path: Path, known: bool)
         writer.write(step_of(step if known else None, *given_))
         if step != 3:  # a step's rows may come late, over a network file system
             seen[step] = live.columns(step)
-    found = recorder.read(tmp_path, BATCH)
-    assert seen == {step: recorder.columns(found[step]) for step in (4, 5)}
-    assert recorder.columns(found[3]) == {
+    found = rollout_log.read(tmp_path, BATCH)
+    assert seen == {step: rollout_log.columns(found[step]) for step in (4, 5)}
+    assert rollout_log.columns(found[3]) == {
         "accuracy": 0.25, "wrong_answer_rate": 0.75, "format_error_rate": 0.0, "reward_std": 0.5,
         "zero_signal_rate": 0.5,
     }  # fmt: skip
@@ -117,7 +117,7 @@ def test_every_rollout_that_is_kept_has_its_text(problems_of_processes: list[lis
         writer = Recorder.__new__(Recorder)
         writer._step, writer._kept = None, []
         rows += [(problem, writer._may_be_kept(1, problem)) for problem in problems]
-    kept = recorder.kept([{"problem_id": problem, "kept": kept} for problem, kept in rows])
+    kept = rollout_log.kept([{"problem_id": problem, "kept": kept} for problem, kept in rows])
     assert all(one["kept"] for one in kept) and len(kept) == min(len(rows), tables.ROLLOUTS_PER_STEP)
 
 
@@ -131,7 +131,7 @@ def test_every_rollout_that_is_kept_has_its_text(problems_of_processes: list[lis
     ],
 )
 def test_share_of_groups_without_a_signal(groups: list[list[float]], rate: float | None) -> None:
-    assert recorder.zero_signal_rate(groups) == rate
+    assert rollout_log.zero_signal_rate(groups) == rate
 
 
 class Logged:
@@ -151,7 +151,7 @@ def test_a_damaged_log_leaves_gaps_and_no_error(tmp_path: Path, capsys: pytest.C
     run = load_run("openr1/qwen2.5-math-7b", "demo")
     stage, paths = run.stages[0], Paths(Path(), Path(), tmp_path)
     logged: Any = Logged({1: {"reward_mean": 0.5, "seconds": 2.0, "tokens": 8.0}, 3: {"reward_mean": 0.5}})
-    log, rollouts = stage_log.read(logged, run, stage, paths, "r/x/seed-0")
+    log, rollouts = stage_training_log.read(logged, run, stage, paths, "r/x/seed-0")
     assert [one["step"] for one in log] == list(range(1, stage.steps + 1)) and rollouts == []
     assert [one["reward_mean"] for one in log[:3]] == [0.5, None, 0.5]
     assert (log[0]["tokens_per_second"], log[0]["wall_time"], log[0]["accuracy"]) == (4.0, 2.0, None)
@@ -167,4 +167,4 @@ def test_a_metric_that_is_not_a_number_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
         adapter.UserError, match="reward_mean is not a number at step 2; every reward function gave none"
     ):
-        stage_log.read(logged, run, run.stages[0], Paths(Path(), Path(), tmp_path), "r/x/seed-0")
+        stage_training_log.read(logged, run, run.stages[0], Paths(Path(), Path(), tmp_path), "r/x/seed-0")

@@ -64,7 +64,7 @@ def run(
         steps: of the stage, for the time left.
         name: of the run, for the progress line.
         metrics: the metrics of a step from a line of output, as Adapter.progress gives them; may raise UserError.
-        recorded: what the recorded rollouts of a step say, as recorder.Live.columns gives it.
+        recorded: what the recorded rollouts of a step say, as rollout_log.Live.columns gives it.
         follow: takes each step as it ends and all that is known of it.
         resumed_from: step of the checkpoint that the command continues.
         cap: the response limit in tokens, to notice when lengths reach it.

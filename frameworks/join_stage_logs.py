@@ -1,6 +1,6 @@
 """Join the training logs of a run's stages into one.
 
-python -m frameworks.training_log STAGE_LOG … --output training_log.parquet
+python -m frameworks.join_stage_logs STAGE_LOG … --output training_log.parquet
 """
 
 from __future__ import annotations

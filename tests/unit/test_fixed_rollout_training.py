@@ -8,20 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frameworks import fixed_rollout_training, recorded_rollouts, recorder
+from frameworks import fixed_rollout_training, recorded_rollouts, rollout_log
 from recipes.runs import load_run
 from studies.lockstep import weights
 from studies.lockstep.study import runs
 from system import json_lines
 from system.errors import UserError
 
-BATCH = recorder.Batch(prompts=2, samples=2)
+BATCH = rollout_log.Batch(prompts=2, samples=2)
 STEPS = {1: [("a", [1.0, 0.0]), ("b", [0.0, 0.0])], 2: [("c", [1.0, 1.0]), ("d", [0.0, 1.0])]}
 
 
 def judge(work: Path, steps: dict[int, list[tuple[str, list[float]]]]) -> None:
     """Rollouts as a reward hook records them."""
-    writer = recorder.Recorder(recorder.start_attempt(work, 0).folder)
+    writer = rollout_log.Recorder(rollout_log.start_attempt(work, 0).folder)
     for step, groups in steps.items():
         writer.write(
             {

@@ -1,6 +1,6 @@
 """The nodes of a Slurm job, and running a command on each of them.
 
-    python -m frameworks.nodes each 2 COMMAND…
+    python -m frameworks.slurm_nodes each 2 COMMAND…
 
 runs the command on both nodes, as accelerate needs it. In its words {rank}, {head} and {port} stand for the node's
 number, the first node's address and a free port there. When one command fails, all are ended.

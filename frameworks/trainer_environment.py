@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from contracts.run_file import ROOT, Run, Stage
-from frameworks import listening
-from frameworks.settings import devices
+from frameworks import loopback
+from frameworks.run_settings import devices
 from recipes import model_tokens, rewards
 from system import gpu_locks, private_folder, toolchain
 
@@ -46,7 +46,7 @@ def environment(run: Run, stage: Stage, model: Path, scratch: Path) -> dict[str,
         **rewards.environment(run.rewards),
         **model_tokens.environment(model, stage.rollout["max_response_tokens"]),
         **toolchain.environment(),
-        **(listening.environment(private_folder.make(scratch / "tmp")) if one_node else {}),
+        **(loopback.environment(private_folder.make(scratch / "tmp")) if one_node else {}),
         "HF_HUB_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
         "VLLM_NO_USAGE_STATS": "1",
@@ -64,8 +64,8 @@ def ray_environment(run: Run, *folders: Path) -> dict[str, str]:
     one_node = run.hardware.get("nodes", 1) == 1
     return {
         # Ray's processes do not start where the trainer does
-        "PYTHONPATH": listening.python_path(*folders, *([listening.START] if one_node else []), ROOT),
-        **(listening.ray_token() if one_node else {}),
+        "PYTHONPATH": loopback.python_path(*folders, *([loopback.START] if one_node else []), ROOT),
+        **(loopback.ray_token() if one_node else {}),
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_COLOR_PREFIX": "0",
         "RAY_DEDUP_LOGS": "0",

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from contracts.run_file import Run, Stage
-from frameworks.launch_script import Command
+from frameworks.script_commands import Command
 from system.errors import UserError
 from system.yaml_files import read_yaml
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from contracts.run_file import Run, Stage
-from frameworks import settings
+from frameworks import run_settings
 from frameworks.adapter import Paths
 
 FILE = "generation_config.json"
@@ -64,7 +64,7 @@ def restore(model: Path, checkpoint: Path) -> None:
 def _number(run: Run, model: Path, tokenizer: Any, stop: str | int) -> int:
     found = stop if isinstance(stop, int) else tokenizer.get_vocab().get(stop)
     if found is None or found >= len(tokenizer):
-        raise settings.refuse(
+        raise run_settings.refuse(
             run,
             "rollout.stop",
             f": {stop!r} is not one token of {model}; name tokens of its vocabulary or their numbers",

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from contracts.run_file import ROOT
-from frameworks import listening
+from frameworks import loopback
 
 LOADED = "import sys; print(*(getattr(found, '__file__', None) for found in sys.modules.values()), sep='\\n')"
 
@@ -20,6 +20,6 @@ def loaded(folder: Path, **settings: str) -> set[str]:
 
 def test_it_loads_no_packages(tmp_path: Path) -> None:
     """Ray starts a dozen processes and waits half a minute for them, so each must start quickly."""
-    more = loaded(tmp_path, PYTHONPATH=listening.python_path(listening.START, ROOT)) - loaded(tmp_path)
-    assert str(ROOT / "frameworks" / "listening.py") in more
+    more = loaded(tmp_path, PYTHONPATH=loopback.python_path(loopback.START, ROOT)) - loaded(tmp_path)
+    assert str(ROOT / "frameworks" / "loopback.py") in more
     assert not [file for file in more if "site-packages" in file]

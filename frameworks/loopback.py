@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from frameworks import after_import
+from frameworks import import_hooks
 from system.errors import ROOT
 
 LOOPBACK = "127.0.0.1"
@@ -104,4 +104,4 @@ def without_dashboard(module: ModuleType) -> None:
 
 def keep_to_loopback() -> None:
     """Change torch and Ray in this process."""
-    after_import.change({"torch.distributed": keep_store_on_loopback, "ray": without_dashboard})
+    import_hooks.change({"torch.distributed": keep_store_on_loopback, "ray": without_dashboard})

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from contracts.run_file import ROOT, framework_names
-from frameworks import adapter, launch
+from frameworks import adapter, trainer_process
 from frameworks.__main__ import check_log, discard_if_changed
 from frameworks.adapter import Command
 from frameworks.reward_hook import FAILURE
@@ -31,7 +31,7 @@ def trainer(script: str) -> Command:
 
 def run(command: Command, log: Path, steps: int, framework: str = "trl", **settings: Any) -> None:
     metrics = partial(adapter.load(framework).progress, STAGE)
-    launch.run(command, log=log, steps=steps, name="r/x", metrics=metrics, **settings)
+    trainer_process.run(command, log=log, steps=steps, name="r/x", metrics=metrics, **settings)
 
 
 def test_progress_is_one_line_a_step_and_the_output_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,7 +61,9 @@ def test_a_collapse_is_warned_of_as_it_starts(tmp_path: Path, capsys: pytest.Cap
 
 def test_a_collapse_ends_the_run_where_that_is_asked_for(tmp_path: Path) -> None:
     command = trainer(COLLAPSING.replace("STOPPED", "1"))
-    with pytest.raises(launch.Collapsed, match=r"is collapsing .length at the cap at step 19: .* and was ended") as end:
+    with pytest.raises(
+        trainer_process.Collapsed, match=r"is collapsing .length at the cap at step 19: .* and was ended"
+    ) as end:
         run(command, tmp_path / "l", 30, stop_on_collapse=True)
     assert end.value.command == command and 19 <= end.value.step <= 30
 
@@ -88,14 +90,14 @@ def test_another_status_than_zero_is_an_error_with_the_last_lines(
 
 
 def test_a_trainer_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "QUIET_SECONDS", 1.0)
-    monkeypatch.setattr(launch, "WATCH_SECONDS", 0.2)
+    monkeypatch.setattr(trainer_process, "QUIET_SECONDS", 1.0)
+    monkeypatch.setattr(trainer_process, "WATCH_SECONDS", 0.2)
     with pytest.raises(UserError, match="printed nothing"):
         run(trainer("import time; time.sleep(600)"), tmp_path / "l", 1)
 
 
 def test_a_trainer_does_not_wait_for_a_server_that_has_died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "WATCH_SECONDS", 0.2)
+    monkeypatch.setattr(trainer_process, "WATCH_SECONDS", 0.2)
     server = Command([sys.executable, "-c", "raise SystemExit(7)"])
     waiting = Command([sys.executable, "-c", "import time; time.sleep(600)"], servers=[server])
     with pytest.raises(UserError, match=r"lost a server that it needs .status 7. and was ended"):
@@ -113,11 +115,11 @@ def test_a_servers_life_ends_with_the_trainer(tmp_path: Path) -> None:
 
 def test_sigterm_reaches_the_trainer_and_its_children(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from frameworks import launch;"
+        "import sys; from pathlib import Path; from frameworks import trainer_process;"
         "from frameworks.adapter import Command;"
         "inner = 'import os, time; print(os.getpid(), flush=True); time.sleep(600)';"
-        f"launch.run(Command([sys.executable, '-c', inner]), log=Path({str(tmp_path / 'l')!r}), steps=1, name='r',"
-        "metrics=lambda _: None)"
+        f"trainer_process.run(Command([sys.executable, '-c', inner]), log=Path({str(tmp_path / 'l')!r}), steps=1,"
+        "name='r', metrics=lambda _: None)"
     )
     outer = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
     deadline = time.monotonic() + 30
@@ -192,11 +194,11 @@ def test_what_a_trainer_has_detached_ends_with_it(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux")
 def test_what_a_trainer_has_detached_ends_when_the_launcher_is_killed(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from frameworks import launch;"
+        "import sys; from pathlib import Path; from frameworks import trainer_process;"
         "from frameworks.adapter import Command;"
         f"inner = {DETACHED + 'time.sleep(600)'!r};"
-        f"launch.run(Command([sys.executable, '-c', inner]), log=Path({str(tmp_path / 'l')!r}), steps=1, name='r',"
-        "metrics=lambda _: None)"
+        f"trainer_process.run(Command([sys.executable, '-c', inner]), log=Path({str(tmp_path / 'l')!r}), steps=1,"
+        "name='r', metrics=lambda _: None)"
     )
     outer = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
     deadline = time.monotonic() + 30
@@ -211,8 +213,8 @@ def test_what_a_trainer_has_detached_ends_when_the_launcher_is_killed(tmp_path: 
 def test_a_trainer_that_makes_no_more_steps_is_ended_though_it_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launch, "STEP_SECONDS", 1.0)
-    monkeypatch.setattr(launch, "WATCH_SECONDS", 0.2)
+    monkeypatch.setattr(trainer_process, "STEP_SECONDS", 1.0)
+    monkeypatch.setattr(trainer_process, "WATCH_SECONDS", 0.2)
     step = "print({'loss': '0.1', 'reward': '0.5'}, flush=True);"
     script = f"import time\n{step}{step}{step}\nwhile True: time.sleep(0.1); print('waiting', flush=True)"
     with pytest.raises(UserError, match=r"made no step for .* minutes after 3 steps and was ended"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from frameworks import event_files
+from frameworks import tensorboard_files
 from system.errors import UserError
 
 PREFIX = "train/"  # of the tags of transformers' and OpenRLHF's trainers
@@ -17,7 +17,7 @@ def scalars(folder: Path) -> dict[int, dict[str, float]]:
     An event file that cannot be read is reported, and the rest of it left out.
     """
     found: Found = {}
-    for file in sorted(folder.rglob(event_files.PATTERN)):
+    for file in sorted(folder.rglob(tensorboard_files.PATTERN)):
         try:
             _add(found, file, PREFIX)
         except (UserError, OSError) as error:
@@ -41,7 +41,7 @@ def of_file(file: Path, prefix: str = PREFIX) -> dict[int, dict[str, float]]:
 
 
 def _add(found: Found, file: Path, prefix: str) -> None:
-    for event in event_files.read(file):
+    for event in tensorboard_files.read(file):
         if event.tag.startswith(prefix):
             of_step, name = found.setdefault(event.step, {}), event.tag.removeprefix(prefix)
             of_step[name] = max(of_step.get(name, (0.0, 0.0)), (event.wall_time, event.value))

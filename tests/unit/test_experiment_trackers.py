@@ -10,8 +10,8 @@ import pytest
 
 from contracts import tables
 from eval import accuracy_so_far
-from frameworks import event_files, trackers
-from frameworks.trackers import Trackers
+from frameworks import experiment_trackers, tensorboard_files
+from frameworks.experiment_trackers import Trackers
 from system.errors import UserError
 
 TRACKIO = """
@@ -26,7 +26,10 @@ def finish(): pass
 
 def followed(folder: Path, first: int, resumed_from: int, steps: range) -> None:
     found = Trackers(
-        trackers.events_folder(folder / "stage-2" / "training_log.parquet"), "r/r/seed-0", first, resumed_from
+        experiment_trackers.events_folder(folder / "stage-2" / "training_log.parquet"),
+        "r/r/seed-0",
+        first,
+        resumed_from,
     )
     for step in steps:
         found.add(step, {"step": step, "reward_mean": step / 2, "kl": None, "entropy": float("nan")})
@@ -34,8 +37,8 @@ def followed(folder: Path, first: int, resumed_from: int, steps: range) -> None:
 
 
 def rewards(folder: Path) -> list[tuple[int, float]]:
-    files = sorted((folder / "tensorboard" / "stage-2").glob(event_files.PATTERN))
-    return [(one.step, one.value) for file in files for one in event_files.read(file) if one.tag == "reward_mean"]
+    files = sorted((folder / "tensorboard" / "stage-2").glob(tensorboard_files.PATTERN))
+    return [(one.step, one.value) for file in files for one in tensorboard_files.read(file) if one.tag == "reward_mean"]
 
 
 def test_events_of_a_resumed_training_follow_and_those_of_a_new_one_replace(tmp_path: Path) -> None:
@@ -53,7 +56,7 @@ def test_a_tracker_that_fails_does_not_end_the_training(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "trackio", raising=False)
-    monkeypatch.setenv(trackers.VARIABLE, "trackio")
+    monkeypatch.setenv(experiment_trackers.VARIABLE, "trackio")
     monkeypatch.setenv("WANDB_MODE", "offline")
     followed(tmp_path, 10, 0, range(1, 5))
     assert (tmp_path / "log").read_text() == "crosszero r/r/seed-0\n11 {'reward_mean': 0.5}\n12 {'reward_mean': 1.0}\n"
@@ -65,7 +68,7 @@ def test_a_tracker_that_fails_does_not_end_the_training(
 def test_a_tracker_that_cannot_be_used_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, message: str
 ) -> None:
-    monkeypatch.setenv(trackers.VARIABLE, name)
+    monkeypatch.setenv(experiment_trackers.VARIABLE, name)
     monkeypatch.setattr(sys, "path", [])
     monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(UserError, match=message):
