@@ -15,7 +15,7 @@ from eval import protocols
 from system.errors import UserError
 from system.unknown_names import unknown
 from system.yaml_files import read_yaml
-from tasks import data_registry, prompts
+from tasks import dataset_specs, prompts
 
 BENCHMARKS = Path(__file__).with_name("benchmarks")
 TASK_PREFIX = "crosszero_"  # lm-eval has a gsm8k of its own
@@ -28,12 +28,12 @@ def names() -> list[str]:
 
 def size(name: str) -> int:
     """Problems of a benchmark, as its file says (`metadata.source.rows`)."""
-    return int(data_registry.find(name).spec["rows"])
+    return int(dataset_specs.find(name).spec["rows"])
 
 
 def task_of(name: str) -> str:
     """The task of a benchmark's problems, as its file says (`metadata.source.task`)."""
-    return str(data_registry.find(name).spec["task"])
+    return str(dataset_specs.find(name).spec["task"])
 
 
 def check_names(wanted: Iterable[str]) -> None:

@@ -24,7 +24,7 @@ from recipes import model_tokens, rewards
 from system import forked_job
 from system.errors import UserError
 from system.unknown_names import unknown
-from tasks import data_registry
+from tasks import dataset_specs
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Adapter(ABC):
                 raise UserError(f"{run.file.name}: rewards: {reward['function']} cannot be loaded ({error})") from None
         for stage in run.stages:
             _try_arguments(run, stage)
-            given, needed = data_registry.problems_in(stage.dataset), run_settings.prompts_per_step(run, stage)
+            given, needed = dataset_specs.problems_in(stage.dataset), run_settings.prompts_per_step(run, stage)
             if given < needed:
                 raise run_settings.refuse(
                     run, "batch.prompts_per_step", f": {needed} prompts are more than the {given} of {stage.dataset}"

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tasks.boxes import Box, boxes
+from tasks.latex_boxes import Box, boxes
 
 THINKING_ENDS = "</think>"
 ANSWER_IS = ("he answer is", "final answer is")  # what `answer-is` looks for before it takes the last number

@@ -12,12 +12,12 @@ from typing import Any
 from grading import extraction
 from grading.worker_pool import POOL, Pair
 from system.errors import UserError
-from tasks import registry, task_files
+from tasks import registry, task_yaml
 from tasks.task import Grader, Task
 
 DEADLINE_S = 5.0  # seconds of a judge's CPU time for one pair; math-verify's 95th percentile on 519 hard pairs is 0.23
 VERSION = 1  # raise it with a change of grading/ that changes verdicts: stored samples are then graded again
-GRADERS = {name: grader for task in task_files.names() for name, grader in registry.get(task).graders.items()}
+GRADERS = {name: grader for task in task_yaml.names() for name, grader in registry.get(task).graders.items()}
 DEFAULT = next(iter(GRADERS))  # the first that a task names
 
 

@@ -18,7 +18,7 @@ from system import durable, job_lifetime, work_lock
 from system.errors import UserError, run_command
 from system.unknown_names import unknown
 from system.yaml_files import read_yaml
-from tasks import prompts, task_files
+from tasks import prompts, task_yaml
 
 FOLDER = Path(__file__).resolve().parent
 COMMIT = re.compile("[0-9a-f]{40}")
@@ -32,7 +32,7 @@ def library() -> dict[str, dict[str, Any]]:
     Raises:
         UserError: a model of the hub is not at a commit.
     """
-    tasks = [task for task in task_files.names() if "demo" in task_files.settings(task)]
+    tasks = [task for task in task_yaml.names() if "demo" in task_yaml.settings(task)]
     found = {f"demo-{task.replace('_', '-')}": {"demo_task": task} for task in tasks}
     found |= read_yaml(FOLDER / "models.yaml")
     for name, entry in found.items():
@@ -68,7 +68,7 @@ def settings(name: str) -> dict[str, Any]:
 
 def demo_of(entry: dict[str, Any]) -> dict[str, Any]:
     """`demo` of the task.yaml that a demo model learns, with the prompts of the model's own entry where it has some."""
-    demo: dict[str, Any] = task_files.settings(entry["demo_task"])["demo"]
+    demo: dict[str, Any] = task_yaml.settings(entry["demo_task"])["demo"]
     if missing := [key for key in DEMO_KEYS if key not in demo]:
         raise UserError(f"tasks/{entry['demo_task']}/task.yaml: demo has no {', '.join(missing)}; add it")
     return {**demo, "prompts": entry["demo_prompts"]} if "demo_prompts" in entry else demo

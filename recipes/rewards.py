@@ -6,8 +6,8 @@ with whatever the prompt already held of it in front) and their problems, and re
     def reward(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]
 
 Keyword arguments are those that the run file states under `arguments`. `recipes.rewards.correct` suits every task, and
-so do the length and repetition terms of `recipes.shaping` and the noise of `recipes.noise`. Adapters hand their
-framework one function, the weighted sum (`total`), in the framework's own convention.
+so do the length and repetition terms of `recipes.reward_shaping` and the noise of `recipes.reward_noise`. Adapters hand
+their framework one function, the weighted sum (`total`), in the framework's own convention.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from contracts.tables import VERDICTS
 from grading import Item, grade
-from tasks import registry, steps
+from tasks import reasoning_steps, registry
 from tasks.problems import Problem
 
 VARIABLE = "CROSSZERO_REWARDS"  # environment variable with the rewards of a training process's run
@@ -65,8 +65,10 @@ def right_steps(completions: Sequence[str], problems: Sequence[Problem]) -> list
     found = []
     for completion, asked in zip(completions, problems, strict=True):
         checked = registry.get(asked.task).check_steps(completion, asked) or []
-        known = [step for step in checked if step.verdict != steps.NOT_CHECKABLE]
-        found.append(Reward(sum(step.verdict == steps.RIGHT for step in known) / len(known) if known else 0.0))
+        known = [step for step in checked if step.verdict != reasoning_steps.NOT_CHECKABLE]
+        found.append(
+            Reward(sum(step.verdict == reasoning_steps.RIGHT for step in known) / len(known) if known else 0.0)
+        )
     return found
 
 

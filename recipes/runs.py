@@ -14,7 +14,7 @@ from recipes import controls, models, sweeps
 from system.errors import UserError
 from system.unknown_names import unknown
 from system.yaml_files import display_path, read_yaml
-from tasks import data_registry, prompts
+from tasks import dataset_specs, prompts
 
 
 def run_names() -> list[str]:
@@ -109,4 +109,4 @@ def _check(run: Run, key: str, what: str, name: str, known: Iterable[str]) -> No
 
 
 # Read once: a workflow checks all runs, and the files do not change meanwhile.
-_models, _training_sets = cache(models.names), cache(data_registry.training_sets)
+_models, _training_sets = cache(models.names), cache(dataset_specs.training_sets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from tasks.boxes import last_boxed_gold
+from tasks.latex_boxes import last_boxed_gold
 
 _NUMBER = re.compile(r"[-+]?\$?(\d[\d,]*(?:\.\d+)?|\.\d+)")
 _INTEGER = re.compile(r"([-+]?)(\d++)(?:\.0*+)?(?:\^\\circ|\^\{\\circ\})?")

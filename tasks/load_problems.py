@@ -20,8 +20,8 @@ from typing import Any
 
 from contracts import provenance, tables
 from system.errors import UserError, run_command
-from tasks import data_registry, registry, sources
-from tasks.data_registry import Entry
+from tasks import dataset_sources, dataset_specs, registry
+from tasks.dataset_specs import Entry
 from tasks.problems import Problem, content_digest, repeated_questions, rows_digest, to_table
 from tasks.row_sampling import draw
 
@@ -73,7 +73,7 @@ def _read(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, A
     """Problems of the entry's files or hub set, with the registered number of rows and hashes."""
     spec = entry.spec
     from_hub = mirror is None and "hub" in spec
-    rows, source = sources.from_hub(entry) if from_hub else sources.from_files(entry, mirror)
+    rows, source = dataset_sources.from_hub(entry) if from_hub else dataset_sources.from_files(entry, mirror)
     read_from = _read_from(source, mirror)
     stated = spec["draw"]["of"] if "draw" in spec else spec["rows"]
     if len(rows) != stated:
@@ -90,7 +90,7 @@ def _read(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, A
     return problems, source
 
 
-def _drawn(entry: Entry, rows: sources.Rows, read_from: str) -> sources.Rows:
+def _drawn(entry: Entry, rows: dataset_sources.Rows, read_from: str) -> dataset_sources.Rows:
     """The part of the source that the entry draws."""
     stated, wanted = entry.spec["draw"], entry.spec["rows"]
     try:
@@ -127,8 +127,8 @@ def _check_hash(entry: Entry, read_from: str, expected: str | None, found: str) 
         )
 
 
-def _convert(entry: Entry, rows: sources.Rows, spec: dict[str, Any], read_from: str) -> list[Problem]:
-    name = f"tasks.{spec['task']}.{spec['convert']}" if "convert" in spec else "tasks.columns"
+def _convert(entry: Entry, rows: dataset_sources.Rows, spec: dict[str, Any], read_from: str) -> list[Problem]:
+    name = f"tasks.{spec['task']}.{spec['convert']}" if "convert" in spec else "tasks.row_converter"
     try:
         converter = importlib.import_module(name)
     except ModuleNotFoundError:
@@ -182,7 +182,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the Parquet file to write")
     parser.add_argument("--mirror", type=Path, metavar="DIR", help="the configuration's data_mirror")
     arguments = parser.parse_args()
-    problems, facts = load(data_registry.find(arguments.name), arguments.mirror)
+    problems, facts = load(dataset_specs.find(arguments.name), arguments.mirror)
     tables.write(to_table(problems), tables.PROBLEM, arguments.output)
     provenance.write(arguments.output, **facts)
     print(report(facts, arguments.mirror))

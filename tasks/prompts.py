@@ -14,7 +14,7 @@ from typing import Any
 from system.errors import UserError
 from system.unknown_names import unknown
 from system.yaml_files import read_yaml
-from tasks import task_files
+from tasks import task_yaml
 
 THINK = "<think>"
 PREFILLED = re.compile(rf"{THINK}\s*\Z")
@@ -62,15 +62,15 @@ class Prompt:
 
 def files() -> list[str]:
     """The files with prompts, relative to the project's folder."""
-    return ["tasks/prompts.yaml", *(f"tasks/{task}/task.yaml" for task in task_files.names())]
+    return ["tasks/prompts.yaml", *(f"tasks/{task}/task.yaml" for task in task_yaml.names())]
 
 
 @cache
 def entries() -> dict[str, dict[str, Any]]:
     """All prompts as they are written; UserError if a name occurs twice."""
     found = read_yaml(FILE)
-    for task in task_files.names():
-        for name, entry in task_files.settings(task).get("prompts", {}).items():
+    for task in task_yaml.names():
+        for name, entry in task_yaml.settings(task).get("prompts", {}).items():
             if name in found:
                 raise UserError(f"tasks/{task}/task.yaml: there is another prompt '{name}'; rename one of them")
             found[name] = entry

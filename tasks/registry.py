@@ -7,7 +7,7 @@ from functools import cache
 
 from system.unknown_names import unknown
 from tasks.task import Task
-from tasks.task_files import names
+from tasks.task_yaml import names
 
 
 @cache

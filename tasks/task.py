@@ -1,6 +1,6 @@
 """A task: one kind of problem whose answers a program can judge. Everything else asks this object.
 
-A folder `tasks/<name>/` is a task if it has a `task.yaml` (tasks/task_files.py). Its package defines
+A folder `tasks/<name>/` is a task if it has a `task.yaml` (tasks/task_yaml.py). Its package defines
 
     TASK = Countdown("countdown")
 
@@ -22,7 +22,7 @@ from system.errors import UserError
 if TYPE_CHECKING:
     from tasks.problems import Problem
     from tasks.prompts import Prompt
-    from tasks.steps import Step
+    from tasks.reasoning_steps import Step
 
 
 class Grader(NamedTuple):

@@ -27,7 +27,8 @@ from eval.runs import (
 from grading.grade_completions import DEFAULT
 from recipes import models, sweeps
 from recipes.runs import load_run, load_sweep, run_names, training_settings
-from tasks import data_registry, prompts
+from tasks import prompts
+from tasks import dataset_specs
 
 HELP = """
 CrossZero reproduces R1-Zero style reinforcement learning and evaluates every checkpoint under one protocol.
@@ -146,7 +147,7 @@ RUN_FOLDER = FOLDER.run(seeds.run_id("{recipe}/{run}", "{seed}"))
 def read_library():
     """All models and data sets by name; what the runs to reproduce need of them is checked before the graph is built."""
     try:
-        known_models, known_data = models.library(), data_registry.entries()
+        known_models, known_data = models.library(), dataset_specs.entries()
         for run in (RUNS[name] for name in ASKED + SWEPT):
             if run.model in known_models:  # else a hub id
                 models.settings(run.model)
@@ -157,7 +158,7 @@ def read_library():
                     raise UserError(
                         f"eval/benchmarks/{name}.yaml has no metadata.source, which says where rows are"
                     )
-                data_registry.check(known_data[name])
+                dataset_specs.check(known_data[name])
         return known_models, known_data
     except UserError as error:
         raise WorkflowError(visible(error.message)) from None

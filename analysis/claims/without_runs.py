@@ -11,7 +11,7 @@ from analysis.statistics.mean_intervals import NotMeasured, Numbers, mean
 from eval.statistics import Estimate
 from recipes.runs import load_run
 from system.errors import UserError
-from tasks import data_registry
+from tasks import dataset_specs
 
 BLOCKS, DRAWS = 100, 10_000  # of a simulation: blocks, and draws of each
 
@@ -45,7 +45,7 @@ def advantage(rewards: Sequence[float], place: int) -> Estimate:
 
 @cache
 def _registered_rows(name: str) -> int:
-    return int(data_registry.find(name).spec["rows"])
+    return int(dataset_specs.find(name).spec["rows"])
 
 
 def rows(sets: Sequence[str]) -> Estimate:

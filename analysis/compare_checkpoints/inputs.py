@@ -18,7 +18,7 @@ from contracts import provenance, steps
 from eval import benchmark as benchmarks
 from eval.score import check_complete, read_graded
 from system.errors import UserError
-from tasks import data_registry
+from tasks import dataset_specs
 
 ACCEPTABLE = (*comparability.ACCEPTABLE, "subset")  # what may differ, or be missing, if the user accepts it
 UNGRADABLE = 0.05  # largest share of ungradable completions that is compared
@@ -158,7 +158,7 @@ def unfit(side: GradedCheckpoint, benchmark: str, accepted: Collection[str], ung
 @cache
 def sizes() -> dict[str, int]:
     """Number of problems of the published benchmarks of eval/benchmarks. Generated ones may be made in any number."""
-    specs = {name: data_registry.find(name).spec for name in benchmarks.names()}
+    specs = {name: dataset_specs.find(name).spec for name in benchmarks.names()}
     return {name: int(spec["rows"]) for name, spec in specs.items() if "files" in spec}
 
 

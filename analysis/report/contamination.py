@@ -17,7 +17,7 @@ from eval.contamination import BENCHMARK, MEASURES, TWIN
 from eval.statistics import Estimate
 from recipes import models
 from system.yaml_files import read_yaml
-from tasks import data_registry
+from tasks import dataset_specs
 
 SHARE = 60  # percent of a question, for the column and the verdict
 UNKNOWN, HERE = "unknown", "made here"
@@ -43,7 +43,7 @@ def _of_model(name: str) -> str:
 
 
 def _of_benchmark(name: str) -> str:
-    generated = name in data_registry.entries() and "generate" in data_registry.find(name).spec
+    generated = name in dataset_specs.entries() and "generate" in dataset_specs.find(name).spec
     return HERE if generated else released("benchmarks", name)
 
 

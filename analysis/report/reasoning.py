@@ -20,7 +20,7 @@ from analysis.table_export import Table, percent
 from eval import statistics
 from eval.statistics import Estimate
 from grading.grade_completions import DEFAULT
-from tasks import registry, steps
+from tasks import reasoning_steps, registry
 from tasks.problems import Problem
 
 MOST_CHECKED = 2000  # completions of a checkpoint on a benchmark; whole problems, in the order of a hash
@@ -81,14 +81,14 @@ def checked(samples: pd.DataFrame, problems: Mapping[str, Problem], most: int = 
     for row in _chosen(samples, most).to_dict("records"):
         problem = problems[str(row["problem_id"])]
         found = registry.get(problem.task).check_steps(str(row["completion"] or ""), problem) or []
-        right, wrong = steps.all_right(found), steps.first_wrong(found)
+        right, wrong = reasoning_steps.all_right(found), reasoning_steps.first_wrong(found)
         answer = "right" if row["verdict"] == "correct" else "wrong"
         rows.append(
             {
                 "problem_id": row["problem_id"],
                 "repeat": row["repeat"],
                 "kind": f"{answer}_{'unknown' if right is None else 'right' if right else 'wrong'}",
-                "checkable": sum(step.verdict != steps.NOT_CHECKABLE for step in found),
+                "checkable": sum(step.verdict != reasoning_steps.NOT_CHECKABLE for step in found),
                 "lines": len(found),
                 "fault": f"{wrong.text}: {wrong.why}" if wrong else "",
                 "why": wrong.why if wrong else "",

@@ -33,15 +33,15 @@ from eval.importers.formats import FORMATS, Row, jsonl
 from eval.importers.matching import WAYS, match
 from system import durable, json_lines
 from system.errors import UserError, run_command
-from tasks.boxes import last_boxed_gold
 from tasks.gold_answers import after_hash_marks
+from tasks.latex_boxes import last_boxed_gold
 
 COLUMNS = (*tables.SAMPLE.names, "question", "right")  # the question is matched, not stored
 NEW_BENCHMARK = """\
     include: _base_yaml
     task: crosszero_NAME
     metadata:
-      source:  # keys: see tasks/data_registry.py
+      source:  # keys: see tasks/dataset_specs.py
         task: math
         rows: 100
         columns: {question: problem, answer: answer}

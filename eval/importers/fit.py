@@ -10,7 +10,7 @@ from typing import Any
 from eval import benchmark as benchmarks
 from eval.importers.matching import matched
 from system.errors import UserError
-from tasks import data_registry
+from tasks import dataset_specs
 from tasks.gold_answers import after_hash_marks, integer
 
 ODD = 0.5  # share of golds that may be written in another way than the benchmark's
@@ -38,7 +38,7 @@ def check_fit(rows: Sequence[dict[str, Any]], benchmark: str, tables: Sequence[P
         UserError: there are more problems than the benchmark has, its golds are numbers and these are not, or no
             question is one of its questions.
     """
-    spec = data_registry.find(benchmark).spec
+    spec = dataset_specs.find(benchmark).spec
     advice = f"check --benchmark and --input, or give the problems of {benchmark} with --problems"
     names = {row["problem_id"] for row in rows}
     if "files" in spec and len(names) > spec["rows"]:

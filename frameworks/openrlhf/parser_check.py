@@ -20,12 +20,12 @@ from contracts.run_file import Run, Stage
 from frameworks.openrlhf.command import arguments, render
 from frameworks.run_settings import did_you_mean
 from system.errors import UserError
-from tasks import data_registry
+from tasks import dataset_specs
 
 
 def check(run: Run, stage: Stage) -> None:
     """Let OpenRLHF's parser and assertions read the rendered command."""
-    rows = data_registry.problems_in(stage.dataset)
+    rows = dataset_specs.problems_in(stage.dataset)
     accept(run, arguments(run, stage, 0, Path("data.jsonl"), Path("model"), Path("output"), rows))
 
 

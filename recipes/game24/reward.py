@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from recipes.rewards import Reward, verdicts
-from tasks import steps
+from tasks import reasoning_steps
 from tasks.problems import Problem
 
 WRONG_ANSWER = 0.35  # in place of 0, so that the model states an answer at all
@@ -21,7 +21,7 @@ def outcome(completions: Sequence[str], problems: Sequence[Problem]) -> list[Rew
 
 def length(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """1 up to four lines of reasoning, then 1 / (1 + exp(0.2 (lines - 4 - 20))): equation 5."""
-    return [Reward(of_lines(sum(1 for _ in steps.lines(completion)))) for completion in completions]
+    return [Reward(of_lines(sum(1 for _ in reasoning_steps.lines(completion)))) for completion in completions]
 
 
 def of_lines(count: int) -> float:

@@ -15,7 +15,7 @@ from analysis.results import RunResults
 from analysis.statistics import recipe_difference
 from analysis.table_export import Table
 from eval.statistics import Estimate
-from recipes import moves
+from recipes import move_rewards
 from studies.reward_accuracy.dials import BIAS, MEAN_SQUARED, VARIANCE, Dial, Floats, Studied
 from studies.reward_accuracy.runs import claims
 
@@ -128,7 +128,7 @@ def linear_ratio(counts: Floats, sizes: Floats) -> Floats:
 def _legal(found: Studied, run: RunResults, step: int, name: str) -> Floats:
     """Whether each completion has a legal move, of shape (problems, repeats), in the order of `RunResults.correct`."""
     part = found.completions(run, step, name)
-    given = moves.legal(part.turns, part.problems)
+    given = move_rewards.legal(part.turns, part.problems)
     return np.array([one.value or 0.0 for one in given]).reshape(-1, part.repeats)
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from analysis.results import RunResults
 from contracts.run_file import Run
 from eval.runs import protocol_of
-from recipes import noise, rewards
+from recipes import reward_noise, rewards
 from recipes.rewards import Function, Reward
 from system.errors import UserError
 from tasks import prompts
@@ -25,7 +25,7 @@ from tasks.problems import Problem
 Floats = npt.NDArray[np.float64]
 TIMES = 8  # that a reward which draws judges each completion
 MEASURES = ("bias_squared", "variance", "mean_squared")
-EXTREMES = ("recipes.noise.random", "recipes.noise.constant")  # they know nothing of the answer
+EXTREMES = ("recipes.reward_noise.random", "recipes.reward_noise.constant")  # they know nothing of the answer
 COUNTS = ("count", "tests")  # arguments that say how many rollouts or tests a reward makes for a completion
 
 
@@ -101,8 +101,8 @@ def beginning(run: Run) -> str:
 def measure(reward: Function, exact: Function, parts: Sequence[Completions]) -> Measured:
     """The error of a reward on the completions of one checkpoint.
 
-    Squared bias and variance are those of recipes.noise.error, which do not inflate each other: for the mean m and the
-    variance s² of T judgements and the exact value e, (m - e)² - s²/T and s².
+    Squared bias and variance are those of recipes.reward_noise.error, which do not inflate each other: for the mean m
+    and the variance s² of T judgements and the exact value e, (m - e)² - s²/T and s².
 
     Args:
         reward: what is measured; if it gives the same twice, it draws nothing, and has no variance.
@@ -123,15 +123,15 @@ def measure(reward: Function, exact: Function, parts: Sequence[Completions]) -> 
     return Measured(found, agreement(pieces))
 
 
-def _judged(reward: Function, exact: Function, part: Completions) -> list[noise.Judged]:
+def _judged(reward: Function, exact: Function, part: Completions) -> list[reward_noise.Judged]:
     truth = exact(part.turns, part.problems)
 
     def known(*_: object) -> list[Reward]:
         return truth
 
-    found = noise.judged(reward, known, part.turns, part.problems, 2)
+    found = reward_noise.judged(reward, known, part.turns, part.problems, 2)
     if any(one and one.variance for one in found):
-        found = noise.judged(reward, known, part.turns, part.problems, TIMES)
+        found = reward_noise.judged(reward, known, part.turns, part.problems, TIMES)
     complete = [one for one in found if one]
     if len(complete) < len(found):
         raise UserError(

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from system.errors import run_command
-from tasks import prompts, registry, steps, task_files
+from tasks import prompts, reasoning_steps, registry, task_yaml
 from tasks.problems import Problem
 from tasks.task import Task
 
@@ -44,7 +44,7 @@ def right_traces(task: Task, count: int, seed: int) -> Iterator[tuple[Problem, s
         count: how many.
         seed: of the problems and traces.
     """
-    demo, rng = task_files.settings(task.name)["demo"], random.Random(seed)
+    demo, rng = task_yaml.settings(task.name)["demo"], random.Random(seed)
     wanted = dict(demo["problems"])
     if "rows" in wanted:
         wanted["rows"] = min(MOST_PROBLEMS, wanted["rows"])
@@ -58,7 +58,7 @@ def right_traces(task: Task, count: int, seed: int) -> Iterator[tuple[Problem, s
         yield problem, task.traces.completion(problem, prompt, habits, rng)
 
 
-def plant(completion: str, found: list[steps.Step], rng: random.Random) -> tuple[str, int] | None:
+def plant(completion: str, found: list[reasoning_steps.Step], rng: random.Random) -> tuple[str, int] | None:
     """The completion with one number or word of one checkable line changed, and that line; None if none can be.
 
     Args:
@@ -66,7 +66,7 @@ def plant(completion: str, found: list[steps.Step], rng: random.Random) -> tuple
         found: its steps.
         rng: chooses.
     """
-    checkable = [step for step in found if step.verdict == steps.RIGHT and _CHANGEABLE.search(step.text)]
+    checkable = [step for step in found if step.verdict == reasoning_steps.RIGHT and _CHANGEABLE.search(step.text)]
     if not checkable:
         return None
     step = rng.choice(checkable)
@@ -93,17 +93,17 @@ def trial(name: str, count: int, seed: int = 0) -> Trial:
     for problem, completion in right_traces(task, count, seed):
         found = task.check_steps(completion, problem) or []
         counts["lines"] += len(found)
-        counts["checkable"] += sum(step.verdict != steps.NOT_CHECKABLE for step in found)
-        counts["false_alarms"] += steps.first_wrong(found) is not None
+        counts["checkable"] += sum(step.verdict != reasoning_steps.NOT_CHECKABLE for step in found)
+        counts["false_alarms"] += reasoning_steps.first_wrong(found) is not None
         planted = plant(completion, found, rng)
-        wrong = steps.first_wrong(task.check_steps(planted[0], problem) or []) if planted else None
+        wrong = reasoning_steps.first_wrong(task.check_steps(planted[0], problem) or []) if planted else None
         counts["missed"] += planted is None or wrong is None or wrong.line != planted[1]
     return Trial(name, count, **counts)
 
 
 def tasks_with_steps() -> list[str]:
     """The tasks that check steps."""
-    return [name for name in task_files.names() if registry.get(name).step_module()]
+    return [name for name in task_yaml.names() if registry.get(name).step_module()]
 
 
 def shown(one: Trial) -> str:

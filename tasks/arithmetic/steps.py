@@ -10,7 +10,7 @@ from typing import Any
 
 from tasks.arithmetic.problems import OPERATIONS
 from tasks.problems import Problem
-from tasks.steps import Step, judge, lines, unknown
+from tasks.reasoning_steps import Step, judge, lines, unknown
 
 RIGHT_HABITS: dict[str, Any] = {"right_order": 1.0, "look_back": 0.0, "slip": 0.0}  # traces without a fault
 _LINE = re.compile(r"(?:(?:First|Next|Then|Finally), )?(-?\d{1,4}(?:[-+*]\d{1,4}){0,5})")

@@ -6,9 +6,9 @@ import operator
 import re
 from typing import Any
 
-from tasks.operations import Operations
+from tasks.arithmetic_steps import Operations
 from tasks.problems import Problem
-from tasks.steps import Step, judge, lines, unknown
+from tasks.reasoning_steps import Step, judge, lines, unknown
 
 RIGHT_HABITS: dict[str, Any] = {"slip": 0.0, "persistent": 1.0, "unchecked": 0.0}  # traces without a fault
 _LINE = re.compile(r"(\d{1,4})([-+*])(\d{1,4})=(\d{1,6}),(\d{1,4});(\d{1,6})\?((?:[-+*](?:\d{1,6}|big))*)( yes| no)?")

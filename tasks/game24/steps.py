@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.operations import Operations
+from tasks.arithmetic_steps import Operations
 from tasks.problems import Problem
-from tasks.steps import Step, judge, lines, unknown
+from tasks.reasoning_steps import Step, judge, lines, unknown
 
 RIGHT_HABITS: dict[str, Any] = {"slip": 0.0, "guided": 0.3, "stops": 0.0}  # traces without a fault
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tasks.knights_knaves.puzzles import Statement, content, read
 from tasks.problems import Problem
-from tasks.steps import Step, judge, lines, unknown
+from tasks.reasoning_steps import Step, judge, lines, unknown
 
 RIGHT_HABITS: dict[str, Any] = {"thorough": 1.0, "two": 0.0, "unchecked": 0.0, "slip": 0.0}  # traces without a fault
 _TRY = re.compile(r"(\d{1,3})((?: [A-Z][a-z]+ kn(?:ight|ave))+)")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from tasks.math_answers.exact import compare_exactly, is_huge, normalise
-from tasks.math_answers.notation import plain
-from tasks.math_answers.structure import read
+from tasks.math_answers.answer_parts import read
+from tasks.math_answers.exact_comparison import compare_exactly, is_huge, normalise
+from tasks.math_answers.plain_notation import plain
 from tasks.task import Grader, Task
 
 TOLERANCES = ("tolerance", "relative_tolerance")  # in a problem's meta

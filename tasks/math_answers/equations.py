@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tasks.math_answers import closed_forms
-from tasks.math_answers.exact import normalise
+from tasks.math_answers.exact_comparison import normalise
 
 ROUNDED = 50  # a number and its rounded value differ by less than this part of it
 _EQUALS = re.compile(r"(?<![<>!:=\\])=+|\\(?:approx|simeq|eqsim)(?![a-zA-Z])")

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from tasks.math_answers import closed_forms
-from tasks.math_answers.exact import normalise
+from tasks.math_answers.exact_comparison import normalise
 
 SYMBOL = r"(?:[a-zA-Z]|\\(?!in(?:fty)?\b|pi\b|le|ge|lt|gt|ne|cup)[a-zA-Z]+)'?(?:_(?:\w|\{\w+\}))?"
 _RELATION = re.compile(r"\\(?:leqslant|geqslant|leq|geq|le|ge|lt|gt)(?![a-zA-Z])|<=|>=|<|>")

@@ -8,10 +8,18 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tasks.math_answers import clock, equations, intervals, numbers_in_words, points, structure, units
-from tasks.math_answers.exact import SCIENTIFIC, compare_exactly, normalise
+from tasks.math_answers import (
+    answer_parts,
+    equations,
+    intervals,
+    numbers_in_words,
+    times_and_ratios,
+    units,
+    values_at_points,
+)
+from tasks.math_answers.exact_comparison import SCIENTIFIC, compare_exactly, normalise
 from tasks.math_answers.latex_symbols import has_symbols, readable
-from tasks.math_answers.notation import has_degrees, plain
+from tasks.math_answers.plain_notation import has_degrees, plain
 
 _MEMBER = re.compile(rf"^\s*{intervals.SYMBOL}\s*\\in(?![a-zA-Z])")
 _WRAPPED = re.compile(
@@ -76,10 +84,10 @@ def _equal(gold: str, answer: str, meta: dict[str, Any]) -> str:
     same = compare_exactly(gold, answer)
     if same or (same is False and not _tolerant(meta)):
         return _verdict(same)
-    for compare in (clock.compare, clock.compare_ratios, equations.congruent, intervals.compare):
+    for compare in (times_and_ratios.compare, times_and_ratios.compare_ratios, equations.congruent, intervals.compare):
         if (same := compare(gold, answer)) is not None:
             return _verdict(same)
-    same = structure.compare(gold, answer, lambda one, other: _equal(one, other, meta) == "correct")
+    same = answer_parts.compare(gold, answer, lambda one, other: _equal(one, other, meta) == "correct")
     return _leaf(gold, answer, meta) if same is None else _verdict(same)
 
 
@@ -190,7 +198,7 @@ def _by_math_verify(gold: str, answer: str, meta: dict[str, Any]) -> str:
             if not isinstance(expected, str) and not isinstance(found, str):
                 if _within(expected, found, meta):
                     return "correct"
-                if (equal := points.compare(expected, found)) is not None:
+                if (equal := values_at_points.compare(expected, found)) is not None:
                     if equal:
                         return "correct"
                     continue

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tasks.math_answers.exact import normalise
+from tasks.math_answers.exact_comparison import normalise
 
 RELATIVE_TOLERANCE = 1e-4
 _LAST_TEXT = re.compile(r"(?<=.)\\(?:text|mathrm)\s*\{[^{}]*\}(?:\^\{?\d\}?)?$")

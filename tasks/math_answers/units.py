@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 
 from tasks.math_answers import closed_forms
-from tasks.math_answers.exact import normalise
+from tasks.math_answers.exact_comparison import normalise
 
 # Dimension and size of what can be converted; other units count as words
 _SIZES = {

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from system.errors import run_command
-from tasks import data_registry, sources
+from tasks import dataset_sources, dataset_specs
 from tasks.maze import rows
 from tasks.maze.world import MOVES, SUCCESS, Cell, Maze
 from tasks.problems import Problem
@@ -86,8 +86,10 @@ def disagreement(mazes: Iterable[Maze], longest: int) -> Counter[str]:
 
 def all_rows(name: str, mirror: Path | None) -> list[tuple[Problem, Maze]]:
     """Every row of a published set, also those whose goal cannot be reached, which training leaves out."""
-    entry = data_registry.find(name)
-    problems = [rows.convert(row, place, "maze", {}) for place, row in enumerate(sources.from_files(entry, mirror)[0])]
+    entry = dataset_specs.find(name)
+    problems = [
+        rows.convert(row, place, "maze", {}) for place, row in enumerate(dataset_sources.from_files(entry, mirror)[0])
+    ]
     return [(problem, Maze.of(problem.meta)) for problem in problems]
 
 

@@ -12,7 +12,7 @@ from tasks.problems import Problem, index_id
 
 
 def convert(row: dict[str, Any], index: int, task: str, columns: dict[str, Any]) -> Problem:
-    """One row as a problem, without a gold answer where the goal cannot be reached; see tasks.columns.convert."""
+    """One row as a problem, without a gold answer where the goal cannot be reached; see tasks.row_converter.convert."""
     question = str(row["instruct"]).strip()
     maze = read(question)
     drawn = "".join(str(row["map"]).split())

@@ -16,7 +16,7 @@ from typing import Any
 from tasks.maze.traces import direction
 from tasks.maze.world import MOVES, Cell, Maze
 from tasks.problems import Problem
-from tasks.steps import Step, judge, lines, unknown
+from tasks.reasoning_steps import Step, judge, lines, unknown
 
 RIGHT_HABITS: dict[str, Any] = {"slip": 0.0, "careful": 0.4, "blind": 0.3}  # traces without a fault
 _SHORT = re.compile(r"(\d{1,4})((?: \d{1,3},\d{1,3}[v^])*)(?: ([RLUD]))? (-?\d{1,3}),(-?\d{1,3})")

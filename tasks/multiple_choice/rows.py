@@ -18,7 +18,7 @@ from tasks.problems import Problem, index_id
 
 
 def convert(row: dict[str, Any], index: int, task: str, columns: dict[str, Any]) -> Problem:
-    """One row as a problem; see tasks.columns.convert.
+    """One row as a problem; see tasks.row_converter.convert.
 
     Args:
         row: one row of the source.

@@ -16,7 +16,7 @@ CPU_S, MEMORY = 30, 1 << 30  # for all tests of a program: its own solutions of 
 
 
 def convert(row: dict[str, Any], index: int, task: str, columns: dict[str, Any]) -> Problem:
-    """One row as a problem; see tasks.columns.convert."""
+    """One row as a problem; see tasks.row_converter.convert."""
     tests = read_asserts(row["test"])
     question = f"{row['problem_description'].strip()}\n\nComplete this code:\n{row['starter_code'].rstrip()}"
     meta = {

@@ -3,7 +3,7 @@
 Inside there is no network, no home folder, no /proc, no /dev, no environment, and no file but Python's, read-only.
 A program has user, process, mount, network and IPC namespaces of its own and, on x86-64, a seccomp filter that allows
 no process, no thread, no socket and no ptrace. Time, memory, files and output are limited, and everything ends
-together. Sandboxes are kept warm where that works (tasks.sandbox.pool); elsewhere each program starts its own.
+together. Sandboxes are kept warm where that works (tasks.sandbox.warm_pool); elsewhere each program starts its own.
 
 The program is given arguments, never the values that are expected: those are compared outside. So a program that takes
 over its own process cannot pass a test that it does not solve.
@@ -20,11 +20,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from system.errors import UserError
-from tasks.sandbox import pool, single
+from tasks.sandbox import single_use, warm_pool
 from tasks.sandbox.pipes import Told
 
 NOT_WARM = 45  # exit status of python -m tasks.sandbox
-Way = Callable[[bytes, int, float], Told]  # of running a job: tasks.sandbox.single.run
+Way = Callable[[bytes, int, float], Told]  # of running a job: tasks.sandbox.single_use.run
 
 
 class Limits(NamedTuple):
@@ -59,7 +59,7 @@ def refusal() -> str | None:
     """Why no sandbox can be had on this machine, with what to do about it; None if there is one."""
     if sys.platform != "linux" or shutil.which("bwrap") is None:
         return "bubblewrap is not installed (Debian: apt-get install bubblewrap; on a cluster: ask its administrators)"
-    why = trial(single.run)
+    why = trial(single_use.run)
     return why and f"bubblewrap starts none here ({why}): allow unprivileged user namespaces"
 
 
@@ -67,7 +67,7 @@ def not_warm() -> str | None:
     """Why no sandbox can be kept warm on this machine, so that each program starts its own; None if one can."""
     if why := refusal():
         return why
-    why = trial(pool.POOL.run)
+    why = trial(warm_pool.POOL.run)
     return why and f"no program starts in a warm one ({why}): allow user namespaces inside bubblewrap's"
 
 
@@ -76,7 +76,7 @@ def trial(way: Way) -> str | None:
     """Run a program in a sandbox, and say why that fails; None if it does not."""
     try:
         outcome = _run("def f(x): return x + 1", "f", [Call((1,))], Limits(), way)
-    except (OSError, UserError, pool.Lost) as error:
+    except (OSError, UserError, warm_pool.Lost) as error:
         return str(error)
     return None if outcome.values == ("2",) else f"a trial program ended with: {outcome.ended}"
 
@@ -100,10 +100,10 @@ def run(program: str, function: str, calls: Sequence[Call], limits: Limits | Non
         raise ValueError(f"no function: {function!r}")
     if not_warm() is None:
         try:
-            return _run(program, function, calls, limits or Limits(), pool.POOL.run)
-        except pool.Lost:  # also if a program could bring it about: its outcome is that of a sandbox of its own
+            return _run(program, function, calls, limits or Limits(), warm_pool.POOL.run)
+        except warm_pool.Lost:  # also if a program could bring it about: its outcome is that of a sandbox of its own
             pass
-    return _run(program, function, calls, limits or Limits(), single.run)
+    return _run(program, function, calls, limits or Limits(), single_use.run)
 
 
 def _run(program: str, function: str, calls: Sequence[Call], limits: Limits, way: Way) -> Outcome:

@@ -1,4 +1,4 @@
-"""What waits inside a warm sandbox (tasks.sandbox.pool): forks a process with namespaces of its own for each program.
+"""What waits inside a warm sandbox (tasks.sandbox.warm_pool): forks a process with its own namespaces per program.
 
 It imports nothing of this project, which is not there. Its standard input is a socket. For each program a message
 brings three pipes: the job, the results and the errors of tasks.sandbox.runner. An attendant, forked here, enters new

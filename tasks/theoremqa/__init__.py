@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from tasks import option_letters
 from tasks.math_answers import MathAnswers
-from tasks.math_answers.exact import LONGEST_ANSWER
+from tasks.math_answers.exact_comparison import LONGEST_ANSWER
 from tasks.task import Grader
 
 WORDS = {"true": "True", "yes": "True", "false": "False", "no": "False"}

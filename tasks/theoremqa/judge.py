@@ -13,10 +13,10 @@ import json
 import re
 from typing import Any
 
-from tasks.math_answers import closed_forms, equations, structure, units
+from tasks.math_answers import answer_parts, closed_forms, equations, units
 from tasks.math_answers import judge as mathematics
-from tasks.math_answers.exact import normalise
-from tasks.math_answers.notation import plain
+from tasks.math_answers.exact_comparison import normalise
+from tasks.math_answers.plain_notation import plain
 from tasks.option_letters import unwrapped
 
 TOLERANCE = 0.04  # relative, of numbers that are not whole (number_utils.within_eps)
@@ -57,7 +57,7 @@ def parts(answer: str) -> list[str]:
     text = text if side is None else side
     if inside := _BRACKETS.fullmatch(text):
         text = f"({inside[1]})"  # `[1, 2]` is a list here, not an interval
-    return (structure.of_vector(text) or structure.read(text)).parts
+    return (answer_parts.of_vector(text) or answer_parts.read(text)).parts
 
 
 def number(text: str) -> float | None:

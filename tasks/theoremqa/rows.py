@@ -18,7 +18,7 @@ TYPES = {
 
 
 def convert(row: dict[str, Any], index: int, task: str, columns: dict[str, Any]) -> Problem:
-    """One row as a problem; see tasks.columns.convert.
+    """One row as a problem; see tasks.row_converter.convert.
 
     Raises:
         KeyError: a column is missing.

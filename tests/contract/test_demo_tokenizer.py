@@ -23,9 +23,9 @@ import yaml
 from pathlib import Path
 from transformers import AutoTokenizer
 from recipes.demo_model import build, mixture, tokenizer as demo_tokenizer
-from tasks import prompts, registry, task_files
+from tasks import prompts, registry, task_yaml
 settings = yaml.safe_load(build.SETTINGS.read_text())
-demos = {name: task_files.settings(name)["demo"] for name in task_files.names() if "demo" in task_files.settings(name)}
+demos = {name: task_yaml.settings(name)["demo"] for name in task_yaml.names() if "demo" in task_yaml.settings(name)}
 rows_of = {name: mixture.rows(name, demo, 133, 0.5, 0) for name, demo in demos.items()}
 rows = [row for name in demos for row in rows_of[name]]
 phrases = [phrase for name, demo in demos.items() for phrase in registry.get(name).traces.phrases(demo["problems"])]

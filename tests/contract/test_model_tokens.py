@@ -22,7 +22,8 @@ from recipes.demo_model import tokenizer
 model, texts = Path(sys.argv[1]), json.load(sys.stdin)
 tokenizer.build(texts[:12], [], [], 300).save_pretrained(model)
 os.environ |= model_tokens.environment(model, 12)
-loaded = rewards.load([{"function": "recipes.shaping.soft_over_long", "weight": 2.0, "arguments": {"buffer": 4}}])
+entry = {"function": "recipes.reward_shaping.soft_over_long", "weight": 2.0, "arguments": {"buffer": 4}}
+loaded = rewards.load([entry])
 given = rewards.total(loaded, texts, [None] * len(texts))
 print(json.dumps([[len(model_tokens.encode(text)) for text in texts], [one.value for one in given]]))
 """

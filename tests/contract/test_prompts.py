@@ -13,7 +13,7 @@ import pytest
 from contracts import tables
 from contracts.run_file import ROOT
 from envs.build import python
-from tasks import data_registry, load_problems, prompts
+from tasks import dataset_specs, load_problems, prompts
 
 PYTHON = python("eval")
 MIRROR = ROOT.parent / "shared" / "data"
@@ -143,7 +143,7 @@ def test_a_template_that_begins_to_think_leaves_the_tags_to_the_model_where_the_
 @pytest.mark.skipif(not MIRROR.is_dir(), reason="the published training files are not in ../shared/data")
 @pytest.mark.parametrize(("dataset", "prompt"), PUBLISHED.items())
 def test_prompts_are_the_published_ones(model: Path, dataset: str, prompt: str) -> None:
-    entry = data_registry.find(dataset)
+    entry = dataset_specs.find(dataset)
     published = pq.read_table(MIRROR / entry.spec["files"][0]["path"], columns=["prompt"])["prompt"].to_pylist()
     problems, _ = load_problems.load(entry, MIRROR)
     lines = "\n".join(json.dumps([prompt, problem.question]) for problem in problems)

@@ -22,7 +22,7 @@ from analysis.report.arithmetic_errors import false_equations
 from eval.contamination import completes
 from eval.importers.answers import without_answer
 from grading import disagreements, extraction
-from recipes import shaping
+from recipes import reward_shaping
 from recipes.game24 import reward as game24
 from recipes.gsm8k import reward as gsm8k
 from recipes.logicrl import reward as logicrl
@@ -32,9 +32,9 @@ from recipes.rewards import right_steps
 from recipes.tinyzero import reward as tinyzero
 from system import text_safety
 from system.markdown import table
-from tasks import gold_answers, registry, task_files
-from tasks.boxes import last_boxed_gold
-from tasks.math_answers import exact
+from tasks import gold_answers, registry, task_yaml
+from tasks.latex_boxes import last_boxed_gold
+from tasks.math_answers import exact_comparison
 from tasks.problems import Problem
 from tasks.programs.suite import program_of
 
@@ -49,7 +49,7 @@ TRIED = 3  # slowest texts of the small size that are tried at the large one
 SEEN = 0.05  # seconds: what takes less says nothing about a ratio
 REWARDS = (
     openr1.tags, openr1.boxed, gsm8k.strict_format, gsm8k.soft_format, gsm8k.tag_count, gsm8k.strict_format_as_meant,
-    gsm8k.soft_format_as_meant, gsm8k.tag_count_as_meant, partial(shaping.repetition, ngram=3),
+    gsm8k.soft_format_as_meant, gsm8k.tag_count_as_meant, partial(reward_shaping.repetition, ngram=3),
 )  # fmt: skip
 REWARDS_OF_TASKS = {
     "countdown": [tinyzero.countdown, right_steps],
@@ -61,7 +61,7 @@ REWARDS_OF_TASKS = {
 
 def problem(task: str) -> Problem:
     """A problem of the task, as its demo traces have them; of mathematics, one with a plain answer."""
-    wanted = task_files.settings(task).get("demo", {}).get("problems")
+    wanted = task_yaml.settings(task).get("demo", {}).get("problems")
     if wanted is None:
         return Problem("7", task, "What is 3+4?", "7", {})
     few = wanted | {"rows": 2} if "rows" in wanted else wanted
@@ -84,7 +84,7 @@ def _of_task(name: str) -> Iterator[tuple[str, Reader]]:
 
 def readers_of_tasks() -> dict[str, Reader]:
     """What each task reads: answers, steps, pictures, rewards."""
-    return {name: reader for task in task_files.names() for name, reader in _of_task(task)}
+    return {name: reader for task in task_yaml.names() for name, reader in _of_task(task)}
 
 
 def readers() -> dict[str, Reader]:
@@ -94,11 +94,14 @@ def readers() -> dict[str, Reader]:
     }
     for function in (
         extraction.extract_tagged, last_boxed_gold, gold_answers.after_hash_marks, gold_answers.integer,
-        gold_answers.boxed_integer, exact.normalise, exact.is_huge, disagreements.number, false_equations,
+        gold_answers.boxed_integer, exact_comparison.normalise, exact_comparison.is_huge, disagreements.number,
+        false_equations,
         text_safety.visible, text_safety.one_line, text_safety.markdown_text, text_safety.markdown_code,
     ):  # fmt: skip
         found[function.__name__] = function
-    found |= {f"compare_exactly, {gold}": partial(exact.compare_exactly, gold) for gold in ("7", "5, 7", "17_8")}
+    found |= {
+        f"compare_exactly, {gold}": partial(exact_comparison.compare_exactly, gold) for gold in ("7", "5, 7", "17_8")
+    }
     found["completes"] = lambda text: completes(text, "many apples?")
     found["without_answer"] = lambda text: without_answer([text], "math")
     for one in patterns.load_lists():

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tasks import sandbox
-from tasks.sandbox import Limits, command, pool, single
+from tasks.sandbox import Limits, bubblewrap, single_use, warm_pool
 
 pytestmark = [
     pytest.mark.slow,
@@ -35,21 +35,21 @@ def job(program, number):
 
 
 def warm(body):
-    return pool.POOL.run(body, Limits().output, 60.0).results
+    return warm_pool.POOL.run(body, Limits().output, 60.0).results
 
 
 def cold(body):
-    return single.run(body, Limits().output, 60.0).results
+    return single_use.run(body, Limits().output, 60.0).results
 
 
 def plain(body):
-    done = subprocess.run([*PYTHON, str(command.RUNNER)], input=body, stdout=subprocess.PIPE, check=True)
+    done = subprocess.run([*PYTHON, str(bubblewrap.RUNNER)], input=body, stdout=subprocess.PIPE, check=True)
     return done.stdout
 
 
 def firejail(body):
     """With the home folder in view, where Python may be installed."""
-    words = [*FIREJAIL, *PYTHON, "-c", command.RUNNER.read_text(encoding="utf-8")]
+    words = [*FIREJAIL, *PYTHON, "-c", bubblewrap.RUNNER.read_text(encoding="utf-8")]
     return subprocess.run(words, input=body, stdout=subprocess.PIPE, check=True).stdout
 
 

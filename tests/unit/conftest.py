@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tasks.sandbox import command, pool
+from tasks.sandbox import bubblewrap, warm_pool
 from tests.unit.sandboxes import of_sandboxes
 
 
@@ -16,11 +16,11 @@ from tests.unit.sandboxes import of_sandboxes
 def own_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Sandboxes of this test alone: their runner is this test's own file in the list of processes."""
     runner = tmp_path / "runner.py"
-    runner.write_bytes(command.RUNNER.read_bytes())
-    options = [str(runner) if word == str(command.RUNNER) else word for word in command.bubblewrap()]
-    monkeypatch.setattr(command, "bubblewrap", lambda: options)
-    monkeypatch.setattr(pool, "POOL", pool.Pool())
+    runner.write_bytes(bubblewrap.RUNNER.read_bytes())
+    options = [str(runner) if word == str(bubblewrap.RUNNER) else word for word in bubblewrap.bubblewrap()]
+    monkeypatch.setattr(bubblewrap, "bubblewrap", lambda: options)
+    monkeypatch.setattr(warm_pool, "POOL", warm_pool.Pool())
     yield runner
-    pool.POOL.close()
+    warm_pool.POOL.close()
     _, alive = psutil.wait_procs(of_sandboxes(runner), timeout=30)
     assert not alive

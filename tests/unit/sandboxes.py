@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from tasks import sandbox
-from tasks.sandbox import Call, Limits, Way, command
+from tasks.sandbox import Call, Limits, Way, bubblewrap
 
 REFUSED, NOT_WARM = sandbox.refusal(), sandbox.not_warm()
 needs_sandbox = pytest.mark.skipif(REFUSED is not None, reason=f"no sandbox on this machine: {REFUSED}")
@@ -28,7 +28,7 @@ def of_programs(process: psutil.Process) -> list[psutil.Process]:
     found = []
     for server in process.children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            if server.cmdline()[-2:-1] == [f"{command.HOME}/{command.FORK_SERVER.name}"]:
+            if server.cmdline()[-2:-1] == [f"{bubblewrap.HOME}/{bubblewrap.FORK_SERVER.name}"]:
                 attendants = server.children() if server.name() != "bwrap" else []
                 found += [program for one in attendants for program in one.children()]
     return found

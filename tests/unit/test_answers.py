@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grading.extraction import last_boxed
-from tasks.boxes import boxes, last_boxed_gold
 from tasks.gold_answers import after_hash_marks, as_written, boxed_integer, integer
+from tasks.latex_boxes import boxes, last_boxed_gold
 
 balanced = st.recursive(
     st.text(alphabet=r"abz19 +-^_.,$|&", max_size=6) | st.sampled_from([r"\{", r"\}", r"\\", r"\frac", r"\left\{"]),

@@ -14,7 +14,7 @@ from analysis.report.run_comparison import RunFacts
 from eval import benchmark, contamination
 from recipes import models
 from system.yaml_files import read_yaml
-from tasks import data_registry
+from tasks import dataset_specs
 from tasks.problems import Problem, canonical, to_table
 
 QUESTION = "Mia has 5 apples. How many are left?"
@@ -93,5 +93,5 @@ def test_dates_have_sources_and_unknown_says_unknown() -> None:
     for entries in read_yaml(RELEASES).values():
         assert all(set(entry) == {"date", "source"} and entry["source"] for entry in entries.values())
     assert reported.released("models", "llama-9") == reported.released("benchmarks", "new") == "unknown"
-    assert set(read_yaml(RELEASES)["benchmarks"]) <= set(data_registry.entries())
+    assert set(read_yaml(RELEASES)["benchmarks"]) <= set(dataset_specs.entries())
     assert {reported.released("models", name) for name in models.library() if "hub" in models.find(name)} != {"unknown"}

@@ -18,7 +18,7 @@ from recipes.logicrl.reward import knights_knaves
 from recipes.openr1.reward import TAGS
 from recipes.tinyzero.reward import countdown
 from system.errors import UserError
-from tasks import prompts, task_files
+from tasks import prompts, task_yaml
 from tasks.arithmetic import problems as arithmetic
 from tasks.arithmetic import traces as arithmetic_traces
 from tasks.countdown import problems as countdown_problems
@@ -29,7 +29,7 @@ from tasks.knights_knaves import puzzles as knights_knaves_puzzles
 from tasks.knights_knaves import traces as knights_knaves_traces
 from tasks.problems import Problem
 
-DEMOS = {name: task_files.settings(name)["demo"] for name in task_files.names() if "demo" in task_files.settings(name)}
+DEMOS = {name: task_yaml.settings(name)["demo"] for name in task_yaml.names() if "demo" in task_yaml.settings(name)}
 PROBLEMS = arithmetic_traces.problems(60, 0)
 RIGHT = arithmetic_traces.Habits(right_order=1.0, look_back=0.0, in_words=0.5, format_kept=1.0, slip=0.0)
 LOOKING_BACK = replace(RIGHT, right_order=0.0, look_back=1.0)

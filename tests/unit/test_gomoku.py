@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recipes import moves as move_rewards
-from recipes import rewards
+from recipes import move_rewards, rewards
 from system.errors import UserError
 from tasks import registry
 from tasks.gomoku import board as boards

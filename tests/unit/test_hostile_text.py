@@ -66,9 +66,9 @@ def test_rewards_and_their_record(run: str, tmp_path: Path, monkeypatch: pytest.
 
 def tables_task(run: str) -> str:
     """The task of a run's first stage."""
-    from tasks import data_registry
+    from tasks import dataset_specs
 
-    return str(data_registry.find(load_run(run, "demo").stages[0].dataset).spec["task"])
+    return str(dataset_specs.find(load_run(run, "demo").stages[0].dataset).spec["task"])
 
 
 def test_the_journal_of_samples(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tasks.sources import unreachable
+from tasks.dataset_sources import unreachable
 from tests.unit.small_hub import COMMIT, serve
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,9 +25,9 @@ LOAD = """
 import sys, json
 from pathlib import Path
 from system.errors import run_command
-from tasks import data_registry, loading
+from tasks import dataset_specs, load_problems
 def main():
-    problems, facts = loading.load(data_registry.find("mine", benchmarks=Path(sys.argv[1])), None)
+    problems, facts = load_problems.load(dataset_specs.find("mine", benchmarks=Path(sys.argv[1])), None)
     print(loading.report(facts, None))
     print(json.dumps(facts))
 run_command(main)

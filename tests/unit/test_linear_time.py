@@ -24,7 +24,7 @@ from analysis.report.arithmetic_errors import false_equations
 from grading import disagreements, extraction
 from recipes.gsm8k import reward as gsm8k
 from recipes.openr1 import reward as openr1
-from tasks.boxes import last_boxed_gold
+from tasks.latex_boxes import last_boxed_gold
 from tasks.countdown.verifier import verify as countdown
 from tasks.doudizhu.cards import read as cards
 from tasks.gold_answers import after_hash_marks, integer

@@ -19,8 +19,8 @@ import yaml
 
 from contracts import tables
 from system.errors import UserError
-from tasks import data_registry
-from tasks.data_registry import Entry, find
+from tasks import dataset_specs
+from tasks.dataset_specs import Entry, find
 from tasks.load_problems import load, report
 from tasks.problems import Problem, content_digest, rows_digest
 from tests.unit.small_hub import COMMIT, serve
@@ -318,8 +318,8 @@ def test_a_broken_yaml_file_is_named(tmp_path: Path) -> None:
 
 def test_every_entry_is_well_formed_and_every_commit_full() -> None:
     names = [
-        *data_registry.training_sets(),
-        *(path.stem for path in data_registry.BENCHMARKS.glob("*.yaml")),
+        *dataset_specs.training_sets(),
+        *(path.stem for path in dataset_specs.BENCHMARKS.glob("*.yaml")),
     ]
     commits = {name: find(name).spec["hub"]["revision"] for name in names if "hub" in find(name).spec}
     assert {name for name, commit in commits.items() if commit is None} == {"leetcode", "leetcode_train"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from contracts.run_file import ROOT
 from grading import Item, grade
 from system.errors import UserError
-from tasks import data_registry, load_problems, prompts, registry
+from tasks import dataset_specs, load_problems, prompts, registry
 from tasks.maze import PUBLISHED, published, world
 from tasks.maze import problems as maze_problems
 from tasks.maze.world import AWAY, HIT, LEFT, SUCCESS, Maze
@@ -124,7 +124,7 @@ def test_mazes_that_cannot_be_made_are_refused(arguments: dict) -> None:
 
 @needs_mirror
 def test_the_published_rows_and_what_is_wrong_with_them() -> None:
-    rows = {name: load_problems.load(data_registry.find(name), MIRROR)[0] for name in published.SETS}
+    rows = {name: load_problems.load(dataset_specs.find(name), MIRROR)[0] for name in published.SETS}
     train, test = ([Maze.of(problem.meta) for problem in rows[name]] for name in published.SETS)
     assert (len(train), len(test)) == (637, 50)  # of 639; two goals cannot be reached
     assert sum(maze in set(train) for maze in test) == 27

@@ -22,7 +22,7 @@ from eval.importers.matching import match
 from grading import Item, grade
 from system.errors import UserError
 from tasks import option_letters, registry
-from tasks.data_registry import Entry, find
+from tasks.dataset_specs import Entry, find
 from tasks.load_problems import load
 from tasks.multiple_choice.rows import convert
 from tasks.problems import Problem, to_table

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recipes import noise, reward_randomness, rewards
+from recipes import reward_noise, reward_randomness, rewards
 from recipes.rewards import Reward
 from system.errors import ROOT, UserError
 from tasks.problems import Problem
@@ -38,7 +38,7 @@ def of(value: float) -> rewards.Function:
 def dial(name: str, **arguments: object) -> rewards.Function:
     """A wrapper around `right`, loaded as a run file's rewards are."""
     ((function, _),) = rewards.load(
-        [{"function": f"recipes.noise.{name}", "weight": 1.0, "arguments": {"of": right, **arguments}}]
+        [{"function": f"recipes.reward_noise.{name}", "weight": 1.0, "arguments": {"of": right, **arguments}}]
     )
     return function
 
@@ -72,8 +72,12 @@ def test_without_noise_a_dial_changes_nothing_and_verdicts_stay_true() -> None:
 
 def test_a_run_file_names_what_is_disturbed_and_wrappers_nest() -> None:
     inner = {"function": "recipes.rewards.correct"}
-    middle = {"function": "recipes.noise.flipped", "arguments": {"of": inner, "false_negative": 1.0}}
-    outer = {"function": "recipes.noise.flipped", "weight": 2.0, "arguments": {"of": middle, "false_positive": 1.0}}
+    middle = {"function": "recipes.reward_noise.flipped", "arguments": {"of": inner, "false_negative": 1.0}}
+    outer = {
+        "function": "recipes.reward_noise.flipped",
+        "weight": 2.0,
+        "arguments": {"of": middle, "false_positive": 1.0},
+    }
     found = rewards.total(rewards.load([json.loads(json.dumps(outer))]), [RIGHT, WRONG], PROBLEMS[:2])
     assert found == [Reward(2.0, "correct"), Reward(2.0, "wrong")]
     assert rewards.names([outer]) == ["flipped"]
@@ -83,16 +87,16 @@ def test_unusable_problems_stay_without_a_reward() -> None:
     def none(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
         return [Reward(None, "ungradable")] * len(completions)
 
-    assert noise.flipped([RIGHT], PROBLEMS[:1], of=none, false_positive=1.0) == none([RIGHT], PROBLEMS[:1])
+    assert reward_noise.flipped([RIGHT], PROBLEMS[:1], of=none, false_positive=1.0) == none([RIGHT], PROBLEMS[:1])
     with pytest.raises(UserError, match="found none"):
-        noise.error(none, right, [RIGHT], PROBLEMS[:1])
+        reward_noise.error(none, right, [RIGHT], PROBLEMS[:1])
 
 
 def test_the_extremes_do_not_look_at_the_answer_but_their_verdicts_do() -> None:
-    found = noise.random([RIGHT, WRONG] * 200, PROBLEMS, rate=0.25)
+    found = reward_noise.random([RIGHT, WRONG] * 200, PROBLEMS, rate=0.25)
     assert abs(statistics.fmean(one.value or 0.0 for one in found) - 0.25) < 6 * 0.5 / 20
     assert {one.verdict for one in found[::2]} == {"correct"} and {one.verdict for one in found[1::2]} == {"wrong"}
-    assert {one.value for one in noise.constant([RIGHT, WRONG], PROBLEMS[:2], value=0.3)} == {0.3}
+    assert {one.value for one in reward_noise.constant([RIGHT, WRONG], PROBLEMS[:2], value=0.3)} == {0.3}
 
 
 # reward, its squared bias and its variance on completions of which half are right
@@ -102,8 +106,8 @@ ERRORS: list[tuple[Callable[[], rewards.Function], float, float]] = [
     (lambda: dial("gaussian", deviation=0.5), 0.0, 0.25),
     (lambda: dial("gaussian", of=of(0.5), deviation=0.5), 0.25, 0.25),
     (lambda: dial("rollouts", of=of(0.5), count=4), 0.25, 0.0625),
-    (lambda: noise.random, 0.25, 0.25),
-    (lambda: noise.constant, 0.5, 0.0),
+    (lambda: reward_noise.random, 0.25, 0.25),
+    (lambda: reward_noise.constant, 0.5, 0.0),
     (lambda: right, 0.0, 0.0),
 ]
 
@@ -112,7 +116,7 @@ ERRORS: list[tuple[Callable[[], rewards.Function], float, float]] = [
 def test_the_measured_error_is_the_true_one(case: int) -> None:
     make, bias, variance = ERRORS[case]
     texts = [RIGHT, WRONG] * 200
-    found = noise.error(make(), right, texts, PROBLEMS, times=8)
+    found = reward_noise.error(make(), right, texts, PROBLEMS, times=8)
     assert found.bias_squared == pytest.approx(bias, abs=0.09)
     assert found.variance == pytest.approx(variance, abs=0.05)
     assert found.mean_squared == pytest.approx(found.bias_squared + found.variance, abs=1e-9)
@@ -129,13 +133,14 @@ def test_squared_bias_and_variance_add_up(values: list[list[float]]) -> None:
         place = next(judged)
         return [Reward(one[place]) for one in values]
 
-    found = noise.error(reward, of(0.25), [""] * len(values), PROBLEMS[: len(values)], times=3)
+    found = reward_noise.error(reward, of(0.25), [""] * len(values), PROBLEMS[: len(values)], times=3)
     mean = statistics.fmean((value - 0.25) ** 2 for one in values for value in one)
     assert found.mean_squared == pytest.approx(mean) == pytest.approx(found.bias_squared + found.variance)
 
 
 def test_more_rollouts_have_less_variance() -> None:
-    found = [noise.error(dial("rollouts", of=of(0.5), count=count), of(0.5), [RIGHT] * 200, PROBLEMS[:200], 8).variance
+    texts, problems = [RIGHT] * 200, PROBLEMS[:200]
+    found = [reward_noise.error(dial("rollouts", of=of(0.5), count=count), of(0.5), texts, problems, 8).variance
              for count in (1, 8, 64)]  # fmt: skip
     assert found == pytest.approx([0.25, 0.25 / 8, 0.25 / 64], rel=0.25)
 
@@ -164,19 +169,20 @@ def test_draws_are_the_same_in_another_process() -> None:
     ],
 )  # fmt: skip
 def test_arguments_out_of_range_are_refused_before_anything_is_judged(name: str, arguments: dict[str, object]) -> None:
-    with pytest.raises(UserError, match=f"recipes.noise.{name}: {next(iter(arguments))} should be"):
+    with pytest.raises(UserError, match=f"recipes.reward_noise.{name}: {next(iter(arguments))} should be"):
         dial(name, **arguments)((), ())
 
 
 def test_what_cannot_be_loaded_or_measured_is_refused() -> None:
-    for bad, error in (({"function": "recipes.noise.no_such"}, AttributeError), ({"function": "no.such"}, ImportError),
-                       ({"function": "recipes.moves.playouts"}, TypeError)):  # fmt: skip
-        entry = {"function": "recipes.noise.flipped", "weight": 1.0, "arguments": {"of": bad}}
+    for bad, error in (({"function": "recipes.reward_noise.no_such"}, AttributeError),
+                       ({"function": "no.such"}, ImportError),
+                       ({"function": "recipes.move_rewards.playouts"}, TypeError)):  # fmt: skip
+        entry = {"function": "recipes.reward_noise.flipped", "weight": 1.0, "arguments": {"of": bad}}
         with pytest.raises(error):
             rewards.load([entry])
     with pytest.raises(UserError, match=r"noise\.random: rate should be"):
-        noise.random((), (), rate=2.0)
+        reward_noise.random((), (), rate=2.0)
     with pytest.raises(UserError, match="0 to 1"):
         dial("rollouts", of=of(1.5), count=2)([RIGHT], PROBLEMS[:1])
     with pytest.raises(UserError, match="times should be"):
-        noise.error(right, right, [RIGHT], PROBLEMS[:1], times=1)
+        reward_noise.error(right, right, [RIGHT], PROBLEMS[:1], times=1)

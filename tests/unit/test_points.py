@@ -4,14 +4,14 @@ import pytest
 import sympy
 from math_verify import parse
 
-from tasks.math_answers import points
+from tasks.math_answers import values_at_points
 
 PENDULUM = r"m g l \sin(\theta) + k \theta + m l^2 a = 0"
 
 
 def compare(gold: str, answer: str) -> bool | None:
     first, second = (parse(f"${one}$", parsing_timeout=None)[0] for one in (gold, answer))
-    return points.compare(first, second)
+    return values_at_points.compare(first, second)
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ def test_what_values_cannot_show_is_left_open() -> None:
     t, x, y = sympy.symbols("t x y")
     f = sympy.Function("f")
     derivative = sympy.Eq(f(t).diff(t), t)
-    assert points.compare(derivative, sympy.Eq(f(t), t)) is None
-    assert points.compare(sympy.Eq(f(x + 1), x), sympy.Eq(f(x), x - 1)) is None  # of more than a symbol
-    assert points.compare(sympy.Eq(x**2, y**2), sympy.Eq(x, y)) is None  # nothing linear to solve for
-    assert points.compare(sympy.Eq(sympy.log(x), sympy.log(-x)), sympy.Eq(x, y)) is None  # never true
+    assert values_at_points.compare(derivative, sympy.Eq(f(t), t)) is None
+    assert values_at_points.compare(sympy.Eq(f(x + 1), x), sympy.Eq(f(x), x - 1)) is None  # of more than a symbol
+    assert values_at_points.compare(sympy.Eq(x**2, y**2), sympy.Eq(x, y)) is None  # nothing linear to solve for
+    assert values_at_points.compare(sympy.Eq(sympy.log(x), sympy.log(-x)), sympy.Eq(x, y)) is None  # never true
 
 
 def test_functions_of_symbols_count_as_symbols() -> None:
     t, k = sympy.symbols("t k")
     f = sympy.Function("f")
-    assert points.compare(sympy.Eq(f(t), k * t), sympy.Eq(f(t) / t, k)) is None
-    assert points.compare(sympy.Eq(f(t), k * t), sympy.Eq(f(t), k + t)) is False
+    assert values_at_points.compare(sympy.Eq(f(t), k * t), sympy.Eq(f(t) / t, k)) is None
+    assert values_at_points.compare(sympy.Eq(f(t), k * t), sympy.Eq(f(t), k + t)) is False

@@ -12,7 +12,7 @@ from grading import Item, grade
 from recipes import rewards
 from recipes.code import reward
 from system.errors import UserError
-from tasks import data_registry, load_problems, registry, sandbox, sources
+from tasks import dataset_sources, dataset_specs, load_problems, registry, sandbox
 from tasks.programs import problems, suite
 from tasks.programs.suite import Suite, judge, program_of, read_asserts, same
 
@@ -120,17 +120,17 @@ def test_a_program_is_what_the_last_fence_holds() -> None:
 
 def test_compressed_rows_are_read_and_damaged_ones_refused() -> None:
     packed = gzip.compress(b'{"a": 1}\n{"a": 2}\n')
-    assert sources.parse("rows.jsonl.gz", packed) == [{"a": 1}, {"a": 2}]
+    assert dataset_sources.parse("rows.jsonl.gz", packed) == [{"a": 1}, {"a": 2}]
     for damaged in (packed[:-6], b"no gzip", packed[:12] + b"x" + packed[13:]):
         with pytest.raises(UserError, match="cannot be read as"):
-            sources.parse("rows.jsonl.gz", damaged)
+            dataset_sources.parse("rows.jsonl.gz", damaged)
 
 
 @pytest.mark.slow
 @needs_mirror
 @needs_sandbox
 def test_the_published_rows_load_and_their_own_solutions_pass() -> None:
-    loaded, facts = load_problems.load(data_registry.find("leetcode"), MIRROR)
+    loaded, facts = load_problems.load(dataset_specs.find("leetcode"), MIRROR)
     assert facts["rows"] == 228 and len(loaded) == facts["problems"]
     assert all(len(problem.meta["tests"]) >= 32 for problem in loaded)
     for problem in loaded[:60:20]:

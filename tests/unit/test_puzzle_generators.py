@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from contracts.run_file import ROOT
 from system.errors import UserError
-from tasks import data_registry, load_problems
+from tasks import dataset_specs, load_problems
 from tasks.countdown import problems as countdown_problems
 from tasks.countdown import verifier as countdown
 from tasks.knights_knaves import problems as knights_knaves_problems
@@ -243,7 +243,7 @@ def test_every_published_puzzle_is_read_and_solved(people):
 @pytest.mark.slow
 def test_the_demo_scale_trains_on_nothing_that_it_is_scored_on(train, test):
     questions = [
-        {problem.question for problem in load_problems.load(data_registry.find(name), None)[0]}
+        {problem.question for problem in load_problems.load(dataset_specs.find(name), None)[0]}
         for name in (train, test)
     ]
     assert questions[0] and questions[1]

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import psutil
 import pytest
 
-from tasks.sandbox import Limits, Way, command, pool, seccomp, single
+from tasks.sandbox import Limits, Way, bubblewrap, seccomp, single_use, warm_pool
 from tests.unit.sandboxes import attempt, needs_sandbox, needs_warm, of_programs
 
 CASES = Path(__file__).with_name("cases")
@@ -110,7 +110,7 @@ def check(name: str, way: Way, outside: Outside) -> None:
 def test_nothing_gets_out(kind: str, outside: Outside, own_runner: Path) -> None:
     mode = Path(os.devnull).stat().st_mode
     for name in (name for name in PROGRAMS if name.startswith(f"{kind}:")):
-        check(name, single.run, outside)
+        check(name, single_use.run, outside)
     assert Path(os.devnull).stat().st_mode == mode
 
 
@@ -122,18 +122,18 @@ def test_nothing_gets_out_of_a_warm_sandbox_or_to_the_next_program(
 ) -> None:
     mark = f"mark:{outside.secret}"
     first = look(Limits())
-    (warm,) = pool.POOL._idle
+    (warm,) = warm_pool.POOL._idle
     for name in (name for name in PROGRAMS if name.startswith(f"{kind}:")):
-        check(name, pool.POOL.run, outside)
-        attempt(f"KEPT = {mark!r}\ndef f(): return KEPT", pool.POOL.run)
+        check(name, warm_pool.POOL.run, outside)
+        attempt(f"KEPT = {mark!r}\ndef f(): return KEPT", warm_pool.POOL.run)
         assert look(Limits()) == first, name
-        assert pool.POOL._idle == [warm], f"{name}: the fork server was lost"
+        assert warm_pool.POOL._idle == [warm], f"{name}: the fork server was lost"
     assert (first["marks"], first["open"], first["others"]) == (["mark:" + "0" * 24], [0, 1, 2, 3], [1])
 
 
 def look(limits: Limits) -> dict[str, Any]:
     """What a program sees in a warm sandbox."""
-    (value,) = attempt(LOOK, pool.POOL.run, limits).values
+    (value,) = attempt(LOOK, warm_pool.POOL.run, limits).values
     assert value
     seen: dict[str, Any] = json.loads(value)
     return seen
@@ -144,7 +144,7 @@ def look(limits: Limits) -> dict[str, Any]:
 def test_a_program_sees_its_own_namespaces_and_pipes_alone(own_runner: Path) -> None:
     """Two programs at the same time, of two warm sandboxes, beside their fork servers and this process."""
     with ThreadPoolExecutor(2) as threads:
-        waiting = [threads.submit(attempt, "import time\ndef f(): time.sleep(2)", pool.POOL.run) for _ in range(2)]
+        waiting = [threads.submit(attempt, "import time\ndef f(): time.sleep(2)", warm_pool.POOL.run) for _ in range(2)]
         programs: list[psutil.Process] = []
         while len(programs) < 2:
             programs = [one for one in of_programs(psutil.Process()) if one.children() == []]
@@ -172,7 +172,11 @@ def test_a_program_sees_its_own_namespaces_and_pipes_alone(own_runner: Path) -> 
 def test_without_the_sandbox_the_same_programs_leave_a_trace(name: str, trace: str, outside: Outside) -> None:
     job = {"program": outside.aimed(PROGRAMS[name]), "function": "f", "calls": [[[], {}]], **Limits(files=64)._asdict()}
     done = subprocess.run(
-        [sys.executable, "-I", str(command.RUNNER)], input=json.dumps(job), capture_output=True, text=True, check=False
+        [sys.executable, "-I", str(bubblewrap.RUNNER)],
+        input=json.dumps(job),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     values = [line[1:] for line in done.stdout.split("\n") if line.startswith("=")]
     try:

@@ -19,7 +19,7 @@ import pytest
 from contracts.run_file import ROOT
 from system.errors import UserError
 from tasks import sandbox
-from tasks.sandbox import Call, Limits, command, pool
+from tasks.sandbox import Call, Limits, bubblewrap, warm_pool
 from tests.unit.sandboxes import SMALL, attempt, needs_warm, of_programs, of_sandboxes
 
 
@@ -48,9 +48,9 @@ def test_what_calls_return_and_how_programs_end(not_warm: str | None, monkeypatc
 def test_a_warm_sandbox_outlives_the_thread_that_started_it_and_serves_many(own_runner: Path) -> None:
     for _ in range(2):
         with ThreadPoolExecutor(2) as threads:
-            done = list(threads.map(lambda number: attempt(f"def f(): return {number}", pool.POOL.run), range(20)))
+            done = list(threads.map(lambda number: attempt(f"def f(): return {number}", warm_pool.POOL.run), range(20)))
         assert [outcome.values for outcome in done] == [(str(number),) for number in range(20)]
-        assert len(pool.POOL._idle) <= 2 and len(of_sandboxes(own_runner)) <= 4  # bubblewrap is two processes
+        assert len(warm_pool.POOL._idle) <= 2 and len(of_sandboxes(own_runner)) <= 4  # bubblewrap is two processes
 
 
 @pytest.mark.slow
@@ -60,7 +60,7 @@ def test_a_killed_warm_sandbox_costs_no_program_its_outcome(
     moment: str, own_runner: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox, "not_warm", lambda: None)
-    attempt("def f(): return 0", pool.POOL.run)
+    attempt("def f(): return 0", warm_pool.POOL.run)
     (first,) = of_sandboxes(own_runner)[:1]
     with ThreadPoolExecutor(1) as threads:
         if moment == "idle":
@@ -89,18 +89,18 @@ def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
 
 @needs_warm
 def test_a_forked_process_has_sandboxes_of_its_own(own_runner: Path) -> None:
-    attempt("def f(): return 1", pool.POOL.run)
-    (mine,) = pool.POOL._idle
+    attempt("def f(): return 1", warm_pool.POOL.run)
+    (mine,) = warm_pool.POOL._idle
     child = os.fork()
     if child == 0:
         status = 1
         with contextlib.suppress(BaseException):
-            right = not pool.POOL._idle and attempt("def f(): return 2", pool.POOL.run).values == ("2",)
-            pool.POOL.close()
+            right = not warm_pool.POOL._idle and attempt("def f(): return 2", warm_pool.POOL.run).values == ("2",)
+            warm_pool.POOL.close()
             status = 0 if right else 1
         os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert attempt("def f(): return 3", pool.POOL.run).values == ("3",) and pool.POOL._idle == [mine]
+    assert attempt("def f(): return 3", warm_pool.POOL.run).values == ("3",) and warm_pool.POOL._idle == [mine]
 
 
 ENDLESS = r"""
@@ -136,18 +136,18 @@ def test_where_namespaces_cannot_be_nested_each_program_starts_its_sandbox(
     real, wrapper = shutil.which("bwrap"), tmp_path / "bwrap"
     wrapper.write_text(f'#!/bin/sh\nexec {real} --unshare-user --disable-userns "$@"\n')
     wrapper.chmod(0o755)
-    command.bubblewrap.cache_clear()
+    bubblewrap.bubblewrap.cache_clear()
     sandbox.trial.cache_clear()
-    monkeypatch.setattr(pool, "POOL", pool.Pool())
+    monkeypatch.setattr(warm_pool, "POOL", warm_pool.Pool())
     try:
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
         assert sandbox.refusal() is None and "unshare: No space left on device" in (sandbox.not_warm() or "")
         assert sandbox.run("def f(): return 1", "f", [Call()]).values == ("1",)
-        assert pool.POOL._idle == []
+        assert warm_pool.POOL._idle == []
         done = subprocess.run([sys.executable, "-m", "tasks.sandbox"], cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == sandbox.NOT_WARM and "a sandbox starts for each program" in done.stdout
     finally:
-        command.bubblewrap.cache_clear()
+        bubblewrap.bubblewrap.cache_clear()
         sandbox.trial.cache_clear()
 
 
@@ -156,8 +156,8 @@ def test_a_refusal_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     fake = tmp_path / "bwrap"
     fake.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     fake.chmod(0o755)
-    command.bubblewrap.cache_clear()
-    monkeypatch.setattr(pool, "POOL", pool.Pool())
+    bubblewrap.bubblewrap.cache_clear()
+    monkeypatch.setattr(warm_pool, "POOL", warm_pool.Pool())
     try:
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
         assert "No permissions to create new namespace)): allow unprivileged user" in (sandbox.refusal() or "")
@@ -171,4 +171,4 @@ def test_a_refusal_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         assert "bubblewrap is not installed" in (sandbox.refusal() or "")
     finally:
         sandbox.trial.cache_clear()
-        command.bubblewrap.cache_clear()
+        bubblewrap.bubblewrap.cache_clear()

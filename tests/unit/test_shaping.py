@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frameworks import adapter
-from recipes import model_tokens, rewards, shaping
+from recipes import model_tokens, reward_shaping, rewards
 from recipes.rewards import problem
 from recipes.runs import load_run
 from system.errors import UserError
@@ -33,7 +33,7 @@ def _words_are_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def cosine(text: str, **arguments: Any) -> float | None:
-    (found,) = shaping.cosine([text], [PROBLEM], **arguments)
+    (found,) = reward_shaping.cosine([text], [PROBLEM], **arguments)
     return found.value
 
 
@@ -66,7 +66,7 @@ def test_cosine_wants_right_answers_short_and_wrong_ones_long() -> None:
 
 
 def test_cosine_judges_and_leaves_unusable_problems_out() -> None:
-    given_rewards = shaping.cosine([RIGHT, WRONG, "none", RIGHT], [*[PROBLEM] * 3, problem("math", "", "{}")])
+    given_rewards = reward_shaping.cosine([RIGHT, WRONG, "none", RIGHT], [*[PROBLEM] * 3, problem("math", "", "{}")])
     assert [one.verdict for one in given_rewards] == ["correct", "wrong", "no_answer", "ungradable"]
     assert given_rewards[3].value is None
 
@@ -80,7 +80,7 @@ def published_over_long(length: int, maximum: int, buffer: int) -> Fraction:
 
 @given(st.integers(0, 3 * LIMIT), st.integers(1, LIMIT))
 def test_soft_over_long_is_the_published_one(length: int, buffer: int) -> None:
-    (found,) = shaping.soft_over_long([" ".join("a" * length)], [PROBLEM], buffer=buffer)
+    (found,) = reward_shaping.soft_over_long([" ".join("a" * length)], [PROBLEM], buffer=buffer)
     assert found.value == pytest.approx(float(published_over_long(length, LIMIT, buffer)))
 
 
@@ -105,21 +105,21 @@ def published_dense(tokens: list[str], size: int) -> int:
 @given(WORDS, st.integers(1, 5))
 def test_repetition_is_the_published_one(words: list[str], size: int) -> None:
     text = " ".join(words)
-    (share,) = shaping.repetition([text], [PROBLEM], ngram=size)
+    (share,) = reward_shaping.repetition([text], [PROBLEM], ngram=size)
     assert share.value == pytest.approx(published_share(text, size))
-    (number,) = shaping.repeated_tokens([text], [PROBLEM], ngram=size)
+    (number,) = reward_shaping.repeated_tokens([text], [PROBLEM], ngram=size)
     tokens = text.split(" ") if text else []
     assert number.value == -published_dense(tokens, size) and number.value >= -len(tokens)
-    (of_tokens,) = shaping.repetition([text], [PROBLEM], ngram=size, of="tokens")
+    (of_tokens,) = reward_shaping.repetition([text], [PROBLEM], ngram=size, of="tokens")
     assert (of_tokens.value == 0) == (number.value == 0)
 
 
 def test_repetition_by_hand() -> None:
     texts = ["", "a b", "a b c a b c", "A b a B", "a a a a"]
-    assert [one.value for one in shaping.repetition(texts, [PROBLEM] * 5, ngram=2)] == [
+    assert [one.value for one in reward_shaping.repetition(texts, [PROBLEM] * 5, ngram=2)] == [
         0.0, 0.0, pytest.approx(-2 / 5), pytest.approx(-1 / 3), pytest.approx(-2 / 3),
     ]  # fmt: skip
-    assert [one.value for one in shaping.repeated_tokens(texts, [PROBLEM] * 5, ngram=2)] == [0, 0, -3, 0, -3]
+    assert [one.value for one in reward_shaping.repeated_tokens(texts, [PROBLEM] * 5, ngram=2)] == [0, 0, -3, 0, -3]
 
 
 @given(WORDS.map(" ".join) | st.text(max_size=200))
@@ -127,14 +127,14 @@ def test_any_text_gets_a_value_within_bounds(text: str) -> None:
     value = cosine(text)
     assert value is not None and -10 <= value <= 2
     (long,), (share,) = (
-        shaping.soft_over_long([text], [PROBLEM], buffer=9),
-        shaping.repetition([text], [PROBLEM], ngram=3),
+        reward_shaping.soft_over_long([text], [PROBLEM], buffer=9),
+        reward_shaping.repetition([text], [PROBLEM], ngram=3),
     )
     assert -1 <= long.value <= 0 and -1 < share.value <= 0  # type: ignore[operator]
 
 
 def run_with(function: str, **arguments: Any) -> Any:
-    content = {"function": f"recipes.shaping.{function}", "weight": 0.5, "arguments": arguments}
+    content = {"function": f"recipes.reward_shaping.{function}", "weight": 0.5, "arguments": arguments}
     base = load_run("openr1/qwen2.5-math-7b", "demo")
     return base.__class__(**{**base.__dict__, "rewards": (*base.rewards, content)})
 
@@ -148,7 +148,7 @@ def test_terms_are_added_by_weight_to_the_rewards_of_any_run() -> None:
 
 def test_equal_rewards_of_few_binary_digits_have_an_exact_mean_in_float32() -> None:
     """Others may have a mean and a std of a unit in the last place, and so an advantage."""
-    term = {"function": "recipes.shaping.soft_over_long", "weight": 0.3, "arguments": {"buffer": LIMIT}}
+    term = {"function": "recipes.reward_shaping.soft_over_long", "weight": 0.3, "arguments": {"buffer": LIMIT}}
     texts = [" ".join("a" * length) for length in range(1, LIMIT)]
     plain, rounded = (
         [given.value for given in rewards.total(rewards.load([one]), texts, [PROBLEM] * len(texts))]

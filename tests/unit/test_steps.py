@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from studies.step_trials import study
-from tasks import prompts, registry, steps, task_files
+from tasks import prompts, reasoning_steps, registry, task_yaml
 from tasks.problems import Problem
 
 TASKS = study.tasks_with_steps()
@@ -59,9 +59,9 @@ def test_right_traces_are_right_and_planted_faults_are_found(name: str) -> None:
 def test_steps_by_hand(problem: Problem, completion: str, verdicts: str) -> None:
     found = registry.get(problem.task).check_steps(completion, problem)
     assert found is not None
-    signs = {steps.RIGHT: "+", steps.WRONG: "-", steps.NOT_CHECKABLE: "?"}
+    signs = {reasoning_steps.RIGHT: "+", reasoning_steps.WRONG: "-", reasoning_steps.NOT_CHECKABLE: "?"}
     assert "".join(signs[step.verdict] for step in found) == verdicts, found
-    assert all(bool(step.why) == (step.verdict == steps.WRONG) for step in found)
+    assert all(bool(step.why) == (step.verdict == reasoning_steps.WRONG) for step in found)
 
 
 @settings(max_examples=300)
@@ -72,7 +72,7 @@ def test_steps_by_hand(problem: Problem, completion: str, verdicts: str) -> None
 def test_any_text_has_steps(problem: Problem, text: str) -> None:
     found = registry.get(problem.task).check_steps(text, problem)
     assert found is not None and len(found) <= text.count("\n") + 1
-    assert steps.all_right(found) in (None, steps.first_wrong(found) is None)
+    assert reasoning_steps.all_right(found) in (None, reasoning_steps.first_wrong(found) is None)
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -82,10 +82,10 @@ def test_an_unusable_problem_has_no_steps(name: str) -> None:
 
 def test_slips_of_the_demo_traces_are_found() -> None:
     for name in TASKS:
-        task, demo = registry.get(name), task_files.settings(name)["demo"]
+        task, demo = registry.get(name), task_yaml.settings(name)["demo"]
         problem, _ = next(study.right_traces(task, 1, 0))
         habits = {**demo["habits"], **demo["skill"], **task.step_module().RIGHT_HABITS, "slip": 1.0}
         text = task.traces.completion(
             problem, prompts.load(demo["prompts"][0]), task.traces.Habits(**habits), random.Random(0)
         )
-        assert steps.first_wrong(task.check_steps(text, problem) or []) is not None, (name, text)
+        assert reasoning_steps.first_wrong(task.check_steps(text, problem) or []) is not None, (name, text)

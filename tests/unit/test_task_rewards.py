@@ -16,7 +16,7 @@ from frameworks.rollout_log import rates
 from recipes.logicrl.reward import knights_knaves
 from recipes.rewards import correct, problem
 from recipes.tinyzero.reward import countdown as countdown_reward
-from tasks import data_registry, load_problems, prompts
+from tasks import dataset_specs, load_problems, prompts
 from tasks.countdown import problems as countdown_problems
 from tasks.countdown import verifier as countdown
 from tasks.knights_knaves import problems as knights_knaves_problems
@@ -38,7 +38,7 @@ def published(*datasets: str) -> list[Problem]:
     """Every 20th problem of the published files, if they are there."""
     found = []
     for dataset in datasets if MIRROR.is_dir() else ():
-        found += load_problems.load(data_registry.find(dataset), MIRROR)[0][::20]
+        found += load_problems.load(dataset_specs.find(dataset), MIRROR)[0][::20]
     return found
 
 

@@ -14,7 +14,7 @@ from grading import Item, grade
 from recipes import models, rewards
 from recipes.demo_model import mixture
 from system.errors import UserError
-from tasks import data_registry, load_problems, prompts, registry, task_files
+from tasks import dataset_specs, load_problems, prompts, registry, task_yaml
 
 PARITY = '''
 """Parity: is a number even or odd? A task in one module."""
@@ -60,16 +60,16 @@ SETTINGS = {
              "skill": {"right": 1.0}},
 }  # fmt: skip
 BENCHMARK = {"metadata": {"source": {"task": "parity", "rows": 5, "generate": {"split": "test", "seed": 0}}}}
-CACHED = (task_files.names, registry.get, task_files.settings, prompts.entries, prompts.library)
+CACHED = (task_yaml.names, registry.get, task_yaml.settings, prompts.entries, prompts.library)
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of tasks: this project's, and an empty one named parity."""
-    for name in task_files.names():
-        (tmp_path / name).symlink_to(task_files.FOLDER / name)
+    for name in task_yaml.names():
+        (tmp_path / name).symlink_to(task_yaml.FOLDER / name)
     (tmp_path / "parity").mkdir()
-    monkeypatch.setattr(task_files, "FOLDER", tmp_path)
+    monkeypatch.setattr(task_yaml, "FOLDER", tmp_path)
     monkeypatch.setattr(tasks, "__path__", [*tasks.__path__, str(tmp_path)])
     _forget()
     yield tmp_path
@@ -91,10 +91,10 @@ def parity(folder: Path) -> Path:
 
 
 def test_every_task_is_named_as_its_folder_and_has_what_its_files_promise() -> None:
-    for name in task_files.names():
+    for name in task_yaml.names():
         task = registry.get(name)
         assert task.name == name and task.answer_format in ("boxed", "tagged")
-        demo = task_files.settings(name).get("demo")
+        demo = task_yaml.settings(name).get("demo")
         if demo:
             assert task.traces.problems(
                 seed=0, **demo["problems"] | ({"rows": 5} if "rows" in demo["problems"] else {})
@@ -104,11 +104,11 @@ def test_every_task_is_named_as_its_folder_and_has_what_its_files_promise() -> N
 
 @pytest.mark.usefixtures("parity")
 def test_a_task_in_one_folder_is_loaded_graded_rewarded_and_learned(tmp_path: Path) -> None:
-    train, facts = load_problems.load(data_registry.find("parity_train"), None)
+    train, facts = load_problems.load(dataset_specs.find("parity_train"), None)
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "parity.yaml").write_text(yaml.safe_dump(BENCHMARK))
-    test, _ = load_problems.load(data_registry.find("parity", benchmarks=tmp_path / "benchmarks"), None)
-    assert "parity_train" in data_registry.training_sets() and facts["source"]["task"] == "parity"
+    test, _ = load_problems.load(dataset_specs.find("parity", benchmarks=tmp_path / "benchmarks"), None)
+    assert "parity_train" in dataset_specs.training_sets() and facts["source"]["task"] == "parity"
     assert len(train) == 20 and not {p.question for p in train} & {p.question for p in test}
 
     completions = ["so </think> <answer>even</answer>", "so </think> <answer>maybe</answer>", "even"]
@@ -118,7 +118,7 @@ def test_a_task_in_one_folder_is_loaded_graded_rewarded_and_learned(tmp_path: Pa
     assert [given.value for given in rewards.correct(completions, asked)] == [1.0, 0.0, 0.0]
 
     assert models.find("demo-parity")["demo_task"] == "parity"
-    rows = mixture.rows("parity", task_files.settings("parity")["demo"], 40, 0.5, 0)
+    rows = mixture.rows("parity", task_yaml.settings("parity")["demo"], 40, 0.5, 0)
     assert {row.prompt.name for row in rows} == {"parity-think"}
     assert all(row.completion.endswith("</answer>") for row in rows)
 
@@ -144,4 +144,4 @@ def test_a_prompt_in_two_files_and_an_unknown_key_are_errors(folder: Path) -> No
 )
 def test_what_cannot_be_generated_is_named(spec: dict, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        load_problems.load(data_registry.Entry("mine", spec, "here"), None)
+        load_problems.load(dataset_specs.Entry("mine", spec, "here"), None)

@@ -14,7 +14,7 @@ from contracts import tables
 from grading import Item, grade
 from system.errors import UserError
 from tasks import registry
-from tasks.data_registry import Entry, find
+from tasks.dataset_specs import Entry, find
 from tasks.load_problems import load
 from tasks.problems import Problem
 from tasks.theoremqa.judge import agrees, judge, number, parts

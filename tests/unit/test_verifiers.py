@@ -13,7 +13,7 @@ from grading.extraction import RULES, extract
 from tasks.countdown import verifier as countdown
 from tasks.knights_knaves import verifier as knights_knaves
 from tasks.math_answers import closed_forms
-from tasks.math_answers.exact import compare_exactly
+from tasks.math_answers.exact_comparison import compare_exactly
 from tests.hostile_text import MARKS
 
 

@@ -43,7 +43,7 @@ def truth(turns: list[str], problems: list[Problem]) -> list[rewards.Reward]:
 
 
 def dial(name: str, **arguments: object) -> rewards.Function:
-    entry = {"function": f"recipes.noise.{name}", "weight": 1.0, "arguments": {"of": truth, **arguments}}
+    entry = {"function": f"recipes.reward_noise.{name}", "weight": 1.0, "arguments": {"of": truth, **arguments}}
     ((function, _),) = rewards.load([entry])
     return function
 

@@ -13,7 +13,7 @@ import os
 import socket
 import subprocess
 
-from tasks.sandbox import command, pipes, seccomp
+from tasks.sandbox import bubblewrap, pipes, seccomp
 
 END_SECONDS = 60.0  # for a killed program to be gone, on a busy machine
 READY, RUN, END, ENDED = b"ready", b"run", b"end", b"ended"  # messages; the fork server has the same
@@ -37,7 +37,7 @@ class WarmSandbox:
         self._channel, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel.settimeout(pipes.SETUP_SECONDS)
         # Without --die-with-parent, which means the thread that started it
-        words = [*command.bubblewrap(), *command.python(command.FORK_SERVER), rules]
+        words = [*bubblewrap.bubblewrap(), *bubblewrap.python(bubblewrap.FORK_SERVER), rules]
         with inside:
             try:
                 self._process = subprocess.Popen(
@@ -56,7 +56,7 @@ class WarmSandbox:
             raise Lost(self.close() or "it did not answer")
 
     def run(self, job: bytes, most: int, wall_s: float) -> pipes.Told:
-        """As tasks.sandbox.single.run.
+        """As tasks.sandbox.single_use.run.
 
         Raises:
             Lost: the sandbox ended, or started no process for the program.
@@ -117,7 +117,7 @@ class Pool:
         self._idle: list[WarmSandbox] = []
 
     def run(self, job: bytes, most: int, wall_s: float) -> pipes.Told:
-        """As tasks.sandbox.single.run, in a warm sandbox that runs nothing else meanwhile.
+        """As tasks.sandbox.single_use.run, in a warm sandbox that runs nothing else meanwhile.
 
         Raises:
             Lost: the sandbox did not start or ended; the next call starts another.

@@ -85,7 +85,8 @@ def engine(
 def _by_engine(nodes: int, game: Game, move: Any, meta: Mapping[str, Any], rng: random.Random) -> float:
     if not hasattr(game, "engine"):
         raise UserError(
-            "recipes.moves.engine: the task has no engine; use recipes.moves.exact or recipes.moves.playouts"
+            "recipes.move_rewards.engine: the task has no engine: use recipes.move_rewards.exact or "
+            "recipes.move_rewards.playouts"
         )
     value: float = game.engine(move, meta, nodes)
     return value
@@ -94,7 +95,7 @@ def _by_engine(nodes: int, game: Game, move: Any, meta: Mapping[str, Any], rng: 
 def _at_least_one(function: str, argument: str, value: int) -> None:
     if value < 1:
         raise UserError(
-            f"recipes.moves.{function}: {argument} should be 1 or more, and is {value}; correct the run file"
+            f"recipes.move_rewards.{function}: {argument} should be 1 or more, and is {value}; correct the run file"
         )
 
 
@@ -102,7 +103,8 @@ def _exact(game: Game, move: Any, meta: Mapping[str, Any], rng: random.Random) -
     value = game.value(move, meta)
     if value is None:
         raise UserError(
-            "recipes.moves.exact: a position is not solved: train on solved ones, or use recipes.moves.playouts"
+            "recipes.move_rewards.exact: a position is not solved: train on solved ones, or use "
+            "recipes.move_rewards.playouts"
         )
     return value
 

@@ -23,7 +23,7 @@ def names() -> tuple[str, ...]:
 def settings(name: str) -> dict[str, Any]:
     """The content of a task's task.yaml, each key a mapping.
 
-    datasets  the training sets; the keys of an entry are explained in tasks/data_registry.py
+    datasets  the training sets; the keys of an entry are explained in tasks/dataset_specs.py
     prompts   prompts that only this task uses, as in tasks/prompts.yaml
     demo      how its demo base model is trained: steps; prompts; problems, habits and skill (what the habits are at
               first), as its traces take them

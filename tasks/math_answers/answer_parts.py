@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tasks.math_answers.exact import normalise
+from tasks.math_answers.exact_comparison import normalise
 
 _WORD = re.compile(
     r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*,?\s*(?:and|or)\s*\}|(?<![a-zA-Z\\{])(?:and|or)(?![a-zA-Z}])|\\(?:lor|vee)(?![a-zA-Z])"

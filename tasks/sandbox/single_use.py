@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-from tasks.sandbox import command, pipes, seccomp
+from tasks.sandbox import bubblewrap, pipes, seccomp
 
 
 def run(job: bytes, most: int, wall_s: float) -> pipes.Told:
@@ -23,7 +23,7 @@ def run(job: bytes, most: int, wall_s: float) -> pipes.Told:
     filtered = [word for rule in rules for word in ("--seccomp", str(rule))]
     try:
         process = subprocess.Popen(
-            [*command.bubblewrap(), "--die-with-parent", *filtered, *command.python(command.RUNNER)],
+            [*bubblewrap.bubblewrap(), "--die-with-parent", *filtered, *bubblewrap.python(bubblewrap.RUNNER)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,  # never a file or device of this machine: its owner could change it from inside

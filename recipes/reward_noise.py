@@ -1,6 +1,6 @@
 """Dials for a reward's error: any reward with added bias or variance, from a run file; the extremes; what the error is.
 
-    - function: recipes.noise.flipped
+    - function: recipes.reward_noise.flipped
       weight: 1.0
       arguments: {of: {function: recipes.rewards.correct}, false_positive: 0.1, false_negative: 0.1, per: problem}
 
@@ -234,7 +234,7 @@ def error(
     """
     found = [one.error for one in judged(reward, exact, completions, problems, times) if one]
     if not found:
-        raise UserError("recipes.noise.error needs completions whose problems have an answer, and found none")
+        raise UserError("recipes.reward_noise.error needs completions whose problems have an answer, and found none")
     return Error(*(statistics.fmean(column) for column in zip(*found, strict=True)))
 
 
@@ -265,4 +265,6 @@ def _each(
 
 def _check(function: str, argument: str, value: object, fits: bool, wanted: str) -> None:
     if not fits:
-        raise UserError(f"recipes.noise.{function}: {argument} should be {wanted}, not {value}; correct the file")
+        raise UserError(
+            f"recipes.reward_noise.{function}: {argument} should be {wanted}, not {value}; correct the file"
+        )

@@ -10,7 +10,7 @@ rows            rows of the source, before those without a gold answer are left 
 draw            only part of the source: `of` so many rows, one in `one_in` of each group of the column `by`, of these
                 `rows`, from `seed` (tasks/row_sampling.py); `ids_sha256` is of the JSON list of their ids
 problems        how many are left then, where it is known that some are left out
-convert         module of the task's folder that makes a problem of a row; `tasks.columns` if not given, which reads:
+convert         module of the task's folder that makes a problem of a row; else tasks.row_converter does, which reads:
 columns         question, answer, form (tasks/gold_answers.py), and where there are such columns id and meta; for
                 questions with options also options and seed (the converter of their task)
 content_sha256  hash over the (question, answer) pairs of `files` (tasks/problems.py)
@@ -35,7 +35,7 @@ from contracts.run_file import validate
 from system.errors import ROOT, UserError
 from system.unknown_names import unknown
 from system.yaml_files import display_path, read_yaml
-from tasks import task_files
+from tasks import task_yaml
 from tasks.gold_answers import FORMS
 
 BENCHMARKS = ROOT / "eval" / "benchmarks"
@@ -97,9 +97,9 @@ def entries(benchmarks: Path = BENCHMARKS) -> dict[str, Entry]:
 
 def _training_sets() -> list[Entry]:
     return [
-        Entry(name, {"task": task, **spec}, display_path(task_files.FOLDER / task / "task.yaml"))
-        for task in task_files.names()
-        for name, spec in task_files.settings(task).get("datasets", {}).items()
+        Entry(name, {"task": task, **spec}, display_path(task_yaml.FOLDER / task / "task.yaml"))
+        for task in task_yaml.names()
+        for name, spec in task_yaml.settings(task).get("datasets", {}).items()
     ]
 
 
@@ -112,8 +112,8 @@ def check(entry: Entry) -> None:
     """Raise UserError, with the file, the entry and the key, for unknown or missing keys."""
     spec, place = entry.spec, f"{entry.where}, {entry.name}"
     validate(spec, "dataset", place)
-    if spec["task"] not in task_files.names():
-        raise UserError(f"{place}: {unknown('task', spec['task'], task_files.names())}")
+    if spec["task"] not in task_yaml.names():
+        raise UserError(f"{place}: {unknown('task', spec['task'], task_yaml.names())}")
     if not any(spec.get(key) for key in ("hub", "files", "generate")):
         raise UserError(f"{place}: one of `hub`, `files` and `generate` has to say where rows are")
     for columns in (spec.get("columns", {}), spec.get("hub", {}).get("columns", {})):

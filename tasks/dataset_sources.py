@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from system.errors import UserError
-from tasks.data_registry import Entry
+from tasks.dataset_specs import Entry
 
 Rows = Sequence[dict[str, Any]]
 ANSWER_WITHIN = 8  # seconds for the hub's first answer, before the loaders would retry for minutes

@@ -1,6 +1,6 @@
 r"""Length and repetition terms that any run file may add to its rewards, by weight:
 
-    - {function: recipes.shaping.soft_over_long, weight: 1.0, arguments: {buffer: 4096}}
+    - {function: recipes.reward_shaping.soft_over_long, weight: 1.0, arguments: {buffer: 4096}}
 
 Lengths are in tokens of the model that is trained, without its end-of-sequence token, and L is the run's
 `rollout.max_response_tokens` (recipes.model_tokens). Every value is between its stated bounds, whatever a model writes.
@@ -137,7 +137,7 @@ def repeated_tokens(completions: Sequence[str], problems: Sequence[Problem], *, 
 def _check(function: str, argument: str, value: object, fits: bool, wanted: str) -> None:
     if not fits:
         raise UserError(
-            f"recipes.shaping.{function}: {argument} should be {wanted}, and is {value}; correct the run file"
+            f"recipes.reward_shaping.{function}: {argument} should be {wanted}, and is {value}; correct the run file"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tasks.math_answers import closed_forms
-from tasks.math_answers.exact import normalise
+from tasks.math_answers.exact_comparison import normalise
 
 _TIME = re.compile(
     r"(\d{1,2})\s*(?:\{?:\}?|\\colon)\s*([0-5]\d)\s*(?:\\(?:text|mathrm|mbox)\s*\{\s*)?(?:([ap])\.?\s*m\.?)?\s*\}?",
