@@ -42,6 +42,12 @@ def protocol_of(run: Run) -> protocols.Protocol:
     return protocols.load(run.evaluation["protocol"], run.evaluation.get("override"))
 
 
+def generation_gpus(run: Run) -> int:
+    """GPUs for sampling, one vLLM process on each; 0 without any."""
+    gpus: int = run.evaluation.get("gpus", min(run.hardware["gpus"], 8))
+    return gpus
+
+
 def sampling_settings(run: Run, benchmarks: Iterable[str]) -> dict[str, Any]:
     """What decides the samples besides the checkpoints, the problems, the seed and the environment.
 

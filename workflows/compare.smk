@@ -83,10 +83,7 @@ rule check_in_rounds:
         benchmarks=lambda wildcards: list(GATE.benchmarks),
         most=lambda wildcards: GATE.rounds(config["sequential"]),
         margin=config.get("margin", 0),
-        protocol=unrecorded(lambda wildcards: GATE.run.evaluation["protocol"]),
-        overrides=unrecorded(lambda wildcards: overrides_of(GATE.run)),
-        device=unrecorded(lambda wildcards: GATE.run.device),
-        processes=unrecorded(lambda wildcards: max(generation_gpus(GATE.run), 1)),
+        sampling=unrecorded(lambda wildcards: commands.run_sampling_options(GATE.run)),
         settings=lambda wildcards: [
             fingerprint(sampling_settings(GATE.run, GATE.benchmarks)),
             grading_hash(tuple(GATE.benchmarks)),
@@ -96,8 +93,7 @@ rule check_in_rounds:
         "{params.base:q} -m analysis.compare_checkpoints sequential --python {params.python:q} --checkpoint {input.checkpoint:q}"
         " --baseline {input.baseline:q} --checkpoint-name {params.names[0]:q} --baseline-name {params.names[1]:q}"
         " --benchmark {params.benchmarks:q} --most {params.most:q} --margin {params.margin:q} --data {params.data:q}"
-        " --work {params.work:q} --output {output:q} -- --protocol {params.protocol:q} {params.overrides:q} --seed 0"
-        " --device {params.device:q} --data-parallel {params.processes:q} > {log:q} 2>&1 || [ $? -le 2 ]"
+        " --work {params.work:q} --output {output:q} -- {params.sampling:q} > {log:q} 2>&1 || [ $? -le 2 ]"
 
 
 rule check:

@@ -7,6 +7,13 @@ localrules:
 
 
 PROBE = probe_folder(seeds.run_id("{recipe}/{run}", "{seed}"))
+BEGINNINGS = str(FOLDER.beginnings("x").parent)
+
+
+def completion_limit(wildcards):
+    """Short models have a shorter limit than the protocol's."""
+    limits = run_of(wildcards).evaluation.get("override", {})
+    return {key: value for key, value in limits.items() if key == "max_tokens"}
 
 
 rule beginnings:
@@ -41,29 +48,27 @@ rule complete_beginnings:
     resources:
         **asks(lambda wildcards: generation_need(run_of(wildcards))),
     params:
+        command=lambda wildcards, input, output: commands.generate(
+            python("eval", run_of(wildcards).device),
+            run=seeds.run_id(run_of(wildcards).name, wildcards.seed),
+            checkpoints={0: input.model},
+            benchmarks=benchmarks_of(wildcards),
+            data=BEGINNINGS,
+            work=f"{WORK}/contamination/{wildcards.recipe}/{wildcards.run}/seed-{wildcards.seed}",
+            output=output[0],
+            sampling=commands.sampling_options(
+                "partial-question",
+                completion_limit(wildcards),
+                run_of(wildcards).device,
+                processes=max(generation_gpus(run_of(wildcards)), 1),
+            ),
+        ),
         python=lambda wildcards: python("eval", run_of(wildcards).device),
         run=lambda wildcards: seeds.run_id(run_of(wildcards).name, wildcards.seed),
-        data=unrecorded(str(FOLDER.beginnings("x").parent)),
-        work=unrecorded(
-            lambda wildcards: f"{WORK}/contamination/{wildcards.recipe}/{wildcards.run}/seed-{wildcards.seed}"
-        ),
         benchmarks=lambda wildcards: list(benchmarks_of(wildcards)),
-        # Short models have a shorter limit than the protocol's.
-        limit=lambda wildcards: [
-            word
-            for key, value in run_of(wildcards).evaluation.get("override", {}).items()
-            if key == "max_tokens"
-            for word in ("--set", f"max_tokens={value}")
-        ],
-        device=unrecorded(lambda wildcards: run_of(wildcards).device),
-        processes=unrecorded(
-            lambda wildcards: max(generation_gpus(run_of(wildcards)), 1)
-        ),
+        limit=lambda wildcards: commands.set_options(completion_limit(wildcards)),
     shell:
-        "{params.python:q} -m eval.generate --run {params.run:q} --checkpoint 0={input.model:q}"
-        " --benchmark {params.benchmarks:q} --protocol partial-question {params.limit:q} --seed 0 --data {params.data:q}"
-        " --work {params.work:q} --output {output:q} --device {params.device:q} --data-parallel {params.processes:q}"
-        " 2>&1 | tee -a {log:q}"
+        "{params.command:q} 2>&1 | tee -a {log:q}"
 
 
 rule measure_contamination:
@@ -81,11 +86,17 @@ rule measure_contamination:
     resources:
         **asks(Need(memory_mb=4000, minutes=60)),
     params:
+        grade=lambda wildcards, input, output: commands.grade(
+            python("eval", run_of(wildcards).device),
+            samples=input.samples,
+            data=BEGINNINGS,
+            output=output.graded,
+        ),
         python=lambda wildcards: python("eval", run_of(wildcards).device),
-        data=unrecorded(str(FOLDER.beginnings("x").parent)),
+        data=unrecorded(BEGINNINGS),
         settings=lambda wildcards: grading_hash(benchmarks_of(wildcards)),
     shell:
-        "{{ {params.python:q} -m eval.grade --samples {input.samples:q} --data {params.data:q} --output {output.graded:q}"
+        "{{ {params.grade:q}"
         " && {params.python:q} -m eval.contamination measure --graded {output.graded:q} --data {params.data:q}"
         " --output {output.table:q}; }} > {log:q} 2>&1"
 

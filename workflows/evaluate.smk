@@ -1,7 +1,14 @@
 # Samples of every checkpoint with vLLM, their verdicts, and scores. One job generates for all checkpoints and benchmarks
 # of a run, because importing vLLM takes longer than a small evaluation. Unfinished samples are kept in the work folder.
+# A `command` is not recorded, as it names inputs and outputs: the other params say when a result is made again.
 
 REGRADED = RUN_FOLDER.regraded("{grader}", "{extraction}")
+
+
+def regrading_extraction(wildcards):
+    if wildcards.extraction == "protocol":
+        return extraction_of(run_of(wildcards).name)
+    return wildcards.extraction
 
 
 rule generate_samples:
@@ -17,31 +24,25 @@ rule generate_samples:
     resources:
         **asks(lambda wildcards: generation_need(run_of(wildcards))),
     params:
-        data=DATA_FOLDER,
+        command=lambda wildcards, input, output: commands.generate(
+            python("eval", run_of(wildcards).device),
+            run=seeds.run_id(run_of(wildcards).name, wildcards.seed),
+            checkpoints=checkpoint_folders(input.checkpoints),
+            benchmarks=benchmarks_of(wildcards),
+            data=FOLDER.benchmarks,
+            work=work_of(wildcards).samples,
+            output=output[0],
+            sampling=commands.run_sampling_options(
+                run_of(wildcards), seed=wildcards.seed
+            ),
+        ),
         python=lambda wildcards: python("eval", run_of(wildcards).device),
         run=lambda wildcards: seeds.run_id(run_of(wildcards).name, wildcards.seed),
-        work=unrecorded(lambda wildcards: str(work_of(wildcards).samples)),
-        checkpoints=lambda wildcards, input: [
-            word
-            for path in input.checkpoints
-            for word in ("--checkpoint", f"{steps.parse(Path(path).name)}={path}")
-        ],
-        benchmarks=unrecorded(lambda wildcards: benchmarks_of(wildcards)),
-        protocol=unrecorded(lambda wildcards: run_of(wildcards).evaluation["protocol"]),
-        overrides=unrecorded(overrides),
-        device=unrecorded(lambda wildcards: run_of(wildcards).device),
-        processes=unrecorded(
-            lambda wildcards: max(generation_gpus(run_of(wildcards)), 1)
-        ),
         settings=lambda wildcards: sampling_hash(
             run_of(wildcards).name, benchmarks_of(wildcards)
         ),
     shell:
-        "{params.python:q} -m eval.generate --run {params.run:q}"
-        " {params.checkpoints:q} --benchmark {params.benchmarks:q} --protocol {params.protocol:q} {params.overrides:q}"
-        " --seed {wildcards.seed:q} --data {params.data:q}"
-        " --work {params.work:q} --output {output:q} --device {params.device:q} --data-parallel {params.processes:q}"
-        " 2>&1 | tee -a {log:q}"
+        "{params.command:q} 2>&1 | tee -a {log:q}"
 
 
 rule grade_samples:
@@ -57,14 +58,18 @@ rule grade_samples:
     resources:
         **asks(Need(memory_mb=4000, minutes=60)),
     params:
-        data=DATA_FOLDER,
+        command=lambda wildcards, input, output: commands.grade(
+            python("eval", run_of(wildcards).device),
+            samples=input.samples,
+            data=FOLDER.benchmarks,
+            output=output[0],
+            extraction=extraction_of(run_of(wildcards).name),
+        ),
         python=lambda wildcards: python("eval", run_of(wildcards).device),
         extraction=lambda wildcards: extraction_of(run_of(wildcards).name),
         settings=lambda wildcards: grading_hash(benchmarks_of(wildcards)),
     shell:
-        "{params.python:q} -m eval.grade --samples {input.samples:q}"
-        " --data {params.data:q}"
-        " --extraction {params.extraction:q} --output {output:q} > {log:q} 2>&1"
+        "{params.command:q} > {log:q} 2>&1"
 
 
 rule score_run:
@@ -78,40 +83,32 @@ rule score_run:
     resources:
         **asks(Need(memory_mb=2000, minutes=30)),
     params:
-        data=DATA_FOLDER,
-        base=BASE,
+        command=lambda wildcards, input, output: commands.score(
+            python("base", "cpu"),
+            graded=input.graded,
+            data=FOLDER.benchmarks,
+            output=output[0],
+        ),
     shell:
-        "{params.base:q} -m eval.score --graded {input.graded:q}"
-        " --problems {params.data:q}"
-        " --output {output:q} > {log:q} 2>&1"
+        "{params.command:q} > {log:q} 2>&1"
 
 
 # Grade with another grader or extraction rule, into a folder of its own: never over the verdicts that reports use.
-rule regrade_samples:
-    input:
-        lambda wildcards: stamp("eval", run_of(wildcards).device),
-        samples=RUN_FOLDER.samples,
-        problems=benchmark_tables,
+use rule grade_samples as regrade_samples with:
     output:
         directory(REGRADED.graded),
     log:
         f"logs/{config['scale']}/grade/{{recipe}}/{{run}}/seed-{{seed}}.{{grader}}+{{extraction}}.log",
-    threads: 1
-    resources:
-        **asks(Need(memory_mb=4000, minutes=60)),
     params:
-        data=DATA_FOLDER,
-        python=lambda wildcards: python("eval", run_of(wildcards).device),
-        extraction=lambda wildcards: (
-            extraction_of(run_of(wildcards).name)
-            if wildcards.extraction == "protocol"
-            else wildcards.extraction
+        command=lambda wildcards, input, output: commands.grade(
+            python("eval", run_of(wildcards).device),
+            samples=input.samples,
+            data=FOLDER.benchmarks,
+            output=output[0],
+            extraction=regrading_extraction(wildcards),
+            grader=wildcards.grader,
         ),
-        settings=lambda wildcards: grading_hash(benchmarks_of(wildcards)),
-    shell:
-        "{params.python:q} -m eval.grade --samples {input.samples:q}"
-        " --data {params.data:q}"
-        " --grader {wildcards.grader:q} --extraction {params.extraction:q} --output {output:q} > {log:q} 2>&1"
+        extraction=lambda wildcards: regrading_extraction(wildcards),
 
 
 use rule score_run as score_regraded with:

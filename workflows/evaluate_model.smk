@@ -5,6 +5,10 @@ MODEL_ID = f"{paths.MODELS}{{model}}-{{settings}}"
 MODEL_FOLDER = FOLDER.run(MODEL_ID)
 
 
+def model_id(wildcards):
+    return MODEL_ID.format(model=wildcards.model, settings=wildcards.settings)
+
+
 wildcard_constraints:
     settings="[0-9a-f]{8}",
 
@@ -39,25 +43,23 @@ rule generate_of_model:
     resources:
         **asks(lambda wildcards: generation_need(GATE.run)),
     params:
-        data=DATA_FOLDER,
+        command=lambda wildcards, input, output: commands.generate(
+            python("eval", GATE.run.device),
+            run=model_id(wildcards),
+            checkpoints={0: input.model},
+            benchmarks=GATE.benchmarks,
+            data=FOLDER.benchmarks,
+            work=WORK_FOLDER.run(model_id(wildcards)).samples,
+            output=output[0],
+            sampling=commands.run_sampling_options(GATE.run),
+        ),
         python=lambda wildcards: python("eval", GATE.run.device),
         run=MODEL_ID,
-        work=unrecorded(str(WORK_FOLDER.run(MODEL_ID).samples)),
-        benchmarks=unrecorded(lambda wildcards: list(GATE.benchmarks)),
-        protocol=unrecorded(lambda wildcards: GATE.run.evaluation["protocol"]),
-        overrides=unrecorded(lambda wildcards: overrides_of(GATE.run)),
-        device=unrecorded(lambda wildcards: GATE.run.device),
-        processes=unrecorded(lambda wildcards: max(generation_gpus(GATE.run), 1)),
         settings=lambda wildcards: fingerprint(
             sampling_settings(GATE.run, GATE.benchmarks)
         ),
     shell:
-        "{params.python:q} -m eval.generate --run {params.run:q}"
-        " --checkpoint 0={input.model:q}"
-        " --benchmark {params.benchmarks:q} --protocol {params.protocol:q} {params.overrides:q} --seed 0"
-        " --data {params.data:q}"
-        " --work {params.work:q} --output {output:q} --device {params.device:q} --data-parallel {params.processes:q}"
-        " 2>&1 | tee -a {log:q}"
+        "{params.command:q} 2>&1 | tee -a {log:q}"
 
 
 use rule grade_samples as grade_of_model with:
@@ -70,7 +72,13 @@ use rule grade_samples as grade_of_model with:
     log:
         f"logs/{config['scale']}/{MODEL_ID}/grade.log",
     params:
-        data=DATA_FOLDER,
+        command=lambda wildcards, input, output: commands.grade(
+            python("eval", GATE.run.device),
+            samples=input.samples,
+            data=FOLDER.benchmarks,
+            output=output[0],
+            extraction=protocol_of(GATE.run).extraction,
+        ),
         python=lambda wildcards: python("eval", GATE.run.device),
         extraction=lambda wildcards: protocol_of(GATE.run).extraction,
         settings=lambda wildcards: grading_hash(tuple(GATE.benchmarks)),

@@ -109,6 +109,11 @@ def checkpoints_of(wildcards):
     return [folder.checkpoint(step) for step in run_of(wildcards).checkpoint_steps]
 
 
+def checkpoint_folders(files):
+    """Folders of checkpoints by step."""
+    return {steps.parse(Path(path).name): path for path in files}
+
+
 def benchmark_tables(wildcards):
     return tables_of(benchmarks_of(wildcards))
 
@@ -116,25 +121,6 @@ def benchmark_tables(wildcards):
 @cache
 def tables_of(benchmarks):
     return [FOLDER.problems("benchmarks", name) for name in benchmarks]
-
-
-def generation_gpus(run):
-    return run.evaluation.get("gpus", min(run.hardware["gpus"], 8))
-
-
-def overrides(wildcards):
-    return overrides_of(run_of(wildcards))
-
-
-def overrides_of(run):
-    return [
-        word
-        for key, value in run.evaluation.get("override", {}).items()
-        for word in (
-            "--set",
-            f"{key}={value if isinstance(value, str) else json.dumps(value)}",
-        )
-    ]
 
 
 def collapse_words(wildcards):

@@ -17,9 +17,11 @@ from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT, validate
 from system.text_safety import visible
 from envs import build
+from eval import commands
 from eval.runs import (
     check_evaluation,
     check_regrading,
+    generation_gpus,
     grading_settings,
     protocol_of,
     sampling_settings,

@@ -20,7 +20,7 @@ from analysis.compare_checkpoints.compare import BenchmarkResult, GateResult
 from analysis.compare_checkpoints.inputs import GradedCheckpoint
 from analysis.reference import in_order
 from contracts import paths, provenance, steps
-from eval import e_process, significance, statistics
+from eval import commands, e_process, significance, statistics
 from system import durable
 from system.errors import UserError
 
@@ -135,20 +135,26 @@ def _sample(arguments: argparse.Namespace, side: str, drawn: Mapping[str, int]) 
         side: one of SIDES.
         drawn: completions per problem of each benchmark.
     """
-    folder, data = arguments.work / side, ["--data", str(arguments.data)]
+    folder, samples = arguments.work / side, arguments.work / side / "samples"
     counts = {name: max(count, _stored(folder, name)) for name, count in drawn.items()}
-    commands = [
-        [
-            "eval.generate", "--run", f"check/{side}/seed-0", "--checkpoint", f"0={getattr(arguments, side)}",
-            "--benchmark", *(name for name in drawn if counts[name] == count), *data, "--work", str(folder / "work"),
-            "--output", str(folder / "samples"), *arguments.generate, "--set", f"repeats={count}",
-        ]
+    generate = [
+        commands.generate(
+            arguments.python,
+            run=f"check/{side}/seed-0",
+            checkpoints={0: getattr(arguments, side)},
+            benchmarks=[name for name in drawn if counts[name] == count],
+            data=arguments.data,
+            work=folder / "work",
+            output=samples,
+            sampling=[*arguments.generate, "--set", f"repeats={count}"],
+        )
         for count in sorted({*counts.values()})
-    ]  # fmt: skip
-    grade = ["eval.grade", "--samples", str(folder / "samples"), *data, "--output", str(folder / "graded")]
-    for words in (*commands, grade):
-        if status := subprocess.run([arguments.python, "-m", *words], check=False).returncode:
-            raise UserError(f"{words[0]} ended with status {status}; the same command continues with what is missing")
+    ]
+    grade = commands.grade(arguments.python, samples=samples, data=arguments.data, output=folder / "graded")
+    for command in (*generate, grade):
+        if status := subprocess.run(command, check=False).returncode:
+            module = command[2]
+            raise UserError(f"{module} ended with status {status}; the same command continues with what is missing")
     name = getattr(arguments, f"{side}_name") or str(getattr(arguments, side))
     found = inputs.read(folder / "graded" / steps.folder(0), name)
     first = {

@@ -30,7 +30,8 @@ from analysis.statistics.recipe_difference import over_seeds
 from analysis.table_export import markdown, percent, points
 from contracts.run_file import ROOT
 from envs.build import python
-from eval import protocols
+from eval import commands
+from eval.runs import protocol_of
 from eval.statistics import Estimate
 from recipes.runs import load_run
 from studies.waterfall.stages import FEWEST, FROM, RECORDED, REPLAYED, STAGES, TO, Stage
@@ -210,26 +211,22 @@ def command(stage: Stage, arguments: argparse.Namespace) -> list[str | Path]:
     return words
 
 
-def evaluation(stage: Stage, arguments: argparse.Namespace, weights: Path, step: int) -> list[list[str | Path]]:
+def evaluation(stage: Stage, arguments: argparse.Namespace, weights: Path, step: int) -> list[commands.Command]:
     """The commands that have a checkpoint answer the run's benchmarks, and grade the answers."""
-    asked = load_run(stage.run, "demo").evaluation
-    overrides = [word for key, value in asked.get("override", {}).items() for word in ("--set", f"{key}={value}")]
-    interpreter, samples, work = python("eval"), arguments.output / "samples", arguments.work / "evaluation"
-    name = f"waterfall/{stage.name}/seed-{arguments.seed}"
-    generate: list[str | Path] = [
+    run, interpreter = load_run(stage.run, "demo"), python("eval")
+    samples, data = arguments.output / "samples", arguments.benchmarks
+    generate = commands.generate(
         interpreter,
-        "-m",
-        "eval.generate",
-        "--run",
-        name,
-        "--checkpoint",
-        f"{step}={weights}",
-    ]
-    generate += ["--benchmark", *asked["benchmarks"], "--protocol", asked["protocol"], *overrides, "--device", "cpu"]
-    generate += ["--data", arguments.benchmarks, "--work", work, "--output", samples]
-    extraction = protocols.load(asked["protocol"]).extraction
-    grade: list[str | Path] = [interpreter, "-m", "eval.grade", "--samples", samples, "--data", arguments.benchmarks]
-    return [generate, [*grade, "--extraction", extraction, "--output", arguments.output / "graded"]]
+        run=f"waterfall/{stage.name}/seed-{arguments.seed}",
+        checkpoints={step: weights},
+        benchmarks=run.evaluation["benchmarks"],
+        data=data,
+        work=arguments.work / "evaluation",
+        output=samples,
+        sampling=commands.run_sampling_options(run),
+    )
+    extraction, graded = protocol_of(run).extraction, arguments.output / "graded"
+    return [generate, commands.grade(interpreter, samples=samples, data=data, output=graded, extraction=extraction)]
 
 
 def train(arguments: argparse.Namespace) -> None:
@@ -241,8 +238,8 @@ def train(arguments: argparse.Namespace) -> None:
     stage = next(stage for stage in STAGES if stage.name == arguments.stage)
     steps = arguments.steps or load_run(stage.run, "demo").stages[0].steps
     weights = arguments.work / "weights" / f"step-{steps}"
-    commands = [] if weights.is_dir() else [command(stage, arguments)]
-    for words in [*commands, *evaluation(stage, arguments, weights, steps)]:
+    training = [] if weights.is_dir() else [command(stage, arguments)]
+    for words in [*training, *evaluation(stage, arguments, weights, steps)]:
         if subprocess.run(words, cwd=ROOT, check=False).returncode:
             raise UserError(f"{words[2]} of the stage {stage.name} failed; its messages are above")
 
