@@ -238,8 +238,9 @@ def train(arguments: argparse.Namespace) -> None:
     stage = next(stage for stage in STAGES if stage.name == arguments.stage)
     steps = arguments.steps or load_run(stage.run, "demo").stages[0].steps
     weights = arguments.work / "weights" / f"step-{steps}"
-    training = [] if weights.is_dir() else [command(stage, arguments)]
-    for words in [*training, *evaluation(stage, arguments, weights, steps)]:
+    commands_in_order: list[Sequence[str | Path]] = [] if weights.is_dir() else [command(stage, arguments)]
+    commands_in_order += evaluation(stage, arguments, weights, steps)
+    for words in commands_in_order:
         if subprocess.run(words, cwd=ROOT, check=False).returncode:
             raise UserError(f"{words[2]} of the stage {stage.name} failed; its messages are above")
 

@@ -122,6 +122,6 @@ def test_every_training_has_a_work_folder_of_its_own() -> None:
     words = ["snakemake", "-n", "-p", "--forceall", "--nolock", "study_waterfall", "--config", "seeds=[0,1,2,3,4]"]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(words, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True)
-    folders = re.findall(r"analysis\.studies\.waterfall train .*? --work (\S+)", done.stdout + done.stderr)
+    folders = re.findall(r"studies\.waterfall\.study train .*? --work (\S+)", done.stdout + done.stderr)
     wanted = {f"work/studies/waterfall/{stage.name}/seed-{seed}" for stage in study.STAGES for seed in range(5)}
     assert len(folders) == len(wanted) and set(folders) == wanted
