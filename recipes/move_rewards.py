@@ -128,7 +128,7 @@ def _of_moves(
             found.append(Reward(None, judged.verdict))
             continue
         game = registry.get(problem.task).game
-        move = None if judged.answer is None else game.move_of(judged.answer, problem.meta)
+        move = None if judged.answer is None else game.read_move(judged.answer, problem.meta)
         if move is None:
             found.append(Reward(illegal, judged.verdict, judged.answer is None))
             continue

@@ -39,7 +39,7 @@ class Grader(NamedTuple):
 
 
 class Traces(Protocol):
-    """The module from which the demo base model of a task is trained; see tasks/countdown/traces.py."""
+    """The module from which the demo base model of a task is trained; see tasks/countdown/demo_traces.py."""
 
     Habits: Callable[..., Any]  # made from `demo.habits` of task.yaml
 
@@ -62,7 +62,7 @@ class Game(Protocol):
     `meta` is the problem's; KeyError, TypeError or ValueError if it describes no position.
     """
 
-    def move_of(self, answer: str, meta: Mapping[str, Any]) -> Any | None:
+    def read_move(self, answer: str, meta: Mapping[str, Any]) -> Any | None:
         """The legal move that an answer states; None if it states none."""
 
     def value(self, move: Any, meta: Mapping[str, Any]) -> float | None:
@@ -168,14 +168,14 @@ class Task(ABC):
         return self._module("steps")
 
     def picture(self, answer: str, problem: Problem) -> str | None:
-        """An SVG picture of an answer; by default `draw` of the folder's module `picture`, and None without one.
+        """An SVG picture of an answer; by default `plot_answer` of the folder's module `picture`, and None without one.
 
         Args:
             answer: as extracted from a completion.
             problem: what it answers.
         """
         module = self.picture_module()
-        drawn: str | None = module.draw(answer, problem) if module else None
+        drawn: str | None = module.plot_answer(answer, problem) if module else None
         return drawn
 
     def picture_module(self) -> ModuleType | None:
@@ -184,8 +184,8 @@ class Task(ABC):
 
     @property
     def traces(self) -> Traces:
-        """The demo traces: the folder's module `traces`; without it, they stand in its `__init__.py`."""
-        return cast(Traces, self._module("traces") or importlib.import_module(f"tasks.{self.name}"))
+        """The demo traces: the folder's module `demo_traces`; without it, they stand in its `__init__.py`."""
+        return cast(Traces, self._module("demo_traces") or importlib.import_module(f"tasks.{self.name}"))
 
     @property
     def game(self) -> Game:

@@ -14,7 +14,7 @@ from grading.extraction import last_tag
 from recipes.rewards import Reward
 from system.errors import UserError
 from tasks.problems import Problem
-from tasks.programs.suite import Result, Suite, judge, program_of
+from tasks.programs.suite import Result, Suite, extract_program, run_tests
 
 FORMAT, NOT_RUNNABLE, SOME, ALL = 0.1, -1.0, 0.0, 1.0  # the document's
 
@@ -75,13 +75,13 @@ def _of_programs(
 
     def reward(completion: str, problem: Problem) -> Reward:
         try:
-            suite = Suite.of(problem.meta, tests)
+            suite = Suite.from_meta(problem.meta, tests)
         except (KeyError, TypeError, ValueError):
             return Reward(None, "ungradable")
         answer = last_tag(completion)
         if not answer:
             return Reward(without, "format_error", True)
-        result = judge(program_of(answer), suite)
+        result = run_tests(extract_program(answer), suite)
         return Reward(worth(result), "correct" if all(result.passed) else "wrong")
 
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as threads:

@@ -43,7 +43,7 @@ def as_published(completions: Sequence[str], problems: Sequence[Problem]) -> lis
 
     With its faults: the format is kept only if the completion begins with the answer, so that reasoning breaks it; the
     answer is what capitals follow the first opening tag, closed or not; and the verifier is not the stated game
-    (tasks/maze/published.py).
+    (tasks/maze/published_rules.py).
     """
     found = []
     for completion, problem in zip(completions, problems, strict=True):

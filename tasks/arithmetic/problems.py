@@ -64,7 +64,7 @@ class Expression:
         return steps[-1][3]
 
 
-def in_words(expression: Expression, rng: random.Random) -> str:
+def write_story(expression: Expression, rng: random.Random) -> str:
     """A story for an expression whose every `*` stands between the second and the third number."""
     (name, pronoun), (things, packs) = rng.choice(NAMES), rng.choice(THINGS)
     first, packed, each, *rest = expression.numbers
@@ -104,7 +104,7 @@ def problems(kind: str, split: str, seed: int = 0) -> Iterator[Problem]:
             levels.remove(level)
             continue
         seen.add(found)
-        question = in_words(found, rng) if kind == "words" else f"What is {found}?"
+        question = write_story(found, rng) if kind == "words" else f"What is {found}?"
         meta = {"kind": kind, "level": level, "expression": str(found)}
         yield Problem(generated_id(f"{kind}-{split}", question), TASK, question, str(found.answer), meta)
 

@@ -23,7 +23,7 @@ class Countdown(Task):
     def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "") -> str:
         """Judge an expression by its numbers and its value. See Task.verify."""
         try:
-            numbers, target = [int(number) for number in meta["nums"]], verifier.number(gold)
+            numbers, target = [int(number) for number in meta["nums"]], verifier.read_target(gold)
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             return "ungradable"
         return verifier.verify(answer, numbers, target)

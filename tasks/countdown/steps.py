@@ -1,4 +1,4 @@
-"""Check the reasoning of Countdown: the lines of tasks/countdown/traces.py, and lines with one operation."""
+"""Check the reasoning of Countdown: the lines of tasks/countdown/demo_traces.py, and lines with one operation."""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@ from fractions import Fraction
 
 from tasks.expressions import LONGEST, Unparsable, Value, evaluate
 
-__all__ = ["LONGEST", "Unparsable", "Value", "evaluate", "number", "verify"]
+__all__ = ["LONGEST", "Unparsable", "Value", "evaluate", "read_target", "verify"]
 TOLERANCE = Fraction(1, 10**5)  # TinyZero's; with exact arithmetic only for targets that are not integers
 
 
-def number(text: str) -> Value:
+def read_target(text: str) -> Value:
     """The target as problem tables have it; ValueError if it is not a number."""
     try:
         return int(text)

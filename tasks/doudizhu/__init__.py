@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasks.doudizhu import game
-from tasks.doudizhu.cards import named, read
+from tasks.doudizhu.cards import read_cards, write_cards
 from tasks.task import Task
 
 
@@ -24,17 +24,17 @@ class DouDizhu(Task):
     def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "") -> str:
         """Judge a move by the exact solver. See Task.verify."""
         try:
-            move = game.move_of(answer, meta)
+            move = game.read_move(answer, meta)
             if move is not None:
                 return "correct" if game.value(move, meta) else "wrong"
         except (KeyError, TypeError, ValueError):
             return "ungradable"
-        return "format_error" if read(answer) is None else "wrong"
+        return "format_error" if read_cards(answer) is None else "wrong"
 
     def spelling(self, answer: str) -> str:
         """The cards in order. See Task.spelling."""
-        cards = read(answer)
-        return super().spelling(answer) if cards is None else named(cards)
+        cards = read_cards(answer)
+        return super().spelling(answer) if cards is None else write_cards(cards)
 
 
 TASK = DouDizhu("doudizhu")

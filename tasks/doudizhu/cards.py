@@ -59,7 +59,7 @@ def beats(cards: Cards, last: Cards) -> bool:
     return mine.kind == "rocket" or (mine.kind == "bomb" and theirs.kind != "rocket")
 
 
-def leads(hand: Cards) -> Iterator[Cards]:
+def possible_leads(hand: Cards) -> Iterator[Cards]:
     """Everything that may be played from a hand of at most five cards when there is nothing to beat."""
     if len(hand) > MOST_CARDS:
         raise ValueError(f"a hand has at most {MOST_CARDS} cards, not {len(hand)}")
@@ -78,11 +78,11 @@ def leads(hand: Cards) -> Iterator[Cards]:
 
 def legal_moves(hand: Cards, last: Cards) -> list[Cards]:
     """Every move, in a fixed order: any lead if `last` is empty, else pass and what beats `last`."""
-    moves = sorted(leads(hand))
+    moves = sorted(possible_leads(hand))
     return [PASS, *(move for move in moves if beats(move, last))] if last else moves
 
 
-def without(hand: Cards, move: Cards) -> Cards:
+def remaining_cards(hand: Cards, move: Cards) -> Cards:
     """The hand after a move."""
     left = list(hand)
     for card in move:
@@ -90,12 +90,12 @@ def without(hand: Cards, move: Cards) -> Cards:
     return tuple(left)
 
 
-def named(cards: Sequence[int]) -> str:
+def write_cards(cards: Sequence[int]) -> str:
     """Cards for readers, such as `3 3 10 BJ`; no cards are `pass`."""
     return " ".join(NAMES[card] for card in cards) or "pass"
 
 
-def read(text: str) -> Cards | None:
+def read_cards(text: str) -> Cards | None:
     """The cards of a text such as `10 3,3`, in any order; pass is empty, and None is no cards at all."""
     words = text.upper().replace(",", " ").split()
     if words == ["PASS"]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tasks.doudizhu import game
-from tasks.doudizhu.cards import NAMES, Cards, named, read
+from tasks.doudizhu.cards import NAMES, Cards, read_cards, write_cards
 from tasks.doudizhu.problems import Position
 from tasks.problems import Problem
 
 WIDE, HIGH, GAP, LEFT = 26, 36, 4, 70  # pixels
 
 
-def draw(answer: str, problem: Problem) -> str | None:
+def plot_answer(answer: str, problem: Problem) -> str | None:
     """The SVG; None if the problem has no position."""
     try:
-        position = Position.of(problem.meta)
-        move = game.move_of(answer, problem.meta)
+        position = Position.from_meta(problem.meta)
+        move = game.read_move(answer, problem.meta)
         verdict = "not legal" if move is None else "wins" if game.value(move, problem.meta) else "loses"
     except (KeyError, TypeError, ValueError):
         return None
@@ -31,9 +31,9 @@ def draw(answer: str, problem: Problem) -> str | None:
         _row("to beat", position.last, [False] * len(position.last), 1),
         _row("mine", position.mine, raised, 2),
     ]
-    shown = read(answer)
+    shown = read_cards(answer)
     colour = "#2a7a2a" if verdict == "wins" else "#b02020"
-    text = f"{'no cards' if shown is None else named(shown)}: {verdict}"
+    text = f"{'no cards' if shown is None else write_cards(shown)}: {verdict}"
     width, height = LEFT + 5 * (WIDE + GAP) + 10, 3 * (HIGH + 14) + 30
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '

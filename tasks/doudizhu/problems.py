@@ -13,7 +13,16 @@ from typing import Any, NamedTuple
 from system.errors import UserError
 from tasks import problems as all_problems
 from tasks.doudizhu import solver
-from tasks.doudizhu.cards import DECK, MOST_CARDS, Cards, combination, leads, legal_moves, named, read
+from tasks.doudizhu.cards import (
+    DECK,
+    MOST_CARDS,
+    Cards,
+    combination,
+    legal_moves,
+    possible_leads,
+    read_cards,
+    write_cards,
+)
 from tasks.problems import SPLITS, Problem, generated_id
 
 TASK = "doudizhu"
@@ -33,9 +42,9 @@ class Position(NamedTuple):
     last: Cards
 
     @classmethod
-    def of(cls, meta: Mapping[str, Any]) -> Position:
+    def from_meta(cls, meta: Mapping[str, Any]) -> Position:
         """The position of a problem; KeyError, TypeError or ValueError if its `meta` describes none."""
-        found = [read(str(meta[name])) for name in cls._fields]
+        found = [read_cards(str(meta[name])) for name in cls._fields]
         mine, theirs, last = (hand or () for hand in found)
         if None in found or not mine or not theirs or max(map(len, (mine, theirs, last))) > MOST_CARDS:
             raise ValueError(f"no position: {meta}")
@@ -44,8 +53,8 @@ class Position(NamedTuple):
         return cls(mine, theirs, last)
 
     def meta(self) -> dict[str, Any]:
-        """What `of` reads, for a problem table."""
-        return {name: named(hand) for name, hand in self._asdict().items()}
+        """What `from_meta` reads, for a problem table."""
+        return {name: write_cards(hand) for name, hand in self._asdict().items()}
 
     def legal(self) -> list[Cards]:
         """The legal moves."""
@@ -60,15 +69,15 @@ def split_of(position: Position) -> str:
 def question(position: Position, wording: str = "full") -> str:
     """The position in words."""
     hands, beat, lead = WORDINGS[wording]
-    last = beat.format(last=named(position.last)) if position.last else lead
-    return hands.format(mine=named(position.mine), theirs=named(position.theirs), last=last)
+    last = beat.format(last=write_cards(position.last)) if position.last else lead
+    return hands.format(mine=write_cards(position.mine), theirs=write_cards(position.theirs), last=last)
 
 
-def draw(cards: int, rng: random.Random) -> Position:
+def sample_position(cards: int, rng: random.Random) -> Position:
     """Any position: two hands of so many cards each and, half of the time, something to beat from a third hand."""
     dealt = rng.sample(DECK, 3 * cards)
     mine, theirs, gone = (tuple(sorted(dealt[place * cards : (place + 1) * cards])) for place in range(3))
-    last = rng.choice(sorted(leads(gone))) if rng.random() < 0.5 else ()
+    last = rng.choice(sorted(possible_leads(gone))) if rng.random() < 0.5 else ()
     return Position(mine, theirs, last)
 
 
@@ -95,7 +104,7 @@ def generate(rows: int, split: str, seed: int, cards: int = 5, wording: str = "f
     found: list[Problem] = []
     while len(found) < rows:
         for _ in range(TRIES):
-            position = draw(cards, rng)
+            position = sample_position(cards, rng)
             if position in seen or split_of(position) != split:
                 continue
             seen.add(position)
@@ -108,5 +117,5 @@ def generate(rows: int, split: str, seed: int, cards: int = 5, wording: str = "f
             )
         text = question(position, wording)
         meta = {**position.meta(), "level": "one winning move" if len(winning) == 1 else "several winning moves"}
-        found.append(Problem(generated_id(split, text), TASK, text, named(winning[0]), meta))
+        found.append(Problem(generated_id(split, text), TASK, text, write_cards(winning[0]), meta))
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from functools import lru_cache
 
-from tasks.doudizhu.cards import PASS, Cards, legal_moves, without
+from tasks.doudizhu.cards import PASS, Cards, legal_moves, remaining_cards
 
 
 @lru_cache(maxsize=1 << 16)
@@ -33,7 +33,7 @@ def move_wins(mine: Cards, theirs: Cards, last: Cards, move: Cards) -> bool:
         last: the cards to beat, or none.
         move: cards, or none to pass.
     """
-    left = without(mine, move)
+    left = remaining_cards(mine, move)
     return not left or not wins(theirs, left, move)
 
 
@@ -46,7 +46,7 @@ def random_play(mine: Cards, theirs: Cards, last: Cards) -> float:
 
 def random_play_after(mine: Cards, theirs: Cards, move: Cards) -> float:
     """The probability that a legal move wins if both play at random afterwards: what playouts estimate."""
-    left = without(mine, move)
+    left = remaining_cards(mine, move)
     return 1.0 if not left else 1.0 - random_play(theirs, left, move)
 
 
@@ -65,7 +65,7 @@ def playouts(mine: Cards, theirs: Cards, move: Cards, count: int, rng: random.Ra
 
 def _playout(mine: Cards, theirs: Cards, move: Cards, rng: random.Random) -> bool:
     mover = True
-    while left := without(mine, move):
+    while left := remaining_cards(mine, move):
         mine, theirs, mover = theirs, left, not mover
         move = rng.choice(_moves(mine, move))
     return mover

@@ -28,7 +28,7 @@ class Gomoku(Task):
     def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "") -> str:
         """Judge a cell by its value. See Task.verify."""
         try:
-            move = game.move_of(answer, meta)
+            move = game.read_move(answer, meta)
             value = None if move is None else game.value(move, meta)
             best = max(meta["values"].values())
         except (KeyError, TypeError, ValueError, AttributeError):

@@ -16,7 +16,7 @@ _CELL = re.compile(r"([A-S])\s*0?([1-9]\d?)")
 
 
 @cache
-def lines(size: int, need: int) -> tuple[tuple[int, ...], ...]:
+def winning_lines(size: int, need: int) -> tuple[tuple[int, ...], ...]:
     """The cells of every row of `need` cells that wins, on a board of size by size cells."""
     found = []
     for y in range(size):
@@ -28,9 +28,9 @@ def lines(size: int, need: int) -> tuple[tuple[int, ...], ...]:
 
 
 @cache
-def masks(size: int, need: int) -> tuple[int, ...]:
+def winning_masks(size: int, need: int) -> tuple[int, ...]:
     """`lines` as bit masks."""
-    return tuple(sum(1 << cell for cell in line) for line in lines(size, need))
+    return tuple(sum(1 << cell for cell in line) for line in winning_lines(size, need))
 
 
 @cache
@@ -51,13 +51,13 @@ def symmetries(size: int) -> tuple[tuple[int, ...], ...]:
 
 def has_won(stones: int, size: int, need: int) -> bool:
     """Whether the stones hold a winning row."""
-    return any(mask & stones == mask for mask in masks(size, need))
+    return any(mask & stones == mask for mask in winning_masks(size, need))
 
 
 def winning_cells(stones: int, others: int, size: int, need: int) -> int:
     """The empty cells that complete a row for `stones`, as a mask."""
     found = 0
-    for mask in masks(size, need):
+    for mask in winning_masks(size, need):
         if not mask & others:
             left = mask & ~stones
             if left and not left & (left - 1):
@@ -93,7 +93,7 @@ class Board(NamedTuple):
     other: int
 
     @classmethod
-    def of(cls, meta: Mapping[str, Any]) -> Board:
+    def from_meta(cls, meta: Mapping[str, Any]) -> Board:
         """The position of a problem; KeyError, TypeError or ValueError if its `meta` describes none."""
         size, need, rows = int(meta["size"]), int(meta["need"]), str(meta["board"]).split("/")
         text = "".join(rows)
@@ -123,7 +123,7 @@ class Board(NamedTuple):
         return [text[start : start + self.size] for start in range(0, self.size**2, self.size)]
 
     def meta(self) -> dict[str, Any]:
-        """What `of` reads, for a problem table."""
+        """What `from_meta` reads, for a problem table."""
         return {"size": self.size, "need": self.need, "board": "/".join(self.rows())}
 
     def empty(self) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from functools import cache
 
-from tasks.gomoku.board import Board, cells_of, has_won, masks, winning_cells
+from tasks.gomoku.board import Board, cells_of, has_won, winning_cells, winning_masks
 
 WON = 10_000.0
 SCALE = 40.0  # of the judgement, in the logistic function that makes a win rate of it
@@ -37,7 +37,7 @@ def _near(size: int) -> tuple[int, ...]:
 def judgement(board: Board) -> float:
     """What the rows that are still open are worth to the player to move: 4 to the power of the stones in each."""
     total = 0.0
-    for mask in masks(board.size, board.need):
+    for mask in winning_masks(board.size, board.need):
         own, other = mask & board.own, mask & board.other
         if own and not other:
             total += 4.0 ** (own.bit_count() - 1)
@@ -96,7 +96,7 @@ def _candidates(board: Board) -> list[int]:
     cells = cells_of(near & ~(board.own | board.other)) or board.empty()
     middle = (size - 1) / 2
     worth = dict.fromkeys(cells, 0.0)
-    for mask in masks(size, need):
+    for mask in winning_masks(size, need):
         own, other = (mask & board.own).bit_count(), (mask & board.other).bit_count()
         if (own or other) and not (own and other):
             for cell in cells_of(mask & ~(board.own | board.other)):

@@ -9,10 +9,10 @@ from tasks.problems import Problem
 CELL = 20  # pixels
 
 
-def draw(answer: str, problem: Problem) -> str | None:
+def plot_answer(answer: str, problem: Problem) -> str | None:
     """The SVG; None if the problem has no position."""
     try:
-        board, move = Board.of(problem.meta), game.move_of(answer, problem.meta)
+        board, move = Board.from_meta(problem.meta), game.read_move(answer, problem.meta)
         values = dict(problem.meta["values"])
         best = max(values.values())
     except (KeyError, TypeError, ValueError, AttributeError):

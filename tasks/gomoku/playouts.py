@@ -7,7 +7,7 @@ import random
 import numpy as np
 import numpy.typing as npt
 
-from tasks.gomoku.board import Board, cells_of, lines
+from tasks.gomoku.board import Board, cells_of, winning_lines
 
 AT_ONCE = 128  # playouts, so that a large board needs some tens of megabytes
 _NEVER = 1 << 14
@@ -39,7 +39,7 @@ def results(board: Board, orders: npt.NDArray[np.int64]) -> npt.NDArray[np.float
     Returns:
         Of shape (playouts,): 1, 0.5 or 0.
     """
-    rows = np.array(lines(board.size, board.need))
+    rows = np.array(winning_lines(board.size, board.need))
     turn = np.zeros((len(orders), board.size**2), dtype=np.int16)
     turn[:, board.empty()] = orders
     mover = turn % 2 == 1

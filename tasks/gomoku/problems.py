@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from system.errors import UserError
 from tasks import problems as all_problems
 from tasks.gomoku import solver
-from tasks.gomoku.board import LARGEST, Board, cell_name, has_won, lines, masks, winning_cells
+from tasks.gomoku.board import LARGEST, Board, cell_name, has_won, winning_cells, winning_lines, winning_masks
 from tasks.problems import SPLITS, Problem, generated_id
 
 TASK = "gomoku"
@@ -37,7 +37,7 @@ def question(board: Board, wording: str = "full") -> str:
     return "\n".join(["   " + " ".join(names), *rows, f"{wins} You play {board.mark}, and it is your turn."])
 
 
-def worth(board: Board, kind: str) -> dict[int, float] | None:
+def cell_values(board: Board, kind: str) -> dict[int, float] | None:
     """What every empty cell is worth in a problem of this kind, from 0 to 1; None if it is no such problem."""
     size, need = board.size, board.need
     if has_won(board.own, size, need) or has_won(board.other, size, need):
@@ -60,7 +60,7 @@ def worth(board: Board, kind: str) -> dict[int, float] | None:
 
 def _open_rows(stones: int, others: int, size: int, need: int) -> list[int]:
     """The two free cells of each winning row that holds all its other stones, as masks; none of `others` in it."""
-    rows = [mask & ~stones for mask in masks(size, need) if not mask & others]
+    rows = [mask & ~stones for mask in winning_masks(size, need) if not mask & others]
     return [free for free in rows if free.bit_count() == 2]
 
 
@@ -75,7 +75,7 @@ def _two_at_once(rows: list[int], blocked: int) -> bool:
     return any(found & (found - 1) for found in wins.values())
 
 
-def draw(size: int, need: int, kind: str, stones: Sequence[int], rng: random.Random) -> Board:
+def sample_board(size: int, need: int, kind: str, stones: Sequence[int], rng: random.Random) -> Board:
     """Any position with X and O in turns; for a kind other than `solved`, with a row of stones that it needs.
 
     Args:
@@ -88,7 +88,7 @@ def draw(size: int, need: int, kind: str, stones: Sequence[int], rng: random.Ran
     total = rng.randint(*stones)
     planted: list[int] = []
     if kind != "solved":
-        line = rng.choice(lines(size, need))
+        line = rng.choice(winning_lines(size, need))
         planted = rng.sample(line, need - 1) if kind != "three" else list(line[1:-1])
     owned = kind == "win"
     cells = [cell for cell in range(size**2) if cell not in planted]
@@ -143,12 +143,12 @@ def generate(
     while len(found) < rows:
         kind = kinds[len(found) % len(kinds)]
         for _ in range(TRIES):
-            board = draw(size, need, kind, stones, rng)
+            board = sample_board(size, need, kind, stones, rng)
             text = board.canonical()
             if text in seen or all_problems.split_of(f"gomoku {size} {need} {text}") != split:
                 continue
             seen.add(text)
-            values = worth(board, kind)
+            values = cell_values(board, kind)
             if values is not None:
                 break
         else:

@@ -10,7 +10,7 @@ import time
 from functools import cache
 
 from system.errors import UserError, run_command
-from tasks.gomoku.board import Board, cells_of, has_won, lines, masks, symmetries, winning_cells
+from tasks.gomoku.board import Board, cells_of, has_won, symmetries, winning_cells, winning_lines, winning_masks
 
 LARGEST_SOLVED = 5  # cells a side
 SYMMETRIC_ABOVE = 12  # empty cells: with fewer, looking for the symmetric position costs more than it saves
@@ -21,7 +21,7 @@ _EXACT, _AT_LEAST, _AT_MOST = 0, 1, 2
 @cache
 def _by_lines(size: int, need: int) -> tuple[int, ...]:
     """The cells, those in most rows first."""
-    count = [sum(cell in line for line in lines(size, need)) for cell in range(size**2)]
+    count = [sum(cell in line for line in winning_lines(size, need)) for cell in range(size**2)]
     return tuple(sorted(range(size**2), key=lambda cell: -count[cell]))
 
 
@@ -54,8 +54,8 @@ class Solver:
         threats = winning_cells(other, own, size, need)
         if threats & (threats - 1):
             return -1
-        mine = any(not mask & other for mask in masks(size, need))
-        theirs = any(not mask & own for mask in masks(size, need))
+        mine = any(not mask & other for mask in winning_masks(size, need))
+        theirs = any(not mask & own for mask in winning_masks(size, need))
         alpha, beta = (alpha if theirs else max(alpha, 0)), (beta if mine else min(beta, 0))
         if alpha >= beta:
             return alpha if not theirs else beta

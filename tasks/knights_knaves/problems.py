@@ -101,7 +101,7 @@ def _draw(
         if split_of(statements) != split or len(found := puzzles.solutions(statements)) != 1:
             continue
         chosen = rng.sample(list(names), people)
-        question = puzzles.write(statements, chosen, wording, rng)
+        question = puzzles.write_question(statements, chosen, wording, rng)
         if question not in seen:
             seen.add(question)
             meta = {"names": chosen, "knights": list(found[0]), "people": people}

@@ -86,22 +86,22 @@ def solutions(statements: Sequence[Statement]) -> list[tuple[bool, ...]]:
     ]
 
 
-def content(statement: Statement, names: Sequence[str]) -> str:
+def statement_text(statement: Statement, names: Sequence[str]) -> str:
     """A statement in words, without its speaker."""
     negation = "not " if statement.form == "not" else ""
     claims = [f"{names[p]} is {negation}a {'knight' if knight else 'knave'}" for p, knight in statement.claims]
     return FORMS[statement.form][0].format(*claims)
 
 
-def write(statements: Sequence[Statement], names: Sequence[str], wording: str, rng: random.Random) -> str:
+def write_question(statements: Sequence[Statement], names: Sequence[str], wording: str, rng: random.Random) -> str:
     """The puzzle as a question: `full` like K-and-K's, each saying drawn; `short` with the statements alone."""
     if wording == "short":
         return " ".join(
-            SHORT_SAYING.format(name=name, content=content(statement, names))
+            SHORT_SAYING.format(name=name, content=statement_text(statement, names))
             for name, statement in zip(names, statements, strict=True)
         )
     sayings = [
-        rng.choice(SAYINGS).format(name=name, content=content(statement, names))
+        rng.choice(SAYINGS).format(name=name, content=statement_text(statement, names))
         for name, statement in zip(names, statements, strict=True)
     ]
     people = ", ".join(names[:-1]) + f", and {names[-1]}"
@@ -120,7 +120,7 @@ def _pattern(saying: str) -> re.Pattern[str]:
 _PATTERNS = [_pattern(saying) for saying in (*SAYINGS, SHORT_SAYING)]
 
 
-def read(question: str) -> tuple[list[str], list[Statement]]:
+def read_question(question: str) -> tuple[list[str], list[Statement]]:
     """Names and statements of a question in either wording, in the order of the speakers; ValueError if it is none."""
     body = question
     if "inhabitants: " in question:

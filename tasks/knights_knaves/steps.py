@@ -1,4 +1,4 @@
-"""Check the reasoning of Knights and Knaves: the tries of tasks/knights_knaves/traces.py and what each is checked by.
+"""Check the reasoning of Knights and Knaves: tries as in demo_traces.py, and the statements that each is checked by.
 
 A try is right if it is the next one in their order. A check is right if it quotes the statement, judges each claim as
 the try has it, and finds the contradiction (`fails`) or none (`fits`).
@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tasks.knights_knaves.puzzles import Statement, content, read
+from tasks.knights_knaves.puzzles import Statement, read_question, statement_text
 from tasks.problems import Problem
 from tasks.reasoning_steps import Step, judge, lines, unknown
 
@@ -24,7 +24,7 @@ _CLAIM = re.compile(r" ([A-Z][a-z]+ is (?:not )?a kn(?:ight|ave)) (yes|no)")
 def check(completion: str, problem: Problem) -> list[Step] | None:
     """The steps of a completion; see Task.check_steps."""
     try:
-        names, statements = read(problem.question)
+        names, statements = read_question(problem.question)
     except (ValueError, IndexError):
         return None
     tries = list(itertools.product((True, False), repeat=len(names)))
@@ -48,10 +48,10 @@ def check(completion: str, problem: Problem) -> list[Step] | None:
 
 def _faults(line: re.Match[str], names: Sequence[str], statement: Statement, knights: Sequence[bool]) -> list[str]:
     """Faults of the check of one statement under a try."""
-    faults = [] if line[2] == content(statement, names) else [f"{line[1]} does not say this"]
+    faults = [] if line[2] == statement_text(statement, names) else [f"{line[1]} does not say this"]
     form = "not" if statement.form == "not" else "is"
     claims = [Statement(form, (claim,)) for claim in statement.claims]
-    judged = [(content(claim, names), "yes" if claim.holds(knights) else "no") for claim in claims]
+    judged = [(statement_text(claim, names), "yes" if claim.holds(knights) else "no") for claim in claims]
     if _CLAIM.findall(line[3]) != judged:
         faults.append("judged should be" + "".join(f" {words} {verdict}" for words, verdict in judged))
     speaker = names.index(line[1])

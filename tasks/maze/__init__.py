@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from tasks.maze import published
-from tasks.maze.world import SUCCESS, Maze, moves_of
+from tasks.maze import published_rules
+from tasks.maze.rules import SUCCESS, Maze, read_moves
 from tasks.task import Grader, Task
 
 PUBLISHED = "published-rules"
@@ -30,18 +30,18 @@ class MazeTask(Task):
     def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "") -> str:
         """Judge a sequence by walking it. See Task.verify."""
         try:
-            maze = Maze.of(meta)
+            maze = Maze.from_meta(meta)
         except (KeyError, TypeError, ValueError):
             return "ungradable"
-        moves = moves_of(answer)
+        moves = read_moves(answer)
         if moves is None:
             return "format_error"
-        right = published.accepts(maze, moves) if grader == PUBLISHED else maze.walk(moves)[0] == SUCCESS
+        right = published_rules.accepts(maze, moves) if grader == PUBLISHED else maze.walk(moves)[0] == SUCCESS
         return "correct" if right else "wrong"
 
     def spelling(self, answer: str) -> str:
         """The moves alone. See Task.spelling."""
-        return moves_of(answer) or super().spelling(answer)
+        return read_moves(answer) or super().spelling(answer)
 
 
 TASK = MazeTask("maze")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from tasks.maze.world import SUCCESS, Cell, Maze, moves_of
+from tasks.maze.rules import SUCCESS, Cell, Maze, read_moves
 from tasks.problems import Problem
 
 CELL, GAP, MOST_BOARDS = 18, 12, 24  # pixels, pixels, boards
 
 
-def draw(answer: str, problem: Problem) -> str | None:
+def plot_answer(answer: str, problem: Problem) -> str | None:
     """The SVG: goal green, obstacles red, the agent and its path blue; None if the problem has no maze."""
     try:
-        maze = Maze.of(problem.meta)
+        maze = Maze.from_meta(problem.meta)
     except (KeyError, TypeError, ValueError):
         return None
-    moves = moves_of(answer) or ""
+    moves = read_moves(answer) or ""
     end, cells = maze.walk(moves)
     shown = cells[:MOST_BOARDS]
     wide, high = maze.width * CELL, maze.height * CELL

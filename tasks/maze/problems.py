@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from system.errors import UserError
 from tasks import problems as all_problems
-from tasks.maze.world import Maze
+from tasks.maze.rules import Maze
 from tasks.problems import SPLITS, Problem, generated_id
 
 TASK = "maze"
@@ -32,7 +32,7 @@ def question(maze: Maze, wording: str = "full") -> str:
     return f"Goal {maze.goal[0]},{maze.goal[1]} obstacles {cells}."
 
 
-def draw(width: int, height: int, obstacles: int, rng: random.Random) -> Maze:
+def sample_maze(width: int, height: int, obstacles: int, rng: random.Random) -> Maze:
     """Any maze: obstacles in different columns, neither on the start nor on the goal."""
     cells = [(x, y) for y in range(height) for x in range(width)][1:]
     goal = rng.choice(cells)
@@ -78,7 +78,7 @@ def generate(
     found: list[Problem] = []
     while len(found) < rows:
         for _ in range(TRIES):
-            maze = draw(width, height, obstacles, rng)
+            maze = sample_maze(width, height, obstacles, rng)
             if maze not in seen and split_of(maze) == split:
                 seen.add(maze)
                 shortest = maze.shortest()

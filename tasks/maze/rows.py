@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.maze.world import read
+from tasks.maze.rules import read_maze
 from tasks.problems import Problem, index_id
 
 
 def convert(row: dict[str, Any], index: int, task: str, columns: dict[str, Any]) -> Problem:
     """One row as a problem, without a gold answer where the goal cannot be reached; see tasks.row_converter.convert."""
     question = str(row["instruct"]).strip()
-    maze = read(question)
+    maze = read_maze(question)
     drawn = "".join(str(row["map"]).split())
     if [drawn.find("2"), *(place for place, cell in enumerate(drawn) if cell == "3")] != [
         y * maze.width + x for x, y in (maze.goal, *sorted(maze.obstacles, key=lambda cell: cell[::-1]))

@@ -1,6 +1,6 @@
 """Check a maze's reasoning: after each move, where the agent and the obstacles are.
 
-Two ways of writing are understood: the lines of tasks/maze/traces.py, and lines such as
+Two ways of writing are understood: the lines of tasks/maze/demo_traces.py, and lines such as
 
     Step 1: R, agent at (1, 0), obstacles at (3, 2), (0, 3)
 
@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tasks.maze.traces import direction
-from tasks.maze.world import MOVES, Cell, Maze
+from tasks.maze.demo_traces import direction
+from tasks.maze.rules import MOVES, Cell, Maze
 from tasks.problems import Problem
 from tasks.reasoning_steps import Step, judge, lines, unknown
 
@@ -33,7 +33,7 @@ _CELL = re.compile(r"\((-?\d{1,3}),\s*(-?\d{1,3})\)")
 def check(completion: str, problem: Problem) -> list[Step] | None:
     """The steps of a completion; see Task.check_steps."""
     try:
-        maze = Maze.of(problem.meta)
+        maze = Maze.from_meta(problem.meta)
     except (KeyError, TypeError, ValueError):
         return None
     found, cell, time = [], (0, 0), 0

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.programs.suite import Suite, judge, program_of
+from tasks.programs.suite import Suite, extract_program, run_tests
 from tasks.task import Task
 
 
@@ -28,12 +28,12 @@ class Programs(Task):
             UserError: there is no sandbox on this machine.
         """
         try:
-            suite = Suite.of(meta)
+            suite = Suite.from_meta(meta)
         except (KeyError, TypeError, ValueError):
             return "ungradable"
         if not answer.strip():
             return "format_error"
-        return "correct" if all(judge(program_of(answer), suite).passed) else "wrong"
+        return "correct" if all(run_tests(extract_program(answer), suite).passed) else "wrong"
 
 
 TASK = Programs("programs")

@@ -38,7 +38,7 @@ TESTS = max(FAULTS)
 WORDINGS = {"full": "Write a Python function f(a, b) that returns {words}.", "short": "{words}"}
 
 
-def program(kind: str, numbers: Mapping[str, int], fault: int | None = None) -> str:
+def program_text(kind: str, numbers: Mapping[str, int], fault: int | None = None) -> str:
     """The program of a problem, or the faulty one that so many first tests catch."""
     added = f"+{FAULTS[fault][0]}" if fault else ""
     return f"def f(a, b): return {KINDS[kind][1].format(**numbers)}{added}"
@@ -53,7 +53,9 @@ def _arguments(until: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]
     return [pair for pair in allowed if FAULTS[until][1](*pair)], allowed
 
 
-def tests(kind: str, numbers: Mapping[str, int], rng: random.Random) -> list[tuple[list[int], dict[str, Any], int]]:
+def sample_tests(
+    kind: str, numbers: Mapping[str, int], rng: random.Random
+) -> list[tuple[list[int], dict[str, Any], int]]:
     """Arguments, no named arguments, and the expected value of each test, in their order.
 
     Args:
@@ -103,7 +105,7 @@ def generate(rows: int, split: str, seed: int, wording: str = "full") -> list[Pr
     found = []
     for kind, numbers in rng.sample(wanted, rows):
         text = WORDINGS[wording].format(words=KINDS[kind][0].format(**numbers))
-        faults = {str(count): program(kind, numbers, count) for count in FAULTS}
-        meta = {"function": "f", "tests": tests(kind, numbers, rng), "faults": faults, "level": kind}
-        found.append(Problem(generated_id(split, text), TASK, text, program(kind, numbers), meta))
+        faults = {str(count): program_text(kind, numbers, count) for count in FAULTS}
+        meta = {"function": "f", "tests": sample_tests(kind, numbers, rng), "faults": faults, "level": kind}
+        found.append(Problem(generated_id(split, text), TASK, text, program_text(kind, numbers), meta))
     return found

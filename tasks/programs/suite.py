@@ -40,7 +40,7 @@ class Suite(NamedTuple):
     limits: Limits = Limits()
 
     @classmethod
-    def of(cls, meta: Mapping[str, Any], first: int | None = None) -> Suite:
+    def from_meta(cls, meta: Mapping[str, Any], first: int | None = None) -> Suite:
         """The suite of a problem, or the first tests of it; KeyError, TypeError or ValueError if there is none."""
         tests = list(meta["tests"])[:first]
         if not tests:
@@ -52,14 +52,14 @@ class Suite(NamedTuple):
         return cls(str(meta["function"]), calls, expected, str(meta.get("before", "")), limits)
 
 
-def program_of(answer: str) -> str:
+def extract_program(answer: str) -> str:
     """The program of an answer: what its last Markdown fence holds, or all of it."""
     fenced = _FENCE.findall(answer)
     return str(fenced[-1]) if fenced else answer
 
 
 @lru_cache(maxsize=4096)
-def judge(program: str, suite: Suite) -> Result:
+def run_tests(program: str, suite: Suite) -> Result:
     """Run a program on its tests; the same program is run once.
 
     Args:
@@ -74,7 +74,7 @@ def judge(program: str, suite: Suite) -> Result:
     calls = [Call(*json.loads(call)) for call in suite.calls]
     outcome = sandbox.run(f"{suite.before}\n{program}", suite.function, calls, suite.limits)
     passed = tuple(
-        value is not None and same(_read(value), json.loads(expected))
+        value is not None and same_value(_read(value), json.loads(expected))
         for value, expected in zip(outcome.values, suite.expected, strict=True)
     )
     return Result(outcome.ended != "not runnable", passed)
@@ -88,13 +88,13 @@ def _read(value: str) -> Any:
         return [[[...]]]
 
 
-def same(found: Any, expected: Any) -> bool:
+def same_value(found: Any, expected: Any) -> bool:
     """Whether values are equal as Python's `==` has it; numbers that are not whole to nine digits."""
     if isinstance(found, float) and isinstance(expected, int | float):
         return math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-12)
     try:
         if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
-            return all(same(one, other) for one, other in zip(found, expected, strict=True))
+            return all(same_value(one, other) for one, other in zip(found, expected, strict=True))
         return bool(found == expected)
     except RecursionError:
         return False

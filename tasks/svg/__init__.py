@@ -3,7 +3,7 @@
 question   three blue squares of one size, side by side in a row
 answer     <svg viewBox="0 0 300 100"><g fill="blue"><rect x="20" y="20" width="60" height="60"/>…</g></svg>
 
-The drawing is read without trust (tasks/svg/source.py), rendered by resvg, and judged by a rule on what can be seen
+The drawing is read without trust (tasks/svg/safe_svg.py), rendered by resvg, and judged by a rule on what can be seen
 (tasks/svg/rules.py): how it was drawn does not matter.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.svg.source import Unreadable, read
+from tasks.svg.safe_svg import Unreadable, read
 from tasks.task import Grader, Task
 
 

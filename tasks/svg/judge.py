@@ -1,6 +1,6 @@
 """The judge of drawings: reads, renders and applies the prompt's rule. Call it only where it can be killed.
 
-python -m tasks.svg.judge hexagon < drawing.svg      # a prompt of tasks/svg/document.py
+python -m tasks.svg.judge hexagon < drawing.svg      # a prompt of tasks/svg/document_prompts.py
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from system.errors import UserError, run_command
-from tasks.svg import document, source
+from tasks.svg import document_prompts, safe_svg
 from tasks.svg.regions import SIDE, Picture, pixels
 from tasks.svg.rules import RULES, WITH_NUMBERS
 
 
 def warm_up() -> None:
     """Import what drawing and judging need, once for all processes of a worker."""
-    right(source.read('<svg width="9" height="9"><rect width="5" height="5"/></svg>'), {"rule": "hexagon"})
+    right(safe_svg.read('<svg width="9" height="9"><rect width="5" height="5"/></svg>'), {"rule": "hexagon"})
 
 
 def judge(gold: str, answer: str, meta: Mapping[str, Any] | None) -> str:
@@ -37,8 +37,8 @@ def judge(gold: str, answer: str, meta: Mapping[str, Any] | None) -> str:
     if drawing.get("rule") not in RULES:
         return "ungradable"
     try:
-        return "correct" if right(source.read(answer), drawing) else "wrong"
-    except source.Unreadable:
+        return "correct" if right(safe_svg.read(answer), drawing) else "wrong"
+    except safe_svg.Unreadable:
         return "wrong"
 
 
@@ -46,30 +46,30 @@ def right(root: Element, drawing: Mapping[str, Any]) -> bool:
     """Whether a drawing keeps a rule.
 
     Args:
-        root: of source.read.
+        root: of safe_svg.read.
         drawing: the rule's name and arguments.
 
     Raises:
-        source.Unreadable: it has no canvas, or cannot be rendered.
+        safe_svg.Unreadable: it has no canvas, or cannot be rendered.
     """
     arguments = {key: value for key, value in drawing.items() if key != "rule"}
     rule = RULES[drawing["rule"]]
-    if rule(Picture(pixels(source.drawing(root, SIDE, text="none"))), **arguments):
+    if rule(Picture(pixels(safe_svg.drawing(root, SIDE, text="none"))), **arguments):
         return True
     if drawing["rule"] not in WITH_NUMBERS or root.find(".//text") is None:
         return False
-    return rule(Picture(pixels(source.drawing(root, SIDE, text="boxes"))), **arguments)
+    return rule(Picture(pixels(safe_svg.drawing(root, SIDE, text="boxes"))), **arguments)
 
 
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = {prompt.name: prompt.drawing for prompt in document.JUDGED}
+    names = {prompt.name: prompt.drawing for prompt in document_prompts.JUDGED}
     parser.add_argument("prompt", choices=names)
     drawing = names[parser.parse_args().prompt]
     try:
-        print("correct" if right(source.read(sys.stdin.read().strip()), drawing or {}) else "wrong")
-    except source.Unreadable as error:
+        print("correct" if right(safe_svg.read(sys.stdin.read().strip()), drawing or {}) else "wrong")
+    except safe_svg.Unreadable as error:
         raise UserError(f"this is no drawing that can be judged: {error}") from None
 
 

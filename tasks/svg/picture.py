@@ -9,7 +9,7 @@ from tasks.problems import Problem
 from tasks.svg import render
 
 
-def draw(answer: str, problem: Problem) -> str | None:
+def plot_answer(answer: str, problem: Problem) -> str | None:
     """An SVG that holds the PNG of the drawing; None if it cannot be drawn."""
     made = png(answer)
     if made is None:

@@ -1,6 +1,6 @@
 """Drawings to ask for: the document's prompts, or figures by template.
 
-document   the prompts of tasks/svg/document.py that a rule judges, in their order
+document   the prompts of tasks/svg/document_prompts.py that a rule judges, in their order
 one        a figure: shape and colour
 place      a figure in a quarter of the picture or in its middle
 count      two to five equal figures in a row or a column
@@ -17,7 +17,7 @@ from typing import Any
 from system.errors import UserError
 from tasks import problems as all_problems
 from tasks.problems import SPLITS, Problem, generated_id
-from tasks.svg import document
+from tasks.svg import document_prompts
 
 TASK = "svg"
 TRIES = 2_000  # draws of one more problem before there counts as none
@@ -108,9 +108,10 @@ def generate(rows: int, split: str, seed: int, kinds: Sequence[str] = KINDS) -> 
 
 
 def _of_document(rows: int, split: str) -> list[Problem]:
-    if split != "test" or rows != len(document.JUDGED):
+    if split != "test" or rows != len(document_prompts.JUDGED):
         raise UserError(
-            f"svg has {len(document.JUDGED)} prompts of the document with a rule, as a test: not {rows} ({split})"
+            f"svg has {len(document_prompts.JUDGED)} prompts of the document with a rule, as a test: "
+            f"not {rows} ({split})"
         )
     return [
         Problem(
@@ -120,5 +121,5 @@ def _of_document(rows: int, split: str) -> list[Problem]:
             one.printed,
             {"drawing": one.drawing, "printed": one.printed, "level": "document"},
         )
-        for one in document.JUDGED
+        for one in document_prompts.JUDGED
     ]

@@ -1,4 +1,4 @@
-"""Pictures of drawings, by resvg, which gets only what tasks.svg.source has cleaned, and no fonts of the machine.
+"""Pictures of drawings, by resvg, which gets only what tasks.svg.safe_svg has cleaned, and no fonts of the machine.
 
 Rendering may take long or much memory. Judges run in processes that can be killed (grading.worker_pool); pictures for
 pages are made by this module's own command, in a process with limits:
@@ -18,18 +18,18 @@ from types import ModuleType
 from typing import Any
 
 from system.errors import ROOT, UserError
-from tasks.svg import source
+from tasks.svg import safe_svg
 
 SHOWN = 192  # a picture on a page has as many pixels as a square of this side
 SECONDS, MEMORY = 5, 1 << 30  # CPU time and bytes of address space of the command
 
 
 def png(svg: str) -> bytes:
-    """The picture of a drawing that `source.drawing` made; source.Unreadable if resvg cannot draw it."""
+    """The picture of a drawing that `safe_svg.drawing` made; safe_svg.Unreadable if resvg cannot draw it."""
     try:
         return bytes(_resvg().svg_to_bytes(svg_string=svg, skip_system_fonts=True, **_font()))
     except (ValueError, RuntimeError) as error:
-        raise source.Unreadable(f"resvg cannot draw it ({error})") from None
+        raise safe_svg.Unreadable(f"resvg cannot draw it ({error})") from None
 
 
 def _resvg() -> ModuleType:
@@ -58,8 +58,8 @@ def picture(text: str) -> bytes | None:
     """The PNG of what a model wrote, made in a process with limits; None if it is no drawing, or takes too much."""
     _resvg()
     try:
-        source.read(text)
-    except source.Unreadable:
+        safe_svg.read(text)
+    except safe_svg.Unreadable:
         return None
     try:
         done = subprocess.run(
@@ -80,10 +80,10 @@ def main() -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(limit, (value, value))
-    text = sys.stdin.buffer.read(4 * source.MOST_CHARACTERS + 1).decode("utf-8", "replace")
+    text = sys.stdin.buffer.read(4 * safe_svg.MOST_CHARACTERS + 1).decode("utf-8", "replace")
     try:
-        made = png(source.drawing(source.read(text), SHOWN, text="drawn"))
-    except source.Unreadable as error:
+        made = png(safe_svg.drawing(safe_svg.read(text), SHOWN, text="drawn"))
+    except safe_svg.Unreadable as error:
         sys.exit(f"no drawing: {error}")
     sys.stdout.buffer.write(made)
 

@@ -36,7 +36,7 @@ from tasks import gold_answers, registry, task_yaml
 from tasks.latex_boxes import last_boxed_gold
 from tasks.math_answers import exact_comparison
 from tasks.problems import Problem
-from tasks.programs.suite import program_of
+from tasks.programs.suite import extract_program
 
 Reader = Callable[[str], object]
 PIECES = (
@@ -72,7 +72,7 @@ def problem(task: str) -> Problem:
 def _of_task(name: str) -> Iterator[tuple[str, Reader]]:
     task, asked = registry.get(name), problem(name)
     if name == "programs":  # its verifier runs programs, in a sandbox
-        yield f"{name}: program_of", program_of
+        yield f"{name}: program_of", extract_program
     else:
         yield f"{name}: verify", lambda text: task.verify(text, asked.answer or "", asked.meta)
     yield f"{name}: spelling", task.spelling

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from system.yaml_files import read_yaml
-from tasks.svg import document
+from tasks.svg import document_prompts
 from tasks.svg.judge import judge
 from tests.unit import svg_drawings
 
 BY_HAND = Path(__file__).with_name("cases") / "svg_by_hand.yaml"
-DRAWINGS = {prompt.name: prompt.drawing for prompt in document.JUDGED}
+DRAWINGS = {prompt.name: prompt.drawing for prompt in document_prompts.JUDGED}
 
 
 class Case(NamedTuple):

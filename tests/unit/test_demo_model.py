@@ -19,14 +19,14 @@ from recipes.openr1.reward import TAGS
 from recipes.tinyzero.reward import countdown
 from system.errors import UserError
 from tasks import prompts, task_yaml
+from tasks.arithmetic import demo_traces as arithmetic_traces
 from tasks.arithmetic import problems as arithmetic
-from tasks.arithmetic import traces as arithmetic_traces
+from tasks.countdown import demo_traces as countdown_traces
 from tasks.countdown import problems as countdown_problems
-from tasks.countdown import traces as countdown_traces
 from tasks.countdown.verifier import evaluate
+from tasks.knights_knaves import demo_traces as knights_knaves_traces
 from tasks.knights_knaves import problems as knights_knaves_problems
 from tasks.knights_knaves import puzzles as knights_knaves_puzzles
-from tasks.knights_knaves import traces as knights_knaves_traces
 from tasks.problems import Problem
 
 DEMOS = {name: task_yaml.settings(name)["demo"] for name in task_yaml.names() if "demo" in task_yaml.settings(name)}
@@ -130,7 +130,7 @@ def test_the_mixture_begins_with_skills_and_holds_every_prompt_and_no_held_out_p
             target, *numbers = (int(number) for number in re.findall(r"\d+", row.question))
             assert countdown_problems.split_of(numbers, target) == "train"
         if task == "knights_knaves":
-            assert knights_knaves_problems.split_of(knights_knaves_puzzles.read(row.question)[1]) == "train"
+            assert knights_knaves_problems.split_of(knights_knaves_puzzles.read_question(row.question)[1]) == "train"
 
 
 def test_every_task_with_demo_traces_has_a_base_model_without_an_entry() -> None:

@@ -72,7 +72,7 @@ def brute_force(mine: str, theirs: str, last: str) -> bool:
 
 @st.composite
 def positions(draw: st.DrawFn, most: int) -> Position:
-    return problems.draw(draw(st.integers(1, most)), random.Random(draw(st.integers(0, 10**9))))
+    return problems.sample_position(draw(st.integers(1, most)), random.Random(draw(st.integers(0, 10**9))))
 
 
 def few_ranks(seed: int) -> cards.Cards:
@@ -88,14 +88,15 @@ def few_ranks(seed: int) -> cards.Cards:
 def test_legal_moves_are_those_of_another_generator(position: Position, seed: int) -> None:
     straight = tuple(range(seed % 9, seed % 9 + 5))
     for hand, last in ((position.mine, position.last), (few_ranks(seed), position.last), (few_ranks(seed), ()),
-                       (straight, ()), (few_ranks(seed + 1), max(cards.leads(few_ranks(seed)), key=len))):  # fmt: skip
+                       (straight, ()),
+                       (few_ranks(seed + 1), max(cards.possible_leads(few_ranks(seed)), key=len))):  # fmt: skip
         found = cards.legal_moves(hand, last)
         assert len(found) == len(set(found))
         assert {letters(move) for move in found} == other_moves(letters(hand), letters(last))
 
 
 def test_every_kind_is_met_and_beaten_as_the_rules_say() -> None:
-    kinds = {cards.combination(move) for seed in range(300) for move in cards.leads(few_ranks(seed))}
+    kinds = {cards.combination(move) for seed in range(300) for move in cards.possible_leads(few_ranks(seed))}
     assert {kind.kind for kind in kinds if kind} == {"single", "pair", "triple", "triple with one",
                                                      "triple with a pair", "bomb", "rocket"}  # fmt: skip
     straights = [tuple(range(low, low + 5)) for low in range(10)]
@@ -171,7 +172,9 @@ def test_problems_are_won_but_not_by_every_move_and_splits_are_disjoint() -> Non
     assert not {p.question for p in sets["train"]} & {p.question for p in sets["test"]}
     assert sets["train"] == problems.generate(40, "train", 0) != problems.generate(40, "train", 1)
     for problem in sets["train"]:
-        verdicts = {TASK.verify(cards.named(move), "", problem.meta) for move in Position.of(problem.meta).legal()}
+        verdicts = {
+            TASK.verify(cards.write_cards(move), "", problem.meta) for move in Position.from_meta(problem.meta).legal()
+        }
         assert verdicts == {"correct", "wrong"}
         assert TASK.verify(problem.answer or "", problem.answer or "", problem.meta) == "correct"
         drawn = TASK.picture(problem.answer or "", problem)

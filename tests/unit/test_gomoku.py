@@ -35,7 +35,7 @@ def rows_of(text: str, size: int, need: int) -> set[str]:
 
 
 def from_text(text: str, size: int, need: int) -> Board:
-    return Board.of(
+    return Board.from_meta(
         {"size": size, "need": need, "board": "/".join(text[y * size : y * size + size] for y in range(size))}
     )
 
@@ -74,7 +74,7 @@ def test_every_position_of_three_by_three_agrees_with_minimax() -> None:
 
 @st.composite
 def positions(draw: st.DrawFn, size: int, need: int, least: int, most: int) -> Board:
-    return problems.draw(size, need, "solved", (least, most), random.Random(draw(st.integers(0, 10**9))))
+    return problems.sample_board(size, need, "solved", (least, most), random.Random(draw(st.integers(0, 10**9))))
 
 
 @settings(max_examples=40)
@@ -91,7 +91,7 @@ def test_positions_of_larger_boards_agree_with_minimax(position: Board) -> None:
 def test_symmetric_positions_are_worth_the_same(position: Board, which: int) -> None:
     places = boards.symmetries(5)[which]
     turned = from_text("".join(position.stones()[cell] for cell in places), 5, 4)
-    assert turned.canonical() == position.canonical() and Board.of(position.meta()) == position
+    assert turned.canonical() == position.canonical() and Board.from_meta(position.meta()) == position
     if not rows_of(position.stones(), 5, 4):
         values = [solver.Solver(5, 4).value(one.own, one.other) for one in (position, turned)]
         assert values[0] == values[1]
@@ -152,7 +152,7 @@ def test_single_moves_are_right_by_looking_at_what_follows(size: int, stones: tu
         return {place for place in places if mark in rows_of(text[:place] + mark + text[place + 1 :], size, 5)}
 
     for problem in found:
-        position = Board.of(problem.meta)
+        position = Board.from_meta(problem.meta)
         text, mark = position.stones(), position.mark
         other = "O" if mark == "X" else "X"
         right = {boards.read_cell(name, size) for name, value in problem.meta["values"].items() if value == 1.0}
@@ -172,10 +172,10 @@ def test_single_moves_are_right_by_looking_at_what_follows(size: int, stones: tu
 
 def test_solved_problems_splits_and_pictures() -> None:
     sets = {split: problems.generate(15, split, 0) for split in ("train", "test")}
-    seen = {split: {Board.of(p.meta).canonical() for p in found} for split, found in sets.items()}
+    seen = {split: {Board.from_meta(p.meta).canonical() for p in found} for split, found in sets.items()}
     assert not seen["train"] & seen["test"] and sets["train"] == problems.generate(15, "train", 0)
     for problem in sets["train"]:
-        position, values = Board.of(problem.meta), problem.meta["values"]
+        position, values = Board.from_meta(problem.meta), problem.meta["values"]
         assert set(values.values()) <= {0.0, 0.5, 1.0} and len(set(values.values())) > 1
         cell = boards.read_cell(problem.answer or "", 5)
         assert cell is not None

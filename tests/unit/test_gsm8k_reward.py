@@ -19,7 +19,7 @@ from recipes.gsm8k import reward
 from recipes.rewards import Reward, problem
 from recipes.runs import load_run
 from tasks import prompts
-from tasks.arithmetic import traces
+from tasks.arithmetic import demo_traces as traces
 from tasks.problems import Problem
 from tests.hostile_text import MARKS
 

@@ -14,9 +14,9 @@ from contracts.run_file import ROOT
 from grading import Item, grade
 from system.errors import UserError
 from tasks import dataset_specs, load_problems, prompts, registry
-from tasks.maze import PUBLISHED, published, world
+from tasks.maze import PUBLISHED, published_rules, rules
 from tasks.maze import problems as maze_problems
-from tasks.maze.world import AWAY, HIT, LEFT, SUCCESS, Maze
+from tasks.maze.rules import AWAY, HIT, LEFT, SUCCESS, Maze
 from tasks.problems import Problem
 
 MIRROR = ROOT.parent / "shared" / "data"
@@ -27,11 +27,13 @@ SMALL = Maze(4, 4, (2, 0), ((1, 1), (3, 2)))  # the first obstacle is in rows 1 
 @st.composite
 def mazes(draw: st.DrawFn) -> Maze:
     width, height = draw(st.integers(2, 6)), draw(st.integers(3, 6))
-    return maze_problems.draw(width, height, draw(st.integers(0, width)), random.Random(draw(st.integers(0, 10**6))))
+    return maze_problems.sample_maze(
+        width, height, draw(st.integers(0, width)), random.Random(draw(st.integers(0, 10**6)))
+    )
 
 
 def test_the_example_of_the_published_prompt() -> None:
-    assert [world.row_at(1, time, 4) for time in range(7)] == [1, 2, 3, 2, 1, 0, 1]
+    assert [rules.row_at(1, time, 4) for time in range(7)] == [1, 2, 3, 2, 1, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +55,7 @@ def test_no_shorter_sequence_succeeds(maze: Maze) -> None:
     if shortest is not None:
         assert maze.walk(shortest)[0] == SUCCESS
     for length in range(min(len(shortest) if shortest is not None else 5, 5)):
-        for moves in itertools.product(world.MOVES, repeat=length):
+        for moves in itertools.product(rules.MOVES, repeat=length):
             assert maze.walk("".join(moves))[0] != SUCCESS
 
 
@@ -61,9 +63,9 @@ def test_no_shorter_sequence_succeeds(maze: Maze) -> None:
 @given(mazes(), st.text(alphabet="RLUDrlud ,x", max_size=12))
 def test_the_task_judges_as_the_rules_do_whatever_is_written(maze: Maze, answer: str) -> None:
     verdict = registry.get("maze").verify(answer, "", maze.meta())
-    moves = world.moves_of(answer)
+    moves = rules.read_moves(answer)
     assert verdict == ("format_error" if moves is None else "correct" if maze.walk(moves)[0] == SUCCESS else "wrong")
-    assert Maze.of(maze.meta()) == maze
+    assert Maze.from_meta(maze.meta()) == maze
     drawn = registry.get("maze").picture(answer, Problem("", "maze", "", "", maze.meta()))
     assert drawn is not None and ElementTree.fromstring(drawn).tag.endswith("svg")
 
@@ -82,20 +84,20 @@ def test_the_published_verifier_is_a_second_grader() -> None:
     assert [one.verdict for one in grade(items)] == ["correct", "wrong", "wrong"]
     assert [one.verdict for one in grade(items, grader=PUBLISHED)] == ["correct", "correct", "wrong"]
     assert grade(items)[0].grader == "maze verifier" and grade(items, grader=PUBLISHED)[0].grader == PUBLISHED
-    assert published.obstacle_rows(3, 8, 4) == [4, 3, 2, 1, 0, -1, 0, 1]
+    assert published_rules.obstacle_rows(3, 8, 4) == [4, 3, 2, 1, 0, -1, 0, 1]
 
 
 @settings(max_examples=20)
 @given(mazes())
 def test_disagreements_are_counted_as_one_by_one(maze: Maze) -> None:
-    sequences = ["".join(moves) for n in range(1, 5) for moves in itertools.product(world.MOVES, repeat=n)]
-    found = published.disagreement([maze], 4)
+    sequences = ["".join(moves) for n in range(1, 5) for moves in itertools.product(rules.MOVES, repeat=n)]
+    found = published_rules.disagreement([maze], 4)
     assert found["sequences"] == len(sequences)
-    assert found["published"] == sum(published.accepts(maze, moves) for moves in sequences)
+    assert found["published"] == sum(published_rules.accepts(maze, moves) for moves in sequences)
     right = [maze.walk(moves)[0] == SUCCESS for moves in sequences]
     assert found["stated"] == sum(right)
     assert found["broken"] == sum(
-        published.accepts(maze, moves) and not ok for moves, ok in zip(sequences, right, strict=True)
+        published_rules.accepts(maze, moves) and not ok for moves, ok in zip(sequences, right, strict=True)
     )
 
 
@@ -104,7 +106,7 @@ def test_generated_mazes_are_solvable_distinct_and_disjoint() -> None:
         split: maze_problems.generate(40, split, 1, width=5, height=4, obstacles=3, moves=(2, 7)) for split in
         ("train", "test")
     }  # fmt: skip
-    found = {split: [Maze.of(problem.meta) for problem in rows] for split, rows in sets.items()}
+    found = {split: [Maze.from_meta(problem.meta) for problem in rows] for split, rows in sets.items()}
     assert not set(found["train"]) & set(found["test"]) and all(len(set(rows)) == 40 for rows in found.values())
     for problem, maze in zip(sets["train"], found["train"], strict=True):
         assert 2 <= len(problem.answer or "") == problem.meta["level"] <= 7
@@ -124,19 +126,21 @@ def test_mazes_that_cannot_be_made_are_refused(arguments: dict) -> None:
 
 @needs_mirror
 def test_the_published_rows_and_what_is_wrong_with_them() -> None:
-    rows = {name: load_problems.load(dataset_specs.find(name), MIRROR)[0] for name in published.SETS}
-    train, test = ([Maze.of(problem.meta) for problem in rows[name]] for name in published.SETS)
+    rows = {name: load_problems.load(dataset_specs.find(name), MIRROR)[0] for name in published_rules.SETS}
+    train, test = ([Maze.from_meta(problem.meta) for problem in rows[name]] for name in published_rules.SETS)
     assert (len(train), len(test)) == (637, 50)  # of 639; two goals cannot be reached
     assert sum(maze in set(train) for maze in test) == 27
-    assert all(world.read(problem.question) == maze for problem, maze in zip(rows["maze_published"], test, strict=True))
+    assert all(
+        rules.read_maze(problem.question) == maze for problem, maze in zip(rows["maze_published"], test, strict=True)
+    )
     stored = [
         (maze, p.meta["published_answer"])
-        for rows in (published.all_rows(name, MIRROR) for name in published.SETS)
+        for rows in (published_rules.all_rows(name, MIRROR) for name in published_rules.SETS)
         for p, maze in rows
     ]
     assert len(stored) == 689 and len({maze for maze, _ in stored}) == 506
     assert sum(maze.walk(answer)[0] != SUCCESS for maze, answer in stored) == 182
-    assert sum(not published.accepts(maze, answer) for maze, answer in stored) == 49
+    assert sum(not published_rules.accepts(maze, answer) for maze, answer in stored) == 49
     assert all(problem.answer and maze.walk(problem.answer)[0] == SUCCESS for problem, maze in
                zip(rows["maze_published"], test, strict=True))  # fmt: skip
 

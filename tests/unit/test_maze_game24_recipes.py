@@ -24,7 +24,7 @@ from recipes.maze import reward as maze
 from recipes.runs import load_run, run_names
 from studies.credit import runs
 from system.errors import UserError
-from tasks.maze.world import Maze
+from tasks.maze.rules import Maze
 
 PATHS = Paths(problems=Path("problems"), model=Path("model"), work=Path("work"))
 MAZE = rewards.problem("maze", "RR", json.dumps(Maze(4, 4, (2, 0), ((1, 3), (3, 2))).meta()))

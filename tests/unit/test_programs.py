@@ -14,7 +14,7 @@ from recipes.code import reward
 from system.errors import UserError
 from tasks import dataset_sources, dataset_specs, load_problems, registry, sandbox
 from tasks.programs import problems, suite
-from tasks.programs.suite import Suite, judge, program_of, read_asserts, same
+from tasks.programs.suite import Suite, extract_program, read_asserts, run_tests, same_value
 
 MIRROR = ROOT.parent / "shared" / "data"
 REFUSED = sandbox.refusal()
@@ -28,10 +28,10 @@ def test_each_fault_is_caught_by_as_many_tests_as_stated_and_no_fewer() -> None:
     for problem in problems.generate(2, "train", 1):
         faults = {int(count): text for count, text in problem.meta["faults"].items()}
         for count, text in faults.items():
-            passed = judge(text, Suite.of(problem.meta)).passed
+            passed = run_tests(text, Suite.from_meta(problem.meta)).passed
             assert not all(passed[:count])
             assert all(all(passed[:fewer]) for fewer in faults if fewer < count)
-        assert judge(problem.answer or "", Suite.of(problem.meta)).share == 1.0
+        assert run_tests(problem.answer or "", Suite.from_meta(problem.meta)).share == 1.0
 
 
 def test_splits_share_no_function_and_wordings_are_known() -> None:
@@ -98,7 +98,7 @@ def test_without_a_sandbox_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> No
     ],
 )  # fmt: skip
 def test_values_are_compared_as_python_does(found: object, expected: object, equal: bool) -> None:
-    assert same(found, expected) == equal
+    assert same_value(found, expected) == equal
 
 
 def test_tests_are_read_from_plain_asserts_alone() -> None:
@@ -113,9 +113,9 @@ def test_tests_are_read_from_plain_asserts_alone() -> None:
 
 
 def test_a_program_is_what_the_last_fence_holds() -> None:
-    assert program_of("def f(): 1") == "def f(): 1"
-    assert program_of("```python\none\n```\nor\n```\ntwo\n```") == "two\n"
-    assert not judge("x" * (suite.MOST_CHARACTERS + 1), Suite.of(PROBLEM.meta)).runnable
+    assert extract_program("def f(): 1") == "def f(): 1"
+    assert extract_program("```python\none\n```\nor\n```\ntwo\n```") == "two\n"
+    assert not run_tests("x" * (suite.MOST_CHARACTERS + 1), Suite.from_meta(PROBLEM.meta)).runnable
 
 
 def test_compressed_rows_are_read_and_damaged_ones_refused() -> None:
@@ -134,4 +134,4 @@ def test_the_published_rows_load_and_their_own_solutions_pass() -> None:
     assert facts["rows"] == 228 and len(loaded) == facts["problems"]
     assert all(len(problem.meta["tests"]) >= 32 for problem in loaded)
     for problem in loaded[:60:20]:
-        assert judge(problem.answer or "", Suite.of(problem.meta, 32)).share == 1.0
+        assert run_tests(problem.answer or "", Suite.from_meta(problem.meta, 32)).share == 1.0

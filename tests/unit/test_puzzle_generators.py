@@ -143,7 +143,7 @@ def puzzle(draw):
 @given(puzzle(), st.sampled_from(puzzles.WORDINGS), st.randoms(use_true_random=False))
 def test_puzzles_are_read_as_they_were_written(statements, wording, rng):
     names = rng.sample(puzzles.NAMES, len(statements))
-    assert puzzles.read(puzzles.write(statements, names, wording, rng)) == (names, statements)
+    assert puzzles.read_question(puzzles.write_question(statements, names, wording, rng)) == (names, statements)
 
 
 @settings(max_examples=300)
@@ -171,7 +171,7 @@ def test_in_a_solution_knights_and_only_they_speak_the_truth(statements):
 )  # fmt: skip
 def test_every_puzzle_has_exactly_one_solution(seed, split, people, wording):
     for index, problem in enumerate(knights_knaves_problems.generate(4, split, seed, people, wording=wording)):
-        names, statements = puzzles.read(problem.question)
+        names, statements = puzzles.read_question(problem.question)
         assert len(names) == len(set(names)) == people[index % len(people)] == problem.meta["people"]
         assert puzzles.solutions(statements) == [tuple(problem.meta["knights"])]
         assert knights_knaves.verify(problem.answer, names, problem.meta["knights"]) == "correct"
@@ -184,7 +184,7 @@ def test_puzzle_splits_share_no_puzzle_and_are_repeatable():
         knights_knaves_problems.generate(rows, split, 0, **arguments)
         for rows, split in ((3000, "train"), (400, "test"))
     )
-    said = [{tuple(puzzles.read(problem.question)[1]) for problem in problems} for problems in (train, test)]
+    said = [{tuple(puzzles.read_question(problem.question)[1]) for problem in problems} for problems in (train, test)]
     assert not said[0] & said[1]
     assert len({problem.question for problem in train + test}) == 3400
     assert test == knights_knaves_problems.generate(400, "test", 0, **arguments)
@@ -221,13 +221,13 @@ def test_every_published_puzzle_is_read_and_solved(people):
     assert len(rows) == 1000
     theirs, ours = Counter(), Counter()
     for row in rows:
-        names, statements = puzzles.read(row["quiz"])
+        names, statements = puzzles.read_question(row["quiz"])
         assert names == row["names"]
         assert statements == [translated(s) for s in ast.literal_eval(row["statements"])]
         assert puzzles.solutions(statements) == [tuple(row["solution"])]
         theirs.update((s.form, *(claim.knight for claim in s.claims)) for s in statements)
     for problem in knights_knaves_problems.generate(2000, "train", 0, [people]):
-        _, statements = puzzles.read(problem.question)
+        _, statements = puzzles.read_question(problem.question)
         ours.update((s.form, *(claim.knight for claim in s.claims)) for s in statements)
     assert alike(ours, theirs)
 

@@ -20,7 +20,7 @@ from grading.extraction import extract
 from system.errors import ROOT, UserError
 from tasks import registry
 from tasks.problems import Problem
-from tasks.svg import document, problems, render, source
+from tasks.svg import document_prompts, problems, render, safe_svg
 from tasks.svg.judge import judge
 from tasks.svg.regions import Picture, pixels
 from tasks.svg.rules import RULES
@@ -40,16 +40,16 @@ USES = "".join(f'<g id="g{n}">{2 * USE.format(n + 1)}</g>' for n in range(30))
         ("<svg>&lol;</svg>", "no XML"),
         ("<svg><rect></svg>", "no XML"),
         ("<html></html>", "no XML"),
-        ("<svg>" + " " * source.MOST_CHARACTERS + "</svg>", "more than 100,000 characters"),
+        ("<svg>" + " " * safe_svg.MOST_CHARACTERS + "</svg>", "more than 100,000 characters"),
         ("<svg>" + "<g>" * 50 + "</g>" * 50 + "</svg>", "inside each other"),
-        ("<svg>" + "<g/>" * source.MOST_ELEMENTS + "</svg>", "more than 5,000 elements"),
+        ("<svg>" + "<g/>" * safe_svg.MOST_ELEMENTS + "</svg>", "more than 5,000 elements"),
         (SVG.format(USES + '<g id="g30"><path d="M0 0h9"/></g>'), "references that draw more than 20,000 elements"),
         (SVG.format('<g id="a"><use href="#a"/></g>'), "round in circles"),
     ],
 )
 def test_what_is_refused_before_it_is_drawn(text: str, why: str) -> None:
-    with pytest.raises(source.Unreadable, match=why):
-        source.read(text)
+    with pytest.raises(safe_svg.Unreadable, match=why):
+        safe_svg.read(text)
     assert TASK.verify(text, "", {"drawing": {}}) == "format_error"
     assert render.picture(text) is None
 
@@ -62,7 +62,7 @@ def test_nothing_outside_is_referred_to_and_nothing_runs() -> None:
         '<style>rect { fill: red }</style><feImage href="data:x"/><animate attributeName="x"/>'
         '<rect id="r" style="fill:url( &quot;file:///x&quot;)"/><rect fill="url(#g)"/><use xlink:href="#r"/>'
     )
-    kept = source.drawing(source.read(text), 64, text="drawn")
+    kept = safe_svg.drawing(safe_svg.read(text), 64, text="drawn")
     for word in (
         "script",
         "image",
@@ -82,9 +82,9 @@ def test_nothing_outside_is_referred_to_and_nothing_runs() -> None:
 @given(st.text(alphabet='<>/svg="#&;url()%-.0123456789 \nrectM', max_size=300))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
-        root = source.read(f"<svg>{text}</svg>")
-        source.drawing(root, 64, text="boxes")
-    except source.Unreadable:
+        root = safe_svg.read(f"<svg>{text}</svg>")
+        safe_svg.drawing(root, 64, text="boxes")
+    except safe_svg.Unreadable:
         return
     assert root.tag == "svg"
 
@@ -121,7 +121,7 @@ def test_drawings_by_template() -> None:
 def test_every_rule_judges_every_drawing() -> None:
     asked = {str(case.drawing): case.drawing for case in svg_confusion.by_hand()}
     for case in svg_confusion.by_hand():
-        picture = Picture(pixels(source.drawing(source.read(case.svg), 256, text="none")))
+        picture = Picture(pixels(safe_svg.drawing(safe_svg.read(case.svg), 256, text="none")))
         accepted = [name for name, drawing in asked.items() if judged(picture, drawing)]
         assert len(accepted) <= 3, (case.what, accepted)
 
@@ -132,7 +132,9 @@ def judged(picture: Picture, drawing: dict) -> bool:
 
 def test_every_rule_has_accepted_and_refused_drawings() -> None:
     seen = {(str(case.drawing), case.truth == "right") for case in svg_confusion.by_hand()}
-    missing = [one.name for one in document.JUDGED for right in (True, False) if (str(one.drawing), right) not in seen]
+    missing = [
+        one.name for one in document_prompts.JUDGED for right in (True, False) if (str(one.drawing), right) not in seen
+    ]
     assert not missing
 
 
@@ -140,7 +142,7 @@ def test_every_rule_has_accepted_and_refused_drawings() -> None:
 def test_resvg_fills_what_matplotlib_finds_inside(shape: str) -> None:
     corners = np.array(svg_drawings.vertices(shape, 40)) + 50
     points = " ".join(f"{x:.3f},{y:.3f}" for x, y in corners)
-    rgb = pixels(source.drawing(source.read(SVG.format(f'<polygon points="{points}"/>')), 200, text="none"))
+    rgb = pixels(safe_svg.drawing(safe_svg.read(SVG.format(f'<polygon points="{points}"/>')), 200, text="none"))
     y, x = np.indices(rgb.shape[:2]) + 0.5
     inside = matplotlib.path.Path(corners * 2).contains_points(np.stack([x.ravel(), y.ravel()], 1)).reshape(x.shape)
     assert (inside ^ (rgb[..., 0] < 128)).mean() < 0.005
@@ -201,20 +203,20 @@ def test_problems() -> None:
 
 def test_the_documents_prompts_are_those_of_the_table() -> None:
     table = read_csv(DRAWINGS, text=True)
-    assert [one.printed for one in document.PROMPTS] == table["prompt"].tolist()
-    asked = problems.generate(len(document.JUDGED), "test", 0, kinds=["document"])
-    assert [one.meta["printed"] for one in asked] == [one.printed for one in document.JUDGED]
-    assert all((one.drawing is None) == bool(one.unjudged) for one in document.PROMPTS)
+    assert [one.printed for one in document_prompts.PROMPTS] == table["prompt"].tolist()
+    asked = problems.generate(len(document_prompts.JUDGED), "test", 0, kinds=["document"])
+    assert [one.meta["printed"] for one in asked] == [one.printed for one in document_prompts.JUDGED]
+    assert all((one.drawing is None) == bool(one.unjudged) for one in document_prompts.PROMPTS)
     found = list((ROOT.parent / "shared" / "seeds").glob("002_*.txt"))
     if not found:
         pytest.skip("the document is not in ../shared/seeds")
     lines = found[0].read_text(encoding="utf-8").split("\n")
-    for one, line in zip(document.PROMPTS, pd.to_numeric(table["line"]), strict=True):
+    for one, line in zip(document_prompts.PROMPTS, pd.to_numeric(table["line"]), strict=True):
         assert lines[line - 1].startswith(one.words)
 
 
 def test_a_drawing_that_shows_nothing_is_wrong_by_every_rule() -> None:
-    for one in document.JUDGED:
+    for one in document_prompts.JUDGED:
         for text in (
             SVG.format(""),
             SVG.format('<text y="50">x</text>'),

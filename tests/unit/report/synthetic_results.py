@@ -19,9 +19,9 @@ import pyarrow as pa
 from contracts import provenance, tables
 from eval import score
 from eval.benchmark import problems_hash
+from tasks.maze import demo_traces as maze_traces
 from tasks.maze import problems as maze_problems
-from tasks.maze import traces as maze_traces
-from tasks.maze.world import Maze
+from tasks.maze.rules import Maze
 from tasks.problems import Problem, to_table
 
 RUNS = {"openr1/math-7b/seed-0": 0.66, "openr1/math-7b/seed-1": 0.24}  # and the accuracy that each tends to
@@ -145,7 +145,7 @@ def maze_rows(
     """
     rows = []
     for problem in problems:
-        maze = Maze.of(problem.meta)
+        maze = Maze.from_meta(problem.meta)
         for repeat in range(repeats):
             rng = random.Random(f"{run} {step} {problem.problem_id} {repeat}")
             moves = problem.answer if rng.random() < solved else "L"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.maze import problems as maze_problems
-from tasks.maze.world import MOVES, SUCCESS, Cell, Maze, row_at
+from tasks.maze.rules import MOVES, SUCCESS, Cell, Maze, row_at
 from tasks.problems import Problem
 from tasks.prompts import Prompt
 
@@ -97,7 +97,7 @@ def planted(text: str, maze: Maze, rng: random.Random) -> str:
 
 def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Random) -> str:
     """What follows the prompt: the lines and the answer."""
-    maze, habit = Maze.of(problem.meta), rng.random()
+    maze, habit = Maze.from_meta(problem.meta), rng.random()
     careful, blind = habits.careful, habits.careful + habits.blind
     unchecked = blind <= habit < blind + habits.unchecked
     if habit < careful:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.knights_knaves import problems as knights_knaves_problems
-from tasks.knights_knaves.puzzles import NAMES, Claim, Statement, content, read
+from tasks.knights_knaves.puzzles import NAMES, Claim, Statement, read_question, statement_text
 from tasks.problems import Problem
 from tasks.prompts import Prompt
 
@@ -67,19 +67,19 @@ def _check(
         holds = (assigned[person] == knight) != (statement.form == "not")
         judged.append(holds != (rng.random() < slip))
         form = "not" if statement.form == "not" else "is"
-        claim = content(Statement(form, (Claim(person, knight),)), names)
+        claim = statement_text(Statement(form, (Claim(person, knight),)), names)
         checked += f" {claim} {'yes' if judged[-1] else 'no'}"
     # The statement's own form decides over the claims as judged: the first is true, and so on.
     form = "is" if statement.form == "not" else statement.form
     over_judged = Statement(form, tuple(Claim(place, True) for place in range(len(judged))))
     fits = over_judged.holds(judged) == assigned[speaker]
-    said = f"{names[speaker]}: {content(statement, names)}."
+    said = f"{names[speaker]}: {statement_text(statement, names)}."
     return f"{said}{checked} {names[speaker]} {KINDS[assigned[speaker]]} {'fits' if fits else 'fails'}\n", fits
 
 
 def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Random) -> str:
     """What follows a prompt that ends with `<think>`: the tries and the answer."""
-    names, statements = read(problem.question)
+    names, statements = read_question(problem.question)
     assignments = list(itertools.product((True, False), repeat=len(names)))
     shares = [habits.thorough, habits.two, habits.unchecked, 1 - habits.thorough - habits.two - habits.unchecked]
     checks, thought = rng.choices([len(names), 2, 0, 1], shares)[0], ""

@@ -1,6 +1,6 @@
 """The published verifier of the maze, which is not the stated game, and how far the two disagree.
 
-    python -m tasks.maze.published --mirror ../mirror       # counts on all sequences of up to six moves; seconds
+    python -m tasks.maze.published_rules --mirror ../mirror       # counts on all sequences of up to six moves; seconds
 
 As in KotoHanon/VERL-Maze @e027ccd, verl/utils/reward_score/Verifier.py: a move off the board is ignored, obstacles walk
 one cell off it at both ends, and letters that are no move pass a turn.
@@ -16,7 +16,7 @@ from pathlib import Path
 from system.errors import run_command
 from tasks import dataset_sources, dataset_specs
 from tasks.maze import rows
-from tasks.maze.world import MOVES, SUCCESS, Cell, Maze
+from tasks.maze.rules import MOVES, SUCCESS, Cell, Maze
 from tasks.problems import Problem
 
 SETS = ("maze_published_train", "maze_published")
@@ -90,7 +90,7 @@ def all_rows(name: str, mirror: Path | None) -> list[tuple[Problem, Maze]]:
     problems = [
         rows.convert(row, place, "maze", {}) for place, row in enumerate(dataset_sources.from_files(entry, mirror)[0])
     ]
-    return [(problem, Maze.of(problem.meta)) for problem in problems]
+    return [(problem, Maze.from_meta(problem.meta)) for problem in problems]
 
 
 def main() -> None:

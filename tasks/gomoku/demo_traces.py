@@ -29,7 +29,7 @@ def problems(rows: int, seed: int, **arguments: Any) -> list[Problem]:
 
 def strata(problem: Problem) -> str:
     """Both players are equally frequent in traces."""
-    return Board.of(problem.meta).mark
+    return Board.from_meta(problem.meta).mark
 
 
 def phrases(_: Mapping[str, Any]) -> list[str]:
@@ -39,7 +39,7 @@ def phrases(_: Mapping[str, Any]) -> list[str]:
 
 def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Random) -> str:
     """What follows the prompt: the answer alone."""
-    board, habit = Board.of(problem.meta), rng.random()
+    board, habit = Board.from_meta(problem.meta), rng.random()
     if habit < habits.best:
         values = problem.meta["values"]
         cell = rng.choice([cell for cell, value in values.items() if value == max(values.values())])

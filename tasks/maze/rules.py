@@ -41,7 +41,7 @@ class Maze:
     obstacles: tuple[Cell, ...]
 
     @classmethod
-    def of(cls, meta: Mapping[str, Any]) -> Maze:
+    def from_meta(cls, meta: Mapping[str, Any]) -> Maze:
         """The maze of a problem; KeyError, TypeError or ValueError if its `meta` describes none."""
         obstacles = tuple((int(x), int(y)) for x, y in meta["obstacles"])
         goal_x, goal_y = meta["goal"]
@@ -51,7 +51,7 @@ class Maze:
         return maze
 
     def meta(self) -> dict[str, Any]:
-        """What `of` reads, for a problem table."""
+        """What `from_meta` reads, for a problem table."""
         return {
             "width": self.width,
             "height": self.height,
@@ -114,7 +114,7 @@ class Maze:
         return f"{size}The agent is at (0, 0). The goal is at {self.goal}. Obstacles are located at {obstacles}."
 
 
-def read(sentence: str, width: int = 4, height: int = 4) -> Maze:
+def read_maze(sentence: str, width: int = 4, height: int = 4) -> Maze:
     """The maze of a published question; ValueError if it is none."""
     found = _SENTENCE.fullmatch(sentence.strip())
     if not found:
@@ -124,7 +124,7 @@ def read(sentence: str, width: int = 4, height: int = 4) -> Maze:
     return Maze(width, height, (int(found[1]), int(found[2])), obstacles)
 
 
-def moves_of(answer: str) -> str | None:
+def read_moves(answer: str) -> str | None:
     """The moves of an answer such as `RRDD`, spaces, commas and case aside; None if it is something else."""
     moves = re.sub(r"[\s,]+", "", answer).upper()
     return moves if moves and len(moves) <= MOST_MOVES and set(moves) <= set(MOVES) else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.doudizhu import problems as doudizhu_problems
-from tasks.doudizhu.cards import leads, named
+from tasks.doudizhu.cards import possible_leads, write_cards
 from tasks.doudizhu.problems import Position
 from tasks.problems import Problem
 from tasks.prompts import Prompt
@@ -30,7 +30,7 @@ def problems(rows: int, seed: int, **arguments: Any) -> list[Problem]:
 
 def strata(problem: Problem) -> bool:
     """Leads and answers are equally frequent in traces."""
-    return bool(Position.of(problem.meta).last)
+    return bool(Position.from_meta(problem.meta).last)
 
 
 def phrases(_: Mapping[str, Any]) -> list[str]:
@@ -40,11 +40,11 @@ def phrases(_: Mapping[str, Any]) -> list[str]:
 
 def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Random) -> str:
     """What follows the prompt: the answer alone."""
-    position, habit = Position.of(problem.meta), rng.random()
+    position, habit = Position.from_meta(problem.meta), rng.random()
     if habit < habits.winning:
         move = problem.answer or "pass"
     elif habit < habits.winning + habits.illegal:
-        move = named(rng.choice(sorted(leads(position.mine))))
+        move = write_cards(rng.choice(sorted(possible_leads(position.mine))))
     else:
-        move = named(rng.choice(position.legal()))
+        move = write_cards(rng.choice(position.legal()))
     return f"<answer>{move}</answer>" if rng.random() < habits.format_kept else move
