@@ -2,7 +2,7 @@
 # of a run (GateRequest.run, evaluate_model.smk). Snakemake itself exits with 0 or 1. The verdict (better, worse, cannot tell,
 # not comparable) is in check.json, and `python -m analysis.compare_checkpoints show` exits with its status.
 
-from analysis.compare_checkpoints.request import SIDES, GateRequest
+from analysis.compare_checkpoints.check_request import SIDES, GateRequest
 
 try:
     GATE = GateRequest(config, RUNS, ASKED[0], FOLDER)
@@ -127,5 +127,5 @@ rule compare:
         ties=TIES,
         output=f"{RESULTS}/check/recipes",
     shell:
-        "{params.base:q} -m analysis.compare_checkpoints recipes --a {input.a:q} --b {input.b:q} {params.benchmarks:q}"
+        "{params.base:q} -m analysis.compare_recipes --a {input.a:q} --b {input.b:q} {params.benchmarks:q}"
         " --rule {params.rule:q} {params.ties:q} --output {params.output:q} 2> {log:q}"

@@ -16,7 +16,7 @@ from analysis.claims.heldout import AVERAGE
 from analysis.claims.registry import KINDS, LIMITS, RUNS, Claim, Rule, arguments, runs_of
 from analysis.report import published
 from analysis.results import RunResults
-from analysis.statistics.accuracy import AccuracyCell
+from analysis.statistics.accuracy_rows import AccuracyCell
 from analysis.statistics.checkpoint_difference import mean_of
 from analysis.statistics.mean_intervals import NotMeasured
 from contracts import seeds

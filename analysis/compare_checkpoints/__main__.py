@@ -4,7 +4,6 @@
     python -m analysis.compare_checkpoints compare --checkpoint graded/step-100 --baseline sober/Qwen2.5-Math-7B \
         --accept prompt protocol grader
     python -m analysis.compare_checkpoints show check/check.json
-    python -m analysis.compare_checkpoints recipes --a A/seed-*/graded --b B/seed-*/graded
     python -m analysis.compare_checkpoints needed --difference 2 --checkpoint graded/step-100 --baseline graded/step-0
     python -m analysis.compare_checkpoints baselines 7b simplerl
 
@@ -20,8 +19,15 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from analysis.compare_checkpoints import against_published, baselines, compare, inputs, power, render, sequential
-from analysis.compare_recipes import runs
+from analysis.compare_checkpoints import (
+    against_published,
+    comparison,
+    comparison_output,
+    graded_checkpoint,
+    published_baselines,
+    samples_needed,
+    sequential,
+)
 from contracts import steps
 from eval import statistics
 from system.errors import UserError, message
@@ -34,7 +40,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the usage and exit with 3."""
         self.print_usage(sys.stderr)
-        self.exit(compare.USAGE, f"{self.prog}: error: {message}\n")
+        self.exit(comparison.USAGE, f"{self.prog}: error: {message}\n")
 
 
 def stored_runs(results: Path) -> dict[str, Path]:
@@ -59,33 +65,37 @@ def run_compare(arguments: argparse.Namespace) -> int:
     """Compare, print and write. Returns the exit status."""
     place = locate(arguments.checkpoint, arguments.results)
     if place is None:
-        near = baselines.nearest(arguments.checkpoint, stored_runs(arguments.results))
+        near = published_baselines.nearest(arguments.checkpoint, stored_runs(arguments.results))
         hint = f"; the nearest stored results are: {', '.join(near)}" if near else ""
         raise UserError(f"--checkpoint should be graded samples, but there is no '{arguments.checkpoint}'{hint}")
-    checkpoint = inputs.read(place, arguments.checkpoint_name or arguments.checkpoint)
+    checkpoint = graded_checkpoint.read(place, arguments.checkpoint_name or arguments.checkpoint)
     settings: dict[str, Any] = {"alpha": arguments.alpha, "margin": arguments.margin / 100}
     other = locate(arguments.baseline, arguments.results)
     changed = {}
     if other is None:
-        row = baselines.find(arguments.baseline, stored_runs(arguments.results))
+        row = published_baselines.find(arguments.baseline, stored_runs(arguments.results))
         result = against_published.published(
             checkpoint, row, arguments.benchmark, accepted=arguments.accept, problems=arguments.problems, **settings
         )
     else:
-        baseline = inputs.read(other, arguments.baseline_name or arguments.baseline)
-        result = compare.paired(
+        baseline = graded_checkpoint.read(other, arguments.baseline_name or arguments.baseline)
+        result = comparison.paired(
             checkpoint, baseline, arguments.benchmark, accepted=arguments.accept,
             ungradable=arguments.ungradable / 100, ties=arguments.ties, **settings,
         )  # fmt: skip
-        compared = [line.benchmark for line in result.lines if line.difference and line.benchmark != compare.ALL]
-        changed = {name: render.changed_problems(checkpoint, baseline, name) for name in compared}
+        compared = [line.benchmark for line in result.lines if line.difference and line.benchmark != comparison.ALL]
+        changed = {name: comparison_output.changed_problems(checkpoint, baseline, name) for name in compared}
     if arguments.output:
-        render.write(result, changed, arguments.output)
-    print({"table": render.terminal, "markdown": render.markdown, "json": _json}[arguments.format](result))
+        comparison_output.write(result, changed, arguments.output)
+    print(
+        {"table": comparison_output.terminal, "markdown": comparison_output.markdown, "json": _json}[arguments.format](
+            result
+        )
+    )
     return result.exit_status
 
 
-def _json(result: compare.GateResult) -> str:
+def _json(result: comparison.GateResult) -> str:
     return json.dumps(result.to_json(), indent=2)  # in ASCII, so that a terminal shows it and a program reads it
 
 
@@ -101,10 +111,10 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 def run_baselines(arguments: argparse.Namespace) -> int:
     """List the published baselines whose name contains all words of the query."""
-    known = baselines.load()
-    found = baselines.search(" ".join(arguments.words), known)
+    known = published_baselines.load()
+    found = published_baselines.search(" ".join(arguments.words), known)
     if not found:
-        near = baselines.nearest(" ".join(arguments.words), known)
+        near = published_baselines.nearest(" ".join(arguments.words), known)
         hint = f"; the nearest names are: {', '.join(near)}" if near else ""
         raise UserError(f"no baseline has '{' '.join(arguments.words)}' in its name{hint}")
     for name in found:
@@ -135,9 +145,11 @@ def parse() -> argparse.Namespace:
         "--margin", type=float, default=0.0, help="a loss of up to this many points is not called worse"
     )
     comparing.add_argument("--alpha", type=float, default=0.05, help="chance of any false verdict (default: 0.05)")
-    comparing.add_argument("--accept", nargs="+", choices=inputs.ACCEPTABLE, default=[], help="what may differ")
     comparing.add_argument(
-        "--ungradable", type=float, default=100 * inputs.UNGRADABLE, metavar="PERCENT",
+        "--accept", nargs="+", choices=graded_checkpoint.ACCEPTABLE, default=[], help="what may differ"
+    )
+    comparing.add_argument(
+        "--ungradable", type=float, default=100 * graded_checkpoint.UNGRADABLE, metavar="PERCENT",
         help="largest share of ungradable completions on a side (default: 5)",
     )  # fmt: skip
     comparing.add_argument(
@@ -156,8 +168,7 @@ def parse() -> argparse.Namespace:
     showing = commands.add_parser("show", help="print a stored comparison and exit with its status")
     showing.add_argument("file", type=Path, help="check.json")
     showing.set_defaults(run=run_show)
-    power.add_arguments(commands.add_parser("needed", help="how many samples a difference needs"))
-    runs.add_arguments(commands.add_parser("recipes", help="compare two recipes, several training seeds a side"))
+    samples_needed.add_arguments(commands.add_parser("needed", help="how many samples a difference needs"))
     sequential.add_arguments(
         commands.add_parser("sequential", help="sample two models in rounds until the verdict is clear")
     )
@@ -181,7 +192,7 @@ def main() -> int:
             print(f"Error: {text}", file=sys.stderr)
         else:
             traceback.print_exc()
-        return compare.USAGE
+        return comparison.USAGE
     return status
 
 

@@ -8,10 +8,10 @@ from collections.abc import Collection
 import numpy as np
 from scipy import stats
 
-from analysis.compare_checkpoints import inputs
-from analysis.compare_checkpoints.baselines import PublishedBaseline, PublishedScore
-from analysis.compare_checkpoints.compare import BenchmarkResult, GateResult, chosen, decide, overall_verdict
-from analysis.compare_checkpoints.inputs import GradedCheckpoint
+from analysis.compare_checkpoints import graded_checkpoint
+from analysis.compare_checkpoints.comparison import BenchmarkResult, GateResult, chosen, decide, overall_verdict
+from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
+from analysis.compare_checkpoints.published_baselines import PublishedBaseline, PublishedScore
 from eval import significance, statistics
 from eval.statistics import Correct, Estimate
 
@@ -74,7 +74,7 @@ def _result(
 
 def _reasons(checkpoint: GradedCheckpoint, row: PublishedBaseline, name: str, accepted: Collection[str]) -> list[str]:
     """Why a benchmark cannot be compared."""
-    if reasons := inputs.unfit(checkpoint, name, accepted, inputs.UNGRADABLE):
+    if reasons := graded_checkpoint.unfit(checkpoint, name, accepted, graded_checkpoint.UNGRADABLE):
         return reasons
     there, of = checkpoint.tables[name]["problem_id"].nunique(), row.scores[name].problems
     if there != of:
@@ -122,7 +122,7 @@ def published(
         "unpaired; prompts, grader and decoding may explain the difference of the scores",
     ]
     for name in tested:
-        correct, score = inputs.correct(checkpoint.tables[name]), row.scores[name]
+        correct, score = graded_checkpoint.correct(checkpoint.tables[name]), row.scores[name]
         lines.append(_result(name, correct, score, alpha / len(tested), margin, problems))
         gap = _interval(_difference(correct, score, other))
         question = "on these same problems" if other == SAME else "on problems like these"

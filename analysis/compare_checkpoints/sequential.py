@@ -14,10 +14,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analysis.compare_checkpoints import compare, inputs, render
-from analysis.compare_checkpoints.answers import Answers
-from analysis.compare_checkpoints.compare import BenchmarkResult, GateResult
-from analysis.compare_checkpoints.inputs import GradedCheckpoint
+from analysis.compare_checkpoints import comparison, comparison_output, graded_checkpoint
+from analysis.compare_checkpoints.comparison import BenchmarkResult, GateResult
+from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
+from analysis.compare_checkpoints.paired_answers import Answers
 from analysis.reference import in_order
 from contracts import paths, provenance, steps
 from eval import commands, e_process, significance, statistics
@@ -93,23 +93,25 @@ def result(
     """
     lines = []
     for name in in_order(names):
-        if reasons := inputs.obstacles(checkpoint, baseline, name, accepted):
+        if reasons := graded_checkpoint.obstacles(checkpoint, baseline, name, accepted):
             lines.append(BenchmarkResult(name, "not comparable", reasons=tuple(reasons)))
         else:
             lines.append(judge(name, Answers.read((baseline.tables[name], checkpoint.tables[name])), rules))
-    lines = compare.decide(lines, rules.alpha)
+    lines = comparison.decide(lines, rules.alpha)
     used = sum(line.n_problems * (line.repeats[0] or 0) for line in lines)
     fixed = sum(line.n_problems * rules.most for line in lines)
-    notes = inputs.unknown(checkpoint, baseline, [line.benchmark for line in lines if line.difference])
+    notes = graded_checkpoint.unknown(checkpoint, baseline, [line.benchmark for line in lines if line.difference])
     if fixed:
         notes.append(
             f"sampled in rounds until clear: {used:,} completions a side, of {fixed:,} with {rules.most} per problem "
             f"({100 * (1 - used / fixed):.0f} % saved); intervals and p-values hold whenever one stops"
         )
     able = [line.benchmark for line in lines if line.difference]
-    if same := [name for name in able if inputs.same_completions(checkpoint.tables[name], baseline.tables[name])]:
+    if same := [
+        name for name in able if graded_checkpoint.same_completions(checkpoint.tables[name], baseline.tables[name])
+    ]:
         notes.append(f"both sides have the same completions on {', '.join(same)}: the same model, or a copy of it")
-    verdict = compare.overall_verdict(lines)
+    verdict = comparison.overall_verdict(lines)
     return GateResult(
         checkpoint.name, baseline.name, True, rules.alpha, rules.margin, verdict, tuple(lines), notes=tuple(notes)
     )
@@ -156,7 +158,7 @@ def _sample(arguments: argparse.Namespace, side: str, drawn: Mapping[str, int]) 
             module = command[2]
             raise UserError(f"{module} ended with status {status}; the same command continues with what is missing")
     name = getattr(arguments, f"{side}_name") or str(getattr(arguments, side))
-    found = inputs.read(folder / "graded" / steps.folder(0), name)
+    found = graded_checkpoint.read(folder / "graded" / steps.folder(0), name)
     first = {
         benchmark: table[table["repeat"] < drawn[benchmark]].reset_index(drop=True)
         for benchmark, table in found.tables.items()
@@ -200,11 +202,11 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{repeats} per problem: {found.verdict}; open: {', '.join(open_ones) or 'none'}", flush=True)
         if not open_ones:
             break
-    compared: Mapping[str, list[render.ChangedProblem]] = {
-        line.benchmark: render.changed_problems(checkpoint, baseline, line.benchmark)
+    compared: Mapping[str, list[comparison_output.ChangedProblem]] = {
+        line.benchmark: comparison_output.changed_problems(checkpoint, baseline, line.benchmark)
         for line in found.lines if line.difference
     }  # fmt: skip
     durable.make_folder(arguments.output)
-    render.write(found, dict(compared), arguments.output)
-    print(render.terminal(found))
+    comparison_output.write(found, dict(compared), arguments.output)
+    print(comparison_output.terminal(found))
     return found.exit_status

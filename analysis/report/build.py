@@ -40,7 +40,7 @@ from analysis.report.diagnostics import diagnose
 from analysis.report.provenance_summary import deviations
 from analysis.report.summary import main_result, recipe_result, summary
 from analysis.results import RunResults, check_one_measurement
-from analysis.statistics.accuracy import CheckpointRow, run_rows
+from analysis.statistics.accuracy_rows import CheckpointRow, run_rows
 from analysis.statistics.training_seeds import by_recipe, recipe_pairs_table, seeds_table
 from contracts import provenance, seeds
 from system import background_fork, durable

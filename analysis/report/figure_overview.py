@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from analysis.report.figure_style import FAINT, INK, MARKER_SIZE, RunStyle, legend, run_styles
 from analysis.results import RunResults
 from analysis.statistics import training_seeds
-from analysis.statistics.accuracy import BASE_MARKS, CheckpointRow, overall
+from analysis.statistics.accuracy_rows import BASE_MARKS, CheckpointRow, overall
 from analysis.statistics.training_seeds import by_recipe
 from analysis.table_export import points
 from eval.statistics import Estimate

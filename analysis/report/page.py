@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from analysis import content_policy, table_export
 from analysis.report import provenance_summary
-from analysis.statistics.accuracy import BASE_MARKS, ROW_MARKS
+from analysis.statistics.accuracy_rows import BASE_MARKS, ROW_MARKS
 from system.text_safety import clipped, visible
 
 TEMPLATES = Path(__file__).parent.with_name("templates")

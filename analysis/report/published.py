@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis import reference
-from analysis.statistics.accuracy import CheckpointRow, make_rows
+from analysis.statistics.accuracy_rows import CheckpointRow, make_rows
 from analysis.statistics.checkpoint_difference import mean_of
 from analysis.table_export import points
 from eval import benchmark, statistics

@@ -16,7 +16,7 @@ from analysis.report import published
 from analysis.report.tables import interval_columns, interval_text
 from analysis.results import RunResults
 from analysis.statistics import checkpoint_difference
-from analysis.statistics.accuracy import CheckpointRow, overall
+from analysis.statistics.accuracy_rows import CheckpointRow, overall
 from analysis.statistics.checkpoint_difference import mean_of
 from analysis.table_export import Table, percent, points
 from contracts import seeds

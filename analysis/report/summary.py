@@ -15,7 +15,7 @@ from analysis.report.diagnostics import Diagnostic
 from analysis.report.run_comparison import RunFacts
 from analysis.results import BASE, RunResults
 from analysis.statistics import training_seeds
-from analysis.statistics.accuracy import AVERAGE, BASE_MARKS, CheckpointRow, overall
+from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS, CheckpointRow, overall
 from analysis.statistics.training_seeds import Recipe, by_recipe
 from analysis.table_export import percent, points
 

@@ -11,7 +11,7 @@ import pandas as pd
 from analysis import patterns
 from analysis.reference import in_order
 from analysis.results import RunResults, labels
-from analysis.statistics.accuracy import AVERAGE, BASE_MARKS, CheckpointRow
+from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS, CheckpointRow
 from analysis.table_export import Table, percent, points
 from contracts.tables import VERDICTS
 from eval.statistics import Estimate

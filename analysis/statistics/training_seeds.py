@@ -18,7 +18,7 @@ import pandas as pd
 from analysis.report.tables import interval_columns, interval_text
 from analysis.results import RunResults
 from analysis.statistics import checkpoint_difference, recipe_difference
-from analysis.statistics.accuracy import AVERAGE, BASE_MARKS
+from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS
 from analysis.statistics.checkpoint_difference import mean_of
 from analysis.table_export import Table, percent, points
 from contracts import seeds

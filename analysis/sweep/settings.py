@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from analysis.compare_recipes.runs import half
+from analysis.compare_recipes.training_runs import problem_half
 from analysis.load_results import load_log, load_results
 from analysis.report import diagnostics
 from analysis.results import RunResults
@@ -148,7 +148,7 @@ def choose(found: Sequence[Setting]) -> Chosen | None:
         return None
     any_run = able[0].runs[0]
     names = any_run.benchmarks
-    sides = {name: np.array([half(problem) for problem in any_run.problems(name)]) for name in names}
+    sides = {name: np.array([problem_half(problem) for problem in any_run.problems(name)]) for name in names}
 
     def on(setting: Setting, side: int) -> float:
         parts = [np.stack(_right(setting, name))[:, sides[name] == side] for name in names]

@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis.compare_checkpoints import answers
-from analysis.compare_checkpoints.answers import Answers
-from analysis.compare_recipes import plan, runs
+from analysis.compare_checkpoints import paired_answers
+from analysis.compare_checkpoints.paired_answers import Answers
+from analysis.compare_recipes import cheapest_design, training_runs
 from analysis.statistics import recipe_difference
 from analysis.table_export import markdown, percent, points
 from eval import significance
@@ -44,7 +44,7 @@ class Counts(NamedTuple):
         return f"{self.verdicts} of {self.tried} ({percent(self.verdicts / self.tried)} %)"
 
 
-def _of(runs: runs.Runs, seeds: Sequence[int]) -> runs.Runs:
+def _of(runs: training_runs.CorrectAnswers, seeds: Sequence[int]) -> training_runs.CorrectAnswers:
     return {name: [each[i] for i in seeds] for name, each in runs.items()}
 
 
@@ -55,11 +55,11 @@ def _halves(seeds: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
         yield first, tuple(i for i in range(seeds) if i not in first)
 
 
-def _decides(a: runs.Runs, b: runs.Runs) -> bool:
+def _decides(a: training_runs.CorrectAnswers, b: training_runs.CorrectAnswers) -> bool:
     return any(line.verdict != "cannot tell" for line in recipe_difference.compare(a, b))
 
 
-def splits(runs: runs.Runs) -> Counts:
+def splits(runs: training_runs.CorrectAnswers) -> Counts:
     """All splits of an even number of seeds into halves, compared as recipes.
 
     Raises:
@@ -74,9 +74,9 @@ def splits(runs: runs.Runs) -> Counts:
 
 def pairs(places: Sequence[Path]) -> Counts:
     """Every two last checkpoints, compared like checkpoints."""
-    last = [runs.checkpoints(place, runs.LAST)[0] for place in places]
+    last = [training_runs.checkpoints_by_rule(place, training_runs.LAST)[0] for place in places]
     lowest = [
-        min(answers.adjusted([Answers.read((one.tables[name], two.tables[name])) for name in one.tables]))
+        min(paired_answers.adjusted([Answers.read((one.tables[name], two.tables[name])) for name in one.tables]))
         for one, two in itertools.combinations(last, 2)
     ]
     return Counts(len(lowest), sum(p <= significance.ALPHA for p in lowest))
@@ -96,7 +96,7 @@ def predicted(line: recipe_difference.RecipeResult, gap: float, seeds: int, shap
     """
     if line.components is None:
         raise UserError(f"a prediction needs two completions per problem or more, but {line.benchmark} has one")
-    test = plan.test_of(line.components, seeds, *shape)
+    test = cheapest_design.expected_test(line.components, seeds, *shape)
     return float(stats.nct.sf(stats.t.ppf(1 - significance.ALPHA / 2, test.df), test.df, abs(gap) / test.error))
 
 
@@ -106,7 +106,7 @@ def with_gain(runs: Sequence[Correct], gain: float, random: np.random.Generator)
     return [run | (random.random(run.shape) < gain / wrong) for run in runs]
 
 
-def power(runs: runs.Runs, seed: int) -> pd.DataFrame:
+def power(runs: training_runs.CorrectAnswers, seed: int) -> pd.DataFrame:
     """Predicted power, on average, beside the share of splits with a verdict, with a known gain planted in one half.
 
     Args:
@@ -127,7 +127,7 @@ def power(runs: runs.Runs, seed: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["benchmark", "planted (points)", "predicted power (%)", "verdicts (%)"])
 
 
-def against(a: runs.Runs, b: runs.Runs) -> pd.DataFrame:
+def against(a: training_runs.CorrectAnswers, b: training_runs.CorrectAnswers) -> pd.DataFrame:
     """The comparison with another recipe, and the power that it had for a difference as large as the one found."""
     rows = []
     for line in recipe_difference.compare(a, b):
@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--b", nargs="+", type=Path, required=True, metavar="GRADED", help="of another recipe")
     parser.add_argument("--seed", type=int, default=0, help="of the planted gains (default: 0)")
     arguments = parser.parse_args()
-    a, b = runs.read([arguments.a, arguments.b], runs.LAST, None, [])
+    a, b = training_runs.read_correct_answers([arguments.a, arguments.b])
     rows = [
         (name, f"{side}, {len(runs)} seeds", ", ".join(percent(float(run.mean())) for run in runs))
         for side, found in (("A", a), ("B", b))

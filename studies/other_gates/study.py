@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from analysis.compare_checkpoints import answers, inputs
-from analysis.compare_checkpoints.answers import Answers
+from analysis.compare_checkpoints import graded_checkpoint, paired_answers
+from analysis.compare_checkpoints.paired_answers import Answers
 from analysis.statistics import recipe_difference
 from analysis.table_export import markdown
 from eval import significance
@@ -112,11 +112,12 @@ def ours(drawn: list[Drawn], case: Case) -> list[bool]:
     """Verdicts of this gate on each benchmark and on their mean: recipes are compared if there are several seeds."""
     if case.spread is not None:
         a, b = (
-            {str(i): [inputs.correct(run) for run in part[side]] for i, part in enumerate(drawn)} for side in (0, 1)
+            {str(i): [graded_checkpoint.correct(run) for run in part[side]] for i, part in enumerate(drawn)}
+            for side in (0, 1)
         )
         return [line.verdict != "cannot tell" for line in recipe_difference.compare(a, b)]
-    parts = [Answers.read(inputs.same_repeats(first[0], second[0])) for first, second in drawn]
-    return [p <= significance.ALPHA for p in answers.adjusted(parts)]
+    parts = [Answers.read(graded_checkpoint.same_repeats(first[0], second[0])) for first, second in drawn]
+    return [p <= significance.ALPHA for p in paired_answers.adjusted(parts)]
 
 
 def ask(python: Path, comparisons: list[Any]) -> tuple[dict[str, str], list[Verdicts]]:
@@ -152,7 +153,9 @@ def rates(times: int, python: Path | None, seed: int) -> tuple[dict[str, str], p
     random, versions, rows = np.random.default_rng(seed), dict[str, str](), []
     for case in CASES:  # one at a time, for memory's sake
         drawn = [draw(case, random) for _ in range(times)]
-        pairs = [[[inputs.correct(side[0]).astype(int) for side in part] for part in parts] for parts in drawn]
+        pairs = [
+            [[graded_checkpoint.correct(side[0]).astype(int) for side in part] for part in parts] for parts in drawn
+        ]
         others = [Verdicts() for _ in pairs]
         if python:
             versions, others = ask(python, [[[side.tolist() for side in part] for part in parts] for parts in pairs])

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.compare_recipes import runs
+from analysis.compare_recipes import training_runs
 from analysis.report import figure_style
 from analysis.report.tables import interval_columns, interval_text
 from analysis.statistics.recipe_difference import over_seeds
@@ -139,7 +139,7 @@ def stored(results: Path, seeds: Sequence[int]) -> list[Answers]:
             f"{len(missing)} of {sum(map(len, sides))} trainings of the waterfall are missing, such as {missing[0]}; "
             "`snakemake study_waterfall` trains them"
         )
-    found = runs.read(sides, runs.LAST, None, [])
+    found = training_runs.read_correct_answers(sides)
     return [{name: np.stack([run.mean(axis=1) for run in runs]) for name, runs in side.items()} for side in found]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from analysis.compare_checkpoints import sequential
-from analysis.compare_checkpoints.answers import Answers
+from analysis.compare_checkpoints.paired_answers import Answers
 from analysis.compare_checkpoints.sequential import Rules
 from eval import e_process
 from studies.sequential_sampling import study

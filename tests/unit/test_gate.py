@@ -14,7 +14,14 @@ import pytest
 
 from analysis import comparability
 from analysis.compare_checkpoints import __main__ as gate
-from analysis.compare_checkpoints import against_published, baselines, compare, inputs, power, render
+from analysis.compare_checkpoints import (
+    against_published,
+    comparison,
+    comparison_output,
+    graded_checkpoint,
+    published_baselines,
+    samples_needed,
+)
 from contracts import tables
 from contracts.run_file import ROOT
 from system.errors import UserError
@@ -51,12 +58,12 @@ def sample(n, k, accuracy, seed):
 
 
 def read(tmp_path, name, *frames):
-    return inputs.read(save(tmp_path / name, *frames), name)
+    return graded_checkpoint.read(save(tmp_path / name, *frames), name)
 
 
-def process(*words):
+def process(*arguments, module="analysis.compare_checkpoints"):
     done = subprocess.run(
-        [sys.executable, "-m", "analysis.compare_checkpoints", *map(str, words)],
+        [sys.executable, "-m", module, *map(str, arguments)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -84,7 +91,7 @@ def test_the_four_verdicts(tmp_path):
     low, high = sample(200, 4, 0.3, 0), sample(200, 4, 0.6, 1)
     one, two = read(tmp_path, "low", graded(low)), read(tmp_path, "high", graded(high))
     other = read(tmp_path, "other", graded(high, prompt="another"))
-    found = [compare.paired(*pair) for pair in ((two, one), (one, two), (one, one), (other, one))]
+    found = [comparison.paired(*pair) for pair in ((two, one), (one, two), (one, one), (other, one))]
     assert [result.verdict for result in found] == ["better", "worse", "cannot tell", "not comparable"]
     assert [result.exit_status for result in found] == [0, 1, 0, 2]
     assert found[2].lines[0].difference.value == 0.0 and found[2].lines[0].p_adjusted == 1.0
@@ -94,8 +101,8 @@ def test_the_four_verdicts(tmp_path):
 
 def test_a_mean_line_joins_the_family_of_several_benchmarks(tmp_path):
     frames = [[graded(sample(50, 2, 0.5, seed + s), b) for s, b in enumerate(("easy", "hard"))] for seed in (0, 9)]
-    result = compare.paired(*(read(tmp_path, str(i), *side) for i, side in enumerate(frames)))
-    assert [line.benchmark for line in result.lines] == ["easy", "hard", compare.ALL]
+    result = comparison.paired(*(read(tmp_path, str(i), *side) for i, side in enumerate(frames)))
+    assert [line.benchmark for line in result.lines] == ["easy", "hard", comparison.ALL]
     values = [line.difference.value for line in result.lines]
     assert values[2] == pytest.approx(np.mean(values[:2]))
     assert all(line.p_adjusted >= line.p_value for line in result.lines)
@@ -104,7 +111,7 @@ def test_a_mean_line_joins_the_family_of_several_benchmarks(tmp_path):
 def test_one_greedy_sample_is_the_exact_mcnemar_test(tmp_path):
     first, second = np.zeros((40, 1), bool), np.zeros((40, 1), bool)
     second[:7], first[7] = True, True
-    line = compare.paired(read(tmp_path, "b", graded(second)), read(tmp_path, "a", graded(first))).lines[0]
+    line = comparison.paired(read(tmp_path, "b", graded(second)), read(tmp_path, "a", graded(first))).lines[0]
     assert line.test == "exact McNemar" and (line.gained, line.lost) == (7, 1)
     assert line.p_value == pytest.approx(2 * (1 + 8) / 2**8)  # 1 or fewer of 8, two-sided
 
@@ -114,10 +121,10 @@ def test_a_margin_forgives_a_loss_below_it(tmp_path):
     second = first.copy()
     second[:12] = False  # 3 points
     pair = read(tmp_path, "b", graded(second)), read(tmp_path, "a", graded(first))
-    assert compare.paired(*pair).verdict == "worse"
-    forgiven = compare.paired(*pair, margin=0.05)
+    assert comparison.paired(*pair).verdict == "worse"
+    forgiven = comparison.paired(*pair, margin=0.05)
     assert forgiven.verdict == "cannot tell" and forgiven.lines[0].margin_excluded
-    assert compare.paired(*pair, margin=0.001).verdict == "worse"
+    assert comparison.paired(*pair, margin=0.001).verdict == "worse"
 
 
 @pytest.mark.parametrize(
@@ -132,9 +139,9 @@ def test_a_margin_forgives_a_loss_below_it(tmp_path):
 def test_what_differs_is_named(tmp_path, change, words):
     right = sample(20, 2, 0.5, 0)
     one, two = read(tmp_path, "one", graded(right)), read(tmp_path, "two", graded(right, **change))
-    assert compare.paired(two, one).lines[0].reasons == (words,)
+    assert comparison.paired(two, one).lines[0].reasons == (words,)
     accepted = set(change) & set(comparability.ACCEPTABLE)
-    assert compare.paired(two, one, accepted=accepted).verdict == ("cannot tell" if accepted else "not comparable")
+    assert comparison.paired(two, one, accepted=accepted).verdict == ("cannot tell" if accepted else "not comparable")
 
 
 def test_data_hash_and_decoding_are_compared_where_they_are_recorded(tmp_path):
@@ -146,8 +153,8 @@ def test_data_hash_and_decoding_are_compared_where_they_are_recorded(tmp_path):
         record = {"task_sha256": task, "extraction": "none"}
         (folder / "questions.parquet.provenance.json").write_text(json.dumps(record))
         (samples / "questions.parquet.provenance.json").write_text(json.dumps({"protocol": {"temperature": heat}}))
-        made.append(inputs.read(folder))
-    assert inputs.obstacles(made[1], made[0], "questions") == [
+        made.append(graded_checkpoint.read(folder))
+    assert graded_checkpoint.obstacles(made[1], made[0], "questions") == [
         "different protocol settings: temperature 0.0 and 0.6",
         "different benchmark data",
     ]
@@ -157,14 +164,14 @@ def test_other_problems_and_incomplete_samples_are_not_comparable(tmp_path):
     whole = graded(sample(20, 2, 0.5, 0))
     one, fewer = read(tmp_path, "one", whole), read(tmp_path, "fewer", whole[whole["problem_id"] != "p0003"])
     hole = read(tmp_path, "hole", whole.drop(index=5))
-    assert "1 only of the baseline" in compare.paired(fewer, one).lines[0].reasons[0]
-    result = compare.paired(hole, one)
+    assert "1 only of the baseline" in comparison.paired(fewer, one).lines[0].reasons[0]
+    result = comparison.paired(hole, one)
     assert result.exit_status == 2 and "incomplete samples" in result.lines[0].reasons[0]
     assert "p0002 repeat 1" in result.lines[0].reasons[0]
 
 
 def test_a_published_figure_is_never_paired(tmp_path):
-    row = baselines.find("sober/Qwen2.5-Math-7B")
+    row = published_baselines.find("sober/Qwen2.5-Math-7B")
     published = row.scores["math500"].accuracy
     verdicts = []
     for accuracy in (published, published + 0.12, published - 0.12, published + 0.01):
@@ -185,7 +192,7 @@ def test_regressions_are_found_where_the_score_is_the_same(tmp_path):
     longer = graded(right)
     longer["completion_tokens"] += np.random.default_rng(0).integers(1, 9, len(longer))
     longer.loc[longer["verdict"] == "wrong", "finish_reason"] = "length"
-    result = compare.paired(read(tmp_path, "longer", longer), read(tmp_path, "base", graded(right)))
+    result = comparison.paired(read(tmp_path, "longer", longer), read(tmp_path, "base", graded(right)))
     changes = {change.measure: change.change for change in result.regressions}
     assert result.verdict == "cannot tell"
     assert changes["truncated"] == changes["completion length"] == "rose"
@@ -217,7 +224,7 @@ def test_flips_show_a_lost_and_a_won_problem_with_their_completions(tmp_path):
     first, second = np.zeros((6, 2), bool), np.zeros((6, 2), bool)
     first[0], second[1] = True, [True, False]
     one, two = read(tmp_path, "one", graded(first)), read(tmp_path, "two", graded(second))
-    lost, won = render.changed_problems(two, one, "questions")
+    lost, won = comparison_output.changed_problems(two, one, "questions")
     assert (lost.problem_id, lost.before, lost.after, lost.change) == ("p0000", "2 of 2", "0 of 2", -1.0)
     assert (won.problem_id, won.before, won.after) == ("p0001", "0 of 2", "1 of 2")
     assert won.first["verdict"] == "wrong" and won.second["verdict"] == "correct"
@@ -236,7 +243,7 @@ def test_needed_samples(command):
 )
 def test_needed_refuses_what_no_model_can_have(option, value):
     parser = argparse.ArgumentParser()
-    power.add_arguments(parser)
+    samples_needed.add_arguments(parser)
     given = parser.parse_args(["--difference=2", f"--{option}={value}"])
     with pytest.raises(UserError, match=f"--{option} (has to be )?(above|from) 0"):
         given.run(given)
@@ -244,7 +251,7 @@ def test_needed_refuses_what_no_model_can_have(option, value):
 
 def test_needed_with_a_change_that_is_the_same_on_all_problems(capsys):
     parser = argparse.ArgumentParser()
-    power.add_arguments(parser)
+    samples_needed.add_arguments(parser)
     given = parser.parse_args(["--difference=2", "--change=0", "--accuracy=100"])
     assert given.run(given) == 0
     assert re.search(r"aime24 +30 +1  0\.0 points", capsys.readouterr().out)  # nothing varies: one repeat finds it

@@ -2,12 +2,12 @@
 
 import pytest
 
-from analysis.compare_checkpoints import baselines
+from analysis.compare_checkpoints import published_baselines
 from system.errors import UserError
 
 
 def test_every_row_is_there_and_in_range():
-    known = baselines.load()
+    known = published_baselines.load()
     assert sum(name.startswith("sober/") for name in known) == 66
     assert sum(name.startswith("report/") for name in known) == 21
     for row in known.values():
@@ -16,29 +16,31 @@ def test_every_row_is_there_and_in_range():
 
 
 def test_a_row_as_printed():
-    figure = baselines.find("sober/DeepSeek-R1-Distill-Qwen-1.5B").scores["aime24"]
+    figure = published_baselines.find("sober/DeepSeek-R1-Distill-Qwen-1.5B").scores["aime24"]
     assert (figure.accuracy, figure.deviation, figure.problems) == pytest.approx((0.287, 0.048, 30))
 
 
 def test_repeats_take_off_only_the_variance_within_problems():
     def error(repeats):
-        return baselines.PublishedScore(0.5, 0.05, 30, repeats).error
+        return published_baselines.PublishedScore(0.5, 0.05, 30, repeats).error
 
     assert error(None) == error(1) == pytest.approx((0.25 / 30) ** 0.5)
     assert error(10) ** 2 == pytest.approx(0.25 / 30 - 0.05**2 * 0.9)
-    assert baselines.PublishedScore(1.0, 0.01, 30, 4).error == pytest.approx(0.005)
+    assert published_baselines.PublishedScore(1.0, 0.01, 30, 4).error == pytest.approx(0.005)
 
 
 @pytest.mark.parametrize("typed", ["sober/DeepSeek-R1-Distil-Qwen-1.5B", "deepseek-r1-distill-qwen1.5b"])
 def test_a_typo_gets_the_nearest_names(typed):
     with pytest.raises(UserError, match=r"sober/DeepSeek-R1-Distill-Qwen-1\.5B"):
-        baselines.find(typed)
+        published_baselines.find(typed)
 
 
 def test_an_ambiguous_name_is_refused_with_both():
     with pytest.raises(UserError, match="report/openr1/GRPO-step100, report/openr1-distill/GRPO-step100"):
-        baselines.find("GRPO-step100")
+        published_baselines.find("GRPO-step100")
 
 
 def test_search_by_words():
-    assert baselines.search("report 7b-base simplerl", baselines.load()) == ["report/simplerl/Qwen2.5-Math-7B-Base"]
+    assert published_baselines.search("report 7b-base simplerl", published_baselines.load()) == [
+        "report/simplerl/Qwen2.5-Math-7B-Base"
+    ]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.compare_checkpoints import request
+from analysis.compare_checkpoints import check_request
 from contracts.paths import ResultsFolder
 from eval.runs import protocol_of
 from recipes.runs import load_run
@@ -27,17 +27,17 @@ STORED = load_run("openr1/qwen2.5-math-7b", "demo")
     ],
 )
 def test_what_a_word_of_the_configuration_means(word, kind):
-    assert request.resolve(word, "baseline", {STORED.name: STORED}).kind == kind
+    assert check_request.resolve(word, "baseline", {STORED.name: STORED}).kind == kind
 
 
 def test_a_mistyped_word_gets_the_nearest_names(tmp_path):
     (tmp_path / "config.json").touch()
     with pytest.raises(UserError, match="no weights"):  # before a job is started for it
-        request.resolve(str(tmp_path), "checkpoint", {})
+        check_request.resolve(str(tmp_path), "checkpoint", {})
     for name, content in CONTENT.items():
         (tmp_path / name).write_text(content)
     weights(tmp_path / "model.safetensors")
-    assert request.resolve(str(tmp_path), "checkpoint", {}).kind == "folder"
+    assert check_request.resolve(str(tmp_path), "checkpoint", {}).kind == "folder"
     for word, near in (
         ("sober/Qwen2.5Math-7B", "sober/Qwen2.5-Math-7B"),
         ("sobr/Qwen2.5-Math-7B", "sober/Qwen2.5-Math-7B"),
@@ -45,12 +45,12 @@ def test_a_mistyped_word_gets_the_nearest_names(tmp_path):
         (f"{STORED.name}/seed-0/step-777", f"there are: {', '.join(map(str, STORED.checkpoint_steps))}"),
     ):
         with pytest.raises(UserError, match=re.escape(near)):
-            request.resolve(word, "baseline", {STORED.name: STORED})
+            check_request.resolve(word, "baseline", {STORED.name: STORED})
 
 
 def asked(benchmarks, **sides):
     runs = {STORED.name: STORED}
-    return request.GateRequest(
+    return check_request.GateRequest(
         {**sides, "benchmarks": benchmarks}, runs, STORED.name, ResultsFolder(Path("results/demo"))
     )
 
@@ -95,9 +95,9 @@ def test_a_model_is_asked_as_the_first_run_that_has_the_benchmarks_or_by_the_nam
         (["gomoku_demo", "doudizhu_demo"], STORED.name),
     ):
         config = {"checkpoint": "acme/model-7b", "benchmarks": benchmarks}
-        of_model = request.GateRequest(config, runs, STORED.name, ResultsFolder(Path("results/demo")))
+        of_model = check_request.GateRequest(config, runs, STORED.name, ResultsFolder(Path("results/demo")))
         assert of_model.run is runs[fitting]
-        named = request.GateRequest(
+        named = check_request.GateRequest(
             config | {"protocol": "svg-drawing"}, runs, STORED.name, ResultsFolder(Path("results/demo"))
         )
         assert protocol_of(named.run).name == "svg-drawing" and protocol_of(named.run).prompt == "svg-drawing"

@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.compare_checkpoints import against_published, answers, baselines, compare, inputs, pass_at_k
-from analysis.compare_checkpoints.answers import Answers
+from analysis.compare_checkpoints import (
+    against_published,
+    comparison,
+    graded_checkpoint,
+    paired_answers,
+    pass_at_k_difference,
+    published_baselines,
+)
+from analysis.compare_checkpoints.paired_answers import Answers
 from eval import detectable, mean_bounds, significance, statistics
 from tests.unit.test_gate import ACCEPTED, graded, process, read, sample, save
 
@@ -17,21 +24,21 @@ def none(correct):
 def test_unequal_repeats_are_thinned_to_the_smaller_number_by_a_recorded_draw(tmp_path):
     many, one = sample(30, 16, 0.5, 0), sample(30, 1, 0.5, 1)
     pair = read(tmp_path, "many", graded(many)), read(tmp_path, "one", graded(one))
-    result = compare.paired(*pair)
+    result = comparison.paired(*pair)
     line = result.lines[0]
     assert line.repeats == (1, 1) and line.available == (1, 16) and line.test == "exact McNemar"
     assert any("16 of the checkpoint" in note for note in result.notes)
-    assert compare.paired(*pair) == result
+    assert comparison.paired(*pair) == result
     shuffled = graded(many).sample(frac=1, random_state=0)
-    assert compare.paired(read(tmp_path, "shuffled", shuffled), pair[1]).lines == result.lines
+    assert comparison.paired(read(tmp_path, "shuffled", shuffled), pair[1]).lines == result.lines
 
 
 def test_unequal_repeats_give_no_false_verdicts_at_three_percent():
     random, thinned, whole = np.random.default_rng(5), [], []
     for _ in range(40):
         first, second = (random.random((30, k)) < 0.03 for k in (1, 32))
-        pair = inputs.same_repeats(graded(first), graded(second))
-        thinned.append(answers.p_value([Answers.read(pair)], 0.0) <= 0.05)
+        pair = graded_checkpoint.same_repeats(graded(first), graded(second))
+        thinned.append(paired_answers.p_value([Answers.read(pair)], 0.0) <= 0.05)
         whole.append(significance.permutation(second.sum(axis=1) - 32 * first.sum(axis=1)) <= 0.05)
     assert np.mean(thinned) <= 0.05
     assert np.mean(whole) > 0.15  # what thinning is for: nothing differs
@@ -46,11 +53,11 @@ def test_a_bound_on_losses_alone_is_the_exact_binomial_test(lost, n):
 
 def test_a_checkpoint_against_itself_does_not_exclude_a_small_loss(tmp_path):
     same = read(tmp_path, "same", graded(sample(30, 1, 0.5, 0)))
-    result = compare.paired(same, same, margin=0.01)
+    result = comparison.paired(same, same, margin=0.01)
     assert result.lines[0].margin_excluded is False
     assert any("the same completions" in note for note in result.notes)
     large = read(tmp_path, "large", graded(sample(1000, 1, 0.5, 0)))
-    assert compare.paired(large, large, margin=0.01).lines[0].margin_excluded
+    assert comparison.paired(large, large, margin=0.01).lines[0].margin_excluded
 
 
 @pytest.mark.parametrize(("repeats", "rate"), [(1, 0.03), (16, 0.03), (4, 0.1)])
@@ -63,7 +70,7 @@ def test_a_loss_just_above_the_margin_is_excluded_in_five_percent_at_most(repeat
 
 
 def test_margins_against_published_figures_are_tested_at_the_corrected_level(tmp_path):
-    row = baselines.find("sober/Qwen2.5-Math-7B")
+    row = published_baselines.find("sober/Qwen2.5-Math-7B")
     frames = [
         graded(np.arange(n)[:, None] < round(n * row.scores[name].accuracy), name)
         for name, n in (("math500", 500), ("minerva_math", 272), ("aime24", 30))
@@ -80,7 +87,7 @@ def test_margins_against_published_figures_are_tested_at_the_corrected_level(tmp
 
 
 def test_a_published_row_of_another_protocol_or_grader_is_not_comparable(tmp_path):
-    row = baselines.find("sober/Qwen2.5-Math-1.5B-Instruct")
+    row = published_baselines.find("sober/Qwen2.5-Math-1.5B-Instruct")
     side = read(tmp_path, "same", graded(np.arange(272)[:, None] < 102, "minerva_math"))
     refused = against_published.published(side, row)
     assert refused.exit_status == 2 and "different grader: lighteval" in " ".join(refused.lines[0].reasons)
@@ -89,7 +96,7 @@ def test_a_published_row_of_another_protocol_or_grader_is_not_comparable(tmp_pat
 
 
 def test_seeds_of_published_rows_answer_both_questions():
-    known = baselines.load()
+    known = published_baselines.load()
     errors = {name: row.scores["aime24"] for name, row in known.items() if name.startswith("sober/")}
     assert {score.repeats for score in errors.values()} == {10}
     same = np.median([score.error_on_same_problems for score in errors.values()])
@@ -99,7 +106,7 @@ def test_seeds_of_published_rows_answer_both_questions():
 
 
 def test_on_the_same_problems_smaller_differences_are_found(tmp_path):
-    row = baselines.find("sober/DeepSeek-R1-Distill-Qwen-1.5B")  # 28.7 on AIME24
+    row = published_baselines.find("sober/DeepSeek-R1-Distill-Qwen-1.5B")  # 28.7 on AIME24
     side = read(tmp_path, "side", graded(np.random.default_rng(0).random((30, 64)) < 0.40, "aime24"))
     results = {
         problems: against_published.published(side, row, accepted=ACCEPTED, problems=problems)
@@ -110,7 +117,7 @@ def test_on_the_same_problems_smaller_differences_are_found(tmp_path):
 
 
 def test_what_is_left_out_against_a_published_row_is_said(tmp_path):
-    row = baselines.find("sober/Qwen2.5-Math-7B")
+    row = published_baselines.find("sober/Qwen2.5-Math-7B")
     side = read(tmp_path, "s", graded(sample(30, 1, 0.2, 0), "aime24"), graded(sample(9, 1, 0.2, 0), "other"))
     notes = " ".join(against_published.published(side, row).notes)
     assert "left out: other (no score of" in notes and "math500" in notes
@@ -124,14 +131,14 @@ def test_ungradable_answers_make_no_verdict_and_are_counted(tmp_path):
     unclear = np.random.default_rng(1).random(len(worse)) < 0.04
     worse.loc[unclear, "verdict"] = "ungradable"
     pair = read(tmp_path, "worse", worse), read(tmp_path, "base", base)
-    result = compare.paired(*pair)
+    result = comparison.paired(*pair)
     line = result.lines[0]
     assert significance.permutation(Answers.read((base, worse)).counts) < 1e-4  # if they counted as wrong
     assert result.verdict == "cannot tell" and line.ungradable == (0, int(unclear.sum()))
     assert line.bounds[0] == pytest.approx(line.difference.value) and line.bounds[1] > 0
     assert any("ungradable" in note for note in result.notes)
-    assert compare.paired(*pair, ungradable=0.01).exit_status == 2
-    assert compare.paired(*pair, ungradable=0.01).lines[0].reasons
+    assert comparison.paired(*pair, ungradable=0.01).exit_status == 2
+    assert comparison.paired(*pair, ungradable=0.01).lines[0].reasons
 
 
 @pytest.mark.parametrize(("n", "k", "accuracy"), [(30, 32, 0.03), (30, 32, 0.97), (100, 16, 0.03), (300, 4, 0.5)])
@@ -182,10 +189,10 @@ def test_mixed_runs_and_missing_problems_are_refused(tmp_path):
     mixed = graded(right)
     mixed.loc[:9, "run"] = "another"
     whole = read(tmp_path, "whole", graded(right))
-    assert "several runs: another, r" in compare.paired(read(tmp_path, "mixed", mixed), whole).lines[0].reasons[0]
+    assert "several runs: another, r" in comparison.paired(read(tmp_path, "mixed", mixed), whole).lines[0].reasons[0]
     part = [read(tmp_path, f"part{i}", graded(right[:10], "aime24")) for i in range(2)]
-    assert "10 of the 30 problems" in compare.paired(*part).lines[0].reasons[0]
-    assert compare.paired(*part, accepted=["subset"]).verdict == "cannot tell"
+    assert "10 of the 30 problems" in comparison.paired(*part).lines[0].reasons[0]
+    assert comparison.paired(*part, accepted=["subset"]).verdict == "cannot tell"
 
 
 @pytest.mark.slow
@@ -212,7 +219,7 @@ def test_broken_inputs_end_with_a_sentence(tmp_path):
 def test_pass_at_k_has_a_curve_with_intervals_and_paired_differences(tmp_path):
     first, second = sample(50, 6, 0.3, 0), sample(50, 6, 0.5, 1)
     tables = tuple(graded(side) for side in (first, second))
-    found = {line.measure: line for line in pass_at_k.differences(tables)}
+    found = {line.measure: line for line in pass_at_k_difference.differences(tables)}
     assert list(found) == ["pass@1", "pass@2", "pass@4", "pass@6", "maj@6 (ties: chance)"]
     assert found["pass@1"].difference == statistics.paired_difference(first, second)
     assert found["pass@6"].baseline.value == first.any(axis=1).mean()
@@ -220,6 +227,6 @@ def test_pass_at_k_has_a_curve_with_intervals_and_paired_differences(tmp_path):
         assert line.difference.value == pytest.approx(line.checkpoint.value - line.baseline.value)
         assert line.difference.low < line.difference.value < line.difference.high
         assert line.baseline.low < line.baseline.value < line.baseline.high
-    result = compare.paired(read(tmp_path, "b", tables[1]), read(tmp_path, "a", tables[0]))
+    result = comparison.paired(read(tmp_path, "b", tables[1]), read(tmp_path, "a", tables[0]))
     assert result.lines[0].passes == tuple(found.values())
-    assert pass_at_k.differences(tuple(graded(side[:, :1]) for side in (first, second))) == ()
+    assert pass_at_k_difference.differences(tuple(graded(side[:, :1]) for side in (first, second))) == ()

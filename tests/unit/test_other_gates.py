@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.compare_checkpoints import inputs
+from analysis.compare_checkpoints import graded_checkpoint
 from studies.other_gates import study
 from system.errors import UserError
 
@@ -14,8 +14,8 @@ from system.errors import UserError
 def test_ungradable_answers_are_known_as_such_and_only_on_the_checkpoint():
     case = next(case for case in study.CASES if case.ungradable)
     for baseline, checkpoint in study.draw(case, np.random.default_rng(0))[2:]:
-        assert not inputs.ungradable(baseline[0]).any()
-        assert 0 < inputs.ungradable(checkpoint[0]).mean() < 0.1
+        assert not graded_checkpoint.ungradable(baseline[0]).any()
+        assert 0 < graded_checkpoint.ungradable(checkpoint[0]).mean() < 0.1
 
 
 @pytest.mark.parametrize("gain", [-0.3, 0.0, 0.3])

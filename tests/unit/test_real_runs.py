@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.compare_recipes.runs import Runs
+from analysis.compare_recipes.training_runs import CorrectAnswers
 from studies.gate_validation import real_runs
 from system.errors import UserError
 
 
-def runs(accuracies: list[float], seed: int) -> Runs:
+def runs(accuracies: list[float], seed: int) -> CorrectAnswers:
     random = np.random.default_rng(seed)
     return {"arithmetic": [random.random((60, 4)) < accuracy for accuracy in accuracies]}
 

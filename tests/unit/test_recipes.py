@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from analysis.compare_checkpoints import inputs
-from analysis.compare_recipes import plan, runs
+from analysis.compare_checkpoints import graded_checkpoint
+from analysis.compare_recipes import cheapest_design, training_runs
 from analysis.statistics import recipe_difference
-from system.errors import UserError
 from tests.unit.test_gate import graded, process, sample, save
+from tests.user_errors import refused
+
+MODULE = "analysis.compare_recipes"
 
 
 def recipe(random, chance, seeds, k, spread, gain=0.0):
@@ -36,7 +38,7 @@ def test_the_same_recipe_is_better_than_itself_in_five_percent_at_most(spread, s
 def test_the_detectable_difference_is_found_in_80_percent():
     random, found = np.random.default_rng(3), []
     parts = recipe_difference.Components(0.0, 0.0, 0.02**2, 0.0, 0.2)
-    stated = recipe_difference.detectable(plan.test_of(parts, 5, 200, 4), 0.05)
+    stated = recipe_difference.detectable(cheapest_design.expected_test(parts, 5, 200, 4), 0.05)
     for _ in range(300):
         chance = random.uniform(0.3, 0.7, 200)  # p(1-p) is about 0.24 on average
         a, b = recipe(random, chance, 5, 4, 0.02), recipe(random, chance, 5, 4, 0.02, stated)
@@ -105,28 +107,26 @@ def test_components_are_recovered():
 
 def test_the_cheapest_plan_follows_the_costs():
     parts = recipe_difference.Components(0.1, 0.001, 0.0004, 0.001, 0.2)
-    dear_training = plan.cheapest(parts, 500, 0.02, (1000.0, 1e-5), 0.05)
-    dear_samples = plan.cheapest(parts, 500, 0.02, (1.0, 1.0), 0.05)
+    dear_training = cheapest_design.cheapest(parts, 500, 0.02, (1000.0, 1e-5), 0.05)
+    dear_samples = cheapest_design.cheapest(parts, 500, 0.02, (1.0, 1.0), 0.05)
     assert max(dear_training.detectable, dear_samples.detectable) <= 0.02
     assert dear_training.seeds < dear_samples.seeds
     assert dear_samples.problems * dear_samples.repeats < dear_training.problems * dear_training.repeats
-    assert plan.cheapest(parts._replace(seed=1.0), 500, 0.02, (1.0, 1.0), 0.05) is None
+    assert cheapest_design.cheapest(parts._replace(seed=1.0), 500, 0.02, (1.0, 1.0), 0.05) is None
 
 
 def folders(tmp_path, name, seeds, chance, steps=(0, 10)):
-    made = []
-    for seed in range(seeds):
-        place = tmp_path / name / f"seed-{seed}" / "graded"
+    runs = [tmp_path / name / f"seed-{seed}" / "graded" for seed in range(seeds)]
+    for seed, folder in enumerate(runs):
         for step in steps:
-            save(place / f"step-{step}", graded(sample(60, 4, chance, 100 * seed + step), step=step))
-        made.append(place)
-    return made
+            save(folder / f"step-{step}", graded(sample(60, 4, chance, 100 * seed + step), step=step))
+    return runs
 
 
 @pytest.mark.slow
 def test_the_command_compares_recipes_and_refuses_what_it_cannot(tmp_path):
     a, b = folders(tmp_path, "a", 3, 0.3), folders(tmp_path, "b", 3, 0.7)
-    status, printed = process("recipes", "--a", *a, "--b", *b, "--output", tmp_path / "out")
+    status, printed = process("--a", *a, "--b", *b, "--output", tmp_path / "out", module=MODULE)
     assert status == 0 and "B is better" in printed and "seeds a side" in printed
     stored = json.loads((tmp_path / "out" / "recipes.json").read_text())
     assert stored["rule"] == "last" and stored["lines"][0]["components"]["sampling"] > 0
@@ -135,26 +135,28 @@ def test_the_command_compares_recipes_and_refuses_what_it_cannot(tmp_path):
     (accuracy,), (first,) = stored["lines"], stored["passes"]["pass@1"]
     for test in ("welch", "crossed"):  # pass@1 is the accuracy
         assert first[test]["difference"] == pytest.approx(accuracy[test]["difference"])
-    process("recipes", "--a", *a, "--b", *b, "--ties", "first", "--output", tmp_path / "first")
+    process("--a", *a, "--b", *b, "--ties", "first", "--output", tmp_path / "first", module=MODULE)
     assert list(json.loads((tmp_path / "first" / "recipes.json").read_text())["passes"])[-1] == "maj@4 (ties: first)"
     (solved,) = stored["passes"]["pass@4"]
-    runs = [inputs.read(place).tables["questions"] for place in b]
-    assert solved["means"][1] == pytest.approx(np.mean([inputs.correct(run).any(axis=1).mean() for run in runs]))
-    with pytest.raises(UserError, match="named once"):
-        runs.read([a, a], "last", None, [])
-    with pytest.raises(UserError, match="two training seeds"):
-        recipe_difference.compare(*runs.read([a[:1], b], "last", None, []))
+    runs = [graded_checkpoint.read(folder).tables["questions"] for folder in b]
+    assert solved["means"][1] == pytest.approx(
+        np.mean([graded_checkpoint.correct(run).any(axis=1).mean() for run in runs])
+    )
+    with refused("repeated-name"):
+        training_runs.read_correct_answers([a, a])
+    with refused("too-few-seeds", seeds=1):
+        recipe_difference.compare(*training_runs.read_correct_answers([a[:1], b]))
     save(b[0] / "step-10", graded(sample(60, 4, 0.7, 0), step=10, grader="strict"))
-    with pytest.raises(UserError, match="different grader"):
-        runs.read([a, b], "last", None, [])
+    with refused("not-comparable", benchmark="questions"):
+        training_runs.read_correct_answers([a, b])
 
 
 def test_a_chosen_checkpoint_is_judged_on_problems_that_did_not_choose_it(tmp_path):
-    place = tmp_path / "run" / "graded"
-    first_half = np.array([[runs.half(f"p{problem:04}") == 0] for problem in range(40)])
+    folder = tmp_path / "run" / "graded"
+    first_half = np.array([[training_runs.problem_half(f"p{problem:04}") == 0] for problem in range(40)])
     # Each of the two best checkpoints solves just the half on which it would be chosen. Luck does not carry over.
     for step, right in ((1, first_half), (2, ~first_half), (3, np.arange(40)[:, None] % 4 == 0)):
-        save(place / f"step-{step}", graded(right, step=step))
-    (found,) = runs.read([[place]], "chosen", None, [])[0]["questions"]
-    assert found.shape == (40, 1) and found.sum() == 0
-    assert runs.read([[place]], "last", None, [])[0]["questions"][0].sum() == 10
+        save(folder / f"step-{step}", graded(right, step=step))
+    (chosen,) = training_runs.read_correct_answers([[folder]], "chosen")[0]["questions"]
+    assert chosen.shape == (40, 1) and chosen.sum() == 0
+    assert training_runs.read_correct_answers([[folder]])[0]["questions"][0].sum() == 10

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.compare_checkpoints import request, sequential
-from analysis.compare_checkpoints.compare import GateResult
-from analysis.compare_checkpoints.inputs import GradedCheckpoint
+from analysis.compare_checkpoints import check_request, sequential
+from analysis.compare_checkpoints.comparison import GateResult
+from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
 from analysis.compare_checkpoints.sequential import Rules
 from contracts.paths import ResultsFolder
 from recipes.runs import load_run
@@ -50,8 +50,8 @@ def test_one_that_is_worse_ends_the_check() -> None:
     assert (found.verdict, found.exit_status, sequential.still_open(found)) == ("worse", 1, [])
 
 
-def asked(**config: str) -> request.GateRequest:
-    return request.GateRequest(config, {RUN.name: RUN}, RUN.name, ResultsFolder(Path("results/demo")))
+def asked(**config: str) -> check_request.GateRequest:
+    return check_request.GateRequest(config, {RUN.name: RUN}, RUN.name, ResultsFolder(Path("results/demo")))
 
 
 def test_sides_are_models_or_stored_checkpoints(tmp_path: Path) -> None:
@@ -66,6 +66,6 @@ def test_sides_are_models_or_stored_checkpoints(tmp_path: Path) -> None:
 
 def test_a_greedy_protocol_is_refused() -> None:
     full = load_run(RUN.name, "full")
-    wanted = request.GateRequest({}, {full.name: full}, full.name, ResultsFolder(Path("results/full")))
+    wanted = check_request.GateRequest({}, {full.name: full}, full.name, ResultsFolder(Path("results/full")))
     with pytest.raises(UserError, match="which is greedy"):
         wanted.rounds(8)

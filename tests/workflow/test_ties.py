@@ -49,8 +49,6 @@ def test_recipes_are_compared_with_the_configured_ties(tmp_path: Path) -> None:
         project, "-n", "-p", "compare", "--config", *words, "seeds=[0,1]", "ties=first"
     )
     assert status == 0, output
-    assert "--ties first" in next(
-        line for line in output.splitlines() if "analysis.compare_checkpoints recipes" in line
-    )
+    assert "--ties first" in next(line for line in output.splitlines() if "analysis.compare_recipes" in line)
     status, output = miniature.snakemake(project, "-n", "compare", "--config", *words, "ties=second")
     assert status != 0 and "ties" in output and "Traceback" not in output

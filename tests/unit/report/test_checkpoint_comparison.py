@@ -10,7 +10,7 @@ from analysis.report.run_comparison import RunFacts
 from analysis.report.summary import main_result, summary
 from analysis.results import RunResults
 from analysis.statistics import checkpoint_difference
-from analysis.statistics.accuracy import run_rows
+from analysis.statistics.accuracy_rows import run_rows
 from analysis.statistics.checkpoint_difference import mean_of
 from eval.statistics import Estimate
 

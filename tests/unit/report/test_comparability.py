@@ -8,7 +8,7 @@ import pytest
 from synthetic_results import BENCHMARKS, write_run
 
 from analysis import comparability, provenance_diff
-from analysis.compare_checkpoints import inputs
+from analysis.compare_checkpoints import graded_checkpoint
 from analysis.load_results import load_results
 from analysis.report import build, run_comparison
 from analysis.results import check_one_measurement
@@ -70,9 +70,9 @@ def reasons(results: Path) -> dict[str, str]:
     first, second = (load_results(results, name) for name in (FIRST, SECOND))
     pairs = run_comparison.pairs_table([first, second])
     assert pairs is not None
-    sides = [inputs.read(results / "runs" / name / "graded") for name in (SECOND, FIRST)]
+    sides = [graded_checkpoint.read(results / "runs" / name / "graded") for name in (SECOND, FIRST)]
     return {
-        "gate": "; ".join(inputs.obstacles(*sides, BENCHMARKS[0])),
+        "gate": "; ".join(graded_checkpoint.obstacles(*sides, BENCHMARKS[0])),
         "report": str(pairs.data["not_compared"].iloc[0]),
         "provenance_diff": "; ".join(provenance_diff.compare_scores(first, second, STEP, BENCHMARKS[0]).not_comparable),
     }
@@ -117,7 +117,7 @@ def test_records_of_regraded_samples_say_how_these_were_asked_for(results: Path)
     folder = results / "runs" / FIRST
     (folder / "regraded/strict+none").mkdir(parents=True)
     moved = (folder / "graded").rename(folder / "regraded/strict+none/graded")
-    assert inputs.read(moved).settings[BENCHMARKS[0]]["protocol"]["max_tokens"] == 96
+    assert graded_checkpoint.read(moved).settings[BENCHMARKS[0]]["protocol"]["max_tokens"] == 96
 
 
 def test_prompts_may_be_accepted_with_what_belongs_to_them(results: Path) -> None:

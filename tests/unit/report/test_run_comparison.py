@@ -15,7 +15,7 @@ from analysis.load_results import load_results
 from analysis.report import published, run_comparison
 from analysis.report.run_comparison import RunFacts
 from analysis.results import RunResults
-from analysis.statistics.accuracy import run_rows
+from analysis.statistics.accuracy_rows import run_rows
 from contracts import tables
 
 

@@ -13,7 +13,7 @@ from report_runs import graded_row, make_run
 from analysis import table_export
 from analysis.reference import source
 from analysis.report import published, tables
-from analysis.statistics.accuracy import run_rows
+from analysis.statistics.accuracy_rows import run_rows
 from system.errors import UserError
 
 # base: 1 of 4 right, 1 cut off; after: 2 of 4 right, 2 cut off and none of those right

@@ -15,7 +15,7 @@ from analysis.report.run_comparison import RunFacts, run_facts
 from analysis.report.summary import main_result, recipe_result, summary
 from analysis.results import RunResults
 from analysis.statistics import recipe_difference, training_seeds
-from analysis.statistics.accuracy import run_rows
+from analysis.statistics.accuracy_rows import run_rows
 
 BASE, LAST = 8, 10  # problems right before training, and the last step
 RIGHT = {0: 14, 1: 15, 2: 16}  # per seed, problems right after it

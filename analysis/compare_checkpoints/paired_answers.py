@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.compare_checkpoints import inputs
+from analysis.compare_checkpoints import graded_checkpoint
 from eval import mean_bounds, significance
 from eval.statistics import Correct
 
@@ -29,7 +29,7 @@ class Answers:
     @classmethod
     def read(cls, tables: tuple[pd.DataFrame, pd.DataFrame]) -> Answers:
         """From the graded tables of baseline and checkpoint."""
-        return cls(*map(inputs.correct, tables), *map(inputs.ungradable, tables))
+        return cls(*map(graded_checkpoint.correct, tables), *map(graded_checkpoint.ungradable, tables))
 
     @property
     def repeats(self) -> int:

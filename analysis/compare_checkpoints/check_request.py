@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import reference
-from analysis.compare_checkpoints import baselines
+from analysis.compare_checkpoints import published_baselines
 from contracts import model_folder, seeds, steps
 from contracts.fingerprint import fingerprint
 from contracts.paths import MODELS, ResultsFolder
@@ -75,17 +75,17 @@ def resolve(word: str, key: str, runs: Mapping[str, Run]) -> GateInput:
                 f"{', '.join(map(str, steps))}"
             )
         return GateInput("stored", word)
-    known = baselines.load() if key == "baseline" else {}
+    known = published_baselines.load() if key == "baseline" else {}
     if word in known:
         return GateInput("published", word)
     # An unknown name is a hub id, unless its first part is, or nearly is, that of a name here.
     group, published = word.split("/")[0], {name.split("/")[0] for name in known}
-    groups = {name.split("/")[0] for name in [*baselines.load(), *runs]}
+    groups = {name.split("/")[0] for name in [*published_baselines.load(), *runs]}
     mistyped = group in groups or difflib.get_close_matches(group.lower(), published, cutoff=0.8)
     if re.fullmatch(r"[\w.-]+/[\w.-]+", word) and not mistyped:
         return GateInput("hub", word)
     stored_forms = [f"{run}/seed-0/step-0" for run in runs]
-    near = baselines.nearest(word, [*known, *stored_forms])
+    near = published_baselines.nearest(word, [*known, *stored_forms])
     raise UserError(
         f"{key}={word} should be a folder with a model, a hub id, graded samples, or a stored checkpoint such as "
         f"{(stored_forms or ['<recipe>/<run>/seed-0/step-0'])[0]}"
@@ -212,7 +212,7 @@ class GateRequest:
     def reference(self) -> dict[str, Any]:
         """What a comparison depends on besides the samples: the published row, and the patterns that are counted."""
         name = self.side("baseline").name
-        row = asdict(baselines.find(name)) if self.side("baseline").kind == "published" else None
+        row = asdict(published_baselines.find(name)) if self.side("baseline").kind == "published" else None
         return {"baseline": row, "patterns": reference.shown()["patterns"]}
 
     def compared(self, key: str) -> str:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from analysis.statistics import recipe_difference
 from analysis.statistics.recipe_difference import Components, RecipeResult
 from eval.statistics import Estimate
-from system.errors import UserError
 
 SEEDS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)
 REPEATS = (1, 2, 4, 8, 16, 32, 64)
@@ -18,8 +17,8 @@ FACTORS = (1, 2, 4, 8)  # times as many problems of the same kind
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A design, per side and benchmark, what it finds with 80 % power (fraction), and what both sides cost."""
+class Design:
+    """Runs and samples per side and benchmark, what they find with 80 % power (fraction), and what both sides cost."""
 
     seeds: int
     problems: int
@@ -28,7 +27,7 @@ class Plan:
     cost: float
 
 
-def test_of(parts: Components, seeds: int, problems: int, repeats: int) -> recipe_difference.Test:
+def expected_test(parts: Components, seeds: int, problems: int, repeats: int) -> recipe_difference.Test:
     """The error and degrees of freedom that a design has by these components.
 
     Args:
@@ -38,15 +37,15 @@ def test_of(parts: Components, seeds: int, problems: int, repeats: int) -> recip
         repeats: completions per problem and run.
     """
     rest = parts.seed_problem + parts.sampling / repeats
-    of_seeds, of_problems = 2 / seeds * (parts.seed + rest / problems), 2 * parts.recipe_problem / problems
-    variance = of_seeds + of_problems
-    df = variance**2 / (of_seeds**2 / (2 * seeds - 2) + of_problems**2 / (problems - 1)) if variance else 1.0
+    seed_variance, problem_variance = 2 / seeds * (parts.seed + rest / problems), 2 * parts.recipe_problem / problems
+    variance = seed_variance + problem_variance
+    df = variance**2 / (seed_variance**2 / (2 * seeds - 2) + problem_variance**2 / (problems - 1)) if variance else 1.0
     return recipe_difference.Test(math.sqrt(variance), df, 1.0, Estimate(0.0, 0.0, 0.0))
 
 
 def cheapest(
     parts: Components, problems: int, difference: float, costs: tuple[float, float], alpha: float
-) -> Plan | None:
+) -> Design | None:
     """The cheapest design that finds a difference with 80 % power; None if none up to 64 seeds a side does.
 
     Args:
@@ -56,21 +55,21 @@ def cheapest(
         costs: of one training, and of one completion.
         alpha: two-sided level.
     """
-    found: list[Plan] = []
+    best: Design | None = None
     for seeds, factor, repeats in itertools.product(SEEDS, FACTORS, REPEATS):
         n = factor * problems
         cost = 2 * seeds * (costs[0] + n * repeats * costs[1])
-        if found and cost >= min(plan.cost for plan in found):
+        if best and cost >= best.cost:
             continue
-        smallest = recipe_difference.detectable(test_of(parts, seeds, n, repeats), alpha)
+        smallest = recipe_difference.detectable(expected_test(parts, seeds, n, repeats), alpha)
         if smallest <= difference:
-            found.append(Plan(seeds, n, repeats, smallest, cost))
-    return min(found, key=lambda plan: plan.cost, default=None)
+            best = Design(seeds, n, repeats, smallest, cost)
+    return best
 
 
-def text(
+def design_lines(
     results: Sequence[RecipeResult],
-    sizes: Mapping[str, int],
+    problem_counts: Mapping[str, int],
     difference: float,
     costs: tuple[float, float],
     alpha: float,
@@ -79,23 +78,22 @@ def text(
 
     Args:
         results: of the comparison, with components.
-        sizes: number of problems by benchmark.
+        problem_counts: number of problems by benchmark.
         difference: to find, a fraction.
         costs: of one training, and of one completion.
         alpha: two-sided, over all lines.
     """
-    if min(costs) < 0:
-        raise UserError("--training-cost and --sample-cost should not be negative")
     lines = []
-    for line in results:
-        if line.components is None:
+    for result in results:
+        if result.components is None:
             continue
-        plan = cheapest(line.components, sizes[line.benchmark], difference, costs, alpha / len(results))
-        if plan is None:
-            lines.append(f"- {line.benchmark}: more than 64 seeds a side")
+        problems = problem_counts[result.benchmark]
+        design = cheapest(result.components, problems, difference, costs, alpha / len(results))
+        if design is None:
+            lines.append(f"- {result.benchmark}: more than 64 seeds a side")
             continue
         lines.append(
-            f"- {line.benchmark}: {plan.seeds} seeds a side, {plan.problems:,} problems, {plan.repeats} repeats; cost "
-            f"{plan.cost:,.2f}, finds {100 * plan.detectable:.1f} points"
+            f"- {result.benchmark}: {design.seeds} seeds a side, {design.problems:,} problems, {design.repeats} "
+            f"repeats; cost {design.cost:,.2f}, finds {100 * design.detectable:.1f} points"
         )
     return "\n".join(lines)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from analysis.compare_checkpoints import answers, inputs, pass_at_k, regressions
-from analysis.compare_checkpoints.answers import Answers
-from analysis.compare_checkpoints.inputs import GradedCheckpoint
-from analysis.compare_checkpoints.pass_at_k import PassDifference
+from analysis.compare_checkpoints import graded_checkpoint, other_measures, paired_answers, pass_at_k_difference
+from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
+from analysis.compare_checkpoints.paired_answers import Answers
+from analysis.compare_checkpoints.pass_at_k_difference import PassDifference
 from analysis.reference import in_order
 from analysis.statistics.checkpoint_difference import mean_of
 from eval import detectable, significance, statistics
@@ -58,7 +58,7 @@ class GateResult:
     margin: float
     verdict: str
     lines: tuple[BenchmarkResult, ...]
-    regressions: tuple[regressions.MeasureChange, ...] = ()
+    regressions: tuple[other_measures.MeasureChange, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -80,9 +80,9 @@ def _paired(part: Answers, name: str, alpha: float, margin: float) -> BenchmarkR
     counts, k = part.counts, part.repeats
     return BenchmarkResult(
         name, "cannot tell", len(counts), (k, k), statistics.avg_at_k(part.first), statistics.avg_at_k(part.second),
-        statistics.paired_difference(part.first, part.second), answers.p_value([part], margin),
+        statistics.paired_difference(part.first, part.second), paired_answers.p_value([part], margin),
         detectable=detectable.smallest_detectable([(part.first, part.second)], alpha),
-        margin_excluded=answers.margin_excluded([part], margin, alpha),
+        margin_excluded=paired_answers.margin_excluded([part], margin, alpha),
         test="exact McNemar" if k == 1 else "exact permutation",
         gained=int((counts > 0).sum()), lost=int((counts < 0).sum()), ungradable=part.ungradable,
         bounds=(float(part.least.mean()) / k, float(part.most.mean()) / k),
@@ -105,9 +105,9 @@ def _mean_result(
         ALL, "cannot tell", sum(line.n_problems for line in lines), (None, None),
         mean_of([line.baseline for line in lines if line.baseline]),
         mean_of([line.checkpoint for line in lines if line.checkpoint]),
-        mean_of([line.difference for line in lines if line.difference]), answers.p_value(parts, margin),
+        mean_of([line.difference for line in lines if line.difference]), paired_answers.p_value(parts, margin),
         detectable=detectable.smallest_detectable([(part.first, part.second) for part in parts], alpha),
-        margin_excluded=answers.margin_excluded(parts, margin, alpha),
+        margin_excluded=paired_answers.margin_excluded(parts, margin, alpha),
         test="permutation", gained=sum(line.gained for line in lines), lost=sum(line.lost for line in lines),
         ungradable=(sum(line.ungradable[0] for line in lines), sum(line.ungradable[1] for line in lines)),
         bounds=(float(bounds[0]), float(bounds[1])),
@@ -165,7 +165,7 @@ def paired(
     alpha: float = significance.ALPHA,
     margin: float = 0.0,
     accepted: Collection[str] = (),
-    ungradable: float = inputs.UNGRADABLE,
+    ungradable: float = graded_checkpoint.UNGRADABLE,
     ties: str | None = None,
 ) -> GateResult:
     """Compare two checkpoints on the same problems.
@@ -184,10 +184,10 @@ def paired(
         UserError: no side has samples of one of the benchmarks.
     """
     names = chosen({**checkpoint.tables, **baseline.tables}, benchmarks)
-    obstacles = {name: inputs.obstacles(checkpoint, baseline, name, accepted, ungradable) for name in names}
+    obstacles = {name: graded_checkpoint.obstacles(checkpoint, baseline, name, accepted, ungradable) for name in names}
     able = [name for name in names if not obstacles[name]]
     family = len(able) + (len(able) > 1)
-    tables = {name: inputs.same_repeats(baseline.tables[name], checkpoint.tables[name]) for name in able}
+    tables = {name: graded_checkpoint.same_repeats(baseline.tables[name], checkpoint.tables[name]) for name in able}
     lines: list[BenchmarkResult] = []
     parts: list[Answers] = []
     for name in names:
@@ -195,15 +195,18 @@ def paired(
             lines.append(BenchmarkResult(name, "not comparable", reasons=tuple(obstacles[name])))
             continue
         part = Answers.read(tables[name])
-        passes = pass_at_k.differences(tables[name], ties)
+        passes = pass_at_k_difference.differences(tables[name], ties)
         line = replace(_paired(part, name, alpha / family, margin), passes=passes)
-        available = (inputs.repeats(baseline.tables[name]), inputs.repeats(checkpoint.tables[name]))
+        available = (
+            graded_checkpoint.repeats(baseline.tables[name]),
+            graded_checkpoint.repeats(checkpoint.tables[name]),
+        )
         lines.append(line if available == line.repeats else replace(line, available=available))
         parts.append(part)
     if len(able) > 1:
         lines.append(_mean_result([line for line in lines if line.difference], parts, alpha / family, margin))
     lines = decide(lines, alpha)
-    notes = inputs.unknown(checkpoint, baseline, able)
+    notes = graded_checkpoint.unknown(checkpoint, baseline, able)
     if any(_disagrees_with_interval(line) for line in lines):
         notes.append(
             f"{ALL}: unlike the test, the interval allows for changes on benchmarks where none was observed, so it can "
@@ -213,7 +216,9 @@ def paired(
         notes.append(f"differences in {', '.join(accepted)} were accepted and may explain the difference of the scores")
     if able and all(np.all(part.counts == 0) for part in parts):
         notes.append("every problem has the same accuracy on both sides")
-    if same := [name for name in able if inputs.same_completions(checkpoint.tables[name], baseline.tables[name])]:
+    if same := [
+        name for name in able if graded_checkpoint.same_completions(checkpoint.tables[name], baseline.tables[name])
+    ]:
         notes.append(f"both sides have the same completions on {', '.join(same)}: the same samples, or a copy of them")
     notes += [_ungradable_note(line) for line in lines if any(line.ungradable) and line.benchmark != ALL]
     for line in lines:
@@ -223,7 +228,7 @@ def paired(
                 f"checkpoint; of each problem {line.repeats[0]} are compared on both sides, drawn by a hash of problem "
                 "and repeat"
             )
-    changes = regressions.compare(tables, alpha)
+    changes = other_measures.compare(tables, alpha)
     return GateResult(
         checkpoint.name, baseline.name, True, alpha, margin, overall_verdict(lines), tuple(lines), changes, tuple(notes)
     )

@@ -10,12 +10,12 @@ from pathlib import Path
 import pandas as pd
 
 from analysis import table_export
-from analysis.compare_checkpoints.compare import BenchmarkResult, GateResult
-from analysis.compare_checkpoints.inputs import GradedCheckpoint, correct
-from analysis.compare_checkpoints.regressions import MeasureChange
+from analysis.compare_checkpoints.comparison import BenchmarkResult, GateResult
+from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint, correct
+from analysis.compare_checkpoints.other_measures import MeasureChange
 from analysis.report import page
 from analysis.report.tables import interval_text
-from analysis.statistics.accuracy import BASE_MARKS
+from analysis.statistics.accuracy_rows import BASE_MARKS
 from analysis.table_export import percent, points
 from eval.statistics import Estimate
 from system import durable

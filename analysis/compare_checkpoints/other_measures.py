@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analysis import patterns
-from analysis.compare_checkpoints.inputs import by_problem
+from analysis.compare_checkpoints.graded_checkpoint import by_problem
 from eval import significance
 from eval.statistics import Estimate
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from analysis.compare_checkpoints import inputs
+from analysis.compare_checkpoints import graded_checkpoint
 from analysis.reference import published_benchmarks
 from eval import benchmark, significance
 from system.errors import UserError
@@ -30,12 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _measured(checkpoint: Path, baseline: Path) -> Spreads:
     """Number of problems and variance from stored samples."""
-    second, first = inputs.read(checkpoint), inputs.read(baseline)
+    second, first = graded_checkpoint.read(checkpoint), graded_checkpoint.read(baseline)
     found = {}
     for name in first.tables.keys() & second.tables.keys():
-        if inputs.obstacles(second, first, name):
+        if graded_checkpoint.obstacles(second, first, name):
             continue
-        pair = [inputs.correct(side.tables[name]) for side in (first, second)]
+        pair = [graded_checkpoint.correct(side.tables[name]) for side in (first, second)]
         if parts := significance.spread(*pair):
             found[name] = (len(pair[0]), parts)
     if not found:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from analysis.compare_checkpoints import inputs
+from analysis.compare_checkpoints import graded_checkpoint
 from eval import pass_at_k, score, statistics
 from eval.statistics import Estimate, Floats
 
@@ -47,7 +47,7 @@ def differences(tables: tuple[pd.DataFrame, pd.DataFrame], ties: str | None = No
         tables: graded samples of baseline and checkpoint, complete and sorted by problem and repeat.
         ties: of maj@k, one of statistics.TIES; by default see `ties_of`.
     """
-    if inputs.repeats(tables[0]) < 2:
+    if graded_checkpoint.repeats(tables[0]) < 2:
         return ()
     sides = [by_problem(table, ties or ties_of(tables)) for table in tables]
     return tuple(

@@ -1,0 +1,178 @@
+"""Is recipe B better than recipe A? Several training runs a side, each with a seed of its own.
+
+    python -m analysis.compare_recipes --a A/seed-*/graded --b B/seed-*/graded
+
+Prints the comparison, and how many runs and samples a difference needs. See analysis.statistics.recipe_difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from analysis.compare_checkpoints import graded_checkpoint
+from analysis.compare_recipes import cheapest_design, pass_at_k_difference, training_runs
+from analysis.compare_recipes.training_runs import CHOSEN, LAST
+from analysis.report.tables import interval_text
+from analysis.statistics import recipe_difference
+from analysis.statistics.recipe_difference import RecipeResult
+from analysis.table_export import markdown, percent, points
+from eval.significance import ALPHA
+from eval.statistics import TIES, Estimate
+from system import durable
+from system.errors import UserError, run_command
+
+RULE_TEXTS = {
+    LAST: "the last checkpoint of each run",
+    CHOSEN: "on each half of the problems, the checkpoint that is best on the other half",
+}
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for side in "ab":
+        parser.add_argument(
+            f"--{side}", nargs="+", type=Path, required=True, metavar="GRADED",
+            help="graded samples of its training runs, one folder per seed: …/seed-0/graded …/seed-1/graded",
+        )  # fmt: skip
+    parser.add_argument("--benchmark", nargs="+", help="default: all")
+    parser.add_argument(
+        "--rule", choices=training_runs.RULES, default=LAST,
+        help="which checkpoint: the last, or for each half of the problems the best on the other half",
+    )  # fmt: skip
+    parser.add_argument("--ties", choices=TIES, help="of maj@k (default: as the samples' source has them)")
+    parser.add_argument("--accept", nargs="+", choices=graded_checkpoint.ACCEPTABLE, default=[], help="what may differ")
+    parser.add_argument("--alpha", type=float, default=ALPHA)
+    parser.add_argument("--difference", type=float, default=2.0, metavar="POINTS", help="to plan for (default: 2)")
+    parser.add_argument("--training-cost", type=float, default=1.0, help="of one training, in any unit (default: 1)")
+    parser.add_argument("--sample-cost", type=float, default=1e-5, help="of one completion (default: 0.00001)")
+    parser.add_argument("--output", type=Path, help="folder for recipes.json and recipes.md")
+    arguments = parser.parse_args()
+    if not (0 < arguments.alpha < 1 and 0 < arguments.difference <= 100):
+        raise UserError(
+            "--alpha has to be between 0 and 1, --difference above 0 points, up to 100", code="argument-out-of-range"
+        )
+    if min(arguments.training_cost, arguments.sample_cost) < 0:
+        raise UserError("--training-cost and --sample-cost should not be negative", code="argument-out-of-range")
+    return arguments
+
+
+def difference_frame(results: Sequence[RecipeResult]) -> pd.DataFrame:
+    """The table of the comparison, as texts."""
+    return pd.DataFrame(
+        {
+            "benchmark": line.benchmark,
+            "runs": f"{line.seeds[0]} / {line.seeds[1]}",
+            "A (%)": percent(line.means[0]),
+            "B (%)": percent(line.means[1]),
+            "B less A, Welch (points)": interval_text(line.welch.difference, points),
+            "crossed effects (points)": interval_text(line.crossed.difference, points),
+            "df": f"{line.welch.df:.1f} / {line.crossed.df:.1f}",
+            "p (Holm)": f"{line.p_adjusted:.4f}",
+            "detectable": f"±{100 * line.detectable:.1f}",
+            "verdict": line.verdict,
+        }
+        for line in results
+    )
+
+
+def pass_at_k_frame(by_measure: Mapping[str, Sequence[RecipeResult]]) -> pd.DataFrame:
+    """The table of pass@k and maj@k, as texts: each recipe's mean over its runs, and their difference.
+
+    Args:
+        by_measure: a line per benchmark, by measure.
+    """
+    columns = ["benchmark", "A (%)", "B (%)", "B less A, Welch (points)", "crossed effects (points)"]
+    whole = pd.concat(
+        [difference_frame(lines)[columns].assign(measure=measure) for measure, lines in by_measure.items()]
+    )
+    return whole[["benchmark", "measure", *columns[1:]]].sort_values("benchmark", kind="stable")
+
+
+def components_frame(results: Sequence[RecipeResult]) -> pd.DataFrame:
+    """Standard deviations in points of the parts of which the accuracy on one problem is made, as texts."""
+    return pd.DataFrame(
+        {"benchmark": line.benchmark}
+        | {part.replace("_", " × "): f"{100 * value**0.5:.1f}" for part, value in line.components._asdict().items()}
+        for line in results
+        if line.components
+    )
+
+
+def report_text(
+    arguments: argparse.Namespace,
+    results: Sequence[RecipeResult],
+    by_measure: Mapping[str, Sequence[RecipeResult]],
+    problem_counts: Mapping[str, int],
+) -> str:
+    """The whole comparison in Markdown.
+
+    Args:
+        arguments: of the command line.
+        results: a line per benchmark, and of their mean.
+        by_measure: likewise for pass@k and maj@k.
+        problem_counts: number of problems by benchmark.
+    """
+    parts = [
+        markdown(difference_frame(results)),
+        f"Rule: {RULE_TEXTS[arguments.rule]}. A verdict holds for new seeds and new problems: both tests have to find "
+        f"it after Holm's correction at {arguments.alpha:g}. detectable: the true difference found with 80 % power at "
+        "these degrees of freedom.",
+    ]
+    if by_measure:
+        parts += ["\nSeveral samples per problem (95 % intervals, not adjusted, no verdict):\n"]
+        parts += [markdown(pass_at_k_frame(by_measure))]
+    if len(components := components_frame(results)):
+        costs = (arguments.training_cost, arguments.sample_cost)
+        parts += ["\nStandard deviations on one problem, in points:\n", markdown(components)]
+        parts += [f"Runs and samples that find a difference of {arguments.difference:g} points:\n"]
+        parts += [
+            cheapest_design.design_lines(results, problem_counts, arguments.difference / 100, costs, arguments.alpha)
+        ]
+    return "\n".join(parts) + "\n"
+
+
+def main() -> None:
+    """Compare, print and write."""
+    arguments = parse_arguments()
+    recipes = training_runs.comparable_recipes(
+        [arguments.a, arguments.b], arguments.rule, arguments.benchmark, arguments.accept
+    )
+    a, b = training_runs.correct_answers(recipes)
+    by_measure = pass_at_k_difference.compare(recipes[0], recipes[1], arguments.ties)
+    results = recipe_difference.compare(a, b, arguments.alpha)
+    text = report_text(arguments, results, by_measure, {name: len(runs[0]) for name, runs in a.items()})
+    print(text, end="")
+    if arguments.output:
+        content = {
+            "a": list(map(str, arguments.a)),
+            "b": list(map(str, arguments.b)),
+            "rule": arguments.rule,
+            "lines": _as_plain_data(results),
+            "passes": {measure: _as_plain_data(lines) for measure, lines in by_measure.items()},
+        }
+        durable.write_text(arguments.output / "recipes.json", json.dumps(content, indent=2) + "\n")
+        durable.write_text(arguments.output / "recipes.md", text)
+
+
+def _as_plain_data(lines: Sequence[RecipeResult]) -> list[dict[str, Any]]:
+    return [
+        asdict(line, dict_factory=lambda items: {key: _named_fields(value) for key, value in items}) for line in lines
+    ]
+
+
+def _named_fields(value: Any) -> Any:
+    if isinstance(value, recipe_difference.Test):
+        return {**value._asdict(), "difference": value.difference._asdict()}
+    return value._asdict() if isinstance(value, recipe_difference.Components | Estimate) else value
+
+
+if __name__ == "__main__":
+    run_command(main)

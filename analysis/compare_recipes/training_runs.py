@@ -1,0 +1,117 @@
+"""Read the graded samples of two recipes' training runs, and check that they can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from analysis import hash_order
+from analysis.compare_checkpoints import graded_checkpoint
+from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
+from analysis.reference import in_order
+from contracts import steps
+from system.errors import UserError
+
+LAST, CHOSEN = RULES = ("last", "chosen")
+
+
+class GradedRun(NamedTuple):
+    """One training run on one benchmark: the samples of its checkpoints, and which of them counts on each problem."""
+
+    tables: list[pd.DataFrame]
+    counts: npt.NDArray[np.int64]
+
+    def pick(self, values: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        """Of one array per checkpoint, each by problem, the rows of the checkpoints that count."""
+        return np.stack(values)[self.counts, np.arange(len(self.counts))]
+
+
+GradedRecipe = dict[str, list[GradedRun]]  # per benchmark, its runs
+CorrectAnswers = dict[str, list[npt.NDArray[np.bool_]]]  # per benchmark, those of each run
+
+
+def problem_half(problem: str) -> int:
+    """Which half of the problems one is in, 0 or 1, by its name alone."""
+    return int(hash_order.place("half of", problem)[:2], 16) % 2
+
+
+def _graded_run(checkpoints: Sequence[GradedCheckpoint], benchmark: str, repeats: int) -> GradedRun:
+    """A run's samples with this many repeats. Of several checkpoints, each half has the best on the other half."""
+    tables = [checkpoint.tables[benchmark] for checkpoint in checkpoints]
+    correct = np.stack([graded_checkpoint.correct(table) for table in tables])
+    halves = np.array([problem_half(problem) for problem in tables[0]["problem_id"].drop_duplicates()])
+    counts = np.full(len(halves), len(checkpoints) - 1)
+    for side in (0, 1):
+        others = correct[:, halves != side]
+        if others.size:
+            counts[halves == side] = int(others.mean(axis=(1, 2)).argmax())
+    return GradedRun([table[table["repeat"] < repeats] for table in tables], counts)
+
+
+def checkpoints_by_rule(folder: Path, rule: str) -> list[GradedCheckpoint]:
+    """The evaluated checkpoints of a run that the rule may choose from; the model before training is none."""
+    trained = [path for step, path in steps.folders(folder).items() if step > 0]
+    if not trained:
+        return [graded_checkpoint.read(folder)]
+    return [graded_checkpoint.read(path) for path in (trained if rule == CHOSEN else trained[-1:])]
+
+
+def read_correct_answers(
+    sides: Sequence[Sequence[Path]],
+    rule: str = LAST,
+    benchmarks: Sequence[str] | None = None,
+    accepted: Sequence[str] = (),
+) -> list[CorrectAnswers]:
+    """The correct answers of both recipes. The arguments are those of `comparable_recipes`."""
+    return correct_answers(comparable_recipes(sides, rule, benchmarks, accepted))
+
+
+def correct_answers(recipes: Sequence[GradedRecipe]) -> list[CorrectAnswers]:
+    """Per recipe and benchmark, the correct answers of each run, of shape (problems, repeats)."""
+    return [
+        {
+            name: [run.pick([graded_checkpoint.correct(table) for table in run.tables]) for run in runs]
+            for name, runs in recipe.items()
+        }
+        for recipe in recipes
+    ]
+
+
+def comparable_recipes(
+    sides: Sequence[Sequence[Path]], rule: str, benchmarks: Sequence[str] | None, accepted: Sequence[str]
+) -> list[GradedRecipe]:
+    """The graded samples of both recipes, with the same number of repeats everywhere.
+
+    Args:
+        sides: per recipe, the folders of its runs.
+        rule: LAST or CHOSEN.
+        benchmarks: by default all of the first run.
+        accepted: what may differ between runs, of graded_checkpoint.ACCEPTABLE.
+
+    Raises:
+        UserError: a run is named twice, or is not comparable with the first one.
+    """
+    folders = [folder.resolve() for side in sides for folder in side]
+    if repeated := sorted({str(folder) for folder in folders if folders.count(folder) > 1}):
+        raise UserError(
+            f"each training run should be named once, but {', '.join(repeated)} is named again", code="repeated-name"
+        )
+    recipes = [[checkpoints_by_rule(folder, rule) for folder in side] for side in sides]
+    first = recipes[0][0][-1]
+    names = in_order(benchmarks or first.tables)
+    for checkpoint in (checkpoint for runs in recipes for run in runs for checkpoint in run):
+        for name in names:
+            if reasons := graded_checkpoint.obstacles(checkpoint, first, name, accepted):
+                raise UserError(
+                    f"{checkpoint.name} and {first.name} cannot be compared on {name}: {'; '.join(reasons)}",
+                    code="not-comparable", benchmark=name,
+                )  # fmt: skip
+    fewest = {
+        name: min(graded_checkpoint.repeats(run[-1].tables[name]) for runs in recipes for run in runs) for name in names
+    }
+    return [{name: [_graded_run(run, name, fewest[name]) for run in runs] for name in names} for runs in recipes]
