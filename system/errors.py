@@ -28,7 +28,8 @@ class UserError(Exception):
     def __init__(self, sentence: str, *, code: str = "", **facts: object) -> None:
         """Keep the sentence, its code and its facts."""
         super().__init__(sentence)
-        self.code, self.facts = code, facts
+        self.code = code
+        self.facts: dict[str, Any] = facts
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For errors that pass between processes."""

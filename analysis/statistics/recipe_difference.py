@@ -184,17 +184,21 @@ def detectable(test: Test, alpha: float, power: float = significance.POWER) -> f
     return shift * test.error
 
 
-def _check(name: str, sides: Sequence[Sequence[Values]]) -> None:
+def _check_runs(benchmark: str, sides: Sequence[Sequence[Values]]) -> None:
     for side in sides:
         if len(side) < 2:
             raise UserError(
-                f"a comparison of recipes needs two training seeds a side or more, but one has {len(side)} on {name}; "
-                "train more seeds, or compare two checkpoints with `snakemake check`"
-            )
-    shapes = {run.shape for side in sides for run in side}
+                f"a comparison of recipes needs two training seeds a side or more, but one has {len(side)} on "
+                f"{benchmark}; train more seeds, or compare two checkpoints with `snakemake check`",
+                code="too-few-seeds", seeds=len(side),
+            )  # fmt: skip
+    shapes = sorted({run.shape for side in sides for run in side})
     if len(shapes) > 1:
-        found = ", ".join(f"{n} × {k}" for n, k in sorted(shapes))
-        raise UserError(f"all runs need the same problems and repeats on {name}, but they have {found}")
+        raise UserError(
+            f"all runs need the same problems and repeats on {benchmark}, but they have "
+            + ", ".join(f"{n} × {k}" for n, k in shapes),
+            code="different-problems", benchmark=benchmark,
+        )  # fmt: skip
 
 
 def compare(
@@ -216,7 +220,7 @@ def compare(
     """
     family, lines = len(a) + (len(a) > 1), []
     for name in a:
-        _check(name, (a[name], b[name]))
+        _check_runs(name, (a[name], b[name]))
         lines.append(_line(name, [(_runs(a[name]), _runs(b[name]))], components(a[name], b[name]), alpha / family))
     if len(a) > 1:
         lines.append(_line(MEAN, [(_runs(a[name]), _runs(b[name])) for name in a], None, alpha / family))
@@ -224,7 +228,7 @@ def compare(
     return [_decided(line, p, alpha) for line, p in zip(lines, adjusted, strict=True)]
 
 
-def _line(name: str, parts: Sequence[tuple[Floats, Floats]], found: Components | None, alpha: float) -> RecipeResult:
+def _line(name: str, parts: Sequence[tuple[Floats, Floats]], spreads: Components | None, alpha: float) -> RecipeResult:
     """One line: one benchmark, or the mean of several, whose seeds are those of the same runs."""
     count = len(parts)
     means = [float(np.mean([part[side].mean() for part in parts])) for side in (0, 1)]
@@ -239,7 +243,7 @@ def _line(name: str, parts: Sequence[tuple[Floats, Floats]], found: Components |
         tests.append(_test(means[1] - means[0], [*pieces, *problems]))
     sizes = (len(parts[0][0]), len(parts[0][1]))
     largest = max(tests, key=lambda test: detectable(test, alpha))
-    return RecipeResult(name, (means[0], means[1]), sizes, tests[0], tests[1], found, detectable(largest, alpha))
+    return RecipeResult(name, (means[0], means[1]), sizes, tests[0], tests[1], spreads, detectable(largest, alpha))
 
 
 def _seeds_alone(runs: Sequence[Floats], pooled: bool) -> list[tuple[float, float]]:

@@ -36,14 +36,14 @@ def test_the_same_recipe_is_better_than_itself_in_five_percent_at_most(spread, s
 
 
 def test_the_detectable_difference_is_found_in_80_percent():
-    random, found = np.random.default_rng(3), []
+    random, found_better = np.random.default_rng(3), []
     parts = recipe_difference.Components(0.0, 0.0, 0.02**2, 0.0, 0.2)
     stated = recipe_difference.detectable(cheapest_design.expected_test(parts, 5, 200, 4), 0.05)
     for _ in range(300):
         chance = random.uniform(0.3, 0.7, 200)  # p(1-p) is about 0.24 on average
         a, b = recipe(random, chance, 5, 4, 0.02), recipe(random, chance, 5, 4, 0.02, stated)
-        found.append(recipe_difference.compare({"x": a}, {"x": b})[0].verdict == "B is better")
-    assert np.mean(found) == pytest.approx(0.8, abs=0.08)
+        found_better.append(recipe_difference.compare({"x": a}, {"x": b})[0].verdict == "B is better")
+    assert np.mean(found_better) == pytest.approx(0.8, abs=0.08)
 
 
 def test_without_problem_effects_welchs_test_is_scipys():
@@ -96,12 +96,12 @@ def test_components_are_recovered():
         ]
         for r in range(2)
     ]
-    found = recipe_difference.components(*sides)
-    assert found.problem == pytest.approx(0.3**2 / 12, rel=0.1)
-    assert found.recipe_problem == pytest.approx(0.04**2, rel=0.25)
-    assert found.seed == pytest.approx(0.03**2, rel=0.5)
-    assert found.seed_problem == pytest.approx(0.05**2, rel=0.2)
-    assert found.sampling == pytest.approx(0.24, rel=0.03)
+    parts = recipe_difference.components(*sides)
+    assert parts.problem == pytest.approx(0.3**2 / 12, rel=0.1)
+    assert parts.recipe_problem == pytest.approx(0.04**2, rel=0.25)
+    assert parts.seed == pytest.approx(0.03**2, rel=0.5)
+    assert parts.seed_problem == pytest.approx(0.05**2, rel=0.2)
+    assert parts.sampling == pytest.approx(0.24, rel=0.03)
     assert recipe_difference.components(*[[run[:, :1] for run in side] for side in sides]) is None
 
 
