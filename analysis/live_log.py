@@ -65,7 +65,7 @@ def printed(framework: adapter.Adapter, stage: Stage, folder: Path) -> dict[int,
 def _running(run: Run, stage: Stage, folder: Path) -> tuple[list[Row], list[Row]]:
     """The log's rows of a stage that is being trained, and the newest judged completions."""
     logged = printed(adapter.load(run.framework), stage, folder)
-    judged = rollout_log.read(folder, rollout_log.Batch.of(stage))
+    judged = rollout_log.read(folder, rollout_log.Batch.of_stage(stage))
     rows = []
     for step in sorted({*logged, *judged}):
         rewards = [row["reward"] for row in judged.get(step, []) if row["reward"] is not None]

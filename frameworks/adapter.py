@@ -177,7 +177,8 @@ class Adapter(ABC):
             UserError: the line reports a failure after which the trainer itself would continue.
         """
         if FAILURE in line:
-            raise UserError(f"was ended: {line[line.index(FAILURE) :].strip()}")
+            reason = line.partition(FAILURE)[2].strip()
+            raise UserError(f"was ended: {FAILURE}{reason}", code="reward-failed", reason=reason)
         values = self.printed(line)
         return None if values is None else self.columns(values, stage.rollout["max_response_tokens"])
 

@@ -133,10 +133,10 @@ def launch_stage(
     plug_in.edit(command, paths)
     attempt = rollout_log.start_attempt(paths.work, resumed_from)
     command.environment[rollout_log.VARIABLE] = str(attempt.folder)
-    trainer_process.run(
-        command, log=paths.work / "train.log", steps=stage.steps, name=run.name,
-        metrics=partial(framework.progress, stage), resumed_from=resumed_from,
-    )  # fmt: skip
+    monitor = trainer_process.Monitor(
+        run.name, stage.steps, partial(framework.progress, stage), resumed_from=resumed_from
+    )
+    trainer_process.run(command, paths.work / "train.log", monitor)
 
 
 def problems_of(recording: Path, problems: Path, output: Path) -> None:
@@ -181,7 +181,7 @@ def train(arguments: argparse.Namespace) -> None:
         steps = arguments.steps if arguments.record else max(group.step for group in read(arguments.replay))
         kept = tuple(arguments.keep or range(1, steps + 1))
         stage = changed(replace(stage, steps=steps, checkpoints=kept), arguments.set)
-        batch = rollout_log.Batch.of(stage)
+        batch = rollout_log.Batch.of_stage(stage)
         if arguments.record:
             shutil.rmtree(work / "native", ignore_errors=True)  # a recording starts anew: its recording has to be whole
             shutil.rmtree(work / rollout_log.FOLDER, ignore_errors=True)

@@ -114,7 +114,7 @@ class Batch(NamedTuple):
     samples: int  # of each prompt
 
     @classmethod
-    def of(cls, stage: Stage) -> Batch:
+    def of_stage(cls, stage: Stage) -> Batch:
         """The batch that a stage samples in each step."""
         prompts = stage.batch.get("prompts_per_step", stage.batch["prompts_per_update"])
         return cls(prompts, stage.batch["samples_per_prompt"])

@@ -35,7 +35,7 @@ def read(
     Raises:
         UserError: a metric is not a number; the trainer itself may have continued.
     """
-    recorded = rollout_log.read(paths.work, rollout_log.Batch.of(stage))
+    recorded = rollout_log.read(paths.work, rollout_log.Batch.of_stage(stage))
     log: list[Row] = []
     elapsed, empty = 0.0, dict.fromkeys(tables.TRAINING_LOG.names)
     logged, names = adapter.logged(run, stage, paths), rewards.names(run.rewards)

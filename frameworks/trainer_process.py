@@ -1,4 +1,7 @@
-"""Launches a native training command: its output goes into a log, progress is one line, trouble is reported early."""
+"""Runs a trainer as a process: its output goes into a log, progress is one line, trouble is reported early.
+
+An adapter has rendered the command (`Adapter.prepare`); `train_stage.py` calls `run`. Nothing here knows a framework.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,9 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -28,8 +32,11 @@ QUIET_SECONDS = 1800.0  # a trainer that prints nothing for this long is conside
 STEP_SECONDS = 600.0  # and one that makes no step for this long and for STEP_MEDIANS times the median step
 STEP_MEDIANS = 20
 WATCH_SECONDS = 10.0
+END_SECONDS = 20.0  # between SIGTERM and SIGKILL
 LAST_LINES = 25
-SHOWN = {"reward_mean": "reward", "response_length_mean": "length"}  # in the progress line
+PRINTED = {"reward_mean": "reward", "response_length_mean": "length"}  # in the progress line
+
+COLLAPSED = "training-collapsed"  # code of the error
 
 Metrics = Mapping[str, float | None]
 
@@ -37,38 +44,62 @@ Metrics = Mapping[str, float | None]
 class Collapsed(UserError):
     """A training was ended at a grave sign of collapse."""
 
-    def __init__(self, text: str, command: Command, step: int) -> None:
+    def __init__(self, sentence: str, command: Command, step: int) -> None:
         """Keep the command that was ended and the last step that it reported, from the start of the stage."""
-        super().__init__(text)
+        super().__init__(sentence, code=COLLAPSED, step=step)
         self.command, self.step = command, step
 
 
-def run(
-    command: Command,
-    *,
-    log: Path,
-    steps: int,
-    name: str,
-    metrics: Callable[[str], Metrics | None],
-    recorded: Callable[[int], Metrics] = lambda step: {},
-    follow: Callable[[int, Metrics], None] = lambda step, row: None,
-    resumed_from: int = 0,
-    cap: float | None = None,
-    stop_on_collapse: bool = False,
-) -> None:
+@dataclass
+class Monitor:
+    """Follows the steps of a training while it runs: progress, signs of collapse, and what is not a number."""
+
+    name: str  # of the run, for the progress line
+    steps: int  # of the stage, for the time left
+    parse_line: Callable[[str], Metrics | None]  # metrics of a step from a line of output: Adapter.progress
+    recorded_columns: Callable[[int], Metrics] = lambda step: {}  # what a step's rollouts say: rollout_log.Live.columns
+    on_step: Callable[[int, Metrics], None] = lambda step, row: None  # takes each step and all that is known of it
+    resumed_from: int = 0  # step of the checkpoint that training continues
+    max_response_tokens: float | None = None  # to notice when lengths reach it
+    stop_on_collapse: bool = False  # end the training at a grave sign of collapse, instead of only warning
+
+    def __post_init__(self) -> None:
+        """Start before the first step."""
+        self.progress = _Progress(self.name, self.steps, self.resumed_from)
+        self.signs = collapse.Watch(self.max_response_tokens)
+
+    def read(self, line: str, trainer: _Trainer) -> None:
+        """Take a line of output; trouble in it ends the trainer."""
+        self.progress.note_output()
+        try:
+            metrics = self.parse_line(line)
+        except UserError as failure:
+            trainer.end(failure)
+            return
+        if metrics is None:
+            return
+        if broken := [key for key, value in metrics.items() if value is not None and not math.isfinite(value)]:
+            step = self.progress.done + 1
+            sentence = f"reported {' and '.join(broken)} that is not a number at step {step}"
+            trainer.end(UserError(sentence, code="metric-not-a-number", metrics=broken, step=step))
+        self.progress.note_step(metrics)
+        step = self.progress.done
+        row = {"step": step, **metrics, **self.recorded_columns(step)}
+        self.on_step(step, row)
+        for sign in self.signs.add(row):
+            print(f"WARNING: {self.name}: {sign.kind} at step {sign.step}: {sign.evidence}", flush=True)
+            if self.stop_on_collapse and sign.grave:
+                sentence = f"is collapsing ({sign.kind} at step {sign.step}: {sign.evidence}) and was ended"
+                trainer.end(UserError(sentence, code=COLLAPSED, kind=sign.kind, step=sign.step))
+
+
+def run(command: Command, log: Path, monitor: Monitor) -> None:
     """Run the command to its end.
 
     Args:
         command: what an adapter prepared.
         log: everything that it prints; appended to, so that a restart keeps the earlier part.
-        steps: of the stage, for the time left.
-        name: of the run, for the progress line.
-        metrics: the metrics of a step from a line of output, as Adapter.progress gives them; may raise UserError.
-        recorded: what the recorded rollouts of a step say, as rollout_log.Live.columns gives it.
-        follow: takes each step as it ends and all that is known of it.
-        resumed_from: step of the checkpoint that the command continues.
-        cap: the response limit in tokens, to notice when lengths reach it.
-        stop_on_collapse: end the training at a grave sign of collapse, instead of only warning.
+        monitor: follows the output.
 
     Raises:
         Collapsed: it was ended at a sign of collapse.
@@ -77,89 +108,97 @@ def run(
             lines of its output are printed before.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
+    recent: deque[str] = deque(maxlen=LAST_LINES)
     with log.open("a", encoding="utf-8") as file, _servers(command, file) as servers:
-        process = _start(command, file)
-        ended_by_us: list[str] = []
-        collapsed = False
+        trainer = _Trainer(_start(command, file))
+        with trainer.ended_on_exit(), trainer.watched(servers, monitor.progress):
+            for line in trainer.output():
+                file.write(line)
+                file.flush()
+                recent.append(line)
+                monitor.read(line, trainer)
+            status = trainer.process.wait()
+    reason = trainer.failure
+    if reason is None and status != 0:
+        reason = UserError(f"ended with status {status}", code="training-failed", status=status)
+    if reason is not None:
+        sys.stderr.write("".join(recent))
+        remedy = "the same command resumes from its last checkpoint"
+        sentence = f"training {monitor.name} {reason}; its output is in {log}, and {remedy}"
+        if reason.code == COLLAPSED:
+            raise Collapsed(sentence, command, monitor.progress.done)
+        raise UserError(sentence, code=reason.code, **reason.facts)
+    if command.scratch:
+        shutil.rmtree(command.scratch, ignore_errors=True)
 
-        def end(reason: str) -> None:
-            if not ended_by_us:
-                ended_by_us.append(reason)
-                _end(process)
 
-        def forward(number: int, _: object) -> None:  # so that a scheduler's signal reaches the trainer, not only us
-            _end(process)
+class _Trainer:
+    """The trainer's process, and why it was ended from here, if it was."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.failure: UserError | None = None  # its sentence follows `training <name>`
+
+    def output(self) -> Iterator[str]:
+        assert self.process.stdout is not None
+        yield from self.process.stdout
+
+    def end(self, failure: UserError) -> None:
+        """End the process; of several reasons the first counts."""
+        if self.failure is None:
+            self.failure = failure
+            _end(self.process)
+
+    @contextmanager
+    def ended_on_exit(self) -> Iterator[None]:
+        """The process does not outlive the block; a scheduler's signal reaches the trainer, not only this program."""
+
+        def forward(number: int, _: object) -> None:
+            _end(self.process)
             raise SystemExit(128 + number)
 
         previous = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
-        recent: deque[str] = deque(maxlen=LAST_LINES)
-        progress = _Progress(name, steps, resumed_from)
-        trouble = collapse.Watch(cap)
+        try:
+            yield
+        finally:
+            _end(self.process)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+    @contextmanager
+    def watched(self, servers: Sequence[subprocess.Popen[str]], progress: _Progress) -> Iterator[None]:
+        """While the block runs, end a trainer that hangs, or that has lost a server."""
         finished = threading.Event()
 
         def watch() -> None:
             while not finished.wait(WATCH_SECONDS):
                 lost = [server.returncode for server in servers if server.poll() is not None]
-                if lost and process.poll() is None:  # a trainer would wait for it, up to its own long limit
-                    end(f"lost a server that it needs (status {lost[0]}) and was ended")
-                if hung := progress.hung():
-                    end(f"{hung} and was ended")
+                if lost and self.process.poll() is None:  # a trainer would wait for it, up to its own long limit
+                    sentence = f"lost a server that it needs (status {lost[0]}) and was ended"
+                    self.end(UserError(sentence, code="server-lost", status=lost[0]))
+                if reason := progress.reason_if_hung():
+                    self.end(UserError(f"{reason} and was ended", code="training-hung", step=progress.done))
 
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
+        threading.Thread(target=watch, daemon=True).start()
         try:
-            assert process.stdout is not None
-            for line in process.stdout:
-                progress.heard()
-                file.write(line)
-                file.flush()
-                recent.append(line)
-                try:
-                    found = metrics(line)
-                except UserError as failure:
-                    end(str(failure))
-                    continue
-                if found is None:
-                    continue
-                broken = [key for key, value in found.items() if value is not None and not math.isfinite(value)]
-                if broken:
-                    end(f"reported {' and '.join(broken)} that is not a number at step {progress.done + 1}")
-                progress.step(found)
-                row = {"step": progress.done, **found, **recorded(progress.done)}
-                follow(progress.done, row)
-                for sign in trouble.add(row):
-                    print(f"WARNING: {name}: {sign.kind} at step {sign.step}: {sign.evidence}", flush=True)
-                    if stop_on_collapse and sign.grave:
-                        collapsed = collapsed or not ended_by_us
-                        end(f"is collapsing ({sign.kind} at step {sign.step}: {sign.evidence}) and was ended")
-            status = process.wait()
+            yield
         finally:
             finished.set()
-            _end(process)
-            for number, handler in previous.items():
-                signal.signal(number, handler)
-    if ended_by_us or status != 0:
-        sys.stderr.write("".join(recent))
-        reason = ended_by_us[0] if ended_by_us else f"ended with status {status}"
-        text = (
-            f"training {name} {reason}; its output is in {log}, and the same command resumes from its last checkpoint"
-        )
-        raise Collapsed(text, command, progress.done) if collapsed else UserError(text)
-    if command.scratch:
-        shutil.rmtree(command.scratch, ignore_errors=True)
 
 
 class _Progress:
-    def __init__(self, name: str, steps: int, first: int) -> None:
-        self.name, self.steps, self.first, self.done = name, steps, first, first
-        self.started, self.shown = time.monotonic(), 0.0
+    """Steps and times of a training: its progress line, and whether it hangs."""
+
+    def __init__(self, name: str, steps: int, steps_before: int) -> None:
+        self.name, self.steps, self.steps_before, self.done = name, steps, steps_before, steps_before
+        self.started, self.last_print = time.monotonic(), 0.0
         self.last_output = self.last_step = self.started
         self.durations: list[float] = []
 
-    def heard(self) -> None:
+    def note_output(self) -> None:
         self.last_output = time.monotonic()
 
-    def hung(self) -> str:
+    def reason_if_hung(self) -> str:
         """Why the trainer seems to hang; empty if it does not."""
         now = time.monotonic()
         if now - self.last_output > QUIET_SECONDS:
@@ -171,21 +210,21 @@ class _Progress:
                 return f"made no step for {patience / 60:.0f} minutes after {self.done} steps"
         return ""
 
-    def step(self, metrics: Metrics) -> None:
+    def note_step(self, metrics: Metrics) -> None:
         self.done += 1
         now = time.monotonic()
         self.durations.append(now - self.last_step)
         self.last_step = now
-        if self.done == self.first + 1:
+        if self.done == self.steps_before + 1:
             self.started = now  # the first step includes the start-up
-        if now - self.shown < PROGRESS_SECONDS and self.done < self.steps:
+        if now - self.last_print < PROGRESS_SECONDS and self.done < self.steps:
             return
-        self.shown = now
-        timed = self.done - self.first - 1
+        self.last_print = now
+        timed = self.done - self.steps_before - 1
         rate = (now - self.started) / timed if timed else float("nan")
         pace = f", {rate:.1f} s per step, {rate * (self.steps - self.done):.0f} s left" if timed else ""
-        shown = "".join(f", {word} {metrics[column]:.3g}" for column, word in SHOWN.items() if column in metrics)
-        print(f"{self.name}: step {self.done}/{self.steps}{shown}{pace}", flush=True)
+        values = "".join(f", {label} {metrics[column]:.3g}" for column, label in PRINTED.items() if column in metrics)
+        print(f"{self.name}: step {self.done}/{self.steps}{values}{pace}", flush=True)
 
 
 def _start(command: Command, log: IO[str]) -> subprocess.Popen[str]:
@@ -203,7 +242,7 @@ def _start(command: Command, log: IO[str]) -> subprocess.Popen[str]:
     )
 
 
-def _end(process: subprocess.Popen[str], patience: float = 20.0) -> None:
+def _end(process: subprocess.Popen[str]) -> None:
     """End a process and its children: SIGTERM, then SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
@@ -211,7 +250,7 @@ def _end(process: subprocess.Popen[str], patience: float = 20.0) -> None:
         except ProcessLookupError:
             break
         try:
-            process.wait(patience)
+            process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
             continue
     process.wait()
@@ -224,14 +263,14 @@ def _servers(command: Command, log: IO[str]) -> Iterator[list[subprocess.Popen[s
     try:
         for server in command.servers:
             running.append(_start(server, log))
-            threading.Thread(target=_copy, args=(running[-1], log), daemon=True).start()
+            threading.Thread(target=_copy_to_log, args=(running[-1], log), daemon=True).start()
         yield running
     finally:
         for process in running:
             _end(process)
 
 
-def _copy(process: subprocess.Popen[str], log: IO[str]) -> None:
+def _copy_to_log(process: subprocess.Popen[str], log: IO[str]) -> None:
     assert process.stdout is not None
     for line in process.stdout:
         log.write(f"[server] {line}")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from contracts.run_file import parse_run, read_yaml
 from frameworks import adapter, stage_training_log
-from frameworks.__main__ import launch_stage
 from frameworks.adapter import Paths
+from frameworks.train_stage import launch_stage
 from system.errors import UserError
 
 

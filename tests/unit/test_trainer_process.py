@@ -15,11 +15,12 @@ import pytest
 
 from contracts.run_file import ROOT, framework_names
 from frameworks import adapter, trainer_process
-from frameworks.__main__ import check_log, discard_if_changed
 from frameworks.adapter import Command
 from frameworks.reward_hook import FAILURE
+from frameworks.train_stage import check_log, discard_if_changed
+from frameworks.trainer_process import Monitor
 from recipes.runs import load_run
-from system.errors import UserError
+from tests.user_errors import refused
 
 pytestmark = pytest.mark.slow
 STAGE = load_run("openr1/qwen2.5-math-7b", "demo").stages[0]
@@ -30,8 +31,8 @@ def trainer(script: str) -> Command:
 
 
 def run(command: Command, log: Path, steps: int, framework: str = "trl", **settings: Any) -> None:
-    metrics = partial(adapter.load(framework).progress, STAGE)
-    trainer_process.run(command, log=log, steps=steps, name="r/x", metrics=metrics, **settings)
+    parse_line = partial(adapter.load(framework).progress, STAGE)
+    trainer_process.run(command, log, Monitor("r/x", steps, parse_line, **settings))
 
 
 def test_progress_is_one_line_a_step_and_the_output_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +77,7 @@ def test_a_loss_or_reward_that_is_not_a_number_ends_the_run(tmp_path: Path, key:
     values = {"loss": "0.1", "reward": "0.5", key: value}
     script = f"import time; print({values!r}, flush=True); time.sleep(600)"
     started = time.monotonic()
-    with pytest.raises(UserError, match=rf"reported {column} that is not a number at step 1"):
+    with refused("metric-not-a-number", metrics=[column], step=1):
         run(trainer(script), tmp_path / "train.log", 5)
     assert time.monotonic() - started < 60
 
@@ -84,7 +85,7 @@ def test_a_loss_or_reward_that_is_not_a_number_ends_the_run(tmp_path: Path, key:
 def test_another_status_than_zero_is_an_error_with_the_last_lines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(UserError, match=r"ended with status 3.*same command resumes"):
+    with refused("training-failed", status=3):
         run(trainer("print('CUDA out of memory'); raise SystemExit(3)"), tmp_path / "l", 1)
     assert "CUDA out of memory" in capsys.readouterr().err
 
@@ -92,7 +93,7 @@ def test_another_status_than_zero_is_an_error_with_the_last_lines(
 def test_a_trainer_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trainer_process, "QUIET_SECONDS", 1.0)
     monkeypatch.setattr(trainer_process, "WATCH_SECONDS", 0.2)
-    with pytest.raises(UserError, match="printed nothing"):
+    with refused("training-hung", step=0):
         run(trainer("import time; time.sleep(600)"), tmp_path / "l", 1)
 
 
@@ -100,7 +101,7 @@ def test_a_trainer_does_not_wait_for_a_server_that_has_died(tmp_path: Path, monk
     monkeypatch.setattr(trainer_process, "WATCH_SECONDS", 0.2)
     server = Command([sys.executable, "-c", "raise SystemExit(7)"])
     waiting = Command([sys.executable, "-c", "import time; time.sleep(600)"], servers=[server])
-    with pytest.raises(UserError, match=r"lost a server that it needs .status 7. and was ended"):
+    with refused("server-lost", status=7):
         run(waiting, tmp_path / "l", 1)
 
 
@@ -118,8 +119,8 @@ def test_sigterm_reaches_the_trainer_and_its_children(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from frameworks import trainer_process;"
         "from frameworks.adapter import Command;"
         "inner = 'import os, time; print(os.getpid(), flush=True); time.sleep(600)';"
-        f"trainer_process.run(Command([sys.executable, '-c', inner]), log=Path({str(tmp_path / 'l')!r}), steps=1,"
-        "name='r', metrics=lambda _: None)"
+        f"trainer_process.run(Command([sys.executable, '-c', inner]), Path({str(tmp_path / 'l')!r}),"
+        "trainer_process.Monitor('r', 1, lambda _: None))"
     )
     outer = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
     deadline = time.monotonic() + 30
@@ -149,7 +150,7 @@ def test_a_training_without_any_signal_is_an_error_and_a_weak_one_a_warning(
     check_log(rows([1.0, 1.0, 0.5, 1.0]), run)
     said = capsys.readouterr().out
     assert "no group had a signal in 3 of 4 steps" in said and "90% of the completions were cut" in said
-    with pytest.raises(UserError, match="nothing was learned"):
+    with refused("no-learning-signal", steps=4):
         check_log(rows([1.0] * 4), run)
     check_log(rows([None] * 4), run)  # what is unknown is no failure
     # A sweep has settings that teach nothing.
@@ -197,8 +198,8 @@ def test_what_a_trainer_has_detached_ends_when_the_launcher_is_killed(tmp_path: 
         "import sys; from pathlib import Path; from frameworks import trainer_process;"
         "from frameworks.adapter import Command;"
         f"inner = {DETACHED + 'time.sleep(600)'!r};"
-        f"trainer_process.run(Command([sys.executable, '-c', inner]), log=Path({str(tmp_path / 'l')!r}), steps=1,"
-        "name='r', metrics=lambda _: None)"
+        f"trainer_process.run(Command([sys.executable, '-c', inner]), Path({str(tmp_path / 'l')!r}),"
+        "trainer_process.Monitor('r', 1, lambda _: None))"
     )
     outer = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
     deadline = time.monotonic() + 30
@@ -217,19 +218,19 @@ def test_a_trainer_that_makes_no_more_steps_is_ended_though_it_prints(
     monkeypatch.setattr(trainer_process, "WATCH_SECONDS", 0.2)
     step = "print({'loss': '0.1', 'reward': '0.5'}, flush=True);"
     script = f"import time\n{step}{step}{step}\nwhile True: time.sleep(0.1); print('waiting', flush=True)"
-    with pytest.raises(UserError, match=r"made no step for .* minutes after 3 steps and was ended"):
+    with refused("training-hung", step=3):
         run(trainer(script), tmp_path / "l", 9)
 
 
 @pytest.mark.parametrize("framework", framework_names())
 def test_a_line_that_reports_a_failed_reward_ends_the_trainer(tmp_path: Path, framework: str) -> None:
     script = f"import time; print({FAILURE + 'ValueError: no'!r}, flush=True); time.sleep(600)"
-    with pytest.raises(UserError, match=r"training r/x was ended: .*a reward function failed: ValueError: no"):
+    with refused("reward-failed", reason="ValueError: no"):
         run(trainer(script), tmp_path / "l", 1, framework)
 
 
 def test_what_was_recorded_of_a_step_is_watched_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = "\n".join(["print({'reward': '0.5'})"] * 12)
     wrong_form = {step: float(step > 5) for step in range(1, 13)}
-    run(trainer(script), tmp_path / "l", 12, recorded=lambda step: {"format_error_rate": wrong_form[step]})
+    run(trainer(script), tmp_path / "l", 12, recorded_columns=lambda step: {"format_error_rate": wrong_form[step]})
     assert "WARNING: r/x: format errors at step " in capsys.readouterr().out

@@ -26,7 +26,7 @@ from tests.hostile_text import TEXTS, encodable
 
 NAME = "tinyzero/grpo-3b-trl/seed-0"
 STAGE = load_run("tinyzero/grpo-3b-trl", "demo").stages[0]
-BATCH = rollout_log.Batch.of(STAGE)
+BATCH = rollout_log.Batch.of_stage(STAGE)
 PRINTED = (
     "{{'loss': '0.0', 'grad_norm': '0.5', 'reward': '{reward}', 'kl': '0.01', 'completions/mean_length': '{length}'}}\n"
 )

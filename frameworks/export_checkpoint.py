@@ -1,0 +1,35 @@
+"""Writes one checkpoint of a training in Hugging Face format; `python -m frameworks export` calls it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from contracts import model_folder, provenance
+from contracts.seeds import run_id
+from frameworks import adapter, checkpoints
+from frameworks.adapter import Paths
+from recipes.runs import load_run
+from system import durable
+
+
+def export(arguments: argparse.Namespace) -> None:
+    """Write one checkpoint in Hugging Face format; step 0 is the base model."""
+    run = load_run(arguments.run, arguments.scale)
+    base_sha256 = model_folder.check(arguments.model)
+    with durable.new(arguments.output) as checkpoint:
+        checkpoint.mkdir()
+        if arguments.step == 0:
+            checkpoints.copy(checkpoints.files_of(arguments.model), checkpoint)
+        else:
+            stage = run.stage_of(arguments.step)
+            paths = Paths(problems=Path(), model=arguments.model, work=arguments.work)
+            adapter.load(run.framework).export(run, stage, arguments.step - stage.steps_before, paths, checkpoint)
+        provenance.write(
+            checkpoint,
+            run=run_id(run.name, arguments.seed),
+            step=arguments.step,
+            model=run.model,
+            base_sha256=base_sha256,
+            sha256=model_folder.check(checkpoint),
+        )

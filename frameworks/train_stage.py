@@ -1,0 +1,177 @@
+"""Trains one stage of a run to its end, and writes its training log and its rollouts.
+
+`python -m frameworks train` calls `train`. The framework's adapter renders the command, trainer_process.py runs it,
+stage_training_log.py reads what it logged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from contracts import model_folder, provenance, tables
+from contracts.run_file import Run, Stage, inherit
+from contracts.seeds import run_id
+from frameworks import adapter, one_gpu_variant, rollout_log, slurm_nodes, stage_training_log, trainer_process
+from frameworks.adapter import Adapter, Command, Paths
+from frameworks.experiment_trackers import FOLDER, Trackers, events_folder
+from recipes.runs import file_content, load_run
+from system import durable, job_lifetime, work_lock
+from system.errors import StoppedInTime, UserError
+
+
+def train(arguments: argparse.Namespace) -> None:
+    """Train one stage to its end and write its training log and its rollouts."""
+    run = load_run(arguments.run, arguments.scale)
+    if arguments.one_gpu:
+        run = one_gpu_variant.on_one_gpu(run, arguments.one_gpu)
+    stage, name = run.stages[arguments.stage - 1], run_id(run.name, arguments.seed)
+    framework = adapter.load(run.framework)
+    model_sha256 = model_folder.check(arguments.model)
+    tables.read(arguments.problems, tables.PROBLEM)
+    inputs = {"problems_sha256": provenance.sha256(arguments.problems), "model_sha256": model_sha256}
+    framework.fork_processes(run)
+    framework.check(run)  # takes seconds, before data are written, memory is taken, or a GPU is used
+    paths = Paths(problems=arguments.problems, model=arguments.model, work=arguments.work)
+    job_lifetime.end_with_workflow()
+    with work_lock.sole_user(paths.work, "training"):
+        discard_if_changed(paths.work, inputs)
+        stop = arguments.stop_on_collapse or arguments.end_at_collapse
+        ended: dict[str, str] = {}
+        try:
+            command = launch_stage(framework, run, stage, paths, arguments.seed, stop, events_folder(arguments.output))
+            if (reached := framework.newest_checkpoint(run, stage, paths)) < stage.steps:
+                raise stopped_early(run, stage, reached)
+        except trainer_process.Collapsed as collapse:
+            if not arguments.end_at_collapse:
+                raise
+            command, reached = collapse.command, collapse.step
+            ended = {"ended": str(collapse).partition("; its output")[0]}
+        log, rollouts = stage_training_log.read(framework, run, stage, paths, name, reached)
+        durable.sync_tree(paths.work)  # the training log says that the checkpoints can be exported
+    check_log(log, run)
+    rollouts = with_lengths(rollouts, arguments.model)
+    tables.write(pa.Table.from_pylist(rollouts, schema=tables.ROLLOUT), tables.ROLLOUT, arguments.rollouts)
+    tables.write(pa.Table.from_pylist(log, schema=tables.TRAINING_LOG), tables.TRAINING_LOG, arguments.output)
+    provenance.write(
+        arguments.output,
+        run=name,
+        run_file=inherit(file_content(run.name, run.file, run.scale), run.file),
+        scale=run.scale,
+        stage=stage.number,
+        seed=arguments.seed,
+        command=command.arguments,
+        **ended,
+        **inputs,
+    )
+
+
+def launch_stage(
+    framework: Adapter,
+    run: Run,
+    stage: Stage,
+    paths: Paths,
+    seed: int,
+    stop_on_collapse: bool,
+    events: Path | None = None,
+) -> Command:
+    """Train a stage from its newest checkpoint, if it has not reached its end; returns the command.
+
+    Args:
+        framework: the run's.
+        run: the run.
+        stage: the one to train.
+        paths: where training reads and writes.
+        seed: of the training.
+        stop_on_collapse: end the training at a grave sign of collapse.
+        events: folder for TensorBoard events; by default one in the work folder.
+
+    Raises:
+        UserError: the training failed; see trainer_process.run.
+    """
+    resumed_from = framework.newest_checkpoint(run, stage, paths)
+    command = framework.prepare(run, stage, seed, paths)
+    if resumed_from:
+        print(f"{run.name}: resuming from step {resumed_from}", flush=True)
+    if resumed_from < stage.steps:
+        attempt = rollout_log.start_attempt(paths.work, resumed_from)
+        command.environment[rollout_log.VARIABLE] = str(attempt.folder)
+        with closing(
+            Trackers(events or paths.work / FOLDER, run_id(run.name, seed), stage.steps_before, resumed_from)
+        ) as trackers:
+            monitor = trainer_process.Monitor(
+                run.name,
+                stage.steps,
+                partial(framework.progress, stage),
+                rollout_log.Live(attempt, rollout_log.Batch.of_stage(stage)).columns,
+                trackers.add,
+                resumed_from=resumed_from,
+                max_response_tokens=stage.rollout.get("max_response_tokens"),
+                stop_on_collapse=stop_on_collapse,
+            )
+            trainer_process.run(command, paths.work / "train.log", monitor)
+    return command
+
+
+def stopped_early(run: Run, stage: Stage, reached: int) -> UserError:
+    """The error of a training that ended well before its last step: in time before its job's end, or without cause."""
+    sentence = f"training {run.name} stopped after step {reached} of {stage.steps}"
+    if slurm_nodes.time_limit():
+        sentence += ", in time before its job's end; the same command resumes it"
+        return StoppedInTime(sentence, code="stopped-in-time", step=reached, steps=stage.steps)
+    sentence += " without an error; its output is in train.log, and the same command resumes it"
+    return UserError(sentence, code="training-stopped-early", step=reached, steps=stage.steps)
+
+
+def with_lengths(rollouts: list[dict[str, Any]], model: Path) -> list[dict[str, Any]]:
+    """The rollouts with the number of tokens of each completion's text, by the model's own tokenizer.
+
+    The sampled tokens may split the text differently, and end with one that the text does not show. So these lengths
+    are for distributions; the means in the log are the trainer's own.
+    """
+    from transformers import AutoTokenizer
+
+    if not rollouts:
+        return rollouts
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    encoded = tokenizer([row["completion"] for row in rollouts], add_special_tokens=False)["input_ids"]
+    return [row | {"completion_tokens": len(tokens)} for row, tokens in zip(rollouts, encoded, strict=True)]
+
+
+def discard_if_changed(work: Path, inputs: dict[str, str]) -> None:
+    """Delete native files that were made from other inputs: resuming would pass them off as made from these.
+
+    The log stays. The record is written after the deletion, so that a kill between the two only repeats the deletion.
+    """
+    record, content = work / "inputs.json", json.dumps(inputs, indent=2)
+    if record.is_file() and record.read_text() == content:
+        return
+    for folder in (path for path in work.iterdir() if path.is_dir()):
+        print(f"{folder} was made from other data or another model: deleted, training starts again", flush=True)
+        shutil.rmtree(folder)
+    durable.write_text(record, content)
+
+
+def check_log(rows: list[dict[str, Any]], run: Run) -> None:
+    """Warn of a training without much signal; raise UserError for one without any, unless it is of a sweep."""
+    steps = len(rows)
+    silent = [row["step"] for row in rows if row["zero_signal_rate"] == 1.0]
+    if len(silent) == steps and "@" not in run.name:  # in a sweep that is a result, such as of a constant reward
+        raise UserError(
+            f"{run.name}: within every group all rewards were equal at every step, so nothing was learned; "
+            "a base model that is sometimes right and sometimes wrong is needed",
+            code="no-learning-signal",
+            steps=steps,
+        )
+    if len(silent) > steps / 2:
+        print(f"WARNING: {run.name}: no group had a signal in {len(silent)} of {steps} steps, from step {silent[0]} on")
+    truncated = [row["truncated_rate"] for row in rows if row["truncated_rate"] is not None]
+    if truncated and sum(truncated) / len(truncated) > 0.5:
+        print(f"WARNING: {run.name}: {sum(truncated) / len(truncated):.0%} of the completions were cut at the limit")
