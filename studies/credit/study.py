@@ -80,14 +80,14 @@ class Variant:
         return Estimate(value, max(0.0, low), min(1.0, high))
 
 
-def right_reasons(found: pd.DataFrame, problems: Sequence[str]) -> Floats:
+def right_reasons(step_counts: pd.DataFrame, problems: Sequence[str]) -> Floats:
     """The share of right answers whose reasoning is right, as one value per problem with that share as their mean.
 
     The values are those of a ratio, linearised (Cochran 1977, Sampling Techniques, equation 6.13): their spread over
     problems gives its variance, as in eval.statistics.ratio. Single values may lie below 0 or above 1.
 
     Args:
-        found: as analysis.report.reasoning.checked returns.
+        step_counts: as analysis.report.reasoning.checked returns.
         problems: of the benchmark, in their order.
 
     Returns:
@@ -96,13 +96,16 @@ def right_reasons(found: pd.DataFrame, problems: Sequence[str]) -> Floats:
     Raises:
         UserError: no right answer has a step that can be checked.
     """
-    by_problem = found.assign(
-        right=found["kind"].eq("right_right"), answers=found["kind"].isin(["right_right", "right_wrong"])
+    by_problem = step_counts.assign(
+        right=step_counts["kind"].eq("right_right"), answers=step_counts["kind"].isin(["right_right", "right_wrong"])
     ).groupby("problem_id")[["right", "answers"]]
     counts = by_problem.sum().reindex(list(problems), fill_value=0).astype(float)
     answers = counts["answers"].to_numpy()
     if not answers.sum():
-        raise UserError("no right answer has a step that can be checked, so nothing can be said of its reasoning")
+        raise UserError(
+            "no right answer has a step that can be checked, so nothing can be said of its reasoning",
+            code="no-checkable-step",
+        )
     share = counts["right"].sum() / answers.sum()
     linear: Floats = share + (counts["right"].to_numpy() - share * answers) / answers.mean()
     return linear[:, None]
@@ -125,26 +128,27 @@ def variant(name: str, runs: Sequence[RunResults], base: bool = False) -> Varian
         for run in runs:
             step = run.steps[0] if base else run.last
             samples = run.samples(step, benchmark)
-            found = reasoning.checked(samples, run.problem_rows.get(benchmark, {}), most=len(samples))
-            if found is None:
+            step_counts = reasoning.checked(samples, run.problem_rows.get(benchmark, {}), most=len(samples))
+            if step_counts is None:
                 raise UserError(
                     f"{run.name}: the reasoning on {benchmark} cannot be checked: its task checks no steps, or the "
-                    "problems that were graded are not stored beside the results"
+                    "problems that were graded are not stored beside the results",
+                    code="no-checkable-step",
                 )
             try:
-                reasons = right_reasons(found, run.problems(benchmark))
+                reasons = right_reasons(step_counts, run.problems(benchmark))
             except UserError as error:
                 raise UserError(f"{run.name}, step {step} on {benchmark}: {error}") from None
             correct = run.correct(step, benchmark).mean(axis=1, keepdims=True)
             values[ACCURACY].setdefault(benchmark, []).append(correct)
             values[RIGHT_REASONS].setdefault(benchmark, []).append(reasons)
-            checked_lines += found[["checkable", "lines"]].sum().to_numpy()
+            checked_lines += step_counts[["checkable", "lines"]].sum().to_numpy()
     return Variant(name, len(runs), values, float(checked_lines[0] / max(checked_lines[1], 1)))
 
 
 def pairs(variants: Mapping[str, Variant]) -> list[Pair]:
     """Each of PAIRS in each measure, with Holm's correction over the pairs of a measure."""
-    found = []
+    compared = []
     for measure in MEASURES:
         sides = [[variants[name].values[measure] for name in pair] for pair in PAIRS]
         lines = [recipe_difference.compare(first, second)[-1] for first, second in sides]
@@ -153,26 +157,26 @@ def pairs(variants: Mapping[str, Variant]) -> list[Pair]:
             wider = max((line.welch.difference, line.crossed.difference), key=lambda one: one.high - one.low)
             above = wider.value > 0
             verdict = CANNOT_BE_TOLD if p > significance.ALPHA else f"{second if above else first} is above"
-            found.append(Pair(measure, first, second, wider, line.detectable, p, verdict))
-    return found
+            compared.append(Pair(measure, first, second, wider, line.detectable, p, verdict))
+    return compared
 
 
-def verdict(found: Sequence[Pair]) -> str:
+def verdict(pair_list: Sequence[Pair]) -> str:
     """The verdict on the explanation, by the rule at the head of this file."""
-    of = {(pair.first, pair.second): pair for pair in found if pair.measure == RIGHT_REASONS}
-    against, without_std = of[GRPO, CRITIC], of[NO_STD, CRITIC]
+    by_names = {(pair.first, pair.second): pair for pair in pair_list if pair.measure == RIGHT_REASONS}
+    against, without_std = by_names[GRPO, CRITIC], by_names[NO_STD, CRITIC]
     if against.verdict == without_std.verdict == f"{CRITIC} is above":
         return SUPPORTED
     return CONTRADICTED if against.verdict == f"{GRPO} is above" or against.difference.high < SAME else CANNOT_BE_TOLD
 
 
-def sentences(variants: Mapping[str, Variant], found: Sequence[Pair]) -> list[str]:
+def sentences(variants: Mapping[str, Variant], pair_list: Sequence[Pair]) -> list[str]:
     """What the study shows: the verdict with the numbers that decide it, and whether the measure can move at all."""
-    of = {(pair.first, pair.second): pair for pair in found if pair.measure == RIGHT_REASONS}
+    by_names = {(pair.first, pair.second): pair for pair in pair_list if pair.measure == RIGHT_REASONS}
     grpo = variants[GRPO].mean(RIGHT_REASONS)
     wrong = Estimate(1 - grpo.value, 1 - grpo.high, 1 - grpo.low)
-    against, process = of[GRPO, CRITIC], of[GRPO, PROCESS]
-    decided = verdict(found)
+    against, process = by_names[GRPO, CRITIC], by_names[GRPO, PROCESS]
+    decided = verdict(pair_list)
     said = decided if decided == CANNOT_BE_TOLD else f"is {decided}"
     control = {
         f"{PROCESS} is above": "A reward for right steps raises this share, so credit for steps matters here",
@@ -189,7 +193,7 @@ def sentences(variants: Mapping[str, Variant], found: Sequence[Pair]) -> list[st
 
 def runs_table(variants: Mapping[str, Variant]) -> Table:
     """A row for each run: its trainings, right answers, and right reasoning among them."""
-    data, shown = [], []
+    data, display_rows = [], []
     for name, one in variants.items():
         means = {measure: one.mean(measure) for measure in MEASURES}
         data.append(
@@ -198,21 +202,21 @@ def runs_table(variants: Mapping[str, Variant]) -> Table:
                 **interval_columns(means), "checkable": one.checkable,
             }
         )  # fmt: skip
-        shown.append(
+        display_rows.append(
             {
                 "trained with": name,
                 "trainings": str(one.trainings),
-                **{f"{words} (%)": interval_text(means[measure], percent) for measure, words in MEASURES.items()},
+                **{f"{label} (%)": interval_text(means[measure], percent) for measure, label in MEASURES.items()},
                 "lines checkable (%)": percent(one.checkable),
             }
         )
-    return Table("credit", pd.DataFrame(data), pd.DataFrame(shown))
+    return Table("credit", pd.DataFrame(data), pd.DataFrame(display_rows))
 
 
-def pairs_table(found: Sequence[Pair]) -> Table:
+def pairs_table(pair_list: Sequence[Pair]) -> Table:
     """A row for each pair and measure."""
-    data = [{**pair._asdict(), **interval_columns({"difference": pair.difference})} for pair in found]
-    shown = [
+    data = [{**pair._asdict(), **interval_columns({"difference": pair.difference})} for pair in pair_list]
+    display = [
         {
             "measure": MEASURES[pair.measure],
             "compared": f"{pair.second} less {pair.first}",
@@ -221,9 +225,9 @@ def pairs_table(found: Sequence[Pair]) -> Table:
             "p (Holm)": f"{pair.p_adjusted:.4f}",
             "verdict": pair.verdict,
         }
-        for pair in found
+        for pair in pair_list
     ]
-    return Table("credit_pairs", pd.DataFrame(data), pd.DataFrame(shown))
+    return Table("credit_pairs", pd.DataFrame(data), pd.DataFrame(display))
 
 
 def stored(results: Path, chosen: Sequence[int] = ()) -> dict[str, list[RunResults]]:
@@ -236,7 +240,7 @@ def stored(results: Path, chosen: Sequence[int] = ()) -> dict[str, list[RunResul
     Raises:
         UserError: a run has fewer than two, or was not measured like the others.
     """
-    found: dict[str, list[RunResults]] = {}
+    stored_runs: dict[str, list[RunResults]] = {}
     for name, run in RUNS.items():
         ids = [seeds.run_id(run, seed) for seed in chosen] or [
             f"{run}/{file.parent.name}" for file in sorted((results / "runs" / run).glob("seed-*/scores.parquet"))
@@ -244,15 +248,17 @@ def stored(results: Path, chosen: Sequence[int] = ()) -> dict[str, list[RunResul
         if len(ids) < FEWEST:
             raise UserError(
                 f"the study needs {FEWEST} trainings or more of {run}, and found {len(ids)} in {results}: train it "
-                "with `snakemake study_credit --config seeds='[0,1,2,3,4]'`"
+                "with `snakemake study_credit --config seeds='[0,1,2,3,4]'`",
+                code="too-few-seeds",
             )
-        found[name] = [load_results(results, run_id) for run_id in ids]
-    first, *others = [run for runs in found.values() for run in runs]
+        stored_runs[name] = [load_results(results, run_id) for run_id in ids]
+    first, *others = [run for runs in stored_runs.values() for run in runs]
     for other in others:
         if other.benchmarks != first.benchmarks:
             raise UserError(
                 f"{other.name} and {first.name} need the same benchmarks, and have {', '.join(other.benchmarks)} and "
-                f"{', '.join(first.benchmarks)}; evaluate both again"
+                f"{', '.join(first.benchmarks)}; evaluate both again",
+                code="other-benchmarks",
             )
         for benchmark in other.benchmarks:
             if reasons := comparability.differences(
@@ -260,9 +266,10 @@ def stored(results: Path, chosen: Sequence[int] = ()) -> dict[str, list[RunResul
             ):
                 raise UserError(
                     f"{other.name} and {first.name} cannot be compared on {benchmark}: {'; '.join(reasons)}; evaluate "
-                    "both again"
+                    "both again",
+                    code="not-comparable",
                 )
-    return found
+    return stored_runs
 
 
 def study(trained: Mapping[str, Sequence[RunResults]]) -> tuple[list[Table], str]:
@@ -272,15 +279,17 @@ def study(trained: Mapping[str, Sequence[RunResults]]) -> tuple[list[Table], str
         trained: the trainings of each of RUNS, by its name there.
     """
     variants = {name: variant(name, runs) for name, runs in trained.items()}
-    found = pairs(variants)
+    pair_list = pairs(variants)
     with_base = {BASE: variant(BASE, trained[GRPO], base=True), **variants}
-    made = [runs_table(with_base), pairs_table(found)]
+    result_tables = [runs_table(with_base), pairs_table(pair_list)]
     notes = (
         "Last checkpoints; 95 % intervals for new seeds and new problems. Right reasoning: every step that a program "
         "can check is right. Pairs have the wider interval of two tests; a verdict needs both, after Holm's correction."
     )
-    text = "\n\n".join([*sentences(variants, found), *(markdown(table.shown).rstrip("\n") for table in made), notes])
-    return made, f"{text}\n"
+    text = "\n\n".join(
+        [*sentences(variants, pair_list), *(markdown(table.shown).rstrip("\n") for table in result_tables), notes]
+    )
+    return result_tables, f"{text}\n"
 
 
 def main() -> None:
@@ -290,8 +299,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--seeds", nargs="+", type=int, default=(), help="default: all that are stored")
     arguments = parser.parse_args()
-    made, text = study(stored(arguments.results, arguments.seeds))
-    for table in made:
+    result_tables, text = study(stored(arguments.results, arguments.seeds))
+    for table in result_tables:
         table_export.write(table, arguments.output)
     durable.write_text(arguments.output / "credit.md", text)
     print(text, end="")

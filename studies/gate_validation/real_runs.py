@@ -67,14 +67,16 @@ def splits(runs: training_runs.CorrectAnswers) -> Counts:
     """
     seeds = len(next(iter(runs.values())))
     if seeds < 4 or seeds % 2:
-        raise UserError(f"splitting into halves needs an even number of seeds, at least 4, but --a has {seeds}")
-    found = [_decides(_of(runs, one), _of(runs, two)) for one, two in _halves(seeds)]
-    return Counts(len(found), sum(found))
+        raise UserError(
+            f"splitting into halves needs an even number of seeds, at least 4, but --a has {seeds}", code="odd-seeds"
+        )
+    decisions = [_decides(_of(runs, one), _of(runs, two)) for one, two in _halves(seeds)]
+    return Counts(len(decisions), sum(decisions))
 
 
 def pairs(places: Sequence[Path]) -> Counts:
     """Every two last checkpoints, compared like checkpoints."""
-    last = [training_runs.checkpoints_by_rule(place, training_runs.LAST)[0] for place in places]
+    last = [training_runs.checkpoints_by_rule(folder, training_runs.LAST)[0] for folder in places]
     lowest = [
         min(paired_answers.adjusted([Answers.read((one.tables[name], two.tables[name])) for name in one.tables]))
         for one, two in itertools.combinations(last, 2)
@@ -95,7 +97,10 @@ def predicted(line: recipe_difference.RecipeResult, gap: float, seeds: int, shap
         UserError: there is one completion per problem, which gives no components.
     """
     if line.components is None:
-        raise UserError(f"a prediction needs two completions per problem or more, but {line.benchmark} has one")
+        raise UserError(
+            f"a prediction needs two completions per problem or more, but {line.benchmark} has one",
+            code="too-few-repeats",
+        )
     test = cheapest_design.expected_test(line.components, seeds, *shape)
     return float(stats.nct.sf(stats.t.ppf(1 - significance.ALPHA / 2, test.df), test.df, abs(gap) / test.error))
 
@@ -118,12 +123,12 @@ def power(runs: training_runs.CorrectAnswers, seed: int) -> pd.DataFrame:
         halves = list(_halves(len(each)))
         chosen = random.choice(len(halves), min(MOST, len(halves)), replace=False)
         for gain in GAINS:
-            found = []
+            counts = []
             for one, two in (halves[i] for i in chosen):
                 better = with_gain([each[i] for i in two], gain, random)
                 (line,) = recipe_difference.compare({name: [each[i] for i in one]}, {name: better})
-                found.append((predicted(line, gain, len(each) // 2, each[0].shape), line.verdict != "cannot tell"))
-            rows.append((name, points(gain), *(percent(float(share)) for share in np.mean(found, axis=0))))
+                counts.append((predicted(line, gain, len(each) // 2, each[0].shape), line.verdict != "cannot tell"))
+            rows.append((name, points(gain), *(percent(float(share)) for share in np.mean(counts, axis=0))))
     return pd.DataFrame(rows, columns=["benchmark", "planted (points)", "predicted power (%)", "verdicts (%)"])
 
 
@@ -149,8 +154,8 @@ def main() -> None:
     a, b = training_runs.read_correct_answers([arguments.a, arguments.b])
     rows = [
         (name, f"{side}, {len(runs)} seeds", ", ".join(percent(float(run.mean())) for run in runs))
-        for side, found in (("A", a), ("B", b))
-        for name, runs in found.items()
+        for side, folders in (("A", a), ("B", b))
+        for name, runs in folders.items()
     ]
     print(markdown(pd.DataFrame(rows, columns=["benchmark", "runs", "accuracies (%)"])))
     print(f"- Seeds of A split into halves, compared as recipes: {splits(a)} with a false verdict.")

@@ -103,10 +103,10 @@ def rows_of_power(times: int, random: np.random.Generator) -> Iterator[dict[str,
         for k in REPEATS:
             row: dict[str, object] = {"problems": n, "repeats": k}
             for difference in DIFFERENCES:
-                found = np.mean(
+                rates = np.mean(
                     [significance.permutation(counts(n, k, difference, False, random)) <= LEVEL for _ in range(times)]
                 )
-                row[f"+{100 * difference:g} points: simulated (%)"] = f"{100 * found:.1f}"
+                row[f"+{100 * difference:g} points: simulated (%)"] = f"{100 * rates:.1f}"
                 row[f"+{100 * difference:g}: predicted (%)"] = f"{100 * predicted_power(n, k, difference):.1f}"
             yield row
 

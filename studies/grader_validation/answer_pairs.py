@@ -280,11 +280,11 @@ def pairs(each: int = 40, seed: int = 0) -> list[AnswerPair]:
         each: how many of each class at least, right and wrong ones together.
         seed: of all draws; the same seed gives the same pairs.
     """
-    found: list[AnswerPair] = []
+    all_pairs: list[AnswerPair] = []
     for kind, draw in CLASSES.items():
         rng = random.Random(f"{seed} {kind}")
         drawn: dict[tuple[str, str], AnswerPair] = {}
         while len(drawn) < each:
             drawn |= {(gold, answer): AnswerPair(kind, gold, answer, right) for gold, answer, right in draw(rng)}
-        found += drawn.values()
-    return found
+        all_pairs += drawn.values()
+    return all_pairs

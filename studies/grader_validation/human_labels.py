@@ -31,7 +31,10 @@ def agreement(path: Path) -> list[tuple[str, str, bool, str, Grade]]:
                 keys.append((model, str(index), bool(solution["is_correct"]), gold))
                 items.append(Item(task, gold, solution["solution"], extraction="answer-line"))
     if not items:
-        raise UserError(f"{path} should hold solutions with is_correct and solution, but holds none; check --input")
+        raise UserError(
+            f"{path} should hold solutions with is_correct and solution, but holds none; check --input",
+            code="no-labels",
+        )
     return [(*key, result) for key, result in zip(keys, grade(items), strict=True)]
 
 
@@ -41,7 +44,7 @@ def markdown(rows: list[tuple[str, str, bool, str, Grade]]) -> str:
     for model in dict.fromkeys(row[0] for row in rows):
         ours = [row for row in rows if row[0] == model]
         right = [row[4].verdict == "correct" for row in ours]
-        same = sum(given == row[2] for given, row in zip(right, ours, strict=True))
+        same = sum(is_right == row[2] for is_right, row in zip(right, ours, strict=True))
         by_model.append([model, len(ours), sum(row[2] for row in ours), sum(right), f"{100 * same / len(ours):.2f} %"])
     differ = [row for row in rows if (row[4].verdict == "correct") != row[2]]
     kinds = Counter((row[2], row[4].verdict) for row in differ)

@@ -45,7 +45,7 @@ def read(folder: Path) -> tuple[list[AnswerPair], int]:
     Raises:
         UserError: the folder has no such tests.
     """
-    found: dict[tuple[str, str], AnswerPair] = {}
+    by_text: dict[tuple[str, str], AnswerPair] = {}
     left = set()
     for file in sorted(folder.glob("test_*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -55,7 +55,10 @@ def read(folder: Path) -> tuple[list[AnswerPair], int]:
             if gold is None or answer is None:
                 left.add(one)
             else:
-                found[gold, answer] = AnswerPair(file.stem.removeprefix("test_"), gold, answer, one[2])
-    if not found:
-        raise UserError(f"{folder} should be the folder tests of math-verify's repository, but has no labelled pairs")
-    return list(found.values()), len(left)
+                by_text[gold, answer] = AnswerPair(file.stem.removeprefix("test_"), gold, answer, one[2])
+    if not by_text:
+        raise UserError(
+            f"{folder} should be the folder tests of math-verify's repository, but has no labelled pairs",
+            code="no-pairs",
+        )
+    return list(by_text.values()), len(left)

@@ -54,24 +54,24 @@ def alone(chosen: Sequence[AnswerPair], folder: Path | None) -> tuple[str, list[
     return version, right
 
 
-def agreement(chosen: Sequence[AnswerPair], given: Mapping[str, Sequence[bool]]) -> str:
+def agreement(chosen: Sequence[AnswerPair], verdicts: Mapping[str, Sequence[bool]]) -> str:
     """A table with a row per class and, per grader, `agreement % (false positives, false negatives)`.
 
     Args:
         chosen: labelled pairs.
-        given: per grader, whether it takes each answer for right.
+        verdicts: per grader, whether it takes each answer for right.
     """
     rows = []
     for kind in [*dict.fromkeys(one.kind for one in chosen), TOGETHER]:
-        places = [place for place, one in enumerate(chosen) if kind in (one.kind, TOGETHER)]
+        indices = [index for index, one in enumerate(chosen) if kind in (one.kind, TOGETHER)]
         cells = []
-        for right in given.values():
-            positives = sum(right[place] and not chosen[place].right for place in places)
-            negatives = sum(chosen[place].right and not right[place] for place in places)
-            share = 100 * (1 - (positives + negatives) / len(places))
+        for right in verdicts.values():
+            positives = sum(right[index] and not chosen[index].right for index in indices)
+            negatives = sum(chosen[index].right and not right[index] for index in indices)
+            share = 100 * (1 - (positives + negatives) / len(indices))
             cells.append(f"{share:.1f} ({positives}, {negatives})")
-        rows.append([kind, len(places), *cells])
-    return table(["class", "pairs", *given], rows)
+        rows.append([kind, len(indices), *cells])
+    return table(["class", "pairs", *verdicts], rows)
 
 
 def read(path: Path) -> list[AnswerPair]:
@@ -82,7 +82,8 @@ def read(path: Path) -> list[AnswerPair]:
         ]
     except KeyError as error:
         raise UserError(
-            f"{path} should have kind, gold, answer and right in every line, but {error} is missing"
+            f"{path} should have kind, gold, answer and right in every line, but {error} is missing",
+            code="invalid-pairs",
         ) from None
 
 
@@ -104,15 +105,15 @@ def main() -> None:
         chosen = read(arguments.pairs) if arguments.pairs else pairs(arguments.each)
     task = benchmark.task_of("math500")
     items = [Item(task, one.gold, f"\\boxed{{{one.answer}}}") for one in chosen]
-    given: dict[str, Sequence[bool]] = {
+    verdicts: dict[str, Sequence[bool]] = {
         ("ours" if name == "math-verify" else name): [one.verdict == "correct" for one in grade(items, grader=name)]
         for name in registry.get(task).graders
     }
     for folder in (None, *arguments.math_verify):
         version, right = alone(chosen, folder)
-        given[f"math-verify {version} alone"] = right
+        verdicts[f"math-verify {version} alone"] = right
     print("Agreement with the labels in percent (false positives, false negatives)\n")
-    print(agreement(chosen, given))
+    print(agreement(chosen, verdicts))
 
 
 if __name__ == "__main__":

@@ -58,8 +58,8 @@ def text(row: dict[str, Any], question: str) -> str:
 
 def rate(mistakes: int, read: int, confidence: float = 0.95) -> tuple[float, float, float]:
     """The share of mistakes and its exact interval (Clopper and Pearson 1934, Biometrika 26:404)."""
-    found = stats.binomtest(mistakes, read).proportion_ci(confidence, method="exact")
-    return mistakes / read, float(found.low), float(found.high)
+    interval = stats.binomtest(mistakes, read).proportion_ci(confidence, method="exact")
+    return mistakes / read, float(interval.low), float(interval.high)
 
 
 def review(drawn: dict[str, list[dict[str, Any]]], path: Path) -> str:
@@ -75,19 +75,22 @@ def review(drawn: dict[str, list[dict[str, Any]]], path: Path) -> str:
     try:
         mistakes = {(str(name), str(problem)): str(kind) for name, problem, kind in read_yaml(path)["mistakes"]}
     except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path} should have mistakes: [[benchmark, problem, kind], …], but has not: {error}") from None
+        raise UserError(
+            f"{path} should have mistakes: [[benchmark, problem, kind], …], but has not: {error}", code="invalid-review"
+        ) from None
     lines = []
     for kind, name in zip(KINDS, ("false positives", "false negatives"), strict=True):
-        places = [(row["benchmark"], str(row["problem_id"])) for row in drawn[kind]]
-        kinds = Counter(mistakes.pop(place) for place in places if place in mistakes)
-        value, low, high = rate(kinds.total(), len(places))
+        keys = [(row["benchmark"], str(row["problem_id"])) for row in drawn[kind]]
+        kinds = Counter(mistakes.pop(key) for key in keys if key in mistakes)
+        value, low, high = rate(kinds.total(), len(keys))
         listed = "".join(f"; {count} {what}" for what, count in kinds.most_common())
         lines.append(
-            f"{name}: {kinds.total()} of {len(places)}, {100 * value:.1f} % [{100 * low:.1f}, {100 * high:.1f}]{listed}"
+            f"{name}: {kinds.total()} of {len(keys)}, {100 * value:.1f} % [{100 * low:.1f}, {100 * high:.1f}]{listed}"
         )
     if mistakes:
         raise UserError(
-            f"{path} lists {', '.join(map(' '.join, mistakes))}, which were not drawn; check --graded and --seed"
+            f"{path} lists {', '.join(map(' '.join, mistakes))}, which were not drawn; check --graded and --seed",
+            code="unknown-mistakes",
         )
     return "\n".join(lines)
 
@@ -101,15 +104,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--review", type=Path, help="mistakes that a person found among them (YAML)")
     arguments = parser.parse_args()
-    found = paths.tables(arguments.graded) or sorted(arguments.graded.glob("*.parquet"))
-    if not found:
-        raise UserError(f"{arguments.graded} should hold graded tables but has none; grade the samples first")
-    rows = [row for path in found for row in tables.read(path, tables.GRADED).select(COLUMNS).to_pylist()]
+    table_files = paths.tables(arguments.graded) or sorted(arguments.graded.glob("*.parquet"))
+    if not table_files:
+        raise UserError(
+            f"{arguments.graded} should hold graded tables but has none; grade the samples first", code="missing-table"
+        )
+    rows = [row for path in table_files for row in tables.read(path, tables.GRADED).select(COLUMNS).to_pylist()]
     drawn = draw(rows, arguments.each, arguments.seed)
     if arguments.review:
         print(review(drawn, arguments.review))
         return
-    questions = {path.stem: benchmark.questions(arguments.data, path.stem) for path in found}
+    questions = {path.stem: benchmark.questions(arguments.data, path.stem) for path in table_files}
     for kind in KINDS:
         for number, row in enumerate(drawn[kind], start=1):
             print(f"{number} {text(row, questions[row['benchmark']][row['problem_id']])}")

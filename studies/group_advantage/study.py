@@ -61,15 +61,15 @@ def effect(rewards: Sequence[float], epsilon: float = EPSILON) -> Effect:
 
 def groups() -> dict[str, list[float]]:
     """Groups of right and wrong answers, and of answers that differ in characters after the last tag alone."""
-    found = {
+    reward_groups = {
         f"{right} of {size} right, rewards ±1": [1.0] * right + [-1.0] * (size - right)
         for size in (4, 8, 64)
         for right in (1, size // 2)
     }
     for characters in (1, 3, 10, 100):
         text = f"8 alike, one with {characters} more character{'s' if characters > 1 else ''} after the last tag"
-        found[text] = [0.5] * 7 + [0.5 - CHARACTER * characters]
-    return found
+        reward_groups[text] = [0.5] * 7 + [0.5 - CHARACTER * characters]
+    return reward_groups
 
 
 def _share(value: float) -> str:
@@ -82,7 +82,7 @@ def table() -> Table:
     """The effects of all groups."""
     rows = {name: effect(rewards) for name, rewards in groups().items()}
     data = pd.DataFrame([{"group": name, **one._asdict()} for name, one in rows.items()])
-    shown = pd.DataFrame(
+    display = pd.DataFrame(
         {
             "group": name,
             "std": f"{one.std:.3g}",
@@ -92,7 +92,7 @@ def table() -> Table:
         }
         for name, one in rows.items()
     )  # fmt: skip
-    return Table("group_advantage", data, shown)
+    return Table("group_advantage", data, display)
 
 
 def main() -> None:
@@ -100,10 +100,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="for the table as CSV, LaTeX, Markdown and HTML")
     arguments = parser.parse_args()
-    found = table()
+    result = table()
     if arguments.output:
-        table_export.write(found, arguments.output)
-    print(markdown(found.shown), end="")
+        table_export.write(result, arguments.output)
+    print(markdown(result.shown), end="")
 
 
 if __name__ == "__main__":

@@ -48,10 +48,10 @@ def of_normals(shift: float, blocks: int = BLOCKS, draws: int = DRAWS, seed: int
         for name, values in estimates(((x - shift) ** 2 - x**2) / 2).items():
             means[name].append(float(values.mean()))
             squares[name] += float((values**2).mean()) / blocks
-    found = []
+    rows = []
     for name in ESTIMATORS:
         blockwise = np.asarray(means[name])
         spread = float(np.sqrt(squares[name] - blockwise.mean() ** 2)) / true
         exact = shift**2 / 4 if name == "k2" else 0.0
-        found.append(Values(name, shift, mean((blockwise - true) / true), exact, spread))
-    return found
+        rows.append(Values(name, shift, mean((blockwise - true) / true), exact, spread))
+    return rows

@@ -37,10 +37,10 @@ class Policies(NamedTuple):
 
 
 class Gradient(NamedTuple):
-    """Of one estimator at one place; the numbers are in units of the length of the true gradient."""
+    """Of one estimator in one place; the numbers are in units of the length of the true gradient."""
 
     estimator: str
-    place: str
+    kl_in: str
     bias: float  # length of the mean gradient less the true one
     cosine: float  # between the mean gradient and the true one; NaN for a mean of zero
     spread: float  # standard deviation of one completion's gradient, over all logits
@@ -50,8 +50,8 @@ class Gradient(NamedTuple):
 def log_softmax(logits: Numbers) -> Numbers:
     """Over the last axis."""
     shifted: Numbers = logits - logits.max(axis=-1, keepdims=True)
-    found: Numbers = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-    return found
+    log_probabilities: Numbers = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return log_probabilities
 
 
 def policies(vocabulary: int, off_policy: bool, seed: int = 0) -> Policies:
@@ -88,13 +88,13 @@ def sample(log_probabilities: Numbers, length: int, count: int, seed: int) -> To
         seed: of the draws.
     """
     rng, steps = np.random.default_rng(seed), np.exp(log_probabilities).cumsum(axis=1)
-    found = np.zeros((count, length), dtype=np.int64)
+    tokens = np.zeros((count, length), dtype=np.int64)
     state = np.zeros(count, dtype=np.int64)
     for t in range(length):
         below = rng.random(count)[:, None] > steps[state][:, :-1]
-        found[:, t] = below.sum(axis=1)
-        state = found[:, t] + 1
-    return found
+        tokens[:, t] = below.sum(axis=1)
+        state = tokens[:, t] + 1
+    return tokens
 
 
 def _to_go(values: Numbers) -> Numbers:
@@ -102,34 +102,34 @@ def _to_go(values: Numbers) -> Numbers:
     return values[:, ::-1].cumsum(axis=1)[:, ::-1]
 
 
-def coefficients(policy: Policies, tokens: Tokens, estimator: str, place: str) -> Numbers:
+def coefficients(policy: Policies, tokens: Tokens, estimator: str, kl_in: str) -> Numbers:
     """c_t of each token (see above), of the shape of `tokens`."""
     states = _states(tokens)
     log_ratio = policy.reference[states, tokens] - policy.current[states, tokens]  # -l
     weights = np.exp(policy.current[states, tokens] - policy.sampler[states, tokens])
     value = estimates(log_ratio)[estimator]
     slope = {"k1": np.ones_like(log_ratio), "k2": -log_ratio, "k3": -np.expm1(log_ratio)}[estimator]
-    if place == LOSS:
+    if kl_in == LOSS:
         return slope
-    return weights * (value + slope if place == WEIGHED else _to_go(value))
+    return weights * (value + slope if kl_in == WEIGHED else _to_go(value))
 
 
 def gradients(policy: Policies, tokens: Tokens, of_tokens: Numbers) -> Numbers:
     """The gradient of each completion over all logits, of shape (completions, (V + 1) * V)."""
     count, states = len(tokens), _states(tokens)
-    found = np.zeros((count, *policy.current.shape))
+    estimates = np.zeros((count, *policy.current.shape))
     rows = np.arange(count)
     for t in range(tokens.shape[1]):
         part = -np.exp(policy.current[states[:, t]]) * of_tokens[:, t, None]
         part[rows, tokens[:, t]] += of_tokens[:, t]
-        found[rows, states[:, t]] += part
-    return found.reshape(count, -1)
+        estimates[rows, states[:, t]] += part
+    return estimates.reshape(count, -1)
 
 
 def probabilities(log_probabilities: Numbers, tokens: Tokens) -> Numbers:
     """Of each completion under a policy."""
-    found: Numbers = np.exp(log_probabilities[_states(tokens), tokens].sum(axis=1))
-    return found
+    products: Numbers = np.exp(log_probabilities[_states(tokens), tokens].sum(axis=1))
+    return products
 
 
 def true_gradient(policy: Policies, length: int) -> Numbers:
@@ -138,8 +138,8 @@ def true_gradient(policy: Policies, length: int) -> Numbers:
     states = _states(tokens)
     log_ratio = policy.current[states, tokens] - policy.reference[states, tokens]
     by_completion = gradients(policy, tokens, _to_go(log_ratio))
-    found: Numbers = probabilities(policy.current, tokens) @ by_completion
-    return found
+    gradient: Numbers = probabilities(policy.current, tokens) @ by_completion
+    return gradient
 
 
 def study(policy: Policies, length: int, draws: int = 0, seed: int = 0) -> list[Gradient]:
@@ -154,14 +154,14 @@ def study(policy: Policies, length: int, draws: int = 0, seed: int = 0) -> list[
     vocabulary, true = policy.current.shape[1], true_gradient(policy, length)
     tokens = sample(policy.sampler, length, draws, seed) if draws else everything(vocabulary, length)
     weights = np.full(draws, 1 / draws) if draws else probabilities(policy.sampler, tokens)
-    found, size = [], float(np.linalg.norm(true))
-    for place, estimator in itertools.product(PLACES, ESTIMATORS):
-        each = gradients(policy, tokens, coefficients(policy, tokens, estimator, place))
+    rows, size = [], float(np.linalg.norm(true))
+    for kl_in, estimator in itertools.product(PLACES, ESTIMATORS):
+        each = gradients(policy, tokens, coefficients(policy, tokens, estimator, kl_in))
         mean = weights @ each
         spread = float(np.sqrt(weights @ ((each - mean) ** 2).sum(axis=1))) / size
         norm = float(np.linalg.norm(mean))
         error = spread / draws**0.5 if draws else 0.0
         told = norm > max(1e-9, 3 * error) * size  # else the mean is zero, as far as can be told
         cosine = float(mean @ true) / norm / size if told else float("nan")
-        found.append(Gradient(estimator, place, float(np.linalg.norm(mean - true)) / size, cosine, spread, error))
-    return found
+        rows.append(Gradient(estimator, kl_in, float(np.linalg.norm(mean - true)) / size, cosine, spread, error))
+    return rows

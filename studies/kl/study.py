@@ -29,15 +29,15 @@ ARMS, VOCABULARY, LENGTH, DRAWS = 10, 4, 6, 200_000
 SAMPLERS = {"on-policy": False, "off-policy": True}
 
 
-def values_table(found: list[Values]) -> Table:
+def values_table(rows: list[Values]) -> Table:
     """Bias and spread of the values, in units of the true KL."""
     columns = ["true KL", "estimator", "exact bias", "bias", "low", "high", "spread"]
     data = pd.DataFrame(
-        [(one.shift**2 / 2, one.estimator, one.exact_bias, *one.bias, one.spread) for one in found], columns=columns
+        [(one.shift**2 / 2, one.estimator, one.exact_bias, *one.bias, one.spread) for one in rows], columns=columns
     )
     of_k1 = data["spread"] / data.groupby("true KL")["spread"].transform("first")
-    intervals = [[percent(part, 2) for part in one.bias] for one in found]
-    shown = pd.DataFrame(
+    intervals = [[percent(part, 2) for part in one.bias] for one in rows]
+    display = pd.DataFrame(
         {
             "true KL": data["true KL"].map("{:.3g}".format),
             "estimator": data["estimator"],
@@ -47,29 +47,29 @@ def values_table(found: list[Values]) -> Table:
             "spread / k1's": of_k1.map("{:.2f}".format),
         }
     )
-    return Table("kl_values", data.assign(spread_of_k1=of_k1), shown)
+    return Table("kl_values", data.assign(spread_of_k1=of_k1), display)
 
 
-def gradients_table(found: dict[tuple[str, str], list[Gradient]]) -> Table:
+def gradients_table(by_case: dict[tuple[str, str], list[Gradient]]) -> Table:
     """Bias, direction and spread of the gradients, in units of the true gradient's length.
 
     Args:
-        found: the study of each model and sampler.
+        by_case: the study of each model and sampler.
     """
     data = pd.DataFrame(
         [
             {"model": model, "sampler": sampler, **one._asdict()}
-            for (model, sampler), rows in found.items()
+            for (model, sampler), rows in by_case.items()
             for one in rows
         ]
     )
-    shown = data.assign(estimator=data["estimator"] + " " + data["place"]).drop(columns=["place", "error"])
-    shown["bias"] = [
+    display = data.assign(estimator=data["estimator"] + " " + data["kl_in"]).drop(columns=["kl_in", "error"])
+    display["bias"] = [
         f"{b:.3f} ± {2 * e:.3f}" if e else f"{b:.3f}" for b, e in zip(data["bias"], data["error"], strict=True)
     ]
-    shown["cosine"] = data["cosine"].map(lambda value: "no direction" if pd.isna(value) else f"{value:.3f}")
-    shown["spread"] = data["spread"].map("{:.2f}".format)
-    return Table("kl_gradients", data, shown)
+    display["cosine"] = data["cosine"].map(lambda value: "no direction" if pd.isna(value) else f"{value:.3f}")
+    display["spread"] = data["spread"].map("{:.2f}".format)
+    return Table("kl_gradients", data, display)
 
 
 def claims_table() -> Table:
@@ -92,30 +92,30 @@ def draw(values: Table, gradients: Table, folder: Path) -> dict[str, str]:
     figure_style.set_style()
     styles = figure_style.run_styles(ESTIMATORS)
     figure, axes = figure_style.panels(2, 2, 2.2, sharex=False)
-    for place, (true, rows) in zip(axes, values.data.groupby("true KL"), strict=True):
-        place.errorbar(
+    for panel, (true, rows) in zip(axes, values.data.groupby("true KL"), strict=True):
+        panel.errorbar(
             rows["spread"], 100 * rows["bias"], 100 * (rows["high"] - rows["low"]) / 2, fmt="none",
             ecolor=figure_style.FAINT,
         )  # fmt: skip
         for row in rows.to_dict("records"):
             style = styles[row["estimator"]]
-            place.plot(row["spread"], 100 * row["bias"], style.marker, color=style.colour)
-        place.set(title=f"true KL {true:.3g}", xlabel="spread / true KL", ylabel="relative bias, %")
-        place.set_xlim(0, 1.1 * rows["spread"].max())
+            panel.plot(row["spread"], 100 * row["bias"], style.marker, color=style.colour)
+        panel.set(title=f"true KL {true:.3g}", xlabel="spread / true KL", ylabel="relative bias, %")
+        panel.set_xlim(0, 1.1 * rows["spread"].max())
     figure_style.legend(figure, [figure_style.run_handle(styles[name]) for name in ESTIMATORS], ESTIMATORS)
-    found = {"kl_values": figure_style.save(figure, folder, "kl_values")}
+    drawings = {"kl_values": figure_style.save(figure, folder, "kl_values")}
 
     groups = list(gradients.data.groupby(["model", "sampler"], sort=False))
     figure, axes = figure_style.panels(len(groups), 2, 2.4, sharex=True, sharey=True)
     shapes = dict(zip(PLACES, figure_style.MARKERS, strict=False))
-    for place, ((model, sampler), rows) in zip(axes, groups, strict=True):
+    for panel, ((model, sampler), rows) in zip(axes, groups, strict=True):
         for row in rows.to_dict("records"):
-            place.plot(row["spread"], row["bias"], shapes[row["place"]], color=styles[row["estimator"]].colour)
-        place.set(title=f"{model}, {sampler}", xlabel="spread of one completion", ylabel="bias")
+            panel.plot(row["spread"], row["bias"], shapes[row["kl_in"]], color=styles[row["estimator"]].colour)
+        panel.set(title=f"{model}, {sampler}", xlabel="spread of one completion", ylabel="bias")
     handles = [Line2D([], [], color=styles[name].colour) for name in ESTIMATORS]
     handles += [Line2D([], [], color=figure_style.INK, marker=shape, linestyle="none") for shape in shapes.values()]
     figure_style.legend(figure, handles, [*ESTIMATORS, *shapes])
-    return found | {"kl_gradients": figure_style.save(figure, folder, "kl_gradients")}
+    return drawings | {"kl_gradients": figure_style.save(figure, folder, "kl_gradients")}
 
 
 def main() -> None:

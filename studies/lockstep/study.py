@@ -69,13 +69,23 @@ class Study:
         if all((work / "weights" / f"step-{step}").is_dir() for step in range(1, self.steps + 1)):
             return
         interpreter = python(load_run(run, "demo").framework)
-        words: list[str | Path] = [interpreter, "-m", "frameworks.fixed_rollout_training", "--run", run, "--work", work]
-        words += ["--problems", self.problems, "--model", self.model, "--seed", str(self.seed)]
-        words += ["--record" if record else "--replay", self.work / "rollouts.jsonl", "--steps", str(self.steps)]
+        command: list[str | Path] = [
+            interpreter,
+            "-m",
+            "frameworks.fixed_rollout_training",
+            "--run",
+            run,
+            "--work",
+            work,
+        ]
+        command += ["--problems", self.problems, "--model", self.model, "--seed", str(self.seed)]
+        command += ["--record" if record else "--replay", self.work / "rollouts.jsonl", "--steps", str(self.steps)]
         for setting in VARIANTS[variant]:
-            words += ["--set", setting]
-        if subprocess.run(words, cwd=ROOT, check=False).returncode:
-            raise UserError(f"{run} did not train on recorded completions; its messages are above")
+            command += ["--set", setting]
+        if subprocess.run(command, cwd=ROOT, check=False).returncode:
+            raise UserError(
+                f"{run} did not train on recorded completions; its messages are above", code="training-failed"
+            )
 
 
 def compared(trainings: Mapping[str, Path], model: Path, steps: int) -> Iterator[dict[str, object]]:
@@ -88,16 +98,16 @@ def compared(trainings: Mapping[str, Path], model: Path, steps: int) -> Iterator
     """
     begun = weights.read(model)
     for step in range(1, steps + 1):
-        found = {name: weights.read(work / "weights" / f"step-{step}") for name, work in trainings.items()}
-        for one, other in combinations(found, 2):
-            apart, moved = weights.distance(found[one], found[other]), weights.distance(found[one], begun)
+        tensors = {name: weights.read(work / "weights" / f"step-{step}") for name, work in trainings.items()}
+        for one, other in combinations(tensors, 2):
+            apart, moved = weights.distance(tensors[one], tensors[other]), weights.distance(tensors[one], begun)
             yield {
                 "pair": f"{one} – {other}", "step": step, "difference": apart.largest, "tensor": apart.tensor,
                 "moved": moved.largest, "relative": apart.length / moved.length,
             }  # fmt: skip
 
 
-def shown(rows: pd.DataFrame) -> str:
+def summary_table(rows: pd.DataFrame) -> str:
     """A Markdown table: the largest difference of each pair at some steps, and of its length to that of the way."""
     steps = [step for step in SHOWN if step in set(rows["step"])]
     head = ["pair", *(f"step {step}" for step in steps), "relative, last step", "largest in"]
@@ -140,7 +150,7 @@ def main() -> None:
     study = Study(arguments.problems, arguments.model, arguments.work, arguments.steps, arguments.seed)
     first, *_ = names = runs()
     study.train(first, study.work / RECORDING, record=True)
-    found: list[dict[str, object]] = []
+    distances: list[dict[str, object]] = []
     for variant in VARIANTS:
         label = f", {variant}" if variant else ""
         trainings = {
@@ -150,9 +160,9 @@ def main() -> None:
             study.train(name, work, variant)
         if not variant:  # samples as it did when it was recorded, in another order within the step
             trainings = {RECORDING: study.work / RECORDING, **trainings}
-        found += compared(trainings, study.model, study.steps)
-    rows = pd.DataFrame(found)
-    text = f"Largest difference of a weight; the aim is {AIM}.\n\n{shown(rows)}"
+        distances += compared(trainings, study.model, study.steps)
+    rows = pd.DataFrame(distances)
+    text = f"Largest difference of a weight; the aim is {AIM}.\n\n{summary_table(rows)}"
     durable.write_text(arguments.output / "lockstep.csv", rows.to_csv(index=False))
     durable.write_text(arguments.output / "lockstep.md", text)
     draw(rows, arguments.output / "lockstep.png")

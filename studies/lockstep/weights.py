@@ -21,7 +21,7 @@ def read(folder: Path) -> dict[str, NDArray[Any]]:
     Raises:
         UserError: there are none, or they have another type.
     """
-    found: dict[str, NDArray[Any]] = {}
+    tensors: dict[str, NDArray[Any]] = {}
     for file in sorted(folder.glob("*.safetensors")):
         content = file.read_bytes()
         start = 8 + int.from_bytes(content[:8], "little")
@@ -29,17 +29,21 @@ def read(folder: Path) -> dict[str, NDArray[Any]]:
         header.pop("__metadata__", None)
         for name, tensor in header.items():
             first, last = tensor["data_offsets"]
-            found[name] = _array(content[start + first : start + last], tensor["dtype"], file).reshape(tensor["shape"])
-    if not found:
-        raise UserError(f"{folder} should hold weights (*.safetensors), but holds none")
-    return found
+            tensors[name] = _array(content[start + first : start + last], tensor["dtype"], file).reshape(
+                tensor["shape"]
+            )
+    if not tensors:
+        raise UserError(f"{folder} should hold weights (*.safetensors), but holds none", code="missing-weights")
+    return tensors
 
 
 def _array(content: bytes, dtype: str, file: Path) -> NDArray[Any]:
     if dtype == "BF16":  # the upper half of a float32
         return (np.frombuffer(content, dtype="<u2").astype(np.uint32) << 16).view(np.float32)
     if dtype not in ("F32", "F64"):
-        raise UserError(f"{file} should hold weights in float32, float64 or bfloat16, but holds {dtype}")
+        raise UserError(
+            f"{file} should hold weights in float32, float64 or bfloat16, but holds {dtype}", code="unknown-dtype"
+        )
     return np.frombuffer(content, dtype={"F32": "<f4", "F64": "<f8"}[dtype])
 
 
@@ -59,7 +63,9 @@ def distance(one: Weights, other: Weights) -> Distance:
     """
     parts = {name: one[name].astype(np.float64) - other[name].astype(np.float64) for name in one.keys() & other.keys()}
     if not parts:
-        raise UserError("two checkpoints to compare should have the same tensors, but have none in common")
+        raise UserError(
+            "two checkpoints to compare should have the same tensors, but have none in common", code="no-common-tensors"
+        )
     largest = {name: float(np.abs(part).max()) for name, part in parts.items()}
     where = max(sorted(largest), key=largest.__getitem__)
     return Distance(largest[where], where, float(np.sqrt(sum(float((part**2).sum()) for part in parts.values()))))

@@ -35,15 +35,15 @@ def _nel_gate(parts: list[list[Side]]) -> list[bool]:
     with tempfile.TemporaryDirectory() as folder:
         for i, sides in enumerate(parts):
             for name, side in zip(("baseline", "checkpoint"), sides, strict=True):
-                place = Path(folder, name, str(i))
-                place.mkdir(parents=True)
-                (place / "eval-0.json").write_text(json.dumps({"benchmark": {"name": str(i), "scores": {}}}))
+                side_folder = Path(folder, name, str(i))
+                side_folder.mkdir(parents=True)
+                (side_folder / "eval-0.json").write_text(json.dumps({"benchmark": {"name": str(i), "scores": {}}}))
                 lines = [
                     json.dumps({"problem_idx": p, "repeat": j, "reward": float(reward)})
                     for p, row in enumerate(side)
                     for j, reward in enumerate(row)
                 ]
-                (place / "results.jsonl").write_text("\n".join(lines))
+                (side_folder / "results.jsonl").write_text("\n".join(lines))
         report = gate_runs(Path(folder, "baseline"), Path(folder, "checkpoint"), default_policy())
     return [benchmark.status == "BREACH" for benchmark in report.benchmarks]
 

@@ -136,7 +136,8 @@ def ask(python: Path, comparisons: list[Any]) -> tuple[dict[str, str], list[Verd
         last = done.stderr.strip().rpartition("\n")[2]
         raise UserError(
             f"{python} should have evalsig and nemo-evaluator (nel), but stopped with {last}; --help "
-            "says how to install them"
+            "says how to install them",
+            code="missing-package",
         )
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer["versions"], answer["verdicts"]
@@ -159,12 +160,12 @@ def rates(times: int, python: Path | None, seed: int) -> tuple[dict[str, str], p
         others = [Verdicts() for _ in pairs]
         if python:
             versions, others = ask(python, [[[side.tolist() for side in part] for part in parts] for parts in pairs])
-        found = []
+        false_verdicts = []
         for tables, parts, other in zip(drawn, pairs, others, strict=True):
-            shown = [[f"{100 * side.mean():.1f}" for side in part] for part in parts]
-            verdicts = {"ours": ours(tables, case), **other, "two percentages": [one != two for one, two in shown]}
-            found.append({tool: 100.0 * any(decided) for tool, decided in verdicts.items()})
-        rows.append({"repeats, accuracy": case.name, **pd.DataFrame(found).mean()})
+            cells = [[f"{100 * side.mean():.1f}" for side in part] for part in parts]
+            verdicts = {"ours": ours(tables, case), **other, "two percentages": [one != two for one, two in cells]}
+            false_verdicts.append({tool: 100.0 * any(decided) for tool, decided in verdicts.items()})
+        rows.append({"repeats, accuracy": case.name, **pd.DataFrame(false_verdicts).mean()})
     return versions, pd.DataFrame(rows)
 
 
@@ -173,11 +174,12 @@ def page(times: int, python: Path | None, seed: int) -> str:
     versions, table = rates(times, python, seed)
     named = " and ".join(f"{name} {number}" for name, number in versions.items())
     error = 100 * 1.96 * np.sqrt(0.05 * 0.95 / times)
-    shown = table.map(lambda value: value if isinstance(value, str) else f"{value:.1f}")
+    display = table.map(lambda value: value if isinstance(value, str) else f"{value:.1f}")
     return (
         f"Comparisons with a false verdict on any of {len(SIZES)} benchmarks ({', '.join(map(str, SIZES))} problems), "
         f"in percent; ours also on the mean. {times} comparisons per row: at 5 % the margin of error is ±{error:.0f}. "
-        f"{datetime.date.today()}{f', with {named}' if named else ''}.\n\n{markdown(shown)}\n{NOTES if named else ''}\n"
+        f"{datetime.date.today()}{f', with {named}' if named else ''}.\n\n{markdown(display)}\n"
+        f"{NOTES if named else ''}\n"
     )
 
 

@@ -35,38 +35,38 @@ class Claimed(NamedTuple):
     verdict: str
 
 
-def between(found: Studied, setting: int, against: int) -> Estimate:
+def between(studied: Studied, setting: int, against: int) -> Estimate:
     """Held-out gain with one setting less that with another."""
-    return found.less(found.dial(setting), found.dial(against))
+    return studied.less(studied.dial(setting), studied.dial(against))
 
 
-def exact_gain(found: Studied) -> Estimate:
+def exact_gain(studied: Studied) -> Estimate:
     """Held-out gain with the exact reward less that with the least exact one."""
-    return found.less(found.exact, found.least_exact)
+    return studied.less(studied.exact, studied.least_exact)
 
 
-def slope(found: Studied) -> Estimate | None:
+def slope(studied: Studied) -> Estimate | None:
     """Gain per 1 of mean squared error; None where it cannot be fitted."""
-    fitted = found.fit(MEAN_SQUARED)
+    fitted = studied.fit(MEAN_SQUARED)
     return fitted.slopes[MEAN_SQUARED] if fitted else None
 
 
-def variance_less_bias(found: Studied, setting: int) -> Estimate:
+def variance_less_bias(studied: Studied, setting: int) -> Estimate:
     """Variance less squared bias of a setting's reward, on the base model's completions."""
-    start = found.dial(setting).start
+    start = studied.dial(setting).start
     columns = zip(*(zip(one.by_problem[VARIANCE], one.by_problem[BIAS], strict=True) for one in start), strict=True)
     parts = [np.stack([variance - bias for variance, bias in column]) for column in columns]
     return recipe_difference.over_seeds(parts, limit=np.inf)
 
 
-def right(found: Studied, setting: int) -> Estimate:
+def right(studied: Studied, setting: int) -> Estimate:
     """Change of the share of right answers."""
-    return found.dial(setting).gain
+    return studied.dial(setting).gain
 
 
-def broken(found: Studied, setting: int) -> Estimate:
+def broken(studied: Studied, setting: int) -> Estimate:
     """Change of the share of completions without a readable answer."""
-    return _change(found.dial(setting), lambda run, step, name: _shares(run, step, name)[0])
+    return _change(studied.dial(setting), lambda run, step, name: _shares(run, step, name)[0])
 
 
 def _shares(run: RunResults, step: int, name: str) -> tuple[Floats, Floats]:
@@ -83,29 +83,29 @@ def _shares(run: RunResults, step: int, name: str) -> tuple[Floats, Floats]:
     return means["unreadable"].to_numpy(float), means["right"].to_numpy(float)
 
 
-def _change(dial: Dial, of: Callable[[RunResults, int, str], Floats]) -> Estimate:
+def _change(dial: Dial, measure: Callable[[RunResults, int, str], Floats]) -> Estimate:
     """Change of a value per problem from the base model to the last checkpoint, over seeds and problems."""
     return recipe_difference.over_seeds(
         [
-            np.stack([of(run, run.last, name) - of(run, run.steps[0], name) for run in dial.runs])
+            np.stack([measure(run, run.last, name) - measure(run, run.steps[0], name) for run in dial.runs])
             for name in dial.runs[0].benchmarks
         ]
     )
 
 
-def illegal(found: Studied, setting: int) -> Estimate:
+def illegal(studied: Studied, setting: int) -> Estimate:
     """Change of the share of completions without a legal move."""
-    return _change(found.dial(setting), lambda run, step, name: 1 - _legal(found, run, step, name).mean(axis=1))
+    return _change(studied.dial(setting), lambda run, step, name: 1 - _legal(studied, run, step, name).mean(axis=1))
 
 
-def right_legal(found: Studied, setting: int) -> Estimate | None:
+def right_legal(studied: Studied, setting: int) -> Estimate | None:
     """Change of the share of right answers among legal moves; None if a checkpoint has no legal move."""
 
-    def of(run: RunResults, step: int, name: str) -> Floats:
-        legal = _legal(found, run, step, name)
+    def share(run: RunResults, step: int, name: str) -> Floats:
+        legal = _legal(studied, run, step, name)
         return linear_ratio(run.correct(step, name).sum(axis=1).astype(float), legal.sum(axis=1))
 
-    change = _change(found.dial(setting), of)
+    change = _change(studied.dial(setting), share)
     return None if np.isnan(change.value) else change
 
 
@@ -125,11 +125,11 @@ def linear_ratio(counts: Floats, sizes: Floats) -> Floats:
     return linear
 
 
-def _legal(found: Studied, run: RunResults, step: int, name: str) -> Floats:
+def _legal(studied: Studied, run: RunResults, step: int, name: str) -> Floats:
     """Whether each completion has a legal move, of shape (problems, repeats), in the order of `RunResults.correct`."""
-    part = found.completions(run, step, name)
-    given = move_rewards.legal(part.turns, part.problems)
-    return np.array([one.value or 0.0 for one in given]).reshape(-1, part.repeats)
+    part = studied.completions(run, step, name)
+    legal_moves = move_rewards.legal(part.turns, part.problems)
+    return np.array([one.value or 0.0 for one in legal_moves]).reshape(-1, part.repeats)
 
 
 KINDS: dict[str, Callable[..., Estimate | None]] = {
@@ -147,37 +147,41 @@ def judge(rules: list[dict[str, Any]], studied: Mapping[str, Studied]) -> tuple[
     """
     verdicts, evidence = [], []
     for rule in rules:
-        found = studied.get(rule["of"])
-        given = {key: value for key, value in rule.items() if key not in ("measure", "of", *LIMITS)}
-        value = KINDS[rule["measure"]](found, **given) if found else None
-        if found is None or value is None:
+        task_study = studied.get(rule["of"])
+        arguments = {key: value for key, value in rule.items() if key not in ("measure", "of", *LIMITS)}
+        value = KINDS[rule["measure"]](task_study, **arguments) if task_study else None
+        if task_study is None or value is None:
             verdicts.append(NOT_MEASURED)
-            evidence.append(f"{rule['measure']} on {rule['of']} cannot be had" if found else f"needs {rule['of']}")
+            evidence.append(f"{rule['measure']} on {rule['of']} cannot be had" if task_study else f"needs {rule['of']}")
         else:
             verdicts.append(decide(value, **{key: rule[key] for key in LIMITS if key in rule}))
-            evidence.append(f"{found.task.title}: {number(value.value)} [{number(value.low)}, {number(value.high)}]")
+            evidence.append(
+                f"{task_study.task.title}: {number(value.value)} [{number(value.low)}, {number(value.high)}]"
+            )
     return min(verdicts, key=VERDICTS.index), "; ".join(evidence)
 
 
 def decided(studied: Mapping[str, Studied]) -> list[Claimed]:
     """Every claim of the document with its verdict: those that the study decides, then the others."""
     known = {one["id"]: one for one in registered()["claims"] if one["source"] == SOURCE}
-    found = []
+    decisions = []
     for one in claims():
         claim = known.pop(one["id"], {}) | one
         verdict, measured = judge(one["rules"], studied)
         limits = "; ".join(map(rule_text, one["rules"]))
-        found.append(Claimed(one["id"], claim["claim"], lines(claim), one["decided_by"], limits, measured, verdict))
+        decisions.append(Claimed(one["id"], claim["claim"], lines(claim), one["decided_by"], limits, measured, verdict))
     for name, claim in known.items():
         needs = "; ".join(rule["needs"] for rule in claim["rules"] if "needs" in rule)
-        found.append(
+        decisions.append(
             Claimed(name, claim["claim"], lines(claim), claim["decided_by"], "–", f"needs {needs}", NOT_MEASURED)
         )
-    return found
+    return decisions
 
 
-def claims_table(found: list[Claimed]) -> Table:
+def claims_table(decisions: list[Claimed]) -> Table:
     """A row for each claim."""
-    data = pd.DataFrame([one._asdict() for one in found])
-    shown = data.drop(columns="name").rename(columns={"lines": "where", "decided_by": "decided by", "rules": "claimed"})
-    return Table("reward_accuracy_claims", data, shown)
+    data = pd.DataFrame([one._asdict() for one in decisions])
+    display = data.drop(columns="name").rename(
+        columns={"lines": "where", "decided_by": "decided by", "rules": "claimed"}
+    )
+    return Table("reward_accuracy_claims", data, display)

@@ -82,10 +82,10 @@ class Dial:
             measure: one of MEASURES, or AGREEMENT, whose interval is for new seeds alone.
             end: of the last checkpoint, else of the base model.
         """
-        of = self.end if end else self.start
+        measured = self.end if end else self.start
         if measure == AGREEMENT:
-            return recipe_difference.over_seeds([np.array([[one.agreement] * 2 for one in of])])
-        parts = [np.stack(rows) for rows in zip(*(one.by_problem[measure] for one in of), strict=True)]
+            return recipe_difference.over_seeds([np.array([[one.agreement] * 2 for one in measured])])
+        parts = [np.stack(rows) for rows in zip(*(one.by_problem[measure] for one in measured), strict=True)]
         return recipe_difference.over_seeds(parts, limit=np.inf)
 
     @property
@@ -171,31 +171,33 @@ def read(task: StudyTask, scale: str, seeds: Sequence[int], results: Path) -> St
     if len(seeds) < FEWEST:
         raise UserError(
             f"{task.sweep}: the study needs {FEWEST} training seeds or more, and found {len(seeds)}: train them with "
-            "`snakemake study_reward_accuracy --config seeds='[0,1,2,3,4,5,6,7]'`"
+            "`snakemake study_reward_accuracy --config seeds='[0,1,2,3,4,5,6,7]'`",
+            code="too-few-seeds",
         )
-    found = settings.read(task.sweep, scale, seeds, results)
-    if ended := [run.name for one in found for run in one.runs if not run.evaluated]:
+    setting_runs = settings.read(task.sweep, scale, seeds, results)
+    if ended := [run.name for one in setting_runs for run in one.runs if not run.evaluated]:
         raise UserError(
             f"{task.sweep}: every training has to reach its end, and {', '.join(ended)} was ended at a sign of "
-            "collapse; delete its folder, and train it again without stop_on_collapse"
+            "collapse; delete its folder, and train it again without stop_on_collapse",
+            code="training-ended-early",
         )
-    asked = problems_of([run for one in found for run in one.runs], ResultsFolder(results).benchmarks)
-    names = [f"{task.sweep}@{one.number}" for one in found]
+    problems = problems_of([run for one in setting_runs for run in one.runs], ResultsFolder(results).benchmarks)
+    names = [f"{task.sweep}@{one.number}" for one in setting_runs]
     runs = [load_run(name, scale) for name in names]
     rewards = [reward_error.function_of(run) for run in runs]
     begun = reward_error.beginning(runs[0])
 
     def completions(run: RunResults, step: int, name: str) -> Completions:
-        return reward_error.completions_of(run, step, name, asked[name], begun)
+        return reward_error.completions_of(run, step, name, problems[name], begun)
 
     def of_all(run: RunResults, step: int) -> list[Completions]:
         return [completions(run, step, name) for name in run.benchmarks]
 
     # Before anything else is judged, because a reward may remember what it judged.
-    first = of_all(found[0].runs[0], found[0].runs[0].steps[0])
+    first = of_all(setting_runs[0].runs[0], setting_runs[0].runs[0].steps[0])
     costs = [reward_error.cost(run, reward, first) for run, reward in zip(runs, rewards, strict=True)]
     dials = []
-    for one, run, reward, cost in zip(found, runs, rewards, costs, strict=True):
+    for one, run, reward, cost in zip(setting_runs, runs, rewards, costs, strict=True):
         start = [measure(reward, rewards[0], of_all(trained, trained.steps[0])) for trained in one.runs]
         end = [measure(reward, rewards[0], of_all(trained, trained.last)) for trained in one.runs]
         dials.append(
@@ -203,7 +205,8 @@ def read(task: StudyTask, scale: str, seeds: Sequence[int], results: Path) -> St
         )
     if any(part.any() for one in dials[0].start for part in one.by_problem[VARIANCE]):
         raise UserError(
-            f"{task.sweep}: the first setting should have the exact reward, and has one that draws; correct it"
+            f"{task.sweep}: the first setting should have the exact reward, and has one that draws; correct it",
+            code="reward-not-exact",
         )
     return Studied(task, dials, completions)
 
@@ -214,7 +217,7 @@ def problems_of(runs: Sequence[RunResults], data: Path) -> dict[str, dict[str, P
     Raises:
         UserError: they are not stored, or are not those that were graded.
     """
-    found: dict[str, dict[str, Problem]] = {}
+    by_benchmark: dict[str, dict[str, Problem]] = {}
     for name in runs[0].benchmarks:
         rows = benchmark.problems(data, name).to_pylist()
         expected = benchmark.problems_hash(data, name)
@@ -222,7 +225,8 @@ def problems_of(runs: Sequence[RunResults], data: Path) -> dict[str, dict[str, P
             if others := [s for s in run.steps if run.graded_record(s, name).get("problems_sha256") != expected]:
                 raise UserError(
                     f"the rewards need the problems of {name} that {run.name} was graded on, and {data} has others "
-                    f"than at step {others[0]}: delete the run's graded folder to grade it again"
+                    f"than at step {others[0]}: delete the run's graded folder to grade it again",
+                    code="other-problems",
                 )
-        found[name] = {row["problem_id"]: problem(row["task"], row["answer"], row["meta"]) for row in rows}
-    return found
+        by_benchmark[name] = {row["problem_id"]: problem(row["task"], row["answer"], row["meta"]) for row in rows}
+    return by_benchmark

@@ -107,8 +107,8 @@ def knee(exact: Gains, gains: Sequence[Gains], errors: Sequence[float]) -> Knee 
     if not gains or recipe_difference.over_seeds(exact).low <= 0:
         return None
     enough: int | None = None
-    for place in np.argsort(errors, kind="stable"):
-        if recipe_difference.over_seeds(combined([exact, gains[place]], [KEPT, -1.0])).high >= 0:
+    for index in np.argsort(errors, kind="stable"):
+        if recipe_difference.over_seeds(combined([exact, gains[index]], [KEPT, -1.0])).high >= 0:
             return Knee(enough, False)
-        enough = int(place)
+        enough = int(index)
     return Knee(enough, True)

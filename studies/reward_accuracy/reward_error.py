@@ -73,24 +73,28 @@ def label(run: Run) -> str:
 
 
 def _label(reward: Mapping[str, Any]) -> str:
-    given = {key: value for key, value in reward.get("arguments", {}).items() if key != "of"}
-    words = [reward["function"].rpartition(".")[2], *(f"{key} {value}" for key, value in given.items())]
-    return ", ".join(words).replace("_", " ")
+    arguments = {key: value for key, value in reward.get("arguments", {}).items() if key != "of"}
+    parts = [reward["function"].rpartition(".")[2], *(f"{key} {value}" for key, value in arguments.items())]
+    return ", ".join(parts).replace("_", " ")
 
 
-def completions_of(run: RunResults, step: int, benchmark: str, asked: Mapping[str, Problem], begun: str) -> Completions:
+def completions_of(
+    run: RunResults, step: int, benchmark: str, problems: Mapping[str, Problem], begun: str
+) -> Completions:
     """The stored completions of one checkpoint on one benchmark.
 
     Args:
         run: the training.
         step: of the checkpoint.
         benchmark: the benchmark's name.
-        asked: its problems by name.
+        problems: its problems by name.
         begun: what the prompt already holds of the assistant's turn.
     """
     rows = run.samples(step, benchmark).sort_values(["problem_id", "repeat"])
     turns = [begun + text for text in rows["completion"]]
-    return Completions(turns, [asked[name] for name in rows["problem_id"]], len(rows) // rows["problem_id"].nunique())
+    return Completions(
+        turns, [problems[name] for name in rows["problem_id"]], len(rows) // rows["problem_id"].nunique()
+    )
 
 
 def beginning(run: Run) -> str:
@@ -112,15 +116,15 @@ def measure(reward: Function, exact: Function, parts: Sequence[Completions]) -> 
     Raises:
         UserError: a completion has no reward.
     """
-    found: dict[str, list[Floats]] = {name: [] for name in MEASURES}
+    parts_by_measure: dict[str, list[Floats]] = {name: [] for name in MEASURES}
     pieces = []
     for part in parts:
         judged = _judged(reward, exact, part)
         errors = np.array([one.error for one in judged]).reshape(-1, part.repeats, len(MEASURES)).mean(axis=1)
-        for place, name in enumerate(MEASURES):
-            found[name].append(errors[:, place])
+        for index, name in enumerate(MEASURES):
+            parts_by_measure[name].append(errors[:, index])
         pieces.append(np.array(judged).reshape(-1, part.repeats, 4))
-    return Measured(found, agreement(pieces))
+    return Measured(parts_by_measure, agreement(pieces))
 
 
 def _judged(reward: Function, exact: Function, part: Completions) -> list[reward_noise.Judged]:
@@ -129,14 +133,15 @@ def _judged(reward: Function, exact: Function, part: Completions) -> list[reward
     def known(*_: object) -> list[Reward]:
         return truth
 
-    found = reward_noise.judged(reward, known, part.turns, part.problems, 2)
-    if any(one and one.variance for one in found):
-        found = reward_noise.judged(reward, known, part.turns, part.problems, TIMES)
-    complete = [one for one in found if one]
-    if len(complete) < len(found):
+    judgements = reward_noise.judged(reward, known, part.turns, part.problems, 2)
+    if any(one and one.variance for one in judgements):
+        judgements = reward_noise.judged(reward, known, part.turns, part.problems, TIMES)
+    complete = [one for one in judgements if one]
+    if len(complete) < len(judgements):
         raise UserError(
-            f"every completion needs a reward and an exact value, and {len(found) - len(complete)} of {len(found)} "
-            "have none, because their problems are unusable; correct the benchmark"
+            f"every completion needs a reward and an exact value, and {len(judgements) - len(complete)} of "
+            f"{len(judgements)} have none, because their problems are unusable; correct the benchmark",
+            code="completions-without-reward",
         )
     return complete
 
@@ -182,13 +187,17 @@ def cost(run: Run, reward: Function, parts: Sequence[Completions]) -> Cost:
     Returns:
         Rates on this machine; `draws` counts completions with an answer alone, and is NaN without a stated number.
     """
-    pairs = {(turn, id(asked)): asked for part in parts for turn, asked in zip(part.turns, part.problems, strict=True)}
-    turns, asked = [turn for turn, _ in pairs], list(pairs.values())
-    reward(turns[:1], asked[:1])  # what is loaded once is no part of the cost
+    pairs = {
+        (turn, id(problems)): problems
+        for part in parts
+        for turn, problems in zip(part.turns, part.problems, strict=True)
+    }
+    turns, problems = [turn for turn, _ in pairs], list(pairs.values())
+    reward(turns[:1], problems[:1])  # what is loaded once is no part of the cost
     begun = time.perf_counter()
-    given = reward(turns[1:], asked[1:])
+    values = reward(turns[1:], problems[1:])
     seconds = time.perf_counter() - begun
-    answered = sum(one.verdict in ("correct", "wrong") for one in given)
+    answered = sum(one.verdict in ("correct", "wrong") for one in values)
     stated = [one.get("arguments", {}).get(name) for one in run.rewards for name in COUNTS]
     count = sum(number for number in stated if number)
-    return Cost(len(given) / seconds, count * answered / seconds if count else math.nan)
+    return Cost(len(values) / seconds, count * answered / seconds if count else math.nan)

@@ -45,5 +45,5 @@ def chosen(names: Sequence[str]) -> list[StudyTask]:
 @cache
 def claims() -> list[dict[str, Any]]:
     """The claims that the trainings decide, with their rules; words and lines where the registry has none."""
-    found: list[dict[str, Any]] = read_yaml(FILE)["claims"]
-    return found
+    listed: list[dict[str, Any]] = read_yaml(FILE)["claims"]
+    return listed

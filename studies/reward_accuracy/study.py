@@ -59,52 +59,52 @@ def _interval(estimate: Estimate, form: Callable[[float], str]) -> str:
 
 def settings_table(studied: Sequence[Studied]) -> Table:
     """Per task and setting: the error of the reward at the start and at the end, the gain, and the cost."""
-    data, shown = [], []
-    for found in studied:
-        for dial in found.dials:
+    data, display_rows = [], []
+    for one_task in studied:
+        for dial in one_task.dials:
             errors = {(name, end): dial.error(name, end) for end in (False, True) for name in SHOWN}
-            less = None if dial is found.exact else found.less(dial, found.exact)
+            less = None if dial is one_task.exact else one_task.less(dial, one_task.exact)
             columns = {f"{name}_{'end' if end else 'start'}": one for (name, end), one in errors.items()}
             data.append(
                 {
-                    "task": found.task.name, "setting": dial.number, "reward": dial.label, "extreme": dial.extreme,
+                    "task": one_task.task.name, "setting": dial.number, "reward": dial.label, "extreme": dial.extreme,
                     "trainings": len(dial.runs), **interval_columns({**columns, "gain": dial.gain, "less_exact": less}),
                     "completions_per_second": dial.cost.completions, "draws_per_second": dial.cost.draws,
                 }
             )  # fmt: skip
-            shown.append(
+            display_rows.append(
                 {
-                    "task": found.task.title,
+                    "task": one_task.task.title,
                     "reward": dial.label,
                     "seeds": str(len(dial.runs)),
-                    **{f"{words}, start": _interval(errors[name, False], _three) for name, words in SHOWN.items()},
-                    **{f"{words}, end": _interval(errors[name, True], _three) for name, words in SHOWN.items()},
+                    **{f"{label}, start": _interval(errors[name, False], _three) for name, label in SHOWN.items()},
+                    **{f"{label}, end": _interval(errors[name, True], _three) for name, label in SHOWN.items()},
                     "gain (points)": interval_text(dial.gain, points),
                     "less exact (points)": interval_text(less, points) if less else "–",
                     "completions a second": _rate(dial.cost.completions),
                     "rollouts or tests a second": _rate(dial.cost.draws),
                 }
             )
-    return Table("reward_accuracy_settings", pd.DataFrame(data), pd.DataFrame(shown))
+    return Table("reward_accuracy_settings", pd.DataFrame(data), pd.DataFrame(display_rows))
 
 
 def fits_table(studied: Sequence[Studied]) -> Table:
     """Per task: the slopes of the gain over the error at the start."""
-    data, shown = [], []
-    for found in studied:
+    data, display_rows = [], []
+    for one_task in studied:
         for measures in FITS:
-            fitted = found.fit(*measures)
+            fitted = one_task.fit(*measures)
             for name in measures:
                 slope = fitted.slopes.get(name) if fitted else None
                 over = " and ".join(SHOWN[one] for one in measures)
                 data.append(
-                    {"task": found.task.name, "fit": over, "error": name, **interval_columns({"slope": slope}),
+                    {"task": one_task.task.name, "fit": over, "error": name, **interval_columns({"slope": slope}),
                      "settings": fitted.settings if fitted else 0,
                      "explained": fitted.explained if fitted else math.nan}
                 )  # fmt: skip
-                shown.append(
+                display_rows.append(
                     {
-                        "task": found.task.title,
+                        "task": one_task.task.title,
                         "fitted over": over,
                         "slope of": SHOWN[name],
                         f"points per {UNIT}": interval_text(per_unit(slope), points) if slope else "cannot be fitted",
@@ -112,7 +112,7 @@ def fits_table(studied: Sequence[Studied]) -> Table:
                         "spread explained (%)": percent(fitted.explained) if fitted else "–",
                     }
                 )
-    return Table("reward_accuracy_fits", pd.DataFrame(data), pd.DataFrame(shown))
+    return Table("reward_accuracy_fits", pd.DataFrame(data), pd.DataFrame(display_rows))
 
 
 def point_text(dials: Sequence[Dial], knee: Knee | None) -> str:
@@ -124,21 +124,21 @@ def point_text(dials: Sequence[Dial], knee: Knee | None) -> str:
     if knee.enough is None:
         return f"none: no setting is seen to keep {100 * KEPT:.0f} % of the exact reward's gain"
     dial = dials[knee.enough]
-    words = f"{dial.label} (squared error {_three(dial.error(MEAN_SQUARED).value)})"
-    return f"{words}, the least exact that was tried" if knee.all_kept else words
+    text = f"{dial.label} (squared error {_three(dial.error(MEAN_SQUARED).value)})"
+    return f"{text}, the least exact that was tried" if knee.all_kept else text
 
 
 def points_table(studied: Sequence[Studied]) -> Table:
     """Per task: the point from which more exactness buys nothing, over all settings and over kinds of error."""
     rows = []
-    for found in studied:
-        for mostly, words in PATHS.items():
-            dials, knee = found.knee(mostly)
+    for one_task in studied:
+        for mostly, path_label in PATHS.items():
+            dials, knee = one_task.knee(mostly)
             enough = dials[knee.enough] if knee and knee.enough is not None else None
             rows.append(
                 {
-                    "task": found.task.title,
-                    "settings": words,
+                    "task": one_task.task.title,
+                    "settings": path_label,
                     "more exactness buys nothing from": point_text(dials, knee),
                     "squared error": _three(enough.error(MEAN_SQUARED).value) if enough else "–",
                 }
@@ -151,9 +151,9 @@ def sentences(studied: Sequence[Studied], claimed: Sequence[Claimed]) -> list[st
     """The sentence that answers the document, then one for each task."""
     verdict = next(one.verdict for one in claimed if one.name == ACCURACY)
     parts = []
-    for found in studied:
-        less = found.less(found.exact, found.least_exact)
-        parts.append(f"{found.task.title} {interval_text(less, points)}")
+    for one_task in studied:
+        less = one_task.less(one_task.exact, one_task.least_exact)
+        parts.append(f"{one_task.task.title} {interval_text(less, points)}")
     answer = (
         f"{ANSWERS[verdict]}: the exact reward gains, in points beside the least exact one that was tried, "
         f"{'; '.join(parts)}."
@@ -161,17 +161,17 @@ def sentences(studied: Sequence[Studied], claimed: Sequence[Claimed]) -> list[st
     return [answer, *map(_of_task, studied)]
 
 
-def _of_task(found: Studied) -> str:
-    least, fitted = found.least_exact, found.fit(BIAS, VARIANCE)
+def _of_task(one_task: Studied) -> str:
+    least, fitted = one_task.least_exact, one_task.fit(BIAS, VARIANCE)
     slopes = [
         f"{interval_text(per_unit(slope), points)} for {UNIT} of {SHOWN[name]}"
         for name, slope in (fitted.slopes.items() if fitted else ())
     ]
     return (
-        f"{found.task.title}: {interval_text(found.exact.gain, points)} points with the exact reward, "
+        f"{one_task.task.title}: {interval_text(one_task.exact.gain, points)} points with the exact reward, "
         f"{interval_text(least.gain, points)} with the least exact one ({least.label}, squared error "
         f"{_three(least.error(MEAN_SQUARED).value)}). {'Points: ' + ', '.join(slopes) + '. ' if slopes else ''}"
-        f"More exactness buys nothing from: {point_text(*found.knee())}."
+        f"More exactness buys nothing from: {point_text(*one_task.knee())}."
     )
 
 
@@ -184,20 +184,20 @@ def write(studied: Sequence[Studied], seeds: Sequence[int], scale: str, folder: 
         scale: of the trainings.
         folder: for all of them.
     """
-    claimed = claim_verdicts.decided({found.task.name: found for found in studied})
-    made = [settings_table(studied), fits_table(studied), points_table(studied)]
-    made.append(claim_verdicts.claims_table(claimed))
-    for table in made:
+    claimed = claim_verdicts.decided({one_task.task.name: one_task for one_task in studied})
+    result_tables = [settings_table(studied), fits_table(studied), points_table(studied)]
+    result_tables.append(claim_verdicts.claims_table(claimed))
+    for table in result_tables:
         table_export.write(table, folder)
     figures = {}
-    for found in studied:
-        name = f"reward_accuracy_{found.task.name}"
+    for one_task in studied:
+        name = f"reward_accuracy_{one_task.task.name}"
         figures[name] = {
-            "title": found.task.title,
-            "drawing": page.inline_svg(draw(found, folder), name, found.task.title),
+            "title": one_task.task.title,
+            "drawing": page.inline_svg(draw(one_task, folder), name, one_task.task.title),
         }
     said = sentences(studied, claimed)
-    settings, fits, knees, claims = (page.plain(table.shown) for table in made)
+    settings, fits, knees, claims = (page.plain(table.shown) for table in result_tables)
     text = page.environment(Path(__file__).parent).get_template("study_reward_accuracy.html.j2").render(
         css=page.css(), sentences=said, figures=figures, settings=settings, fits=fits, points=knees, claims=claims,
         seeds=seeds, scale=scale, kept=f"{100 * KEPT:.0f}",
@@ -214,9 +214,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", required=True, metavar="SEED")
     parser.add_argument("--tasks", nargs="+", default=(), help="default: all of the study")
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
-    given = parser.parse_args()
-    studied = [read(task, given.scale, task.seeds(given.seeds), given.results) for task in chosen(given.tasks)]
-    print(write(studied, given.seeds, given.scale, given.output))
+    arguments = parser.parse_args()
+    studied = [
+        read(task, arguments.scale, task.seeds(arguments.seeds), arguments.results) for task in chosen(arguments.tasks)
+    ]
+    print(write(studied, arguments.seeds, arguments.scale, arguments.output))
 
 
 if __name__ == "__main__":

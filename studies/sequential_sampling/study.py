@@ -50,9 +50,9 @@ def compare(difference: float, mixed: bool, most: int, random: np.random.Generat
         gaps.append(second.astype(int) - first.astype(int))
     fixed = _verdicts([significance.permutation(gap.sum(axis=1)) for gap in gaps], gaps)
     planned, verdicts, drawn = e_process.rounds_up_to(most), [0] * len(gaps), [0] * len(gaps)
-    for place in range(len(planned)):
+    for index in range(len(planned)):
         for i, decided in enumerate(verdicts):
-            drawn[i] = drawn[i] if decided else planned[place]
+            drawn[i] = drawn[i] if decided else planned[index]
         seen = [
             [gap[:, :k].mean(axis=1) for k in planned if k <= count] for gap, count in zip(gaps, drawn, strict=True)
         ]
@@ -79,15 +79,21 @@ def table(times: int, most: int, seed: int) -> pd.DataFrame:
     """
     random, rows = np.random.default_rng(seed), []
     for name, difference, mixed in CASES:
-        found = [compare(difference, mixed, most, random) for _ in range(times)]
+        simulated = [compare(difference, mixed, most, random) for _ in range(times)]
         row = {"true difference": name}
-        for words, sides in (("fixed", [one.fixed for one in found]), ("rounds", [one.rounds for one in found])):
+        for design, sides in (
+            ("fixed", [one.fixed for one in simulated]),
+            ("rounds", [one.rounds for one in simulated]),
+        ):
             wrong = np.mean([any(v < 0 or (v > 0 and not difference) for v in side) for side in sides])
-            row[f"any false verdict, {words} (%)"] = f"{100 * wrong:.1f}"
-        for words, sides in (("fixed", [one.fixed for one in found]), ("rounds", [one.rounds for one in found])):
+            row[f"any false verdict, {design} (%)"] = f"{100 * wrong:.1f}"
+        for design, sides in (
+            ("fixed", [one.fixed for one in simulated]),
+            ("rounds", [one.rounds for one in simulated]),
+        ):
             right = np.mean([v > 0 for side in sides for v in side]) if difference else np.nan
-            row[f"benchmarks called better, {words} (%)"] = f"{100 * right:.0f}" if difference else "–"
-        row["completions drawn in rounds (% of fixed)"] = f"{100 * np.mean([one.used for one in found]):.0f}"
+            row[f"benchmarks called better, {design} (%)"] = f"{100 * right:.0f}" if difference else "–"
+        row["completions drawn in rounds (% of fixed)"] = f"{100 * np.mean([one.used for one in simulated]):.0f}"
         rows.append(row)
     return pd.DataFrame(rows)
 

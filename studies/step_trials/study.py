@@ -58,24 +58,26 @@ def right_traces(task: Task, count: int, seed: int) -> Iterator[tuple[Problem, s
         yield problem, task.traces.completion(problem, prompt, habits, rng)
 
 
-def plant(completion: str, found: list[reasoning_steps.Step], rng: random.Random) -> tuple[str, int] | None:
+def plant(completion: str, checked_steps: list[reasoning_steps.Step], rng: random.Random) -> tuple[str, int] | None:
     """The completion with one number or word of one checkable line changed, and that line; None if none can be.
 
     Args:
         completion: a right trace.
-        found: its steps.
+        checked_steps: its steps.
         rng: chooses.
     """
-    checkable = [step for step in found if step.verdict == reasoning_steps.RIGHT and _CHANGEABLE.search(step.text)]
+    checkable = [
+        step for step in checked_steps if step.verdict == reasoning_steps.RIGHT and _CHANGEABLE.search(step.text)
+    ]
     if not checkable:
         return None
     step = rng.choice(checkable)
-    place = rng.choice(list(_CHANGEABLE.finditer(step.text)))
-    word = place.group()
+    match = rng.choice(list(_CHANGEABLE.finditer(step.text)))
+    word = match.group()
     changed = _OTHER.get(word) or str(rng.choice([n for n in range(10 if int(word) < 10 else 100) if n != int(word)]))
     text = completion.split("\n")
     text[step.line] = text[step.line].replace(
-        step.text, step.text[: place.start()] + changed + step.text[place.end() :]
+        step.text, step.text[: match.start()] + changed + step.text[match.end() :]
     )
     return "\n".join(text), step.line
 
@@ -91,11 +93,11 @@ def trial(name: str, count: int, seed: int = 0) -> Trial:
     task, rng = registry.get(name), random.Random(seed)
     counts = dict.fromkeys(("lines", "checkable", "false_alarms", "missed"), 0)
     for problem, completion in right_traces(task, count, seed):
-        found = task.check_steps(completion, problem) or []
-        counts["lines"] += len(found)
-        counts["checkable"] += sum(step.verdict != reasoning_steps.NOT_CHECKABLE for step in found)
-        counts["false_alarms"] += reasoning_steps.first_wrong(found) is not None
-        planted = plant(completion, found, rng)
+        checked_steps = task.check_steps(completion, problem) or []
+        counts["lines"] += len(checked_steps)
+        counts["checkable"] += sum(step.verdict != reasoning_steps.NOT_CHECKABLE for step in checked_steps)
+        counts["false_alarms"] += reasoning_steps.first_wrong(checked_steps) is not None
+        planted = plant(completion, checked_steps, rng)
         wrong = reasoning_steps.first_wrong(task.check_steps(planted[0], problem) or []) if planted else None
         counts["missed"] += planted is None or wrong is None or wrong.line != planted[1]
     return Trial(name, count, **counts)
@@ -106,7 +108,7 @@ def tasks_with_steps() -> list[str]:
     return [name for name in task_yaml.names() if registry.get(name).step_module()]
 
 
-def shown(one: Trial) -> str:
+def trial_text(one: Trial) -> str:
     """A line for readers."""
     share = one.checkable / one.lines if one.lines else 0
     return (
@@ -123,7 +125,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     for name in tasks_with_steps():
-        print(shown(trial(name, arguments.traces, arguments.seed)), flush=True)
+        print(trial_text(trial(name, arguments.traces, arguments.seed)), flush=True)
 
 
 if __name__ == "__main__":

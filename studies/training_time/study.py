@@ -37,7 +37,7 @@ def trainings(jobs: pd.DataFrame, folder: Path, scale: str) -> list[Training]:
     Args:
         folder: the one in which Snakemake ran; the jobs' outputs are relative to it.
     """
-    found = []
+    measured = []
     own = jobs.loc[jobs["rule"] == "train", ["output", "start", "end"]]
     for output, start, end in own.itertuples(index=False, name=None):
         log = folder / Path(output).with_name("training_log.parquet")
@@ -49,13 +49,13 @@ def trainings(jobs: pd.DataFrame, folder: Path, scale: str) -> list[Training]:
             continue
         run = load_run(str(rows["run"][0]).rpartition("/seed-")[0], scale)
         in_steps = float(times.iloc[-1] - times.iloc[0]) / (len(times) - 1) * len(times)
-        found.append(Training(run.framework, len(times), end - start, in_steps))
-    return found
+        measured.append(Training(run.framework, len(times), end - start, in_steps))
+    return measured
 
 
-def summary(found: list[Training]) -> pd.DataFrame:
+def summary(measured: list[Training]) -> pd.DataFrame:
     """One row per framework: trainings, seconds of a step, of a training and of what are no steps, and the ratio."""
-    frame = pd.DataFrame(found)
+    frame = pd.DataFrame(measured)
     rows = [
         {
             "framework": framework,
@@ -78,12 +78,13 @@ def main() -> None:
     )
     parser.add_argument("--scale", choices=("demo", "full"), default="demo", help="default: %(default)s")
     arguments = parser.parse_args()
-    found = trainings(timeline.jobs(arguments.metadata), Path(), arguments.scale)
-    if not found:
+    measured = trainings(timeline.jobs(arguments.metadata), Path(), arguments.scale)
+    if not measured:
         raise UserError(
-            f"{arguments.metadata} should name trainings of at least two steps, but has none: train a run first"
+            f"{arguments.metadata} should name trainings of at least two steps, but has none: train a run first",
+            code="no-trainings",
         )
-    print(markdown(summary(found)))
+    print(markdown(summary(measured)))
 
 
 if __name__ == "__main__":

@@ -109,7 +109,8 @@ def attribute(stages: Sequence[Answers], names: Sequence[str], seeds: Sequence[i
     if len(seeds) < FEWEST:
         raise UserError(
             f"the waterfall needs at least {FEWEST} seeds, since a training is one draw, but has {len(seeds)}; "
-            f"train more: --config seeds='{list(range(FEWEST))}'"
+            f"train more: --config seeds='{list(range(FEWEST))}'",
+            code="too-few-seeds",
         )
     first, last = stages[0], stages[-1]
     whole = difference(WITHOUT_THE_FIRST, first, last)
@@ -134,16 +135,17 @@ def stored(results: Path, seeds: Sequence[int]) -> list[Answers]:
         UserError: a training is missing, or was measured otherwise than the first.
     """
     sides = [[results / stage.name / f"seed-{seed}" / "graded" for seed in seeds] for stage in STAGES]
-    if missing := [place for side in sides for place in side if not place.is_dir()]:
+    if missing := [folder for side in sides for folder in side if not folder.is_dir()]:
         raise UserError(
             f"{len(missing)} of {sum(map(len, sides))} trainings of the waterfall are missing, such as {missing[0]}; "
-            "`snakemake study_waterfall` trains them"
+            "`snakemake study_waterfall` trains them",
+            code="missing-trainings",
         )
-    found = training_runs.read_correct_answers(sides)
-    return [{name: np.stack([run.mean(axis=1) for run in runs]) for name, runs in side.items()} for side in found]
+    recipe_runs = training_runs.read_correct_answers(sides)
+    return [{name: np.stack([run.mean(axis=1) for run in runs]) for name, runs in side.items()} for side in recipe_runs]
 
 
-def frame(found: Waterfall) -> pd.DataFrame:
+def frame(waterfall: Waterfall) -> pd.DataFrame:
     """A row for each part, the whole and the residual, as numbers."""
     rows: list[dict[str, object]] = [
         {
@@ -151,47 +153,47 @@ def frame(found: Waterfall) -> pd.DataFrame:
             **interval_columns({"change": part.change}),
             "by_seed": " ".join(map(str, part.by_seed.tolist())),
         }
-        for part in (*found.parts, found.whole)
+        for part in (*waterfall.parts, waterfall.whole)
     ]
-    rows.append({"part": f"seed {found.seed} beside the mean", "change": found.residual})
-    rows.append({"part": f"seed {found.seed}", "change": found.of_seed})
+    rows.append({"part": f"seed {waterfall.seed} beside the mean", "change": waterfall.residual})
+    rows.append({"part": f"seed {waterfall.seed}", "change": waterfall.of_seed})
     return pd.DataFrame(rows)
 
 
-def page(found: Waterfall, seeds: Sequence[int]) -> str:
+def page(waterfall: Waterfall, seeds: Sequence[int]) -> str:
     """The table and what it says, as Markdown."""
     rows = [
         [part.name, interval_text(part.change, points), " ".join(map(points, part.by_seed))]
-        for part in (*found.parts, found.whole)
+        for part in (*waterfall.parts, waterfall.whole)
     ]
-    rows.append([f"seed {found.seed} beside the mean", points(found.residual), ""])
-    rows.append([f"seed {found.seed}", points(found.of_seed), ""])
-    beyond = [part.name for part in found.parts if part.change.low > 0 or part.change.high < 0]
+    rows.append([f"seed {waterfall.seed} beside the mean", points(waterfall.residual), ""])
+    rows.append([f"seed {waterfall.seed}", points(waterfall.of_seed), ""])
+    beyond = [part.name for part in waterfall.parts if part.change.low > 0 or part.change.high < 0]
     told = f"Beyond chance: {'; '.join(beyond)}." if beyond else "None of the parts is beyond chance."
     head = (
         f"{TO} less {FROM}, in percentage points, over {len(seeds)} seeds: each row takes one thing less from the "
-        f"training through {FROM}, whose accuracy is {interval_text(found.first, percent)} %. The rows add up. 95 % "
-        "intervals for new seeds and new problems; each holds by itself."
+        f"training through {FROM}, whose accuracy is {interval_text(waterfall.first, percent)} %. The rows add up. "
+        "95 % intervals for new seeds and new problems; each holds by itself."
     )
     return f"{head}\n\n{markdown(pd.DataFrame(rows, columns=['part', 'change', 'by seed']))}\n{told}\n"
 
 
-def draw(found: Waterfall, folder: Path) -> None:
+def draw(waterfall: Waterfall, folder: Path) -> None:
     """The parts as bars from the first framework's accuracy to the last's, with intervals, and the residual."""
     figure_style.set_style()
-    names = [*(part.name for part in found.parts), f"seed {found.seed} beside the mean"]
-    changes = [100 * part.change.value for part in found.parts] + [100 * found.residual]
+    names = [*(part.name for part in waterfall.parts), f"seed {waterfall.seed} beside the mean"]
+    changes = [100 * part.change.value for part in waterfall.parts] + [100 * waterfall.residual]
     starts = np.concatenate([[0.0], np.cumsum(changes)[:-1]])
     figure, axes = plt.subplots(figsize=(figure_style.WIDTH, 0.55 * len(names) + 1.2))
-    colours = [*figure_style.COLOURS[: len(found.parts)], figure_style.FAINT]
+    colours = [*figure_style.COLOURS[: len(waterfall.parts)], figure_style.FAINT]
     axes.barh(names, changes, left=starts, color=colours, height=0.6)
-    for place, (part, start) in enumerate(zip(found.parts, starts, strict=False)):
+    for bar, (part, start) in enumerate(zip(waterfall.parts, starts, strict=False)):
         low, high = 100 * part.change.low, 100 * part.change.high
-        axes.plot([start + low, start + high], [place, place], color=figure_style.INK, linewidth=1)
+        axes.plot([start + low, start + high], [bar, bar], color=figure_style.INK, linewidth=1)
     axes.axvline(0, color=figure_style.FAINT, linewidth=0.8)
-    axes.axvline(100 * found.of_seed, color=figure_style.FAINT, linewidth=0.8, linestyle="--")
+    axes.axvline(100 * waterfall.of_seed, color=figure_style.FAINT, linewidth=0.8, linestyle="--")
     axes.invert_yaxis()
-    axes.set(xlabel=f"percentage points, {TO} less {FROM}; dashed: seed {found.seed} alone")
+    axes.set(xlabel=f"percentage points, {TO} less {FROM}; dashed: seed {waterfall.seed} alone")
     figure_style.save(figure, folder, "waterfall")
 
 
@@ -200,15 +202,21 @@ def command(stage: Stage, arguments: argparse.Namespace) -> list[str | Path]:
     run = load_run(stage.run, "demo")
     (native,) = run.stages
     steps = arguments.steps or native.steps
-    words: list[str | Path] = [python(run.framework), "-m", "frameworks.fixed_rollout_training", "--run", stage.run]
-    words += ["--problems", arguments.problems, "--model", arguments.model, "--work", arguments.work]
-    words += ["--seed", str(arguments.seed), "--steps", str(steps), "--keep", str(steps)]
+    command_line: list[str | Path] = [
+        python(run.framework),
+        "-m",
+        "frameworks.fixed_rollout_training",
+        "--run",
+        stage.run,
+    ]
+    command_line += ["--problems", arguments.problems, "--model", arguments.model, "--work", arguments.work]
+    command_line += ["--seed", str(arguments.seed), "--steps", str(steps), "--keep", str(steps)]
     if stage == RECORDED:
-        return [*words, "--record", arguments.output / RECORDING]
-    words += ["--replay", arguments.output.parent.parent / RECORDED.name / arguments.output.name / RECORDING]
+        return [*command_line, "--record", arguments.output / RECORDING]
+    command_line += ["--replay", arguments.output.parent.parent / RECORDED.name / arguments.output.name / RECORDING]
     for name in stage.released:
-        words += ["--release", name]
-    return words
+        command_line += ["--release", name]
+    return command_line
 
 
 def evaluation(stage: Stage, arguments: argparse.Namespace, weights: Path, step: int) -> list[commands.Command]:
@@ -240,18 +248,22 @@ def train(arguments: argparse.Namespace) -> None:
     weights = arguments.work / "weights" / f"step-{steps}"
     commands_in_order: list[Sequence[str | Path]] = [] if weights.is_dir() else [command(stage, arguments)]
     commands_in_order += evaluation(stage, arguments, weights, steps)
-    for words in commands_in_order:
-        if subprocess.run(words, cwd=ROOT, check=False).returncode:
-            raise UserError(f"{words[2]} of the stage {stage.name} failed; its messages are above")
+    for command_line in commands_in_order:
+        if subprocess.run(command_line, cwd=ROOT, check=False).returncode:
+            raise UserError(
+                f"{command_line[2]} of the stage {stage.name} failed; its messages are above", code="step-failed"
+            )
 
 
 def write(arguments: argparse.Namespace) -> None:
     """The page, its figure and its numbers."""
-    found = attribute(stored(arguments.results, arguments.seeds), [stage.part for stage in REPLAYED], arguments.seeds)
-    text = page(found, arguments.seeds)
-    durable.write_text(arguments.output / "waterfall.csv", frame(found).to_csv(index=False))
+    waterfall = attribute(
+        stored(arguments.results, arguments.seeds), [stage.part for stage in REPLAYED], arguments.seeds
+    )
+    text = page(waterfall, arguments.seeds)
+    durable.write_text(arguments.output / "waterfall.csv", frame(waterfall).to_csv(index=False))
     durable.write_text(arguments.output / "waterfall.md", text)
-    draw(found, arguments.output)
+    draw(waterfall, arguments.output)
     print(text)
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from studies.grader_validation.answer_pairs import AnswerPair
 from studies.grader_validation.math_verify_pairs import read
-from system.errors import UserError
+from tests.user_errors import refused
 
 TESTS = r"""
 raise SystemExit("run")
@@ -40,5 +38,5 @@ def test_formulas_and_boxes_are_pairs_and_prose_is_left_out(tmp_path: Path) -> N
 
 
 def test_a_folder_without_pairs_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="tests of math-verify's repository"):
+    with refused("no-pairs"):
         read(tmp_path)

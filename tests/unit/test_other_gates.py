@@ -8,7 +8,7 @@ import pytest
 
 from analysis.compare_checkpoints import graded_checkpoint
 from studies.other_gates import study
-from system.errors import UserError
+from tests.user_errors import refused
 
 
 def test_ungradable_answers_are_known_as_such_and_only_on_the_checkpoint():
@@ -27,5 +27,5 @@ def test_a_seed_changes_the_accuracy_by_its_gain(gain):
 
 
 def test_a_python_without_the_other_tools_is_an_error_that_names_it():
-    with pytest.raises(UserError, match="evalsig"):
+    with refused("missing-package"):
         study.ask(Path(sys.executable), [])

@@ -7,7 +7,7 @@ import pytest
 
 from analysis.compare_recipes.training_runs import CorrectAnswers
 from studies.gate_validation import real_runs
-from system.errors import UserError
+from tests.user_errors import refused
 
 
 def runs(accuracies: list[float], seed: int) -> CorrectAnswers:
@@ -28,7 +28,7 @@ def test_a_false_verdict_is_counted() -> None:
 
 
 def test_an_odd_number_of_seeds_is_refused() -> None:
-    with pytest.raises(UserError, match="even number of seeds"):
+    with refused("odd-seeds"):
         real_runs.splits(runs([0.5] * 5, 0))
 
 

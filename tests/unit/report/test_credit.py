@@ -19,7 +19,7 @@ from eval.statistics import Estimate
 from studies.credit import study
 from studies.credit.runs import CRITIC, GRPO, NO_STD, PROCESS, RUNS
 from studies.credit.study import CANNOT_BE_TOLD, RIGHT_REASONS, Pair
-from system.errors import UserError
+from tests.user_errors import refused
 
 ABOVE, UNCLEAR = f"{CRITIC} is above", CANNOT_BE_TOLD
 
@@ -46,7 +46,7 @@ def test_right_reasons_by_hand() -> None:
 
 
 def test_right_reasons_need_a_right_answer_with_a_step() -> None:
-    with pytest.raises(UserError, match="no right answer has a step"):
+    with refused("no-checkable-step"):
         study.right_reasons(checked({"a": "xx", "b": "?"}), ["a", "b"])
 
 
@@ -111,13 +111,13 @@ def test_the_command_on_stored_results(
 @pytest.mark.slow
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     results = write(tmp_path / "demo", SHARES[SUPPORTED], seeds=2)
-    with pytest.raises(UserError, match=r"found 1 in .*study_credit --config seeds"):
+    with refused("too-few-seeds"):
         study.stored(results, [0])
     (results / "data" / "benchmarks" / "mazes.parquet").unlink()
-    with pytest.raises(UserError, match="problems that were graded are not stored"):
+    with refused("no-checkable-step"):
         study.study(study.stored(results))
     (results / "runs" / RUNS[PROCESS] / "seed-1" / "scores.parquet").unlink()
-    with pytest.raises(UserError, match=f"{RUNS[PROCESS]}, and found 1 in"):
+    with refused("too-few-seeds"):
         study.stored(results)
 
 

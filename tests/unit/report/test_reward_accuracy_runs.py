@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from recipes import sweeps
 from recipes.runs import load_run
 from studies.reward_accuracy.runs import chosen, tasks
-from system.errors import UserError
+from tests.user_errors import refused
 
 
 def test_the_study_has_the_settings_that_it_promises() -> None:
@@ -22,5 +20,5 @@ def test_the_study_has_the_settings_that_it_promises() -> None:
 def test_tasks_are_chosen_by_name_in_the_order_of_the_study() -> None:
     assert chosen([]) == tasks()
     assert [task.name for task in chosen(["code", "arithmetic"])] == ["arithmetic", "code"]
-    with pytest.raises(UserError, match="chess"):
+    with refused("unknown-name"):
         chosen(["chess"])

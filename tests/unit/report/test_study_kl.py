@@ -17,7 +17,7 @@ UNBIASED_ON_A_BANDIT = {("k2", LOSS), ("k1", WEIGHED), ("k3", WEIGHED), ("k1", R
 
 
 def by_name(found: list[Gradient]) -> dict[tuple[str, str], Gradient]:
-    return {(one.estimator, one.place): one for one in found}
+    return {(one.estimator, one.kl_in): one for one in found}
 
 
 def divergence(first: Numbers, second: Numbers, length: int) -> float:
@@ -78,7 +78,7 @@ def test_monte_carlo_agrees_with_the_exact_sum(off_policy: bool) -> None:
     policy = gradients.policies(VOCABULARY, off_policy)
     exact, drawn = gradients.study(policy, LENGTH), gradients.study(policy, LENGTH, draws=20_000)
     for one, other in zip(exact, drawn, strict=True):
-        assert other.bias == pytest.approx(one.bias, abs=6 * other.error), (one.estimator, one.place)
+        assert other.bias == pytest.approx(one.bias, abs=6 * other.error), (one.estimator, one.kl_in)
         assert other.spread == pytest.approx(one.spread, rel=0.1)
 
 
