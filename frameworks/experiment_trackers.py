@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from contracts.steps import stage_folder
-from frameworks import tensorboard_files
+from frameworks import tensorboard_events
 from system.errors import UserError
 
 VARIABLE, SERVICES, PROJECT = "CROSSZERO_TRACKER", ("wandb", "trackio"), "crosszero"
@@ -54,7 +54,7 @@ class Trackers:
         self.steps_before, chosen = steps_before, service()
         if not resumed_from:
             shutil.rmtree(events, ignore_errors=True)
-        self.writer: tensorboard_files.Writer | None = tensorboard_files.Writer(events, steps_before + resumed_from)
+        self.writer: tensorboard_events.Writer | None = tensorboard_events.Writer(events, steps_before + resumed_from)
         self.tracker: Any = None
         if chosen:
             os.environ.setdefault("WANDB_MODE", "offline")

@@ -21,7 +21,7 @@ import pyarrow as pa
 from contracts import provenance, tables
 from contracts.paths import ResultsFolder
 from contracts.run_file import framework_names
-from frameworks import adapter, tensorboard_files, trainer_events, training_log_csv
+from frameworks import adapter, tensorboard_events, training_log_csv
 from system.errors import UserError, run_command
 
 Row = dict[str, Any]
@@ -37,8 +37,8 @@ def _logged(file: Path, framework: adapter.Adapter | None) -> dict[int, dict[str
     if file.suffix.lower() == ".csv":
         native = {**framework.metrics, **framework.imported_metrics} if framework else {}
         logged = training_log_csv.read(file, {*native, "response_length/clip_ratio", *OURS})
-    elif framework is None and file.match(tensorboard_files.PATTERN):  # ours
-        logged = trainer_events.of_file(file, prefix="")
+    elif framework is None and file.match(tensorboard_events.PATTERN):  # ours
+        logged = tensorboard_events.metrics_of_file(file, prefix="")
     elif framework is None:
         raise UserError(
             f"{file} is no CSV (.csv, with commas): name the framework that wrote it with --framework, or export CSV"

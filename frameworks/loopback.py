@@ -1,8 +1,8 @@
-"""Where the processes of a training, and of vLLM, listen when all of them are on one node: on its loopback address.
+"""Keeps the processes of a training, and vLLM's, on the loopback address when all of them are on one node.
 
 Most packages are told by environment variables. Two have no setting for it, and are changed in every Python process, by
-`start/sitecustomize.py`: torch's TCPStore, which anybody who reaches it may write to, listens on all interfaces, and
-Ray starts a dashboard where a trainer calls `ray.init()` without arguments. On several nodes nothing is changed.
+python_startup/sitecustomize.py: torch's TCPStore, which anybody who reaches it may write to, listens on all interfaces,
+and Ray starts a dashboard where a trainer calls `ray.init()` without arguments. On several nodes nothing is changed.
 
 Each of these processes imports this module when it starts, so it imports little itself.
 """
@@ -20,8 +20,8 @@ from frameworks import import_hooks
 from system.errors import ROOT
 
 LOOPBACK = "127.0.0.1"
-START = Path(__file__).with_name("start")
-STORE_WORDS = (
+STARTUP = Path(__file__).with_name("python_startup")
+STORE_ARGUMENTS = (
     "host_name", "port", "world_size", "is_master", "timeout", "wait_for_workers", "multi_tenant", "master_listen_fd",
     "use_libuv",
 )  # fmt: skip
@@ -58,7 +58,7 @@ def environment(temporary: Path) -> dict[str, str]:
     )
     interface = next((name for _, name in socket.if_nameindex() if name.startswith("lo")), "lo")
     return {
-        "PYTHONPATH": python_path(START, ROOT),
+        "PYTHONPATH": python_path(STARTUP, ROOT),
         "TMPDIR": str(temporary),
         "TORCHINDUCTOR_CACHE_DIR": str(compiled),
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # Ray's switch for a cluster of this node alone, on its loopback
@@ -76,7 +76,7 @@ def keep_store_on_loopback(module: ModuleType) -> None:
 
     class TCPStore(original):
         def __init__(self, *values: Any, **named: Any) -> None:
-            named |= dict(zip(STORE_WORDS, values, strict=False))
+            named |= dict(zip(STORE_ARGUMENTS, values, strict=False))
             local = named["host_name"] in (LOOPBACK, "localhost")
             if local and named.get("is_master") and named.get("master_listen_fd") is None:
                 listener = socket.socket()

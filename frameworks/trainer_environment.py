@@ -64,7 +64,7 @@ def ray_environment(run: Run, *folders: Path) -> dict[str, str]:
     one_node = run.hardware.get("nodes", 1) == 1
     return {
         # Ray's processes do not start where the trainer does
-        "PYTHONPATH": loopback.python_path(*folders, *([loopback.START] if one_node else []), ROOT),
+        "PYTHONPATH": loopback.python_path(*folders, *([loopback.STARTUP] if one_node else []), ROOT),
         **(loopback.ray_token() if one_node else {}),
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_COLOR_PREFIX": "0",

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from contracts.paths import check_path
 from contracts.run_file import ROOT, Run, Stage
-from frameworks import checkpoints, memory, stop_tokens, trainer_environment, trainer_events, training_prompts
+from frameworks import checkpoints, memory, stop_tokens, tensorboard_events, trainer_environment, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.openrlhf import metrics, parser_check, reward_hook
@@ -110,11 +110,11 @@ class OpenRLHFAdapter(Adapter):
 
     def logged(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
         """See Adapter."""
-        return trainer_events.scalars(paths.native / "log")
+        return tensorboard_events.metrics_by_step(paths.native / "log")
 
     def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
         """See Adapter; TensorBoard events."""
-        return trainer_events.of_file(file)
+        return tensorboard_events.metrics_of_file(file)
 
     def columns(self, values: Mapping[str, float], max_response_tokens: int | None) -> dict[str, float]:
         """See Adapter; a step's tokens are those of its mean sequence times its samples."""

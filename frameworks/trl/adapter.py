@@ -17,8 +17,8 @@ from frameworks import (
     memory,
     slurm_nodes,
     stop_tokens,
+    tensorboard_events,
     trainer_environment,
-    trainer_events,
     training_prompts,
 )
 from frameworks.adapter import Adapter, Command, Paths
@@ -124,7 +124,7 @@ class TRLAdapter(Adapter):
     def logged(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
         """See Adapter; where a step makes several updates, TRL reports its completions with the first of them."""
         updates, steps, tokens_before = native_steps(run, stage), dict[int, dict[str, float]](), 0.0
-        for native_step, values in trainer_events.scalars(paths.native).items():
+        for native_step, values in tensorboard_events.metrics_by_step(paths.native).items():
             step = 1 + (native_step - 1) // updates
             if "reward" in values:
                 steps[step] = values
@@ -137,7 +137,7 @@ class TRLAdapter(Adapter):
     def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
         """See Adapter; TensorBoard events, or the history in trainer_state.json."""
         if file.suffix != ".json":
-            return trainer_events.of_file(file)
+            return tensorboard_events.metrics_of_file(file)
         history = json.loads(file.read_text(encoding="utf-8"))["log_history"]
         return {entry["step"]: entry for entry in history if "reward" in entry}
 

@@ -16,9 +16,8 @@ from contracts.run_file import Run, Stage
 from frameworks import (
     checkpoints,
     stop_tokens,
-    tensorboard_files,
+    tensorboard_events,
     trainer_environment,
-    trainer_events,
     training_prompts,
 )
 from frameworks.adapter import Adapter, Command, Paths
@@ -144,8 +143,8 @@ class VerlAdapter(Adapter):
 
     def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
         """See Adapter; what verl's file logger or its TensorBoard wrote, or what it printed."""
-        if file.match(tensorboard_files.PATTERN):
-            return trainer_events.of_file(file, prefix="")
+        if file.match(tensorboard_events.PATTERN):
+            return tensorboard_events.metrics_of_file(file, prefix="")
         if file.suffix == ".jsonl":
             return dict(_entries(file))
         lines = (re.search(r"\bstep:(\d+) - ", line) for line in file.read_text(errors="replace").split("\n"))

@@ -10,7 +10,7 @@ import pytest
 
 from contracts import tables
 from eval import accuracy_so_far
-from frameworks import experiment_trackers, tensorboard_files
+from frameworks import experiment_trackers, tensorboard_events
 from frameworks.experiment_trackers import Trackers
 from system.errors import UserError
 
@@ -37,8 +37,13 @@ def followed(folder: Path, first: int, resumed_from: int, steps: range) -> None:
 
 
 def rewards(folder: Path) -> list[tuple[int, float]]:
-    files = sorted((folder / "tensorboard" / "stage-2").glob(tensorboard_files.PATTERN))
-    return [(one.step, one.value) for file in files for one in tensorboard_files.read(file) if one.tag == "reward_mean"]
+    files = sorted((folder / "tensorboard" / "stage-2").glob(tensorboard_events.PATTERN))
+    return [
+        (one.step, one.value)
+        for file in files
+        for one in tensorboard_events.read_scalars(file)
+        if one.tag == "reward_mean"
+    ]
 
 
 def test_events_of_a_resumed_training_follow_and_those_of_a_new_one_replace(tmp_path: Path) -> None:

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from contracts import provenance, tables
 from contracts.run_file import ROOT
-from frameworks import import_log, tensorboard_files, training_log_csv
-from frameworks.trainer_events import scalars
+from frameworks import import_log, tensorboard_events, training_log_csv
+from frameworks.tensorboard_events import metrics_by_step
 from system.errors import UserError
 
 NUMBERS = st.floats(width=32)
 
 
 def written(folder: Path, rows: dict[int, dict[str, float]], after: int = 0) -> Path:
-    writer = tensorboard_files.Writer(folder, after)
+    writer = tensorboard_events.Writer(folder, after)
     for step, values in rows.items():
         writer.add(step, values)
     writer.close()
@@ -33,13 +33,13 @@ def written(folder: Path, rows: dict[int, dict[str, float]], after: int = 0) -> 
 @given(st.dictionaries(st.integers(0, 2**40), st.dictionaries(st.text(max_size=20), NUMBERS, min_size=1), max_size=5))
 def test_events_are_read_as_they_were_written(tmp_path_factory: pytest.TempPathFactory, rows: dict) -> None:
     file = written(tmp_path_factory.mktemp("events"), rows)
-    found = [(event.step, event.tag, struct.pack("<f", event.value)) for event in tensorboard_files.read(file)]
+    found = [(event.step, event.tag, struct.pack("<f", event.value)) for event in tensorboard_events.read_scalars(file)]
     assert found == [(step, tag, struct.pack("<f", value)) for step, of in rows.items() for tag, value in of.items()]
 
 
 def test_the_checksum_is_crc32c() -> None:
     crc = 0xE3069283  # of "123456789", RFC 3720 and others
-    assert tensorboard_files.checksum(b"123456789") == ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+    assert tensorboard_events.checksum(b"123456789") == ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def test_a_cut_event_file_gives_what_is_whole_and_a_damaged_one_is_reported(
@@ -48,9 +48,9 @@ def test_a_cut_event_file_gives_what_is_whole_and_a_damaged_one_is_reported(
     file = written(tmp_path, {1: {"train/reward": 0.5}, 2: {"train/reward": 0.75}})
     whole = file.read_bytes()
     file.write_bytes(whole[:-3])
-    assert scalars(tmp_path) == {1: {"reward": 0.5}} and not capsys.readouterr().out
+    assert metrics_by_step(tmp_path) == {1: {"reward": 0.5}} and not capsys.readouterr().out
     file.write_bytes(whole[:-6] + b"\xff" + whole[-5:])
-    assert scalars(tmp_path) == {1: {"reward": 0.5}}
+    assert metrics_by_step(tmp_path) == {1: {"reward": 0.5}}
     assert "is damaged" in capsys.readouterr().out
 
 
@@ -58,9 +58,9 @@ def test_a_record_that_is_no_event_is_one_sentence(tmp_path: Path) -> None:
     file = written(tmp_path, {1: {"train/reward": 0.5}})
     for data in (b"\xff\xff", b"\x07abc", b"", b"\x0a\xff"):
         length = struct.pack("<Q", len(data))
-        record = length + struct.pack("<I", tensorboard_files.checksum(length)) + data
+        record = length + struct.pack("<I", tensorboard_events.checksum(length)) + data
         with file.open("ab") as stream:
-            stream.write(record + struct.pack("<I", tensorboard_files.checksum(data)))
+            stream.write(record + struct.pack("<I", tensorboard_events.checksum(data)))
         with pytest.raises(UserError, match="should be a TensorBoard event file"):
             import_log.read([file], "trl", "imported/x")
         file.write_bytes(file.read_bytes()[: -len(record) - 4])
@@ -69,7 +69,7 @@ def test_a_record_that_is_no_event_is_one_sentence(tmp_path: Path) -> None:
 def test_a_repeated_step_counts_once_and_as_the_later(tmp_path: Path) -> None:
     written(tmp_path, {1: {"train/reward": 0.5, "eval/reward": 9.0}, 2: {"train/reward": 0.25}})
     written(tmp_path, {2: {"train/reward": 0.75}}, after=1)
-    assert scalars(tmp_path) == {1: {"reward": 0.5}, 2: {"reward": 0.75}}
+    assert metrics_by_step(tmp_path) == {1: {"reward": 0.5}, 2: {"reward": 0.75}}
 
 
 @pytest.mark.parametrize(

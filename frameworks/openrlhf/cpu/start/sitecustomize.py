@@ -1,6 +1,6 @@
 """Python loads it at the start of every process of an OpenRLHF training on the CPU: this folder is on PYTHONPATH.
 
-It takes the place of frameworks/start/sitecustomize.py, so it does the same where that would be loaded.
+It takes the place of frameworks/python_startup/sitecustomize.py, so it does the same where that would be loaded.
 """
 
 import os
@@ -16,5 +16,5 @@ if recorded_rollouts.VARIABLE in os.environ:
 if "precision" not in recorded_rollouts.released(os.environ):
     rewrites.add(rewrites.FLOAT32_RULES, rewrites.FLOAT32)
 rewrites.install()
-if str(loopback.START) in sys.path:
+if str(loopback.STARTUP) in sys.path:
     loopback.keep_to_loopback()
