@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from analysis import table_export
+from analysis.pages import table_texts
+from analysis.pages.table_texts import Table
 from analysis.reference import FIDELITY as FILE
-from analysis.table_export import Table
 from contracts.run_file import Run, Stage
 from recipes import models
 from recipes.runs import load_run, run_names
@@ -180,7 +180,7 @@ def main() -> None:
     parser.add_argument("--run", nargs="+", default=run_names(), metavar="RECIPE/RUN", help="by default all")
     arguments = parser.parse_args()
     made = table(arguments.run)
-    table_export.write(made, arguments.output)
+    table_texts.write(made, arguments.output)
     counts = ", ".join(f"{number} {verdict}" for verdict, number in made.data["verdict"].value_counts().items())
     print(f"{len(made.data)} values of {len(arguments.run)} runs: {counts}")
     print(arguments.output / f"{made.name}.html")

@@ -5,6 +5,6 @@ from __future__ import annotations
 import hashlib
 
 
-def place(*names: object) -> str:
+def key(*names: object) -> str:
     """Where a thing of this name stands in the order. Names may hold lone surrogates, as model text does."""
     return hashlib.sha256("\0".join(map(str, names)).encode("utf-8", "surrogatepass")).hexdigest()

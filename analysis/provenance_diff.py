@@ -22,9 +22,9 @@ import pandas as pd
 
 from analysis import comparability
 from analysis.load_results import load_results
-from analysis.report.provenance_summary import flat
+from analysis.pages.table_texts import percent, points
+from analysis.provenance_summary import flat
 from analysis.results import RunResults
-from analysis.table_export import percent, points
 from contracts.steps import folder as step_folder
 from eval import statistics
 from eval.statistics import Estimate

@@ -19,7 +19,9 @@ FIGURES = REFERENCE / "document_figures.csv"  # in the text of documents
 DRAWINGS = REFERENCE / "svg_drawings.csv"
 RELEASES = REFERENCE / "release_dates.yaml"  # of models and benchmarks, see analysis.report.contamination
 CLASSES = REFERENCE / "bad_case_classes.yaml"  # see analysis.report.bad_case_classes
-PATTERNS = Path(__file__).with_name("patterns.yaml")  # the keyword lists, see analysis.patterns
+PATTERNS = (
+    Path(__file__).parent / "measures" / "reasoning_patterns.yaml"
+)  # the keyword lists, see analysis.measures.reasoning_patterns
 OTHER_COLUMNS = ("table", "recipe", "algorithm", "checkpoint", "step", "average_as_printed")
 
 

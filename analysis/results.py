@@ -47,7 +47,7 @@ class RunResults:
         problem_rows: the problems of benchmarks that a report judges again or draws, if they are stored.
         other_graders: scores of the same samples by other graders, where `snakemake grade` made them.
         contamination: what the base model completes of its benchmarks' questions, if `snakemake contamination` asked.
-        title: what a page calls the run (analysis.report.run_titles), if not by its name.
+        title: what a page calls the run (analysis.pages.run_titles), if not by its name.
     """
 
     name: str

@@ -15,8 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from analysis import timeline
-from analysis.report.tables import interval_text
-from analysis.table_export import markdown, percent, points
+from analysis.pages.table_texts import interval_text, markdown, percent, points
 from contracts import seeds
 from contracts.run_file import Run
 from eval.statistics import Estimate

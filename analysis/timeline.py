@@ -17,7 +17,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from analysis.report import figure_style
+from analysis.pages import figure_style
 from system.errors import UserError, run_command
 
 METADATA = Path(".snakemake/metadata")

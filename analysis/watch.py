@@ -18,7 +18,8 @@ from threading import Lock
 from typing import Any
 
 from analysis import live_log
-from analysis.report import log_page, run_titles
+from analysis.pages import run_titles
+from analysis.report import log_page
 from contracts.fingerprint import fingerprint
 from system.errors import UserError, run_command
 

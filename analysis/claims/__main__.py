@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from analysis import table_export
 from analysis.claims.table import counted, table
 from analysis.load_results import load_results
+from analysis.pages import table_texts
 from system.errors import run_command
 
 
@@ -25,7 +25,7 @@ def main() -> None:
     runs = arguments.results / "runs"
     stored = sorted(str(path.parent.relative_to(runs)) for path in runs.glob("*/*/seed-*/scores.parquet"))
     made = table((load_results(arguments.results, name) for name in stored), arguments.results.resolve().name)
-    table_export.write(made, arguments.output)
+    table_texts.write(made, arguments.output)
     print(counted(made))
     print(arguments.output / f"{made.name}.html")
 

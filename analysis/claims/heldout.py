@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis import comparability, patterns
-from analysis.report import reasoning, turning_points
-from analysis.report.figures_lengths import split
+from analysis import comparability
+from analysis.measures import reasoning, reasoning_patterns, turning_points
+from analysis.measures.thinking_lengths import split_tokens
 from analysis.results import RunResults, as_arrow
 from analysis.statistics.checkpoint_difference import mean_of
 from analysis.statistics.mean_intervals import NotMeasured, Numbers, mean
@@ -43,9 +43,9 @@ def _of_completions(run: RunResults, step: int | str, benchmark: str, what: Any)
     if what in VERDICTS:
         found = np.asarray(rows["verdict"] == what, dtype=float)
     elif what in ("thinking_tokens", "answer_tokens"):
-        found = split(as_arrow(rows["completion"]), rows["completion_tokens"])[what.removesuffix("_tokens")].to_numpy(
-            dtype=float
-        )
+        found = split_tokens(as_arrow(rows["completion"]), rows["completion_tokens"])[
+            what.removesuffix("_tokens")
+        ].to_numpy(dtype=float)
     elif what == RIGHT_REASONS:
         found = _right_reasons(run, step, benchmark, rows)
     elif what == "tokens":
@@ -56,8 +56,8 @@ def _of_completions(run: RunResults, step: int | str, benchmark: str, what: Any)
         low, high = what["tokens"]
         found = np.where(np.isnan(tokens), np.nan, np.logical_and(low <= tokens, tokens < high))
     else:
-        regex = {item.name: item.regex for item in patterns.load_lists()}[what]
-        found = (patterns.count(rows["completion"], regex) > 0).astype(float)
+        regex = {item.name: item.regex for item in reasoning_patterns.load_lists()}[what]
+        found = (reasoning_patterns.count(rows["completion"], regex) > 0).astype(float)
     if np.isnan(found).all():
         raise NotMeasured(f"{run.name} has no {what} at step {step} on {benchmark}")
     return found.reshape(len(run.problems(benchmark)), -1)

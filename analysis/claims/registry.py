@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from analysis.claims.heldout import heldout, heldout_best_step, heldout_between, heldout_change
-from analysis.claims.training import roughness_ratio, training, training_between, training_change, training_ratio
 from analysis.claims.without_runs import advantage, kl_bias, kl_spread, listed_deviation, not_stored, rows
+from analysis.measures.training_log import roughness_ratio, training, training_between, training_change, training_ratio
 from analysis.reference import CLAIMS
 from contracts.run_file import validate
 from eval.statistics import Estimate

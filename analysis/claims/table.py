@@ -19,8 +19,8 @@ from analysis.claims.verdicts import (
     number,
     printed_finding,
 )
+from analysis.pages.table_texts import Table
 from analysis.results import RunResults
-from analysis.table_export import Table
 
 
 def rule_text(rule: Rule) -> str:

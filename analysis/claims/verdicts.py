@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from analysis.claims.heldout import AVERAGE
 from analysis.claims.registry import KINDS, LIMITS, RUNS, Claim, Rule, arguments, runs_of
-from analysis.report import published
 from analysis.results import RunResults
+from analysis.statistics import published_tables
 from analysis.statistics.accuracy_rows import AccuracyCell
 from analysis.statistics.checkpoint_difference import mean_of
 from analysis.statistics.mean_intervals import NotMeasured
@@ -103,7 +103,7 @@ def finding(claim: Claim, runs: Runs, scale: str) -> Finding:
 
 @cache
 def _cells(table: str) -> dict[int, dict[str, AccuracyCell]]:
-    return {row.step: row.cells for row in published.rows(table)}
+    return {row.step: row.cells for row in published_tables.rows(table)}
 
 
 def measure_printed(rule: Rule, table: str) -> Estimate | None:
@@ -118,7 +118,7 @@ def measure_printed(rule: Rule, table: str) -> Estimate | None:
     name = rule.get("benchmark", AVERAGE)
     if len(steps) == 1:
         return cells[steps[0]][name].accuracy
-    benchmarks = list(published.sizes()) if name == AVERAGE else [name]
+    benchmarks = list(published_tables.sizes()) if name == AVERAGE else [name]
     return mean_of(
         [statistics.independent_difference(*(cells[step][one].accuracy for step in steps)) for one in benchmarks]
     )

@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis import table_export
 from analysis.compare_checkpoints.comparison import BenchmarkResult, GateResult
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint, correct
 from analysis.compare_checkpoints.other_measures import MeasureChange
-from analysis.report import page
-from analysis.report.tables import interval_text
+from analysis.pages import page, table_texts
+from analysis.pages.table_texts import interval_text, percent, points
 from analysis.statistics.accuracy_rows import BASE_MARKS
-from analysis.table_export import percent, points
 from eval.statistics import Estimate
 from system import durable
 from system.text_safety import markdown_text, one_line
@@ -167,11 +165,11 @@ def terminal(result: GateResult) -> str:
 
 def markdown(result: GateResult) -> str:
     """The comparison for a pull request."""
-    parts = [f"### {markdown_text(verdict_sentence(result))}", "", table_export.markdown(score_frame(result))]
+    parts = [f"### {markdown_text(verdict_sentence(result))}", "", table_texts.markdown(score_frame(result))]
     if result.regressions:
-        parts += ["Other measures:", "", table_export.markdown(change_frame(result.regressions))]
+        parts += ["Other measures:", "", table_texts.markdown(change_frame(result.regressions))]
     if len(passes := pass_frame(result)):
-        parts += ["Several samples per problem (95 % intervals, not adjusted):", "", table_export.markdown(passes)]
+        parts += ["Several samples per problem (95 % intervals, not adjusted):", "", table_texts.markdown(passes)]
     return "\n".join([*parts, *(f"- {markdown_text(note)}" for note in notes(result))]) + "\n"
 
 

@@ -114,7 +114,7 @@ def _drawn(graded: pd.DataFrame, count: int) -> pd.DataFrame:
     if repeats(graded) == count:
         return graded
     names = zip(graded["problem_id"], graded["repeat"], strict=True)
-    order = np.argsort([hash_order.place("repeat of", *pair) for pair in names])
+    order = np.argsort([hash_order.key("repeat of", *pair) for pair in names])
     kept = graded.iloc[order].groupby("problem_id").head(count).index
     found: pd.DataFrame = graded.loc[kept.sort_values()].reset_index(drop=True)
     return found

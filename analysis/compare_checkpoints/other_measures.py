@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from analysis import patterns
 from analysis.compare_checkpoints.graded_checkpoint import by_problem
+from analysis.measures import reasoning_patterns
 from eval import significance
 from eval.statistics import Estimate
 
@@ -41,12 +41,12 @@ def _no_format(graded: pd.DataFrame) -> pd.Series:
 
 
 def _pattern(regex: str) -> Callable[[pd.DataFrame], pd.Series]:
-    return lambda graded: pd.Series(patterns.count(graded["completion"], regex) > 0)
+    return lambda graded: pd.Series(reasoning_patterns.count(graded["completion"], regex) > 0)
 
 
 def measures() -> dict[str, tuple[str, Callable[[pd.DataFrame], pd.Series | None]]]:
     """Unit and function of every measure by name. A function returns None if the samples do not record the measure."""
-    lists = patterns.load_lists()
+    lists = reasoning_patterns.load_lists()
     return {
         "truncated": ("share", _truncated),
         "no answer or format error": ("share", _no_format),

@@ -19,10 +19,9 @@ import pandas as pd
 from analysis.compare_checkpoints import graded_checkpoint
 from analysis.compare_recipes import cheapest_design, pass_at_k_difference, training_runs
 from analysis.compare_recipes.training_runs import CHOSEN, LAST
-from analysis.report.tables import interval_text
+from analysis.pages.table_texts import interval_text, markdown, percent, points
 from analysis.statistics import recipe_difference
 from analysis.statistics.recipe_difference import RecipeResult
-from analysis.table_export import markdown, percent, points
 from eval.significance import ALPHA
 from eval.statistics import TIES, Estimate
 from system import durable

@@ -37,7 +37,7 @@ CorrectAnswers = dict[str, list[npt.NDArray[np.bool_]]]  # per benchmark, those 
 
 def problem_half(problem: str) -> int:
     """Which half of the problems one is in, 0 or 1, by its name alone."""
-    return int(hash_order.place("half of", problem)[:2], 16) % 2
+    return int(hash_order.key("half of", problem)[:2], 16) % 2
 
 
 def _graded_run(checkpoints: Sequence[GradedCheckpoint], benchmark: str, repeats: int) -> GradedRun:

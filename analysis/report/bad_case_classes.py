@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from analysis.measures.arithmetic_errors import false_equations
+from analysis.pages.table_texts import Table, percent
 from analysis.reference import CLASSES
-from analysis.report.arithmetic_errors import false_equations
 from analysis.results import RunResults
-from analysis.table_export import Table, percent
 from system.yaml_files import read_yaml
 
 NAME = "bad_case_classes"

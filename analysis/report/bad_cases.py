@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from analysis import hash_order
-from analysis.report.arithmetic_errors import FalseEquation, false_equations
+from analysis.measures.arithmetic_errors import FalseEquation, false_equations
+from analysis.pages.table_texts import Table, percent
 from analysis.results import RunResults, labels
-from analysis.table_export import Table, percent
 
 VERDICTS = ("no_answer", "format_error", "truncated", "wrong")
 KINDS = {
@@ -43,7 +43,7 @@ def _first(samples: pd.DataFrame, chosen: pd.Series, most: int) -> pd.DataFrame:
     """At most `most` of the chosen samples: the first ones in the order of a hash if there are more."""
     names = samples.loc[chosen, ["problem_id", "repeat"]]
     if len(names) > most:
-        keys = map(hash_order.place, names["problem_id"].tolist(), names["repeat"].tolist())
+        keys = map(hash_order.key, names["problem_id"].tolist(), names["repeat"].tolist())
         names = names.iloc[[place for _, place in heapq.nsmallest(most, zip(keys, range(len(names)), strict=True))]]
     return samples.loc[names.index]
 

@@ -10,8 +10,12 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
-from analysis import fidelity, patterns, table_export
+from analysis import fidelity
 from analysis.claims import table as claims
+from analysis.measures import reasoning, reasoning_patterns, turning_points
+from analysis.measures.diagnostics import diagnose
+from analysis.pages import figure_style, page, run_titles, table_texts
+from analysis.provenance_summary import deviations
 from analysis.reference import DRAWINGS, source
 from analysis.report import (
     bad_case_classes,
@@ -21,27 +25,24 @@ from analysis.report import (
     controls,
     document_figures,
     figure_overview,
-    figure_style,
     figures_heldout,
     figures_lengths,
     figures_training,
-    page,
-    published,
-    reasoning,
+    published_sentences,
+    reasoning_tables,
     rewards_by_step,
     run_comparison,
-    run_titles,
     sample_browser,
     sample_pairs,
+    seeds_tables,
     tables,
-    turning_points,
+    turning_points_section,
 )
-from analysis.report.diagnostics import diagnose
-from analysis.report.provenance_summary import deviations
 from analysis.report.summary import main_result, recipe_result, summary
 from analysis.results import RunResults, check_one_measurement
+from analysis.statistics import published_tables
 from analysis.statistics.accuracy_rows import CheckpointRow, run_rows
-from analysis.statistics.training_seeds import by_recipe, recipe_pairs_table, seeds_table
+from analysis.statistics.training_seeds import by_recipe
 from contracts import provenance, seeds
 from system import background_fork, durable
 
@@ -59,7 +60,7 @@ def draw(
     runs: Sequence[RunResults],
     rows: Mapping[str, Sequence[CheckpointRow]],
     counts: pd.DataFrame,
-    lists: Sequence[patterns.PatternList],
+    lists: Sequence[reasoning_patterns.PatternList],
     folder: Path,
     logs: Sequence[RunResults] = (),
 ) -> dict[str, Markup]:
@@ -84,14 +85,14 @@ def draw(
         "heldout_accuracy": figures_heldout.heldout_accuracy(runs),
         "outcomes": figures_heldout.outcomes(runs),
         "finished": figures_lengths.finished(runs),
-        "reasoning_patterns": figures_heldout.reasoning_patterns(runs, counts, lists),
+        "reasoning_patterns": figures_heldout.pattern_curves(runs, counts, lists),
     }
     if any(run.graded["completion_tokens"].notna().any() for run in runs):
         figures["length_distribution"] = figures_lengths.length_distribution(runs)
         if any(figures_lengths.thinks(run) for run in runs):
             figures["thinking"] = figures_lengths.thinking(runs)
     if turning := [recipe for recipe in by_recipe(runs) if turning_points.find(recipe)]:
-        figures[turning_points.NAME] = turning_points.figure(turning)
+        figures[turning_points.NAME] = turning_points_section.figure(turning)
     trained = [run for run in runs if run.trained]
     if logged := [*trained, *logs]:
         figures |= {
@@ -156,8 +157,10 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
         check_one_measurement(run)
     rows = {run.name: run_rows(run) for run in runs}
     facts = {run.name: run_comparison.run_facts(run, scale) for run in runs}
-    lists = patterns.load_lists()
-    counted = background_fork.start(lambda: pd.concat([patterns.table(run, lists) for run in runs], ignore_index=True))
+    lists = reasoning_patterns.load_lists()
+    counted = background_fork.start(
+        lambda: pd.concat([reasoning_patterns.table(run, lists) for run in runs], ignore_index=True)
+    )
     bad_of = {run.name: bad_cases.count(run) for run in runs}
     counts = counted()
     browser = background_fork.start(lambda: sample_browser.write(runs, lists, title, output / "samples"))
@@ -173,19 +176,21 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     reasons = {run.name: reasoning.count(run) for run in runs}
     checked = pd.concat([counts for counts, _ in reasons.values()], ignore_index=True)
     others = pd.concat([reasoning.second_verifiers(run) for run in runs], ignore_index=True)
-    right_reasons = reasoning.table(runs, checked) if len(checked) else None
-    second = reasoning.second_table(runs, others) if len(others) else None
-    printed = {name: published.rows(name) for name in published.table_names()}
+    right_reasons = reasoning_tables.table(runs, checked) if len(checked) else None
+    second = reasoning_tables.second_table(runs, others) if len(others) else None
+    printed = {name: published_tables.rows(name) for name in published_tables.table_names()}
     reproduced = list(dict.fromkeys(filter(fidelity.registered, (seeds.run_of(run.name) for run in runs))))
     sources = fidelity.table(reproduced) if reproduced else None
     claimed = claims.table(runs, scale)
     in_text, drawings = document_figures.figures_table(claimed), document_figures.drawings_table(runs)
     recipes = [recipe for recipe in by_recipe(runs) if recipe.several]
     controlled = controls.table(by_recipe(runs), facts)
-    over_seeds, recipe_pairs = (seeds_table(recipes), recipe_pairs_table(recipes)) if recipes else (None, None)
+    over_seeds, recipe_pairs = (
+        (seeds_tables.seeds_table(recipes), seeds_tables.recipe_pairs_table(recipes)) if recipes else (None, None)
+    )
     several = [run for run in runs if rewards_by_step.has_several(run)]
     by_reward = rewards_by_step.table(several) if several else None
-    classes, turns = bad_case_classes.table(runs), turning_points.table(by_recipe(runs))
+    classes, turns = bad_case_classes.table(runs), turning_points_section.table(by_recipe(runs))
     made = [
         claimed, in_text, drawings, bad, tables.accuracy_table(every_row), tables.differences_table(every_row),
         completed, verdicts, by_reward, classes, turns, pattern_counts, side_by_side, probed, controlled, over_seeds,
@@ -194,7 +199,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
         *(tables.accuracy_table(printed[name], f"published-{name}") for name in printed),
     ]  # fmt: skip
     for table in filter(None, made):
-        table_export.write(table, output / "tables")
+        table_texts.write(table, output / "tables")
     warnings = [one for run in [*runs, *logs] for one in diagnose(run)]
     figures = draw(runs, rows, counts, lists, output / "figures", logs)
     figures |= draw_reasoning(runs, checked, output / "figures")
@@ -232,7 +237,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
             "beside_published": page.plain(beside.shown) if beside else None,
             "published": list(printed.items()),
             "reproduces_table": any(known.reference for known in facts.values()),
-            "published_shows": published.what_it_shows(printed),
+            "published_shows": published_sentences.what_it_shows(printed),
             "published_source": source(),
             "deviations": [(run.name, listed) for run in runs if (listed := deviations(run))],
             "fidelity": page.plain(sources.shown) if sources else None,

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.report.figure_style import WIDTH, broken
+from analysis.pages.figure_style import WIDTH, broken
 from analysis.results import RunResults
 from system.text_safety import visible
 from tasks import registry

@@ -7,11 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.pages.table_texts import Table, interval_text, percent
 from analysis.reference import RELEASES
 from analysis.report.run_comparison import RunFacts
-from analysis.report.tables import interval_text
 from analysis.results import RunResults
-from analysis.table_export import Table, percent
 from eval import statistics
 from eval.contamination import BENCHMARK, MEASURES, TWIN
 from eval.statistics import Estimate

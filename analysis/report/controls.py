@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from analysis.pages.table_texts import Table, interval_columns, interval_text, points
 from analysis.report.run_comparison import RunFacts
-from analysis.report.tables import interval_columns, interval_text
 from analysis.statistics import checkpoint_difference, training_seeds
 from analysis.statistics.training_seeds import Recipe
-from analysis.table_export import Table, points
 from contracts import seeds
 from eval.statistics import Estimate
 from recipes.controls import TITLES

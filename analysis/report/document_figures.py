@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from analysis.pages.table_texts import Table, percent
 from analysis.reference import DRAWINGS, FIGURES, read_csv
 from analysis.results import RunResults
 from analysis.statistics.mean_intervals import mean
-from analysis.table_export import Table, percent
 
 ALL_PROMPTS = "mean over the prompts drawn (%)"
 

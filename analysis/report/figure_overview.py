@@ -8,12 +8,12 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from analysis.report.figure_style import FAINT, INK, MARKER_SIZE, RunStyle, legend, run_styles
+from analysis.pages.figure_style import FAINT, INK, MARKER_SIZE, RunStyle, legend, run_styles
+from analysis.pages.table_texts import points
 from analysis.results import RunResults
 from analysis.statistics import training_seeds
 from analysis.statistics.accuracy_rows import BASE_MARKS, CheckpointRow, overall
 from analysis.statistics.training_seeds import by_recipe
-from analysis.table_export import points
 from eval.statistics import Estimate
 
 WIDTH, ROW = 5.2, 0.44  # inches; narrow, so that its text can be read on a telephone

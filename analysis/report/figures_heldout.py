@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis import patterns
+from analysis.measures import reasoning_patterns
+from analysis.pages.figure_curves import CHECKPOINT, ONE_SEED, SHARES, Panel, band, curves, seeds_legend
+from analysis.pages.figure_style import MARKER_SIZE, RunStyle, broken, legend, panels, run_legend, run_styles
 from analysis.reference import in_order
-from analysis.report.figure_curves import CHECKPOINT, ONE_SEED, SHARES, Panel, band, curves, seeds_legend
-from analysis.report.figure_style import MARKER_SIZE, RunStyle, broken, legend, panels, run_legend, run_styles
 from analysis.results import RunResults
 from analysis.statistics import training_seeds
 from analysis.statistics.checkpoint_difference import accuracy, mean_of
@@ -154,12 +154,12 @@ def outcomes(runs: Sequence[RunResults]) -> Figure:
 
 
 def _of_pattern(counts: pd.DataFrame, name: str, column: str, scale: int) -> Callable[[RunResults], pd.Series]:
-    chosen = counts[(counts["benchmark"] == patterns.ALL) & (counts["pattern"] == name)].sort_values("step")
+    chosen = counts[(counts["benchmark"] == reasoning_patterns.ALL) & (counts["pattern"] == name)].sort_values("step")
     return lambda run: scale * chosen[chosen["run"] == run.name].set_index("step")[column]
 
 
-def reasoning_patterns(
-    runs: Sequence[RunResults], counts: pd.DataFrame, lists: Sequence[patterns.PatternList]
+def pattern_curves(
+    runs: Sequence[RunResults], counts: pd.DataFrame, lists: Sequence[reasoning_patterns.PatternList]
 ) -> Figure:
     """Matches per completion and share of completions with a match, per keyword list, over all benchmarks.
 

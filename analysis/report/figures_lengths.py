@@ -18,9 +18,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from analysis import patterns
-from analysis.report.figure_curves import CHECKPOINT, SHARES, STEP, Panel, curves, recipe_curve, seeds_legend
-from analysis.report.figure_style import FAINT, INK, broken, legend, not_reported, panels, run_handle, run_styles
+from analysis.measures import reasoning_patterns
+from analysis.measures.thinking_lengths import THINKING_ENDS, split_tokens
+from analysis.pages.figure_curves import CHECKPOINT, SHARES, STEP, Panel, curves, recipe_curve, seeds_legend
+from analysis.pages.figure_style import FAINT, INK, broken, legend, not_reported, panels, run_handle, run_styles
 from analysis.results import RunResults, as_arrow
 from analysis.statistics.training_seeds import by_recipe
 from contracts.tables import VERDICTS
@@ -28,23 +29,9 @@ from contracts.tables import VERDICTS
 BANDS = ((0.1, 0.9, 0.18), (0.25, 0.75, 0.32))  # quantiles from and to, opacity
 BINS = 24  # of lengths
 MAX_CURVES = 6  # checkpoints whose distribution is drawn, spread over all of them
-THINKING_ENDS = "</think>"
 PARTS: dict[str, Any] = {"thinking": "-", "answer": (0, (1.4, 1.2))}  # and how each is drawn
 Numbers = npt.NDArray[np.float64]
 MIN_THINKING = 0.1  # share of a step's completions with a thinking part; a mean over fewer is not drawn
-
-
-def split(completions: pa.Array | pa.ChunkedArray, tokens: pd.Series) -> pd.DataFrame:
-    """Length in tokens of the thinking part and of the answer part of each completion: columns thinking and answer.
-
-    The tokens of a completion are divided in proportion to its characters before and after the first `</think>`.
-    Completions without one, or of unknown length, have NaN.
-    """
-    place = pc.find_substring(completions, THINKING_ENDS).to_numpy(zero_copy_only=False).astype(float)
-    whole = pc.binary_length(completions).to_numpy(zero_copy_only=False).astype(float) - len(THINKING_ENDS)
-    count = pd.to_numeric(tokens, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-    share = np.where((place >= 0) & (whole > 0), place / np.where(whole > 0, whole, 1), np.nan)
-    return pd.DataFrame({"thinking": share * count, "answer": (1 - share) * count}, index=tokens.index)
 
 
 def _parts(run: RunResults, training: bool) -> Iterator[tuple[pa.Array | pa.ChunkedArray, pd.DataFrame]]:
@@ -67,7 +54,8 @@ def thinks(run: RunResults) -> bool:
 def _over_steps(run: RunResults, training: bool) -> pd.DataFrame:
     """Mean lengths by step, of the steps at which enough completions have a thinking part."""
     lengths = [
-        split(texts, rows["completion_tokens"]).assign(step=rows["step"]) for texts, rows in _parts(run, training)
+        split_tokens(texts, rows["completion_tokens"]).assign(step=rows["step"])
+        for texts, rows in _parts(run, training)
     ]
     by_step = pd.concat(lengths).groupby("step")
     enough = by_step["thinking"].count() >= MIN_THINKING * by_step.size()
@@ -210,13 +198,13 @@ def answer_lengths(runs: Sequence[RunResults]) -> Figure:
     return curves(runs, shown, training=True, sharey=True)
 
 
-def training_patterns(runs: Sequence[RunResults], lists: Sequence[patterns.PatternList]) -> Figure:
+def training_patterns(runs: Sequence[RunResults], lists: Sequence[reasoning_patterns.PatternList]) -> Figure:
     """Keyword matches per completion over training steps, in the completions that were trained on."""
     shown = []
     for item in lists:
 
         def per_completion(run: RunResults, regex: str = item.regex) -> pd.Series:
-            found = pd.Series(patterns.count(run.rollouts["completion"], regex))
+            found = pd.Series(reasoning_patterns.count(run.rollouts["completion"], regex))
             return found.groupby(run.rollouts["step"].to_numpy()).mean()
 
         title = item.title[0].upper() + item.title[1:]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.report.figure_curves import SHARES, Panel, curves, on_one_axis
+from analysis.pages.figure_curves import SHARES, Panel, curves, on_one_axis
 from analysis.results import RunResults
 
 

@@ -10,8 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from analysis.live_log import LiveRun, of_log
-from analysis.report import figure_style, figures_training, page
-from analysis.report.diagnostics import diagnose
+from analysis.measures.diagnostics import diagnose
+from analysis.pages import figure_style, page
+from analysis.report import figures_training
 from analysis.results import RunResults
 from contracts import provenance
 from system import durable

@@ -13,10 +13,10 @@ from functools import partial
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.report.figure_curves import SHARES, Panel, curves, on_one_axis
-from analysis.report.figure_style import running_mean, window
+from analysis.pages.figure_curves import SHARES, Panel, curves, on_one_axis
+from analysis.pages.figure_style import running_mean, window
+from analysis.pages.table_texts import Table, percent, points
 from analysis.results import RunResults
-from analysis.table_export import Table, percent, points
 
 NAME = "rewards_by_step"
 SMALLEST_CHANGE = 0.05  # of a share; below it no step is named as half-way

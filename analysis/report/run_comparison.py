@@ -12,13 +12,11 @@ import numpy as np
 import pandas as pd
 
 from analysis import hash_order
-from analysis.report import published
-from analysis.report.tables import interval_columns, interval_text
+from analysis.pages.table_texts import Table, interval_columns, interval_text, percent, points
 from analysis.results import RunResults
-from analysis.statistics import checkpoint_difference
+from analysis.statistics import checkpoint_difference, published_tables
 from analysis.statistics.accuracy_rows import CheckpointRow, overall
 from analysis.statistics.checkpoint_difference import mean_of
-from analysis.table_export import Table, percent, points
 from contracts import seeds
 from eval import statistics
 from eval.statistics import Estimate
@@ -67,7 +65,7 @@ def best_held_out(run: RunResults) -> Estimate | None:
     not count as skill. The two chosen checkpoints may differ. None with fewer than four problems.
     """
     halves = {
-        name: np.array([int(hash_order.place(f"half of {p}")[:2], 16) % 2 for p in run.problems(name)])
+        name: np.array([int(hash_order.key(f"half of {p}")[:2], 16) % 2 for p in run.problems(name)])
         for name in run.benchmarks
     }
     if any(min((half == 0).sum(), (half == 1).sum()) < 2 for half in halves.values()):
@@ -170,10 +168,10 @@ def beside_published(runs: Sequence[RunResults], facts: dict[str, RunFacts]) -> 
     pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
     for run in runs:
         name = facts[run.name].reference
-        shared = [benchmark for benchmark in published.sizes() if benchmark in run.benchmarks]
+        shared = [benchmark for benchmark in published_tables.sizes() if benchmark in run.benchmarks]
         if not name or not shared:
             continue
-        figures = {int(row["step"]): row for row in published.published(name).to_dict("records")}
+        figures = {int(row["step"]): row for row in published_tables.published(name).to_dict("records")}
         pairs += [
             _beside_one(run, step, benchmark, float(figures[step][benchmark]))
             for step in run.steps
@@ -186,8 +184,8 @@ def beside_published(runs: Sequence[RunResults], facts: dict[str, RunFacts]) -> 
 
 def _beside_one(run: RunResults, step: int, benchmark: str, share: float) -> tuple[dict[str, Any], dict[str, Any]]:
     """One line of the table, as data and as text. `share` is the published accuracy."""
-    n = published.sizes()[benchmark]
-    ours, theirs = checkpoint_difference.accuracy(run, step, benchmark), published.estimate(share, n)
+    n = published_tables.sizes()[benchmark]
+    ours, theirs = checkpoint_difference.accuracy(run, step, benchmark), published_tables.estimate(share, n)
     gap = statistics.independent_difference(theirs, ours)
     within = gap.change == "cannot tell"
     lowest, highest = band = run.graders_band(step, benchmark) or (ours.value, ours.value)

@@ -22,8 +22,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis import hash_order
-from analysis.patterns import PatternList
-from analysis.report import page
+from analysis.measures.reasoning_patterns import PatternList
+from analysis.pages import page
 from analysis.results import RunResults
 from contracts.steps import folder as step_folder
 from system.text_safety import clipped
@@ -47,7 +47,7 @@ def _shown_problems(runs: Sequence[RunResults], most: int) -> dict[str, list[str
     samples = pd.concat([run.graded[["benchmark", "problem_id"]] for run in runs])
     sizes = samples.groupby(["benchmark", "problem_id"]).size()
     if len(samples) > most:
-        ordered = sizes.iloc[np.argsort([hash_order.place(*names) for names in sizes.index])]
+        ordered = sizes.iloc[np.argsort([hash_order.key(*names) for names in sizes.index])]
         sizes = ordered[ordered.cumsum() <= most]
     return {str(name): inside.tolist() for name, inside in sizes.reset_index().groupby("benchmark")["problem_id"]}
 

@@ -68,7 +68,7 @@ def choose(run: RunResults, benchmark: str) -> list[SamplePair]:
         rows = run.samples(step, benchmark, first).set_index("problem_id")
         sides.append(rows[rows["verdict"] != "ungradable"])
     before, after = sides
-    shared = sorted(set(before.index.tolist()) & set(after.index.tolist()), key=hash_order.place)
+    shared = sorted(set(before.index.tolist()) & set(after.index.tolist()), key=hash_order.key)
     was, now = (set(side.index[side["verdict"] == "correct"].tolist()) for side in sides)
     right = {problem: (problem in was, problem in now) for problem in shared}
     pairs = []

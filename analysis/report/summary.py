@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from analysis.measures.diagnostics import Diagnostic
+from analysis.pages.table_texts import percent, points
 from analysis.reference import in_order
-from analysis.report.diagnostics import Diagnostic
 from analysis.report.run_comparison import RunFacts
 from analysis.results import BASE, RunResults
 from analysis.statistics import training_seeds
 from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS, CheckpointRow, overall
 from analysis.statistics.training_seeds import Recipe, by_recipe
-from analysis.table_export import percent, points
 
 MAX_BENCHMARKS = 6  # named; if there are more, only their number is given
 INTERVAL = "95\N{NO-BREAK SPACE}% interval"

@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from analysis import patterns
+from analysis.measures import reasoning_patterns
+from analysis.pages.table_texts import Table, interval_columns, interval_text, percent, points
 from analysis.reference import in_order
 from analysis.results import RunResults, labels
 from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS, CheckpointRow
-from analysis.table_export import Table, percent, points
 from contracts.tables import VERDICTS
 from eval.statistics import Estimate
 from system.errors import UserError
-
-
-def interval_text(estimate: Estimate, form: Callable[[float], str]) -> str:
-    """A value and its interval as text, such as `75.2 [71.2, 78.8]`. `form` writes a number."""
-    return f"{form(estimate.value)} [{form(estimate.low)}, {form(estimate.high)}]"
-
-
-def interval_columns(estimates: Mapping[str, Estimate | None]) -> dict[str, float]:
-    """Columns of data for estimates: each one's value, low and high."""
-    found: dict[str, float] = {}
-    for name, part in estimates.items():
-        if part:
-            found |= {name: part.value, f"{name}_low": part.low, f"{name}_high": part.high}
-    return found
 
 
 def accuracy_table(rows: Sequence[CheckpointRow], name: str = "accuracy") -> Table:
@@ -138,7 +124,9 @@ def verdicts_table(runs: Sequence[RunResults]) -> Table:
     return Table("verdicts", data, pd.DataFrame(_names(runs, data) | shown))
 
 
-def patterns_table(runs: Sequence[RunResults], counts: pd.DataFrame, lists: Sequence[patterns.PatternList]) -> Table:
+def patterns_table(
+    runs: Sequence[RunResults], counts: pd.DataFrame, lists: Sequence[reasoning_patterns.PatternList]
+) -> Table:
     """Keyword counts per checkpoint and benchmark.
 
     Args:

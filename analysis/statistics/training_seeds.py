@@ -6,25 +6,19 @@ and new problems (analysis.statistics.recipe_difference).
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
-from analysis.report.tables import interval_columns, interval_text
 from analysis.results import RunResults
 from analysis.statistics import checkpoint_difference, recipe_difference
-from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS
 from analysis.statistics.checkpoint_difference import mean_of
-from analysis.table_export import Table, percent, points
 from contracts import seeds
 from eval.statistics import Estimate
 
-VERDICTS = {"B is better": "the second recipe is better", "A is better": "the first recipe is better"}
 SEED = re.compile(r"(?:, seed |/seed-)\d+\Z")  # at the end of a run's title or name
 
 
@@ -121,42 +115,6 @@ def of_each_seed(recipe: Recipe, step: int | None, benchmarks: Sequence[str]) ->
     return means
 
 
-def _columns(recipe: Recipe) -> list[tuple[str, list[str]]]:
-    names = recipe.runs[0].benchmarks
-    return [*((name, [name]) for name in names), *([(AVERAGE, names)] if len(names) > 1 else [])]
-
-
-def seeds_table(found: Sequence[Recipe]) -> Table:
-    """Per recipe, checkpoint and benchmark: the mean over seeds, its interval, and the spread over seeds."""
-    data, shown = [], []
-    for recipe, step in [(each, step) for each in found for step in each.steps]:
-        for title, names in _columns(recipe):
-            each, mean = of_each_seed(recipe, step, names), accuracy(recipe, step, names)
-            change = gain(recipe, step, names) if step != recipe.steps[0] else None
-            spread = float(each.std(ddof=1))
-            data.append(
-                {
-                    "recipe": seeds.run_of(recipe.runs[0].name), "step": step, "benchmark": title, "seeds": len(each),
-                    **interval_columns({"mean": mean, "gain": change}),
-                    "deviation": spread, "lowest": float(each.min()), "highest": float(each.max()),
-                }
-            )  # fmt: skip
-            shown.append(
-                {
-                    "recipe": recipe.shown,
-                    "checkpoint": recipe.runs[0].label(step),
-                    "benchmark": title,
-                    "mean over seeds (%)": interval_text(mean, percent),
-                    "standard deviation over seeds (points)": f"{100 * spread:.1f}",
-                    "lowest to highest seed (%)": f"{percent(float(each.min()))} to {percent(float(each.max()))}",
-                    "gain over the base model (points)": (
-                        f"{interval_text(change, points)} {BASE_MARKS[change.change]}" if change else "–"
-                    ),
-                }
-            )
-    return Table("seeds", pd.DataFrame(data), pd.DataFrame(shown))
-
-
 def compare(first: Recipe, second: Recipe, benchmarks: Sequence[str]) -> recipe_difference.RecipeResult:
     """The second recipe less the first, at each seed's last checkpoint, by the tests of `snakemake compare`.
 
@@ -174,29 +132,3 @@ def compare(first: Recipe, second: Recipe, benchmarks: Sequence[str]) -> recipe_
         for side in both
     )
     return recipe_difference.compare(a, b)[-1]
-
-
-def recipe_pairs_table(found: Sequence[Recipe]) -> Table | None:
-    """Recipes against each other, by `snakemake compare`'s tests, on the benchmarks that both have."""
-    data, shown = [], []
-    for first, second in itertools.combinations(found, 2):
-        shared = [name for name in first.runs[0].benchmarks if name in second.runs[0].benchmarks]
-        if not shared or checkpoint_difference.obstacles(first.runs[0], second.runs[0], shared):
-            continue
-        line = compare(first, second, shared)
-        names, gap = [seeds.run_of(side.runs[0].name) for side in (first, second)], line.welch.difference
-        verdict = VERDICTS.get(line.verdict, line.verdict)
-        data.append(
-            {"first": names[0], "second": names[1], **gap._asdict(), "p_adjusted": line.p_adjusted, "verdict": verdict}
-        )
-        shown.append(
-            {
-                "first": first.shown,
-                "second": second.shown,
-                "benchmarks": len(shared),
-                "second less first (points)": interval_text(gap, points),
-                "detectable": f"±{100 * line.detectable:.1f}",
-                "verdict": verdict,
-            }
-        )
-    return Table("recipe_pairs", pd.DataFrame(data), pd.DataFrame(shown)) if shown else None

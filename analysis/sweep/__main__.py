@@ -13,13 +13,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis import table_export
-from analysis.report import page
-from analysis.report.tables import interval_columns, interval_text
+from analysis.pages import page, table_texts
+from analysis.pages.table_texts import Table, interval_columns, interval_text, percent, points
 from analysis.statistics import training_seeds
 from analysis.sweep.figures import draw
 from analysis.sweep.settings import Chosen, Setting, choose, read
-from analysis.table_export import Table, percent, points
 from contracts.run_file import SCALES
 from eval import significance
 from recipes.runs import load_run
@@ -108,7 +106,7 @@ def main() -> None:
     arguments = parser.parse_args()
     found = read(arguments.sweep, arguments.scale, arguments.seeds, arguments.results)
     chosen, table = choose(found), settings_table(found)
-    table_export.write(table, arguments.output)
+    table_texts.write(table, arguments.output)
     figures = draw(found, arguments.output)
     text = page.environment().get_template("sweep.html.j2").render(
         css=page.css(), title=load_run(found[0].runs[0].name.rpartition("/")[0], arguments.scale).title,

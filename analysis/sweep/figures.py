@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from analysis.report import figure_style
+from analysis.pages import figure_style
 from analysis.statistics import training_seeds
 from analysis.sweep.settings import Setting
 

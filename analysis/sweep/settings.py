@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from analysis.compare_recipes.training_runs import problem_half
 from analysis.load_results import load_log, load_results
-from analysis.report import diagnostics
+from analysis.measures import diagnostics
 from analysis.results import RunResults
 from analysis.statistics import checkpoint_difference, recipe_difference, training_seeds
 from analysis.statistics.checkpoint_difference import mean_of

@@ -27,14 +27,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis import comparability, table_export
+from analysis import comparability
 from analysis.claims.verdicts import CONTRADICTED, SUPPORTED
 from analysis.load_results import load_results
-from analysis.report import reasoning
-from analysis.report.tables import interval_columns, interval_text
+from analysis.measures import reasoning
+from analysis.pages import table_texts
+from analysis.pages.table_texts import Table, interval_columns, interval_text, markdown, percent, points
 from analysis.results import RunResults
 from analysis.statistics import recipe_difference
-from analysis.table_export import Table, markdown, percent, points
 from contracts import seeds
 from eval import significance
 from eval.statistics import Estimate
@@ -87,7 +87,7 @@ def right_reasons(step_counts: pd.DataFrame, problems: Sequence[str]) -> Floats:
     problems gives its variance, as in eval.statistics.ratio. Single values may lie below 0 or above 1.
 
     Args:
-        step_counts: as analysis.report.reasoning.checked returns.
+        step_counts: as analysis.measures.reasoning.checked returns.
         problems: of the benchmark, in their order.
 
     Returns:
@@ -301,7 +301,7 @@ def main() -> None:
     arguments = parser.parse_args()
     result_tables, text = study(stored(arguments.results, arguments.seeds))
     for table in result_tables:
-        table_export.write(table, arguments.output)
+        table_texts.write(table, arguments.output)
     durable.write_text(arguments.output / "credit.md", text)
     print(text, end="")
 

@@ -23,8 +23,8 @@ from scipy import stats
 from analysis.compare_checkpoints import paired_answers
 from analysis.compare_checkpoints.paired_answers import Answers
 from analysis.compare_recipes import cheapest_design, training_runs
+from analysis.pages.table_texts import markdown, percent, points
 from analysis.statistics import recipe_difference
-from analysis.table_export import markdown, percent, points
 from eval import significance
 from eval.statistics import Correct
 from system.errors import UserError, run_command

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from analysis.pages.table_texts import markdown
 from analysis.reference import published_benchmarks
-from analysis.table_export import markdown
 from eval import benchmark, significance
 from system import durable
 from system.errors import run_command

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis import table_export
-from analysis.table_export import Table, markdown
+from analysis.pages import table_texts
+from analysis.pages.table_texts import Table, markdown
 from system.errors import run_command
 
 EPSILON = 0.001  # document 004, section 3.3: the standard deviation of ε
@@ -102,7 +102,7 @@ def main() -> None:
     arguments = parser.parse_args()
     result = table()
     if arguments.output:
-        table_export.write(result, arguments.output)
+        table_texts.write(result, arguments.output)
     print(markdown(result.shown), end="")
 
 

@@ -13,12 +13,11 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.lines import Line2D
 
-from analysis import table_export
 from analysis.claims.registry import registered
 from analysis.claims.table import lines, rule_text
 from analysis.claims.verdicts import finding
-from analysis.report import figure_style, page
-from analysis.table_export import Table, percent
+from analysis.pages import figure_style, page, table_texts
+from analysis.pages.table_texts import Table, percent
 from studies.kl.estimator_values import ESTIMATORS, Values, of_normals
 from studies.kl.gradients import PLACES, Gradient, policies, study
 from system import durable
@@ -130,7 +129,7 @@ def main() -> None:
         studied["language model, Monte Carlo", sampler] = study(policies(VOCABULARY, off_policy), LENGTH, DRAWS)
     gradients, claims = gradients_table(studied), claims_table()
     for table in (values, gradients, claims):
-        table_export.write(table, folder)
+        table_texts.write(table, folder)
     figures = {name: page.inline_svg(svg, name, name) for name, svg in draw(values, gradients, folder).items()}
     text = page.environment(Path(__file__).parent).get_template("study_kl.html.j2").render(
         css=page.css(), figures=figures, arms=ARMS, vocabulary=VOCABULARY, length=LENGTH, draws=DRAWS,

@@ -19,7 +19,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from analysis.report import figure_style
+from analysis.pages import figure_style
 from contracts.run_file import ROOT
 from envs.build import python
 from recipes.runs import load_run, run_names

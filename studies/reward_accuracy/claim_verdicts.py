@@ -11,9 +11,9 @@ import pandas as pd
 from analysis.claims.registry import LIMITS, registered
 from analysis.claims.table import lines, rule_text
 from analysis.claims.verdicts import NOT_MEASURED, VERDICTS, decide, number
+from analysis.pages.table_texts import Table
 from analysis.results import RunResults
 from analysis.statistics import recipe_difference
-from analysis.table_export import Table
 from eval.statistics import Estimate
 from recipes import move_rewards
 from studies.reward_accuracy.dials import BIAS, MEAN_SQUARED, VARIANCE, Dial, Floats, Studied

@@ -8,9 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from analysis.report import figure_style
-from analysis.report.tables import interval_text
-from analysis.table_export import points
+from analysis.pages import figure_style
+from analysis.pages.table_texts import interval_text, points
 from eval.statistics import Estimate
 from studies.reward_accuracy.dials import AGREEMENT, BIAS, MEAN_SQUARED, VARIANCE, Studied
 from studies.reward_accuracy.gain_fit import Fit

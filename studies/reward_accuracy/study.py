@@ -17,11 +17,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis import table_export
 from analysis.claims.verdicts import CANNOT_TELL, CONTRADICTED, NOT_MEASURED, SUPPORTED
-from analysis.report import page
-from analysis.report.tables import interval_columns, interval_text
-from analysis.table_export import Table, percent, points
+from analysis.pages import page, table_texts
+from analysis.pages.table_texts import Table, interval_columns, interval_text, percent, points
 from contracts.run_file import SCALES
 from eval.statistics import Estimate
 from studies.reward_accuracy import claim_verdicts
@@ -188,7 +186,7 @@ def write(studied: Sequence[Studied], seeds: Sequence[int], scale: str, folder: 
     result_tables = [settings_table(studied), fits_table(studied), points_table(studied)]
     result_tables.append(claim_verdicts.claims_table(claimed))
     for table in result_tables:
-        table_export.write(table, folder)
+        table_texts.write(table, folder)
     figures = {}
     for one_task in studied:
         name = f"reward_accuracy_{one_task.task.name}"

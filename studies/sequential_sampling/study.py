@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from analysis.table_export import markdown
+from analysis.pages.table_texts import markdown
 from eval import e_process, significance
 from studies.gate_validation.simulation import FAMILY, probabilities
 from system import durable

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from analysis import timeline
-from analysis.table_export import markdown
+from analysis.pages.table_texts import markdown
 from contracts import tables
 from recipes.runs import load_run
 from system.errors import UserError, run_command

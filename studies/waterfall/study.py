@@ -24,10 +24,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.compare_recipes import training_runs
-from analysis.report import figure_style
-from analysis.report.tables import interval_columns, interval_text
+from analysis.pages import figure_style
+from analysis.pages.table_texts import interval_columns, interval_text, markdown, percent, points
 from analysis.statistics.recipe_difference import over_seeds
-from analysis.table_export import markdown, percent, points
 from contracts.run_file import ROOT
 from envs.build import python
 from eval import commands

@@ -17,8 +17,8 @@ from functools import partial
 
 import pandas as pd
 
-from analysis import patterns
-from analysis.report.arithmetic_errors import false_equations
+from analysis.measures import reasoning_patterns
+from analysis.measures.arithmetic_errors import false_equations
 from eval.contamination import completes
 from eval.importers.answers import without_answer
 from grading import disagreements, extraction
@@ -104,8 +104,8 @@ def readers() -> dict[str, Reader]:
     }
     found["completes"] = lambda text: completes(text, "many apples?")
     found["without_answer"] = lambda text: without_answer([text], "math")
-    for one in patterns.load_lists():
-        found[f"pattern {one.name}"] = lambda text, regex=one.regex: patterns.count(pd.Series([text]), regex)
+    for one in reasoning_patterns.load_lists():
+        found[f"pattern {one.name}"] = lambda text, regex=one.regex: reasoning_patterns.count(pd.Series([text]), regex)
     for reward in REWARDS:
         name = getattr(reward, "__name__", "repetition")
         found[name] = lambda text, reward=reward: reward([text], [])

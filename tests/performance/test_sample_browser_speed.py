@@ -20,10 +20,10 @@ ROOT = Path(__file__).resolve().parents[2]
 WRITE = """
 import sys, time
 from pathlib import Path
-from analysis import patterns
+from analysis.measures import reasoning_patterns
 from analysis.report import sample_browser
 from analysis.load_results import load_results
-runs, lists = [load_results(Path(sys.argv[1]), sys.argv[2])], patterns.load_lists()
+runs, lists = [load_results(Path(sys.argv[1]), sys.argv[2])], reasoning_patterns.load_lists()
 started = time.perf_counter()
 sample_browser.write(runs, lists, "speed", Path(sys.argv[3]))
 print(time.perf_counter() - started)

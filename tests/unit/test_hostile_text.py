@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from analysis import table_export
+from analysis.pages import table_texts
 from contracts import paths, tables
 from contracts.run_file import ROOT
 from eval import sample_journal
@@ -201,7 +201,7 @@ def test_no_control_code_and_no_formula_is_written(line: Path) -> None:
 
 def test_exported_tables_keep_their_shape(tmp_path: Path) -> None:
     frame = pd.DataFrame({"name": WHOLE, "value": range(len(WHOLE))})
-    table_export.write(table_export.Table("t", frame, frame), tmp_path)
+    table_texts.write(table_texts.Table("t", frame, frame), tmp_path)
     read = pd.read_csv(tmp_path / "t.csv", dtype=str, keep_default_na=False)
     assert read["value"].tolist() == [str(number) for number in frame["value"]]
     rows = [line for line in (tmp_path / "t.md").read_text(encoding="utf-8").split("\n") if line]

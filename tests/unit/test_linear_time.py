@@ -19,8 +19,8 @@ from recipes.openr1 import reward as openr1
 CPU_SECONDS, MEMORY = 60, 3 << 29  # at a hundredth of a quadratic function's needs
 READ_ALL = """
 import json, sys
-from analysis import patterns
-from analysis.report.arithmetic_errors import false_equations
+from analysis.measures import reasoning_patterns
+from analysis.measures.arithmetic_errors import false_equations
 from grading import disagreements, extraction
 from recipes.gsm8k import reward as gsm8k
 from recipes.openr1 import reward as openr1
@@ -50,8 +50,8 @@ for text, size in json.load(sys.stdin):
     extraction.extract_tagged(text), last_boxed_gold(text), after_hash_marks(text), false_equations(text)
     for words in ("<think>" + text, "<reasoning>" + text, "<reasoning>\\n" + text):
         openr1.tags([words], []), gsm8k.soft_format([words], []), gsm8k.strict_format_as_meant([words], [])
-    for one in patterns.load_lists():
-        patterns.count(pd.Series([text]), one.regex)
+    for one in reasoning_patterns.load_lists():
+        reasoning_patterns.count(pd.Series([text]), one.regex)
 """
 TEXTS = [
     "0", "1,", "1,111", "\\boxed{", "\\boxed{0", "\\boxed{}", "}{", " ", "a ", "\n", "Answer:", "\\frac", "\\,", "1=",

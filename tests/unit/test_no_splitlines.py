@@ -13,7 +13,7 @@ from tests.source_folders import FOLDERS
 
 ALLOWED = {
     "analysis/compare_checkpoints/published_baselines.py": "results/reference/baselines.yaml",
-    "analysis/report/published.py": "a YAML file of the project",
+    "analysis/statistics/published_tables.py": "a YAML file of the project",
     "cluster": "what Slurm's commands print",
     "system/gpu_locks.py": "what nvidia-smi prints",
     "contracts/provenance.py": "what nvidia-smi prints",

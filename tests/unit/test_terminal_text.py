@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from analysis import table_export
+from analysis.pages import table_texts
 from contracts import tables
 from contracts.run_file import ROOT
 from system.text_safety import VisibleStream, markdown_code, markdown_text, one_line
@@ -143,5 +143,5 @@ def test_markdown_of_code_and_names_on_one_line() -> None:
 def test_markdown_tables_have_no_markup_of_their_cells() -> None:
     import pandas as pd
 
-    text = table_export.markdown(pd.DataFrame({EVIL: [EVIL]}), bold=(0,))
+    text = table_texts.markdown(pd.DataFrame({EVIL: [EVIL]}), bold=(0,))
     assert "<" not in text and not LINK.search(text) and text.count("\n") == 3 and harmless(text)

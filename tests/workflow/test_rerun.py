@@ -167,7 +167,8 @@ CHANGES: dict[str, tuple[str, Callable[[str], str], set[str]]] = {
     "an override of the extraction": (
         run_file(MATH), swap("max_tokens: 96", "max_tokens: 96, extraction: last-number"), graded(MATH)),
     "the published table": (run_file(MATH), swap("reference: 3.2.2(1)", "reference: 3.2.2(2)"), {"report_page all"}),
-    "the keyword lists": ("analysis/patterns.yaml", swap("title: ", "title: New "), {"report_page all"}),
+    "the keyword lists": (
+        "analysis/measures/reasoning_patterns.yaml", swap("title: ", "title: New "), {"report_page all"}),
 }  # fmt: skip
 
 

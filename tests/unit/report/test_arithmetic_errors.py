@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.report.arithmetic_errors import false_equations
+from analysis.measures.arithmetic_errors import false_equations
 
 
 def found(text: str) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from report_runs import graded_row, log_row, make_run
 
-from analysis.report.diagnostics import diagnose
+from analysis.measures.diagnostics import diagnose
 from analysis.report.run_comparison import RunFacts
 from analysis.report.summary import main_result, summary
 from analysis.results import RunResults

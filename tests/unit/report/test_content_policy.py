@@ -13,8 +13,9 @@ from report_runs import make_run
 from synthetic_results import NAMES, RUNS, write_run
 from test_sample_browser import CHROMIUM, rows
 
-from analysis import content_policy, patterns
 from analysis.load_results import load_results
+from analysis.measures import reasoning_patterns
+from analysis.pages import content_policy
 from analysis.report import sample_browser
 from analysis.report.build import report
 from contracts.run_file import ROOT
@@ -30,7 +31,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         write_run(folder / "demo", name, ceiling, steps=(0, 20), problems=6, repeats=2)
     runs = [load_results(folder / "demo", name) for name in NAMES]
     report(runs, folder / "report", BAD, "demo")
-    sample_browser.write([make_run(rows()[:20])], patterns.load_lists(), BAD, folder / "browser")
+    sample_browser.write([make_run(rows()[:20])], reasoning_patterns.load_lists(), BAD, folder / "browser")
     sides = [f"--{side}={folder}/demo/runs/{NAMES[0]}/graded/step-{step}" for side, step in
              (("checkpoint", 20), ("baseline", 0))]  # fmt: skip
     words = [sys.executable, "-m", "analysis.compare_checkpoints", "compare", *sides, f"--checkpoint-name={BAD}"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from report_runs import graded_row, log_row, make_run
 
-from analysis.report.diagnostics import diagnose, steps_text
+from analysis.measures.diagnostics import diagnose, steps_text
 from analysis.results import RunResults
 
 FINE = [graded_row(step, f"p{i}", 0, "correct") for step in (0, 10) for i in range(4)]

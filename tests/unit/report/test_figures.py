@@ -13,8 +13,9 @@ import pytest
 from matplotlib.colors import to_hex, to_rgb
 from report_runs import graded_row, log_row, make_run
 
-from analysis import patterns
-from analysis.report import figure_curves, figure_style, figures_heldout, figures_lengths, figures_training, page
+from analysis.measures import reasoning_patterns
+from analysis.pages import figure_curves, figure_style, page
+from analysis.report import figures_heldout, figures_lengths, figures_training
 
 GRADED = [graded_row(step, f"p{i}", 0, "correct") for step in (0, 10) for i in range(3)]
 
@@ -161,11 +162,11 @@ def test_columns_without_numbers_are_drawn_as_not_reported(value: float | None, 
 
 def test_a_run_with_only_its_base_model_and_strange_names_is_drawn(tmp_path: Path) -> None:
     run = make_run([row | {"benchmark": "$x_1$ & <b>"} for row in GRADED[:3]], [log_row(1)])
-    lists = patterns.load_lists()
+    lists = reasoning_patterns.load_lists()
     for figure in (
         figures_heldout.heldout_accuracy([run]),
         figures_heldout.outcomes([run]),
-        figures_heldout.reasoning_patterns([run], patterns.table(run, lists), lists),
+        figures_heldout.pattern_curves([run], reasoning_patterns.table(run, lists), lists),
     ):
         svg = figure_style.save(figure, tmp_path, "figure")
     assert "$x_1$ &amp; &lt;b&gt;" in figure_style.save(figures_heldout.heldout_accuracy([run]), tmp_path, "figure")

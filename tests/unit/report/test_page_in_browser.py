@@ -14,9 +14,8 @@ import pytest
 from synthetic_results import NAMES, RUNS, write_run
 from test_sample_browser import CHROMIUM, edited
 
-from analysis import table_export
 from analysis.load_results import load_results
-from analysis.report import page
+from analysis.pages import page, table_texts
 from analysis.report.build import report
 from system.text_safety import markdown_text
 from tests.hostile_text import TEXTS
@@ -83,9 +82,9 @@ def test_copies_are_what_the_files_of_the_table_hold(table: Path, tmp_path: Path
     cells = [row[0] for row in rows]
     assert len(cells) == len(CELLS) + 1 and cells[1:4] == CELLS[:3]
     read = [row[0] if row else "" for row in csv.reader(io.StringIO(as_csv))]
-    assert read == [str(table_export.csv_value(cell)) for cell in cells]
+    assert read == [str(table_texts.csv_value(cell)) for cell in cells]
     body = [line.removesuffix(" \\\\") for line in latex.split("\n") if line.endswith("\\\\")]
-    assert body == [table_export.latex_text(cell) for cell in cells]
+    assert body == [table_texts.latex_text(cell) for cell in cells]
     lines = [line.removeprefix("| ").removesuffix(" |") for line in markdown.rstrip("\n").split("\n")]
     assert [lines[0], *lines[2:]] == [markdown_text(cell) for cell in cells] and lines[1] == "---"
 

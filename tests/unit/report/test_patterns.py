@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_runs import graded_row, make_run
 
-from analysis import patterns
+from analysis.measures import reasoning_patterns
 from system.errors import UserError
 
-LISTS = {item.name: item for item in patterns.load_lists()}
+LISTS = {item.name: item for item in reasoning_patterns.load_lists()}
 
 
 def found(name: str, text: str) -> int:
-    return int(patterns.count(pd.Series([text]), LISTS[name].regex)[0])
+    return int(reasoning_patterns.count(pd.Series([text]), LISTS[name].regex)[0])
 
 
 @pytest.mark.parametrize(
@@ -117,20 +117,20 @@ def test_long_hostile_text_takes_no_time() -> None:
 def test_table_by_hand() -> None:
     texts = {("a", 0): "First, Next", ("a", 1): "none", ("b", 0): "too high, too low, recheck", ("b", 1): "Finally"}
     run = make_run([graded_row(0, p, r, "wrong", completion=t) for (p, r), t in texts.items()])
-    table = patterns.table(run, list(LISTS.values())).set_index(["benchmark", "pattern"])
+    table = reasoning_patterns.table(run, list(LISTS.values())).set_index(["benchmark", "pattern"])
     steps = table.loc[("sums", "step_by_step")]
     assert (steps["completions"], steps["matches"], steps["per_completion"], steps["share"]) == (4, 3, 0.75, 0.5)
     assert steps["per_1000_tokens"] == pytest.approx(1000 * 3 / 40)
-    reflection = table.loc[(patterns.ALL, "reflection")]
+    reflection = table.loc[(reasoning_patterns.ALL, "reflection")]
     assert (reflection["matches"], reflection["share"]) == (3, 0.25)
 
 
 def test_a_missing_completion_counts_nothing() -> None:
-    assert patterns.count(pd.Series([None, "Next"]), LISTS["step_by_step"].regex).tolist() == [0, 1]
+    assert reasoning_patterns.count(pd.Series([None, "Next"]), LISTS["step_by_step"].regex).tolist() == [0, 1]
 
 
 def test_an_invalid_expression(tmp_path) -> None:
     path = tmp_path / "patterns.yaml"
     path.write_text("mine: {title: mine, listed: x, entries: [{keyword: broken, regex: '(x'}]}")
     with pytest.raises(UserError, match=re.escape("that of mine: broken is invalid")):
-        patterns.load_lists(path)
+        reasoning_patterns.load_lists(path)

@@ -5,7 +5,7 @@ from typing import Any
 
 from report_runs import graded_row, make_run
 
-from analysis.report.provenance_summary import stages
+from analysis.provenance_summary import stages
 
 SHARED: dict[str, Any] = {
     "made_at": "2026-01-02T03:04:05+00:00", "git_commit": "a" * 40, "git_dirty": False, "python": "3.11.7",

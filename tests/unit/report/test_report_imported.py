@@ -7,8 +7,8 @@ import pytest
 from test_report_page import check_page
 
 from analysis.load_results import load_results
+from analysis.measures.diagnostics import diagnose
 from analysis.report.build import report
-from analysis.report.diagnostics import diagnose
 from contracts import tables
 from eval.importers.__main__ import import_samples
 from eval.score import score_run

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from synthetic_results import NAMES, write_run
 
 from analysis.load_results import load_results
-from analysis.report import page, published, sample_pairs
+from analysis.pages import page
+from analysis.report import sample_pairs
 from analysis.report.build import report
+from analysis.statistics import published_tables
 from contracts import tables
 from eval.score import score_run
 from system.text_safety import clipped, visible
@@ -185,7 +187,7 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     made = {path.name for path in (output / "tables").iterdir()}
     names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "pairs", "bad_cases", "claims"}
     names |= {"document_figures", "svg_drawings", "seeds", "turning_points"}
-    names |= {f"published-{name}" for name in published.table_names()}
+    names |= {f"published-{name}" for name in published_tables.table_names()}
     names |= {f"accuracy-{name.replace('/', '-')}" for name in NAMES}
     assert made == {f"{name}.{form}" for name in names for form in ("csv", "md", "tex", "html")}
     assert all(page.caption(name, "tables") for name in names | {"fidelity", "overlap"})

@@ -10,8 +10,8 @@ import pytest
 from synthetic_results import NAMES
 
 import analysis.load_results
-from analysis import patterns
 from analysis.load_results import load_results
+from analysis.measures import reasoning_patterns
 from analysis.report import bad_cases, figures_lengths, sample_browser, sample_pairs
 from analysis.results import SAMPLE_COLUMNS, check_one_measurement
 from contracts import tables
@@ -162,14 +162,14 @@ def test_nan_in_the_log_differs_from_what_is_not_reported(results: Path, folder:
 def test_texts_that_do_not_fit_into_memory_are_read_when_they_are_asked_for(
     results: Path, folder: Path, rewrite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual, lists = load_results(results, NAMES[0]), patterns.load_lists()
+    usual, lists = load_results(results, NAMES[0]), reasoning_patterns.load_lists()
     monkeypatch.setattr(analysis.load_results, "MAX_IN_MEMORY", 0)
     large = load_results(results, NAMES[0])
     assert "completion" in usual.graded and "completion" not in large.graded
     assert large.cells == usual.cells
     for cell in usual.cells:
         pd.testing.assert_frame_equal(large.samples(*cell)[SAMPLE_COLUMNS], usual.samples(*cell)[SAMPLE_COLUMNS])
-    pd.testing.assert_frame_equal(patterns.table(large, lists), patterns.table(usual, lists))
+    pd.testing.assert_frame_equal(reasoning_patterns.table(large, lists), reasoning_patterns.table(usual, lists))
     (counts, examples), (others, usual_examples) = bad_cases.count(large), bad_cases.count(usual)
     pd.testing.assert_frame_equal(counts, others)
     assert examples and examples == usual_examples

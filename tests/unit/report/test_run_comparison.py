@@ -12,9 +12,10 @@ from report_runs import graded_row, make_run
 from synthetic_results import write_run
 
 from analysis.load_results import load_results
-from analysis.report import published, run_comparison
+from analysis.report import run_comparison
 from analysis.report.run_comparison import RunFacts
 from analysis.results import RunResults
+from analysis.statistics import published_tables
 from analysis.statistics.accuracy_rows import run_rows
 from contracts import tables
 
@@ -76,7 +77,7 @@ def test_ours_beside_the_published_figures_with_tolerance(tmp_path: Path) -> Non
     table = run_comparison.beside_published([run], facts)
     assert table is not None and table.data["benchmark"].tolist() == ["aime24"] * 2
     assert table.data["published"].tolist() == [0.133, 0.267]
-    ours, theirs = run.score(100, "aime24"), published.estimate(0.267, 30)
+    ours, theirs = run.score(100, "aime24"), published_tables.estimate(0.267, 30)
     low = ours["avg_at_k"] - 0.267 - np.hypot(ours["avg_at_k"] - ours["ci_low"], theirs.high - 0.267)
     assert table.data.loc[1, "low"] == pytest.approx(low)
     assert table.data["within"].tolist() == [

@@ -7,7 +7,7 @@ import pytest
 from synthetic_results import write_run
 
 from analysis.load_results import load_results
-from analysis.report import run_titles
+from analysis.pages import run_titles
 from analysis.report.build import report
 from recipes import models
 from recipes.runs import load_run, run_names

@@ -10,7 +10,8 @@ from urllib.parse import quote
 import pytest
 from report_runs import graded_row, make_run
 
-from analysis import content_policy, patterns
+from analysis.measures import reasoning_patterns
+from analysis.pages import content_policy
 from analysis.report import sample_browser
 from tests.browser_pipe import CHROMIUM, READY, Browser
 from tests.hostile_text import TEXTS
@@ -49,7 +50,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("browser")
     sample_browser.CHUNK, usual = 2000, sample_browser.CHUNK  # several parts
     try:
-        assert sample_browser.write([make_run(rows())], patterns.load_lists(), "A <title>", folder) == 240
+        assert sample_browser.write([make_run(rows())], reasoning_patterns.load_lists(), "A <title>", folder) == 240
     finally:
         sample_browser.CHUNK = usual
     assert len(list(folder.glob("chunk-*.js"))) > 3
@@ -120,7 +121,7 @@ def test_a_link_to_a_completion_leads_to_it_in_a_later_report_too(browser: Brows
     wanted = quote(json.dumps(["recipe/run/seed-0", 50, "sums", "p17", 1], separators=(",", ":")))
     more = [graded_row(25, f"p{number:02}", repeat, "wrong") for number in range(40) for repeat in (0, 1)]
     later = tmp_path / "later"
-    sample_browser.write([make_run([*rows(), *more])], patterns.load_lists(), "t", later)
+    sample_browser.write([make_run([*rows(), *more])], reasoning_patterns.load_lists(), "t", later)
     for file in (page, later / "index.html"):
         body = dom(browser, file, f"open={wanted}")
         assert "sums: p17" in body and re.search(r"<button disabled=[^>]*>1</button>", body)
@@ -158,7 +159,7 @@ def test_a_search_that_another_follows_at_once_finds_nothing(browser: Browser, p
 def test_long_unbroken_texts_leave_room_for_the_right_answer(browser: Browser, tmp_path: Path) -> None:
     long = "1234567890" * 10
     run = make_run([graded_row(0, "a-problem-of-many-words-0123456789", 0, "wrong", answer=long, gold=long)])
-    sample_browser.write([run], patterns.load_lists(), "t", tmp_path)
+    sample_browser.write([run], reasoning_patterns.load_lists(), "t", tmp_path)
     page, ready = tmp_path / "index.html", 'document.body.dataset.ready = "yes";'
     measure = "const { scrollWidth, clientWidth } = document.querySelector('.scroll');"
     measure += "document.body.dataset.cut = scrollWidth - clientWidth;"
@@ -184,6 +185,8 @@ def test_hostile_text_is_shown_and_does_nothing(browser: Browser, page: Path) ->
 
 def test_whole_problems_are_left_out_where_there_are_too_many(tmp_path: Path) -> None:
     run = make_run(rows())
-    assert sample_browser.write([run], patterns.load_lists(), "t", tmp_path, most=100) == 96  # 16 problems of six
+    assert (
+        sample_browser.write([run], reasoning_patterns.load_lists(), "t", tmp_path, most=100) == 96
+    )  # 16 problems of six
     text = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "96 of 240 completions:" in text

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_runs import graded_row, make_run
 
-from analysis import table_export
+from analysis.pages import table_texts
 from analysis.reference import source
-from analysis.report import published, tables
+from analysis.report import published_sentences, tables
+from analysis.statistics import published_tables
 from analysis.statistics.accuracy_rows import run_rows
 from system.errors import UserError
 
@@ -88,8 +89,8 @@ def test_the_best_row_is_bold_only_if_it_is_beyond_noise_above_every_other(share
     rows = run_rows(make_run(checkpoints(*shares)))
     assert [i for i, row in enumerate(rows) if row.best] == best
     table = tables.accuracy_table(rows)
-    assert table_export.markdown(table.shown, table.bold).count("**step 10**") == (1 in best)
-    assert table_export.latex(table).count(r"\textbf{step 10}") == (1 in best)
+    assert table_texts.markdown(table.shown, table.bold).count("**step 10**") == (1 in best)
+    assert table_texts.latex(table).count(r"\textbf{step 10}") == (1 in best)
 
 
 def test_one_benchmark_has_no_average_and_two_have() -> None:
@@ -104,24 +105,24 @@ def test_one_benchmark_has_no_average_and_two_have() -> None:
     ("value", "text"), [(0.1234, "+12.3"), (-0.1234, "−12.3"), (0.0, "0.0"), (-0.0001, "0.0"), (1.0, "+100.0")]
 )
 def test_points(value: float, text: str) -> None:
-    assert table_export.points(value) == text
+    assert table_texts.points(value) == text
 
 
 def test_percent() -> None:
-    assert (table_export.percent(0.12345), table_export.percent(float("nan"))) == ("12.3", "–")
-    assert table_export.percent(-1e-17) == "0.0"
+    assert (table_texts.percent(0.12345), table_texts.percent(float("nan"))) == ("12.3", "–")
+    assert table_texts.percent(-1e-17) == "0.0"
 
 
 @given(st.lists(st.lists(st.text(max_size=20), min_size=2, max_size=2), min_size=1, max_size=4))
 def test_markdown_keeps_its_shape_whatever_is_in_the_cells(cells: list[list[str]]) -> None:
-    lines = table_export.markdown(pd.DataFrame(cells, columns=["a", "b"])).splitlines()
+    lines = table_texts.markdown(pd.DataFrame(cells, columns=["a", "b"])).splitlines()
     assert len(lines) == len(cells) + 2
     assert all(line.replace("\\|", "").count("|") == 3 for line in lines)
 
 
 def test_written_forms_agree(tmp_path: Path) -> None:
     table = tables.accuracy_table(run_rows(make_run(GRADED)))
-    table_export.write(table, tmp_path)
+    table_texts.write(table, tmp_path)
     csv = pd.read_csv(tmp_path / "accuracy.csv")
     assert csv["sums"].tolist() == [0.25, 0.5]
     cell = table.shown.loc[1, "sums (%)"]
@@ -139,38 +140,38 @@ def printed() -> pd.DataFrame:
 def test_the_published_tables_are_made_again_cell_by_cell(name: str, count: int) -> None:
     there = printed()
     expected = there[there["table"] == name].drop(columns="table")
-    made = pd.DataFrame({"model": published.published(name)["checkpoint"]})
-    for column in (*published.sizes(), "average_as_printed"):
-        made[column] = published.published(name)[column].map(table_export.percent)
+    made = pd.DataFrame({"model": published_tables.published(name)["checkpoint"]})
+    for column in (*published_tables.sizes(), "average_as_printed"):
+        made[column] = published_tables.published(name)[column].map(table_texts.percent)
     assert made.to_numpy().tolist() == expected.to_numpy().tolist()
     assert made.shape == (count, 8)
 
 
 def test_the_published_averages_are_the_means_of_their_rows() -> None:
-    for name in published.table_names():
-        rows = published.published(name)
-        means = rows[list(published.sizes())].mean(axis=1)
+    for name in published_tables.table_names():
+        rows = published_tables.published(name)
+        means = rows[list(published_tables.sizes())].mean(axis=1)
         assert (means - rows["average_as_printed"]).abs().max() < 0.00051
 
 
 def test_every_published_percentage_is_a_whole_number_of_problems() -> None:
-    for name in published.table_names():
-        for row in published.published(name).to_dict("records"):
-            for benchmark, of in published.sizes().items():
-                assert 0 <= published.solved(row[benchmark], of) <= of
+    for name in published_tables.table_names():
+        for row in published_tables.published(name).to_dict("records"):
+            for benchmark, of in published_tables.sizes().items():
+                assert 0 <= published_tables.solved(row[benchmark], of) <= of
     with pytest.raises(UserError, match=r"a printed 13\.4 % should be a share of 30 problems, but 4 of them are 13\.3"):
-        published.solved(0.134, 30)
+        published_tables.solved(0.134, 30)
 
 
 def test_published_rows_have_intervals_from_n_and_k_alone() -> None:
-    first, second, *_ = published.rows("3.2.1(1)")
+    first, second, *_ = published_tables.rows("3.2.1(1)")
     base = first.cells["aime24"].accuracy  # 4 of 30; Wilson's interval with Student's t in place of z
     assert (base.value, round(base.low, 3), round(base.high, 3)) == (0.133, 0.05, 0.309)
     assert second.cells["gsm8k"].marks == "▲↑" and second.cells["aime24"].marks == "≈"
 
 
 def test_what_the_published_tables_show_is_said_in_numbers() -> None:
-    sentences = published.what_it_shows(published.table_names())
+    sentences = published_sentences.what_it_shows(published_tables.table_names())
     assert sentences[0].startswith(
         "Table 3.2.1(1): PPO-step160 is above Qwen2.5-Math-7B-Base on average (+19.5 points, 95 % interval +14.0 to"
     )
@@ -189,11 +190,11 @@ def test_what_the_published_tables_show_is_said_in_numbers() -> None:
 
 def test_a_table_that_was_not_published() -> None:
     with pytest.raises(UserError, match=r"should have a table 9.9, but has only 3.2.1\(1\), 3.2.2\(1\)"):
-        published.published("9.9")
+        published_tables.published("9.9")
 
 
 @given(st.text(max_size=40))
 def test_latex_of_any_text_has_no_live_characters(text: str) -> None:
-    shown = table_export.latex_text(text)
+    shown = table_texts.latex_text(text)
     plain = re.sub(r"\\(?:text[a-z]+\{\}|[a-z]+\b|[{}$&#%_])|\$\\?[a-z-]+\$", "", shown)
     assert not set(plain) & set("\\{}$&#%_^~\n")

@@ -9,7 +9,8 @@ import pytest
 from matplotlib.collections import FillBetweenPolyCollection
 from report_runs import graded_row, log_row, make_run
 
-from analysis.report import controls, figure_overview, figure_style, figures_heldout, figures_training
+from analysis.pages import figure_style
+from analysis.report import controls, figure_overview, figures_heldout, figures_training, seeds_tables
 from analysis.report.build import report
 from analysis.report.run_comparison import RunFacts, run_facts
 from analysis.report.summary import main_result, recipe_result, summary
@@ -100,7 +101,7 @@ def test_seeds_that_differ_more_than_they_gained_do_not_make_a_recipe_better() -
 
 
 def test_the_table_has_the_spread_over_seeds_by_hand() -> None:
-    found = training_seeds.seeds_table(training_seeds.by_recipe(seeds_of()))
+    found = seeds_tables.seeds_table(training_seeds.by_recipe(seeds_of()))
     last = found.data.iloc[-1]
     assert (last["step"], last["seeds"], last["recipe"]) == (LAST, 3, "recipe/run")
     assert (last["mean"], last["deviation"]) == pytest.approx((0.75, 0.05))
@@ -110,11 +111,11 @@ def test_the_table_has_the_spread_over_seeds_by_hand() -> None:
 
 def test_recipes_are_compared_over_seeds_where_checkpoints_alone_would_differ() -> None:
     wide, narrow = seeds_of("recipe/wide", {0: 19, 1: 10}), seeds_of("recipe/narrow", {0: 12, 1: 12})
-    table = training_seeds.recipe_pairs_table(training_seeds.by_recipe([*wide, *narrow]))
+    table = seeds_tables.recipe_pairs_table(training_seeds.by_recipe([*wide, *narrow]))
     assert table is not None and table.data["verdict"].tolist() == ["cannot tell"]
     better = seeds_of("recipe/better", {0: 60, 1: 60, 2: 60}, problems=60)
     base = seeds_of("recipe/base", {0: 10, 1: 10, 2: 11}, problems=60)
-    table = training_seeds.recipe_pairs_table(training_seeds.by_recipe([*base, *better]))
+    table = seeds_tables.recipe_pairs_table(training_seeds.by_recipe([*base, *better]))
     assert table is not None and table.data["verdict"].tolist() == ["the second recipe is better"]
 
 

@@ -11,8 +11,9 @@ from report_runs import graded_row, log_row, make_run
 
 from analysis.claims import table as claims
 from analysis.claims.verdicts import CANNOT_TELL, CONTRADICTED, SUPPORTED
-from analysis.report import build, figures_lengths, turning_points
-from analysis.report.turning_points import AT_THE_END, FALLS, OVER_OPTIMISED, RIGHT, UNFINISHED, WRONG
+from analysis.measures import turning_points
+from analysis.measures.turning_points import AT_THE_END, FALLS, OVER_OPTIMISED, RIGHT, UNFINISHED, WRONG
+from analysis.report import build, figures_lengths, turning_points_section
 from analysis.results import RunResults
 from analysis.statistics.training_seeds import Recipe, by_recipe
 
@@ -65,13 +66,13 @@ def test_without_a_fall(right: dict[int, int], interval: tuple[int, int, int], v
 
 def test_two_checkpoints_have_no_turning_point() -> None:
     assert turning_points.find(Recipe([trained({0: 10, 10: 20})])) is None
-    assert turning_points.table([Recipe([trained({0: 10, 10: 20})])]) is None
+    assert turning_points_section.table([Recipe([trained({0: 10, 10: 20})])]) is None
 
 
 def test_several_seeds_are_one_recipe() -> None:
     runs = [trained({step: n + seed for step, n in RISE_AND_FALL.items()}, CUT, seed) for seed in range(3)]
     (recipe,) = by_recipe(runs)
-    made = turning_points.table([recipe])
+    made = turning_points_section.table([recipe])
     assert made and list(made.data["seeds"]) == [3] and list(made.data["best"]) == [30]
     assert made.shown.iloc[0]["verdict"] == OVER_OPTIMISED
     assert made.shown.iloc[0]["95 % interval"] == "step 30"

@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 
 from analysis import hash_order
-from analysis.results import RunResults, labels
-from analysis.table_export import Table, percent
+from analysis.results import RunResults
 from eval import statistics
 from eval.statistics import Estimate
 from grading.grade_completions import DEFAULT
@@ -58,7 +57,7 @@ def _chosen(samples: pd.DataFrame, most: int) -> pd.DataFrame:
     """The completions that are checked: all, or those of as many whole problems as fit."""
     if len(samples) <= most:
         return samples
-    names = sorted(samples["problem_id"].unique(), key=lambda name: hash_order.place(str(name), 0))
+    names = sorted(samples["problem_id"].unique(), key=lambda name: hash_order.key(str(name), 0))
     kept = names[: max(1, most * len(names) // len(samples))]
     return samples[samples["problem_id"].isin(kept)]
 
@@ -149,37 +148,12 @@ def _examples(found: pd.DataFrame, run: str, benchmark: str, step: int) -> list[
     chosen = []
     for kind in KINDS:
         rows = found[found["kind"] == kind].to_dict("records")
-        rows.sort(key=lambda row: hash_order.place(str(row["problem_id"]), int(row["repeat"])))
+        rows.sort(key=lambda row: hash_order.key(str(row["problem_id"]), int(row["repeat"])))
         chosen += [
             Example(run, kind, benchmark, step, str(row["problem_id"]), int(row["repeat"]), str(row["fault"]))
             for row in rows[:EXAMPLES]
         ]
     return chosen
-
-
-def table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
-    """The counts for readers; in percent, with intervals."""
-
-    def interval(name: str) -> list[str]:
-        columns = (counts[f"{name}_{part}"] for part in ("share", "low", "high"))
-        return [
-            "–" if np.isnan(value) else f"{percent(value)} [{percent(low)}, {percent(high)}]"
-            for value, low, high in zip(*columns, strict=True)
-        ]
-
-    shown = {
-        "run": counts["run"],
-        "benchmark": counts["benchmark"],
-        "checkpoint": labels(runs, counts),
-        "right answers": interval("accuracy"),
-        KINDS["right_right"]: interval("right_right"),
-        KINDS["right_wrong"]: interval("right_wrong"),
-        KINDS["wrong_right"]: interval("wrong_right"),
-        "right reasoning among right answers": interval("of_right"),
-        "lines checkable": [percent(value) for value in counts["checkable"]],
-        "completions": counts["completions"].map("{:,}".format),
-    }
-    return Table("reasoning", counts, pd.DataFrame(shown))
 
 
 def second_verifiers(run: RunResults) -> pd.DataFrame:
@@ -212,19 +186,3 @@ def second_verifiers(run: RunResults) -> pd.DataFrame:
                      "only_own": verdicts.count((True, False)), "only_other": verdicts.count((False, True))}
                 )  # fmt: skip
     return pd.DataFrame(rows)
-
-
-def second_table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
-    """The counts of `second_verifiers` for readers."""
-    shown = {
-        "run": counts["run"],
-        "benchmark": counts["benchmark"],
-        "checkpoint": labels(runs, counts),
-        "other verifier": counts["grader"],
-        "answers": counts["answers"].map("{:,}".format),
-        "accepted by ours": counts["own"].map("{:,}".format),
-        "accepted by the other": counts["other"].map("{:,}".format),
-        "by ours alone": counts["only_own"].map("{:,}".format),
-        "by the other alone": counts["only_other"].map("{:,}".format),
-    }
-    return Table("second_verifiers", counts, pd.DataFrame(shown))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,8 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 from pandas.io.formats.style_render import CSSDict
 
-from analysis.content_policy import policy
+from analysis.pages.content_policy import policy
+from eval.statistics import Estimate
 from system.markdown import table
 from system.text_safety import visible
 
@@ -56,6 +57,20 @@ def points(value: float) -> str:
     """A difference of fractions in percentage points, with a sign (a minus, not a hyphen) unless it is zero."""
     text = f"{100 * value:+.1f}"
     return "0.0" if float(text) == 0 else text.replace("-", "−")
+
+
+def interval_text(estimate: Estimate, form: Callable[[float], str]) -> str:
+    """A value and its interval as text, such as `75.2 [71.2, 78.8]`. `form` writes a number."""
+    return f"{form(estimate.value)} [{form(estimate.low)}, {form(estimate.high)}]"
+
+
+def interval_columns(estimates: Mapping[str, Estimate | None]) -> dict[str, float]:
+    """Columns of data for estimates: each one's value, low and high."""
+    found: dict[str, float] = {}
+    for name, part in estimates.items():
+        if part:
+            found |= {name: part.value, f"{name}_low": part.low, f"{name}_high": part.high}
+    return found
 
 
 def markdown(frame: pd.DataFrame, bold: Sequence[int] = ()) -> str:

@@ -1,83 +1,22 @@
-"""The published tables (results/reference/report_tables.csv), with intervals from the number of problems alone."""
+"""What the published tables show, as sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from analysis import reference
-from analysis.statistics.accuracy_rows import CheckpointRow, make_rows
+from analysis.pages.table_texts import points
+from analysis.statistics.accuracy_rows import CheckpointRow
 from analysis.statistics.checkpoint_difference import mean_of
-from analysis.table_export import points
-from eval import benchmark, statistics
+from analysis.statistics.published_tables import rows, sizes
+from eval import statistics
 from eval.statistics import Estimate
-from system.errors import UserError
 
-AVERAGE_PRINTED = "average_as_printed"
 FEW_PROBLEMS = 40  # benchmarks of at most this many get a sentence on how much they can show
 COMPARED = {"rose": "above", "fell": "below", "cannot tell": "not distinguishable from"}
-
-
-@cache
-def sizes() -> dict[str, int]:
-    """Number of problems of each published benchmark."""
-    return {name: benchmark.size(name) for name in reference.published_benchmarks()}
-
-
-def table_names(path: Path = reference.PUBLISHED) -> list[str]:
-    """The published tables, in their order."""
-    return list(dict.fromkeys(reference.read_csv(path)["table"]))
-
-
-def published(name: str, path: Path = reference.PUBLISHED) -> pd.DataFrame:
-    """A published table: recipe, algorithm, checkpoint, step, the benchmarks and average_as_printed, as fractions.
-
-    Raises:
-        UserError: there is no table of this name.
-    """
-    figures = reference.read_csv(path)
-    rows = figures[figures["table"] == name].sort_values("step", ignore_index=True)
-    if rows.empty:
-        raise UserError(f"{path.name} should have a table {name}, but has only {', '.join(table_names(path))}")
-    accuracies = [*sizes(), AVERAGE_PRINTED]
-    rows[accuracies] = rows[accuracies] / 100  # printed in percent
-    return rows
-
-
-def solved(share: float, of: int) -> int:
-    """How many of `of` problems a printed share (fraction) means. Raises UserError if no whole number rounds to it."""
-    count = round(share * of)
-    if abs(round(100 * count / of, 1) - round(100 * share, 1)) > 1e-9:
-        raise UserError(
-            f"a printed {100 * share:.1f} % should be a share of {of} problems, but {count} of them are "
-            f"{100 * count / of:.1f} %; correct results/reference"
-        )
-    return count
-
-
-def estimate(share: float, of: int) -> Estimate:
-    """A printed share of problems answered once, with its interval."""
-    return statistics.avg_at_k(np.arange(of)[:, None] < solved(share, of))._replace(value=share)
-
-
-def rows(name: str, path: Path = reference.PUBLISHED) -> list[CheckpointRow]:
-    """The rows of a published table. Nothing is paired because there are no samples."""
-    figures = {int(row["step"]): row for row in published(name, path).to_dict("records")}
-
-    def of(step: int, name: str) -> Estimate:
-        return estimate(figures[step][name], sizes()[name])
-
-    return make_rows(
-        f"published, table {name}",
-        {step: str(row["checkpoint"]) for step, row in figures.items()},
-        list(sizes()),
-        of,
-        lambda before, after, name: statistics.independent_difference(of(before, name), of(after, name)),
-    )
 
 
 def what_it_shows(tables: Iterable[str], path: Path = reference.PUBLISHED) -> list[str]:

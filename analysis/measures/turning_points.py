@@ -9,27 +9,18 @@ one needs the corrected level.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
-from analysis.claims import training
-from analysis.report.figure_curves import BAND, CHECKPOINT, SHARES, band
-from analysis.report.figure_style import INK, MARKER_SIZE, broken, legend, panels, run_handle, run_styles
-from analysis.report.tables import interval_columns, interval_text
+from analysis.measures import training_log
 from analysis.results import RunResults
 from analysis.statistics import mean_intervals, recipe_difference
 from analysis.statistics.checkpoint_difference import mean_of
 from analysis.statistics.mean_intervals import NotMeasured
 from analysis.statistics.training_seeds import Recipe
-from analysis.table_export import Table, points
-from contracts import seeds
 from eval import significance, statistics
 from eval.statistics import Estimate
 
@@ -103,7 +94,7 @@ def _reward(recipe: Recipe, best: int) -> Estimate | None:
     width = min(last - before_last, before_last)
     windows = [[max(1, step - width + 1), max(step, width)] for step in (best, last)]
     try:
-        found = [training.training_change(run, "reward_mean", *windows) for run in recipe.runs]
+        found = [training_log.training_change(run, "reward_mean", *windows) for run in recipe.runs]
     except NotMeasured:
         return None
     return mean_intervals.mean([one.value for one in found]) if recipe.several else found[0]
@@ -132,68 +123,3 @@ def find(recipe: Recipe) -> TurningPoint | None:
     else:
         said = OVER_OPTIMISED if reward and reward.change == "rose" else FALLS
     return TurningPoint(best, may_be[0], may_be[-1], changes, reward, said)
-
-
-def table(found: Iterable[Recipe]) -> Table | None:
-    """A row for each recipe with enough checkpoints; None if no recipe has."""
-    data, shown = [], []
-    for recipe in found:
-        turn = find(recipe)
-        if turn is None:
-            continue
-        label = recipe.runs[0].label
-        data.append(
-            {
-                "recipe": seeds.run_of(recipe.runs[0].name), "seeds": len(recipe.runs), "best": turn.best,
-                "first": turn.first, "end": turn.end, **interval_columns({**turn.changes, "reward": turn.reward}),
-                "verdict": turn.verdict,
-            }
-        )  # fmt: skip
-        span = label(turn.first) if turn.first == turn.end else f"{label(turn.first)} to {label(turn.end)}"
-        after = turn.verdict != AT_THE_END
-        shown.append(
-            {
-                "run": recipe.shown,
-                "best checkpoint": label(turn.best),
-                "95 % interval": span,
-                **{
-                    f"{part}, best to last (points)": interval_text(turn.changes[part], points)
-                    if after and part in turn.changes
-                    else "–"
-                    for part in PARTS
-                },
-                "reward in training": interval_text(turn.reward, "{:+.3f}".format) if turn.reward else "–",
-                "verdict": turn.verdict,
-            }
-        )
-    return Table(NAME, pd.DataFrame(data), pd.DataFrame(shown)) if shown else None
-
-
-def figure(found: Sequence[Recipe]) -> Figure:
-    """Right, unfinished and wrong completions over checkpoints, with the best one and the interval of its step.
-
-    Args:
-        found: recipes; those with too few checkpoints are left out.
-    """
-    turns = [(recipe, turn) for recipe in found if (turn := find(recipe))]
-    columns = 2 if len(turns) == 4 else min(len(turns), 3)
-    figure, grid = panels(len(turns), columns, 2.5, xlabel=CHECKPOINT, sharex=False, sharey=True)
-    styles = run_styles(PARTS)
-    for axes, (recipe, turn) in zip(grid, turns, strict=True):
-        for part in turn.changes:
-            values, style = [level(recipe, step, part) for step in recipe.steps], styles[part]
-            axes.plot(
-                recipe.steps, [100 * v.value for v in values], color=style.colour, linestyle=style.dash,
-                marker=style.marker, markersize=MARKER_SIZE,
-            )  # fmt: skip
-            band(axes, recipe.steps, [100 * v.low for v in values], [100 * v.high for v in values], style)
-        axes.axvspan(turn.first, turn.end, color=INK, alpha=0.08, linewidth=0)
-        axes.axvline(turn.best, color=INK, linewidth=1, linestyle=":")
-        axes.set_title(broken(recipe.shown), fontsize=8.5)
-        axes.set_ylim(SHARES)
-    for axes in grid[::columns]:
-        axes.set_ylabel("share of completions (%)")
-    handles = [*(run_handle(styles[part]) for part in PARTS), Patch(color=INK, alpha=BAND, linewidth=0),
-               Line2D([], [], color=INK, linewidth=1, linestyle=":"), Patch(color=INK, alpha=0.08)]  # fmt: skip
-    legend(figure, handles, [*PARTS, "95 % interval", "best checkpoint", "may be the best"])
-    return figure

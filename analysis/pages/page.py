@@ -12,13 +12,13 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from analysis import content_policy, table_export
-from analysis.report import provenance_summary
+from analysis import provenance_summary
+from analysis.pages import content_policy, table_texts
 from analysis.statistics.accuracy_rows import BASE_MARKS, ROW_MARKS
 from system.text_safety import clipped, visible
 
-TEMPLATES = Path(__file__).parent.with_name("templates")
-CAPTIONS = Path(__file__).with_name("captions")
+TEMPLATES = Path(__file__).with_name("templates")
+CAPTIONS = Path(__file__).parents[1] / "report" / "captions"
 INTERVAL = re.compile(r"\[[−+\d.]+, [−+\d.]+\]( [▲▼≈↑↓]+)?|\([^()]{1,20}\)( †)?")
 
 
@@ -74,7 +74,7 @@ def environment(*folders: Path) -> jinja2.Environment:
         loader=jinja2.FileSystemLoader([*folders, TEMPLATES]), autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, finalize=_visible,
     )  # fmt: skip
-    made.filters |= {"percent": table_export.percent, "points": table_export.points}
+    made.filters |= {"percent": table_texts.percent, "points": table_texts.points}
     made.filters |= {"clipped": clipped, "visible": visible}
     made.globals |= {"BASE_MARKS": BASE_MARKS, "ROW_MARKS": ROW_MARKS, "stages": provenance_summary.stages}
     made.globals |= {"policy": content_policy.policy}
@@ -87,7 +87,7 @@ def render(context: Mapping[str, Any]) -> str:
     return template.render(**context, css=css(), script=script("tables.js"), number=itertools.count(1).__next__)
 
 
-def of_run(table: table_export.Table, run: str) -> dict[str, Any]:
+def of_run(table: table_texts.Table, run: str) -> dict[str, Any]:
     """The rows of one run, for the template."""
     return plain(table.shown[table.shown["run"] == run].drop(columns="run"))
 

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from scipy import stats
 
-from analysis.report.figure_style import (
+from analysis.pages.figure_style import (
     INK,
     MARKER_SIZE,
     RunStyle,

@@ -1,0 +1,78 @@
+"""Recipes with several training seeds."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import pandas as pd
+
+from analysis.pages.table_texts import Table, interval_columns, interval_text, percent, points
+from analysis.statistics import checkpoint_difference
+from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS
+from analysis.statistics.training_seeds import Recipe, accuracy, compare, gain, of_each_seed
+from contracts import seeds
+
+VERDICTS = {"B is better": "the second recipe is better", "A is better": "the first recipe is better"}
+
+
+def _columns(recipe: Recipe) -> list[tuple[str, list[str]]]:
+    names = recipe.runs[0].benchmarks
+    return [*((name, [name]) for name in names), *([(AVERAGE, names)] if len(names) > 1 else [])]
+
+
+def seeds_table(found: Sequence[Recipe]) -> Table:
+    """Per recipe, checkpoint and benchmark: the mean over seeds, its interval, and the spread over seeds."""
+    data, shown = [], []
+    for recipe, step in [(each, step) for each in found for step in each.steps]:
+        for title, names in _columns(recipe):
+            each, mean = of_each_seed(recipe, step, names), accuracy(recipe, step, names)
+            change = gain(recipe, step, names) if step != recipe.steps[0] else None
+            spread = float(each.std(ddof=1))
+            data.append(
+                {
+                    "recipe": seeds.run_of(recipe.runs[0].name), "step": step, "benchmark": title, "seeds": len(each),
+                    **interval_columns({"mean": mean, "gain": change}),
+                    "deviation": spread, "lowest": float(each.min()), "highest": float(each.max()),
+                }
+            )  # fmt: skip
+            shown.append(
+                {
+                    "recipe": recipe.shown,
+                    "checkpoint": recipe.runs[0].label(step),
+                    "benchmark": title,
+                    "mean over seeds (%)": interval_text(mean, percent),
+                    "standard deviation over seeds (points)": f"{100 * spread:.1f}",
+                    "lowest to highest seed (%)": f"{percent(float(each.min()))} to {percent(float(each.max()))}",
+                    "gain over the base model (points)": (
+                        f"{interval_text(change, points)} {BASE_MARKS[change.change]}" if change else "–"
+                    ),
+                }
+            )
+    return Table("seeds", pd.DataFrame(data), pd.DataFrame(shown))
+
+
+def recipe_pairs_table(found: Sequence[Recipe]) -> Table | None:
+    """Recipes against each other, by `snakemake compare`'s tests, on the benchmarks that both have."""
+    data, shown = [], []
+    for first, second in itertools.combinations(found, 2):
+        shared = [name for name in first.runs[0].benchmarks if name in second.runs[0].benchmarks]
+        if not shared or checkpoint_difference.obstacles(first.runs[0], second.runs[0], shared):
+            continue
+        line = compare(first, second, shared)
+        names, gap = [seeds.run_of(side.runs[0].name) for side in (first, second)], line.welch.difference
+        verdict = VERDICTS.get(line.verdict, line.verdict)
+        data.append(
+            {"first": names[0], "second": names[1], **gap._asdict(), "p_adjusted": line.p_adjusted, "verdict": verdict}
+        )
+        shown.append(
+            {
+                "first": first.shown,
+                "second": second.shown,
+                "benchmarks": len(shared),
+                "second less first (points)": interval_text(gap, points),
+                "detectable": f"±{100 * line.detectable:.1f}",
+                "verdict": verdict,
+            }
+        )
+    return Table("recipe_pairs", pd.DataFrame(data), pd.DataFrame(shown)) if shown else None
