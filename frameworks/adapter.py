@@ -13,11 +13,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 from unittest.mock import patch
 
 from contracts.run_file import Run, Stage, framework_names
 from frameworks import run_settings, trainer_environment
+from frameworks.command_settings import Flags
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.reward_hook import FAILURE
 from recipes import model_tokens, rewards
@@ -51,9 +52,35 @@ class Command:
     scratch: Path | None = None  # folder outside the work folder, removed when the command ends
 
 
+class SettingsOfRuns(Protocol):
+    """What frameworks/<name>/command.py offers: a run as settings of the framework's command."""
+
+    def stated_settings(self, run: Run, stage: Stage) -> Flags:
+        """What a stage's command states, with stand-ins for its files.
+
+        Raises:
+            UserError: the framework does not have what the run wants, or the batch or the GPUs do not divide.
+        """
+
+
+class InstalledParser(Protocol):
+    """What frameworks/<name>/parser_check.py offers: the installed framework's own parser. It needs its environment."""
+
+    def check(self, run: Run, stage: Stage) -> None:
+        """Raise UserError unless the parser accepts the stage's command."""
+
+    def accept(self, run: Run, stage: Stage, flags: Flags) -> None:
+        """Raise UserError unless the parser accepts the settings; run and stage say on which devices."""
+
+    def defaults(self) -> dict[str, Any]:
+        """By setting, what the framework takes where a command does not state it."""
+
+
 class Adapter(ABC):
     """One framework."""
 
+    command: ClassVar[SettingsOfRuns]
+    parser: ClassVar[InstalledParser]
     # The framework's name of a metric -> a column of contracts.tables.TRAINING_LOG, or one of these: `seconds` and
     # `tokens` of the step, and what is not in that table (`loss`, `critic_loss`, …). The framework uses the
     # same names in its log and in the line that it prints for a step.
@@ -95,13 +122,12 @@ class Adapter(ABC):
             given, needed = dataset_specs.problems_in(stage.dataset), run_settings.prompts_per_step(run, stage)
             if given < needed:
                 raise run_settings.refuse(
-                    run, "batch.prompts_per_step", f": {needed} prompts are more than the {given} of {stage.dataset}"
+                    run,
+                    "batch.prompts_per_step",
+                    f": {needed} prompts are more than the {given} of {stage.dataset}",
+                    "too-few-problems",
                 )
-            self.check_stage(run, stage)
-
-    @abstractmethod
-    def check_stage(self, run: Run, stage: Stage) -> None:
-        """Raise UserError unless the framework's own parser accepts the stage's command."""
+            self.parser.check(run, stage)
 
     @abstractmethod
     def newest_checkpoint(self, run: Run, stage: Stage, paths: Paths) -> int:
@@ -197,13 +223,13 @@ class Adapter(ABC):
             UserError: there is no such checkpoint.
         """
 
-    @abstractmethod
-    def stated(self, run: Run, stage: Stage) -> Mapping[str, Any]:
-        """The framework's settings that a stage's command states, under its own names."""
+    def stated(self, run: Run, stage: Stage) -> dict[str, Any]:
+        """The framework's settings that a stage's command states, under its own names (without Hydra's +)."""
+        return {name.lstrip("+"): value for name, (value, _) in self.command.stated_settings(run, stage).items()}
 
-    @abstractmethod
     def released(self) -> dict[str, Any]:
         """By setting, what the installed release takes where a command does not state it; needs its environment."""
+        return self.parser.defaults()
 
     @abstractmethod
     def attention(self, run: Run, stage: Stage) -> set[str]:

@@ -1,7 +1,7 @@
-"""A framework's settings as text holds them, in the names of run files, and back: what translate/ needs.
+"""A framework's command as keys of run files, and back: what translate/ needs of a framework.
 
 Names in translation: a *setting* is one of a framework; a *key* is one of a run file (`optimizer.learning_rate`), or of
-frameworks/key_meanings.yaml. frameworks/<name>/command_parser.py holds the framework's Dialect, and
+frameworks/key_meanings.yaml. frameworks/<name>/command_parser.py holds the framework's CommandParser, and
 command_parser.yaml its tables:
 
 release    name and version
@@ -25,13 +25,26 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from contracts.run_file import Run, Stage
-from frameworks.script_commands import Command
+import yaml
+
+from contracts.run_file import Run, Stage, framework_names
+from frameworks import adapter
+from frameworks.command_settings import Flags
 from system.errors import UserError
+from system.unknown_names import unknown
 from system.yaml_files import read_yaml
 
 FOLDER = Path(__file__).parent
-Flags = dict[str, tuple[Any, str]]  # value and key of each setting, as the adapters give them
+_CONSTANTS = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}
+
+
+@dataclass
+class ScriptCommand:
+    """A command of a script, as words."""
+
+    launcher: list[str]  # before the training's module or script
+    arguments: list[str]  # after it
+    environment: dict[str, str] = field(default_factory=dict)  # variables that were set for it
 
 
 @dataclass
@@ -53,38 +66,49 @@ class Reading:
         """The same, of a setting that is calculated with; raises UserError for a text."""
         value = self.get(setting)
         if isinstance(value, str):
-            unknown = re.search(r"\$\{?(\w+)", value)
-            remedy = f"add --set {unknown[1]}=NUMBER" if unknown else "correct it"
-            raise UserError(f"{setting} should be a number, but is '{value}'; {remedy}")
+            variable = re.search(r"\$\{?(\w+)", value)
+            remedy = f"add --set {variable[1]}=NUMBER" if variable else "correct it"
+            raise UserError(
+                f"{setting} should be a number, but is '{value}'; {remedy}",
+                code="not-a-number",
+                setting=setting,
+                variable=variable[1] if variable else None,
+            )
         return value
 
-    def put(self, key: str, value: Any, *settings: str) -> None:
+    def note(self, key: str, value: Any, *settings: str) -> None:
         """Note a value of a key and the settings that it comes from; None means that there is no such thing."""
         if value is not None:
             self.common[key], self.settings[key] = value, settings
 
-    def put_all(self, key: str, settings: Sequence[str]) -> None:
+    def note_all(self, key: str, settings: Sequence[str]) -> None:
         """The same of a key that is in several settings, such as those of policy and critic; the first decides."""
         value = self.get(settings[0])
-        self.put(key, value, *settings)
+        self.note(key, value, *settings)
         for name in settings[1:]:
             if name in self.stated and self.stated[name] != value:
                 self.reasons[name] = f"run files have one value for this and {settings[0]}, which is {value}"
 
-    def put_stated(self, key: str, setting: str) -> None:
+    def note_stated(self, key: str, setting: str) -> None:
         """The same of a setting whose default has no meaning elsewhere."""
         if setting in self.stated:
-            self.put(key, self.stated[setting], setting)
+            self.note(key, self.stated[setting], setting)
 
-    def put_mapped(self, key: str, setting: str, known: Mapping[Any, str]) -> None:
+    def note_choice(self, key: str, setting: str, known: Mapping[Any, str]) -> None:
         """The same of a choice; one that is not known has no key."""
         value = self.get(setting)
         if value in known.values():
-            self.put(key, next(ours for ours, theirs in known.items() if theirs == value), setting)
+            self.note(key, next(ours for ours, theirs in known.items() if theirs == value), setting)
         elif setting in self.stated:
             self.reasons[setting] = f"'{value}' has no counterpart"
 
-    def put_batch(self, step: float, update: float, group: float, settings: Sequence[str]) -> None:
+    def note_changed(self, settings_of_keys: Mapping[str, str]) -> None:
+        """Note each key whose setting has another value than by default."""
+        for key, setting in settings_of_keys.items():
+            if (value := self.get(setting)) != self.defaults.get(setting):
+                self.note(key, value, setting)
+
+    def note_batch(self, step: float, update: float, group: float, settings: Sequence[str]) -> None:
         """Note the batch, which every framework counts in its own units.
 
         Args:
@@ -98,27 +122,29 @@ class Reading:
         """
         if update > step:  # earlier releases made one update of what there was
             update = step
-        for what, size in (("a step", step), ("an update", update)):
+        for unit, size in (("a step", step), ("an update", update)):
             if not group or size % group or not size:
                 raise UserError(
-                    f"{what} of {size:g} completions is no whole number of prompts with {group:g} completions each "
-                    f"({', '.join(settings)}); correct the batch, or say with --gpus how many GPUs train"
+                    f"{unit} of {size:g} completions is no whole number of prompts with {group:g} completions each "
+                    f"({', '.join(settings)}); correct the batch, or say with --gpus how many GPUs train",
+                    code="batch-does-not-divide",
                 )
-        self.put("batch.prompts_per_step", int(step // group), *settings)
-        self.put("batch.prompts_per_update", int(update // group), *settings)
-        self.put("batch.samples_per_prompt", int(group), settings[0])
+        self.note("batch.prompts_per_step", int(step // group), *settings)
+        self.note("batch.prompts_per_update", int(update // group), *settings)
+        self.note("batch.samples_per_prompt", int(group), settings[0])
 
 
-class Dialect(ABC):
-    """One framework's."""
+class CommandParser(ABC):
+    """Between the commands of one framework and keys."""
 
     framework: ClassVar[str]
     entry: ClassVar[re.Pattern[str]]  # the word that starts a training
     command: ClassVar[str]  # the same, for messages
     algorithms: ClassVar[Sequence[str]] = ("grpo", "ppo")
     gpus: ClassVar[str | None] = None  # the setting that says how many train, if a command may lack it
-    plain: ClassVar[Mapping[str, str]]  # settings that are a key's value as it is
-    one_to_one: ClassVar[Mapping[str, Sequence[str]]]  # by key, the adapter's table
+    unconverted: ClassVar[Mapping[str, str]]  # by key, the setting that has the key's value as it is
+    one_to_one: ClassVar[Mapping[str, Sequence[str]]]  # by key, the table of command.py
+    extra: ClassVar[Mapping[str, str]]  # of the keys `more.…`, which run files do not have, those that are one setting
 
     @cached_property
     def tables(self) -> dict[str, Any]:
@@ -144,8 +170,7 @@ class Dialect(ABC):
         """By setting, the pinned release's, as far as they matter."""
         return {name: entry["value"] for name, entry in self.relied_on.items()} | dict(self.tables["defaults"])
 
-    @abstractmethod
-    def settings(self, command: Command, folder: Path) -> dict[str, Any]:
+    def settings_of_command(self, command: ScriptCommand, folder: Path) -> dict[str, Any]:
         """What a command sets, under the names that it uses.
 
         Args:
@@ -155,42 +180,76 @@ class Dialect(ABC):
         Raises:
             UserError: it names a file that is not there.
         """
+        del folder
+        return options(command.arguments)
 
     @abstractmethod
     def read(self, reading: Reading) -> None:
         """Note what the settings mean, under keys."""
 
-    def prepared(self, common: Mapping[str, Any]) -> Mapping[str, Any]:
+    def own_values(self, common: Mapping[str, Any]) -> Mapping[str, Any]:
         """The keys before they are rendered: a value that the framework calls otherwise under its own name."""
         return common
 
-    def several(self, values: list[Any]) -> Any:
+    def several_datasets(self, names: list[Any]) -> Any:
         """Several training sets as one value; None where there can only be one."""
-        del values
+        del names
         return None
 
-    @abstractmethod
-    def render(self, run: Run, stage: Stage) -> Flags:
-        """The adapter's settings for a run; raises settings.Refused."""
+    def stated_settings(self, run: Run, stage: Stage) -> Flags:
+        """The settings of a run's command; raises run_settings.Refused."""
+        return adapter.load(self.framework).command.stated_settings(run, stage)
+
+    def extra_settings(self, common: Mapping[str, Any]) -> Flags:
+        """The settings of the keys `more.…`, with the key of each."""
+        return {setting: (common[key], key) for key, setting in self.extra.items() if key in common}
 
     @abstractmethod
-    def more(self, common: Mapping[str, Any]) -> dict[str, tuple[Any, str]]:
-        """The settings of the keys `more.…`, which run files do not have, with the key of each."""
-
-    @abstractmethod
-    def words(self, flags: Flags) -> list[str]:
+    def as_arguments(self, flags: Flags) -> list[str]:
         """Settings as words of a command line."""
 
     @abstractmethod
     def launcher(self, run: Run, stage: Stage) -> list[str]:
         """The words before the settings."""
 
-    @abstractmethod
-    def accept(self, run: Run, stage: Stage, flags: Flags) -> None:
-        """Raise UserError unless the release's own parser accepts the settings; needs its environment."""
+
+def options(words: list[str]) -> dict[str, Any]:
+    """Options such as `--name value`, `--name=value`, `--switch`, by name; several values make a list."""
+    texts_of: dict[str, list[str]] = {}
+    name = ""
+    for word in words:
+        if re.match(r"--?[A-Za-z]", word):
+            name, equals, text = word.lstrip("-").partition("=")
+            texts_of[name] = [text] if equals else []
+        elif name:
+            texts_of[name].append(word)
+    return {
+        name: [value_of_text(text) for text in texts] if len(texts) > 1 else value_of_text(texts[0]) if texts else True
+        for name, texts in texts_of.items()
+    }
 
 
-def load(framework: str) -> Dialect:
-    """The dialect of a framework."""
-    found: Dialect = importlib.import_module(f"frameworks.{framework}.command_parser").DIALECT
-    return found
+def value_of_text(text: str) -> Any:
+    """A word as the number, truth value, list or text that it stands for."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if not text.startswith(("[", "{", "'", '"')):
+        return text
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+    return [value_of_text(str(item)) for item in value] if isinstance(value, list) else value
+
+
+def load(framework: str) -> CommandParser:
+    """The parser of a framework's commands; raises UserError for an unknown framework."""
+    if framework not in framework_names():
+        raise unknown("framework", framework, framework_names())
+    parser: CommandParser = importlib.import_module(f"frameworks.{framework}.command_parser").COMMAND_PARSER
+    return parser

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from contracts.run_file import Run, Stage
@@ -19,30 +19,78 @@ def values(stage: Stage) -> dict[str, Any]:
         "objective": stage.objective,
         "lora": stage.lora,
     }
-    return {f"{group}.{key}": value for group, found in groups.items() for key, value in found.items()}
+    return {f"{group}.{key}": value for group, settings in groups.items() for key, value in settings.items()}
 
 
 class Refused(UserError):
-    """What a framework does not have, or what does not fit it: the run file's key, and the reason."""
+    """What a framework does not have, or what does not fit it; among its facts the run file's key, and the reason."""
 
-    def __init__(self, run: Run, key: str, text: str) -> None:
-        """The text follows the key in the message, such as `: TRL has …` or ` is needed`."""
-        super().__init__(f"{run.file.name}: {run.scale}.{key}{text}")
-        self.key = key
-        self.reason = text[2:] if text.startswith(": ") else f"it{text}"
-        self.reason = self.reason.partition("; remove it")[0]
+    @property
+    def key(self) -> str:
+        """Of the run file, below its scale."""
+        return str(self.facts["key"])
+
+    @property
+    def reason(self) -> str:
+        """The sentence without the key, and without the remedy."""
+        return str(self.facts["reason"])
 
 
-def refuse(run: Run, key: str, text: str) -> Refused:
-    """An error about a key of the run's scale."""
-    return Refused(run, key, text)
+def refuse(run: Run, key: str, text: str, code: str) -> Refused:
+    """An error about a key of the run's scale.
+
+    Args:
+        run: the run.
+        key: of its run file, below the scale.
+        text: follows the key in the message, such as `: TRL has …` or ` is needed`.
+        code: see system.errors.
+    """
+    reason = (text[2:] if text.startswith(": ") else f"it{text}").partition("; remove it")[0]
+    return Refused(f"{run.file.name}: {run.scale}.{key}{text}", code=code, key=key, reason=reason)
+
+
+def check_known(run: Run, framework: str, keys: Iterable[str], known: Collection[str]) -> None:
+    """Raise UserError for a key that a framework has no setting for.
+
+    Args:
+        run: for the message.
+        framework: as its own documentation writes it.
+        keys: of the stage, as `values` gives them.
+        known: that it has settings for.
+    """
+    for key in keys:
+        if key not in known:
+            raise refuse(run, key, f" has no meaning for {framework}; remove it", "setting-not-in-framework")
+
+
+def choose(run: Run, framework: str, key: str, value: str, known: Mapping[str, Any]) -> Any:
+    """What a value of the run file is in a framework; raises UserError for one that it does not have."""
+    if value not in known:
+        raise refuse(run, key, f": {framework} has {', '.join(known)}, not '{value}'", "value-not-in-framework")
+    return known[value]
+
+
+def refused_by_parser(run: Run, framework: str, message: str, key: str = "") -> UserError:
+    """An error about a command that the framework's own parser refuses.
+
+    Args:
+        run: the run.
+        framework: as its own documentation writes it.
+        message: the parser's.
+        key: of the run file with its scale, if it is known which is refused.
+    """
+    return UserError(
+        f"{run.file.name}: {key + ': ' if key else ''}{framework} refuses it: {message}",
+        code="refused-by-parser",
+        key=key.removeprefix(f"{run.scale}."),
+    )
 
 
 def updates_per_step(run: Run, stage: Stage) -> int:
     """Optimiser steps of one pass over the completions of a step; raises UserError where the batch does not divide."""
     for key in ("prompts_per_update", "samples_per_prompt"):
         if key not in stage.batch:
-            raise refuse(run, f"batch.{key}", " is needed; add it")
+            raise refuse(run, f"batch.{key}", " is needed; add it", "missing-setting")
     update = stage.batch["prompts_per_update"]
     step = stage.batch.get("prompts_per_step", update)
     if step % update:
@@ -50,6 +98,7 @@ def updates_per_step(run: Run, stage: Stage) -> int:
             run,
             "batch.prompts_per_step",
             f": {step} prompts do not divide into updates of {update} (prompts_per_update)",
+            "batch-does-not-divide",
         )
     return int(step // update)
 
@@ -72,7 +121,7 @@ def check_batch(run: Run, stage: Stage, devices: int) -> int:
     """
     updates_per_step(run, stage)
     if "samples_per_device" not in stage.batch:
-        raise refuse(run, "batch.samples_per_device", f" is needed by {run.framework}; add it")
+        raise refuse(run, "batch.samples_per_device", f" is needed by {run.framework}; add it", "missing-setting")
     prompts, group = stage.batch["prompts_per_update"], stage.batch["samples_per_prompt"]
     at_once = stage.batch["samples_per_device"] * devices
     if (prompts * group) % at_once:
@@ -81,6 +130,7 @@ def check_batch(run: Run, stage: Stage, devices: int) -> int:
             "batch.prompts_per_update",
             f": {prompts} prompts × {group} samples = {prompts * group} completions do not divide into {devices} "
             f"devices × {stage.batch['samples_per_device']} samples_per_device = {at_once}",
+            "batch-does-not-divide",
         )
     return int(prompts * group // at_once)
 

@@ -68,6 +68,7 @@ def _number(run: Run, model: Path, tokenizer: Any, stop: str | int) -> int:
             run,
             "rollout.stop",
             f": {stop!r} is not one token of {model}; name tokens of its vocabulary or their numbers",
+            "not-one-token",
         )
     return int(found)
 

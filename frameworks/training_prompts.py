@@ -72,7 +72,8 @@ def of_levels(run: Run, stage: Stage, problems: list[dict[str, Any]]) -> list[di
     there, weights = Counter(own), {str(one["level"]): float(one["weight"]) for one in stage.levels}
     if missing := [level for level in weights if not there[level]]:
         known = ", ".join(sorted(str(level) for level in there if level is not None)) or "none"
-        raise refuse(run, "levels", f": {stage.dataset} has no problem of level {missing[0]}; its levels are: {known}")
+        text = f": {stage.dataset} has no problem of level {missing[0]}; its levels are: {known}"
+        raise refuse(run, "levels", text, "unknown-level")
     share = min(there[level] / weight for level, weight in weights.items())
     chosen: list[int] = []
     for level, weight in weights.items():

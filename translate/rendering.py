@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from contracts.run_file import Run, Stage
-from frameworks.command_parser import Dialect, Flags
+from frameworks.command_parser import CommandParser
+from frameworks.command_settings import Flags
 from frameworks.run_settings import Refused
 from system.errors import UserError
 
@@ -41,50 +42,47 @@ def as_run(common: Mapping[str, Any], framework: str, name: str = "translated") 
 class Rendering:
     """The keys in a framework's settings, with what it refuses."""
 
-    def __init__(self, dialect: Dialect, common: Mapping[str, Any]) -> None:
+    def __init__(self, parser: CommandParser, common: Mapping[str, Any]) -> None:
         """Renders; raises UserError for what cannot be left out or changed."""
-        self.dialect, self.common = dialect, dict(dialect.prepared(common))
+        self.parser, self.common = parser, dict(parser.own_values(common))
         self.refused: dict[str, str] = {}
         self.notes: dict[str, str] = {}
-        release = dialect.tables["release"]
-        if self.common["algorithm"] not in dialect.algorithms:
+        release = parser.tables["release"]
+        if self.common["algorithm"] not in parser.algorithms:
             if self.common["batch.samples_per_prompt"] == 1:
                 raise UserError(
                     f"{self.common['algorithm']} with one completion per prompt cannot be expressed in {release}, "
-                    f"which trains {', '.join(dialect.algorithms)} alone, from groups of completions"
+                    f"which trains {', '.join(parser.algorithms)} alone, from groups of completions",
+                    code="one-completion-per-prompt",
                 )
-            self.refused["algorithm"] = f"{release} trains {', '.join(dialect.algorithms)} alone"
-            self.common["algorithm"] = dialect.algorithms[0]
+            self.refused["algorithm"] = f"{release} trains {', '.join(parser.algorithms)} alone"
+            self.common["algorithm"] = parser.algorithms[0]
         flags = self._flags()
-        more = dialect.more(self.common)
+        extra = parser.extra_settings(self.common)
         for key in self.common:
-            if key.startswith("more.") and key not in {of for _, of in more.values()}:
+            if key.startswith("more.") and key not in {source for _, source in extra.values()}:
                 self.refused[key] = f"{release} has no setting for it"
-        for key, setting in dialect.plain.items():
+        for key, setting in parser.unconverted.items():
             value = self.common.get(key)
             if isinstance(value, list):
-                value = value[0] if len(value) == 1 else dialect.several(value)
+                value = value[0] if len(value) == 1 else parser.several_datasets(value)
             if value is not None:
                 flags[setting] = (value, key)
             elif key in self.common:
                 self.refused[key] = f"{release} takes one"
-        self.flags: Flags = flags | more
+        self.flags: Flags = flags | extra
 
     def _flags(self) -> Flags:
         while True:
             try:
-                run, stage = as_run(self.common, self.dialect.framework)
-                self.launcher = self.dialect.launcher(run, stage)
-                found = {
+                run, stage = as_run(self.common, self.parser.framework)
+                self.launcher = self.parser.launcher(run, stage)
+                flags = {
                     name: (value, key.removeprefix("full."))
-                    for name, (value, key) in self.dialect.render(run, stage).items()
+                    for name, (value, key) in self.parser.stated_settings(run, stage).items()
                 }
-                known = [key for key in ("steps", "checkpoints") if key in self.common]
-                return {
-                    name: one
-                    for name, one in found.items()
-                    if one[1] not in ("steps", "checkpoints") or one[1] in known
-                }
+                missing = {"steps", "checkpoints"} - self.common.keys()
+                return {name: (value, key) for name, (value, key) in flags.items() if key not in missing}
             except Refused as refusal:
                 if refusal.key in ADJUSTED and self._fit():
                     continue
@@ -100,11 +98,11 @@ class Rendering:
 
     def _fill(self, refusal: Refused) -> None:
         """Take the framework's own default for what it needs and the text does not have."""
-        settings = self.dialect.one_to_one.get(refusal.key, ())
-        if refusal.key not in self.dialect.one_to_one and refusal.key != "batch.samples_per_device":
+        settings = self.parser.one_to_one.get(refusal.key, ())
+        if refusal.key not in self.parser.one_to_one and refusal.key != "batch.samples_per_device":
             raise refusal
         default = next(
-            (self.dialect.defaults[name] for name in settings if self.dialect.defaults.get(name) is not None), None
+            (self.parser.defaults[name] for name in settings if self.parser.defaults.get(name) is not None), None
         )
         if refusal.key == "batch.samples_per_device":
             default = 1
@@ -132,7 +130,7 @@ class Rendering:
 
     def _fits(self, changed: Mapping[str, Any]) -> bool:
         try:
-            self.dialect.render(*as_run({**self.common, **changed}, self.dialect.framework))
+            self.parser.stated_settings(*as_run({**self.common, **changed}, self.parser.framework))
         except Refused as refusal:
             return refusal.key not in ADJUSTED
         return True

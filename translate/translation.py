@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-from frameworks.command_parser import FOLDER, Dialect, Reading
+from frameworks import adapter
+from frameworks.command_parser import FOLDER, CommandParser, Reading
 from frameworks.release_defaults import plain
 from system.errors import UserError
 from system.yaml_files import read_yaml
@@ -48,21 +49,21 @@ def meanings() -> dict[str, str]:
     return read_yaml(FOLDER / "key_meanings.yaml")
 
 
-def read(dialect: Dialect, given: Mapping[str, Any]) -> tuple[Reading, dict[str, list[str]]]:
+def read(parser: CommandParser, settings: Mapping[str, Any]) -> tuple[Reading, dict[str, list[str]]]:
     """What settings mean, also those under names of earlier releases; and by present name how the text has each."""
-    tables, stated, labels = dialect.tables, dict[str, Any](), dict[str, list[str]]()
-    for name, value in given.items():
+    tables, stated, labels = parser.tables, dict[str, Any](), dict[str, list[str]]()
+    for name, value in settings.items():
         now = {tables["renamed"].get(name, name): value}
         now = (tables["implied"].get(name) if value else None) or now
         for new, meant in now.items():
-            if new == name or new not in given:
+            if new == name or new not in settings:
                 stated[new] = meant
             labels.setdefault(new, []).append(shortened(f"{name}={value}"))
-    reading = Reading(stated, dialect.defaults)
-    dialect.read(reading)
-    for key, setting in dialect.plain.items():
+    reading = Reading(stated, parser.defaults)
+    parser.read(reading)
+    for key, setting in parser.unconverted.items():
         if key not in reading.common:
-            reading.put_stated(key, setting)
+            reading.note_stated(key, setting)
     return reading, labels
 
 
@@ -78,7 +79,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def translate(
-    source: Dialect, target: Dialect, reading: Reading, labels: Mapping[str, list[str]]
+    source: CommandParser, target: CommandParser, reading: Reading, labels: Mapping[str, list[str]]
 ) -> tuple[Translation, Rendering]:
     """Every setting of a text in another framework.
 
@@ -92,17 +93,21 @@ def translate(
         UserError: the batch does not fit the target.
     """
     rendering = Rendering(target, reading.common)
-    found = Translation(rendering.launcher)
+    translation = Translation(rendering.launcher)
     kept: dict[str, str] = {}
     for setting, (value, key) in rendering.flags.items():
-        missing = key in source.plain and key not in rendering.common
+        missing = key in source.unconverted and key not in rendering.common
         if missing or key not in meanings() or _without_effect(setting, key, rendering.common, reading):
             continue  # not said, the adapter's own, or of no effect
         stated = [
-            label for name in reading.settings.get(key, dialect_setting(source, key)) for label in labels.get(name, [])
+            label
+            for name in reading.settings.get(key, unconverted_setting(source, key))
+            for label in labels.get(name, [])
         ]
         default = target.defaults.get(setting)
-        is_default = (setting in target.defaults and same(value, default)) or not target.words({setting: (value, key)})
+        is_default = (setting in target.defaults and same(value, default)) or not target.as_arguments(
+            {setting: (value, key)}
+        )
         if is_default and key not in rendering.notes and key not in ("hardware.gpus", "hardware.nodes"):
             kept.setdefault(key, f"{setting} is {value} by default")
             continue
@@ -114,19 +119,19 @@ def translate(
                 else ""
             )
         told = "" if key in LAYOUT else ", ".join(dict.fromkeys(stated))
-        found.lines.append(
+        translation.lines.append(
             Line(setting, value, key, told, "" if key in LAYOUT and key not in rendering.notes else note)
         )
-    written = {line.key for line in found.lines}
+    written = {line.key for line in translation.lines}
     for name, texts in labels.items():
         keys = [key for key, settings in reading.settings.items() if name in settings]
-        _sort(found, ", ".join(texts), name, keys, written, kept, source, reading, rendering)
+        _sort(translation, ", ".join(texts), name, keys, written, kept, source, reading, rendering)
     for key, reason in rendering.refused.items():
         if key not in LAYOUT and not any(name in labels for name in reading.settings.get(key, ())):
-            found.cannot.append(
+            translation.cannot.append(
                 (f"{meanings()[key]}: {reading.common[key]}, a default of {source.tables['release']}", reason)
             )
-    return found, rendering
+    return translation, rendering
 
 
 def _without_effect(setting: str, key: str, common: Mapping[str, Any], reading: Reading) -> bool:
@@ -140,55 +145,55 @@ def _without_effect(setting: str, key: str, common: Mapping[str, Any], reading: 
     return critic or kl
 
 
-def dialect_setting(dialect: Dialect, key: str) -> tuple[str, ...]:
+def unconverted_setting(parser: CommandParser, key: str) -> tuple[str, ...]:
     """The setting that holds a key's value as it is."""
-    return (dialect.plain[key],) if key in dialect.plain else ()
+    return (parser.unconverted[key],) if key in parser.unconverted else ()
 
 
 def _sort(
-    found: Translation, text: str, name: str, keys: Iterable[str], written: set[str], kept: Mapping[str, str],
-    source: Dialect, reading: Reading, rendering: Rendering,
+    translation: Translation, text: str, name: str, keys: Iterable[str], written: set[str], kept: Mapping[str, str],
+    source: CommandParser, reading: Reading, rendering: Rendering,
 ) -> None:  # fmt: skip
     """Put a setting of the text into the list where it belongs, unless a line has it."""
-    target = rendering.dialect
+    target = rendering.parser
     keys = list(keys)
     refused = next((rendering.refused[key] for key in keys if key in rendering.refused), None)
     if keys and all(key in LAYOUT for key in keys):
-        found.machine.append(text)
+        translation.machine.append(text)
     elif reason := reading.reasons.get(name) or refused:
-        found.cannot.append((text, reason))
+        translation.cannot.append((text, reason))
     elif any(key in written for key in keys):
         pass
     elif reason := next((kept[key] for key in keys if key in kept), None):
-        found.same.append((text, reason))
+        translation.same.append((text, reason))
     elif reason := next((target.tables["unwritten"][key] for key in keys if key in target.tables["unwritten"]), None):
-        found.cannot.append((text, reason))
+        translation.cannot.append((text, reason))
     elif keys:
-        found.same.append((text, f"{target.tables['release']} has no other"))
+        translation.same.append((text, f"{target.tables['release']} has no other"))
     elif reason := reading.idle.get(name):
-        found.same.append((text, reason))
+        translation.same.append((text, reason))
     else:
-        _sort_without_key(found, text, name, source, reading.stated.get(name))
+        _sort_without_key(translation, text, name, source, reading.stated.get(name))
 
 
-def _sort_without_key(found: Translation, text: str, name: str, source: Dialect, value: Any) -> None:
+def _sort_without_key(translation: Translation, text: str, name: str, source: CommandParser, value: Any) -> None:
     """The same of a setting that has no key: its framework's own tables say what it is."""
     if reason := _first(source.tables["cannot"], name):
-        found.cannot.append((text, reason))
+        translation.cannot.append((text, reason))
     elif name in source.tables["machine"] or name.startswith(EXPORTED):  # by its own name, not by a pattern
-        found.machine.append(text)
+        translation.machine.append(text)
     elif name in source.relied_on:
         entry = source.relied_on[name]
         if same(value, entry["value"]):
-            found.same.append((text, f"it is so without it: {entry['why']}"))
+            translation.same.append((text, f"it is so without it: {entry['why']}"))
         else:
-            found.cannot.append((text, f"it has no counterpart; without it: {entry['why']}"))
+            translation.cannot.append((text, f"it has no counterpart; without it: {entry['why']}"))
     elif name in source.defaults and same(value, source.defaults[name]):
-        found.same.append((text, "it is so without it"))
+        translation.same.append((text, "it is so without it"))
     elif _matches([*source.tables["machine"], *source.no_effect], name):
-        found.machine.append(text)
+        translation.machine.append(text)
     else:
-        found.cannot.append(
+        translation.cannot.append(
             (text, f"{source.tables['release']} is not known to have it: of another release, or a copy")
         )
 
@@ -201,36 +206,38 @@ def _first(reasons: Mapping[str, str], name: str) -> str | None:
     return next((reason for pattern, reason in reasons.items() if fnmatchcase(name, pattern)), None)
 
 
-def drifted(dialect: Dialect, released: Mapping[str, Any]) -> list[str]:
+def drifted(parser: CommandParser, released: Mapping[str, Any]) -> list[str]:
     """What command_parser.yaml says of the release and is not so.
 
     Args:
-        dialect: whose tables.
+        parser: whose tables.
         released: by setting, the default of the installed release, as Adapter.released gives it.
     """
-    tables = dialect.tables
+    tables = parser.tables
     known = {name: plain(value) for name, value in released.items()}
-    if dialect.gpus:
-        known[dialect.gpus] = 1
-    found = [
+    if parser.gpus:
+        known[parser.gpus] = 1
+    differences = [
         f"{name} is {known.get(name)!r}, not {value!r}" for name, value in tables["defaults"].items()
         if name not in known or not same(known[name], value)
     ]  # fmt: skip
     names = [
         *tables["renamed"].values(),
         *(name for implied in tables["implied"].values() for name in implied),
-        *dialect.plain.values(),
+        *parser.unconverted.values(),
     ]
-    return found + [f"there is no setting {name}" for name in names if name not in known]
+    return differences + [f"there is no setting {name}" for name in names if name not in known]
 
 
 def check(rendering: Rendering) -> None:
     """Raise UserError unless the target's own parser accepts what was translated."""
-    name = rendering.dialect.framework
+    name = rendering.parser.framework
     try:
-        rendering.dialect.accept(*as_run(rendering.common, name), rendering.flags)
+        adapter.load(name).parser.accept(*as_run(rendering.common, name), rendering.flags)
     except ImportError as error:
         raise UserError(
             f"--check needs the Python of {name}'s environment, which has {error.name}: run this with "
-            f".envs/{name}-*/bin/python"
+            f".envs/{name}-*/bin/python",
+            code="other-environment",
+            framework=name,
         ) from None

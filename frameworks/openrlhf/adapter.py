@@ -9,14 +9,14 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from contracts.paths import check_path
 from contracts.run_file import ROOT, Run, Stage
 from frameworks import checkpoints, memory, stop_tokens, tensorboard_events, trainer_environment, training_prompts
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
-from frameworks.openrlhf import metrics, parser_check, reward_hook
+from frameworks.openrlhf import command, metrics, parser_check, reward_hook
 from frameworks.openrlhf.command import SAMPLING_TEMPERATURE, STATES_KEPT, arguments, render, sampling_temperature
 from system import durable, fork_server
 
@@ -27,6 +27,8 @@ CPU_START = ROOT / "frameworks" / "openrlhf" / "cpu" / "start"
 class OpenRLHFAdapter(Adapter):
     """OpenRLHF's PPO and GRPO."""
 
+    command: ClassVar = command
+    parser: ClassVar = parser_check
     metrics, imported_metrics = metrics.COLUMNS, metrics.IMPORTED
     checkpoint_size = CheckpointSize(state=14, weights=2, states_kept=STATES_KEPT)
     sampler_distance = "vllm_kl"
@@ -40,10 +42,6 @@ class OpenRLHFAdapter(Adapter):
         "vllm.v1.engine.async_llm", "vllm.v1.worker.cpu_worker", "vllm.model_executor.models.qwen2",
     )  # fmt: skip
     preload_environment: ClassVar = {"DS_ACCELERATOR": "cpu"}
-
-    def check_stage(self, run: Run, stage: Stage) -> None:
-        """See Adapter."""
-        parser_check.check(run, stage)
 
     def newest_checkpoint(self, run: Run, stage: Stage, paths: Paths) -> int:
         """See Adapter; OpenRLHF resumes from the state that the file `latest` names, which is set."""
@@ -127,15 +125,6 @@ class OpenRLHFAdapter(Adapter):
         """See Adapter; the base model's configuration, tokenizer and chat template are copied beside the weights."""
         checkpoints.copy(checkpoints.weights(paths.native / "checkpoints" / f"global_step{step}_hf"), output)
         checkpoints.copy(checkpoints.beside_weights(paths.model), output)
-
-    def stated(self, run: Run, stage: Stage) -> dict[str, Any]:
-        """See Adapter."""
-        found = arguments(run, stage, 0, Path("data"), Path("model"), Path("output"))
-        return {flag: value for flag, (value, _) in found.items()}
-
-    def released(self) -> dict[str, Any]:
-        """See Adapter."""
-        return parser_check.defaults()
 
     def attention(self, run: Run, stage: Stage) -> set[str]:
         """See Adapter."""

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from contracts.run_file import Run, Stage
-from frameworks import run_settings
-from frameworks.run_settings import check_batch, devices, values
+from frameworks.command_settings import CommandSettings, Flags
+from frameworks.run_settings import check_batch, check_known, choose, devices, refuse, values
 
 REWARD_FILE = Path(__file__).with_name("reward_hook.py")
 SAMPLER_FILE = Path(__file__).with_name("sampler.py")
@@ -66,15 +66,16 @@ ESTIMATORS = {"group": "group_norm", "batch": "reinforce_baseline", "none": "dr_
 CORRECTIONS = {"none": "off", "token": "token", "sequence": "seq"}
 NO_REWARD_CLIP = 1_000_000  # OpenRLHF always clips rewards, GRPO's after they were normalised
 ADAM_BETA1 = 0.9  # OpenRLHF's default; run files have a key for the second beta alone
+ENGINES = dict.fromkeys(("vllm-colocated", "vllm-server"))
+CPU = {
+    "vllm.sync_backend": "gloo", "vllm.enforce_eager": True, "vllm.gpu_memory_utilization": 0.05,
+    "ds.attn_implementation": "eager",
+}  # fmt: skip
 STATES_KEPT = 2  # of the states that a resume needs, each many times the size of the model
 SCHEDULES = (
     "linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup", "inverse_sqrt",
     "cosine_with_min_lr", "cosine_warmup_with_min_lr", "warmup_stable_decay",
 )  # fmt: skip
-
-
-def _refuse(run: Run, key: str, text: str) -> NoReturn:
-    raise run_settings.refuse(run, key, f": {text}")
 
 
 def _group(run: Run, gpus: int) -> dict[str, int]:
@@ -89,11 +90,11 @@ def layout(run: Run, stage: Stage) -> dict[str, int]:
     critics = int(run.algorithm == "ppo")
     if engine == "vllm-colocated":
         return {"actor": total, "critic": total * critics, "vllm": total}
-    if engine != "vllm-server":
-        _refuse(run, "rollout.engine", f"OpenRLHF generates with vLLM (vllm-colocated, vllm-server), not '{engine}'")
+    choose(run, "OpenRLHF", "rollout.engine", engine, ENGINES)
     rest = total - stage.rollout.get("gpus", 1)
     if rest < 1 + critics or rest % (1 + critics):
-        _refuse(run, "rollout.gpus", f"leaves {rest} of {total} GPUs to train on, which actor and critic cannot share")
+        text = f": leaves {rest} of {total} GPUs to train on, which actor and critic cannot share"
+        raise refuse(run, "rollout.gpus", text, "too-few-gpus")
     actor = rest // (1 + critics)
     return {"actor": actor, "critic": actor * critics, "vllm": total - rest}
 
@@ -112,20 +113,20 @@ def passes(run: Run, stage: Stage, rows: int) -> tuple[int, int]:
     prompts = stage.batch.get("prompts_per_step", stage.batch["prompts_per_update"])
     whole = rows // prompts
     if not whole:
-        _refuse(run, "batch.prompts_per_step", f"{prompts} prompts are more than the {rows} of {stage.dataset}")
+        text = f": {prompts} prompts are more than the {rows} of {stage.dataset}"
+        raise refuse(run, "batch.prompts_per_step", text, "too-few-problems")
     if stage.steps <= whole:
         return stage.steps, 1
     if stage.steps % whole:
-        least = stage.steps - stage.steps % whole
-        _refuse(
-            run, "steps", f"OpenRLHF ends with a pass, {whole} steps over {rows} problems: {least} or {least + whole}"
-        )
+        before = stage.steps - stage.steps % whole
+        text = f": OpenRLHF ends with a pass, {whole} steps over {rows} problems: {before} or {before + whole}"
+        raise refuse(run, "steps", text, "ends-within-a-pass")
     return whole, stage.steps // whole
 
 
 def arguments(
     run: Run, stage: Stage, seed: int, data: Path, model: Path, output: Path, rows: int | None = None
-) -> dict[str, tuple[Any, str]]:
+) -> CommandSettings:
     """Every flag with its value and the key of the run file that it comes from.
 
     Args:
@@ -140,164 +141,152 @@ def arguments(
     Raises:
         UserError: OpenRLHF does not have what the run wants, or the batch, the GPUs or the passes do not divide.
     """
-    found: dict[str, tuple[Any, str]] = {}
-
-    def put(flag: str, value: Any, key: str = "") -> None:
-        found[flag] = (value, f"{run.scale}.{key}" if key else "")
-
-    given = values(stage)
-    for key, value in given.items():
-        if key not in FLAGS and key not in CONVERTED:
-            _refuse(run, key, "has no meaning for OpenRLHF; remove it")
+    keys, flags = values(stage), CommandSettings(run)
+    check_known(run, "OpenRLHF", keys, (*FLAGS, *CONVERTED))
+    for key, value in keys.items():
         for flag in FLAGS.get(key, []):
-            put(flag, value, key)
+            flags.state(flag, value, key)
     gpus = layout(run, stage)
     check_batch(run, stage, gpus["actor"])
+    _state_batch(flags, stage, keys, rows)
+    _state_optimizer(flags, keys)
+    _state_objective(flags, keys)
+    _state_new_defaults(flags, stage, keys)
+    _state_files(flags, stage, seed, data, model, output)
+    _state_devices(flags, stage, gpus)
+    flags.state_native(stage)
+    return flags
 
-    prompts = stage.batch.get("prompts_per_step", stage.batch["prompts_per_update"])
-    put("rollout.batch_size", prompts, "batch.prompts_per_step")
-    put(
-        "train.batch_size",
-        stage.batch["prompts_per_update"] * stage.batch["samples_per_prompt"],
-        "batch.prompts_per_update",
-    )
-    per_pass, episodes = passes(run, stage, rows) if rows is not None else (stage.steps, 1)
-    put("data.max_samples", per_pass * prompts, "steps")
-    put("train.num_episodes", episodes, "steps")
-    longest = given.get("rollout.max_prompt_tokens", 1024) + given.get("rollout.max_response_tokens", 1024)
-    put("data.max_len", longest, "rollout.max_prompt_tokens")
-    if "optimizer.adam_beta2" in given:
-        for entity in ("actor", "critic"):
-            put(f"{entity}.adam.betas", [ADAM_BETA1, given["optimizer.adam_beta2"]], "optimizer.adam_beta2")
-    if "optimizer.critic_warmup_steps" in given:  # OpenRLHF names the last such step, counted from 0
-        put("critic.freezing_steps", given["optimizer.critic_warmup_steps"] - 1, "optimizer.critic_warmup_steps")
-    if given.get("optimizer.schedule", SCHEDULES[0]) not in SCHEDULES:
-        _refuse(
-            run, "optimizer.schedule", f"transformers has {', '.join(SCHEDULES)}, not '{given['optimizer.schedule']}'"
-        )
-    _objective(run, given, put)
-    _put_since_then(run, stage, given, put)
 
-    put("actor.model_name_or_path", str(model), "model")
-    put("data.prompt_dataset", str(data), "dataset")
-    put("data.input_key", "prompt")
-    put("data.label_key", "label")
-    put("reward.remote_url", str(REWARD_FILE), "rewards")
-    put("train.seed", seed)
-    put("ckpt.path", str(output / "checkpoints"))
-    put("ckpt.output_dir", str(output / "final"))
-    put("ckpt.save_steps", math.gcd(*stage.checkpoints), "checkpoints")
-    put("ckpt.save_hf", True)
-    put("ckpt.load_enable", True)
-    put("ckpt.max_num", STATES_KEPT)  # Hugging Face folders are not counted, and all are kept
-    put("logger.tensorboard_dir", str(output))
-    put("logger.wandb.run_name", "log")  # the folder of TensorBoard's events, too
-    _devices(run, stage, gpus, put)
-    for flag, value in stage.native.items():
-        if flag in found:
-            _refuse(run, f"native.{flag}", f"is set by {found[flag][1] or 'the adapter'} already")
-        put(flag, value, f"native.{flag}")
-    return found
+def stated_settings(run: Run, stage: Stage, rows: int | None = None) -> CommandSettings:
+    """See frameworks.adapter.SettingsOfRuns; `rows` as in `arguments`."""
+    return arguments(run, stage, 0, Path("data"), Path(run.model), Path("output"), rows)
 
 
 def sampling_temperature(stage: Stage) -> float | None:
     """The temperature of sampling, where the training's logits are divided by another one."""
-    given = values(stage)
-    sampled = float(given.get("rollout.temperature", 1.0))
-    return sampled if given.get("objective.logits_temperature", sampled) != sampled else None
+    keys = values(stage)
+    sampled = float(keys.get("rollout.temperature", 1.0))
+    return sampled if keys.get("objective.logits_temperature", sampled) != sampled else None
 
 
-def _put_since_then(run: Run, stage: Stage, given: dict[str, Any], put: Any) -> None:
+def _state_batch(flags: CommandSettings, stage: Stage, keys: dict[str, Any], rows: int | None) -> None:
+    prompts = stage.batch.get("prompts_per_step", stage.batch["prompts_per_update"])
+    completions = stage.batch["prompts_per_update"] * stage.batch["samples_per_prompt"]
+    flags.state("rollout.batch_size", prompts, "batch.prompts_per_step")
+    flags.state("train.batch_size", completions, "batch.prompts_per_update")
+    per_pass, episodes = passes(flags.run, stage, rows) if rows is not None else (stage.steps, 1)
+    flags.state("data.max_samples", per_pass * prompts, "steps")
+    flags.state("train.num_episodes", episodes, "steps")
+    longest = keys.get("rollout.max_prompt_tokens", 1024) + keys.get("rollout.max_response_tokens", 1024)
+    flags.state("data.max_len", longest, "rollout.max_prompt_tokens")
+
+
+def _state_optimizer(flags: CommandSettings, keys: dict[str, Any]) -> None:
+    if "optimizer.adam_beta2" in keys:
+        for entity in ("actor", "critic"):
+            betas = [ADAM_BETA1, keys["optimizer.adam_beta2"]]
+            flags.state(f"{entity}.adam.betas", betas, "optimizer.adam_beta2")
+    if "optimizer.critic_warmup_steps" in keys:  # OpenRLHF names the last such step, counted from 0
+        last = keys["optimizer.critic_warmup_steps"] - 1
+        flags.state("critic.freezing_steps", last, "optimizer.critic_warmup_steps")
+    if (schedule := keys.get("optimizer.schedule", SCHEDULES[0])) not in SCHEDULES:
+        text = f": transformers has {', '.join(SCHEDULES)}, not '{schedule}'"
+        raise refuse(flags.run, "optimizer.schedule", text, "value-not-in-framework")
+
+
+def _state_new_defaults(flags: CommandSettings, stage: Stage, keys: dict[str, Any]) -> None:
     """What this release does otherwise than earlier ones unless it is told not to."""
+    correction = keys.get("objective.sampler_correction", "none")
     if sampling_temperature(stage) is not None:  # rollout.temperature is the actor's; sampler.py samples at another
-        if given.get("objective.sampler_correction", "none") != "none":
-            _refuse(
-                run,
-                "objective.sampler_correction",
-                "compares probabilities at one temperature; remove logits_temperature",
-            )
-        put("rollout.temperature", given["objective.logits_temperature"], "objective.logits_temperature")
-        put("train.agent_func_path", str(SAMPLER_FILE), "objective.logits_temperature")
-    put(
-        "algo.kl.unbiased_gradient",
-        given.get("objective.unbiased_kl_gradient", False),
-        "objective.unbiased_kl_gradient",
-    )
-    put(
-        "algo.advantage.is_correction_level",
-        CORRECTIONS[given.get("objective.sampler_correction", "none")],
-        "objective.sampler_correction",
-    )
-    if "objective.reward_clip" in given and run.algorithm != "ppo":
-        _refuse(run, "objective.reward_clip", "OpenRLHF would clip GRPO's advantages, not its rewards; remove it")
-    clip = given.get("objective.reward_clip", NO_REWARD_CLIP)
-    put("reward.clip_range", [-clip, clip], "objective.reward_clip")
+        if correction != "none":
+            text = ": compares probabilities at one temperature; remove logits_temperature"
+            raise refuse(flags.run, "objective.sampler_correction", text, "settings-conflict")
+        divisor = keys["objective.logits_temperature"]
+        flags.state("rollout.temperature", divisor, "objective.logits_temperature")
+        flags.state("train.agent_func_path", str(SAMPLER_FILE), "objective.logits_temperature")
+    unbiased = keys.get("objective.unbiased_kl_gradient", False)
+    flags.state("algo.kl.unbiased_gradient", unbiased, "objective.unbiased_kl_gradient")
+    level = CORRECTIONS[correction]
+    flags.state("algo.advantage.is_correction_level", level, "objective.sampler_correction")
+    if "objective.reward_clip" in keys and flags.run.algorithm != "ppo":
+        text = ": OpenRLHF would clip GRPO's advantages, not its rewards; remove it"
+        raise refuse(flags.run, "objective.reward_clip", text, "setting-not-in-framework")
+    clip = keys.get("objective.reward_clip", NO_REWARD_CLIP)
+    flags.state("reward.clip_range", [-clip, clip], "objective.reward_clip")
 
 
-def _objective(run: Run, given: dict[str, Any], put: Any) -> None:
-    place = given.get("objective.kl_in", "reward" if run.algorithm == "ppo" else "loss")
-    if given.get("objective.unbiased_kl_gradient") and place == "reward":
-        _refuse(run, "objective.unbiased_kl_gradient", "a KL term in the reward has no gradient")
+def _state_objective(flags: CommandSettings, keys: dict[str, Any]) -> None:
+    run = flags.run
+    ppo = run.algorithm == "ppo"
+    in_loss = keys.get("objective.kl_in", "reward" if ppo else "loss") == "loss"
+    if keys.get("objective.unbiased_kl_gradient") and not in_loss:
+        text = ": a KL term in the reward has no gradient"
+        raise refuse(run, "objective.unbiased_kl_gradient", text, "settings-conflict")
     for key, used in (
-        ("kl_coefficient", place == "loss" and given.get("objective.kl_coefficient")),
-        ("entropy_coefficient", given.get("objective.entropy_coefficient")),
+        ("kl_coefficient", in_loss and keys.get("objective.kl_coefficient")),
+        ("entropy_coefficient", keys.get("objective.entropy_coefficient")),
     ):
-        if used and given.get("objective.loss_aggregation") == "completion_mean":
-            _refuse(
-                run, f"objective.{key}", "OpenRLHF averages this term over all tokens; use loss_aggregation: token_mean"
-            )
-    put("algo.kl.use_loss", place == "loss", "objective.kl_in")
-    put(
-        "algo.kl.estimator",
-        given.get("objective.kl_estimator", "k3" if place == "loss" else "k1"),
-        "objective.kl_estimator",
-    )
-    if "objective.loss_aggregation" in given:
-        if given["objective.loss_aggregation"] not in AGGREGATIONS:
-            _refuse(
-                run,
-                "objective.loss_aggregation",
-                f"OpenRLHF has {', '.join(AGGREGATIONS)}, not '{given['objective.loss_aggregation']}'",
-            )
-        put("actor.loss_agg_mode", AGGREGATIONS[given["objective.loss_aggregation"]], "objective.loss_aggregation")
-    scale = given.get("objective.scale_rewards", "batch" if run.algorithm == "ppo" else "group")
-    if run.algorithm == "ppo":
-        if scale == "group":
-            _refuse(run, "objective.scale_rewards", "with a critic OpenRLHF divides advantages by the batch's, or not")
-        put("algo.advantage.estimator", "gae", "algorithm")
-        put("algo.advantage.no_std_norm", scale == "none", "objective.scale_rewards")
-    else:
-        put("algo.advantage.estimator", ESTIMATORS[scale], "objective.scale_rewards")
+        if used and keys.get("objective.loss_aggregation") == "completion_mean":
+            text = ": OpenRLHF averages this term over all tokens; use loss_aggregation: token_mean"
+            raise refuse(run, f"objective.{key}", text, "settings-conflict")
+    flags.state("algo.kl.use_loss", in_loss, "objective.kl_in")
+    estimator = keys.get("objective.kl_estimator", "k3" if in_loss else "k1")
+    flags.state("algo.kl.estimator", estimator, "objective.kl_estimator")
+    if mean := keys.get("objective.loss_aggregation"):
+        mode = choose(run, "OpenRLHF", "objective.loss_aggregation", mean, AGGREGATIONS)
+        flags.state("actor.loss_agg_mode", mode, "objective.loss_aggregation")
+    scale = keys.get("objective.scale_rewards", "batch" if ppo else "group")
+    if not ppo:
+        flags.state("algo.advantage.estimator", ESTIMATORS[scale], "objective.scale_rewards")
+        return
+    if scale == "group":
+        text = ": with a critic OpenRLHF divides advantages by the batch's, or not"
+        raise refuse(run, "objective.scale_rewards", text, "value-not-in-framework")
+    flags.state("algo.advantage.estimator", "gae", "algorithm")
+    flags.state("algo.advantage.no_std_norm", scale == "none", "objective.scale_rewards")
 
 
-def _devices(run: Run, stage: Stage, gpus: dict[str, int], put: Any) -> None:
+def _state_files(flags: CommandSettings, stage: Stage, seed: int, data: Path, model: Path, output: Path) -> None:
+    flags.state("actor.model_name_or_path", str(model), "model")
+    flags.state("data.prompt_dataset", str(data), "dataset")
+    flags.state("data.input_key", "prompt")
+    flags.state("data.label_key", "label")
+    flags.state("reward.remote_url", str(REWARD_FILE), "rewards")
+    flags.state("train.seed", seed)
+    flags.state("ckpt.path", str(output / "checkpoints"))
+    flags.state("ckpt.output_dir", str(output / "final"))
+    flags.state("ckpt.save_steps", math.gcd(*stage.checkpoints), "checkpoints")
+    flags.state("ckpt.save_hf", True)
+    flags.state("ckpt.load_enable", True)
+    flags.state("ckpt.max_num", STATES_KEPT)  # Hugging Face folders are not counted, and all are kept
+    flags.state("logger.tensorboard_dir", str(output))
+    flags.state("logger.wandb.run_name", "log")  # the folder of TensorBoard's events, too
+
+
+def _state_devices(flags: CommandSettings, stage: Stage, gpus: dict[str, int]) -> None:
+    run = flags.run
     for entity in ("actor", "ref", "critic"):
-        for key, value in _group(run, gpus["actor" if entity == "ref" else entity] or 1).items():
-            put(f"{entity}.{key}", value, "hardware.gpus")
+        for name, count in _group(run, gpus["actor" if entity == "ref" else entity] or 1).items():
+            flags.state(f"{entity}.{name}", count, "hardware.gpus")
     parallel = int(stage.native.get("vllm.tensor_parallel_size", 1))
     if gpus["vllm"] % parallel:
-        _refuse(
-            run, "native.vllm.tensor_parallel_size", f"{gpus['vllm']} GPUs do not divide into engines of {parallel}"
-        )
-    put("vllm.num_engines", gpus["vllm"] // parallel, "rollout.gpus")
+        text = f": {gpus['vllm']} GPUs do not divide into engines of {parallel}"
+        raise refuse(run, "native.vllm.tensor_parallel_size", text, "gpus-do-not-divide")
+    flags.state("vllm.num_engines", gpus["vllm"] // parallel, "rollout.gpus")
     colocated = stage.rollout.get("engine", "vllm-colocated") == "vllm-colocated"
-    put("train.colocate_all", colocated, "rollout.engine")
-    put("train.colocate_actor_ref", not colocated, "rollout.engine")
-    put("vllm.enable_sleep", colocated and run.device == "cuda", "rollout.engine")
-    put("ds.enable_sleep", colocated and run.device == "cuda", "rollout.engine")
-    put(
-        "ds.zero_stage",
-        int(run.hardware.get("sharding", "none").removeprefix("zero").replace("none", "2")),
-        "hardware.sharding",
-    )
+    flags.state("train.colocate_all", colocated, "rollout.engine")
+    flags.state("train.colocate_actor_ref", not colocated, "rollout.engine")
+    flags.state("vllm.enable_sleep", colocated and run.device == "cuda", "rollout.engine")
+    flags.state("ds.enable_sleep", colocated and run.device == "cuda", "rollout.engine")
+    zero = int(run.hardware.get("sharding", "none").removeprefix("zero").replace("none", "2"))
+    flags.state("ds.zero_stage", zero, "hardware.sharding")
     if run.device == "cpu":
-        put("vllm.sync_backend", "gloo", "hardware.gpus")
-        put("vllm.enforce_eager", True, "hardware.gpus")
-        put("vllm.gpu_memory_utilization", 0.05, "hardware.gpus")
-        put("ds.attn_implementation", "eager", "hardware.gpus")
+        for flag, value in CPU.items():
+            flags.state(flag, value, "hardware.gpus")
 
 
-def render(flags: dict[str, tuple[Any, str]]) -> list[str]:
+def render(flags: Flags) -> list[str]:
     """The flags as words of a command line; what is False is left out."""
     words: list[str] = []
     for flag, (value, _) in flags.items():

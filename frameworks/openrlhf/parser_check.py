@@ -17,20 +17,21 @@ from typing import Any, NoReturn
 from unittest.mock import patch
 
 from contracts.run_file import Run, Stage
-from frameworks.openrlhf.command import arguments, render
-from frameworks.run_settings import did_you_mean
+from frameworks.command_settings import Flags
+from frameworks.openrlhf.command import render, stated_settings
+from frameworks.run_settings import did_you_mean, refused_by_parser
 from system.errors import UserError
 from tasks import dataset_specs
 
 
 def check(run: Run, stage: Stage) -> None:
     """Let OpenRLHF's parser and assertions read the rendered command."""
-    rows = dataset_specs.problems_in(stage.dataset)
-    accept(run, arguments(run, stage, 0, Path("data.jsonl"), Path("model"), Path("output"), rows))
+    accept(run, stage, stated_settings(run, stage, dataset_specs.problems_in(stage.dataset)))
 
 
-def accept(run: Run, flags: dict[str, tuple[Any, str]]) -> None:
+def accept(run: Run, stage: Stage, flags: Flags) -> None:
     """The same of given flags; the run is for messages."""
+    del stage
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of packages that torch imports
@@ -38,7 +39,7 @@ def accept(run: Run, flags: dict[str, tuple[Any, str]]) -> None:
     except (_Refused, AssertionError) as error:
         message = str(error)
         key = next((key for flag, (_, key) in flags.items() if key and _names(message, flag)), "")
-        raise UserError(f"{run.file.name}: {key + ': ' if key else ''}OpenRLHF refuses it: {message}") from None
+        raise refused_by_parser(run, "OpenRLHF", message, key) from None
 
 
 def _names(message: str, flag: str) -> bool:
@@ -71,16 +72,16 @@ class _StrictParser(argparse.ArgumentParser):
 
 def defaults() -> dict[str, Any]:
     """What OpenRLHF takes for each flag that a command leaves out."""
-    made: list[argparse.ArgumentParser] = []
+    parsers: list[argparse.ArgumentParser] = []
 
-    class Parser(_StrictParser):
+    class KeptParser(_StrictParser):
         def __init__(self) -> None:
             super().__init__()
-            made.append(self)
+            parsers.append(self)
 
-    with patch.object(sys.modules[__name__], "_StrictParser", Parser):
+    with patch.object(sys.modules[__name__], "_StrictParser", KeptParser):
         parse(["--vllm.num_engines", "1", "--actor.model_name_or_path", "m", "--reward.remote_url", "r.py"])
-    return {action.dest: action.default for action in made[0]._actions if action.option_strings}
+    return {action.dest: action.default for action in parsers[0]._actions if action.option_strings}
 
 
 def parse(words: list[str]) -> Any:
@@ -93,7 +94,10 @@ def parse(words: list[str]) -> Any:
     """
     spec = importlib.util.find_spec("openrlhf")
     if spec is None or not spec.submodule_search_locations:
-        raise UserError("OpenRLHF is not installed; build its environment with: python3.11 envs/build.py openrlhf")
+        raise UserError(
+            "OpenRLHF is not installed; build its environment with: python3.11 envs/build.py openrlhf",
+            code="missing-package",
+        )
     root = Path(spec.submodule_search_locations[0])
     script = root / "cli" / "train_ppo_ray.py"
     guarded = [node for node in ast.parse(script.read_text()).body if isinstance(node, ast.If)]

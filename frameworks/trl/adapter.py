@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from contracts.run_file import Run, Stage
 from frameworks import (
@@ -23,7 +23,7 @@ from frameworks import (
 )
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
-from frameworks.trl import lora, metrics, parser_check
+from frameworks.trl import command, lora, metrics, parser_check
 from frameworks.trl.command import (
     NATIVE_STEPS,
     TIME_LIMIT,
@@ -44,6 +44,8 @@ TRAINER_FILES = {"training_args.bin", "trainer_state.json", "optimizer.pt", "opt
 class TRLAdapter(Adapter):
     """TRL's GRPO."""
 
+    command: ClassVar = command
+    parser: ClassVar = parser_check
     metrics, imported_metrics = metrics.COLUMNS, metrics.IMPORTED
     checkpoint_size = CheckpointSize(state=14, weights=2)
     sampler_distance = "sampling/sampling_logp_difference/mean"
@@ -55,10 +57,6 @@ class TRLAdapter(Adapter):
         "datasets", "accelerate", "peft", "trl.trainer.grpo_trainer", "trl.scripts.grpo",
     )  # fmt: skip
     entry_modules = ("trl.scripts.grpo", "trl.scripts.vllm_serve", "accelerate.commands.launch", "deepspeed", "vllm")
-
-    def check_stage(self, run: Run, stage: Stage) -> None:
-        """See Adapter; accelerate's parser and that of TRL's vLLM server read theirs, where these are used."""
-        parser_check.check(run, stage)
 
     def newest_checkpoint(self, run: Run, stage: Stage, paths: Paths) -> int:
         """See Adapter; checkpoints saved in time between two that were asked for are deleted, but for the newest."""
@@ -173,15 +171,6 @@ class TRLAdapter(Adapter):
             )
         if stage.rollout.get("stop"):
             stop_tokens.restore(paths.model, output)
-
-    def stated(self, run: Run, stage: Stage) -> dict[str, Any]:
-        """See Adapter."""
-        found = arguments(run, stage, 0, Path("data"), Path("model"), Path("output"))
-        return {flag: value for flag, (value, _) in found.items()}
-
-    def released(self) -> dict[str, Any]:
-        """See Adapter."""
-        return parser_check.defaults()
 
     def attention(self, run: Run, stage: Stage) -> set[str]:
         """See Adapter; without a choice transformers takes sdpa."""

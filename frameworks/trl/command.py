@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from contracts.run_file import Run, Stage
 from frameworks import run_settings
-from frameworks.run_settings import check_batch, refuse, updates_per_step
+from frameworks.command_settings import CommandSettings, Flags
+from frameworks.run_settings import check_batch, check_known, choose, refuse, updates_per_step
 from frameworks.trl import lora
 from system.errors import UserError
 
@@ -69,6 +70,9 @@ CONVERTED = {
 AGGREGATIONS = {
     "completion_mean": "grpo", "token_mean": "dapo", "max_length_mean": "dr_grpo", "forward_pass_mean": "bnpo",
 }  # fmt: skip
+CPU = {
+    "use_cpu": True, "bf16": False, "gradient_checkpointing": False, "dtype": "float32", "dataloader_pin_memory": False,
+}  # fmt: skip
 SERVER_START_SECONDS = 1200  # loading a large model from a cold disk and compiling it takes more than TRL's 240
 
 
@@ -77,7 +81,7 @@ def devices(run: Run, stage: Stage) -> int:
     serving = stage.rollout.get("gpus", 1) if stage.rollout.get("engine") == "vllm-server" else 0
     training = run_settings.devices(run) - serving
     if training < 1:
-        raise refuse(run, "rollout.gpus", f" leaves none of {run.hardware['gpus']} GPUs to train on")
+        raise refuse(run, "rollout.gpus", f" leaves none of {run.hardware['gpus']} GPUs to train on", "too-few-gpus")
     return training
 
 
@@ -86,36 +90,25 @@ def native_steps(run: Run, stage: Stage) -> int:
     return updates_per_step(run, stage) * int(stage.objective.get("epochs_per_batch", 1))
 
 
-def _check(run: Run, given: dict[str, Any]) -> None:
+def _check(run: Run, keys: dict[str, Any]) -> None:
     """Raise UserError for what TRL's GRPO does not have."""
     if run.algorithm != "grpo":
-        raise UserError(f"{run.file.name}: algorithm: TRL trains grpo here, not {run.algorithm}")
-    for key in given:
-        if key not in FLAGS and key not in CONVERTED:
-            raise refuse(run, key, " has no meaning for TRL; remove it")
-    for key, only in (("objective.kl_in", "loss"), ("objective.kl_estimator", "k3")):
-        if given.get(key, only) != only:
-            raise refuse(run, key, f": TRL's GRPO has {only}, not {given[key]}")
-    if (mean := given.get("objective.loss_aggregation", "token_mean")) not in AGGREGATIONS:
-        raise refuse(run, "objective.loss_aggregation", f": TRL has {', '.join(AGGREGATIONS)}, not '{mean}'")
-    if "objective.logits_temperature" in given and given.get("objective.sampler_correction", "none") != "none":
-        raise refuse(
-            run, "objective.sampler_correction", " compares probabilities at one temperature; remove logits_temperature"
+        raise UserError(
+            f"{run.file.name}: algorithm: TRL trains grpo here, not {run.algorithm}",
+            code="value-not-in-framework",
+            key="algorithm",
         )
-
-
-def _put_objective(given: dict[str, Any], put: Any) -> None:
-    """What this release does otherwise than earlier ones unless it is told not to."""
-    if "objective.loss_aggregation" in given:
-        put("loss_type", AGGREGATIONS[given["objective.loss_aggregation"]], "objective.loss_aggregation")
-    put("use_bias_correction_kl", given.get("objective.unbiased_kl_gradient", False), "objective.unbiased_kl_gradient")
-    correction = given.get("objective.sampler_correction", "none")
-    put("vllm_importance_sampling_correction", correction != "none", "objective.sampler_correction")
-    if correction != "none":
-        put("vllm_importance_sampling_mode", f"{correction}_mask", "objective.sampler_correction")
-    if "objective.logits_temperature" in given:  # TRL divides logits by `temperature`; the sampler can be told another
-        put("temperature", given["objective.logits_temperature"], "objective.logits_temperature")
-        put("generation_kwargs", {"temperature": given.get("rollout.temperature", 1.0)}, "rollout.temperature")
+    check_known(run, "TRL", keys, (*FLAGS, *CONVERTED))
+    for key, only in (("objective.kl_in", "loss"), ("objective.kl_estimator", "k3")):
+        if keys.get(key, only) != only:
+            raise refuse(run, key, f": TRL's GRPO has {only}, not {keys[key]}", "value-not-in-framework")
+    if "objective.logits_temperature" in keys and keys.get("objective.sampler_correction", "none") != "none":
+        raise refuse(
+            run,
+            "objective.sampler_correction",
+            " compares probabilities at one temperature; remove logits_temperature",
+            "settings-conflict",
+        )
 
 
 class Ports(NamedTuple):
@@ -130,7 +123,7 @@ UNUSED = Ports()  # where a command is only checked
 
 def arguments(
     run: Run, stage: Stage, seed: int, data: Path, model: Path, output: Path, ports: Ports = UNUSED
-) -> dict[str, tuple[Any, str]]:
+) -> CommandSettings:
     """Every flag with its value and the key of the run file that it comes from.
 
     Args:
@@ -145,56 +138,79 @@ def arguments(
     Raises:
         UserError: TRL does not have what the run wants, or the batch does not divide.
     """
-    values, found = run_settings.values(stage), dict[str, tuple[Any, str]]()
-    _check(run, values)
-    for key, value in values.items():
+    keys, flags = run_settings.values(stage), CommandSettings(run)
+    _check(run, keys)
+    for key, value in keys.items():
         if key in FLAGS:
-            found[FLAGS[key]] = (value, f"{run.scale}.{key}")
-
-    def put(flag: str, value: Any, key: str) -> None:
-        found[flag] = (value, f"{run.scale}.{key}" if key else "")
-
-    put("model_name_or_path", str(model), "model")
-    put("dataset_name", str(data), "dataset")
-    put("output_dir", str(output), "")
-    put("seed", seed, "")
-    steps, accumulation = native_steps(run, stage), check_batch(run, stage, devices(run, stage))
-    put("max_steps", stage.steps * steps, "steps")
-    put("save_steps", math.gcd(*stage.checkpoints) * steps, "checkpoints")
-    put("gradient_accumulation_steps", accumulation, "batch.prompts_per_update")
-    put("steps_per_generation", accumulation * updates_per_step(run, stage), "batch.prompts_per_step")
-    put(
-        "warmup_steps", round(values.get("optimizer.warmup_ratio", 0.0) * stage.steps) * steps, "optimizer.warmup_ratio"
-    )
-    _put_objective(values, put)
-    lora.put(run, values, put)
-    put("reward_funcs", ["frameworks.trl.reward_hook.reward"], "")
-    put("logging_steps", 1, "")
-    put("report_to", STOP_IN_TIME, "")
-    put("disable_tqdm", True, "")
+            flags.state(FLAGS[key], value, key)
+    flags.state("model_name_or_path", str(model), "model")
+    flags.state("dataset_name", str(data), "dataset")
+    flags.state("output_dir", str(output))
+    flags.state("seed", seed)
+    _state_steps(flags, stage, keys)
+    _state_objective(flags, keys)
+    lora.state_flags(flags, keys)
+    flags.state("reward_funcs", ["frameworks.trl.reward_hook.reward"])
+    flags.state("logging_steps", 1)
+    flags.state("report_to", STOP_IN_TIME)
+    flags.state("disable_tqdm", True)
     if run.device == "cpu":
-        put("use_cpu", True, "hardware.gpus")
-        put("bf16", False, "hardware.gpus")
-        put("gradient_checkpointing", False, "hardware.gpus")
-        put("dtype", "float32", "hardware.gpus")
-        put("dataloader_pin_memory", False, "hardware.gpus")
-    engine = values.get("rollout.engine", "transformers")
-    if engine != "transformers":
-        put("use_vllm", True, "rollout.engine")
-        put("vllm_mode", engine.removeprefix("vllm-").replace("colocated", "colocate"), "rollout.engine")
-    if engine == "vllm-server":
-        put("vllm_server_host", "127.0.0.1", "rollout.engine")
-        put("vllm_server_port", ports.requests, "rollout.engine")
-        put("vllm_group_port", ports.weights, "rollout.engine")
-        put("vllm_server_timeout", SERVER_START_SECONDS, "rollout.engine")
-    for flag, value in stage.native.items():
-        if flag in found:
-            raise refuse(run, f"native.{flag}", f" is set by {found[flag][1] or 'the adapter'} already")
-        put(flag, value, f"native.{flag}")
-    return found
+        for flag, value in CPU.items():
+            flags.state(flag, value, "hardware.gpus")
+    _state_engine(flags, keys.get("rollout.engine", "transformers"), ports)
+    flags.state_native(stage)
+    return flags
 
 
-def render(flags: dict[str, tuple[Any, str]]) -> list[str]:
+def stated_settings(run: Run, stage: Stage) -> CommandSettings:
+    """See frameworks.adapter.SettingsOfRuns."""
+    return arguments(run, stage, 0, Path("data"), Path(run.model), Path("output"))
+
+
+def _state_steps(flags: CommandSettings, stage: Stage, keys: dict[str, Any]) -> None:
+    """What TRL counts in steps of the optimiser, and forward passes of one."""
+    run = flags.run
+    steps, accumulation = native_steps(run, stage), check_batch(run, stage, devices(run, stage))
+    flags.state("max_steps", stage.steps * steps, "steps")
+    flags.state("save_steps", math.gcd(*stage.checkpoints) * steps, "checkpoints")
+    flags.state("gradient_accumulation_steps", accumulation, "batch.prompts_per_update")
+    flags.state("steps_per_generation", accumulation * updates_per_step(run, stage), "batch.prompts_per_step")
+    warmup = round(keys.get("optimizer.warmup_ratio", 0.0) * stage.steps) * steps
+    flags.state("warmup_steps", warmup, "optimizer.warmup_ratio")
+
+
+def _state_objective(flags: CommandSettings, keys: dict[str, Any]) -> None:
+    """What this release does otherwise than earlier ones unless it is told not to."""
+    if mean := keys.get("objective.loss_aggregation"):
+        loss_type = choose(flags.run, "TRL", "objective.loss_aggregation", mean, AGGREGATIONS)
+        flags.state("loss_type", loss_type, "objective.loss_aggregation")
+    unbiased = keys.get("objective.unbiased_kl_gradient", False)
+    flags.state("use_bias_correction_kl", unbiased, "objective.unbiased_kl_gradient")
+    correction = keys.get("objective.sampler_correction", "none")
+    flags.state("vllm_importance_sampling_correction", correction != "none", "objective.sampler_correction")
+    if correction != "none":
+        flags.state("vllm_importance_sampling_mode", f"{correction}_mask", "objective.sampler_correction")
+    if "objective.logits_temperature" in keys:  # TRL divides logits by `temperature`; the sampler can be told another
+        flags.state("temperature", keys["objective.logits_temperature"], "objective.logits_temperature")
+        sampled = {"temperature": keys.get("rollout.temperature", 1.0)}
+        flags.state("generation_kwargs", sampled, "rollout.temperature")
+
+
+def _state_engine(flags: CommandSettings, engine: str, ports: Ports) -> None:
+    """What samples: the trainer itself by transformers, or vLLM."""
+    if engine == "transformers":
+        return
+    flags.state("use_vllm", True, "rollout.engine")
+    mode = engine.removeprefix("vllm-").replace("colocated", "colocate")
+    flags.state("vllm_mode", mode, "rollout.engine")
+    if mode == "server":
+        flags.state("vllm_server_host", "127.0.0.1", "rollout.engine")
+        flags.state("vllm_server_port", ports.requests, "rollout.engine")
+        flags.state("vllm_group_port", ports.weights, "rollout.engine")
+        flags.state("vllm_server_timeout", SERVER_START_SECONDS, "rollout.engine")
+
+
+def render(flags: Flags) -> list[str]:
     """The flags as words of a command line."""
     words: list[str] = []
     for flag, (value, _) in flags.items():
@@ -214,6 +230,7 @@ def launcher(run: Run, stage: Stage) -> list[str]:
             run,
             "hardware.nodes",
             f": {nodes} nodes cannot share the GPUs of a vllm-server evenly; use rollout.engine: vllm-colocated",
+            "too-many-nodes",
         )
     words = ["--num_machines", str(nodes), "--num_processes", str(devices(run, stage))]
     if nodes == 1:

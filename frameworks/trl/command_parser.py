@@ -1,4 +1,4 @@
-"""Commands and YAML configurations of TRL's GRPO script, in the names of run files, and back."""
+"""Reads a command or YAML configuration of TRL's GRPO script as keys of a run file; command.py makes the command."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 
 from contracts.run_file import Run, Stage
 from frameworks import command_parser
-from frameworks.command_parser import Flags, Reading
-from frameworks.script_commands import Command, flags
+from frameworks.command_parser import Reading, ScriptCommand, options
+from frameworks.command_settings import Flags
 from frameworks.trl import command as trl
-from frameworks.trl import parser_check
 from system.errors import UserError
 from system.yaml_files import read_yaml
 
@@ -22,107 +21,104 @@ BATCH = (
     "num_generations", "per_device_train_batch_size", "gradient_accumulation_steps", "steps_per_generation",
     "generation_batch_size", "accelerate.num_processes",
 )  # fmt: skip
+CHANGED = ("more.clip_ratio_high", "more.top_k", "more.adam_beta1", "more.adam_epsilon")
 SIMPLE = ("optimizer.", "rollout.max", "rollout.top_p", "objective.clip", "objective.dual", "objective.entropy",
           "objective.epochs", "batch.samples_per_device")  # fmt: skip
 
 
-class TRLDialect(command_parser.Dialect):
+class TRLCommandParser(command_parser.CommandParser):
     """TRL's."""
 
     framework, command = "trl", "trl grpo, or a script grpo.py"
     entry = re.compile(r"(^|[./])grpo(_\w+)?(\.py)?\Z")
     algorithms, gpus = ("grpo",), OF_ACCELERATE + "num_processes"
-    plain: ClassVar = {
+    unconverted: ClassVar = {
         "model": "model_name_or_path",
         "dataset": "dataset_name",
         "seed": "seed",
         "epochs": "num_train_epochs",
     }
     one_to_one: ClassVar = {key: [flag] for key, flag in trl.FLAGS.items()}
+    extra: ClassVar = {
+        "more.clip_ratio_high": "epsilon_high",
+        "more.ratio_level": "importance_sampling_level",
+        "more.top_k": "top_k",
+        "more.adam_beta1": "adam_beta1",
+        "more.adam_epsilon": "adam_epsilon",
+        "more.mask_truncated": "mask_truncated_completions",
+    }
 
-    def settings(self, command: Command, folder: Path) -> dict[str, Any]:
-        """See Dialect; accelerate's have a prefix."""
-        given = {name.replace("-", "_"): value for name, value in flags(command.words).items()}
-        if "config" in given:
-            given = read_yaml(_find(str(given.pop("config")), folder)) | given
-        launched = {name.replace("-", "_"): value for name, value in flags(command.launcher).items()}
+    def settings_of_command(self, command: ScriptCommand, folder: Path) -> dict[str, Any]:
+        """See CommandParser; accelerate's have a prefix."""
+        own = _options(command.arguments)
+        if "config" in own:
+            own = read_yaml(_find(str(own.pop("config")), folder)) | own
+        launched = _options(command.launcher)
         if file := launched.get("config_file"):
             content = read_yaml(_find(str(file), folder))
             launched = content | content.pop("deepspeed_config", {}) | launched
         if "nproc_per_node" in launched:
             launched["num_processes"] = launched["nproc_per_node"] * launched.get("nnodes", 1)
-        return {OF_ACCELERATE + name: value for name, value in launched.items()} | given
+        return {OF_ACCELERATE + name: value for name, value in launched.items()} | own
 
     def read(self, reading: Reading) -> None:
-        """See Dialect."""
-        reading.put("algorithm", "grpo")
+        """See CommandParser."""
+        reading.note("algorithm", "grpo")
         for key, flag in trl.FLAGS.items():
             if key.startswith(SIMPLE):
-                reading.put(key, reading.get(flag), flag)
+                reading.note(key, reading.get(flag), flag)
         _read_batch(reading)
         _read_objective(reading)
         _read_sampling(reading)
         if reading.get("use_peft"):
             for key, flag in trl.FLAGS.items():
                 if key.startswith("lora."):
-                    reading.put(key, reading.get(flag), flag, "use_peft")
+                    reading.note(key, reading.get(flag), flag, "use_peft")
             layers = reading.get("lora_target_modules")
-            reading.put("lora.target_modules", [layers] if isinstance(layers, str) else layers, "lora_target_modules")
-            reading.put("lora.dropout", reading.get("lora_dropout"), "lora_dropout")
-            reading.put("lora.bits", 4 if reading.get("load_in_4bit") else None, "load_in_4bit")
-        for key, flag in {
-            "more.clip_ratio_high": "epsilon_high", "more.top_k": "top_k", "more.adam_beta1": "adam_beta1",
-            "more.adam_epsilon": "adam_epsilon",
-        }.items():  # fmt: skip
-            if reading.get(flag) != self.defaults.get(flag):
-                reading.put(key, reading.get(flag), flag)
+            reading.note("lora.target_modules", [layers] if isinstance(layers, str) else layers, "lora_target_modules")
+            reading.note("lora.dropout", reading.get("lora_dropout"), "lora_dropout")
+            reading.note("lora.bits", 4 if reading.get("load_in_4bit") else None, "load_in_4bit")
+        reading.note_changed({key: self.extra[key] for key in CHANGED})
         if reading.get("importance_sampling_level") == "sequence":
-            reading.put("more.ratio_level", "sequence", "importance_sampling_level")
+            reading.note("more.ratio_level", "sequence", "importance_sampling_level")
         if reading.get("mask_truncated_completions"):
-            reading.put("more.mask_truncated", True, "mask_truncated_completions")
-        more = reading.get("lr_scheduler_kwargs")
-        if isinstance(more, dict) and set(more) == {"min_lr_rate"}:
-            reading.put("more.min_lr_ratio", more["min_lr_rate"], "lr_scheduler_kwargs")
+            reading.note("more.mask_truncated", True, "mask_truncated_completions")
+        schedule = reading.get("lr_scheduler_kwargs")
+        if isinstance(schedule, dict) and set(schedule) == {"min_lr_rate"}:
+            reading.note("more.min_lr_ratio", schedule["min_lr_rate"], "lr_scheduler_kwargs")
 
-    def render(self, run: Run, stage: Stage) -> Flags:
-        """See Dialect."""
-        return trl.arguments(run, stage, 0, Path("data"), Path(run.model), Path("output"))
-
-    def more(self, common: Mapping[str, Any]) -> Flags:
-        """See Dialect."""
-        found: Flags = {}
-        for key, flag in {
-            "more.clip_ratio_high": "epsilon_high", "more.ratio_level": "importance_sampling_level",
-            "more.top_k": "top_k", "more.adam_beta1": "adam_beta1", "more.adam_epsilon": "adam_epsilon",
-            "more.mask_truncated": "mask_truncated_completions",
-        }.items():  # fmt: skip
-            if key in common:
-                found[flag] = (common[key], key)
+    def extra_settings(self, common: Mapping[str, Any]) -> Flags:
+        """See CommandParser."""
+        flags = super().extra_settings(common)
         if common.get("optimizer.schedule") == "cosine_with_min_lr":
-            found["lr_scheduler_kwargs"] = ({"min_lr_rate": common.get("more.min_lr_ratio", 0.1)}, "more.min_lr_ratio")
+            flags["lr_scheduler_kwargs"] = ({"min_lr_rate": common.get("more.min_lr_ratio", 0.1)}, "more.min_lr_ratio")
         if "epochs" in common and "optimizer.warmup_ratio" in common:  # below 1: a share of the steps
-            found["warmup_steps"] = (common["optimizer.warmup_ratio"], "optimizer.warmup_ratio")
-        return found
+            flags["warmup_steps"] = (common["optimizer.warmup_ratio"], "optimizer.warmup_ratio")
+        return flags
 
-    def words(self, flags: Flags) -> list[str]:
-        """See Dialect."""
+    def as_arguments(self, flags: Flags) -> list[str]:
+        """See CommandParser."""
         return trl.render(flags)
 
     def launcher(self, run: Run, stage: Stage) -> list[str]:
-        """See Dialect."""
+        """See CommandParser."""
         return ["accelerate", "launch", *trl.launcher(run, stage), "-m", "trl.scripts.grpo"]
 
-    def accept(self, run: Run, stage: Stage, flags: Flags) -> None:
-        """See Dialect."""
-        parser_check.accept(run, stage, flags)
+
+def _options(words: list[str]) -> dict[str, Any]:
+    return {name.replace("-", "_"): value for name, value in options(words).items()}
 
 
 def _find(name: str, folder: Path) -> Path:
     """A file that a command names, from here or from the script's folder or one above it."""
-    for place in (Path(), folder, *folder.absolute().parents):
-        if (place / name).is_file():
-            return place / name
-    raise UserError(f"the command names {name}, which is not here; run this in the folder that the path starts from")
+    for start in (Path(), folder, *folder.absolute().parents):
+        if (start / name).is_file():
+            return start / name
+    raise UserError(
+        f"the command names {name}, which is not here; run this in the folder that the path starts from",
+        code="missing-file",
+        path=name,
+    )
 
 
 def _read_batch(reading: Reading) -> None:
@@ -133,66 +129,68 @@ def _read_batch(reading: Reading) -> None:
     step = reading.number("generation_batch_size") or each * processes * (
         reading.get("steps_per_generation") or accumulated
     )
-    reading.put_batch(step, update, reading.number("num_generations"), BATCH)
+    reading.note_batch(step, update, reading.number("num_generations"), BATCH)
     serving = reading.get("use_vllm") and reading.get("vllm_mode") == "server"
-    reading.put("hardware.gpus", 0 if reading.get("use_cpu") else processes + bool(serving), "accelerate.num_processes")
-    reading.put("hardware.nodes", reading.get("accelerate.num_machines"), "accelerate.num_machines")
+    reading.note(
+        "hardware.gpus", 0 if reading.get("use_cpu") else processes + bool(serving), "accelerate.num_processes"
+    )
+    reading.note("hardware.nodes", reading.get("accelerate.num_machines"), "accelerate.num_machines")
     stage = reading.get("accelerate.zero_stage")
-    reading.put("hardware.sharding", f"zero{stage}" if stage in (2, 3) else None, "accelerate.zero_stage")
+    reading.note("hardware.sharding", f"zero{stage}" if stage in (2, 3) else None, "accelerate.zero_stage")
     updates = step // update * reading.number("num_iterations")
     steps, warmup = reading.number("max_steps"), reading.number("warmup_steps")
     if steps and steps > 0:
-        reading.put("steps", -(-steps // updates), "max_steps")
+        reading.note("steps", -(-steps // updates), "max_steps")
         reading.idle["num_train_epochs"] = "it has no effect with max_steps"
     else:
-        reading.put("epochs", reading.get("num_train_epochs"), "num_train_epochs")
+        reading.note("epochs", reading.get("num_train_epochs"), "num_train_epochs")
     if warmup < 1 or "steps" in reading.common:
-        reading.put("optimizer.warmup_ratio", warmup if warmup < 1 else warmup / steps, "warmup_steps")
+        reading.note("optimizer.warmup_ratio", warmup if warmup < 1 else warmup / steps, "warmup_steps")
     else:
         reading.reasons["warmup_steps"] = (
             "others count it as a share of the steps, of which the text gives epochs alone"
         )
     every = reading.stated.get("save_steps", 0)
     if every >= 1:
-        reading.put("checkpoints", max(1, int(every // updates)), "save_steps")
+        reading.note("checkpoints", max(1, int(every // updates)), "save_steps")
 
 
 def _read_objective(reading: Reading) -> None:
-    reading.put_mapped("objective.loss_aggregation", "loss_type", trl.AGGREGATIONS)
-    reading.put("objective.scale_rewards", SCALES.get(reading.get("scale_rewards")), "scale_rewards")
-    reading.put("objective.kl_coefficient", reading.get("beta"), "beta")
+    reading.note_choice("objective.loss_aggregation", "loss_type", trl.AGGREGATIONS)
+    reading.note("objective.scale_rewards", SCALES.get(reading.get("scale_rewards")), "scale_rewards")
+    reading.note("objective.kl_coefficient", reading.get("beta"), "beta")
     if reading.get("beta"):
-        reading.put("objective.kl_in", "loss", "beta")
-        reading.put("objective.kl_estimator", "k3", "beta")
+        reading.note("objective.kl_in", "loss", "beta")
+        reading.note("objective.kl_estimator", "k3", "beta")
     if reading.get("beta") or "use_bias_correction_kl" in reading.stated:
-        reading.put("objective.unbiased_kl_gradient", reading.get("use_bias_correction_kl"), "use_bias_correction_kl")
+        reading.note("objective.unbiased_kl_gradient", reading.get("use_bias_correction_kl"), "use_bias_correction_kl")
 
 
 def _read_sampling(reading: Reading) -> None:
-    reading.put_stated("rollout.max_prompt_tokens", "max_prompt_length")
+    reading.note_stated("rollout.max_prompt_tokens", "max_prompt_length")
     engine = {"server": "vllm-server", "colocate": "vllm-colocated"}[reading.get("vllm_mode")]
     used = reading.get("use_vllm")
-    reading.put("rollout.engine", engine if used else "transformers", "use_vllm", "vllm_mode")
+    reading.note("rollout.engine", engine if used else "transformers", "use_vllm", "vllm_mode")
     if engine == "vllm-server" and used:
-        reading.put("rollout.gpus", 1, "vllm_mode")
+        reading.note("rollout.gpus", 1, "vllm_mode")
     mode, wanted = "vllm_importance_sampling_mode", "vllm_importance_sampling_correction"
     if used or wanted in reading.stated:
         level = str(reading.get(mode)).partition("_")[0] if reading.get(wanted) else "none"
-        reading.put("objective.sampler_correction", level, wanted, mode)
+        reading.note("objective.sampler_correction", level, wanted, mode)
         if reading.get(wanted) and not str(reading.get(mode)).endswith("_mask") and mode in reading.stated:
             reading.reasons[mode] = "whether weights are cut or dropped has no counterpart; the level is translated"
-    given = reading.get("generation_kwargs") or {}
-    sampled = given.get("temperature")
-    reading.put(
+    of_sampler = reading.get("generation_kwargs") or {}
+    sampled = of_sampler.get("temperature")
+    reading.note(
         "rollout.temperature",
         reading.get("temperature") if sampled is None else sampled,
         "temperature",
         "generation_kwargs",
     )
     if sampled is not None:
-        reading.put("objective.logits_temperature", reading.get("temperature"), "temperature", "generation_kwargs")
-    if set(given) - {"temperature"}:
+        reading.note("objective.logits_temperature", reading.get("temperature"), "temperature", "generation_kwargs")
+    if set(of_sampler) - {"temperature"}:
         reading.reasons["generation_kwargs"] = "further settings of sampling have no counterpart"
 
 
-DIALECT = TRLDialect()
+COMMAND_PARSER = TRLCommandParser()

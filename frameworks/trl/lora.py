@@ -10,8 +10,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from contracts.run_file import Run, Stage
+from contracts.run_file import Stage
 from frameworks import checkpoints
+from frameworks.command_settings import CommandSettings
 from frameworks.run_settings import refuse
 
 ALL_LAYERS = "all-linear"
@@ -20,28 +21,28 @@ STATE_BYTES = 16  # per parameter of the adapter, all in 32 bits: weights, gradi
 NF4_BYTES = 0.5625  # per frozen weight: 4 bits, and a 32-bit scale for every 64 of them
 
 
-def put(run: Run, given: dict[str, Any], put: Any) -> None:
+def state_flags(flags: CommandSettings, keys: dict[str, Any]) -> None:
     """State LoRA's flags where the run has it.
 
     Args:
-        run: for messages.
-        given: the stage's settings by name, as `frameworks.run_settings.values` gives them.
-        put: called with flag, value and the key that it comes from.
+        flags: of the run, to which they are added.
+        keys: the stage's settings by name, as `frameworks.run_settings.values` gives them.
 
     Raises:
         UserError: 4 bits are wanted without a GPU.
     """
-    if "lora.r" not in given:
+    if "lora.r" not in keys:
         return
-    put("use_peft", True, "lora")
-    put("lora_dropout", given.get("lora.dropout", 0.0), "lora.dropout")
-    targets = given["lora.target_modules"]
+    flags.state("use_peft", True, "lora")
+    flags.state("lora_dropout", keys.get("lora.dropout", 0.0), "lora.dropout")
+    targets = keys["lora.target_modules"]
     if len(targets) == 1 and targets != [ALL_LAYERS]:  # one word alone is a pattern of whole names to PEFT
-        put("lora_target_modules", [rf".*\.{re.escape(targets[0])}"], "lora.target_modules")
-    if "lora.bits" in given:
-        if run.device == "cpu":
-            raise refuse(run, "lora.bits", ": frozen weights of 4 bits need a GPU; remove it at this scale")
-        put("load_in_4bit", True, "lora.bits")
+        flags.state("lora_target_modules", [rf".*\.{re.escape(targets[0])}"], "lora.target_modules")
+    if "lora.bits" in keys:
+        if flags.run.device == "cpu":
+            text = ": frozen weights of 4 bits need a GPU; remove it at this scale"
+            raise refuse(flags.run, "lora.bits", text, "needs-a-gpu")
+        flags.state("load_in_4bit", True, "lora.bits")
 
 
 def merge(stage: Stage, adapter: Path, model: Path, output: Path) -> None:

@@ -9,17 +9,17 @@ from typing import Any
 from unittest.mock import patch
 
 from contracts.run_file import Run, Stage
-from frameworks.run_settings import did_you_mean
-from frameworks.trl.command import arguments, devices, launcher, render, server
-from system.errors import UserError
+from frameworks.command_settings import Flags
+from frameworks.run_settings import did_you_mean, refused_by_parser
+from frameworks.trl.command import devices, launcher, render, server, stated_settings
 
 
 def check(run: Run, stage: Stage) -> None:
     """Let TRL's parser, and accelerate's and the vLLM server's where they are used, read the rendered commands."""
-    accept(run, stage, arguments(run, stage, 0, Path("data"), Path("model"), Path("output")))
+    accept(run, stage, stated_settings(run, stage))
 
 
-def accept(run: Run, stage: Stage, flags: dict[str, tuple[Any, str]]) -> None:
+def accept(run: Run, stage: Stage, flags: Flags) -> None:
     """The same of given flags.
 
     Args:
@@ -34,7 +34,7 @@ def accept(run: Run, stage: Stage, flags: dict[str, tuple[Any, str]]) -> None:
     from trl.scripts import grpo, vllm_serve
 
     if run.device == "cuda" and not _has_gpu():
-        flags["use_cpu"] = (True, "")  # otherwise transformers refuses bf16 on a machine that only checks
+        flags = flags | {"use_cpu": (True, "")}  # otherwise transformers refuses bf16 on a machine that only checks
     # The check is one process; TRL's batch arithmetic is that of the run's devices.
     with patch.object(GRPOConfig, "world_size", devices(run, stage)):
         _parse(grpo.make_parser(), render(flags), {flag: key for flag, (_, key) in flags.items()}, run)
@@ -67,10 +67,8 @@ def _parse(parser: argparse.ArgumentParser, words: list[str], keys: dict[str, st
     known = {option[2:] for option in parser._option_string_actions if option.startswith("--")}
     for flag in (word[2:] for word in words if word.startswith("--")):
         if flag not in known:
-            raise UserError(
-                f"{run.file.name}: {keys.get(flag) or flag}: this release of TRL has no setting '{flag}'"
-                f"{did_you_mean(flag, known)}"
-            )
+            message = f"this release has no setting '{flag}'{did_you_mean(flag, known)}"
+            raise refused_by_parser(run, "TRL", message, keys.get(flag, ""))
     parser.allow_abbrev = False
 
     def refuse(message: str) -> None:
@@ -86,4 +84,4 @@ def _parse(parser: argparse.ArgumentParser, words: list[str], keys: dict[str, st
         message = str(error)
         named = re.search(r"--([a-z_0-9]+)|\b([a-z]+(?:_[a-z0-9]+)+)\b", message)
         key = keys.get((named[1] or named[2]) if named else "", "")
-        raise UserError(f"{run.file.name}: {key + ': ' if key else ''}TRL refuses it: {message}") from None
+        raise refused_by_parser(run, "TRL", message, key) from None

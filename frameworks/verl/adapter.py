@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from contracts.run_file import Run, Stage
 from frameworks import (
@@ -22,7 +22,7 @@ from frameworks import (
 )
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
-from frameworks.verl import memory, metrics, parser_check, running_advantage
+from frameworks.verl import command, memory, metrics, parser_check, running_advantage
 from frameworks.verl.command import overrides, render
 from frameworks.verl.cpu import processes as cpu_processes
 from system import durable, fork_server, json_lines
@@ -35,6 +35,8 @@ DROPPED = "Error in _run_prompt"  # verl prints it where sampling or rewarding a
 class VerlAdapter(Adapter):
     """verl's PPO and GRPO."""
 
+    command: ClassVar = command
+    parser: ClassVar = parser_check
     metrics = metrics.COLUMNS
     checkpoint_size = CheckpointSize(state=12, weights=0)  # FSDP: 4 + 8, and the weights are exported from these
     sampler_distance = "training/rollout_probs_diff_mean"
@@ -42,10 +44,6 @@ class VerlAdapter(Adapter):
     several_gpus = ("actor_rollout_ref.rollout.tensor_model_parallel_size",)
     preloaded = cpu_processes.PRELOADED
     entry_modules = ("verl.trainer.main_ppo", "verl.workers.engine_workers", "verl.model_merger", "flash_attn", "vllm")
-
-    def check_stage(self, run: Run, stage: Stage) -> None:
-        """See Adapter."""
-        parser_check.check(run, stage)
 
     def newest_checkpoint(self, run: Run, stage: Stage, paths: Paths) -> int:
         """See Adapter; verl names a checkpoint in a file when it is written to its end, and resumes from that.
@@ -179,16 +177,6 @@ class VerlAdapter(Adapter):
                 whole = Path(merged)
             checkpoints.copy(checkpoints.weights(whole), output)
         checkpoints.copy(checkpoints.beside_weights(paths.model), output)
-
-    def stated(self, run: Run, stage: Stage) -> dict[str, Any]:
-        """See Adapter."""
-        paths = Paths(problems=Path("problems"), model=Path("model"), work=Path("work"))
-        found = overrides(run, stage, 0, paths, Path("ray"))
-        return {key.lstrip("+"): value for key, (value, _) in found.items()}
-
-    def released(self) -> dict[str, Any]:
-        """See Adapter."""
-        return parser_check.defaults()
 
     def attention(self, run: Run, stage: Stage) -> set[str]:
         """See Adapter; the release loads the critic with flash attention whatever is configured."""

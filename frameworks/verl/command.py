@@ -15,7 +15,8 @@ from typing import Any
 
 from contracts.run_file import Run, Stage
 from frameworks import adapter, run_settings, trainer_environment
-from frameworks.run_settings import check_batch
+from frameworks.command_settings import CommandSettings, Flags
+from frameworks.run_settings import check_batch, check_known, choose, refuse
 from frameworks.verl import running_advantage
 
 ACTOR, ROLLOUT, REF, MODEL = (f"actor_rollout_ref.{part}" for part in ("actor", "rollout", "ref", "model"))
@@ -54,6 +55,7 @@ CONVERTED = {
     "objective.logits_temperature", "objective.momentum_step", "objective.momentum_max",
     "rollout.engine", "rollout.stop",
 }  # fmt: skip
+MODEL_PATHS = (f"{MODEL}.path", "critic.model.path")
 NEEDED = ("batch.samples_per_device", "rollout.max_prompt_tokens", "rollout.max_response_tokens")
 ONLY_PPO = ("critic_learning_rate", "critic_warmup_steps", "value_clip", "gae_lambda", "gamma")
 ESTIMATORS = {"ppo": "gae", "grpo": "grpo"}
@@ -107,10 +109,9 @@ CPU_CRITIC = {
     "+critic.fsdp.mixed_precision.param_dtype": "fp32",
     "critic.fsdp.full_determinism": True,  # otherwise its value head begins with weights that no seed decides
 }
-Overrides = dict[str, tuple[Any, str]]
 
 
-def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: Path) -> Overrides:
+def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: Path) -> CommandSettings:
     """Every override with its value and the key of the run file that it comes from.
 
     Args:
@@ -123,185 +124,185 @@ def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: 
     Raises:
         UserError: verl does not have what the run wants, or the batch does not divide.
     """
-    values, found = run_settings.values(stage), Overrides()
-    _refuse(run, stage, values)
-    ppo = run.algorithm == "ppo"
-    reference = bool(values.get("objective.kl_coefficient"))
-
-    def put(key: str, value: Any, source: str = "") -> None:
-        found[key] = (value, f"{run.scale}.{source}" if source else "")
-
-    for source, targets in OVERRIDES.items():
-        for target in targets if source in values else []:
-            if (ppo or not target.startswith("critic.")) and (reference or not target.startswith(REF)):
-                put(target, values[source], source)
-    _put_converted(run, stage, values, put)
-    _put_surroundings(run, stage, seed, paths, scratch, put)
-    if run.device == "cpu":
-        put("ray_kwargs.ray_init.runtime_env.py_executable", str(scratch / "python"))
-        own_ray = CPU_RAY if run.hardware.get("nodes", 1) == 1 else {}  # otherwise ray_cluster starts it, with the same
-        for key, value in {
-            **CPU,
-            **own_ray,
-            **(CPU_REFERENCE if reference else {}),
-            **(CPU_CRITIC if ppo else {}),
-        }.items():
-            put(key, value, "hardware.gpus")
-    else:
-        put("trainer.device", "cuda", "hardware.gpus")
-    may_change = {f"{ROLLOUT}.tensor_model_parallel_size"}
-    for key in may_change:
-        put(key, 1)  # a model of this size fits into one device
-    for key, value in stage.native.items():
-        name = key.lstrip("+")
-        if name not in may_change and (name in found or f"+{name}" in found):
-            source = found.get(name, found.get(f"+{name}", (None, "")))[1]
-            raise run_settings.refuse(run, f"native.{key}", f" is set by {source or 'the adapter'} already")
-        put(key, value, f"native.{key}")
-    return found
+    keys, flags = run_settings.values(stage), CommandSettings(run)
+    _check(run, stage, keys)
+    ppo, reference = run.algorithm == "ppo", bool(keys.get("objective.kl_coefficient"))
+    for key, names in OVERRIDES.items():
+        for name in names if key in keys else []:
+            if (ppo or not name.startswith("critic.")) and (reference or not name.startswith(REF)):
+                flags.state(name, keys[key], key)
+    flags.state("algorithm.adv_estimator", _estimator(run, keys), "algorithm")
+    flags.state("data.train_batch_size", run_settings.prompts_per_step(run, stage), "batch.prompts_per_step")
+    _state_optimizer(flags, keys)
+    _state_loss(flags, keys)
+    _state_kl(flags, keys)
+    _state_files(flags, stage, seed, paths)
+    _state_trainer(flags, stage, paths, scratch)
+    _state_device(flags, scratch, reference)
+    tensor_parallel = f"{ROLLOUT}.tensor_model_parallel_size"
+    flags.state(tensor_parallel, 1)  # a model of this size fits into one device
+    flags.state_native(stage, may_change=(tensor_parallel,))
+    return flags
 
 
-def _refuse(run: Run, stage: Stage, values: dict[str, Any]) -> None:
+def stated_settings(run: Run, stage: Stage) -> CommandSettings:
+    """See frameworks.adapter.SettingsOfRuns."""
+    paths = adapter.Paths(problems=Path("problems"), model=Path(run.model), work=Path("work"))
+    flags = overrides(run, stage, 0, paths, Path("ray"))
+    for name in MODEL_PATHS:
+        if name in flags:
+            flags.state(name, run.model, "model")
+    return flags
+
+
+def _check(run: Run, stage: Stage, keys: dict[str, Any]) -> None:
     """Raise UserError for a setting that has no meaning here or is missing, or a batch that does not divide."""
-    for key in values:
-        if key not in OVERRIDES and key not in CONVERTED:
-            raise run_settings.refuse(run, key, " has no meaning for verl; remove it")
-        if run.algorithm != "ppo" and key.partition(".")[2] in ONLY_PPO:
-            raise run_settings.refuse(run, key, f" has no meaning for {run.algorithm}; remove it")
+    check_known(run, "verl", keys, {*OVERRIDES, *CONVERTED})
+    if run.algorithm != "ppo":
+        check_known(run, run.algorithm, keys, {key for key in keys if key.partition(".")[2] not in ONLY_PPO})
     for key in NEEDED:
-        if key not in values:
-            raise run_settings.refuse(run, key, " is needed by verl; add it")
-    if (engine := values.get("rollout.engine", "vllm-colocated")) != "vllm-colocated":
-        raise run_settings.refuse(run, "rollout.engine", f": verl samples with vllm-colocated here, not {engine}")
-    running = values.get("objective.scale_rewards") == "running"
+        if key not in keys:
+            raise refuse(run, key, " is needed by verl; add it", "missing-setting")
+    if (engine := keys.get("rollout.engine", "vllm-colocated")) != "vllm-colocated":
+        text = f": verl samples with vllm-colocated here, not {engine}"
+        raise refuse(run, "rollout.engine", text, "value-not-in-framework")
+    running = keys.get("objective.scale_rewards") == "running"
     for key in ("objective.momentum_step", "objective.momentum_max"):
-        if running != (key in values):
-            text = " is needed with scale_rewards: running; add it" if running else " needs scale_rewards: running"
-            raise run_settings.refuse(run, key, text)
+        if running and key not in keys:
+            raise refuse(run, key, " is needed with scale_rewards: running; add it", "missing-setting")
+        if key in keys and not running:
+            raise refuse(run, key, " needs scale_rewards: running", "settings-conflict")
     if running and run.algorithm == "ppo":
-        raise run_settings.refuse(run, "objective.scale_rewards", ": with a critic verl has no running statistics")
-    sampled = values.get("rollout.temperature", 1.0)
-    if values.get("objective.logits_temperature", sampled) != sampled:
-        raise run_settings.refuse(
-            run, "objective.logits_temperature", f": verl divides logits by the temperature of sampling, {sampled}"
-        )
+        text = ": with a critic verl has no running statistics"
+        raise refuse(run, "objective.scale_rewards", text, "value-not-in-framework")
+    sampled = keys.get("rollout.temperature", 1.0)
+    if keys.get("objective.logits_temperature", sampled) != sampled:
+        text = f": verl divides logits by the temperature of sampling, {sampled}"
+        raise refuse(run, "objective.logits_temperature", text, "settings-conflict")
     check_batch(run, stage, run_settings.devices(run))
 
 
-def _choice(run: Run, key: str, value: str, known: dict[str, str]) -> str:
-    if value not in known:
-        raise run_settings.refuse(run, key, f": verl has {', '.join(known)}, not '{value}'")
-    return known[value]
+def _estimator(run: Run, keys: dict[str, Any]) -> str:
+    """Where advantages come from."""
+    return running_advantage.NAME if keys.get("objective.scale_rewards") == "running" else ESTIMATORS[run.algorithm]
 
 
-def _put_converted(run: Run, stage: Stage, values: dict[str, Any], put: Any) -> None:
-    """Settings whose names or units differ."""
-    ppo = run.algorithm == "ppo"
-    running = values.get("objective.scale_rewards") == "running"
-    put("algorithm.adv_estimator", running_advantage.NAME if running else ESTIMATORS[run.algorithm], "algorithm")
-    put(
-        "data.train_batch_size",
-        run_settings.prompts_per_step(run, stage),
-        "batch.prompts_per_step",
-    )
-    trained = [f"{ACTOR}.optim", *(["critic.optim"] if ppo else [])]
-    for optim in trained:
-        if "optimizer.schedule" in values:
-            schedule = _choice(run, "optimizer.schedule", values["optimizer.schedule"], SCHEDULES)
-            put(f"{optim}.lr_scheduler_type", schedule, "optimizer.schedule")
-        if "optimizer.adam_beta2" in values:
-            put(f"{optim}.betas", [0.9, values["optimizer.adam_beta2"]], "optimizer.adam_beta2")
-    if values.get("optimizer.critic_warmup_steps"):  # verl counts to the first step that trains the policy
-        put("trainer.critic_warmup", values["optimizer.critic_warmup_steps"] + 1, "optimizer.critic_warmup_steps")
-    if "objective.loss_aggregation" in values:
-        put(
-            f"{ACTOR}.loss_agg_mode",
-            _choice(run, "objective.loss_aggregation", values["objective.loss_aggregation"], AGGREGATIONS),
-            "objective.loss_aggregation",
-        )
-        if (
-            values["objective.loss_aggregation"] == "max_length_mean"
-        ):  # otherwise the divisor is the longest completion of a forward pass
-            put(f"{ACTOR}.loss_scale_factor", values["rollout.max_response_tokens"], "rollout.max_response_tokens")
-    if "objective.dual_clip" not in values:
-        put(f"{ACTOR}.clip_ratio_c", NO_DUAL_CLIP, "objective.dual_clip")
-    correction = values.get("objective.sampler_correction", "none")
-    put(
-        "algorithm.rollout_correction.rollout_is",
-        None if correction == "none" else correction,
-        "objective.sampler_correction",
-    )
+def _state_optimizer(flags: CommandSettings, keys: dict[str, Any]) -> None:
+    for optimizer in (f"{ACTOR}.optim", *(["critic.optim"] if flags.run.algorithm == "ppo" else [])):
+        if "optimizer.schedule" in keys:
+            schedule = choose(flags.run, "verl", "optimizer.schedule", keys["optimizer.schedule"], SCHEDULES)
+            flags.state(f"{optimizer}.lr_scheduler_type", schedule, "optimizer.schedule")
+        if "optimizer.adam_beta2" in keys:
+            flags.state(f"{optimizer}.betas", [0.9, keys["optimizer.adam_beta2"]], "optimizer.adam_beta2")
+    if warmup := keys.get("optimizer.critic_warmup_steps"):  # verl counts to the first step that trains the policy
+        flags.state("trainer.critic_warmup", warmup + 1, "optimizer.critic_warmup_steps")
+
+
+def _state_loss(flags: CommandSettings, keys: dict[str, Any]) -> None:
+    """How token losses are averaged, bounded and corrected, and rewards are scaled."""
+    if mean := keys.get("objective.loss_aggregation"):
+        mode = choose(flags.run, "verl", "objective.loss_aggregation", mean, AGGREGATIONS)
+        flags.state(f"{ACTOR}.loss_agg_mode", mode, "objective.loss_aggregation")
+        if mean == "max_length_mean":  # otherwise the divisor is the longest completion of a forward pass
+            longest = keys["rollout.max_response_tokens"]
+            flags.state(f"{ACTOR}.loss_scale_factor", longest, "rollout.max_response_tokens")
+    if "objective.dual_clip" not in keys:
+        flags.state(f"{ACTOR}.clip_ratio_c", NO_DUAL_CLIP, "objective.dual_clip")
+    correction = keys.get("objective.sampler_correction", "none")
+    level = None if correction == "none" else correction
+    flags.state("algorithm.rollout_correction.rollout_is", level, "objective.sampler_correction")
     # Without a correction too: verl then logs how far the sampler's probabilities are from the trainer's.
-    put(f"{ROLLOUT}.calculate_log_probs", True, "objective.sampler_correction")
-    if "objective.scale_rewards" in values and not running:
-        scaled = _choice(
-            run, "objective.scale_rewards", values["objective.scale_rewards"], {"group": "yes", "none": ""}
-        )
-        put("algorithm.norm_adv_by_std_in_grpo", bool(scaled), "objective.scale_rewards")
-    coefficient = values.get("objective.kl_coefficient", 0)
-    in_reward = values.get("objective.kl_in", "reward" if ppo else "loss") == "reward"
-    estimator = KL_ESTIMATORS[values.get("objective.kl_estimator", "k1" if in_reward else "k3")]
-    if (unbiased := values.get("objective.unbiased_kl_gradient", False)) and in_reward:
-        raise run_settings.refuse(run, "objective.unbiased_kl_gradient", ": a KL term in the reward has no gradient")
-    put("algorithm.use_kl_in_reward", bool(coefficient) and in_reward, "objective.kl_in")
-    put(f"{ACTOR}.use_kl_loss", bool(coefficient) and not in_reward, "objective.kl_in")
+    flags.state(f"{ROLLOUT}.calculate_log_probs", True, "objective.sampler_correction")
+    if (scale := keys.get("objective.scale_rewards", "running")) != "running":
+        by_std = choose(flags.run, "verl", "objective.scale_rewards", scale, {"group": True, "none": False})
+        flags.state("algorithm.norm_adv_by_std_in_grpo", by_std, "objective.scale_rewards")
+
+
+def _state_kl(flags: CommandSettings, keys: dict[str, Any]) -> None:
+    """The KL term, in the reward or in the loss."""
+    coefficient = keys.get("objective.kl_coefficient", 0)
+    in_reward = keys.get("objective.kl_in", "reward" if flags.run.algorithm == "ppo" else "loss") == "reward"
+    estimator = KL_ESTIMATORS[keys.get("objective.kl_estimator", "k1" if in_reward else "k3")]
+    if (unbiased := keys.get("objective.unbiased_kl_gradient", False)) and in_reward:
+        text = ": a KL term in the reward has no gradient"
+        raise refuse(flags.run, "objective.unbiased_kl_gradient", text, "settings-conflict")
+    flags.state("algorithm.use_kl_in_reward", bool(coefficient) and in_reward, "objective.kl_in")
+    flags.state(f"{ACTOR}.use_kl_loss", bool(coefficient) and not in_reward, "objective.kl_in")
     if coefficient and in_reward:
-        put("algorithm.kl_ctrl.kl_coef", coefficient, "objective.kl_coefficient")
-        put("algorithm.kl_penalty", estimator, "objective.kl_estimator")
+        flags.state("algorithm.kl_ctrl.kl_coef", coefficient, "objective.kl_coefficient")
+        flags.state("algorithm.kl_penalty", estimator, "objective.kl_estimator")
     elif coefficient:
-        put(f"{ACTOR}.kl_loss_coef", coefficient, "objective.kl_coefficient")
-        put(f"{ACTOR}.kl_loss_type", f"{estimator}+" if unbiased else estimator, "objective.kl_estimator")
+        flags.state(f"{ACTOR}.kl_loss_coef", coefficient, "objective.kl_coefficient")
+        flags.state(f"{ACTOR}.kl_loss_type", f"{estimator}+" if unbiased else estimator, "objective.kl_estimator")
 
 
-def _put_surroundings(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: Path, put: Any) -> None:
-    """Files, devices, logs, seeds."""
-    native, data, model = paths.work / "native", paths.work / "data" / "train.parquet", str(paths.model.absolute())
-    nodes = run.hardware.get("nodes", 1)
-    put("data.train_files", str(data.absolute()), "dataset")
-    put("data.val_files", str(data.absolute()))  # verl needs some; nothing is validated
-    put("data.val_max_samples", 1)
-    put("data.seed", seed)
-    put(f"{ROLLOUT}.seed", seed)
-    put(f"{ROLLOUT}.name", "vllm", "rollout.engine")
-    put(f"{MODEL}.path", model, "model")
-    put(f"{MODEL}.custom_chat_template", PASS_THROUGH_TEMPLATE, "prompt")
-    put(f"{ACTOR}.strategy", "fsdp2")
-    put(f"{ACTOR}.fsdp_config.reshard_after_forward", run.hardware.get("sharding") != "zero2", "hardware.sharding")
+def _state_files(flags: CommandSettings, stage: Stage, seed: int, paths: adapter.Paths) -> None:
+    """Data, models and their seeds, and the reward."""
+    run, data, model = flags.run, paths.work / "data" / "train.parquet", str(paths.model.absolute())
+    flags.state("data.train_files", str(data.absolute()), "dataset")
+    flags.state("data.val_files", str(data.absolute()))  # verl needs some; nothing is validated
+    flags.state("data.val_max_samples", 1)
+    flags.state("data.seed", seed)
+    flags.state(f"{ROLLOUT}.seed", seed)
+    flags.state(f"{ROLLOUT}.name", "vllm", "rollout.engine")
+    flags.state(f"{MODEL}.path", model, "model")
+    flags.state(f"{MODEL}.custom_chat_template", PASS_THROUGH_TEMPLATE, "prompt")
+    flags.state(f"{ACTOR}.strategy", "fsdp2")
+    reshard = run.hardware.get("sharding") != "zero2"
+    flags.state(f"{ACTOR}.fsdp_config.reshard_after_forward", reshard, "hardware.sharding")
     if run.algorithm == "ppo":
-        put("critic.model.path", model, "model")
-        put("critic.strategy", "fsdp2")
-        put("critic.fsdp.seed", seed)
-    put("reward.custom_reward_function.path", "pkg://frameworks.verl.reward_hook", "rewards")
-    put("reward.custom_reward_function.name", "compute_score", "rewards")
-    put("trainer.total_training_steps", stage.steps, "steps")
-    put("trainer.total_epochs", stage.steps, "steps")  # at least as many as the steps need
-    put("trainer.save_freq", math.gcd(*stage.checkpoints), "checkpoints")
-    put("trainer.test_freq", -1)
-    put("trainer.val_before_train", False)
-    put("trainer.n_gpus_per_node", run_settings.devices(run) // nodes, "hardware.gpus")
-    put("trainer.nnodes", nodes, "hardware.nodes")
-    put("trainer.default_local_dir", str((native / "checkpoints").absolute()))
-    put("trainer.project_name", "crosszero")
-    put("trainer.experiment_name", run.name.replace("/", "-"))
-    put("trainer.logger", ["console", "file"])
-    put("hydra.run.dir", str((native / "hydra").absolute()))
+        flags.state("critic.model.path", model, "model")
+        flags.state("critic.strategy", "fsdp2")
+        flags.state("critic.fsdp.seed", seed)
+    flags.state("reward.custom_reward_function.path", "pkg://frameworks.verl.reward_hook", "rewards")
+    flags.state("reward.custom_reward_function.name", "compute_score", "rewards")
+
+
+def _state_trainer(flags: CommandSettings, stage: Stage, paths: adapter.Paths, scratch: Path) -> None:
+    """Steps, devices, logs and Ray."""
+    run, native = flags.run, paths.native
+    nodes = run.hardware.get("nodes", 1)
+    flags.state("trainer.total_training_steps", stage.steps, "steps")
+    flags.state("trainer.total_epochs", stage.steps, "steps")  # at least as many as the steps need
+    flags.state("trainer.save_freq", math.gcd(*stage.checkpoints), "checkpoints")
+    flags.state("trainer.test_freq", -1)
+    flags.state("trainer.val_before_train", False)
+    flags.state("trainer.n_gpus_per_node", run_settings.devices(run) // nodes, "hardware.gpus")
+    flags.state("trainer.nnodes", nodes, "hardware.nodes")
+    flags.state("trainer.default_local_dir", str((native / "checkpoints").absolute()))
+    flags.state("trainer.project_name", "crosszero")
+    flags.state("trainer.experiment_name", run.name.replace("/", "-"))
+    flags.state("trainer.logger", ["console", "file"])
+    flags.state("hydra.run.dir", str((native / "hydra").absolute()))
     if nodes == 1:
-        put("+ray_kwargs.ray_init.address", "local")  # never another user's Ray
-        put("+ray_kwargs.ray_init._temp_dir", str(scratch))
-        put("+ray_kwargs.ray_init.include_dashboard", False)
+        flags.state("+ray_kwargs.ray_init.address", "local")  # never another user's Ray
+        flags.state("+ray_kwargs.ray_init._temp_dir", str(scratch))
+        flags.state("+ray_kwargs.ray_init.include_dashboard", False)
 
 
-def render(found: Overrides) -> list[str]:
+def _state_device(flags: CommandSettings, scratch: Path, reference: bool) -> None:
+    run = flags.run
+    if run.device != "cpu":
+        flags.state("trainer.device", "cuda", "hardware.gpus")
+        return
+    flags.state("ray_kwargs.ray_init.runtime_env.py_executable", str(scratch / "python"))
+    own_ray = CPU_RAY if run.hardware.get("nodes", 1) == 1 else {}  # otherwise ray_cluster starts it, with the same
+    of_reference, of_critic = CPU_REFERENCE if reference else {}, CPU_CRITIC if run.algorithm == "ppo" else {}
+    for name, value in {**CPU, **own_ray, **of_reference, **of_critic}.items():
+        flags.state(name, value, "hardware.gpus")
+
+
+def render(flags: Flags) -> list[str]:
     """The overrides as words of a command line, in Hydra's grammar."""
-    return [f"{key}={_hydra(value)}" for key, (value, _) in found.items()]
+    return [f"{key}={_hydra(value)}" for key, (value, _) in flags.items()]
 
 
 def _hydra(value: Any) -> str:
     if isinstance(value, str):
         # Hydra drops a backslash before a quote, and one before each of those that are before a quote or the end;
         # OmegaConf drops one before an interpolation, `${…}`, likewise.
-        text = re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", value)
-        return "'" + re.sub(r"(\\*)('|\Z)", lambda found: 2 * found[1] + found[2].replace("'", r"\'"), text) + "'"
+        text = re.sub(r"(\\*)\$\{", lambda match: 2 * match[1] + r"\${", value)
+        return "'" + re.sub(r"(\\*)('|\Z)", lambda match: 2 * match[1] + match[2].replace("'", r"\'"), text) + "'"
     if isinstance(value, list):
         return "[" + ",".join(_hydra(item) for item in value) + "]"
     if isinstance(value, dict):

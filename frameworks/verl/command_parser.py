@@ -1,4 +1,4 @@
-"""Overrides of verl's `main_ppo`, in the names of run files, and back."""
+"""Reads overrides of verl's `main_ppo` as keys of a run file; command.py makes them of a run file."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import Any, ClassVar
 
 from contracts.run_file import Run, Stage
 from frameworks import command_parser
-from frameworks.adapter import Paths
-from frameworks.command_parser import Flags, Reading
-from frameworks.script_commands import Command, flags, value
+from frameworks.command_parser import Reading, ScriptCommand, value_of_text
+from frameworks.command_settings import Flags
 from frameworks.verl import command as verl
-from frameworks.verl import parser_check
 from frameworks.verl.command import ACTOR, MODEL, REF, ROLLOUT
 
 BATCH = (
@@ -21,97 +19,80 @@ BATCH = (
 )  # fmt: skip
 OWN = ("objective.clip_ratio", "objective.dual_clip", "optimizer.warmup_ratio")  # read below
 CORRECTION = "algorithm.rollout_correction.rollout_is"
-KEPT = "actor_rollout_ref.actor.optim.min_lr_ratio"
+MIN_LR_RATIO = "actor_rollout_ref.actor.optim.min_lr_ratio"
 
 
-class VerlDialect(command_parser.Dialect):
+class VerlCommandParser(command_parser.CommandParser):
     """verl's."""
 
     framework, command = "verl", "python3 -m verl.trainer.main_ppo"
     entry = re.compile(r"(^|[./])main_(ppo|dapo)(\.py)?\Z")
-    plain: ClassVar = {
+    unconverted: ClassVar = {
         "model": f"{MODEL}.path",
         "dataset": "data.train_files",
         "seed": "data.seed",
         "epochs": "trainer.total_epochs",
     }
     one_to_one = verl.OVERRIDES
+    extra: ClassVar = {
+        "more.clip_ratio_high": f"{ACTOR}.clip_ratio_high",
+        "more.top_k": f"{ROLLOUT}.top_k",
+        "more.min_lr_ratio": MIN_LR_RATIO,
+        "more.max_samples": "data.train_max_samples",
+    }
 
-    def settings(self, command: Command, folder: Path) -> dict[str, Any]:
-        """See Dialect."""
-        del folder
-        options = {f"--{name}": given for name, given in flags(command.words).items()}
-        pairs = [word.partition("=") for word in command.words if not word.startswith("-") and "=" in word]
-        return options | {name.lstrip("+~"): value(text) for name, _, text in pairs}
+    def settings_of_command(self, command: ScriptCommand, folder: Path) -> dict[str, Any]:
+        """See CommandParser."""
+        flags = {f"--{name}": value for name, value in super().settings_of_command(command, folder).items()}
+        pairs = [word.partition("=") for word in command.arguments if not word.startswith("-") and "=" in word]
+        return flags | {name.lstrip("+~"): value_of_text(text) for name, _, text in pairs}
 
     def read(self, reading: Reading) -> None:
-        """See Dialect."""
+        """See CommandParser."""
         ppo = _read_algorithm(reading)
         gpus = _read_hardware(reading)
         _read_batch(reading, gpus)
         for key, targets in verl.OVERRIDES.items():
             critic = targets[0].startswith("critic.") or key in ("objective.gamma", "objective.gae_lambda")
             if not key.startswith("batch.") and key not in OWN and (ppo or not critic):
-                reading.put_all(key, [target for target in targets if ppo or not target.startswith("critic.")])
+                reading.note_all(key, [target for target in targets if ppo or not target.startswith("critic.")])
         _read_optimizer(reading, ppo)
         _read_objective(reading, ppo)
 
-    def prepared(self, common: Mapping[str, Any]) -> Mapping[str, Any]:
-        """See Dialect."""
+    def own_values(self, common: Mapping[str, Any]) -> Mapping[str, Any]:
+        """See CommandParser."""
         if common.get("optimizer.schedule") != "cosine_with_min_lr":
             return common
         return {"more.min_lr_ratio": 0.1, **common, "optimizer.schedule": "cosine"}
 
-    def several(self, values: list[Any]) -> Any:
-        """See Dialect."""
-        return values
+    def several_datasets(self, names: list[Any]) -> Any:
+        """See CommandParser."""
+        return names
 
-    def render(self, run: Run, stage: Stage) -> Flags:
-        """See Dialect."""
-        found = verl.overrides(run, stage, 0, Paths(Path("problems"), Path(run.model), Path("work")), Path("ray"))
-        return (
-            found
-            | {f"{MODEL}.path": (run.model, "model")}
-            | ({"critic.model.path": (run.model, "model")} if run.algorithm == "ppo" else {})
-        )
-
-    def more(self, common: Mapping[str, Any]) -> Flags:
-        """See Dialect."""
-        found: Flags = {}
-        for key, name in {
-            "more.clip_ratio_high": f"{ACTOR}.clip_ratio_high", "more.top_k": f"{ROLLOUT}.top_k",
-            "more.min_lr_ratio": KEPT, "more.max_samples": "data.train_max_samples",
-        }.items():  # fmt: skip
-            if key in common:
-                found[name] = (common[key], key)
+    def extra_settings(self, common: Mapping[str, Any]) -> Flags:
+        """See CommandParser."""
+        flags = super().extra_settings(common)
         if common.get("more.ratio_level") == "sequence":
-            found[f"{ACTOR}.policy_loss.loss_mode"] = ("gspo", "more.ratio_level")
+            flags[f"{ACTOR}.policy_loss.loss_mode"] = ("gspo", "more.ratio_level")
         if "more.adam_beta1" in common:
-            found[f"{ACTOR}.optim.betas"] = (
-                [common["more.adam_beta1"], common.get("optimizer.adam_beta2", 0.999)],
-                "more.adam_beta1",
-            )
-        return found
+            betas = [common["more.adam_beta1"], common.get("optimizer.adam_beta2", 0.999)]
+            flags[f"{ACTOR}.optim.betas"] = (betas, "more.adam_beta1")
+        return flags
 
-    def words(self, flags: Flags) -> list[str]:
-        """See Dialect."""
+    def as_arguments(self, flags: Flags) -> list[str]:
+        """See CommandParser."""
         return [re.sub(r"='(?!true'|false'|null')([A-Za-z][\w./-]*)'\Z", r"=\1", word) for word in verl.render(flags)]
 
     def launcher(self, run: Run, stage: Stage) -> list[str]:
-        """See Dialect."""
+        """See CommandParser."""
         del run, stage
         return ["python3", "-m", "verl.trainer.main_ppo"]
-
-    def accept(self, run: Run, stage: Stage, flags: Flags) -> None:
-        """See Dialect."""
-        del stage
-        parser_check.accept(run, flags)
 
 
 def _read_algorithm(reading: Reading) -> bool:
     name = "algorithm.adv_estimator"
     estimator = reading.get(name)
-    reading.put("algorithm", "ppo" if estimator == "gae" else "grpo", name)
+    reading.note("algorithm", "ppo" if estimator == "gae" else "grpo", name)
     if estimator not in verl.ESTIMATORS.values():
         reading.reasons[name] = f"advantages by {estimator} have no counterpart; grpo is nearest"
     return bool(estimator == "gae")
@@ -120,16 +101,16 @@ def _read_algorithm(reading: Reading) -> bool:
 def _read_hardware(reading: Reading) -> int:
     """Notes the GPUs; returns how many train."""
     each, nodes = reading.number("trainer.n_gpus_per_node"), reading.number("trainer.nnodes")
-    reading.put(
+    reading.note(
         "hardware.gpus",
         0 if reading.get("trainer.device") == "cpu" else each * nodes,
         "trainer.n_gpus_per_node",
         "trainer.nnodes",
     )
-    reading.put("hardware.nodes", nodes, "trainer.nnodes")
+    reading.note("hardware.nodes", nodes, "trainer.nnodes")
     name = f"{ACTOR}.fsdp_config.reshard_after_forward"
-    reading.put("hardware.sharding", "zero3" if reading.get(name) else "zero2", name)
-    reading.put("rollout.engine", "vllm-colocated", f"{ROLLOUT}.name")
+    reading.note("hardware.sharding", "zero3" if reading.get(name) else "zero2", name)
+    reading.note("rollout.engine", "vllm-colocated", f"{ROLLOUT}.name")
     if (sampler := reading.stated.get(f"{ROLLOUT}.name", "vllm")) != "vllm":
         reading.reasons[f"{ROLLOUT}.name"] = f"others have no {sampler}; vLLM samples"
     return int(each * nodes)
@@ -138,64 +119,66 @@ def _read_hardware(reading: Reading) -> int:
 def _read_batch(reading: Reading, gpus: int) -> None:
     """verl counts prompts, but completions in forward passes; until 0.2 those of all GPUs together."""
     group, step, update = (reading.number(name) for name in BATCH)
-    reading.put_batch(step * group, update * group, group, BATCH)
+    reading.note_batch(step * group, update * group, group, BATCH)
     name, old = f"{ACTOR}.ppo_micro_batch_size_per_gpu", f"{ACTOR}.ppo_micro_batch_size"
     if (each := reading.number(name)) is None and reading.number(old):
         each = max(1, reading.number(old) // gpus)
     others = [f"{ROLLOUT}.log_prob_micro_batch_size_per_gpu", f"{REF}.log_prob_micro_batch_size_per_gpu"]
-    reading.put("batch.samples_per_device", each, name, old, *(other for other in others if reading.get(other) == each))
+    reading.note(
+        "batch.samples_per_device", each, name, old, *(other for other in others if reading.get(other) == each)
+    )
 
 
 def _read_optimizer(reading: Reading, ppo: bool) -> None:
     trained = ("actor_rollout_ref.actor", "critic") if ppo else ("actor_rollout_ref.actor",)
     schedules = [f"{part}.optim.lr_scheduler_type" for part in trained]
-    reading.put_all("optimizer.schedule", schedules)
-    if reading.get(schedules[0]) == "cosine" and (lowest := reading.get(KEPT)):
-        reading.put("optimizer.schedule", "cosine_with_min_lr", *schedules)
-        reading.put("more.min_lr_ratio", lowest, KEPT)
+    reading.note_all("optimizer.schedule", schedules)
+    if reading.get(schedules[0]) == "cosine" and (lowest := reading.get(MIN_LR_RATIO)):
+        reading.note("optimizer.schedule", "cosine_with_min_lr", *schedules)
+        reading.note("more.min_lr_ratio", lowest, MIN_LR_RATIO)
     betas = reading.get(f"{ACTOR}.optim.betas")
-    reading.put("optimizer.adam_beta2", betas[1], f"{ACTOR}.optim.betas")
+    reading.note("optimizer.adam_beta2", betas[1], f"{ACTOR}.optim.betas")
     if betas[0] != 0.9:
-        reading.put("more.adam_beta1", betas[0], f"{ACTOR}.optim.betas")
+        reading.note("more.adam_beta1", betas[0], f"{ACTOR}.optim.betas")
     steps = reading.get("trainer.total_training_steps")
     if steps:
-        reading.put("steps", steps, "trainer.total_training_steps", "trainer.total_epochs")
+        reading.note("steps", steps, "trainer.total_training_steps", "trainer.total_epochs")
     else:
-        reading.put("epochs", reading.get("trainer.total_epochs"), "trainer.total_epochs")
+        reading.note("epochs", reading.get("trainer.total_epochs"), "trainer.total_epochs")
     warmup, ratio = ([f"{part}.optim.lr_warmup_steps{end}" for part in trained] for end in ("", "_ratio"))
     if (count := reading.number(warmup[0])) is None or count <= 0:
-        reading.put_all("optimizer.warmup_ratio", ratio)
+        reading.note_all("optimizer.warmup_ratio", ratio)
     elif steps:
-        reading.put("optimizer.warmup_ratio", count / steps, *warmup, *ratio)
+        reading.note("optimizer.warmup_ratio", count / steps, *warmup, *ratio)
     else:
         reading.reasons[warmup[0]] = "others count it as a share of the steps, of which the text gives epochs alone"
     if ppo and (frozen := reading.get("trainer.critic_warmup")):
-        reading.put("optimizer.critic_warmup_steps", frozen - 1, "trainer.critic_warmup")
+        reading.note("optimizer.critic_warmup_steps", frozen - 1, "trainer.critic_warmup")
     if (every := reading.stated.get("trainer.save_freq", -1)) > 0:
-        reading.put("checkpoints", every, "trainer.save_freq")
+        reading.note("checkpoints", every, "trainer.save_freq")
     if (most := reading.get("data.train_max_samples")) != -1:
-        reading.put("more.max_samples", most, "data.train_max_samples")
+        reading.note("more.max_samples", most, "data.train_max_samples")
     if reading.get(f"{ROLLOUT}.top_k") not in (-1, 0):
-        reading.put("more.top_k", reading.get(f"{ROLLOUT}.top_k"), f"{ROLLOUT}.top_k")
+        reading.note("more.top_k", reading.get(f"{ROLLOUT}.top_k"), f"{ROLLOUT}.top_k")
 
 
 def _read_objective(reading: Reading, ppo: bool) -> None:
-    reading.put_mapped("objective.loss_aggregation", f"{ACTOR}.loss_agg_mode", verl.AGGREGATIONS)
+    reading.note_choice("objective.loss_aggregation", f"{ACTOR}.loss_agg_mode", verl.AGGREGATIONS)
     if f"{ACTOR}.loss_scale_factor" in reading.stated:  # the adapter sets it with this loss
         reading.settings["objective.loss_aggregation"] += (f"{ACTOR}.loss_scale_factor",)
     names = [f"{ACTOR}.clip_ratio{end}" for end in ("", "_low", "_high")]
     low, high = (reading.stated.get(name, reading.get(names[0])) for name in names[1:])
-    reading.put("objective.clip_ratio", low, *names[: 3 if low == high else 2])
+    reading.note("objective.clip_ratio", low, *names[: 3 if low == high else 2])
     if low != high:
-        reading.put("more.clip_ratio_high", high, names[2])
+        reading.note("more.clip_ratio_high", high, names[2])
     bound = reading.get(f"{ACTOR}.clip_ratio_c")
-    reading.put("objective.dual_clip", bound if bound < verl.NO_DUAL_CLIP else None, f"{ACTOR}.clip_ratio_c")
+    reading.note("objective.dual_clip", bound if bound < verl.NO_DUAL_CLIP else None, f"{ACTOR}.clip_ratio_c")
     if reading.get(f"{ACTOR}.policy_loss.loss_mode") == "gspo":
-        reading.put("more.ratio_level", "sequence", f"{ACTOR}.policy_loss.loss_mode")
-    reading.put("objective.sampler_correction", reading.get(CORRECTION) or "none", CORRECTION)
+        reading.note("more.ratio_level", "sequence", f"{ACTOR}.policy_loss.loss_mode")
+    reading.note("objective.sampler_correction", reading.get(CORRECTION) or "none", CORRECTION)
     if not ppo:
         name = "algorithm.norm_adv_by_std_in_grpo"
-        reading.put("objective.scale_rewards", "group" if reading.get(name) else "none", name)
+        reading.note("objective.scale_rewards", "group" if reading.get(name) else "none", name)
         reading.idle |= {
             one: "it has no effect without a critic"
             for one in reading.stated
@@ -210,29 +193,29 @@ def _read_kl(reading: Reading) -> None:
         "loss": (f"{ACTOR}.use_kl_loss", f"{ACTOR}.kl_loss_coef", f"{ACTOR}.kl_loss_type"),
         "reward": ("algorithm.use_kl_in_reward", "algorithm.kl_ctrl.kl_coef", "algorithm.kl_penalty"),
     }
-    used = [place for place, (switch, *_) in terms.items() if reading.get(switch)]
+    used = [kl_in for kl_in, (switch, *_) in terms.items() if reading.get(switch)]
     if not used:
-        reading.put("objective.kl_coefficient", 0.0, terms["loss"][0], terms["reward"][0])
-    for place, (switch, coefficient, kind) in terms.items():
-        if used and place == used[0]:
+        reading.note("objective.kl_coefficient", 0.0, terms["loss"][0], terms["reward"][0])
+    for kl_in, (switch, coefficient, kind) in terms.items():
+        if used and kl_in == used[0]:
             name = str(reading.get(kind)).removesuffix("+")
             known = {theirs: ours for ours, theirs in verl.KL_ESTIMATORS.items()} | {
                 ours: ours for ours in verl.KL_ESTIMATORS
             }
-            reading.put("objective.kl_coefficient", reading.get(coefficient), coefficient, switch)
-            reading.put("objective.kl_in", place, switch)
-            reading.put("objective.kl_estimator", known.get(name), kind)
-            if place == "loss":
-                reading.put("objective.unbiased_kl_gradient", str(reading.get(kind)).endswith("+"), kind)
+            reading.note("objective.kl_coefficient", reading.get(coefficient), coefficient, switch)
+            reading.note("objective.kl_in", kl_in, switch)
+            reading.note("objective.kl_estimator", known.get(name), kind)
+            if kl_in == "loss":
+                reading.note("objective.unbiased_kl_gradient", str(reading.get(kind)).endswith("+"), kind)
             if name not in known:
                 reading.reasons[kind] = f"the estimator '{name}' has no counterpart"
             continue
         for setting in (coefficient, kind):
-            if place in used:
+            if kl_in in used:
                 reading.reasons[setting] = (
                     "a second KL term, in the reward beside the one in the loss, has no counterpart"
                 )
-            elif place == "reward" and not used:
+            elif kl_in == "reward" and not used:
                 reading.reasons[setting] = (
                     f"{switch} is off, so it has no effect; before 0.4 it was on where use_kl_loss was off: "
                     f"if it is meant, add {switch}=True"
@@ -241,4 +224,4 @@ def _read_kl(reading: Reading) -> None:
                 reading.idle[setting] = f"it has no effect without {switch}"
 
 
-DIALECT = VerlDialect()
+COMMAND_PARSER = VerlCommandParser()

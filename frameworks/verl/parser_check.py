@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from contracts.run_file import Run, Stage
-from frameworks.adapter import Paths
+from frameworks.command_settings import Flags
+from frameworks.run_settings import refuse, refused_by_parser
 from frameworks.verl import running_advantage
-from frameworks.verl.command import Overrides, overrides, render
-from system.errors import UserError
+from frameworks.verl.command import MODEL_PATHS, render, stated_settings
 
 LEGACY = ("custom_reward_function", "reward_model", "sandbox_fusion")
 TYPED = ("algorithm", "actor_rollout_ref.rollout", "actor_rollout_ref.actor", "actor_rollout_ref.model", "critic")
@@ -32,24 +32,21 @@ TYPED = ("algorithm", "actor_rollout_ref.rollout", "actor_rollout_ref.actor", "a
 
 def check(run: Run, stage: Stage) -> None:
     """Raise UserError unless verl's own configuration accepts the stage."""
-    paths = Paths(problems=Path("problems"), model=Path("model"), work=Path("work"))
-    found = overrides(run, stage, 0, paths, Path("ray"))
+    flags = stated_settings(run, stage)
     _check_native(run, stage.native)
-    accept(run, found)
+    accept(run, stage, flags)
 
 
-def accept(run: Run, found: Overrides) -> None:
+def accept(run: Run, stage: Stage, flags: Flags) -> None:
     """The same of given overrides, with a model of our own; the run is for messages."""
-    known = str(_stand_in())
-    found = found | {
-        key: (known, found[key][1]) for key in ("actor_rollout_ref.model.path", "critic.model.path") if key in found
-    }
+    del stage
+    flags = flags | {name: (str(_stand_in()), flags[name][1]) for name in MODEL_PATHS if name in flags}
     try:
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that GRPO has no critic
-            _compose(found)
+            _compose(flags)
     except Exception as error:  # Hydra, OmegaConf and verl's assertions have no error class in common
-        raise UserError(f"{run.file.name}: {_blamed(found, error)}verl refuses it: {_reason(error)}") from None
+        raise refused_by_parser(run, "verl", _reason(error), _refused_key(flags, error)) from None
 
 
 @cache
@@ -66,7 +63,7 @@ def _stand_in() -> Path:
     return folder
 
 
-def _compose(found: Overrides) -> None:
+def _compose(flags: Flags) -> None:
     from hydra import compose, initialize_config_module
     from omegaconf import OmegaConf
     from verl.trainer.ppo.reward import get_custom_reward_fn
@@ -74,7 +71,7 @@ def _compose(found: Overrides) -> None:
     from verl.utils.config import omega_conf_to_dataclass, validate_config
 
     with initialize_config_module("verl.trainer.config", version_base=None):
-        config = compose("ppo_trainer", overrides=[word for word in render(found) if not word.startswith("hydra.")])
+        config = compose("ppo_trainer", overrides=[word for word in render(flags) if not word.startswith("hydra.")])
     OmegaConf.resolve(config)
     for path in TYPED:
         if path != "critic" or need_critic(config):
@@ -131,19 +128,26 @@ def _check_native(run: Run, native: dict[str, Any]) -> None:
     """Raise UserError for keys that verl accepts silently although nothing reads them."""
     for key in native:
         name = key.lstrip("+")
-        where = f"{run.file.name}: {run.scale}.native.{key}"
+        text = ""
         if name.partition(".")[0] in LEGACY:
-            raise UserError(f"{where}: this release of verl accepts it and ignores it; set the rewards in `rewards`")
-        if name == key:
-            continue
-        group, _, rest = name.partition(".")
-        if group == "ray_kwargs":
-            import ray
+            text = ": this release of verl accepts it and ignores it; set the rewards in `rewards`"
+        elif name != key:
+            text = _unread(name)
+        if text:
+            raise refuse(run, f"native.{key}", text, "refused-by-parser")
 
-            if rest.removeprefix("ray_init.").partition(".")[0] not in inspect.signature(ray.init).parameters:
-                raise UserError(f"{where}: ray.init has no such parameter")
-        elif group in ("trainer", "data") and rest.partition(".")[0] not in _names_read():
-            raise UserError(f"{where}: this release of verl reads no such key")
+
+def _unread(name: str) -> str:
+    """Why a setting that is added with a + has no effect; empty if it has one, or verl's own check will tell."""
+    group, _, rest = name.partition(".")
+    if group == "ray_kwargs":
+        import ray
+
+        known = rest.removeprefix("ray_init.").partition(".")[0] in inspect.signature(ray.init).parameters
+        return "" if known else ": ray.init has no such parameter"
+    if group in ("trainer", "data") and rest.partition(".")[0] not in _names_read():
+        return ": this release of verl reads no such key"
+    return ""
 
 
 @cache
@@ -163,10 +167,9 @@ def _reason(error: BaseException) -> str:
     return " ".join(lines[:3]) or type(error).__name__
 
 
-def _blamed(found: Overrides, error: BaseException) -> str:
+def _refused_key(flags: Flags, error: BaseException) -> str:
     """The run file's key of the override that the message names, if it names one."""
     text = f"{error} {_reason(error)}"
-    named = [key for key in found if key.lstrip("+") in text]
-    named = named or [key for key in found if re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", text)]
-    keys = [found[key][1] for key in sorted(named, key=len, reverse=True) if found[key][1]]
-    return f"{keys[0]}: " if keys else ""
+    names = [name for name in flags if name.lstrip("+") in text]
+    names = names or [name for name in flags if re.search(rf"\b{re.escape(name.rpartition('.')[2])}\b", text)]
+    return next((flags[name][1] for name in sorted(names, key=len, reverse=True) if flags[name][1]), "")

@@ -11,14 +11,11 @@ import operator
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
-
+from frameworks.command_parser import ScriptCommand
 from system.errors import UserError
 
-_WORDS = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}
 _SEPARATORS = ";&|\n"
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:\[@\])?(?::?-([^${}]*))?\})")
@@ -38,74 +35,69 @@ _OPERATORS: dict[type, Any] = {
 }  # fmt: skip
 
 
-@dataclass
-class Command:
-    """A command of a text."""
-
-    launcher: list[str]  # the words before the training's module or script
-    words: list[str]  # those after it
-    environment: dict[str, str] = field(default_factory=dict)  # variables that were set for it
-
-
-def commands(text: str, entry: re.Pattern[str], given: Mapping[str, str]) -> list[Command]:
+def commands(text: str, entry: re.Pattern[str], assigned_outside: Mapping[str, str]) -> list[ScriptCommand]:
     """The commands of a text that start a training.
 
     Args:
         text: of a script, or a command.
         entry: what the word of the training's module or script matches.
-        given: variables that the text does not assign.
+        assigned_outside: variables that the text does not assign.
 
     Raises:
         UserError: a quote is not closed, or a comment cuts a command off from the rest of its options.
     """
-    variables, exported, found = dict(given), dict[str, str](), list[Command]()
+    variables, exported, training_commands = dict(assigned_outside), dict[str, str](), list[ScriptCommand]()
     for statement in _statements(text):
-        words = statement[1:] if statement[0] in _DECLARE else statement
-        while words and (assigned := _ASSIGNMENT.match(words[0])) and "." not in assigned[1]:
+        tokens = statement[1:] if statement[0] in _DECLARE else statement
+        while tokens and (assigned := _ASSIGNMENT.match(tokens[0])) and "." not in assigned[1]:
             variables[assigned[1]] = _expanded(assigned[2], variables)
-            if statement[0] == "export" or len(words) > 1:
+            if statement[0] == "export" or len(tokens) > 1:
                 exported[assigned[1]] = variables[assigned[1]]
-            words = words[1:]
-        words = [part for word in words for part in _split(word, variables)]
-        if words and words[0].startswith("--") and found:
+            tokens = tokens[1:]
+        tokens = [part for word in tokens for part in _split(word, variables)]
+        if tokens and tokens[0].startswith("--") and training_commands:
             raise UserError(
-                f"the option {words[0]} follows a comment or an empty line within the command, where a shell ends it; "
-                "delete the comment, or end the line before with a backslash"
+                f"the option {tokens[0]} follows a comment or an empty line within the command, where a shell ends it; "
+                "delete the comment, or end the line before with a backslash",
+                code="command-cut-off",
+                option=tokens[0],
             )
-        places = [number for number, word in enumerate(words) if entry.search(word)]
-        if places and words[0] not in _NO_LAUNCHERS:
-            found.append(Command(words[: places[0]], words[places[0] + 1 :], dict(exported)))
-    return found
+        positions = [number for number, word in enumerate(tokens) if entry.search(word)]
+        if positions and tokens[0] not in _NO_LAUNCHERS:
+            training_commands.append(ScriptCommand(tokens[: positions[0]], tokens[positions[0] + 1 :], dict(exported)))
+    return training_commands
 
 
-def plain_words(text: str, given: Mapping[str, str]) -> list[str]:
+def plain_words(text: str, variables: Mapping[str, str]) -> list[str]:
     """The words of settings alone, without a command before them."""
-    return [part for statement in _statements(text) for word in statement for part in _split(word, given)]
+    return [part for statement in _statements(text) for word in statement for part in _split(word, variables)]
 
 
 def _statements(text: str) -> Iterator[list[str]]:
     held: list[str] = []
 
-    def hold(found: re.Match[str]) -> str:
-        held.append(found[0])
+    def hold(match: re.Match[str]) -> str:
+        held.append(match[0])
         return chr(_HELD + len(held) - 1)
 
     text = _SUBSTITUTION.sub(hold, _joined(text))
-    text = _ARRAY.sub(lambda found: f"{found[1]}={shlex.quote(shlex.join(_lex(found[2])))}", text)
-    text = _SUM.sub(lambda found: f"$(({''.join(found[1].split())}))", text)
-    words: list[str] = []
+    text = _ARRAY.sub(lambda match: f"{match[1]}={shlex.quote(shlex.join(_lex(match[2])))}", text)
+    text = _SUM.sub(lambda match: f"$(({''.join(match[1].split())}))", text)
+    statement: list[str] = []
     to_file = False
     for word in [*_lex(text, _SEPARATORS), "\n"]:
         if not word.strip(_SEPARATORS):
-            if words:
-                yield words
-            words, to_file = [], False
+            if statement:
+                yield statement
+            statement, to_file = [], False
         elif _REDIRECTION.match(word):
             to_file = bool(_REDIRECTION.fullmatch(word))  # its file is the next word
         elif to_file:
             to_file = False
         else:
-            words.append("".join(held[ord(one) - _HELD] if 0 <= ord(one) - _HELD < len(held) else one for one in word))
+            statement.append(
+                "".join(held[ord(one) - _HELD] if 0 <= ord(one) - _HELD < len(held) else one for one in word)
+            )
 
 
 def _joined(text: str) -> str:
@@ -132,29 +124,31 @@ def _lex(text: str, separators: str = "") -> list[str]:
     try:
         return list(lexer)
     except ValueError:
-        raise UserError("the text has a quote that is not closed; paste the whole script or command") from None
+        raise UserError(
+            "the text has a quote that is not closed; paste the whole script or command", code="quote-not-closed"
+        ) from None
 
 
 def _split(word: str, variables: Mapping[str, str]) -> list[str]:
     """A word with its variables; a word that is only a variable may be several."""
     if word in ("$@", "$*", "${@}", "${@:1}"):
         return []
-    found = _expanded(word, variables)
-    return shlex.split(found) if _VARIABLE.fullmatch(word) and found != word else [found]
+    expanded = _expanded(word, variables)
+    return shlex.split(expanded) if _VARIABLE.fullmatch(word) and expanded != word else [expanded]
 
 
 def _expanded(word: str, variables: Mapping[str, str]) -> str:
     """A word with the variables that are known; sums of known numbers become numbers."""
 
-    def value(found: re.Match[str]) -> str:
-        name, default = found[1] or found[2], found[3]
-        return variables.get(name) or (found[0] if default is None else default)
+    def value(match: re.Match[str]) -> str:
+        name, default = match[1] or match[2], match[3]
+        return variables.get(name) or (match[0] if default is None else default)
 
     for _ in range(10):  # defaults may hold variables
         word, before = _VARIABLE.sub(value, word), word
         if word == before:
             break
-    return _SUM.sub(lambda found: _sum(found[1], variables) or found[0], word)
+    return _SUM.sub(lambda match: _sum(match[1], variables) or match[0], word)
 
 
 def _sum(text: str, variables: Mapping[str, str]) -> str:
@@ -169,37 +163,3 @@ def _number(node: ast.expr, variables: Mapping[str, str]) -> int:
     if isinstance(node, ast.BinOp):
         return int(_OPERATORS[type(node.op)](_number(node.left, variables), _number(node.right, variables)))
     return int(variables[node.id] if isinstance(node, ast.Name) else ast.literal_eval(node))
-
-
-def flags(words: list[str]) -> dict[str, Any]:
-    """Options such as `--name value`, `--name=value`, `--switch`, by name; several values make a list."""
-    found: dict[str, Any] = {}
-    name = ""
-    for word in words:
-        if re.match(r"--?[A-Za-z]", word):
-            name, given, text = word.lstrip("-").partition("=")
-            found[name] = [text] if given else []
-        elif name:
-            found[name].append(word)
-    return {
-        name: [value(text) for text in texts] if len(texts) > 1 else value(texts[0]) if texts else True
-        for name, texts in found.items()
-    }
-
-
-def value(text: str) -> Any:
-    """A word as the number, truth value, list or text that it stands for."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    if text in _WORDS:
-        return _WORDS[text]
-    if not text.startswith(("[", "{", "'", '"')):
-        return text
-    try:
-        found = yaml.safe_load(text)
-    except yaml.YAMLError:
-        return text
-    return [value(str(item)) for item in found] if isinstance(found, list) else found

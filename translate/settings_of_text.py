@@ -1,0 +1,68 @@
+"""What a text sets: a script, a command, settings alone, or a YAML configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from frameworks.command_parser import CommandParser, ScriptCommand
+from system.errors import UserError
+from translate import script_commands
+from translate.translation import EXPORTED
+
+
+def settings_of_text(
+    parser: CommandParser, text: str, folder: Path, variables: Mapping[str, str], number: int | None
+) -> dict[str, Any]:
+    """The settings in a text, under the names that it uses.
+
+    Args:
+        parser: of the text.
+        text: a script, a command, settings alone, or a YAML configuration.
+        folder: of the script.
+        variables: that the text does not assign.
+        number: which of several commands, from 1.
+
+    Raises:
+        UserError: the text holds no command of the framework, or several and no number says which.
+    """
+    framework, commands = parser.framework, script_commands.commands(text, parser.entry, variables)
+    if not commands:
+        settings = _without_command(parser, text, folder, variables)
+        if not settings:
+            raise UserError(
+                f"the text holds no command of {framework} ({parser.command}); paste it, or its settings",
+                code="no-command",
+                framework=framework,
+            )
+        return settings
+    count = len(commands)
+    if number is None and count > 1:
+        raise UserError(
+            f"the text holds {count} commands of {framework}; say which with --number 1 to {count}",
+            code="several-commands",
+            commands=count,
+        )
+    if not 1 <= (number or 1) <= count:
+        raise UserError(f"--number should be from 1 to {count}, not {number}", code="no-such-number", number=number)
+    command = commands[(number or 1) - 1]
+    exported = {EXPORTED + name: value for name, value in command.environment.items()}
+    return exported | parser.settings_of_command(command, folder)
+
+
+def _without_command(parser: CommandParser, text: str, folder: Path, variables: Mapping[str, str]) -> dict[str, Any]:
+    """Settings alone: a YAML mapping, or words."""
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError:
+        content = None
+    if isinstance(content, dict):
+        return {str(name): value for name, value in content.items()}
+    arguments = script_commands.plain_words(text, variables)
+    settings = [word for word in arguments if word.startswith("--") or "=" in word.partition(" ")[0]]
+    if not settings or arguments[0] != settings[0]:
+        return {}
+    return parser.settings_of_command(ScriptCommand([], arguments), folder)
