@@ -5,17 +5,12 @@
 #   snakemake --profile slurm reproduce_all   all runs at full scale on a cluster
 #   snakemake check --config checkpoint=… baseline=…   is a checkpoint better than a baseline?
 
-from snakemake.utils import min_version
-
-min_version("9.27")
-
 
 # Rules need only Python 3.11 from the image; packages come from the locks in envs/.
 container: "docker://python:3.11-bookworm"
 
 
-include: "workflows/garbage_collection.smk"
-include: "workflows/check_readable.smk"
+include: "workflows/check_start.smk"
 
 
 configfile: "config/config.yaml"
@@ -44,7 +39,7 @@ for study_rules in sorted(Path(workflow.basedir, "studies").glob("*/rules.smk"))
     include: str(study_rules)
 
 
-include: "workflows/signatures.smk"
+include: "workflows/graph_speed.smk"
 
 
 localrules:

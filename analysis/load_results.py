@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analysis.results import BASE, SAMPLE_COLUMNS, TEXTS, RunResults, valid_text
-from contracts import paths, provenance, tables
+from contracts import ended_training, paths, provenance, tables
 from contracts.paths import MODELS, ResultsFolder, RunFolder
 from contracts.steps import folders as step_folders
 from contracts.steps import stage_folder
@@ -177,16 +177,6 @@ def _log_alone(folder: RunFolder, name: str) -> RunResults:
     return RunResults(name, log, not_finite, scores, graded.to_pandas(), records, rollouts)
 
 
-def load_log(results: Path, name: str) -> RunResults:
-    """Read the log and rollouts of a run without evaluated checkpoints, such as one that was ended.
-
-    Args:
-        results: folder of one scale, such as results/demo.
-        name: of the run, its folder below results/runs.
-    """
-    return _log_alone(ResultsFolder(results).run(name), name)
-
-
 def _untrained(name: str, scores: pd.DataFrame) -> bool:
     """Whether there is no training log: the samples were made elsewhere, or are of a model that was evaluated alone."""
     return name.startswith(MODELS) or bool(scores["protocol"].str.startswith(IMPORTED).all())
@@ -197,7 +187,8 @@ def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Ru
 
     Args:
         results: folder of one scale, such as results/demo.
-        name: of the run, its folder below results/runs. An imported training log needs no samples.
+        name: of the run, its folder below results/runs. An imported training log needs no samples; a training that was
+            ended at a sign of collapse has none.
         benchmarks: those that every checkpoint must have. By default, those that any checkpoint has.
 
     Raises:
@@ -208,6 +199,8 @@ def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Ru
     folder = ResultsFolder(results).run(name)
     if not folder.scores.is_file() and "imported" in provenance.read(folder.training_log):
         return _imported_log(folder, name)
+    if ended_training.reason(folder.scores):
+        return _log_alone(folder, name)
     if not folder.scores.is_file():
         stored = [*runs.rglob("scores.parquet"), *runs.glob(f"*/*/{folder.training_log.name}")]  # the latter imported
         known = sorted({str(path.parent.relative_to(runs)) for path in stored})

@@ -14,9 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from snakemake.logging import ColorizingTextHandler, logger
-from snakemake_interface_logger_plugins.common import LogEvent
-
+from cluster.snakemake_internals import ColorizingTextHandler, LogEvent, logger, sentence_of
 from system.text_safety import visible
 
 MAX_LINES, MAX_BYTES = 25, 100_000
@@ -73,15 +71,20 @@ class FailedJobs(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether Snakemake's message is shown; a failed job is shown here."""
-        event = getattr(record, "event", None)
+        event, message = getattr(record, "event", None), record.getMessage()
         if event == LogEvent.JOB_ERROR:
-            text = self.described(record.__dict__)
-            self.handler.handle(logging.LogRecord(record.name, record.levelno, "", 0, text, None, None))
+            self.print_instead(record, self.described(record.__dict__))
+            return False
+        if sentence := sentence_of(message):
+            self.print_instead(record, f"Error: {sentence}")
             return False
         # The command and its exit status, and Python's traceback of them: the rule fails right after it. At the end,
         # that a job failed, which has been shown.
-        said = record.getMessage()
-        return not (event == LogEvent.ERROR and ("CalledProcessError" in said or (self.rules and ENDING in said)))
+        return not (event == LogEvent.ERROR and ("CalledProcessError" in message or (self.rules and ENDING in message)))
+
+    def print_instead(self, record: logging.LogRecord, text: str) -> None:
+        """Print a text in place of a message of Snakemake."""
+        self.handler.handle(logging.LogRecord(record.name, record.levelno, "", 0, text, None, None))
 
     def described(self, failed: Mapping[str, Any]) -> str:
         """One failed job: its rule, what it makes, what the executor says, and the end of its logs."""

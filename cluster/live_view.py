@@ -19,11 +19,10 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
-from snakemake.logging import ColorizingTextHandler, logger
-from snakemake_interface_logger_plugins.common import LogEvent
 
 from cluster.failed_jobs import attached
 from cluster.progress import STEP, WARNING, Progress, duration, of_job
+from cluster.snakemake_internals import ColorizingTextHandler, LogEvent, logger
 from system.text_safety import one_line
 
 MOST = 5  # warnings and accuracies shown, the newest

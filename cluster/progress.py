@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from snakemake_interface_logger_plugins.common import LogEvent
-
 from cluster.failed_jobs import last_lines
+from cluster.snakemake_internals import LogEvent
 from contracts import seeds
 from contracts.paths import RunFolder
 from eval import accuracy_so_far

@@ -9,12 +9,9 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 
-from snakemake.logging import ColorizingTextHandler, logger
-from snakemake.settings.enums import Quietness
-from snakemake_interface_logger_plugins.common import LogEvent
-
 from cluster.failed_jobs import attached
 from cluster.progress import Progress, duration, of_job
+from cluster.snakemake_internals import ColorizingTextHandler, LogEvent, Quietness, logger
 
 REPLACED = (LogEvent.JOB_INFO, LogEvent.JOB_STARTED, LogEvent.JOB_FINISHED, LogEvent.PROGRESS)
 SELECTION = "Select jobs to execute..."  # a message without an event

@@ -23,7 +23,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from contracts import model_folder, paths, provenance, seeds, steps, tables
+from contracts import ended_training, model_folder, paths, provenance, seeds, steps, tables
 from eval import benchmark, protocols, sample_journal, vllm_settings, vllm_supervisor
 from system import forked_job, job_lifetime, work_lock
 from system.errors import UserError, run_command
@@ -264,6 +264,9 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> None:
     """Generate what is missing, then write the tables."""
     arguments = parse_arguments()
+    if why := ended_training.reason(*parse_checkpoints(arguments.checkpoint).values()):
+        ended_training.write_absence(arguments.output, why)
+        return
     overrides = protocols.parse_overrides(arguments.set)
     protocol = protocols.load(arguments.protocol, overrides)
     arguments.protocol = protocol.name

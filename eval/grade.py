@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from contracts import paths, provenance, tables
+from contracts import ended_training, paths, provenance, tables
 from eval import benchmark, protocols
 from eval.importers.answers import MOST, without_answer
 from grading.grade_completions import DEFAULT, Grade, Item, grade
@@ -175,6 +175,9 @@ def main() -> None:
         parser, None, "where to look for an answer without a box (default: as the protocol says)"
     )
     arguments = parser.parse_args()
+    if why := ended_training.reason(arguments.samples):
+        ended_training.write_absence(arguments.output, why)
+        return
     found = paths.tables(arguments.samples)
     if not found:
         raise UserError(f"{arguments.samples} has no samples to grade: it should hold step-<n>/<benchmark>.parquet")

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from contracts import paths, provenance, steps, tables
+from contracts import ended_training, paths, provenance, steps, tables
 from eval import benchmark, statistics
 from eval.pass_at_k import by_problem, ties_of
 from system.errors import UserError, run_command
@@ -201,6 +201,10 @@ def main() -> None:
         "(default: first for samples imported from a harness, which all do that, else chance)",
     )  # fmt: skip
     arguments = parser.parse_args()
+    if why := ended_training.reason(arguments.graded):
+        tables.write(tables.SCORE.empty_table(), tables.SCORE, arguments.output)
+        provenance.write(arguments.output, ended=why)
+        return
     scores = score_run(arguments.graded, arguments.problems, arguments.ties)
     tables.write(scores, tables.SCORE, arguments.output)
     provenance.write(arguments.output, scored=[graded_record(path) for path in paths.tables(arguments.graded)])

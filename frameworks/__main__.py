@@ -47,7 +47,7 @@ def main() -> None:
             )  # fmt: skip
             verb.add_argument(
                 "--end-at-collapse", action="store_true",
-                help="the same without an error: the log until then is written, and no checkpoint can be exported",
+                help="the same without an error: the log until then is written, and no checkpoint is exported",
             )  # fmt: skip
             verb.add_argument(
                 "--one-gpu", type=int, metavar="COMPLETIONS", help="train on one GPU, with forward passes of so many"
@@ -55,6 +55,9 @@ def main() -> None:
             verb.add_argument("--rollouts", type=Path, required=True, help="table of completions that were trained on")
         else:
             verb.add_argument("--step", type=int, required=True)
+            verb.add_argument(
+                "--source", type=Path, default=Path(), help="training log of its stage, which says if that was ended"
+            )
     arguments = parser.parse_args()
     arguments.call(arguments)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from contracts import model_folder, provenance
+from contracts import ended_training, model_folder, provenance
 from contracts.seeds import run_id
 from frameworks import adapter, checkpoints
 from frameworks.adapter import Paths
@@ -16,6 +16,9 @@ from system import durable
 def export(arguments: argparse.Namespace) -> None:
     """Write one checkpoint in Hugging Face format; step 0 is the base model."""
     run = load_run(arguments.run, arguments.scale)
+    if why := ended_training.reason(arguments.source):
+        ended_training.write_absence(arguments.output, why)
+        return
     base_sha256 = model_folder.check(arguments.model)
     with durable.new(arguments.output) as checkpoint:
         checkpoint.mkdir()

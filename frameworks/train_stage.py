@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from contracts import model_folder, provenance, tables
+from contracts import ended_training, model_folder, provenance, tables
 from contracts.run_file import Run, Stage, inherit
 from contracts.seeds import run_id
 from frameworks import adapter, one_gpu_variant, rollout_log, slurm_nodes, stage_training_log, trainer_process
@@ -33,6 +33,9 @@ def train(arguments: argparse.Namespace) -> None:
     if arguments.one_gpu:
         run = one_gpu_variant.on_one_gpu(run, arguments.one_gpu)
     stage, name = run.stages[arguments.stage - 1], run_id(run.name, arguments.seed)
+    if why := ended_training.reason(arguments.model):  # the stage before was ended
+        write_tables(arguments, [], [], ended=why)
+        return
     framework = adapter.load(run.framework)
     model_sha256 = model_folder.check(arguments.model)
     tables.read(arguments.problems, tables.PROBLEM)
@@ -58,10 +61,10 @@ def train(arguments: argparse.Namespace) -> None:
         durable.sync_tree(paths.work)  # the training log says that the checkpoints can be exported
     check_log(log, run)
     rollouts = with_lengths(rollouts, arguments.model)
-    tables.write(pa.Table.from_pylist(rollouts, schema=tables.ROLLOUT), tables.ROLLOUT, arguments.rollouts)
-    tables.write(pa.Table.from_pylist(log, schema=tables.TRAINING_LOG), tables.TRAINING_LOG, arguments.output)
-    provenance.write(
-        arguments.output,
+    write_tables(
+        arguments,
+        log,
+        rollouts,
         run=name,
         run_file=inherit(file_content(run.name, run.file, run.scale), run.file),
         scale=run.scale,
@@ -71,6 +74,15 @@ def train(arguments: argparse.Namespace) -> None:
         **ended,
         **inputs,
     )
+
+
+def write_tables(
+    arguments: argparse.Namespace, log: list[dict[str, Any]], rollouts: list[dict[str, Any]], **facts: Any
+) -> None:
+    """Write a stage's rollouts and its log, with the facts in the log's record."""
+    tables.write(pa.Table.from_pylist(rollouts, schema=tables.ROLLOUT), tables.ROLLOUT, arguments.rollouts)
+    tables.write(pa.Table.from_pylist(log, schema=tables.TRAINING_LOG), tables.TRAINING_LOG, arguments.output)
+    provenance.write(arguments.output, **facts)
 
 
 def launch_stage(

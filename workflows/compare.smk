@@ -7,7 +7,7 @@ from analysis.compare_checkpoints.check_request import SIDES, GateRequest
 try:
     GATE = GateRequest(config, RUNS, ASKED[0], FOLDER)
 except UserError as error:
-    raise WorkflowError(visible(error.message)) from None
+    raise refusal(error) from None
 
 
 TIES = ["--ties", config["ties"]] if config.get("ties") else []

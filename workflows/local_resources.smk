@@ -41,9 +41,12 @@ def keep_finished(jobs):
             f"python3.11 envs/build.py {job.wildcards.env} --device {job.wildcards.device}"
             for job in environments
         )
-        raise WorkflowError(
+        sentence = (
             f"{len(again)} finished results would be made again because their environment is not built here, the first "
             f"is {again[0].output[0]}: build it first ({commands}), then give the same command"
+        )
+        raise refusal(
+            UserError(sentence, code="environment-not-built", results=len(again))
         )
 
 
@@ -58,9 +61,12 @@ onstart:
         try:
             WRITTEN.acquire()
         except (UserError, OSError) as error:
-            raise WorkflowError(errors.message(error) or str(error)) from None
+            raise refusal(
+                errors.as_user_error(error)
+                or UserError(str(error), code="unusable-path")
+            ) from None
         submits = any(not job.is_local for job in jobs)
-        if CLUSTER and submits and (found := orphaned_jobs.cancel(Path(WORK))):
+        if CLUSTER and submits and (cancelled := orphaned_jobs.cancel(Path(WORK))):
             print(
-                f"Cancelled {', '.join(found)}: jobs of a snakemake that was killed; new jobs resume their work."
+                f"Cancelled {', '.join(cancelled)}: jobs of a snakemake that was killed; new jobs resume their work."
             )

@@ -3,7 +3,7 @@
 
 rule report_page:
     input:
-        scored=lambda wildcards: scored(reported(wildcards.which)),
+        scored=lambda wildcards: may_be_made(scored(reported(wildcards.which))),
         logs=lambda wildcards: [
             results_of(run_id).training_log for run_id in ids_of(wildcards.which)
         ],

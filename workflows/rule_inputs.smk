@@ -1,12 +1,24 @@
 # What rules look up for a run: hashes of its settings, its folders, inputs and words of its commands.
 
+from cluster.snakemake_internals import missing_results
+
 
 def page_of(which):
     """Input of a target: scores and the page. A function, so that Snakemake takes up the files of the asked target alone."""
     return lambda wildcards: [
-        *scored(reported(which)),
+        *may_be_made(scored(reported(which))),
         f"{RESULTS}/report/{which}/index.html",
     ]
+
+
+def may_be_made(scores):
+    """Refuse, before Snakemake lists them all, scores that are missing and that --allowed-rules leaves out."""
+    allowed = workflow.dag_settings.allowed_rules
+    if workflow.is_main_process and (
+        error := missing_results(scores, "score_run", allowed)
+    ):
+        raise refusal(error)
+    return scores
 
 
 def native_work(run, stage, seed):
@@ -139,16 +151,14 @@ def one_gpu_words(wildcards):
 def graded_of(side):
     """The graded samples of the training runs of a side of the comparison of recipes: a run stands for all its seeds."""
     if not config.get(side):
-        raise WorkflowError(
-            f"snakemake compare needs --config recipe_a='[run,…]' recipe_b='[run,…]', but {side} is missing"
-        )
+        sentence = f"snakemake compare needs --config recipe_a='[run,…]' recipe_b='[run,…]', but {side} is missing"
+        raise refusal(UserError(sentence, code="missing-setting", key=side))
     names = []
     for name in config[side]:
         run = seeds.run_of(name) if name.count("/") == 2 else name
         if run not in RUNS:
-            raise WorkflowError(
-                f"{side}={visible(name)} should be a run such as {next(iter(RUNS))}, or one of its seeds (…/seed-0)"
-            )
+            sentence = f"{side}={name} should be a run such as {next(iter(RUNS))}, or one of its seeds (…/seed-0)"
+            raise refusal(UserError(sentence, code="unknown-name", name=name))
         names += (
             [name] if run != name else [f"{name}/seed-{n}" for n in config["seeds"]]
         )
@@ -172,21 +182,17 @@ def logs_of_sweep(wildcards):
 
 
 def evaluated_of_sweep(wildcards):
-    """The scores of a sweep's trainings; of those that were ended at a sign of collapse there are none."""
-    names = trainings_of_sweep(wildcards)
-    if config["stop_on_collapse"]:
-        trained = checkpoints.trained_of_sweep.get(**wildcards).output[0]
-        names = json.loads(Path(trained).read_text())
-    return scored(names)
+    return scored(trainings_of_sweep(wildcards))
 
 
 def sweep_pages(wildcards):
     """The pages of the configured sweeps."""
     if not config.get("sweep"):
-        raise WorkflowError(
+        sentence = (
             "snakemake sweep needs the sweeps to make: add --config sweep='[openr1/group-size]', or one of "
             + ", ".join(sweeps.names())
         )
+        raise refusal(UserError(sentence, code="missing-setting", key="sweep"))
     return [f"{RESULTS}/report/sweeps/{name}/index.html" for name in config["sweep"]]
 
 
@@ -199,12 +205,11 @@ def evaluated(wildcards):
     """What `snakemake evaluate` makes: the scores of the configured runs, or those of the named model and its page."""
     if not config.get("checkpoint"):
         if named := [key for key in ("benchmarks", "protocol") if config.get(key)]:
-            raise WorkflowError(
-                f"snakemake evaluate needs checkpoint=… beside {' and '.join(named)}: a model's folder or a hub id"
-            )
+            sentence = f"snakemake evaluate needs checkpoint=… beside {' and '.join(named)}: a model's folder or a hub id"
+            raise refusal(UserError(sentence, code="missing-setting", key="checkpoint"))
         return scored(RUN_IDS)
     try:
         run_id = GATE.evaluated("checkpoint")
     except UserError as error:
-        raise WorkflowError(visible(error.message)) from None
+        raise refusal(error) from None
     return [*scored([run_id]), f"{RESULTS}/report/{run_id}/index.html"]

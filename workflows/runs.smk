@@ -5,8 +5,6 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
-
 from analysis import reference
 from cluster import one_gpu
 from contracts import copied_results, paths, provenance, seeds, steps
@@ -15,7 +13,6 @@ from system.errors import UserError
 from contracts.fingerprint import fingerprint
 from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT, validate
-from system.text_safety import visible
 from envs import build
 from eval import commands
 from eval.runs import (
@@ -84,7 +81,22 @@ def run_of_sweep(name):
         check_evaluation(run)
         return run
     except UserError as error:
-        raise WorkflowError(visible(error.message)) from None
+        raise refusal(error) from None
+
+
+def chosen_runs(known, reproduce):
+    """The names of the runs of `reproduce`, recipes and runs or "all"; raises UserError for one that is neither."""
+    if reproduce == "all":
+        return known
+    recipes = sorted({name.split("/")[0] for name in known})
+    if unknown := [name for name in reproduce if name not in [*recipes, *known]]:
+        raise UserError(
+            f"config: reproduce names {', '.join(unknown)}, which is neither a recipe ({', '.join(recipes)}) "
+            f"nor a run ({', '.join(known)})",
+            code="unknown-name",
+            unknown=unknown,
+        )
+    return [name for name in known if {name, name.split("/")[0]} & set(reproduce)]
 
 
 def read_runs():
@@ -101,25 +113,8 @@ def read_runs():
             if config.get(key):
                 paths.check_path(f"config: {key}", config[key])
         check_regrading(config["grader"], config["extraction"])
-        known, asked = run_names(), config["reproduce"]
-        if asked == "all":
-            chosen = known
-        else:
-            chosen = [
-                name for name in known if name in asked or name.split("/")[0] in asked
-            ]
-            unknown = [
-                word
-                for word in asked
-                if not any(word in (name, name.split("/")[0]) for name in known)
-            ]
-            if unknown:
-                recipes = sorted({name.split("/")[0] for name in known})
-                raise UserError(
-                    f"config: reproduce names {', '.join(unknown)}, which is neither a recipe ({', '.join(recipes)}) "
-                    f"nor a run ({', '.join(known)})"
-                )
-        runs = {name: load_run(name, config["scale"]) for name in known}
+        chosen = chosen_runs(run_names(), config["reproduce"])
+        runs = {name: load_run(name, config["scale"]) for name in run_names()}
         for sweep in config.get("sweep", []):
             runs |= load_sweep(sweep, config["scale"])
         for run in runs.values():
@@ -131,9 +126,9 @@ def read_runs():
             return runs, list(fits), fits
         return runs, chosen, {}
     except UserError as error:
-        raise WorkflowError(visible(error.message)) from None
+        raise refusal(error) from None
     except build.BuildError as error:
-        raise WorkflowError(visible(str(error))) from None
+        raise refusal(UserError(str(error), code="unusable-path")) from None
 
 
 RUNS, ASKED, ON_ONE_GPU = read_runs()
@@ -163,7 +158,7 @@ def read_library():
                 dataset_specs.check(known_data[name])
         return known_models, known_data
     except UserError as error:
-        raise WorkflowError(visible(error.message)) from None
+        raise refusal(error) from None
 
 
 MODELS, DATA = read_library()
@@ -219,19 +214,19 @@ def reported(which):
     for run_id in imported:
         run = results_of(run_id)
         if not (run.scores.is_file() or run.training_log.is_file()):
-            raise WorkflowError(
+            sentence = (
                 f"config: imported names {run_id}, but {run.path} has neither scores nor a training log: import the log, or "
                 f"import, grade and score completions, at scale {config['scale']} (docs/report.md), or set another scale"
             )
+            raise refusal(UserError(sentence, code="missing-results", first=run_id))
     return ids_of(which) + imported
 
 
 def of_one_gpu(wildcards):
     """What reproduce_one_gpu makes: scores and the page of the runs that fit."""
     if not config.get("gpu_memory_gb"):
-        raise WorkflowError(
-            "reproduce_one_gpu needs the size of the GPU: add --config scale=full gpu_memory_gb=24, or another size"
-        )
+        sentence = "reproduce_one_gpu needs the size of the GPU: add --config scale=full gpu_memory_gb=24, or another size"
+        raise refusal(UserError(sentence, code="missing-setting", key="gpu_memory_gb"))
     return [*scored(RUN_IDS), f"{RESULTS}/report/all/index.html"]
 
 

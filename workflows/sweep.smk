@@ -1,22 +1,5 @@
-# Sweeps: every setting is trained with every seed (config: sweep, seeds), then one page shows them.
-
-
-checkpoint trained_of_sweep:
-    input:
-        logs_of_sweep,
-    output:
-        f"{RESULTS}/report/sweeps/{{recipe}}/{{sweep}}/trained.json",
-    log:
-        f"logs/{config['scale']}/sweeps/{{recipe}}/{{sweep}}-trained.log",
-    wildcard_constraints:
-        sweep="[^/@]+",
-    localrule: True
-    params:
-        base=BASE,
-        results=unrecorded(RESULTS),
-        runs=trainings_of_sweep,
-    shell:
-        "{params.base:q} -m frameworks.completed_trainings {params.runs:q} --results {params.results:q} --output {output:q} > {log:q} 2>&1"
+# Sweeps: every setting is trained with every seed (config: sweep, seeds), then one page shows them. A training
+# that was ended at a sign of collapse has empty scores, whose record says so (contracts/ended_training.py).
 
 
 rule sweep_page:

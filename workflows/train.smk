@@ -54,7 +54,7 @@ rule export:
         "{params.python:q} -m frameworks export --run {wildcards.recipe:q}/{wildcards.run:q}"
         " --scale {params.scale:q}"
         " --seed {wildcards.seed:q} --step {wildcards.step:q} --model {input.model:q} --work {params.work:q}"
-        " --output {output:q} > {log:q} 2>&1"
+        " --source {input.source:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule training_log:

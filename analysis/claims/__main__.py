@@ -13,6 +13,7 @@ from pathlib import Path
 from analysis.claims.table import counted, table
 from analysis.load_results import load_results
 from analysis.pages import table_texts
+from contracts import ended_training
 from system.errors import run_command
 
 
@@ -23,7 +24,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     arguments = parser.parse_args()
     runs = arguments.results / "runs"
-    stored = sorted(str(path.parent.relative_to(runs)) for path in runs.glob("*/*/seed-*/scores.parquet"))
+    scored = (path for path in runs.glob("*/*/seed-*/scores.parquet") if not ended_training.reason(path))
+    stored = sorted(str(path.parent.relative_to(runs)) for path in scored)
     made = table((load_results(arguments.results, name) for name in stored), arguments.results.resolve().name)
     table_texts.write(made, arguments.output)
     print(counted(made))

@@ -14,16 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.compare_recipes.training_runs import problem_half
-from analysis.load_results import load_log, load_results
+from analysis.load_results import load_results
 from analysis.measures import diagnostics
 from analysis.results import RunResults
 from analysis.statistics import checkpoint_difference, recipe_difference, training_seeds
 from analysis.statistics.checkpoint_difference import mean_of
 from analysis.statistics.training_seeds import Recipe
-from contracts import seeds
+from contracts import ended_training, seeds
 from contracts.paths import ResultsFolder
 from eval.statistics import Estimate, avg_at_k, paired_difference
-from frameworks.completed_trainings import ended
 from recipes import sweeps
 from system.errors import UserError
 
@@ -80,7 +79,7 @@ class Setting:
 def collapse_of(results: Path, run: RunResults) -> str:
     """Why a training was ended, or the first grave sign of collapse in its log; empty without one."""
     signs = (found.text for found in diagnostics.diagnose(run) if found.topic == "collapse")
-    return ended(ResultsFolder(results).run(run.name)) or next(signs, "")
+    return ended_training.reason(ResultsFolder(results).run(run.name).scores) or next(signs, "")
 
 
 def read(name: str, scale: str, numbers: Sequence[int], results: Path) -> list[Setting]:
@@ -98,7 +97,7 @@ def read(name: str, scale: str, numbers: Sequence[int], results: Path) -> list[S
     found: list[Setting] = []
     first: RunResults | None = None
     for number, values in enumerate(sweeps.settings(name, scale), start=1):
-        runs = [_training(results, seeds.run_id(f"{name}@{number}", seed)) for seed in numbers]
+        runs = [load_results(results, seeds.run_id(f"{name}@{number}", seed)) for seed in numbers]
         for run in (run for run in runs if run.evaluated):
             first = first or run
             if run.benchmarks != first.benchmarks:
@@ -109,12 +108,6 @@ def read(name: str, scale: str, numbers: Sequence[int], results: Path) -> list[S
         collapsed = {run.name: evidence for run in runs if (evidence := collapse_of(results, run))}
         found.append(Setting(number, texts, runs, collapsed))
     return found
-
-
-def _training(results: Path, name: str) -> RunResults:
-    """One training with its checkpoints' samples, or with its log alone if it was ended at a sign of collapse."""
-    folder = ResultsFolder(results).run(name)
-    return load_log(results, name) if ended(folder) else load_results(results, name)
 
 
 def _right(setting: Setting, benchmark: str) -> list[Floats]:

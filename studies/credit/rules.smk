@@ -6,9 +6,12 @@ from studies.credit import runs as credit_runs
 def compared_for_credit(wildcards):
     """What study_credit reads: the trainings of its runs with the configured seeds."""
     if len(config["seeds"]) < credit_runs.FEWEST:
-        raise WorkflowError(
+        sentence = (
             f"snakemake study_credit needs {credit_runs.FEWEST} training seeds or more, but seeds has "
             f"{len(config['seeds'])}: add --config seeds='[0,1,2,3,4]'"
+        )
+        raise refusal(
+            UserError(sentence, code="too-few-seeds", seeds=len(config["seeds"]))
         )
     return scored_and_logged(
         [

@@ -7,14 +7,17 @@ from studies.reward_accuracy import runs as reward_accuracy_runs
 def trained_for_accuracy(wildcards):
     """What study_reward_accuracy reads: the trainings of each task's settings with the seeds that the task has."""
     if len(config["seeds"]) < reward_accuracy_runs.FEWEST:
-        raise WorkflowError(
+        sentence = (
             f"snakemake study_reward_accuracy needs {reward_accuracy_runs.FEWEST} training seeds or more, but seeds has "
             f"{len(config['seeds'])}: add --config seeds='[0,1,2,3,4,5,6,7]'"
+        )
+        raise refusal(
+            UserError(sentence, code="too-few-seeds", seeds=len(config["seeds"]))
         )
     try:
         tasks = reward_accuracy_runs.chosen(config.get("tasks", []))
     except UserError as error:
-        raise WorkflowError(visible(f"config: {error}")) from None
+        raise refusal(error.within("config")) from None
     return scored_and_logged(
         [
             seeds.run_id(name, seed)

@@ -18,9 +18,12 @@ def waterfall_recording(wildcards):
 def waterfall_trainings(wildcards):
     """What study_waterfall reads: every stage with every configured seed."""
     if len(config["seeds"]) < waterfall.FEWEST:
-        raise WorkflowError(
+        sentence = (
             f"snakemake study_waterfall needs {waterfall.FEWEST} training seeds or more, but seeds has "
             f"{len(config['seeds'])}: add --config seeds='[0,1,2,3,4]'"
+        )
+        raise refusal(
+            UserError(sentence, code="too-few-seeds", seeds=len(config["seeds"]))
         )
     return [
         f"results/studies/waterfall/{stage.name}/seed-{seed}"

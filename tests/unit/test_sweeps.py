@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,9 @@ import yaml
 from analysis.sweep import __main__ as sweep_page
 from analysis.sweep import settings as sweep
 from analysis.sweep.figures import draw
-from contracts import provenance, run_file, tables
-from contracts.paths import ResultsFolder
+from contracts import ended_training, run_file, tables
 from contracts.run_file import RECIPES, SCALES, read_yaml
-from frameworks import completed_trainings
+from eval import score
 from recipes import runs, sweeps
 from system.errors import UserError
 from tests.unit.report.synthetic_results import training_log, write_run
@@ -134,23 +134,18 @@ def test_the_best_setting_is_chosen_and_a_collapsed_one_is_not(tmp_path: Path, r
 
 
 @pytest.mark.slow
-def test_a_setting_with_a_training_that_was_ended_has_no_mean(tmp_path: Path, recipes_folder: Path) -> None:
+def test_a_setting_with_a_training_that_was_ended_has_no_mean(
+    tmp_path: Path, recipes_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     results = tmp_path / "demo"
     _stored(results, recipes_folder, [0.5, 0.9], 2)
     folder = results / "runs" / f"{NAME}@1" / "seed-1"
     shutil.rmtree(folder / "graded")
     (folder / "scores.parquet").unlink()
-    log = folder / "stage-1" / "training_log.parquet"
-    log.parent.mkdir()
-    provenance.write(log, ended="training openr1/trial@1 is collapsing (KL at step 7: 9 nats) and was ended")
-    log.write_bytes((folder / "training_log.parquet").read_bytes())
-    names = [f"{NAME}@{number}/seed-{seed}" for number in (1, 2) for seed in (0, 1)]
-    assert [bool(completed_trainings.ended(ResultsFolder(results).run(name))) for name in names] == [
-        False,
-        True,
-        False,
-        False,
-    ]
+    ended_training.write_absence(folder / "graded", "training is collapsing (KL at step 7: 9 nats) and was ended")
+    words = ["score", "--graded", str(folder / "graded"), "--output", str(folder / "scores.parquet")]
+    monkeypatch.setattr(sys, "argv", words)
+    score.main()
     found = sweep.read(NAME, "demo", (0, 1), results)
     assert [setting.evaluated for setting in found] == [False, True] and "KL at step 7" in str(found[0].collapsed)
     chosen, shown = sweep.choose(found), sweep_page.settings_table(found).shown

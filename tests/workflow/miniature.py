@@ -30,7 +30,10 @@ PARTS = (
     "profiles",
     "recipes",
     "results/reference",
+    "studies",
+    "system",
     "tasks",
+    "translate",
     "workflows",
 )
 

@@ -1,0 +1,95 @@
+"""All that CrossZero uses of Snakemake beyond its documented interface; no other Python module imports from it.
+
+A release may change any of it without notice. So cluster/snakemake_release.py refuses another release than the tested
+one at start, and a test looks for each name of USED in the installed one (tests/unit/test_snakemake_internals.py).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from snakemake.common import overwrite_function_params
+from snakemake.logging import ColorizingTextHandler, logger
+from snakemake.resources import Resource
+from snakemake.settings.enums import Quietness
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from system.errors import UserError
+
+__all__ = ["ColorizingTextHandler", "LogEvent", "Quietness", "logger"]
+# Module and object, its attributes, and what uses them.
+USED = (
+    ("snakemake.workflow", "Workflow", "dag executor_settings get_rule global_resources is_local is_main_process "
+     "local_exec register_resource remote_exec rules dag_settings", "workflows/*.smk"),
+    ("snakemake.dag", "DAG", "needrun_jobs reason", "workflows/local_resources.smk"),
+    ("snakemake.jobs", "Reason", "forced input_changed params_changed updated_input updated_input_run",
+     "workflows/local_resources.smk"),
+    ("snakemake.jobs", "Job", "attempt is_local output restart_times rule wildcards", "workflows/local_resources.smk"),
+    ("snakemake.settings.types", "DAGSettings", "allowed_rules", "workflows/rule_inputs.smk"),
+    ("snakemake.rules", "Rule", "input norun params resources", "cache_signatures"),
+    ("snakemake.common", "overwrite_function_params", "", "cache_signatures"),
+    ("snakemake.resources", "Resource", "evaluate _evaluator", "cache_signatures"),
+    ("snakemake.io", "_IOFile", "_file", "cache_signatures"),
+    ("snakemake.io", "AnnotatedString", "callable", "cache_signatures"),
+    ("snakemake.exceptions", "InputFunctionException", "", "sentence_of"),
+    ("snakemake.executors.local", "Executor", "report_job_error", "cluster/retry_interrupted.py"),
+    ("snakemake_executor_plugin_slurm", "Executor", "report_job_error __post_init__", "cluster/orphaned_jobs.py"),
+    ("snakemake_executor_plugin_slurm", "ExecutorSettings", "jobname_prefix init_seconds_before_status_checks",
+     "cluster/orphaned_jobs.py"),
+    ("snakemake.logging", "ColorizingTextHandler", "setStream", "cluster/live_view.py"),
+    ("snakemake.logging", "logger", "addHandler handlers", "cluster/failed_jobs.py"),
+    ("snakemake.settings.enums", "Quietness", "PROGRESS", "cluster/progress_lines.py"),
+    ("snakemake_interface_logger_plugins.common", "LogEvent",
+     "ERROR JOB_ERROR JOB_FINISHED JOB_INFO JOB_STARTED PROGRESS RUN_INFO", "cluster/progress.py"),
+)  # fmt: skip
+# How Snakemake prints an error that one of our input functions raises.
+IN_INPUT_FUNCTION = re.compile(
+    r"\AInputFunctionException in rule .*?\n  WorkflowError:\n    (.+?)\nWildcards:\n", re.DOTALL
+)
+
+
+def sentence_of(printed: str) -> str | None:
+    """The sentence of a refusal in an input function, from what Snakemake prints of it; None for another error."""
+    match = IN_INPUT_FUNCTION.match(printed)
+    return match[1] if match else None
+
+
+def missing_results(files: Iterable[str | Path], maker: str, allowed: Iterable[str]) -> UserError | None:
+    """The error of files that are not stored and may not be made; None if there are none.
+
+    Args:
+        files: that a target reads.
+        maker: the rule that makes them.
+        allowed: the value of --allowed-rules; empty for all rules.
+    """
+    if not (allowed := set(allowed)) or maker in allowed:
+        return None
+    absent = [str(file) for file in files if not Path(file).exists()]
+    if not absent:
+        return None
+    return UserError(
+        f"{len(absent)} results are missing, the first is {absent[0]}, and --allowed-rules leaves out {maker}, which "
+        "makes them: leave out --allowed-rules to make what is missing, or name other runs (reproduce, seeds)",
+        code="missing-results",
+        missing=len(absent),
+        first=absent[0],
+    )
+
+
+def cache_signatures(rules: Iterable[Any]) -> None:
+    """Look once at the arguments of the functions of all rules, which Snakemake does again for every job."""
+    for rule in rules:
+        for item in (*rule.input, *rule.params, *rule.resources.values()):
+            if inspect.isfunction(function := _function_of(item)):
+                overwrite_function_params(function, inspect.signature(function).parameters)
+    overwrite_function_params(Resource.evaluate, inspect.signature(Resource.evaluate).parameters)
+
+
+def _function_of(item: Any) -> Any:
+    """The function in an input, a parameter or a resource of a rule, or what is there instead."""
+    inner = getattr(item, "_evaluator", None) or getattr(item, "_file", item)
+    return getattr(inner, "callable", None) or inner

@@ -1,0 +1,72 @@
+"""`snakemake report --allowed-rules report report_page` makes the page from what is stored, and starts nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from contracts.paths import ResultsFolder
+from tests.unit.report.synthetic_results import write_run
+from tests.user_errors import printed_code
+from tests.workflow import miniature
+
+pytestmark = [pytest.mark.workflow, pytest.mark.slow]
+PAGE_ALONE = ("report", "--allowed-rules", "report", "report_page")
+OTHER = "tinyzero/grpo-3b"
+PAGE = Path("results/demo/report/all/index.html")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A copy of the project without results."""
+    miniature.copy_sources(tmp_path)
+    (tmp_path / ".envs").symlink_to(miniature.ROOT / ".envs")
+    miniature.edit(tmp_path / "config" / "config.yaml", reproduce=[miniature.RUN])
+    return tmp_path
+
+
+def store(project: Path, run: str) -> None:
+    """Results of a training as the line leaves them, and the overlap of the data."""
+    results = ResultsFolder(project / "results" / "demo")
+    write_run(results.path, f"{run}/seed-0", 0.8, benchmarks=("words",), steps=(0, 20), problems=40)
+    overlap = results.overlap("all")
+    overlap.parent.mkdir(parents=True, exist_ok=True)
+    overlap.write_text(
+        "train,benchmark,train_rows,problems,exact,exact_share,exact_train_rows,gram13,gram13_share,gram13_rare,gram13_rare_share,gram13_half,gram13_half_share,gram13_train_rows,gram13_too_short,gram8,gram8_share,gram8_rare,gram8_rare_share,gram8_half,gram8_half_share,gram8_train_rows,gram8_too_short\n"
+    )
+
+
+def test_in_an_empty_project_it_ends_with_one_sentence(project: Path) -> None:
+    before = {path for path in project.rglob("*") if path.is_file()}
+    status, output = miniature.snakemake(project, *PAGE_ALONE)
+    assert status and printed_code(output) == "missing-results", output
+    assert output.strip().split("\n")[-1].startswith("Error: 2 results are missing"), output
+    after = {path for path in project.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+    assert not [path for path in after - before if ".snakemake" not in path.parts]
+
+
+def test_with_one_run_missing_it_ends_with_one_sentence_and_names_it(project: Path) -> None:
+    store(project, miniature.RUN)
+    status, output = miniature.snakemake(project, *PAGE_ALONE, "--config", f"reproduce=[{miniature.RUN},{OTHER}]")
+    assert status and printed_code(output) == "missing-results" and f"runs/{OTHER}/seed-0" in output, output
+    assert not (project / PAGE).exists() and not (project / "work").exists()
+
+
+def test_with_all_results_it_makes_the_page_alone(project: Path) -> None:
+    store(project, miniature.RUN)
+    status, output = miniature.snakemake(project, *PAGE_ALONE)
+    assert status == 0 and (project / PAGE).is_file(), output
+    assert [line for line in output.split("\n") if line.startswith(("report", "total"))], output
+    assert miniature.jobs_started(output, "report_page") == 1, output
+    assert not (project / "results/demo/models").exists()
+
+
+def test_no_rule_decides_while_the_workflow_runs() -> None:
+    """A checkpoint rule would make Snakemake leave --allowed-rules out of account."""
+    files = [
+        miniature.ROOT / "Snakefile",
+        *miniature.ROOT.glob("workflows/*.smk"),
+        *miniature.ROOT.glob("studies/*/*.smk"),
+    ]
+    assert not [file for file in files if "\ncheckpoint " in file.read_text(encoding="utf-8")]
