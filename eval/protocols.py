@@ -83,7 +83,7 @@ def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:
             continue
         if key not in _FIELDS:
             raise UserError(f"evaluation protocol '{name}' has no field '{key}'; the fields are: {', '.join(_FIELDS)}")
-        if not jsonschema.Draft4Validator(_FIELDS[key]).is_valid(value):
+        if not jsonschema.Draft202012Validator(_FIELDS[key]).is_valid(value):
             needed = _FIELDS[key]["description"]
             raise UserError(f"'{key}' of evaluation protocol '{name}' must be {needed}, not {value!r}")
     prompts.load(fields["prompt"])

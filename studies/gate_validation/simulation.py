@@ -1,6 +1,6 @@
 """Test the gate on simulated pairs of checkpoints with known true differences, and write the results as tables.
 
-    python -m studies.gate_validation.simulation --output docs/gate_simulation.md      about 4 minutes on one core
+    python -m studies.gate_validation.simulation --output FILE.md      about 4 minutes on one core
 
 Each problem is solved with probability p, drawn from Beta(1/2, 1/2), so that half of the variance of a sample is
 between problems. A better checkpoint solves it with probability p + 2d(1 - p), on average d more. There are two null
