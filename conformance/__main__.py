@@ -21,7 +21,7 @@ import pandas as pd
 
 from conformance import rounding
 from conformance.compare import TOLERANCE, Finding, Reference, findings, unnoticed
-from conformance.run import INDEPENDENT, given, installed, run
+from conformance.run import INDEPENDENT, input_of_frameworks, installed, run
 from system import durable
 from system.errors import UserError, run_command
 from system.markdown import table
@@ -30,12 +30,12 @@ from system.text_safety import Markdown
 DIFFERS = " ≠"
 
 
-def matrix(found: Sequence[Finding], frameworks: Sequence[str]) -> str:
+def matrix(results: Sequence[Finding], frameworks: Sequence[str]) -> str:
     """A Markdown table with aligned columns: for each formula and framework the largest difference in value / gradient
     / step, and ≠ where one is above the tolerance.
 
     Args:
-        found: of all formulas and frameworks.
+        results: of all formulas and frameworks.
         frameworks: the columns.
     """
 
@@ -44,21 +44,21 @@ def matrix(found: Sequence[Finding], frameworks: Sequence[str]) -> str:
             return "cannot be expressed"
         return " / ".join(f"{part:.0e}" for part in one.largest) + DIFFERS * (max(one.largest) > TOLERANCE)
 
-    cells = {(one.formula, one.framework): cell(one) for one in found}
-    names = dict.fromkeys(one.formula for one in found)
+    cells = {(one.formula, one.framework): cell(one) for one in results}
+    names = dict.fromkeys(one.formula for one in results)
     rows = [["formula", *frameworks], *([name, *(cells[name, each] for each in frameworks)] for name in names)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     head, *body = [[Markdown(word.ljust(width)) for word, width in zip(row, widths, strict=True)] for row in rows]
     return table(head, body)
 
 
-def numbers(found: Sequence[Finding]) -> pd.DataFrame:
+def numbers(results: Sequence[Finding]) -> pd.DataFrame:
     """The matrix as a table: formula, framework, value, gradient, step (null where it cannot be expressed), and what
     the registry says that the framework computes."""
     return pd.DataFrame(
         [
             (one.formula, one.framework, *(one.largest or (None,) * 3), (one.entry or {}).get("what"))
-            for one in found
+            for one in results
         ],
         columns=["formula", "framework", "value", "gradient", "step", "registry"],
     )  # fmt: skip
@@ -84,31 +84,33 @@ def tried(count: int, seed: int = 0) -> tuple[str, list[Finding], list[str]]:
     frameworks = installed()
     if not (trainers := [name for name in frameworks if name != INDEPENDENT]):
         raise UserError(
-            "no framework's environment is built; build one, such as with `python3.11 envs/build.py --help`"
+            "no framework's environment is built; build one, such as with `python3.11 envs/build.py --help`",
+            code="no-environment",
         )
-    start, made = time.monotonic(), given(count, seed)
-    reference = Reference(made["formulas"], made["batches"], made["cases"])
+    start, inputs = time.monotonic(), input_of_frameworks(count, seed)
+    reference = Reference(inputs["formulas"], inputs["batches"], inputs["cases"])
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # each only waits for its framework's process
-        outcomes = dict(zip(frameworks, pool.map(lambda name: run(name, made), frameworks), strict=True))
+        outcomes = dict(zip(frameworks, pool.map(lambda name: run(name, inputs), frameworks), strict=True))
     results = {name: one.results for name, one in outcomes.items()}
     spent = ", ".join(f"{name} {one.cpu_seconds:.0f}" for name, one in outcomes.items())
-    found = [one for name in frameworks for one in findings(name, results[name][""], reference)]
-    problems = [f"{one.framework}, {one.formula}: {one.problem}" for one in found if one.problem]
+    comparisons = [one for name in frameworks for one in findings(name, results[name][""], reference)]
+    problems = [f"{one.framework}, {one.formula}: {one.problem}" for one in comparisons if one.problem]
     noticed = []
     for name in trainers:
-        mutants = {one: results[name][one] for one in made["mutants"][name]}
+        mutants = {one: results[name][one] for one in inputs["mutants"][name]}
         survivors = unnoticed(name, mutants, reference)
         problems += [f"{name}: the planted error {one!r} is not noticed" for one in survivors]
         noticed.append(f"{name} {len(mutants) - len(survivors)} of {len(mutants)}")
     text = (
-        f"{len(made['cases'])} cases through each framework in {time.monotonic() - start:.0f} s; CPU seconds: {spent}. "
+        f"{len(inputs['cases'])} cases through each framework in {time.monotonic() - start:.0f} s; "
+        f"CPU seconds: {spent}. "
         "Largest difference from the reference in value / gradient / AdamW step, of max(1, |reference|); "
-        f"≠: one is above {TOLERANCE}.\n\n{matrix(found, frameworks)}"
+        f"≠: one is above {TOLERANCE}.\n\n{matrix(comparisons, frameworks)}"
         "\nGroups of equal rewards in float32, largest advantage, which should be 0:\n\n"
         f"{equal_rewards({name: results[name] for name in trainers})}"
         f"\nPlanted errors that are noticed: {', '.join(noticed)}.\n"
     )
-    return text, found, problems
+    return text, comparisons, problems
 
 
 def main() -> None:
@@ -120,13 +122,15 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="of the cases' numbers; default: %(default)s")
     arguments = parser.parse_args()
-    text, found, problems = tried(arguments.cases, arguments.seed)
+    text, comparisons, problems = tried(arguments.cases, arguments.seed)
     durable.write_text(arguments.output / "conformance.md", text)
-    durable.write_text(arguments.output / "matrix.csv", numbers(found).to_csv(index=False))
+    durable.write_text(arguments.output / "matrix.csv", numbers(comparisons).to_csv(index=False))
     print(text)
     if problems:
         raise UserError(
-            "the frameworks are not as the registry (conformance/differences.yaml) says: " + "; ".join(problems)
+            "the frameworks are not as the registry (conformance/differences.yaml) says: " + "; ".join(problems),
+            code="registry-is-wrong",
+            problems=len(problems),
         )
 
 

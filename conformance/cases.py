@@ -39,11 +39,11 @@ FORMULAS = Path(__file__).parent / "formulas.yaml"
 
 def formulas() -> dict[str, dict[str, Any]]:
     """Every formula by name, with all of its settings, `source` and `batches`."""
-    found = read_yaml(FORMULAS)
-    return {name: found["settings"] | {"batches": KINDS} | own for name, own in found["formulas"].items()}
+    file = read_yaml(FORMULAS)
+    return {name: file["settings"] | {"batches": KINDS} | own for name, own in file["formulas"].items()}
 
 
-def make(kind: str, seed: int, base: int = 0) -> Batch:
+def make_batch(kind: str, seed: int, base: int = 0) -> Batch:
     """A batch of a kind: ordinary or
 
     on_policy      the policy is still the old one
@@ -78,23 +78,35 @@ def make(kind: str, seed: int, base: int = 0) -> Batch:
     own = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     own = np.take_along_axis(own, tokens[..., None], -1)[..., 0] * mask
     noise = rng.normal(0, 1, (3, count, width)) * mask
-    old = own + {"on_policy": 0.0, "far": 0.0}.get(kind, 0.2) * noise[0]
-    if kind == "far":
-        old = own - np.clip(2 * noise[0], -4, 4)
-    if kind == "beyond":
-        old = own - np.sign(noise[0]) * rng.uniform(15, 25, own.shape) * mask
+    old = _old_policy(rng, kind, own, mask, noise[0])
     distance = np.clip(3 * noise[1], -5, 5) if kind == "far_reference" else 0.4 * np.clip(noise[1], -3, 3)
+    rewards = _rewards(rng, seed, groups, samples)
+    return {
+        "kind": kind, "samples": samples, "logits": logits, "tokens": tokens, "mask": mask, "old": old,
+        "reference": own + distance, "rollout": old + 0.3 * noise[2], "advantages": rng.normal(0, 1, count),
+        "rewards": rewards, "values": rng.normal(0, 1, mask.shape) * mask, "truncated": truncated,
+    }  # fmt: skip
+
+
+def _old_policy(rng: np.random.Generator, kind: str, own: Numbers, mask: Numbers, noise: Numbers) -> Numbers:
+    """Log-probabilities under the old policy, for those under the policy that is trained."""
+    if kind == "far":
+        return own - np.clip(2 * noise, -4, 4)
+    if kind == "beyond":
+        return own - np.sign(noise) * rng.uniform(15, 25, own.shape) * mask
+    return own + (0.0 if kind == "on_policy" else 0.2) * noise
+
+
+def _rewards(rng: np.random.Generator, seed: int, groups: int, samples: int) -> Numbers:
+    """0/1 or shaped."""
+    count = groups * samples
     rewards = (
         rng.integers(0, 2, count).astype(float) if seed % 4 < 2 else np.round(rng.normal(0, 1, count) / STEP) * STEP
     )
     rewards[0] = rewards[1] + 1  # one group differs, so that nothing is divided by zero
     if seed % 8 == 7:
         rewards[samples : 2 * samples] = 1.0
-    return {
-        "kind": kind, "samples": samples, "logits": logits, "tokens": tokens, "mask": mask, "old": old,
-        "reference": own + distance, "rollout": old + 0.3 * noise[2], "advantages": rng.normal(0, 1, count),
-        "rewards": rewards, "values": rng.normal(0, 1, mask.shape) * mask, "truncated": truncated,
-    }  # fmt: skip
+    return rewards
 
 
 def cases(count: int, base: int = 0) -> tuple[list[Batch], list[tuple[str, int]]]:
@@ -108,18 +120,18 @@ def cases(count: int, base: int = 0) -> tuple[list[Batch], list[tuple[str, int]]
         UserError: the count is below 1.
     """
     if count < 1:
-        raise UserError(f"the number of cases should be at least 1, not {count}")
-    found = formulas()
-    each = -(-count // len(found))
+        raise UserError(f"the number of cases should be at least 1, not {count}", code="too-few-cases")
+    all_formulas = formulas()
+    each = -(-count // len(all_formulas))
     batches: list[Batch] = []
     index: dict[tuple[str, int], int] = {}
     pairs = []
-    for name, formula in found.items():
+    for name, formula in all_formulas.items():
         kinds = formula["batches"]
         for number in range(each):
             key = (kinds[number % len(kinds)], number // len(kinds))
             if key not in index:
                 index[key] = len(batches)
-                batches.append(make(*key, base))
+                batches.append(make_batch(*key, base))
             pairs.append((name, index[key]))
     return batches, pairs

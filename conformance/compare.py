@@ -35,9 +35,12 @@ class Finding(NamedTuple):
 @cache
 def registry() -> dict[tuple[str, str], dict[str, Any]]:
     """Entries by framework and formula."""
-    found = read_yaml(REGISTRY)
+    entries_of_frameworks = read_yaml(REGISTRY)
     return {
-        (name, formula): entry for name, entries in found.items() for entry in entries for formula in entry["formulas"]
+        (name, formula): entry
+        for name, entries in entries_of_frameworks.items()
+        for entry in entries
+        for formula in entry["formulas"]
     }
 
 
@@ -45,11 +48,11 @@ def _parts(flat: Numbers, expected: Sequence[Result]) -> Iterator[tuple[Result, 
     """A framework's arrays of a formula, which are end to end, beside the reference's."""
     start = 0
     for one in expected:
-        found = []
+        arrays = []
         for part in one:
-            found.append(flat[start : start + part.size].reshape(part.shape))
+            arrays.append(flat[start : start + part.size].reshape(part.shape))
             start += part.size
-        yield one, found
+        yield one, arrays
     if start != flat.size:
         raise ValueError(f"{flat.size} numbers came back, not {start}")
 
@@ -65,13 +68,13 @@ def largest(flat: Numbers, expected: Sequence[Result]) -> Largest:
         expected: the reference's.
     """
     worst = [0.0, 0.0, 0.0]
-    for reference, found in _parts(flat, expected):
-        gradient, own = reference.gradient, found[1]
+    for reference, arrays in _parts(flat, expected):
+        gradient, own = reference.gradient, arrays[1]
         other = LEARNING_RATE * (direction(gradient) - direction(own))
         decided = np.maximum(np.abs(gradient), np.abs(own)) >= SMALL
         reference = reference._replace(step=reference.step + np.where(decided, 0.0, other))
-        for number, (right, given) in enumerate(zip(reference, found, strict=True)):
-            difference = float((np.abs(given - right) / np.maximum(1.0, np.abs(right))).max())
+        for number, (right, computed) in enumerate(zip(reference, arrays, strict=True)):
+            difference = float((np.abs(computed - right) / np.maximum(1.0, np.abs(right))).max())
             worst[number] = max(worst[number], np.inf if np.isnan(difference) else difference)
     return worst[0], worst[1], worst[2]
 

@@ -23,8 +23,8 @@ def section() -> str:
                 cannot.append((formulas, framework, entry["cannot"]))
             else:
                 file, line, _ = entry["source"]
-                place, agree = Markdown(f"`{file}:{line}`"), Markdown(entry["agree"])
-                other.append((formulas, framework, entry["what"], place, agree))
+                location, agree = Markdown(f"`{file}:{line}`"), Markdown(entry["agree"])
+                other.append((formulas, framework, entry["what"], location, agree))
     return (
         table(["formula", "framework", "what it computes", "source", "they agree with"], other)
         + "\nWhat a release has no settings for:\n\n"
@@ -35,7 +35,9 @@ def section() -> str:
 def written(text: str) -> str:
     """The document with its part made anew; raises UserError where the marks of the part are missing."""
     if text.count(START) != 1 or text.count(END) != 1:
-        raise UserError(f"docs/frameworks.md needs the lines {START} and {END}, once each; put them back")
+        raise UserError(
+            f"docs/frameworks.md needs the lines {START} and {END}, once each; put them back", code="missing-marks"
+        )
     before, _, rest = text.partition(START)
     return f"{before}{START}\n\n{section()}\n{END}{rest.partition(END)[2]}"
 

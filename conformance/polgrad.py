@@ -56,8 +56,8 @@ def token_advantages(settings: Mapping[str, Any], batch: Any, mask: Any) -> Any:
         scores = kl.kl_in_reward(scores, batch.old, batch.reference, kind, coefficient, response_mask=mask)
     if settings["advantage"] == "gae":
         config = advantages.GAEConfig(settings["gamma"], settings["gae_lambda"])
-        found, _ = advantages.gae(scores, batch.values, config=config, response_mask=mask)
-        return advantages.whiten(found, mask, eps=0.0)
+        estimates, _ = advantages.gae(scores, batch.values, config=config, response_mask=mask)
+        return advantages.whiten(estimates, mask, eps=0.0)
     groups = torch.arange(len(mask)) // batch.samples
     scale = "std" if settings["advantage"] == "group" else "none"
     norm = advantages.GroupNormConfig(center=True, scale=scale, eps=TINY, unbiased=True)
@@ -78,8 +78,8 @@ class Functions:
         drops = settings["mask_truncated"] or batch.kind == "masked"
         rows = torch.where(batch.truncated == 0)[0] if drops else torch.arange(len(batch.mask))
         mask = batch.mask.bool()
-        found = None if settings["advantage"] == "given" else token_advantages(settings, batch, mask)
-        per_token = batch.advantages[:, None].expand_as(mask) if found is None else found
+        estimates = None if settings["advantage"] == "given" else token_advantages(settings, batch, mask)
+        per_token = batch.advantages[:, None].expand_as(mask) if estimates is None else estimates
         own = torch.log_softmax(logits, -1).gather(-1, batch.tokens[..., None])[..., 0]
         result = losses.policy_loss(
             config, logprobs=own[rows], old_logprobs=batch.old[rows], advantages=per_token[rows],
@@ -91,7 +91,7 @@ class Functions:
             weights = microbatch_token_weights(mask[rows], config.aggregation, [len(rows) // passes] * passes)
             loss = (weights * result.per_token_objective).sum()
         loss.backward()
-        return found, loss.item()
+        return estimates, loss.item()
 
     def optimizer(self, config: Any, parameters: list[Any]) -> Any:
         """Torch's AdamW."""

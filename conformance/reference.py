@@ -53,19 +53,19 @@ def evaluate(settings: Settings, batch: Batch, variant: Settings) -> Result:
         variant: see above; {} for what was published.
     """
     mask = batch["mask"] * (1 - batch["truncated"][:, None]) if _drops(settings, batch) else batch["mask"]
-    given = settings["advantage"] == "given"
+    are_given = settings["advantage"] == "given"
     per_token = (
-        np.broadcast_to(batch["advantages"][:, None], mask.shape) if given else advantages(settings, batch, variant)
+        np.broadcast_to(batch["advantages"][:, None], mask.shape) if are_given else advantages(settings, batch, variant)
     )
     value, gradient = loss(settings, batch, mask, per_token, variant)
     moved = -LEARNING_RATE * (direction(gradient) + WEIGHT_DECAY * batch["logits"])
-    return Result(np.array([value]) if given else per_token * mask, gradient, moved)
+    return Result(np.array([value]) if are_given else per_token * mask, gradient, moved)
 
 
 def direction(gradient: Numbers) -> Numbers:
     """AdamW's first step over the learning rate, without weight decay."""
-    found: Numbers = gradient / (np.abs(gradient) + EPSILON)
-    return found
+    unit_step: Numbers = gradient / (np.abs(gradient) + EPSILON)
+    return unit_step
 
 
 def _drops(settings: Settings, batch: Batch) -> bool:
@@ -89,8 +89,8 @@ def advantages(settings: Settings, batch: Batch, variant: Settings) -> Numbers:
         axis = {"group": 1, "batch": None}[settings["advantage"]]
         centred = _divide(centred, totals.std(axis, ddof=1, keepdims=True) + variant.get("std_epsilon", 0.0))
     to_go = penalty[:, ::-1].cumsum(1)[:, ::-1] if after else 0.0
-    found: Numbers = (centred.reshape(-1, 1) - to_go) * mask
-    return found
+    token_advantages: Numbers = (centred.reshape(-1, 1) - to_go) * mask
+    return token_advantages
 
 
 def _divide(numerator: Numbers, denominator: Numbers) -> Numbers:
@@ -99,13 +99,13 @@ def _divide(numerator: Numbers, denominator: Numbers) -> Numbers:
 
 
 def _gae(settings: Settings, rewards: Numbers, batch: Batch) -> Numbers:
-    values, found = batch["values"], np.zeros(rewards.shape)
+    values, estimates = batch["values"], np.zeros(rewards.shape)
     carried, following = np.zeros(len(rewards)), np.zeros(len(rewards))
     for t in reversed(range(rewards.shape[1])):
         delta = rewards[:, t] + settings["gamma"] * following - values[:, t]
-        found[:, t] = carried = delta + settings["gamma"] * settings["gae_lambda"] * carried
+        estimates[:, t] = carried = delta + settings["gamma"] * settings["gae_lambda"] * carried
         following = values[:, t]
-    return found
+    return estimates
 
 
 def _whiten(values: Numbers, mask: Numbers, variant: Settings) -> Numbers:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.cases import STEP, Batch, Numbers, make
+from conformance.cases import STEP, Batch, Numbers, make_batch
 
 SAMPLES, REPEATS = 7, 60
 GIVEN, ROUNDED = "equal rewards", "equal rewards, multiples of 2⁻¹⁰"
@@ -19,18 +19,18 @@ GIVEN, ROUNDED = "equal rewards", "equal rewards, multiples of 2⁻¹⁰"
 
 def batches() -> dict[str, list[Batch]]:
     """Two groups of equal rewards of two decimals in each batch; the same with rewards rounded to multiples of STEP."""
-    found: dict[str, list[Batch]] = {GIVEN: [], ROUNDED: []}
+    batches_by_kind: dict[str, list[Batch]] = {GIVEN: [], ROUNDED: []}
     for seed in range(REPEATS):
         rewards = np.repeat(np.random.default_rng(seed).integers(1, 300, 2) / 100, SAMPLES)
-        parts = [make("ordinary", 8 * seed) for _ in range(2)]
+        parts = [make_batch("ordinary", 8 * seed) for _ in range(2)]
         arrays = {
             name: np.concatenate([part[name] for part in parts])[: 2 * SAMPLES]
             for name, value in parts[0].items()
             if isinstance(value, np.ndarray)
         }
-        for name, given in ((GIVEN, rewards), (ROUNDED, np.round(rewards / STEP) * STEP)):
-            found[name].append(parts[0] | arrays | {"samples": SAMPLES, "rewards": given})
-    return found
+        for name, group_rewards in ((GIVEN, rewards), (ROUNDED, np.round(rewards / STEP) * STEP)):
+            batches_by_kind[name].append(parts[0] | arrays | {"samples": SAMPLES, "rewards": group_rewards})
+    return batches_by_kind
 
 
 def largest(results: Mapping[str, Any], name: str) -> float:
@@ -41,9 +41,9 @@ def largest(results: Mapping[str, Any], name: str) -> float:
         name: GIVEN or ROUNDED.
     """
     flat: Numbers = results[name]["group std"]
-    start, found = 0, 0.0
+    start, largest_advantage = 0, 0.0
     for batch in batches()[name]:
         tokens, logits = batch["mask"].size, batch["logits"].size
-        found = max(found, float(np.abs(flat[start : start + tokens]).max()))
+        largest_advantage = max(largest_advantage, float(np.abs(flat[start : start + tokens]).max()))
         start += tokens + 2 * logits
-    return found
+    return largest_advantage

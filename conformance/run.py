@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
     cpu_seconds: float
 
 
-def given(count: int, seed: int = 0) -> dict[str, Any]:
+def input_of_frameworks(count: int, seed: int = 0) -> dict[str, Any]:
     """What frameworks.conformance takes: formulas, batches, at least `count` cases, groups of equal rewards, and the
     errors to plant in each framework (mutants/<framework>.yaml).
 
@@ -60,19 +60,19 @@ def given(count: int, seed: int = 0) -> dict[str, Any]:
     }
 
 
-def run(framework: str, made: Mapping[str, Any]) -> Outcome:
+def run(framework: str, inputs: Mapping[str, Any]) -> Outcome:
     """What a framework computes of the cases.
 
     Args:
         framework: whose environment runs.
-        made: as `given` makes them.
+        inputs: as `input_of_frameworks` makes them.
 
     Raises:
         UserError: it failed; with the end of what it printed.
     """
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "cases.pickle"), Path(folder, "results.pickle")
-        source.write_bytes(pickle.dumps(dict(made), protocol=4))
+        source.write_bytes(pickle.dumps(dict(inputs), protocol=4))
         command: Sequence[str | Path] = [
             python(framework), "-m", "frameworks.conformance", "--framework", framework, "--input", source,
             "--output", target,
@@ -81,5 +81,8 @@ def run(framework: str, made: Mapping[str, Any]) -> Outcome:
             command, cwd=ROOT, env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, check=False
         )
         if done.returncode:
-            raise UserError(f"{framework}'s own functions failed on the cases: {done.stderr[-3000:].strip()}")
+            raise UserError(
+                f"{framework}'s own functions failed on the cases: {done.stderr[-3000:].strip()}",
+                code="functions-failed",
+            )
         return Outcome(*pickle.loads(target.read_bytes()))

@@ -213,11 +213,11 @@ class CommandParser(ABC):
         """The words before the settings."""
 
 
-def options(words: list[str]) -> dict[str, Any]:
+def options(arguments: list[str]) -> dict[str, Any]:
     """Options such as `--name value`, `--name=value`, `--switch`, by name; several values make a list."""
     texts_of: dict[str, list[str]] = {}
     name = ""
-    for word in words:
+    for word in arguments:
         if re.match(r"--?[A-Za-z]", word):
             name, equals, text = word.lstrip("-").partition("=")
             texts_of[name] = [text] if equals else []

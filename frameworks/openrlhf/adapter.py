@@ -70,13 +70,13 @@ class OpenRLHFAdapter(Adapter):
             environment |= trainer_environment.ONE_CPU
             environment |= self.preload_environment
             # Ray adds it to the trainer's ray.init()
-            of_workers = {"py_executable": str(fork_server.interpreter(scratch / "python"))}
-            environment["RAY_JOB_CONFIG_JSON_ENV_VAR"] = json.dumps({"runtime_env": of_workers})
+            runtime = {"py_executable": str(fork_server.interpreter(scratch / "python"))}
+            environment["RAY_JOB_CONFIG_JSON_ENV_VAR"] = json.dumps({"runtime_env": runtime})
             environment["RAY_OVERRIDE_RESOURCES"] = json.dumps({"GPU": 1, "CPU": 2})  # requested, and shared
         else:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(trainer_environment.gpus(run))
-        words = [sys.executable, "-m", "openrlhf.cli.train_ppo_ray", *render(flags)]
-        return Command(trainer_environment.with_ray(run, scratch, words), environment, scratch=scratch)
+        trainer = [sys.executable, "-m", "openrlhf.cli.train_ppo_ray", *render(flags)]
+        return Command(trainer_environment.with_ray(run, scratch, trainer), environment, scratch=scratch)
 
     def write_data(self, run: Run, stage: Stage, seed: int, paths: Paths, folder: Path) -> tuple[int, list[str]]:
         """Write the training set as OpenRLHF reads it: prompts as text, questions as labels.
@@ -103,8 +103,8 @@ class OpenRLHFAdapter(Adapter):
         """See Adapter; OpenRLHF prints a step as a Python dictionary."""
         if "Global step " not in line:
             return None
-        found = dict(re.findall(r"'([\w/]+)': ([-\w.+]+)", line.partition("Global step ")[2]))
-        return {name: float(found[name]) for name in self.metrics if name in found}
+        values = dict(re.findall(r"'([\w/]+)': ([-\w.+]+)", line.partition("Global step ")[2]))
+        return {name: float(values[name]) for name in self.metrics if name in values}
 
     def logged(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
         """See Adapter."""
@@ -116,10 +116,10 @@ class OpenRLHFAdapter(Adapter):
 
     def columns(self, values: Mapping[str, float], max_response_tokens: int | None) -> dict[str, float]:
         """See Adapter; a step's tokens are those of its mean sequence times its samples."""
-        found = super().columns(values, max_response_tokens)
+        columns = super().columns(values, max_response_tokens)
         if "total_length" in values and "rollout/num_samples" in values:
-            found["tokens"] = values["total_length"] * values["rollout/num_samples"]
-        return found
+            columns["tokens"] = values["total_length"] * values["rollout/num_samples"]
+        return columns
 
     def export(self, run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:
         """See Adapter; the base model's configuration, tokenizer and chat template are copied beside the weights."""
@@ -156,8 +156,8 @@ def keep_newest_checkpoint(folder: Path, critic: bool) -> int:
     OpenRLHF writes metric.json into the state of actor and critic last, and the tokenizer last beside the weights.
     """
     states = [folder / "_actor", *([folder / "_critic"] if critic else [])]
-    steps = {checkpoints.step_of(found, "step") for state in states for found in state.glob("global_step*")}
-    steps |= {int(found.name[len("global_step") : -len("_hf")]) for found in folder.glob("global_step*_hf")}
+    steps = {checkpoints.step_of(written_by, "step") for state in states for written_by in state.glob("global_step*")}
+    steps |= {int(written_by.name[len("global_step") : -len("_hf")]) for written_by in folder.glob("global_step*_hf")}
 
     def folders(step: int) -> list[Path]:
         return [folder / f"global_step{step}_hf", *(state / f"global_step{step}" for state in states)]

@@ -288,13 +288,13 @@ def _state_devices(flags: CommandSettings, stage: Stage, gpus: dict[str, int]) -
 
 def render(flags: Flags) -> list[str]:
     """The flags as words of a command line; what is False is left out."""
-    words: list[str] = []
+    arguments: list[str] = []
     for flag, (value, _) in flags.items():
         if value is False:
             continue
-        words.append(f"--{flag}")
+        arguments.append(f"--{flag}")
         if isinstance(value, list):
-            words.extend(str(item) for item in value)
+            arguments.extend(str(item) for item in value)
         elif value is not True:
-            words.append(str(value))
-    return words
+            arguments.append(str(value))
+    return arguments

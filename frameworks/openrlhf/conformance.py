@@ -40,7 +40,7 @@ def flags(settings: Mapping[str, Any], samples: int) -> list[str]:
         raise CannotExpress("a group is divided by its own std, or all tokens are whitened")
     estimator = "gae" if settings["advantage"] == "gae" else ESTIMATORS.get(settings["advantage"], "group_norm")
     low, high = settings["clip"]
-    words = [
+    arguments = [
         "--vllm.num_engines", "1", "--actor.model_name_or_path", "m", "--reward.remote_url", "r.py",
         "--rollout.n_samples_per_prompt", samples, "--algo.advantage.estimator", estimator,
         "--reward.clip_range", -NO_REWARD_CLIP, NO_REWARD_CLIP, "--actor.eps_clip_low_high", low, high,
@@ -50,21 +50,21 @@ def flags(settings: Mapping[str, Any], samples: int) -> list[str]:
         "--algo.kl.init_coef", settings["kl_coefficient"] if settings["kl"] else 0.0,
     ]  # fmt: skip
     if settings["policy"] == "gspo":
-        words += ["--actor.policy_loss_type", "gspo"]
+        arguments += ["--actor.policy_loss_type", "gspo"]
     if settings["dual_clip"]:
-        words += ["--actor.dual_clip", settings["dual_clip"]]
+        arguments += ["--actor.dual_clip", settings["dual_clip"]]
     if settings["entropy"]:
-        words += ["--actor.entropy_coef", settings["entropy"]]
+        arguments += ["--actor.entropy_coef", settings["entropy"]]
     if settings["kl"]:
-        words += ["--algo.kl.estimator", settings["kl"], *["--algo.kl.use_loss"] * (settings["kl_in"] == "loss")]
-        words += ["--algo.kl.unbiased_gradient"] * settings["unbiased_kl"]
+        arguments += ["--algo.kl.estimator", settings["kl"], *["--algo.kl.use_loss"] * (settings["kl_in"] == "loss")]
+        arguments += ["--algo.kl.unbiased_gradient"] * settings["unbiased_kl"]
     if chosen := settings["correction"]:
         if (chosen["level"], chosen["form"]) not in CORRECTIONS:
             raise CannotExpress("a completion is judged by the geometric mean of its ratios, and dropped or kept")
         level, mode = CORRECTIONS[chosen["level"], chosen["form"]]
-        words += ["--algo.advantage.is_correction_level", level, "--algo.advantage.is_correction_mode", mode]
-        words += ["--algo.advantage.is_correction_threshold", chosen["low"], chosen["high"]]
-    return [str(word) for word in words]
+        arguments += ["--algo.advantage.is_correction_level", level, "--algo.advantage.is_correction_mode", mode]
+        arguments += ["--algo.advantage.is_correction_threshold", chosen["low"], chosen["high"]]
+    return [str(word) for word in arguments]
 
 
 class GivenLogits:

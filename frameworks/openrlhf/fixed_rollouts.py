@@ -19,7 +19,7 @@ from system import json_lines
 if TYPE_CHECKING:
     from frameworks.adapter import Command, Paths
 
-REPLAY_FILE = Path(__file__).with_name("replay.py")
+AGENT_FILE = Path(__file__).with_name("recorded_agent.py")
 RELEASES = ("sampler", "order", "precision")
 RULES = [("unshuffled", r"shuffle=shuffle if sampler is None else False", "shuffle=False")]
 UNSHUFFLED = {"openrlhf.utils.deepspeed.deepspeed": {"unshuffled": 1}}
@@ -36,7 +36,7 @@ def edit(command: Command, paths: Paths) -> None:
         ]
         data.write_text("".join(json_lines.dump(rows[name]) for name in ordered), encoding="utf-8")
     if "sampler" not in released:
-        command.arguments.extend(["--train.agent_func_path", str(REPLAY_FILE)])
+        command.arguments.extend(["--train.agent_func_path", str(AGENT_FILE)])
 
 
 def install() -> None:

@@ -84,7 +84,7 @@ def defaults() -> dict[str, Any]:
     return {action.dest: action.default for action in parsers[0]._actions if action.option_strings}
 
 
-def parse(words: list[str]) -> Any:
+def parse(command_line: list[str]) -> Any:
     """Have the release's own parser and assertions read a command line, without launching the training.
 
     They are under `if __name__ == "__main__"` in its script, whose last statement launches the training.
@@ -113,6 +113,6 @@ def parse(words: list[str]) -> Any:
         "datetime": datetime,
         "hierarchize": config["hierarchize"],
     }
-    with patch.object(sys, "argv", ["train_ppo_ray", *words]), contextlib.redirect_stdout(io.StringIO()):
+    with patch.object(sys, "argv", ["train_ppo_ray", *command_line]), contextlib.redirect_stdout(io.StringIO()):
         exec(compile(ast.Module(body=kept, type_ignores=[]), str(script), "exec"), names)
     return names["args"]

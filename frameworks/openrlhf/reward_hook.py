@@ -55,5 +55,5 @@ def judge(query: str, prompt: str, label: str) -> dict[str, Any]:
     if not query.startswith(prompt):
         raise ValueError(f"the completion's text does not begin with its prompt, {prompt[-80:]!r}")
     completion = end_of_turn().split(query[len(prompt) :], maxsplit=1)[0]
-    (given,) = reward_hook.judge([json.loads(label)], [prompt], [completion], step=None, without_reward=0.0)
-    return {"rewards": given.value, "scores": given.value, "extra_logs": {}}
+    (judgement,) = reward_hook.judge([json.loads(label)], [prompt], [completion], step=None, without_reward=0.0)
+    return {"rewards": judgement.value, "scores": judgement.value, "extra_logs": {}}

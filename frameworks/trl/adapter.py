@@ -61,13 +61,13 @@ class TRLAdapter(Adapter):
     def newest_checkpoint(self, run: Run, stage: Stage, paths: Paths) -> int:
         """See Adapter; checkpoints saved in time between two that were asked for are deleted, but for the newest."""
         updates = native_steps(run, stage)
-        found = {checkpoints.step_of(folder, "-"): folder for folder in paths.native.glob("checkpoint-*")}
+        folders = {checkpoints.step_of(folder, "-"): folder for folder in paths.native.glob("checkpoint-*")}
         newest = checkpoints.newest_complete(
-            {step: [folder] for step, folder in found.items()}, lambda step: _is_complete(found[step], updates)
+            {step: [folder] for step, folder in folders.items()}, lambda step: _is_complete(folders[step], updates)
         )
         if newest:
-            durable.sync_tree(found[newest])  # before older ones are deleted
-        for step, folder in found.items():
+            durable.sync_tree(folders[newest])  # before older ones are deleted
+        for step, folder in folders.items():
             if step < newest and (step % (math.gcd(*stage.checkpoints) * updates) or not _is_complete(folder, updates)):
                 shutil.rmtree(folder)
         return newest // updates
@@ -79,9 +79,12 @@ class TRLAdapter(Adapter):
         data = paths.work / "data"
         self.write_data(run, stage, paths, data)
         ports = Ports(*slurm_nodes.free_ports(2))
-        words = render(arguments(run, stage, seed, data, paths.model, paths.native, ports))
+        trainer = render(arguments(run, stage, seed, data, paths.model, paths.native, ports))
         if newest := self.newest_checkpoint(run, stage, paths):
-            words += ["--resume_from_checkpoint", str(paths.native / f"checkpoint-{newest * native_steps(run, stage)}")]
+            trainer += [
+                "--resume_from_checkpoint",
+                str(paths.native / f"checkpoint-{newest * native_steps(run, stage)}"),
+            ]
         environment = trainer_environment.environment(run, stage, paths.model, scratch) | {
             NATIVE_STEPS: str(native_steps(run, stage))
         }
@@ -96,7 +99,7 @@ class TRLAdapter(Adapter):
             if stage.rollout.get("engine") == "vllm-server":
                 serve = [sys.executable, "-m", "trl.scripts.vllm_serve", *server(run, stage, paths.model, ports)]
                 servers.append(Command(serve, environment | {"CUDA_VISIBLE_DEVICES": ",".join(gpus[training:])}))
-        return Command([*_launch(run, stage), "-m", "trl.scripts.grpo", *words], environment, servers, scratch)
+        return Command([*_launch(run, stage), "-m", "trl.scripts.grpo", *trainer], environment, servers, scratch)
 
     def write_data(self, run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
         """Write the training set as TRL reads it: prompts as text, and a column for all that the reward hook needs."""
@@ -114,10 +117,10 @@ class TRLAdapter(Adapter):
         if not (line.startswith("{") and "'reward'" in line):
             return None
         try:
-            found = ast.literal_eval(line)
+            values = ast.literal_eval(line)
         except (ValueError, SyntaxError):
             return None
-        return {name: _number(found[name]) for name in self.metrics if name in found}
+        return {name: _number(values[name]) for name in self.metrics if name in values}
 
     def logged(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
         """See Adapter; where a step makes several updates, TRL reports its completions with the first of them."""
@@ -201,11 +204,11 @@ def _launch(run: Run, stage: Stage) -> list[str]:
     count = run.hardware.get("nodes", 1)
     if run.device == "cpu" and count == 1:
         return [sys.executable]
-    words = [sys.executable, "-m", "accelerate.commands.launch", *launcher(run, stage)]
+    accelerate = [sys.executable, "-m", "accelerate.commands.launch", *launcher(run, stage)]
     if count == 1:
-        return words
-    place = ["--machine_rank", "{rank}", "--main_process_ip", "{head}", "--main_process_port", "{port}"]
-    return [sys.executable, "-m", "frameworks.slurm_nodes", "each", str(count), *words, *place]
+        return accelerate
+    rendezvous = ["--machine_rank", "{rank}", "--main_process_ip", "{head}", "--main_process_port", "{port}"]
+    return [sys.executable, "-m", "frameworks.slurm_nodes", "each", str(count), *accelerate, *rendezvous]
 
 
 def _is_complete(folder: Path, updates: int) -> bool:

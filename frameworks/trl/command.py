@@ -212,14 +212,14 @@ def _state_engine(flags: CommandSettings, engine: str, ports: Ports) -> None:
 
 def render(flags: Flags) -> list[str]:
     """The flags as words of a command line."""
-    words: list[str] = []
+    command_line: list[str] = []
     for flag, (value, _) in flags.items():
-        words.append(f"--{flag}")
+        command_line.append(f"--{flag}")
         if isinstance(value, list):
-            words.extend(str(item) for item in value)
+            command_line.extend(str(item) for item in value)
         else:
-            words.append(json.dumps(value) if isinstance(value, dict) else str(value))
-    return words
+            command_line.append(json.dumps(value) if isinstance(value, dict) else str(value))
+    return command_line
 
 
 def launcher(run: Run, stage: Stage) -> list[str]:
@@ -232,18 +232,18 @@ def launcher(run: Run, stage: Stage) -> list[str]:
             f": {nodes} nodes cannot share the GPUs of a vllm-server evenly; use rollout.engine: vllm-colocated",
             "too-many-nodes",
         )
-    words = ["--num_machines", str(nodes), "--num_processes", str(devices(run, stage))]
+    options = ["--num_machines", str(nodes), "--num_processes", str(devices(run, stage))]
     if nodes == 1:
-        words += ["--main_process_port", "0"]  # any free one; by default all trainings of a node have the same
-    words += ["--mixed_precision", "bf16" if stage.native.get("bf16") else "no", "--dynamo_backend", "no"]
+        options += ["--main_process_port", "0"]  # any free one; by default all trainings of a node have the same
+    options += ["--mixed_precision", "bf16" if stage.native.get("bf16") else "no", "--dynamo_backend", "no"]
     if sharding != "none":
-        words += ["--use_deepspeed", "--zero_stage", sharding.removeprefix("zero")]
-        words += ["--gradient_accumulation_steps", str(check_batch(run, stage, devices(run, stage)))]
+        options += ["--use_deepspeed", "--zero_stage", sharding.removeprefix("zero")]
+        options += ["--gradient_accumulation_steps", str(check_batch(run, stage, devices(run, stage)))]
         if sharding == "zero3":
-            words += ["--zero3_init_flag", "true", "--zero3_save_16bit_model", "true"]
+            options += ["--zero3_init_flag", "true", "--zero3_save_16bit_model", "true"]
     elif devices(run, stage) > 1:
-        words.append("--multi_gpu")  # starts several processes with torchrun, with or without GPUs
-    return words
+        options.append("--multi_gpu")  # starts several processes with torchrun, with or without GPUs
+    return options
 
 
 def server(run: Run, stage: Stage, model: Path, ports: Ports = UNUSED) -> list[str]:
@@ -257,7 +257,7 @@ def server(run: Run, stage: Stage, model: Path, ports: Ports = UNUSED) -> list[s
     """
     rollout = stage.rollout
     longest = rollout["max_prompt_tokens"] + rollout["max_response_tokens"]
-    words = ["--model", str(model), "--host", "127.0.0.1", "--port", str(ports.requests)]
-    words += ["--max_model_len", str(longest)]
-    words += ["--data_parallel_size", str(rollout.get("gpus", 1))]
-    return [*words, "--gpu_memory_utilization", str(stage.native.get("vllm_gpu_memory_utilization", 0.9))]
+    options = ["--model", str(model), "--host", "127.0.0.1", "--port", str(ports.requests)]
+    options += ["--max_model_len", str(longest)]
+    options += ["--data_parallel_size", str(rollout.get("gpus", 1))]
+    return [*options, "--gpu_memory_utilization", str(stage.native.get("vllm_gpu_memory_utilization", 0.9))]

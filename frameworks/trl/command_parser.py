@@ -105,8 +105,8 @@ class TRLCommandParser(command_parser.CommandParser):
         return ["accelerate", "launch", *trl.launcher(run, stage), "-m", "trl.scripts.grpo"]
 
 
-def _options(words: list[str]) -> dict[str, Any]:
-    return {name.replace("-", "_"): value for name, value in options(words).items()}
+def _options(command_line: list[str]) -> dict[str, Any]:
+    return {name.replace("-", "_"): value for name, value in options(command_line).items()}
 
 
 def _find(name: str, folder: Path) -> Path:

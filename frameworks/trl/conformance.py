@@ -58,7 +58,7 @@ class GivenLogits(torch.nn.Module):
 def options(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The GRPOConfig of a formula."""
     low, high = settings["clip"]
-    found: dict[str, Any] = {
+    config: dict[str, Any] = {
         "epsilon": low,
         "epsilon_high": high,
         "loss_type": AGGREGATIONS[settings["loss_aggregation"]],
@@ -66,25 +66,25 @@ def options(settings: Mapping[str, Any]) -> dict[str, Any]:
     if settings["advantage"] == "gae":
         raise CannotExpress("this release has no PPO and no critic")
     if settings["advantage"] != "given":
-        found["scale_rewards"] = settings["advantage"]
+        config["scale_rewards"] = settings["advantage"]
     if settings["kl"]:
         if settings["kl_in"] == "reward":
             raise CannotExpress("the KL term is in the loss")
         if settings["kl"] != "k3":
             raise CannotExpress("the KL term is k3")
-        found |= {"beta": settings["kl_coefficient"], "use_bias_correction_kl": settings["unbiased_kl"]}
+        config |= {"beta": settings["kl_coefficient"], "use_bias_correction_kl": settings["unbiased_kl"]}
     if settings["policy"] == "gspo":
-        found["importance_sampling_level"] = "sequence"
+        config["importance_sampling_level"] = "sequence"
     if settings["policy"] == "cispo":
-        found |= {"loss_type": "cispo", "epsilon_high": 1 + high}
+        config |= {"loss_type": "cispo", "epsilon_high": 1 + high}
     if chosen := settings["correction"]:
         if (chosen["level"], chosen["form"]) not in CORRECTIONS:
             raise CannotExpress("sequences are judged by the product of their ratios")
-        found["vllm_importance_sampling_mode"] = CORRECTIONS[chosen["level"], chosen["form"]]
-        found |= {
+        config["vllm_importance_sampling_mode"] = CORRECTIONS[chosen["level"], chosen["form"]]
+        config |= {
             f"vllm_importance_sampling_clip_{end}": chosen[name] for end, name in (("min", "low"), ("max", "high"))
         }
-    return found | {
+    return config | {
         "delta": settings["dual_clip"], "entropy_coef": settings["entropy"],
         "mask_truncated_completions": settings["mask_truncated"],
     }  # fmt: skip
@@ -96,8 +96,8 @@ class Functions:
     def __init__(self) -> None:
         """Writes a tiny model and tokenizer, which a trainer needs to be made."""
         self.folder = tempfile.TemporaryDirectory()
-        words = {f"t{number}": number for number in range(VOCABULARY)}
-        core = Tokenizer(models.WordLevel(words, unk_token="t0"))
+        vocabulary = {f"t{number}": number for number in range(VOCABULARY)}
+        core = Tokenizer(models.WordLevel(vocabulary, unk_token="t0"))
         self.tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=core, pad_token="t1", eos_token="t2")
         config = transformers.Qwen2Config(
             vocab_size=VOCABULARY, hidden_size=4, intermediate_size=4, num_hidden_layers=1, num_attention_heads=1,
@@ -167,14 +167,14 @@ class Functions:
         )  # fmt: skip
         trainer.given_rewards = batch.rewards.tolist()
         try:
-            found = trainer._generate_and_score_completions([{"prompt": "t3"} for _ in texts])
+            inputs = trainer._generate_and_score_completions([{"prompt": "t3"} for _ in texts])
         finally:
             del trainer._get_per_token_logps_and_entropies
-        more = batch.mask.shape[1] - longest
+        padding = batch.mask.shape[1] - longest
         for name in ("completion_ids", "completion_mask", "importance_sampling_ratio", "ref_per_token_logps"):
-            if more and name in found and found[name].shape[1] > 1:
-                found[name] = torch.nn.functional.pad(found[name], (0, more))
-        return dict(found)
+            if padding and name in inputs and inputs[name].shape[1] > 1:
+                inputs[name] = torch.nn.functional.pad(inputs[name], (0, padding))
+        return dict(inputs)
 
     def optimizer(self, trainer: Any, parameters: list[Any]) -> Any:
         """The release's AdamW."""

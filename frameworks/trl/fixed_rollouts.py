@@ -32,7 +32,9 @@ def install() -> None:
         return completion_ids, log_probabilities
 
     def replay(self: Any, prompt_ids: list[list[int]], *_: Any, **__: Any) -> Any:
-        places = (index % self.num_generations for index in range(len(prompt_ids)))
-        return [recorded_rollouts.completion(ids, place) for ids, place in zip(prompt_ids, places, strict=True)], None
+        numbers = (index % self.num_generations for index in range(len(prompt_ids)))
+        return [
+            recorded_rollouts.completion(ids, number) for ids, number in zip(prompt_ids, numbers, strict=True)
+        ], None
 
     GRPOTrainer._generate_single_turn = record if recorded_rollouts.RECORD in os.environ else replay

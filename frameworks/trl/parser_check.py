@@ -62,10 +62,10 @@ def _has_gpu() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def _parse(parser: argparse.ArgumentParser, words: list[str], keys: dict[str, str], run: Run) -> None:
+def _parse(parser: argparse.ArgumentParser, command_line: list[str], keys: dict[str, str], run: Run) -> None:
     """Parse with the framework's own parser; a refusal becomes one sentence with the run file's key."""
     known = {option[2:] for option in parser._option_string_actions if option.startswith("--")}
-    for flag in (word[2:] for word in words if word.startswith("--")):
+    for flag in (word[2:] for word in command_line if word.startswith("--")):
         if flag not in known:
             message = f"this release has no setting '{flag}'{did_you_mean(flag, known)}"
             raise refused_by_parser(run, "TRL", message, keys.get(flag, ""))
@@ -77,9 +77,9 @@ def _parse(parser: argparse.ArgumentParser, words: list[str], keys: dict[str, st
     parser.error = refuse  # type: ignore[method-assign, assignment]
     try:
         if hasattr(parser, "parse_args_and_config"):
-            parser.parse_args_and_config(list(words), fail_with_unknown_args=True)
+            parser.parse_args_and_config(list(command_line), fail_with_unknown_args=True)
         else:
-            parser.parse_args(words)
+            parser.parse_args(command_line)
     except (ValueError, TypeError, argparse.ArgumentError) as error:
         message = str(error)
         named = re.search(r"--([a-z_0-9]+)|\b([a-z]+(?:_[a-z0-9]+)+)\b", message)

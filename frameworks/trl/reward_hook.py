@@ -28,4 +28,4 @@ def reward(
         dict(zip(QUESTION, row, strict=True)) for row in zip(*(columns[name] for name in QUESTION), strict=True)
     ]
     step = trainer_state.global_step // int(os.environ[NATIVE_STEPS]) + 1
-    return [given.value for given in reward_hook.judge(questions, prompts, completions, step)]
+    return [judgement.value for judgement in reward_hook.judge(questions, prompts, completions, step)]

@@ -51,15 +51,15 @@ class VerlAdapter(Adapter):
         Where a power cut spoiled that file or that checkpoint, an earlier one is named instead.
         """
         folder = paths.native / "checkpoints"
-        found = {checkpoints.step_of(checkpoint, "_"): [checkpoint] for checkpoint in folder.glob("global_step_*")}
+        folders = {checkpoints.step_of(checkpoint, "_"): [checkpoint] for checkpoint in folder.glob("global_step_*")}
         named = folder / "latest_checkpointed_iteration.txt"
         name = named.read_text(errors="replace").strip() if named.is_file() else ""
 
         def complete(step: int) -> bool:
-            written = name == str(step) or step < max(found)  # verl went on after each but the last
+            written = name == str(step) or step < max(folders)  # verl went on after each but the last
             return written and checkpoints.is_whole(folder / f"global_step_{step}")
 
-        newest = checkpoints.newest_complete(found, complete)
+        newest = checkpoints.newest_complete(folders, complete)
         if not newest:
             named.unlink(missing_ok=True)
         elif name != str(newest):
@@ -83,9 +83,9 @@ class VerlAdapter(Adapter):
             fork_server.interpreter(scratch / "python")
         else:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(trainer_environment.gpus(run))
-        words = [sys.executable, "-m", "verl.trainer.main_ppo"]
-        words += render(overrides(run, stage, seed, paths, scratch))
-        return Command(trainer_environment.with_ray(run, scratch, words), environment, scratch=scratch)
+        trainer = [sys.executable, "-m", "verl.trainer.main_ppo"]
+        trainer += render(overrides(run, stage, seed, paths, scratch))
+        return Command(trainer_environment.with_ray(run, scratch, trainer), environment, scratch=scratch)
 
     def write_data(self, run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
         """Write the training set as verl reads it: each prompt as one message, the question as ground truth."""
@@ -111,11 +111,11 @@ class VerlAdapter(Adapter):
 
     def printed(self, line: str) -> dict[str, float] | None:
         """See Adapter; verl prints a step as `step:7 - name:value - name:value …`."""
-        found = re.search(r"\bstep:\d+ - (.+)", line)
-        if found is None:
+        step = re.search(r"\bstep:\d+ - (.+)", line)
+        if step is None:
             return None
         values = {}
-        for part in re.sub(r"np\.\w+\((.*?)\)", r"\1", found[1]).split(" - "):
+        for part in re.sub(r"np\.\w+\((.*?)\)", r"\1", step[1]).split(" - "):
             name, _, value = part.rpartition(":")
             if name in self.metrics or name == "response_length/clip_ratio":
                 values[name] = float(value)
@@ -123,10 +123,10 @@ class VerlAdapter(Adapter):
 
     def progress(self, stage: Stage, line: str) -> dict[str, float] | None:
         """See Adapter."""
-        found = super().progress(stage, line)
+        columns = super().progress(stage, line)
         if DROPPED in line:
-            raise UserError("was ended: verl failed to sample or to reward a prompt")
-        return found
+            raise UserError("was ended: verl failed to sample or to reward a prompt", code="prompt-dropped")
+        return columns
 
     def logged(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
         """See Adapter; verl's file logger begins a file for each checkpoint that training starts from."""
@@ -146,15 +146,15 @@ class VerlAdapter(Adapter):
         if file.suffix == ".jsonl":
             return dict(_entries(file))
         lines = (re.search(r"\bstep:(\d+) - ", line) for line in file.read_text(errors="replace").split("\n"))
-        return {int(found[1]): self.printed(found.string) or {} for found in lines if found}
+        return {int(match[1]): self.printed(match.string) or {} for match in lines if match}
 
     def columns(self, values: Mapping[str, float], max_response_tokens: int | None) -> dict[str, float]:
         """See Adapter; verl's clip ratio counts completions as long as the longest, even where that was not cut."""
-        found = super().columns(values, max_response_tokens)
+        columns = super().columns(values, max_response_tokens)
         if max_response_tokens and {"response_length/clip_ratio", "response_length/max"} <= values.keys():
             cut = values["response_length/max"] >= max_response_tokens
-            found["truncated_rate"] = values["response_length/clip_ratio"] if cut else 0.0
-        return found
+            columns["truncated_rate"] = values["response_length/clip_ratio"] if cut else 0.0
+        return columns
 
     def export(self, run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:
         """See Adapter; the base model's configuration, tokenizer and chat template are copied beside the weights.
@@ -164,15 +164,20 @@ class VerlAdapter(Adapter):
         """
         actor = paths.native / "checkpoints" / f"global_step_{step}" / "actor"
         if not any(actor.glob("model_world_size_*.pt")):
-            raise UserError(f"{actor} has no weights to export; delete the stage's training log to train it again")
+            raise UserError(
+                f"{actor} has no weights to export; delete the stage's training log to train it again",
+                code="missing-weights",
+            )
         with tempfile.TemporaryDirectory(dir=output.parent) as merged:
             whole = actor / "huggingface"
             if not any(whole.glob("*.safetensors")):
-                words = ["merge", "--backend", "fsdp", "--local_dir", str(actor), "--target_dir", merged]
-                if subprocess.run([sys.executable, "-m", "verl.model_merger", *words], check=False).returncode:
+                options = ["merge", "--backend", "fsdp", "--local_dir", str(actor), "--target_dir", merged]
+                if subprocess.run([sys.executable, "-m", "verl.model_merger", *options], check=False).returncode:
                     raise UserError(
                         f"verl could not merge the weights in {actor}, its messages are above; if a file is damaged, "
-                        "delete the stage's training log to train it again"
+                        "delete the stage's training log to train it again",
+                        code="damaged-weights",
+                        path=str(actor),
                     )
                 whole = Path(merged)
             checkpoints.copy(checkpoints.weights(whole), output)
@@ -196,8 +201,8 @@ def external_modules(run: Run) -> list[str]:
 
 def momentum(stage: Stage) -> dict[str, str]:
     """The environment variable with the momentum of running statistics; nothing where the stage has none."""
-    found = [stage.objective.get(key) for key in ("momentum_step", "momentum_max")]
-    return {running_advantage.VARIABLE: json.dumps(found)} if None not in found else {}
+    step_and_largest = [stage.objective.get(key) for key in ("momentum_step", "momentum_max")]
+    return {running_advantage.VARIABLE: json.dumps(step_and_largest)} if None not in step_and_largest else {}
 
 
 def _entries(file: Path) -> Iterator[tuple[int, dict[str, float]]]:

@@ -78,27 +78,27 @@ class Functions:
 
     def output(self, batch: Any, logits: Any, rows: slice, settings: Mapping[str, Any]) -> dict[str, Any]:
         """What the engine gives for a micro-batch: values of all tokens without padding; a prompt is one token."""
-        found = {"log_probs": logprobs_from_logits(logits[rows], batch.tokens[rows])}
+        values = {"log_probs": logprobs_from_logits(logits[rows], batch.tokens[rows])}
         if settings["entropy"]:
-            found["entropy"] = entropy_from_logits(logits[rows])
+            values["entropy"] = entropy_from_logits(logits[rows])
         lengths = batch.lengths[rows].tolist()
         return {
             name: torch.cat([F.pad(row[:length], (0, 1)) for row, length in zip(value, lengths, strict=True)])
-            for name, value in found.items()
+            for name, value in values.items()
         }
 
     def data(self, batch: Any, mask: Any, advantages: Any, weights: Any, rows: slice) -> Any:
         """A micro-batch as the engine's loss gets it."""
         prompts = torch.full((len(mask), 1), 3)
-        given = {
+        tensors = {
             "prompts": prompts, "responses": batch.tokens, "response_mask": mask, "old_log_probs": batch.old,
             "attention_mask": torch.cat([torch.ones_like(prompts), batch.mask.long()], 1),
             "advantages": advantages, "ref_log_prob": batch.reference,
         }  # fmt: skip
         if weights is not None:
-            given["rollout_is_weights"] = weights
+            tensors["rollout_is_weights"] = weights
         count = len(mask[rows])
-        return TensorDict({name: value[rows] for name, value in given.items()}, batch_size=[count])
+        return TensorDict({name: value[rows] for name, value in tensors.items()}, batch_size=[count])
 
     def correction(self, settings: Mapping[str, Any], batch: Any, mask: Any) -> tuple[Any, Any]:
         """Weights for the sampler's probabilities, and the mask of what is trained on."""

@@ -24,5 +24,5 @@ def compute_score(
     """
     question, weights_of = json.loads(ground_truth), extra_info.get("max_global_steps")
     step = None if weights_of is None else int(weights_of) + 1
-    (given,) = reward_hook.judge([question], [question["prompt"]], [solution_str], step, without_reward=0.0)
-    return {"score": given.value, "verdict": given.verdict}
+    (judgement,) = reward_hook.judge([question], [question["prompt"]], [solution_str], step, without_reward=0.0)
+    return {"score": judgement.value, "verdict": judgement.verdict}

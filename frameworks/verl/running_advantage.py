@@ -39,19 +39,19 @@ class Running:
             rewards: one per completion.
             groups: of each completion, the prompt that it belongs to.
         """
-        found = [0.0] * len(rewards)
+        of_completions = [0.0] * len(rewards)
         for group in dict.fromkeys(groups):
-            places = [place for place, other in enumerate(groups) if other == group]
-            own = [rewards[place] for place in places]
+            positions = [position for position, other in enumerate(groups) if other == group]
+            own = [rewards[position] for position in positions]
             mean = sum(own) / len(own)
             squares = sum((reward - mean) ** 2 for reward in own)
             deviation = math.sqrt(squares / (len(own) - 1)) if len(own) > 1 else 0.0  # as torch.std
             self.mean = self.momentum * self.mean + (1 - self.momentum) * mean
             self.deviation = self.momentum * self.deviation + (1 - self.momentum) * deviation
-            for place in places:
-                found[place] = (rewards[place] - self.mean) / (self.deviation + SMALLEST)
+            for position in positions:
+                of_completions[position] = (rewards[position] - self.mean) / (self.deviation + SMALLEST)
         self.momentum = min(self.momentum + self.step, self.largest)
-        return found
+        return of_completions
 
 
 def register(module: ModuleType) -> None:

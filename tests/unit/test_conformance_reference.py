@@ -37,7 +37,7 @@ def flat(name: str, variant: dict[str, Any], batches: list[cases.Batch]) -> np.n
 @pytest.mark.parametrize("name", [name for name in FORMULAS if name not in HELD])
 def test_the_gradient_is_that_of_the_value(name: str) -> None:
     settings = FORMULAS[name]
-    batch = cases.make(settings["batches"][0], 4)
+    batch = cases.make_batch(settings["batches"][0], 4)
     mask = batch["mask"] * (1 - batch["truncated"][:, None])
     if settings["advantage"] == "given":
         advantage = np.broadcast_to(batch["advantages"][:, None], mask.shape)
@@ -74,7 +74,7 @@ def test_the_unbiased_gradient_is_that_of_the_kl_on_average(estimator: str) -> N
 
 def test_padding_order_and_micro_batches_do_not_change_a_step() -> None:
     for name in ("mean over tokens", "mean over completions", "constant length", "GSPO", "entropy", "KL k3 in loss"):
-        batch, settings = cases.make("ordinary", 5), FORMULAS[name]
+        batch, settings = cases.make_batch("ordinary", 5), FORMULAS[name]
         before = evaluate(settings, batch, {})
         rows = {key: value for key, value in batch.items() if isinstance(value, np.ndarray)}
         turned = evaluate(settings, batch | {key: value[::-1] for key, value in rows.items()}, {})
@@ -90,7 +90,7 @@ def test_padding_order_and_micro_batches_do_not_change_a_step() -> None:
 
 
 def test_a_group_of_equal_rewards_teaches_nothing() -> None:
-    batch = cases.make("ordinary", 0) | {"rewards": np.full(8, 0.1)}
+    batch = cases.make_batch("ordinary", 0) | {"rewards": np.full(8, 0.1)}
     assert not evaluate(FORMULAS["group std"], batch, {}).gradient.any()
 
 
@@ -105,7 +105,7 @@ def test_a_difference_that_appears_grows_or_disappears_is_a_problem() -> None:
     for (framework, name), entry in registry().items():
         if "variant" not in entry:
             continue
-        batches = [cases.make(kind, seed) for kind in FORMULAS[name]["batches"] for seed in seeds]
+        batches = [cases.make_batch(kind, seed) for kind in FORMULAS[name]["batches"] for seed in seeds]
         reference = Reference(FORMULAS, batches, [(name, number) for number in range(len(batches))])
         right, published = flat(name, entry["variant"], batches), flat(name, {}, batches)
 
@@ -119,7 +119,7 @@ def test_a_difference_that_appears_grows_or_disappears_is_a_problem() -> None:
 
 
 def test_a_difference_without_an_entry_is_a_problem() -> None:
-    batches = [cases.make("ordinary", 0)]
+    batches = [cases.make_batch("ordinary", 0)]
     reference = Reference(FORMULAS, batches, [("clip", 0)])
     framework = framework_names()[0]
     right = flat("clip", {}, batches)
@@ -134,7 +134,7 @@ def steps(gradient: np.ndarray, logits: np.ndarray, epsilon: float = 1e-8) -> np
 
 def test_a_rounding_near_a_gradient_of_zero_is_no_difference_and_another_optimiser_is() -> None:
     """AdamW's first step turns a rounding of 3e-9 in a gradient of 1e-9 into 2e-4; float32 cannot decide there."""
-    batch = cases.make("ordinary", 0)
+    batch = cases.make_batch("ordinary", 0)
     batch["advantages"] = batch["advantages"] * 1e-8
     reference = Reference(FORMULAS, [batch], [("mean over tokens", 0)])
     right = evaluate(FORMULAS["mean over tokens"], batch, {})
@@ -152,7 +152,7 @@ def test_a_rounding_near_a_gradient_of_zero_is_no_difference_and_another_optimis
 
 
 def test_where_the_gradient_is_not_small_the_step_is_the_references() -> None:
-    batch = cases.make("ordinary", 0)
+    batch = cases.make_batch("ordinary", 0)
     reference = Reference(FORMULAS, [batch], [("mean over tokens", 0)])
     right = evaluate(FORMULAS["mean over tokens"], batch, {})
     turned = np.where(np.abs(right.gradient) > 1e-3, -1e-4, right.gradient)
@@ -163,7 +163,7 @@ def test_where_the_gradient_is_not_small_the_step_is_the_references() -> None:
 @pytest.mark.parametrize("kind", [*cases.KINDS, "far", "beyond", "far_reference", "truncated", "masked"])
 def test_float32_cannot_decide_a_case(kind: str) -> None:
     for seed in range(16):
-        batch = cases.make(kind, seed, base=seed % 3)
+        batch = cases.make_batch(kind, seed, base=seed % 3)
         assert (batch["rewards"].astype(np.float32) == batch["rewards"]).all()
         log_p = batch["logits"] - np.log(np.exp(batch["logits"]).sum(-1, keepdims=True))
         large_ratios = kind in ("far", "beyond", "far_reference")
@@ -180,14 +180,14 @@ def test_another_seed_makes_other_cases() -> None:
 def test_the_band_may_be_of_the_inverse_ratio() -> None:
     """A ratio of 0.705 is within 0.7 and 1.4, and its inverse, 1.418, is not."""
     name = "token weights, sequences masked by the geometric mean"
-    batch = cases.make("on_policy", 0)
+    batch = cases.make_batch("on_policy", 0)
     batch["rollout"] = batch["old"] - np.log(0.705) * batch["mask"]
     kept, dropped = (evaluate(FORMULAS[name], batch, variant) for variant in ({}, {"judged_inverse": True}))
     assert kept.gradient.any() and not dropped.gradient.any()
 
 
 def test_an_error_that_changes_nothing_is_not_noticed() -> None:
-    batches = [cases.make("ordinary", 0)]
+    batches = [cases.make_batch("ordinary", 0)]
     reference = Reference(FORMULAS, batches, [("clip", 0)])
     right = flat("clip", {}, batches)
     mutants = {"none": {"clip": right}, "one": {"clip": right * 1.1}}

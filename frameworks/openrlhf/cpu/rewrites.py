@@ -240,8 +240,8 @@ class Finder(MetaPathFinder):
 
 def install() -> None:
     """Rewrite OpenRLHF when it is imported; raises ImportError if another release is installed."""
-    found = importlib.metadata.version("openrlhf")
-    if found != RELEASE:
-        raise ImportError(f"{HERE} is made for OpenRLHF {RELEASE}, found {found}")
+    installed = importlib.metadata.version("openrlhf")
+    if installed != RELEASE:
+        raise ImportError(f"{HERE} is made for OpenRLHF {RELEASE}, found {installed}")
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, Finder())

@@ -22,7 +22,7 @@ def name_prompts(module: ModuleType) -> None:
     module.uuid = SimpleNamespace(uuid4=lambda: f"{next(numbers):0{DIGITS}d}")  # type: ignore[attr-defined]
 
 
-def place(key: str) -> tuple[int, ...]:
+def position(key: str) -> tuple[int, ...]:
     """Numbers of a prompt, its completion and a part of that, from `<prompt>_<completion>_<part>`."""
     return tuple(map(int, key.split("_")))
 

@@ -20,8 +20,8 @@ class QuickReplayBuffer(ReplayBuffer):
         """Takes what ReplayBuffer takes."""
         super().__init__(**settings, poll_interval=0.05)
 
-    def _materialize_batch(self, *given: Any) -> Any:
-        batch = super()._materialize_batch(*given)
-        rows = sorted(zip(batch.keys, batch.tags, strict=True), key=lambda row: repeat.place(row[0]))
+    def _materialize_batch(self, *arguments: Any) -> Any:
+        batch = super()._materialize_batch(*arguments)
+        rows = sorted(zip(batch.keys, batch.tags, strict=True), key=lambda row: repeat.position(row[0]))
         batch.keys[:], batch.tags[:] = (list(column) for column in zip(*rows, strict=True))
         return batch
