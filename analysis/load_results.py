@@ -19,7 +19,7 @@ from contracts.steps import folders as step_folders
 from contracts.steps import stage_folder
 from eval.benchmark import problems as stored_problems
 from eval.benchmark import problems_hash, question
-from grading.grade_completions import DEFAULT
+from grading.verdicts import DEFAULT
 from system.errors import UserError
 from system.text_safety import visible
 from tasks import registry

@@ -1,6 +1,6 @@
 """Run files: one published recipe with every choice made, checked against the schema and reduced to one scale.
 
-Whether the names in a run file exist is checked above: the training's in recipes.runs, the evaluation's in eval.runs.
+The names in a run file are checked elsewhere: the training's in recipes.runs, the evaluation's in eval.run_settings.
 """
 
 from __future__ import annotations

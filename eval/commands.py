@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from contracts.run_file import Run
-from eval.runs import generation_gpus
+from eval.run_settings import generation_gpus
 
 Command = list[str]
 
@@ -78,7 +78,7 @@ def grade(
         data: folder of the benchmarks' problem tables.
         output: folder for step-<n>/<benchmark>.parquet.
         extraction: where to look for an answer without a box, by default as the samples' protocol says.
-        grader: one of grading.grade_completions.GRADERS.
+        grader: one of grading.verdicts.GRADERS.
     """
     command = [str(python), "-m", "eval.grade", "--samples", str(samples), "--data", str(data), "--output", str(output)]
     for option, value in (("--extraction", extraction), ("--grader", grader)):

@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from contracts import ended_training, paths, provenance, tables
 from eval import benchmark, protocols
-from eval.importers.answers import MOST, without_answer
-from grading.grade_completions import DEFAULT, Grade, Item, grade
+from eval.importers.missing_answers import MOST, without_answer
+from grading.verdicts import DEFAULT, Grade, Item, grade
 from system.errors import UserError, run_command
 
 # What a graded table's record repeats of its samples' record: how they were asked for.

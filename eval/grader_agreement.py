@@ -17,7 +17,7 @@ from eval import benchmark, protocols
 from eval.grade import only_value
 from eval.importers.__main__ import read_verdicts
 from grading.disagreements import CLASSES, Disagreement, Reference, classify, read_reference
-from grading.grade_completions import Grade, Item, grade
+from grading.verdicts import Grade, Item, grade
 from system import durable
 from system.errors import UserError, run_command
 from system.markdown import table

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from contracts import ended_training, paths, provenance, steps, tables
 from eval import benchmark, statistics
-from eval.pass_at_k import by_problem, ties_of
+from eval.statistics.pass_and_majority import by_problem, ties_of
 from system.errors import UserError, run_command
 from tasks import registry
 
@@ -94,7 +94,7 @@ def several(graded: pd.DataFrame, ties: str | None = None) -> dict[str, statisti
 
     Args:
         graded: complete samples of one run, step and benchmark.
-        ties: one of statistics.TIES; by default that of the samples' source (`pass_at_k.ties_of`).
+        ties: one of statistics.TIES; by default that of the samples' source (`pass_and_majority.ties_of`).
     """
     graded = graded.sort_values(["problem_id", "repeat"])
     values = by_problem(graded, spelled_answers(graded), ties or ties_of(graded["protocol"]))

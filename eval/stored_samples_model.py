@@ -16,7 +16,7 @@ from lm_eval.api.registry import register_model
 
 from contracts import tables
 from eval.benchmark import TASK_PREFIX
-from eval.completion import CompletionText
+from eval.completion_text import CompletionText
 from system.errors import UserError
 
 

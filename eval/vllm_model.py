@@ -25,7 +25,7 @@ from vllm.sampling_params import RequestOutputKind
 from contracts import seeds
 from eval import protocols, sample_journal, vllm_settings
 from eval.benchmark import TASK_PREFIX
-from eval.completion import CompletionText
+from eval.completion_text import CompletionText
 from system.errors import UserError
 from tasks import prompts
 

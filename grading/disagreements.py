@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from grading.grade_completions import Grade
+from grading.verdicts import Grade
 from system.errors import UserError
 from system.yaml_files import read_yaml
 

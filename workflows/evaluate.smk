@@ -135,4 +135,4 @@ rule validate_evaluations:
     params:
         base=BASE,
     shell:
-        "{params.base:q} -m eval.runs > {output:q} 2> {log:q}"
+        "{params.base:q} -m eval.run_settings > {output:q} 2> {log:q}"

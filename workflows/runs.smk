@@ -15,7 +15,7 @@ from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT, validate
 from envs import build
 from eval import commands
-from eval.runs import (
+from eval.run_settings import (
     check_evaluation,
     check_regrading,
     generation_gpus,
@@ -23,7 +23,7 @@ from eval.runs import (
     protocol_of,
     sampling_settings,
 )
-from grading.grade_completions import DEFAULT
+from grading.verdicts import DEFAULT
 from recipes import models, sweeps
 from recipes.runs import load_run, load_sweep, run_names, training_settings
 from tasks import prompts

@@ -12,8 +12,8 @@ from analysis.compare_checkpoints import graded_checkpoint
 from analysis.compare_checkpoints.comparison import BenchmarkResult, GateResult, chosen, decide, overall_verdict
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
 from analysis.compare_checkpoints.published_baselines import PublishedBaseline, PublishedScore
-from eval import significance, statistics
-from eval.statistics import Correct, Estimate
+from eval import statistics
+from eval.statistics import Correct, Estimate, significance
 
 SAME, LIKE = QUESTIONS = ("same", "like")  # on these same problems, on problems like these
 

@@ -18,7 +18,7 @@ from contracts.fingerprint import fingerprint
 from contracts.paths import MODELS, ResultsFolder
 from contracts.run_file import Run
 from eval import benchmark, protocols
-from eval.runs import protocol_of, sampling_settings
+from eval.run_settings import protocol_of, sampling_settings
 from system.errors import UserError
 from system.unknown_names import unknown
 

@@ -14,8 +14,8 @@ from analysis.compare_checkpoints.paired_answers import Answers
 from analysis.compare_checkpoints.pass_at_k_difference import PassDifference
 from analysis.reference import in_order
 from analysis.statistics.checkpoint_difference import mean_of
-from eval import detectable, significance, statistics
-from eval.statistics import Estimate
+from eval import statistics
+from eval.statistics import Estimate, significance, smallest_difference
 from system.errors import UserError
 
 ALL = "mean of all"
@@ -81,7 +81,7 @@ def _paired(part: Answers, name: str, alpha: float, margin: float) -> BenchmarkR
     return BenchmarkResult(
         name, "cannot tell", len(counts), (k, k), statistics.avg_at_k(part.first), statistics.avg_at_k(part.second),
         statistics.paired_difference(part.first, part.second), paired_answers.p_value([part], margin),
-        detectable=detectable.smallest_detectable([(part.first, part.second)], alpha),
+        detectable=smallest_difference.smallest_detectable([(part.first, part.second)], alpha),
         margin_excluded=paired_answers.margin_excluded([part], margin, alpha),
         test="exact McNemar" if k == 1 else "exact permutation",
         gained=int((counts > 0).sum()), lost=int((counts < 0).sum()), ungradable=part.ungradable,
@@ -106,7 +106,7 @@ def _mean_result(
         mean_of([line.baseline for line in lines if line.baseline]),
         mean_of([line.checkpoint for line in lines if line.checkpoint]),
         mean_of([line.difference for line in lines if line.difference]), paired_answers.p_value(parts, margin),
-        detectable=detectable.smallest_detectable([(part.first, part.second) for part in parts], alpha),
+        detectable=smallest_difference.smallest_detectable([(part.first, part.second) for part in parts], alpha),
         margin_excluded=paired_answers.margin_excluded(parts, margin, alpha),
         test="permutation", gained=sum(line.gained for line in lines), lost=sum(line.lost for line in lines),
         ungradable=(sum(line.ungradable[0] for line in lines), sum(line.ungradable[1] for line in lines)),

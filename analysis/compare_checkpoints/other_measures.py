@@ -10,8 +10,7 @@ import pandas as pd
 
 from analysis.compare_checkpoints.graded_checkpoint import by_problem
 from analysis.measures import reasoning_patterns
-from eval import significance
-from eval.statistics import Estimate
+from eval.statistics import Estimate, significance
 
 
 @dataclass(frozen=True)

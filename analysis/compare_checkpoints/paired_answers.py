@@ -10,8 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.compare_checkpoints import graded_checkpoint
-from eval import mean_bounds, significance
-from eval.statistics import Correct
+from eval.statistics import Correct, mean_bounds, significance
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from analysis.compare_checkpoints import graded_checkpoint
-from eval import pass_at_k, score, statistics
-from eval.statistics import Estimate, Floats
+from eval import score, statistics
+from eval.statistics import Estimate, Floats, pass_and_majority
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ def by_problem(graded: pd.DataFrame, ties: str) -> dict[str, Floats]:
         graded: complete and sorted by problem and repeat.
         ties: of maj@k, one of statistics.TIES.
     """
-    return pass_at_k.by_problem(graded, score.spelled_answers(graded), ties)
+    return pass_and_majority.by_problem(graded, score.spelled_answers(graded), ties)
 
 
 def ties_of(graded: Iterable[pd.DataFrame]) -> str:
     """How ties of maj@k are broken in a comparison: as the source does if it is that of all tables, else by chance."""
-    return pass_at_k.ties_of(protocol for table in graded for protocol in table["protocol"].unique())
+    return pass_and_majority.ties_of(protocol for table in graded for protocol in table["protocol"].unique())
 
 
 def differences(tables: tuple[pd.DataFrame, pd.DataFrame], ties: str | None = None) -> tuple[PassDifference, ...]:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from analysis.compare_checkpoints import graded_checkpoint
 from analysis.reference import published_benchmarks
-from eval import benchmark, significance
+from eval import benchmark
+from eval.statistics import significance
 from system.errors import UserError
 
 Spreads = dict[str, tuple[int, significance.Spread]]  # per benchmark: number of problems, variance

@@ -2,7 +2,7 @@
 
 Each round doubles the completions per problem on the benchmarks whose verdict is still open. Generation and grading are
 those of every evaluation, so an interrupted check continues with what is missing. Verdicts are always valid
-(eval.e_process): the chance of any false one is at most alpha, however many rounds there were.
+(eval.statistics.e_process): the chance of any false one is at most alpha, however many rounds there were.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
 from analysis.compare_checkpoints.paired_answers import Answers
 from analysis.reference import in_order
 from contracts import paths, provenance, steps
-from eval import commands, e_process, significance, statistics
+from eval import commands, statistics
+from eval.statistics import e_process, significance
 from system import durable
 from system.errors import UserError
 

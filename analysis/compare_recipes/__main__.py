@@ -22,8 +22,8 @@ from analysis.compare_recipes.training_runs import CHOSEN, LAST
 from analysis.pages.table_texts import interval_text, markdown, percent, points
 from analysis.statistics import recipe_difference
 from analysis.statistics.recipe_difference import RecipeResult
-from eval.significance import ALPHA
 from eval.statistics import TIES, Estimate
+from eval.statistics.significance import ALPHA
 from system import durable
 from system.errors import UserError, run_command
 

@@ -18,7 +18,7 @@ from analysis import hash_order
 from analysis.results import RunResults
 from eval import statistics
 from eval.statistics import Estimate
-from grading.grade_completions import DEFAULT
+from grading.verdicts import DEFAULT
 from tasks import reasoning_steps, registry
 from tasks.problems import Problem
 

@@ -21,8 +21,8 @@ from analysis.statistics import mean_intervals, recipe_difference
 from analysis.statistics.checkpoint_difference import mean_of
 from analysis.statistics.mean_intervals import NotMeasured
 from analysis.statistics.training_seeds import Recipe
-from eval import significance, statistics
-from eval.statistics import Estimate
+from eval import statistics
+from eval.statistics import Estimate, significance
 
 NAME = "turning_points"
 FEWEST = 3  # checkpoints, the base model included

@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from eval import significance
-from eval.statistics import Estimate
+from eval.statistics import Estimate, significance
 from system.errors import UserError
 
 Floats = npt.NDArray[np.float64]

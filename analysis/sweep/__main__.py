@@ -19,7 +19,7 @@ from analysis.statistics import training_seeds
 from analysis.sweep.figures import draw
 from analysis.sweep.settings import Chosen, Setting, choose, read
 from contracts.run_file import SCALES
-from eval import significance
+from eval.statistics import significance
 from recipes.runs import load_run
 from system import durable
 from system.errors import run_command

@@ -26,11 +26,11 @@ import pyarrow as pa
 
 from contracts import provenance, tables
 from eval import benchmark as benchmarks
-from eval.importers import own_verdicts
-from eval.importers.answers import without_answer
-from eval.importers.fit import check_fit
+from eval.importers import harness_verdicts
+from eval.importers.benchmark_check import check_fit
 from eval.importers.formats import FORMATS, Row, jsonl
-from eval.importers.matching import WAYS, match
+from eval.importers.missing_answers import without_answer
+from eval.importers.problem_matching import WAYS, match
 from system import durable, json_lines
 from system.errors import UserError, run_command
 from tasks.gold_answers import after_hash_marks
@@ -188,7 +188,7 @@ def import_samples(
         step: training step of the checkpoint that made them.
         mapping: the fields of plain JSONL, see `parse_mapping`.
         problems: the benchmark's (PROBLEM); the samples get their ids and golds.
-        by: how problems are matched, see eval.importers.matching.
+        by: how problems are matched, see eval.importers.problem_matching.
         allow_missing: leave out generations that match no problem.
         results: folder with <scale>/data/benchmarks, whose questions are compared where `problems` is not given.
         metric: which of the file's own verdicts to keep; by default its first.
@@ -208,7 +208,7 @@ def import_samples(
             )
         rows = match(rows, problems, by, allow_missing=allow_missing)
     number_repeats(rows)
-    if shares := own_verdicts.use(rows, metric):
+    if shares := harness_verdicts.use(rows, metric):
         print(shares, file=sys.stderr)
     kept = ("problem_id", "repeat", "source_id", "source_gold", "right")
     return to_samples(rows, layout, benchmark, run, step), [{key: row.get(key) for key in kept} for row in rows]

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eval.importers import inspect_logs
-from eval.importers.own_verdicts import verdicts
+from eval.importers.harness_verdicts import verdicts
 from system import json_lines
 from system.errors import UserError
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from eval.importers.own_verdicts import verdicts
+from eval.importers.harness_verdicts import verdicts
 from system.errors import UserError
 
 ZSTANDARD, DEFLATED = 93, zipfile.ZIP_DEFLATED

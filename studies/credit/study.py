@@ -36,8 +36,7 @@ from analysis.pages.table_texts import Table, interval_columns, interval_text, m
 from analysis.results import RunResults
 from analysis.statistics import recipe_difference
 from contracts import seeds
-from eval import significance
-from eval.statistics import Estimate
+from eval.statistics import Estimate, significance
 from studies.credit.runs import CRITIC, FEWEST, GRPO, NO_STD, PROCESS, RUNS
 from system import durable
 from system.errors import UserError, run_command

@@ -25,8 +25,7 @@ from analysis.compare_checkpoints.paired_answers import Answers
 from analysis.compare_recipes import cheapest_design, training_runs
 from analysis.pages.table_texts import markdown, percent, points
 from analysis.statistics import recipe_difference
-from eval import significance
-from eval.statistics import Correct
+from eval.statistics import Correct, significance
 from system.errors import UserError, run_command
 
 MOST = 200  # splits that a gain is planted in

@@ -19,7 +19,8 @@ import pandas as pd
 
 from analysis.pages.table_texts import markdown
 from analysis.reference import published_benchmarks
-from eval import benchmark, significance
+from eval import benchmark
+from eval.statistics import significance
 from system import durable
 from system.errors import run_command
 
@@ -82,7 +83,7 @@ def false_verdicts(k: int, mixed: bool, times: int, random: np.random.Generator)
 
 
 def predicted_power(n: int, k: int, difference: float) -> float:
-    """The power that the formulas of eval.significance give.
+    """The power that the formulas of eval.statistics.significance give.
 
     Args:
         n: number of problems.

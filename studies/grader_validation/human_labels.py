@@ -14,7 +14,7 @@ from pathlib import Path
 
 from eval import benchmark
 from grading.extraction import extract
-from grading.grade_completions import Grade, Item, grade
+from grading.verdicts import Grade, Item, grade
 from system import durable, json_lines
 from system.errors import UserError, run_command
 from system.markdown import table

@@ -25,7 +25,7 @@ from analysis.compare_checkpoints import graded_checkpoint, paired_answers
 from analysis.compare_checkpoints.paired_answers import Answers
 from analysis.pages.table_texts import markdown
 from analysis.statistics import recipe_difference
-from eval import significance
+from eval.statistics import significance
 from studies.gate_validation.simulation import FAMILY, Floats
 from system.errors import UserError, run_command
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from analysis.results import RunResults
 from contracts.run_file import Run
-from eval.runs import protocol_of
+from eval.run_settings import protocol_of
 from recipes import reward_noise, rewards
 from recipes.rewards import Function, Reward
 from system.errors import UserError

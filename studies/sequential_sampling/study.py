@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.pages.table_texts import markdown
-from eval import e_process, significance
+from eval.statistics import e_process, significance
 from studies.gate_validation.simulation import FAMILY, probabilities
 from system import durable
 from system.errors import run_command

@@ -30,7 +30,7 @@ from analysis.statistics.recipe_difference import over_seeds
 from contracts.run_file import ROOT
 from envs.build import python
 from eval import commands
-from eval.runs import protocol_of
+from eval.run_settings import protocol_of
 from eval.statistics import Estimate
 from recipes.runs import load_run
 from studies.waterfall.stages import FEWEST, FROM, RECORDED, REPLAYED, STAGES, TO, Stage

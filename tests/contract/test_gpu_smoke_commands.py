@@ -14,7 +14,7 @@ from cluster.gpu_smoke.commands import LOCKED, Place
 from contracts import tables
 from contracts.run_file import ROOT, Run, framework_names
 from envs.build import python
-from eval import runs as evaluations
+from eval import run_settings as evaluations
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 CHECK = """

@@ -20,7 +20,7 @@ import pandas as pd
 from analysis.measures import reasoning_patterns
 from analysis.measures.arithmetic_errors import false_equations
 from eval.contamination import completes
-from eval.importers.answers import without_answer
+from eval.importers.missing_answers import without_answer
 from grading import disagreements, extraction
 from recipes import reward_shaping
 from recipes.game24 import reward as game24

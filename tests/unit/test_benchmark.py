@@ -5,7 +5,7 @@ import pytest
 
 from contracts import tables
 from eval import benchmark, protocols, vllm_supervisor
-from eval.completion import CompletionText
+from eval.completion_text import CompletionText
 from system.errors import UserError
 from tasks import prompts
 

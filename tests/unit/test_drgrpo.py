@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.runs import protocol_of
+from eval.run_settings import protocol_of
 from recipes.drgrpo.reward import answer_tag
 from recipes.rewards import Reward, problem
 from recipes.runs import load_run

@@ -9,7 +9,7 @@ import pytest
 from analysis.compare_checkpoints import sequential
 from analysis.compare_checkpoints.paired_answers import Answers
 from analysis.compare_checkpoints.sequential import Rules
-from eval import e_process
+from eval.statistics import e_process
 from studies.sequential_sampling import study
 
 

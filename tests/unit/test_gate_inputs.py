@@ -10,8 +10,8 @@ from scipy import stats
 
 from analysis.compare_checkpoints import comparison
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
-from eval import significance
 from eval.importers.__main__ import import_samples
+from eval.statistics import significance
 from grading import Item, grade
 
 GENERATIONS = Path(__file__).parents[2] / "../shared/data/generations/qwen2.5-math-1.5b-instruct"

@@ -7,7 +7,7 @@ import pytest
 
 from analysis.compare_checkpoints import check_request
 from contracts.paths import ResultsFolder
-from eval.runs import protocol_of
+from eval.run_settings import protocol_of
 from recipes.runs import load_run
 from system.errors import UserError
 from tests.unit.test_model_folder import CONTENT, weights

@@ -13,7 +13,8 @@ from analysis.compare_checkpoints import (
     published_baselines,
 )
 from analysis.compare_checkpoints.paired_answers import Answers
-from eval import detectable, mean_bounds, significance, statistics
+from eval import statistics
+from eval.statistics import mean_bounds, significance, smallest_difference
 from tests.unit.test_gate import ACCEPTED, graded, process, read, sample, save
 
 
@@ -169,7 +170,7 @@ def test_the_detectable_difference_is_found_in_80_percent(n, k):
     random, found = np.random.default_rng(n + k), []
     for _ in range(8):
         chance = random.beta(0.5, 0.5, (n, 1))
-        stated = detectable.smallest_detectable([tuple(random.random((n, k)) < chance for _ in "ab")], 0.05)
+        stated = smallest_difference.smallest_detectable([tuple(random.random((n, k)) < chance for _ in "ab")], 0.05)
         for _ in range(40):
             chance = random.beta(0.5, 0.5, n)
             better = chance + 2 * stated * (1 - chance)
@@ -180,8 +181,8 @@ def test_the_detectable_difference_is_found_in_80_percent(n, k):
 
 def test_the_detectable_difference_of_checkpoints_that_agree_follows_from_the_number_of_problems():
     same = sample(30, 1, 0.5, 0)
-    assert 0.2 < detectable.smallest_detectable([(same, same)]) < 0.35  # 6 changed problems of 30 are needed at least
-    assert detectable.smallest_detectable([(same[:5], same[:5])]) is None  # 5 can never be significant
+    assert 0.2 < smallest_difference.smallest_detectable([(same, same)]) < 0.35  # 6 changed of 30 are needed
+    assert smallest_difference.smallest_detectable([(same[:5], same[:5])]) is None  # 5 can never be significant
 
 
 def test_mixed_runs_and_missing_problems_are_refused(tmp_path):

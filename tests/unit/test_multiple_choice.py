@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from contracts import tables
 from eval.grade import grade_completions
-from eval.importers.matching import match
+from eval.importers.problem_matching import match
 from grading import Item, grade
 from system.errors import UserError
 from tasks import option_letters, registry

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from contracts.run_file import RECIPES, SCALES, parse_run, read_yaml, validate
-from eval import runs as eval_runs
+from eval import run_settings
 from recipes import models, runs
 from recipes.runs import load_run, run_names
 from system.errors import UserError
@@ -73,7 +73,7 @@ def test_a_mistake_is_refused_with_file_and_key(content: dict[str, Any], change:
     with pytest.raises(UserError) as refused:
         run = parse_run(content, NAME, FILE, "demo")
         runs.check_training(run)
-        eval_runs.check_evaluation(run)
+        run_settings.check_evaluation(run)
     assert "qwen2.5-math-7b.yaml" in str(refused.value) and named in str(refused.value)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from eval import significance
+from eval.statistics import significance
 
 
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=9))

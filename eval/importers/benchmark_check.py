@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eval import benchmark as benchmarks
-from eval.importers.matching import matched
+from eval.importers.problem_matching import matched
 from system.errors import UserError
 from tasks import dataset_specs
 from tasks.gold_answers import after_hash_marks, integer

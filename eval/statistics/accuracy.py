@@ -94,11 +94,6 @@ def _wilson(p: float, variance: float, n: int, confidence: float) -> Estimate:
     return Estimate(p, max(0.0, center - half), min(1.0, center + half))
 
 
-def pass_at_k(correct: Correct, k: int | None = None) -> float:
-    """Mean of `pass_by_problem`; with k = n (the default) it is the share of problems solved at least once."""
-    return float(pass_by_problem(correct, correct.shape[1] if k is None else k).mean())
-
-
 def pass_by_problem(correct: Correct, k: int) -> Floats:
     """Chance that one of k completions is right, per problem, of shape (problems,).
 
@@ -114,11 +109,6 @@ def pass_by_problem(correct: Correct, k: int) -> Floats:
         for c in range(repeats + 1)
     ]
     return np.asarray(1.0 - np.array(missed)[np.asarray(correct).sum(axis=1)], dtype=np.float64)
-
-
-def maj_at_k(answers: Sequence[Sequence[str | None]], correct: Correct, ties: str = "chance") -> float:
-    """Share of problems whose most frequent answer is right: the mean of `maj_by_problem`."""
-    return float(maj_by_problem(answers, correct, ties).mean())
 
 
 def maj_by_problem(answers: Sequence[Sequence[str | None]], correct: Correct, ties: str = "chance") -> Floats:

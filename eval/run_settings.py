@@ -1,4 +1,4 @@
-"""The evaluation of run files: `python -m eval.runs` checks that of every run at both scales, without a GPU."""
+"""How run files are evaluated: `python -m eval.run_settings` checks that of every run at both scales, without a GPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from contracts.run_file import SCALES, Run
 from eval import benchmark, protocols
-from grading.grade_completions import GRADERS, version
+from grading.verdicts import GRADERS, version
 from recipes.runs import load_run, run_names
 from system.errors import UserError, run_command
 from system.unknown_names import unknown

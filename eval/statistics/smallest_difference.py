@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, stats
 
-from eval.significance import ALPHA, POWER, mcnemar_power
+from eval.statistics.significance import ALPHA, POWER, mcnemar_power
 
 DATASETS = 400  # simulated to get the power: good to 2 % at 80 %
 Floats = npt.NDArray[np.float64]
@@ -76,7 +76,7 @@ class _Simulated:
 def _permutation(parts: Sequence[Counts], scales: Sequence[float]) -> Floats:
     """Two-sided p-values of many permutation tests of the mean over benchmarks, by an Edgeworth series.
 
-    (eval.significance.permutation is exact but takes one test at a time.) At least 2 / 2^m with m changed problems.
+    (`significance.permutation` is exact but takes one test at a time.) At least 2 / 2^m with m changed problems.
 
     Args:
         parts: per benchmark, differences as whole numbers of shape (tests, problems).
