@@ -99,8 +99,8 @@ def look(project: Path) -> Machine:
         hub_cache_writable=os.access(existing, os.W_OK),
         hub_disk=shutil.disk_usage(existing).free / GB,
         slurm=_said("sbatch", "--version").strip(),
-        sandbox=sandbox.refusal(),
-        cold_sandbox=sandbox.not_warm(),
+        sandbox=sandbox.why_unavailable(),
+        cold_sandbox=sandbox.why_not_warm(),
     )
 
 

@@ -112,7 +112,7 @@ def targets(arguments: argparse.Namespace, protocol: protocols.Protocol) -> list
     problem_hashes = {name: benchmark.problems_hash(arguments.data, name) for name in arguments.benchmark}
     shared = {
         "decoding": protocol.decoding(),
-        "prompt": prompts.load(protocol.prompt).words(),
+        "prompt": prompts.load(protocol.prompt).text_fields(),
         "seed": arguments.seed,
         "device": arguments.device,
         "engine": {**vllm_settings.engine(arguments.device), "max_model_len": arguments.max_model_len},

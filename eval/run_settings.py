@@ -56,7 +56,7 @@ def sampling_settings(run: Run, benchmarks: Iterable[str]) -> dict[str, Any]:
         benchmarks: on which.
     """
     protocol = protocol_of(run)
-    decoding = {**protocol.decoding(), "prompt": prompts.load(protocol.prompt).words()}
+    decoding = {**protocol.decoding(), "prompt": prompts.load(protocol.prompt).text_fields()}
     repeats = {name: protocol.repeats_of(name) for name in benchmarks}
     return {"protocol": protocol.name, "decoding": decoding, "repeats": repeats}
 

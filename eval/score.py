@@ -79,7 +79,7 @@ def check_complete(
 @cache
 def _spelling(name: str) -> Callable[[str], str]:
     """What makes answers on a benchmark comparable. One whose file is gone has no task to ask."""
-    return registry.get(benchmark.task_of(name)).spelling if name in benchmark.names() else str.strip
+    return registry.get(benchmark.task_of(name)).canonical_answer if name in benchmark.names() else str.strip
 
 
 def spelled_answers(graded: pd.DataFrame) -> pd.Series:

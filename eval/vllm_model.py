@@ -191,7 +191,7 @@ class CrossZeroVLLM(VLLM):
         settings = {
             "model": str(Path(self.model_args["model"]).resolve()),
             "decoding": json.loads(json.dumps(self.protocol.decoding())),
-            "prompt": prompts.load(self.protocol.prompt).words(),
+            "prompt": prompts.load(self.protocol.prompt).text_fields(),
             "seed": self.base_seed,
             "engine": {key: self.model_args.get(key) for key in ("dtype", "max_model_len")},
         }

@@ -17,7 +17,7 @@ def check(arguments: argparse.Namespace) -> None:
     framework = adapter.load(arguments.framework)
     problems, checked = [], 0
     names = [(name, scale) for name in run_names() for scale in SCALES]
-    names += [(name, scale) for sweep in sweeps.names() for scale in SCALES for name in sweeps.runs(sweep, scale)]
+    names += [(name, scale) for sweep in sweeps.names() for scale in SCALES for name in sweeps.run_names(sweep, scale)]
     for name, scale in names:
         try:
             run = load_run(name, scale)

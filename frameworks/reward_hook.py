@@ -16,7 +16,7 @@ from frameworks import rollout_log
 from recipes import rewards
 
 FAILURE = "CrossZero: a reward function failed: "  # the launcher ends the training at a line with these words
-loaded = cache(rewards.of_this_process)
+loaded = cache(rewards.from_environment)
 one_at_a_time = threading.Lock()  # trainers call from threads, and reward functions need not be made for that
 
 
@@ -51,10 +51,10 @@ def judge(
         Exception: whatever a reward function raises.
     """
     turns = [question["prefill"] + completion for question, completion in zip(questions, completions, strict=True)]
-    problems = [rewards.problem(*(question[name] for name in rewards.COLUMNS)) for question in questions]
+    problems = [rewards.problem_from_columns(*(question[name] for name in rewards.COLUMNS)) for question in questions]
     with one_at_a_time:
-        parts = rewards.of_each(loaded(), turns, problems)
-        sums = [rewards.add(loaded(), each) for each in parts]
+        parts = rewards.each_reward(loaded(), turns, problems)
+        sums = [rewards.weighted_sum(loaded(), each) for each in parts]
         given = [one if one.value is not None else one._replace(value=without_reward) for one in sums]
         rollout_log.of_this_process().write(
             {

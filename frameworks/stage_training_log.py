@@ -38,7 +38,7 @@ def read(
     recorded = rollout_log.read(paths.work, rollout_log.Batch.of_stage(stage))
     log: list[Row] = []
     elapsed, empty = 0.0, dict.fromkeys(tables.TRAINING_LOG.names)
-    logged, names = adapter.logged(run, stage, paths), rewards.names(run.rewards)
+    logged, names = adapter.logged(run, stage, paths), rewards.short_names(run.rewards)
     last = stage.steps if steps is None else steps
     for step in range(1, last + 1):
         found = adapter.columns(logged.get(step, {}), stage.rollout["max_response_tokens"])

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tasks.latex_boxes import Box, boxes
+from tasks.latex_boxes import Box, find_boxes
 
 THINKING_ENDS = "</think>"
 ANSWER_IS = ("he answer is", "final answer is")  # what `answer-is` looks for before it takes the last number
@@ -50,7 +50,7 @@ def last_boxed(text: str, *, several: bool = False) -> str | None:
     last one are joined to it: `\boxed{1} and \boxed{3}` gives `1, 3`.
     """
     joined: list[Box] = []
-    for box in reversed(boxes(text)):
+    for box in reversed(find_boxes(text)):
         if box.escaped or not box.content:
             continue
         if joined and not _joined(text, box, joined[-1]):

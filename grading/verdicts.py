@@ -17,7 +17,7 @@ from tasks.task import Grader, Task
 
 DEADLINE_S = 5.0  # seconds of a judge's CPU time for one pair; math-verify's 95th percentile on 519 hard pairs is 0.23
 VERSION = 1  # raise it with a change of grading/ that changes verdicts: stored samples are then graded again
-GRADERS = {name: grader for task in task_yaml.names() for name, grader in registry.get(task).graders.items()}
+GRADERS = {name: grader for task in task_yaml.task_names() for name, grader in registry.get(task).graders.items()}
 DEFAULT = next(iter(GRADERS))  # the first that a task names
 
 
@@ -56,7 +56,7 @@ def grader_name(task: str, grader: str) -> str:
     """What decides a task's answers: the grader or the task's own verifier, with its package's version and our own."""
     own = "" if version(task) == "1.1" else f", version {version(task)}"
     if grader not in registry.get(task).graders:
-        return f"{task} verifier{_package(registry.get(task).own)}{own}"
+        return f"{task} verifier{_package(registry.get(task).own_grader)}{own}"
     return f"{grader}{_package(GRADERS[grader])}{own}"
 
 
@@ -80,7 +80,7 @@ def _extract(item: Item, task: Task, meta: Mapping[str, Any], grader: Grader) ->
     if task.answer_format == "tagged":
         return extraction.extract_tagged(item.completion or "")
     rule = grader.extraction or item.extraction
-    found = extraction.extract(item.completion or "", rule, several=task.several(item.gold, meta))
+    found = extraction.extract(item.completion or "", rule, several=task.is_multi_answer(item.gold, meta))
     cut = item.finish_reason == "length" and not found.complete
     return found._replace(answer=None) if cut else found
 
@@ -115,7 +115,7 @@ def grade(
     undecided: dict[str, dict[Pair, list[int]]] = {}  # by judge: equal pairs are judged once
     for index, item in enumerate(items):
         task = registry.get(item.task)
-        chosen = task.graders.get(grader, task.own)
+        chosen = task.graders.get(grader, task.own_grader)
         meta = (json.loads(item.meta) if isinstance(item.meta, str) else item.meta) or {}
         found = _extract(item, task, meta, chosen)
         if found.answer is None:

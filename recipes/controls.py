@@ -27,7 +27,7 @@ MALFORMED = ("format_error", "no_answer")
 _calls = itertools.count()
 
 
-def of(run: Run) -> Run:
+def apply_control(run: Run) -> Run:
     """A run as its file's `control` makes it; a run without one as it is."""
     if run.control is None:
         return run

@@ -32,7 +32,7 @@ def _tokenizer(model: str) -> Any:
     return AutoTokenizer.from_pretrained(model)
 
 
-def limit() -> int:
+def response_limit() -> int:
     """The most tokens that a completion of this training may have."""
     return int(_given(os.environ[VARIABLE])["limit"])
 

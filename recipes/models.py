@@ -32,7 +32,7 @@ def library() -> dict[str, dict[str, Any]]:
     Raises:
         UserError: a model of the hub is not at a commit.
     """
-    tasks = [task for task in task_yaml.names() if "demo" in task_yaml.settings(task)]
+    tasks = [task for task in task_yaml.task_names() if "demo" in task_yaml.settings(task)]
     found = {f"demo-{task.replace('_', '-')}": {"demo_task": task} for task in tasks}
     found |= read_yaml(FOLDER / "models.yaml")
     for name, entry in found.items():
@@ -57,16 +57,16 @@ def settings(name: str) -> dict[str, Any]:
     entry = {key: value for key, value in library()[name].items() if key != "environment"}
     if "demo_task" not in entry:
         return entry
-    training, demo = read_yaml(FOLDER / "demo_model.yaml"), demo_of(entry)
+    training, demo = read_yaml(FOLDER / "demo_model.yaml"), demo_settings(entry)
     return {
         **entry,
         "training": {key: value for key, value in training.items() if key != "environment"},
         "demo": demo,
-        "prompts": [prompts.load(prompt).words() for prompt in demo["prompts"]],
+        "prompts": [prompts.load(prompt).text_fields() for prompt in demo["prompts"]],
     }
 
 
-def demo_of(entry: dict[str, Any]) -> dict[str, Any]:
+def demo_settings(entry: dict[str, Any]) -> dict[str, Any]:
     """`demo` of the task.yaml that a demo model learns, with the prompts of the model's own entry where it has some."""
     demo: dict[str, Any] = task_yaml.settings(entry["demo_task"])["demo"]
     if missing := [key for key in DEMO_KEYS if key not in demo]:
@@ -130,7 +130,7 @@ def main() -> None:
         from recipes.demo_model.build import build
 
         with durable.new(arguments.output) as model:
-            build(model, entry["demo_task"], demo_of(entry), entry.get("untrained"))
+            build(model, entry["demo_task"], demo_settings(entry), entry.get("untrained"))
 
 
 if __name__ == "__main__":

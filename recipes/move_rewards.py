@@ -132,6 +132,11 @@ def _of_moves(
         if move is None:
             found.append(Reward(illegal, judged.verdict, judged.answer is None))
             continue
-        value = worth(game, move, problem.meta, reward_randomness.fresh(seed, reward_randomness.key(problem), text))
+        value = worth(
+            game,
+            move,
+            problem.meta,
+            reward_randomness.fresh_generator(seed, reward_randomness.problem_key(problem), text),
+        )
         found.append(Reward(value, judged.verdict))
     return found

@@ -2,10 +2,10 @@
 
     - function: recipes.reward_noise.flipped
       weight: 1.0
-      arguments: {of: {function: recipes.rewards.correct}, false_positive: 0.1, false_negative: 0.1, per: problem}
+      arguments: {reward: {function: recipes.rewards.correct}, false_positive: 0.1, false_negative: 0.1, per: problem}
 
-`of` is the reward that is disturbed, with `arguments` of its own if it has any; it may be one of these wrappers. The
-verdict stays that of `of`, so that the training's accuracy is the true one. All draws are seeded by what is judged
+`reward` is the reward that is disturbed, with `arguments` of its own if it has any; it may be one of these. The
+verdict stays its own, so that the training's accuracy is the true one. All draws are seeded by what is judged
 (recipes.reward_randomness): bias is the same at each time and on every machine, and variance is drawn anew each time
 that a completion is judged.
 """
@@ -19,7 +19,7 @@ from random import Random
 from typing import NamedTuple
 
 from recipes import reward_randomness
-from recipes.rewards import Function, Reward, verdicts
+from recipes.rewards import Reward, RewardFunction, verdicts
 from system.errors import UserError
 from tasks.problems import Problem
 
@@ -28,7 +28,7 @@ def flipped(
     completions: Sequence[str],
     problems: Sequence[Problem],
     *,
-    of: Function,
+    reward: RewardFunction,
     false_positive: float = 0.0,
     false_negative: float = 0.0,
     per: str = "completion",
@@ -41,7 +41,7 @@ def flipped(
     Args:
         completions: the assistant's turns.
         problems: of each completion.
-        of: the reward; above the middle of `low` and `high` it counts as high.
+        reward: the reward; above the middle of `low` and `high` it counts as high.
         false_positive: the share of low rewards that become high, 0 to 1.
         false_negative: the share of high rewards that become low, 0 to 1.
         per: `completion`, a draw for each text of a problem; `problem`, one for all completions of a problem, so that
@@ -58,30 +58,30 @@ def flipped(
     _check("flipped", "per", per, per in ("completion", "problem"), "completion or problem")
 
     def disturbed(value: float, problem: Problem, completion: str) -> float:
-        drawn = reward_randomness.fixed(
-            seed, reward_randomness.key(problem), completion if per == "completion" else ""
+        drawn = reward_randomness.fixed_generator(
+            seed, reward_randomness.problem_key(problem), completion if per == "completion" else ""
         ).random()
         if value > (low + high) / 2:
             return low if drawn < false_negative else high
         return high if drawn < false_positive else low
 
-    return _each(of, completions, problems, disturbed)
+    return _each(reward, completions, problems, disturbed)
 
 
 def _plus_normal(draw: Callable[[str, str], Random], deviation: float) -> Callable[[float, Problem, str], float]:
     """A change of rewards: a normal value of mean 0 is added, from the numbers drawn for a problem and completion."""
-    return lambda value, problem, text: value + draw(reward_randomness.key(problem), text).gauss(0.0, deviation)
+    return lambda value, problem, text: value + draw(reward_randomness.problem_key(problem), text).gauss(0.0, deviation)
 
 
 def shifted(
-    completions: Sequence[str], problems: Sequence[Problem], *, of: Function, deviation: float, seed: int = 0
+    completions: Sequence[str], problems: Sequence[Problem], *, reward: RewardFunction, deviation: float, seed: int = 0
 ) -> list[Reward]:
     """A reward with bias: a normal value is added, always the same for the same completion.
 
     Args:
         completions: the assistant's turns.
         problems: of each completion.
-        of: the reward.
+        reward: the reward.
         deviation: the standard deviation of the added value over completions, 0 or more.
         seed: of the values.
 
@@ -89,18 +89,20 @@ def shifted(
         UserError: `deviation` is negative.
     """
     _check("shifted", "deviation", deviation, deviation >= 0, "0 or more")
-    return _each(of, completions, problems, _plus_normal(partial(reward_randomness.fixed, seed), deviation))
+    return _each(
+        reward, completions, problems, _plus_normal(partial(reward_randomness.fixed_generator, seed), deviation)
+    )
 
 
 def gaussian(
-    completions: Sequence[str], problems: Sequence[Problem], *, of: Function, deviation: float, seed: int = 0
+    completions: Sequence[str], problems: Sequence[Problem], *, reward: RewardFunction, deviation: float, seed: int = 0
 ) -> list[Reward]:
     """A reward with variance: a normal value of mean 0 is added, another each time.
 
     Args:
         completions: the assistant's turns.
         problems: of each completion.
-        of: the reward.
+        reward: the reward.
         deviation: the standard deviation of the added value, 0 or more.
         seed: of the values.
 
@@ -108,11 +110,13 @@ def gaussian(
         UserError: `deviation` is negative.
     """
     _check("gaussian", "deviation", deviation, deviation >= 0, "0 or more")
-    return _each(of, completions, problems, _plus_normal(partial(reward_randomness.fresh, seed), deviation))
+    return _each(
+        reward, completions, problems, _plus_normal(partial(reward_randomness.fresh_generator, seed), deviation)
+    )
 
 
 def rollouts(
-    completions: Sequence[str], problems: Sequence[Problem], *, of: Function, count: int, seed: int = 0
+    completions: Sequence[str], problems: Sequence[Problem], *, reward: RewardFunction, count: int, seed: int = 0
 ) -> list[Reward]:
     """A reward with the variance of `count` rollouts: the share of them that succeed, each with the reward's chance.
 
@@ -121,7 +125,7 @@ def rollouts(
     Args:
         completions: the assistant's turns.
         problems: of each completion.
-        of: a reward from 0 to 1.
+        reward: a reward from 0 to 1.
         count: of rollouts, 1 or more.
         seed: of the rollouts.
 
@@ -132,10 +136,10 @@ def rollouts(
 
     def disturbed(value: float, problem: Problem, completion: str) -> float:
         _check("rollouts", "the reward", value, 0 <= value <= 1, "0 to 1")
-        rng = reward_randomness.fresh(seed, reward_randomness.key(problem), completion)
+        rng = reward_randomness.fresh_generator(seed, reward_randomness.problem_key(problem), completion)
         return sum(rng.random() < value for _ in range(count)) / count
 
-    return _each(of, completions, problems, disturbed)
+    return _each(reward, completions, problems, disturbed)
 
 
 def random(
@@ -158,7 +162,7 @@ def random(
         completions,
         problems,
         lambda _, problem, text: float(
-            reward_randomness.fresh(seed, reward_randomness.key(problem), text).random() < rate
+            reward_randomness.fresh_generator(seed, reward_randomness.problem_key(problem), text).random() < rate
         ),
     )
 
@@ -168,7 +172,7 @@ def constant(completions: Sequence[str], problems: Sequence[Problem], *, value: 
     return _each(_judged, completions, problems, lambda *_: value)
 
 
-class Error(NamedTuple):
+class RewardError(NamedTuple):
     """A reward's mean error over completions: `mean_squared` is the sum of the others, up to rounding."""
 
     bias_squared: float
@@ -176,7 +180,7 @@ class Error(NamedTuple):
     mean_squared: float
 
 
-class Judged(NamedTuple):
+class JudgedRepeatedly(NamedTuple):
     """A completion that was judged several times: the exact value, and mean and variance of the rewards given."""
 
     exact: float
@@ -185,19 +189,19 @@ class Judged(NamedTuple):
     times: int
 
     @property
-    def error(self) -> Error:
-        """Its squared bias, variance and squared error, none of them biased itself; see `error`."""
+    def error(self) -> RewardError:
+        """Its squared bias, variance and squared error, none of them biased itself; see `reward_error`."""
         square = (self.mean - self.exact) ** 2
         share = self.variance / self.times
-        return Error(square - share, self.variance, square + self.variance - share)
+        return RewardError(square - share, self.variance, square + self.variance - share)
 
 
-def judged(
-    reward: Function, exact: Function, completions: Sequence[str], problems: Sequence[Problem], times: int
-) -> list[Judged | None]:
+def judge_repeatedly(
+    reward: RewardFunction, exact: RewardFunction, completions: Sequence[str], problems: Sequence[Problem], times: int
+) -> list[JudgedRepeatedly | None]:
     """Judge each completion several times; None where either reward gives no value.
 
-    The arguments are those of `judged`.
+    The arguments are those of `reward_error`.
 
     Raises:
         UserError: `times` is below 2.
@@ -205,17 +209,23 @@ def judged(
     _check("judged", "times", times, times >= 2, "2 or more")
     truth = [one.value for one in exact(completions, problems)]
     columns = [[one.value for one in reward(completions, problems)] for _ in range(times)]
-    found: list[Judged | None] = []
+    found: list[JudgedRepeatedly | None] = []
     for true, *values in zip(truth, *columns, strict=True):
         given = [value for value in values if value is not None]
         usable = true is not None and len(given) == times
-        found.append(Judged(true, statistics.fmean(given), statistics.variance(given), times) if usable else None)
+        found.append(
+            JudgedRepeatedly(true, statistics.fmean(given), statistics.variance(given), times) if usable else None
+        )
     return found
 
 
-def error(
-    reward: Function, exact: Function, completions: Sequence[str], problems: Sequence[Problem], times: int = 16
-) -> Error:
+def reward_error(
+    reward: RewardFunction,
+    exact: RewardFunction,
+    completions: Sequence[str],
+    problems: Sequence[Problem],
+    times: int = 16,
+) -> RewardError:
     """The error of a reward against the exact one, on given completions: the mean of `Judged.error`.
 
     Each completion is judged `times` times. For the mean m, the variance s² (over times - 1) and the exact value e, its
@@ -232,10 +242,12 @@ def error(
     Raises:
         UserError: `times` is below 2, or no completion has both rewards.
     """
-    found = [one.error for one in judged(reward, exact, completions, problems, times) if one]
+    found = [one.error for one in judge_repeatedly(reward, exact, completions, problems, times) if one]
     if not found:
-        raise UserError("recipes.reward_noise.error needs completions whose problems have an answer, and found none")
-    return Error(*(statistics.fmean(column) for column in zip(*found, strict=True)))
+        raise UserError(
+            "recipes.reward_noise.reward_error needs completions whose problems have an answer, and found none"
+        )
+    return RewardError(*(statistics.fmean(column) for column in zip(*found, strict=True)))
 
 
 def _judged(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
@@ -244,7 +256,7 @@ def _judged(completions: Sequence[str], problems: Sequence[Problem]) -> list[Rew
 
 
 def _each(
-    of: Function,
+    reward: RewardFunction,
     completions: Sequence[str],
     problems: Sequence[Problem],
     disturbed: Callable[[float, Problem, str], float],
@@ -252,14 +264,14 @@ def _each(
     """The reward with every value replaced.
 
     Args:
-        of: the reward.
+        reward: the reward.
         completions: the assistant's turns.
         problems: of each completion.
         disturbed: the new value, of the old one, the problem and the completion.
     """
     return [
         one if one.value is None else one._replace(value=disturbed(one.value, problem, text))
-        for one, problem, text in zip(of(completions, problems), problems, completions, strict=True)
+        for one, problem, text in zip(reward(completions, problems), problems, completions, strict=True)
     ]
 
 

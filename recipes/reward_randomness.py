@@ -11,17 +11,17 @@ from tasks.problems import Problem
 _judged: Counter[tuple[object, ...]] = Counter()  # how often this process has drawn for each
 
 
-def key(problem: Problem) -> str:
+def problem_key(problem: Problem) -> str:
     """What identifies a problem in training, where rewards are given neither its id nor its question."""
     return json.dumps([problem.task, problem.answer, problem.meta], sort_keys=True, ensure_ascii=False)
 
 
-def fixed(*parts: object) -> random.Random:
+def fixed_generator(*parts: object) -> random.Random:
     """The same draws for the same parts, at any time."""
     return random.Random(json.dumps(parts, ensure_ascii=False))
 
 
-def fresh(*parts: object) -> random.Random:
+def fresh_generator(*parts: object) -> random.Random:
     """Other draws each time that this process asks for the same parts: the n-th time, the n-th draws."""
     _judged[parts] += 1
-    return fixed(*parts, _judged[parts])
+    return fixed_generator(*parts, _judged[parts])

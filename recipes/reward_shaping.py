@@ -47,7 +47,7 @@ def cosine(
     Returns:
         The rewards; a value of None, and the verdict `ungradable`, where the gold answer is unusable.
     """
-    limit, found = model_tokens.limit(), list[Reward]()
+    limit, found = model_tokens.response_limit(), list[Reward]()
     for completion, verdict in zip(completions, verdicts(completions, problems), strict=True):
         length = len(model_tokens.encode(completion))
         at_start, at_limit = right if verdict == "correct" else wrong
@@ -72,14 +72,14 @@ def soft_over_long(completions: Sequence[str], problems: Sequence[Problem], *, b
     Raises:
         UserError: the buffer is not in this range.
     """
-    limit = model_tokens.limit()
+    limit = model_tokens.response_limit()
     _check("soft_over_long", "buffer", buffer, 1 <= buffer <= limit, f"1 to max_response_tokens, {limit}")
     lengths = [len(model_tokens.encode(completion)) for completion in completions]
     return [Reward(min(0.0, max(-1.0, (limit - buffer - length) / buffer))) for length in lengths]
 
 
 def repetition(
-    completions: Sequence[str], problems: Sequence[Problem], *, ngram: int, of: str = "words"
+    completions: Sequence[str], problems: Sequence[Problem], *, ngram: int, unit: str = "words"
 ) -> list[Reward]:
     """The share of n-grams that occurred before in the completion, from 0 to below 1, as a negative value.
 
@@ -91,16 +91,16 @@ def repetition(
         completions: the assistant's turns.
         problems: not looked at.
         ngram: items of one n-gram, 1 or more.
-        of: words or tokens.
+        unit: of an n-gram, words or tokens.
 
     Raises:
-        UserError: `ngram` or `of` is something else.
+        UserError: `ngram` or `unit` is something else.
     """
     _check("repetition", "ngram", ngram, ngram >= 1, "1 or more")
-    _check("repetition", "of", of, of in ("words", "tokens"), "words or tokens")
+    _check("repetition", "unit", unit, unit in ("words", "tokens"), "words or tokens")
     found = []
     for completion in completions:
-        items = completion.lower().split() if of == "words" else model_tokens.encode(completion)
+        items = completion.lower().split() if unit == "words" else model_tokens.encode(completion)
         grams = list(_ngrams(items, ngram))
         found.append(Reward(len(set(grams)) / len(grams) - 1 if grams else 0.0))
     return found

@@ -37,11 +37,11 @@ class Reward(NamedTuple):
     format_error: bool = False  # the form that the prompt asks for is broken
 
 
-Function = Callable[[Sequence[str], Sequence[Problem]], list[Reward]]
-Weighted = list[tuple[Function, float]]
+RewardFunction = Callable[[Sequence[str], Sequence[Problem]], list[Reward]]
+Weighted = list[tuple[RewardFunction, float]]
 
 
-def problem(task: str, answer: str, meta: str) -> Problem:
+def problem_from_columns(task: str, answer: str, meta: str) -> Problem:
     """The problem as rewards see it, from its COLUMNS; `meta` is JSON."""
     return Problem("", task, "", answer, json.loads(meta or "{}"))
 
@@ -86,17 +86,17 @@ def load(rewards: Iterable[Mapping[str, Any]]) -> Weighted:
     return found
 
 
-def _function(reward: Mapping[str, Any]) -> Function:
-    """The function of an entry with its arguments; an argument `of` may name another reward in the same way."""
+def _function(reward: Mapping[str, Any]) -> RewardFunction:
+    """The function of an entry with its arguments; its argument `reward` may name another one in the same way."""
     module, _, name = reward["function"].rpartition(".")
     function, arguments = getattr(importlib.import_module(module), name), dict(reward.get("arguments", {}))
-    if isinstance(arguments.get("of"), Mapping):
-        arguments["of"] = _function(arguments["of"])
+    if isinstance(arguments.get("reward"), Mapping):
+        arguments["reward"] = _function(arguments["reward"])
     inspect.signature(function).bind((), (), **arguments)
     return functools.partial(function, **arguments)
 
 
-def _rounded(function: Function, weight: float, step: float) -> Function:
+def _rounded(function: RewardFunction, weight: float, step: float) -> RewardFunction:
     """The weighted reward as a multiple of a step."""
 
     def rounded(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
@@ -108,7 +108,7 @@ def _rounded(function: Function, weight: float, step: float) -> Function:
     return rounded
 
 
-def names(rewards: Sequence[Mapping[str, Any]]) -> list[str]:
+def short_names(rewards: Sequence[Mapping[str, Any]]) -> list[str]:
     """A short name for each of a run file's rewards: its function's, numbered where it occurs again."""
     short = [reward["function"].rpartition(".")[2] for reward in rewards]
     counts = [short[: place + 1].count(name) for place, name in enumerate(short)]
@@ -116,16 +116,16 @@ def names(rewards: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def environment(rewards: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The environment of a training process, from which `of_this_process` loads the same rewards."""
+    """The environment of a training process, from which `from_environment` loads the same rewards."""
     return {VARIABLE: json.dumps(list(rewards))}
 
 
-def of_this_process() -> Weighted:
+def from_environment() -> Weighted:
     """The rewards that `environment` put there."""
     return load(json.loads(os.environ[VARIABLE]))
 
 
-def of_each(rewards: Weighted, completions: Sequence[str], problems: Sequence[Problem]) -> list[tuple[Reward, ...]]:
+def each_reward(rewards: Weighted, completions: Sequence[str], problems: Sequence[Problem]) -> list[tuple[Reward, ...]]:
     """What each reward function gives for each completion.
 
     Args:
@@ -148,7 +148,7 @@ def of_each(rewards: Weighted, completions: Sequence[str], problems: Sequence[Pr
     return list(zip(*columns, strict=True))
 
 
-def add(rewards: Weighted, given: Sequence[Reward]) -> Reward:
+def weighted_sum(rewards: Weighted, given: Sequence[Reward]) -> Reward:
     """The weighted sum of what the rewards give for one completion, with the first verdict among them.
 
     Args:
@@ -171,5 +171,5 @@ def add(rewards: Weighted, given: Sequence[Reward]) -> Reward:
 
 
 def total(rewards: Weighted, completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
-    """The weighted sum for each completion; see `of_each` and `add`."""
-    return [add(rewards, given) for given in of_each(rewards, completions, problems)]
+    """The weighted sum for each completion; see `each_reward` and `weighted_sum`."""
+    return [weighted_sum(rewards, given) for given in each_reward(rewards, completions, problems)]

@@ -36,13 +36,13 @@ def load_run(name: str, scale: str) -> Run:
     """
     file = RECIPES / f"{name}.yaml"
     if "@" in name:
-        file = sweeps.file_of(name)
+        file = sweeps.sweep_file(name)
     elif name.endswith(".yaml") and Path(name).is_file():
         file = Path(name).absolute()
         name = f"{file.parent.name}/{file.stem}"
     elif name not in run_names():
         raise unknown("run", name, run_names())
-    run = controls.of(parse_run(file_content(name, file, scale), name, file, scale))
+    run = controls.apply_control(parse_run(file_content(name, file, scale), name, file, scale))
     check_training(run)
     return run
 
@@ -55,7 +55,7 @@ def load_sweep(name: str, scale: str) -> dict[str, Run]:
     """
     found: dict[str, Run] = {}
     trained: dict[str, str] = {}
-    for member in sweeps.runs(name, scale):
+    for member in sweeps.run_names(name, scale):
         run = load_run(member, scale)
         settings = fingerprint([training_settings(run, stage) for stage in run.stages])
         if settings in trained:
@@ -70,7 +70,7 @@ def load_sweep(name: str, scale: str) -> dict[str, Run]:
 
 def file_content(name: str, file: Path, scale: str) -> dict[str, Any]:
     """What a run's file holds, without what it inherits; of a sweep's run, with the values of its setting."""
-    return sweeps.content(name, scale) if "@" in name else read_yaml(file)
+    return sweeps.run_content(name, scale) if "@" in name else read_yaml(file)
 
 
 def training_settings(run: Run, stage: Stage) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def training_settings(run: Run, stage: Stage) -> dict[str, Any]:
         **own,
         "framework": run.framework,
         "algorithm": run.algorithm,
-        "prompt": prompts.load(run.prompt).words(),
+        "prompt": prompts.load(run.prompt).text_fields(),
         "rewards": run.rewards,
         "model": run.model,
         "hardware": hardware,

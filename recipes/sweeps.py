@@ -30,7 +30,7 @@ def names() -> list[str]:
     return [f"{file.parent.name}/{file.name.removesuffix(SUFFIX)}" for file in sorted(RECIPES.glob(f"*/*{SUFFIX}"))]
 
 
-def file_of(name: str) -> Path:
+def sweep_file(name: str) -> Path:
     """The file of a sweep or of one of its runs.
 
     Raises:
@@ -48,7 +48,7 @@ def settings(name: str, scale: str) -> list[dict[str, Any]]:
     Raises:
         UserError: there is no such sweep, or its file breaks the schema or varies nothing.
     """
-    file = file_of(name)
+    file = sweep_file(name)
     content = read_yaml(file)
     validate(inherit(content, file), "run", file)
     if not content.get("sweep"):
@@ -57,12 +57,12 @@ def settings(name: str, scale: str) -> list[dict[str, Any]]:
     return [dict(zip(varied, values, strict=True)) for values in itertools.product(*varied.values())]
 
 
-def runs(name: str, scale: str) -> list[str]:
+def run_names(name: str, scale: str) -> list[str]:
     """The names of a sweep's runs at one scale, `<recipe>/<sweep>@<number>` from 1."""
     return [f"{name}@{number}" for number in range(1, len(settings(name, scale)) + 1)]
 
 
-def setting(run: str, scale: str) -> dict[str, Any]:
+def run_setting(run: str, scale: str) -> dict[str, Any]:
     """The setting of one of a sweep's runs; see `settings`.
 
     Raises:
@@ -77,10 +77,10 @@ def setting(run: str, scale: str) -> dict[str, Any]:
     return found[int(number) - 1]
 
 
-def content(run: str, scale: str) -> dict[str, Any]:
+def run_content(run: str, scale: str) -> dict[str, Any]:
     """What the run file of one of a sweep's runs would hold: the sweep's own, with the values of its setting."""
-    varied = setting(run, scale)
-    found = read_yaml(file_of(run))
+    varied = run_setting(run, scale)
+    found = read_yaml(sweep_file(run))
     del found["sweep"]
     values = found.setdefault(scale, {})
     for key, value in varied.items():

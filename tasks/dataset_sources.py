@@ -47,7 +47,7 @@ def from_files(entry: Entry, mirror: Path | None) -> tuple[Rows, dict[str, Any]]
     for file in entry.spec.get("files", ()):
         place, content = _from_mirror(entry, mirror, file) if mirror is not None else _download(entry, file)
         _check_bytes(entry, place, content, file)
-        rows += parse(place, content)
+        rows += parse_rows(place, content)
         named = {"file": file["path"]} if mirror is not None else {"url": place}
         facts.append({**named, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)})
     if not facts:
@@ -93,14 +93,14 @@ def _check_bytes(entry: Entry, name: str, content: bytes, file: dict[str, Any]) 
     )
 
 
-def parse(name: str, content: bytes) -> list[dict[str, Any]]:
+def parse_rows(name: str, content: bytes) -> list[dict[str, Any]]:
     """Rows of a .jsonl, .json, .csv, .parquet or .arrow file (a stream, by `datasets`); UserError if it is none.
 
     Text may be compressed (.jsonl.gz): its hash was compared before it is expanded.
     """
     try:
         if name.endswith(".gz"):
-            return parse(name.removesuffix(".gz"), gzip.decompress(content))
+            return parse_rows(name.removesuffix(".gz"), gzip.decompress(content))
         if name.endswith(".parquet"):
             rows = pq.read_table(io.BytesIO(content)).to_pylist()
         elif name.endswith(".arrow"):
@@ -134,7 +134,7 @@ def from_hub(entry: Entry) -> tuple[Rows, dict[str, Any]]:
     If the hub does not answer, only the cache of an earlier run is used; UserError if it does not have the set.
     """
     hub = entry.spec["hub"]
-    reason = None if os.environ.get("HF_HUB_OFFLINE") in ("1", "true") else unreachable(_endpoint())
+    reason = None if os.environ.get("HF_HUB_OFFLINE") in ("1", "true") else why_unreachable(_endpoint())
     if reason:
         os.environ["HF_HUB_OFFLINE"] = "1"  # read by the import of `datasets` below: only the cache, no retries
     import datasets
@@ -168,7 +168,7 @@ def _endpoint() -> str:
     return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
 
 
-def unreachable(address: str, within: float = ANSWER_WITHIN) -> str | None:
+def why_unreachable(address: str, within: float = ANSWER_WITHIN) -> str | None:
     """Why an address does not answer within so many seconds; None if it does.
 
     In a thread, because a name look-up has no time limit. Proxies from the environment are used.

@@ -98,7 +98,7 @@ def entries(benchmarks: Path = BENCHMARKS) -> dict[str, Entry]:
 def _training_sets() -> list[Entry]:
     return [
         Entry(name, {"task": task, **spec}, display_path(task_yaml.FOLDER / task / "task.yaml"))
-        for task in task_yaml.names()
+        for task in task_yaml.task_names()
         for name, spec in task_yaml.settings(task).get("datasets", {}).items()
     ]
 
@@ -112,8 +112,8 @@ def check(entry: Entry) -> None:
     """Raise UserError, with the file, the entry and the key, for unknown or missing keys."""
     spec, place = entry.spec, f"{entry.where}, {entry.name}"
     validate(spec, "dataset", place)
-    if spec["task"] not in task_yaml.names():
-        raise UserError(f"{place}: {unknown('task', spec['task'], task_yaml.names())}")
+    if spec["task"] not in task_yaml.task_names():
+        raise UserError(f"{place}: {unknown('task', spec['task'], task_yaml.task_names())}")
     if not any(spec.get(key) for key in ("hub", "files", "generate")):
         raise UserError(f"{place}: one of `hub`, `files` and `generate` has to say where rows are")
     for columns in (spec.get("columns", {}), spec.get("hub", {}).get("columns", {})):

@@ -28,7 +28,7 @@ class Box(NamedTuple):
         return self.text[self.opening + 1 : self.end - 1].strip()
 
 
-def boxes(text: str) -> list[Box]:
+def find_boxes(text: str) -> list[Box]:
     """All complete boxes with balanced braces, empty ones included, ordered by start."""
     commands = {command.end(): command.start() for command in _COMMAND.finditer(text)}
     starts = set(commands.values())
@@ -53,7 +53,7 @@ def last_boxed_gold(text: str) -> str | None:
     Data sets also have the short forms `\boxed 7` and `\boxed\pi`, which end before the next dollar sign, space or
     punctuation mark, boxes with an escaped backslash, and empty boxes.
     """
-    complete = {box.start: box for box in boxes(text)}
+    complete = {box.start: box for box in find_boxes(text)}
     for command in reversed([*_COMMAND.finditer(text)]):
         if command.start() in complete:
             return complete[command.start()].content

@@ -23,7 +23,7 @@ from system.errors import UserError, run_command
 from tasks import dataset_sources, dataset_specs, registry
 from tasks.dataset_specs import Entry
 from tasks.problems import Problem, content_digest, repeated_questions, rows_digest, to_table
-from tasks.row_sampling import draw
+from tasks.row_sampling import sample_rows
 
 
 def load(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, Any]]:
@@ -95,7 +95,7 @@ def _drawn(entry: Entry, rows: dataset_sources.Rows, read_from: str) -> dataset_
     stated, wanted = entry.spec["draw"], entry.spec["rows"]
     try:
         groups = [row[stated["by"]] for row in rows]
-        places = draw(groups, one_in=stated["one_in"], rows=wanted, seed=stated["seed"])
+        places = sample_rows(groups, one_in=stated["one_in"], rows=wanted, seed=stated["seed"])
     except (KeyError, ValueError) as error:
         raise UserError(
             f"{entry.name} should be {wanted:,} rows of {read_from}, one in {stated['one_in']} of each group of the "

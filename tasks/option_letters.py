@@ -13,7 +13,7 @@ _LETTER = re.compile(r"\(([A-Za-z])\)|([A-Za-z])[).:]?")
 _LABELLED = re.compile(r"(?:\(([A-Z])\)|([A-Z])[).:])\s*(\S.*)", re.DOTALL)
 
 
-def unwrapped(answer: str) -> str:
+def without_markup(answer: str) -> str:
     """The answer without white space, dollar signs and commands for type around the whole of it."""
     text = answer[: LONGEST + 1].strip()
     for _ in range(_MOST_WRAPPERS):
@@ -23,13 +23,13 @@ def unwrapped(answer: str) -> str:
     return text
 
 
-def letter(answer: str) -> str | None:
+def bare_letter(answer: str) -> str | None:
     """The letter that is the whole answer, as it is written; None for anything else, such as `B or C`."""
-    found = _LETTER.fullmatch(unwrapped(answer))
+    found = _LETTER.fullmatch(without_markup(answer))
     return (found[1] or found[2]) if found else None
 
 
-def labelled(answer: str) -> tuple[str, str] | None:
+def letter_and_text(answer: str) -> tuple[str, str] | None:
     """The letter and the text of an answer such as `(B) 42`; None for anything else."""
-    found = _LABELLED.fullmatch(unwrapped(answer)) if len(answer) <= LONGEST else None
+    found = _LABELLED.fullmatch(without_markup(answer)) if len(answer) <= LONGEST else None
     return (found[1] or found[2], found[3]) if found else None

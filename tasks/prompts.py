@@ -32,7 +32,7 @@ class Prompt:
     assistant: str = ""
     raw: bool = False
 
-    def words(self) -> dict[str, Any]:
+    def text_fields(self) -> dict[str, Any]:
         """The fields that decide the text."""
         return {"system": self.system, "user": self.user, "assistant": self.assistant, "raw": self.raw}
 
@@ -62,14 +62,14 @@ class Prompt:
 
 def files() -> list[str]:
     """The files with prompts, relative to the project's folder."""
-    return ["tasks/prompts.yaml", *(f"tasks/{task}/task.yaml" for task in task_yaml.names())]
+    return ["tasks/prompts.yaml", *(f"tasks/{task}/task.yaml" for task in task_yaml.task_names())]
 
 
 @cache
 def entries() -> dict[str, dict[str, Any]]:
     """All prompts as they are written; UserError if a name occurs twice."""
     found = read_yaml(FILE)
-    for task in task_yaml.names():
+    for task in task_yaml.task_names():
         for name, entry in task_yaml.settings(task).get("prompts", {}).items():
             if name in found:
                 raise UserError(f"tasks/{task}/task.yaml: there is another prompt '{name}'; rename one of them")

@@ -28,7 +28,7 @@ class Step(NamedTuple):
     why: str = ""
 
 
-def lines(completion: str) -> Iterator[tuple[int, str]]:
+def numbered_lines(completion: str) -> Iterator[tuple[int, str]]:
     """The lines of the reasoning, without tags and up to the answer: numbered from 0, empty ones left out."""
     body = completion.rpartition("<answer>")[0] if "<answer>" in completion else completion
     for number, line in enumerate(body.split("\n")[:MOST_LINES]):
@@ -36,12 +36,12 @@ def lines(completion: str) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-def judge(line: int, text: str, faults: Sequence[str]) -> Step:
+def judged_step(line: int, text: str, faults: Sequence[str]) -> Step:
     """A checkable step: wrong if there are faults."""
     return Step(line, text, WRONG if faults else RIGHT, "; ".join(faults))
 
 
-def unknown(line: int, text: str) -> Step:
+def unreadable_step(line: int, text: str) -> Step:
     """A line that is not understood."""
     return Step(line, text, NOT_CHECKABLE)
 

@@ -7,13 +7,13 @@ from functools import cache
 
 from system.unknown_names import unknown
 from tasks.task import Task
-from tasks.task_yaml import names
+from tasks.task_yaml import task_names
 
 
 @cache
 def get(name: str) -> Task:
     """The task of this name; UserError with the nearest names if there is none."""
-    if name not in names():
-        raise unknown("task", name, names())
+    if name not in task_names():
+        raise unknown("task", name, task_names())
     task: Task = importlib.import_module(f"tasks.{name}").TASK
     return task

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def draw(groups: Sequence[Any], *, one_in: int, rows: int, seed: int) -> list[int]:
+def sample_rows(groups: Sequence[Any], *, one_in: int, rows: int, seed: int) -> list[int]:
     """The places of the drawn rows, in the order in which they are drawn.
 
     `groupby(…).sample(frac=1 / one_in)`, then `sample(n=rows)`, both with the same seed: how MMLU-Pro-1k is drawn

@@ -81,7 +81,7 @@ class Task(ABC):
             protocol's extraction rule; `tagged`, the last complete <answer> tag, else the last box.
         graders: by name, for the answers that `verify` leaves open or judges by other rules; for another name, or the
             empty one, `verify` judges by the task's own rules.
-        own: how the task itself grades where another task's grader is named, such as the one by default.
+        own_grader: how the task itself grades where another task's grader is named, such as the one by default.
         judged_meta: keys of a problem's `meta` that judges read.
         same_options: whether an answer means another thing where the question has its options in another order.
         version: of the verdicts; raised with every change that changes any, so that stored samples are graded again.
@@ -89,7 +89,7 @@ class Task(ABC):
 
     answer_format: Literal["boxed", "tagged"] = "boxed"
     graders: ClassVar[Mapping[str, Grader]] = {}
-    own: ClassVar[Grader] = Grader()
+    own_grader: ClassVar[Grader] = Grader()
     judged_meta: Sequence[str] = ()
     same_options: bool = False
     version: int = 1
@@ -114,7 +114,7 @@ class Task(ABC):
             None leaves it to the grader's judge.
         """
 
-    def several(self, gold: str, meta: Mapping[str, Any]) -> bool:
+    def is_multi_answer(self, gold: str, meta: Mapping[str, Any]) -> bool:
         """Whether the problem has several answers, which may stand in several boxes."""
         return bool(meta.get("is_multiple_answer"))
 
@@ -122,11 +122,11 @@ class Task(ABC):
         """The level of difficulty of a problem with this `meta`, as run files name it; None if it states none."""
         return None if meta.get("level") is None else str(meta["level"]).removeprefix("Level ")
 
-    def asked_elsewhere(self, question: str) -> str:
+    def without_instruction(self, question: str) -> str:
         """The part of a question that other harnesses ask, too: their generations are matched by it."""
         return question
 
-    def spelling(self, answer: str) -> str:
+    def canonical_answer(self, answer: str) -> str:
         """One spelling for answers that differ only in writing; in a majority vote they are one answer."""
         return " ".join(answer.split())
 

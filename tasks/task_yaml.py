@@ -14,7 +14,7 @@ SETTINGS = ("datasets", "prompts", "demo")  # keys of a task.yaml; all of them m
 
 
 @cache
-def names() -> tuple[str, ...]:
+def task_names() -> tuple[str, ...]:
     """All tasks, in alphabetical order."""
     return tuple(sorted(file.parent.name for file in FOLDER.glob("*/task.yaml")))
 

@@ -21,7 +21,7 @@ def without_answer(completions: Sequence[str | None], task: str, rule: str = "no
         rule: the extraction rule (grading.extraction.RULES) by which they were, or will be, graded.
     """
     tagged = registry.get(task).answer_format == "tagged"
-    rule = registry.get(task).own.extraction or rule
+    rule = registry.get(task).own_grader.extraction or rule
     texts = [text or "" for text in completions]
     lost = [text for text in texts if (extract_tagged(text) if tagged else extract(text, rule)).answer is None]
     where = "an answer tag or a box" if tagged else "a box" if rule == "none" else f"a box or by {rule}"

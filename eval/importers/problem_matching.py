@@ -33,7 +33,7 @@ def _same_options(problems: Sequence[dict[str, Any]]) -> bool:
 
 def _question(problem: dict[str, Any]) -> str:
     """What other harnesses ask, too."""
-    return _letters(registry.get(problem["task"]).asked_elsewhere(question(problem)))
+    return _letters(registry.get(problem["task"]).without_instruction(question(problem)))
 
 
 def _by_question(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]]) -> list[int | None]:

@@ -26,7 +26,7 @@ def build(output: Path, task: str, demo: dict[str, Any], untrained: dict[str, An
     Args:
         output: folder for the model, in Hugging Face format.
         task: its name.
-        demo: `demo` of its task.yaml, perhaps with other prompts (recipes.models.demo_of).
+        demo: `demo` of its task.yaml, perhaps with other prompts (recipes.models.demo_settings).
         untrained: the architecture of a model with random weights in its place.
     """
     import torch

@@ -21,10 +21,12 @@ def outcome(completions: Sequence[str], problems: Sequence[Problem]) -> list[Rew
 
 def length(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """1 up to four lines of reasoning, then 1 / (1 + exp(0.2 (lines - 4 - 20))): equation 5."""
-    return [Reward(of_lines(sum(1 for _ in reasoning_steps.lines(completion)))) for completion in completions]
+    return [
+        Reward(length_value(sum(1 for _ in reasoning_steps.numbered_lines(completion)))) for completion in completions
+    ]
 
 
-def of_lines(count: int) -> float:
+def length_value(count: int) -> float:
     """The length reward of so many lines."""
     if count <= FREE_LINES:
         return 1.0

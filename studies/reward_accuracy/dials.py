@@ -16,7 +16,7 @@ from analysis.sweep import settings
 from contracts.paths import ResultsFolder
 from eval import benchmark
 from eval.statistics import Estimate
-from recipes.rewards import problem
+from recipes.rewards import problem_from_columns
 from recipes.runs import load_run
 from studies.reward_accuracy import gain_fit, reward_error
 from studies.reward_accuracy.gain_fit import Fit, Knee
@@ -228,5 +228,7 @@ def problems_of(runs: Sequence[RunResults], data: Path) -> dict[str, dict[str, P
                     f"than at step {others[0]}: delete the run's graded folder to grade it again",
                     code="other-problems",
                 )
-        by_benchmark[name] = {row["problem_id"]: problem(row["task"], row["answer"], row["meta"]) for row in rows}
+        by_benchmark[name] = {
+            row["problem_id"]: problem_from_columns(row["task"], row["answer"], row["meta"]) for row in rows
+        }
     return by_benchmark

@@ -17,7 +17,7 @@ from analysis.results import RunResults
 from contracts.run_file import Run
 from eval.run_settings import protocol_of
 from recipes import reward_noise, rewards
-from recipes.rewards import Function, Reward
+from recipes.rewards import Reward, RewardFunction
 from system.errors import UserError
 from tasks import prompts
 from tasks.problems import Problem
@@ -56,7 +56,7 @@ class Cost(NamedTuple):
     draws: float
 
 
-def function_of(run: Run) -> Function:
+def function_of(run: Run) -> RewardFunction:
     """The weighted sum of a run's rewards as one function."""
     weighted = rewards.load(run.rewards)
     return lambda completions, problems: rewards.total(weighted, completions, problems)
@@ -73,7 +73,7 @@ def label(run: Run) -> str:
 
 
 def _label(reward: Mapping[str, Any]) -> str:
-    arguments = {key: value for key, value in reward.get("arguments", {}).items() if key != "of"}
+    arguments = {key: value for key, value in reward.get("arguments", {}).items() if key != "reward"}
     parts = [reward["function"].rpartition(".")[2], *(f"{key} {value}" for key, value in arguments.items())]
     return ", ".join(parts).replace("_", " ")
 
@@ -102,10 +102,10 @@ def beginning(run: Run) -> str:
     return prompts.load(protocol_of(run).prompt).assistant
 
 
-def measure(reward: Function, exact: Function, parts: Sequence[Completions]) -> Measured:
+def measure(reward: RewardFunction, exact: RewardFunction, parts: Sequence[Completions]) -> Measured:
     """The error of a reward on the completions of one checkpoint.
 
-    Squared bias and variance are those of recipes.reward_noise.error, which do not inflate each other: for the mean m
+    Squared bias and variance are those of reward_noise.reward_error, which do not inflate each other: for the mean m
     and the variance s² of T judgements and the exact value e, (m - e)² - s²/T and s².
 
     Args:
@@ -127,15 +127,15 @@ def measure(reward: Function, exact: Function, parts: Sequence[Completions]) -> 
     return Measured(parts_by_measure, agreement(pieces))
 
 
-def _judged(reward: Function, exact: Function, part: Completions) -> list[reward_noise.Judged]:
+def _judged(reward: RewardFunction, exact: RewardFunction, part: Completions) -> list[reward_noise.JudgedRepeatedly]:
     truth = exact(part.turns, part.problems)
 
     def known(*_: object) -> list[Reward]:
         return truth
 
-    judgements = reward_noise.judged(reward, known, part.turns, part.problems, 2)
+    judgements = reward_noise.judge_repeatedly(reward, known, part.turns, part.problems, 2)
     if any(one and one.variance for one in judgements):
-        judgements = reward_noise.judged(reward, known, part.turns, part.problems, TIMES)
+        judgements = reward_noise.judge_repeatedly(reward, known, part.turns, part.problems, TIMES)
     complete = [one for one in judgements if one]
     if len(complete) < len(judgements):
         raise UserError(
@@ -176,7 +176,7 @@ def agreement(parts: Sequence[Floats]) -> float:
     return float(covariance / math.sqrt(of_exact * of_reward)) if of_reward else 0.0
 
 
-def cost(run: Run, reward: Function, parts: Sequence[Completions]) -> Cost:
+def cost(run: Run, reward: RewardFunction, parts: Sequence[Completions]) -> Cost:
     """How fast a reward judges completions that it has not seen yet, each once.
 
     Args:

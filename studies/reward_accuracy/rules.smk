@@ -22,7 +22,7 @@ def trained_for_accuracy(wildcards):
         [
             seeds.run_id(name, seed)
             for task in tasks
-            for name in sweeps.runs(task.sweep, config["scale"])
+            for name in sweeps.run_names(task.sweep, config["scale"])
             for seed in task.seeds(config["seeds"])
         ]
     )

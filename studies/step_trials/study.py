@@ -105,7 +105,7 @@ def trial(name: str, count: int, seed: int = 0) -> Trial:
 
 def tasks_with_steps() -> list[str]:
     """The tasks that check steps."""
-    return [name for name in task_yaml.names() if registry.get(name).step_module()]
+    return [name for name in task_yaml.task_names() if registry.get(name).step_module()]
 
 
 def trial_text(one: Trial) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tasks.arithmetic.problems import OPERATIONS
 from tasks.problems import Problem
-from tasks.reasoning_steps import Step, judge, lines, unknown
+from tasks.reasoning_steps import Step, judged_step, numbered_lines, unreadable_step
 
 RIGHT_HABITS: dict[str, Any] = {"right_order": 1.0, "look_back": 0.0, "slip": 0.0}  # traces without a fault
 _LINE = re.compile(r"(?:(?:First|Next|Then|Finally), )?(-?\d{1,4}(?:[-+*]\d{1,4}){0,5})")
@@ -25,14 +25,14 @@ def check(completion: str, problem: Problem) -> list[Step] | None:
     if not isinstance(whole, str) or not _LINE.fullmatch(whole):
         return None
     found, before = [], whole
-    for number, text in lines(completion):
+    for number, text in numbered_lines(completion):
         if line := _LINE.fullmatch(text):
             same = line[1] in (whole, before)
             faults = [] if same or _follows(before, line[1]) else [f"{line[1]} does not follow from {before}"]
-            found.append(judge(number, text, faults))
+            found.append(judged_step(number, text, faults))
             before = line[1]
         else:
-            found.append(unknown(number, text))
+            found.append(unreadable_step(number, text))
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.arithmetic_steps import Operations
 from tasks.problems import Problem
-from tasks.reasoning_steps import Step, judge, lines, unknown
+from tasks.reasoning_steps import Step, judged_step, numbered_lines, unreadable_step
 
 RIGHT_HABITS: dict[str, Any] = {"slip": 0.0, "persistent": 1.0, "unchecked": 0.0}  # traces without a fault
 _LINE = re.compile(r"(\d{1,4})([-+*])(\d{1,4})=(\d{1,6}),(\d{1,4});(\d{1,6})\?((?:[-+*](?:\d{1,6}|big))*)( yes| no)?")
@@ -22,10 +22,10 @@ def check(completion: str, problem: Problem) -> list[Step] | None:
     except (KeyError, TypeError, ValueError):
         return None
     found, reached = [], Operations(numbers)
-    for number, text in lines(completion):
+    for number, text in numbered_lines(completion):
         line = _LINE.fullmatch(text)
         faults = _combined(line, numbers, target) if line else reached.check(text)
-        found.append(unknown(number, text) if faults is None else judge(number, text, faults))
+        found.append(unreadable_step(number, text) if faults is None else judged_step(number, text, faults))
     return found
 
 

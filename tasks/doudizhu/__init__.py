@@ -31,10 +31,10 @@ class DouDizhu(Task):
             return "ungradable"
         return "format_error" if read_cards(answer) is None else "wrong"
 
-    def spelling(self, answer: str) -> str:
-        """The cards in order. See Task.spelling."""
+    def canonical_answer(self, answer: str) -> str:
+        """The cards in order. See Task.canonical_answer."""
         cards = read_cards(answer)
-        return super().spelling(answer) if cards is None else write_cards(cards)
+        return super().canonical_answer(answer) if cards is None else write_cards(cards)
 
 
 TASK = DouDizhu("doudizhu")

@@ -6,7 +6,7 @@ from typing import Any
 
 from tasks.arithmetic_steps import Operations
 from tasks.problems import Problem
-from tasks.reasoning_steps import Step, judge, lines, unknown
+from tasks.reasoning_steps import Step, judged_step, numbered_lines, unreadable_step
 
 RIGHT_HABITS: dict[str, Any] = {"slip": 0.0, "guided": 0.3, "stops": 0.0}  # traces without a fault
 
@@ -18,7 +18,7 @@ def check(completion: str, problem: Problem) -> list[Step] | None:
     except (KeyError, TypeError, ValueError):
         return None
     found = []
-    for number, text in lines(completion):
+    for number, text in numbered_lines(completion):
         faults = reached.check(text)
-        found.append(unknown(number, text) if faults is None else judge(number, text, faults))
+        found.append(unreadable_step(number, text) if faults is None else judged_step(number, text, faults))
     return found

@@ -37,10 +37,10 @@ class Gomoku(Task):
             return "format_error" if read_cell(answer, LARGEST) is None else "wrong"
         return "correct" if value == best else "wrong"
 
-    def spelling(self, answer: str) -> str:
-        """The cell's name. See Task.spelling."""
+    def canonical_answer(self, answer: str) -> str:
+        """The cell's name. See Task.canonical_answer."""
         cell = read_cell(answer, LARGEST)
-        return super().spelling(answer) if cell is None else cell_name(cell, LARGEST)
+        return super().canonical_answer(answer) if cell is None else cell_name(cell, LARGEST)
 
 
 TASK = Gomoku("gomoku")

@@ -13,7 +13,7 @@ from typing import Any
 
 from tasks.knights_knaves.puzzles import Statement, read_question, statement_text
 from tasks.problems import Problem
-from tasks.reasoning_steps import Step, judge, lines, unknown
+from tasks.reasoning_steps import Step, judged_step, numbered_lines, unreadable_step
 
 RIGHT_HABITS: dict[str, Any] = {"thorough": 1.0, "two": 0.0, "unchecked": 0.0, "slip": 0.0}  # traces without a fault
 _TRY = re.compile(r"(\d{1,3})((?: [A-Z][a-z]+ kn(?:ight|ave))+)")
@@ -29,7 +29,7 @@ def check(completion: str, problem: Problem) -> list[Step] | None:
         return None
     tries = list(itertools.product((True, False), repeat=len(names)))
     found, number, assigned = [], 0, dict[str, bool]()
-    for place, text in lines(completion):
+    for place, text in numbered_lines(completion):
         if tried := _TRY.fullmatch(text):
             stated = re.findall(r"([A-Z][a-z]+) (knight|knave)", tried[2])
             number, before, assigned = int(tried[1]), number, {name: kind == "knight" for name, kind in stated}
@@ -37,12 +37,12 @@ def check(completion: str, problem: Problem) -> list[Step] | None:
             expected = dict(zip(names, tries[number - 1], strict=True)) if 0 < number <= len(tries) else {}
             if assigned != expected or len(stated) != len(names):
                 faults.append(f"try {number} is not this one")
-            found.append(judge(place, text, faults))
+            found.append(judged_step(place, text, faults))
         elif (checked := _CHECK.fullmatch(text)) and set(assigned) == set(names) and checked[1] in names:
             faults = _faults(checked, names, statements[names.index(checked[1])], [assigned[name] for name in names])
-            found.append(judge(place, text, faults))
+            found.append(judged_step(place, text, faults))
         else:
-            found.append(unknown(place, text))
+            found.append(unreadable_step(place, text))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from tasks.math_answers.answer_parts import read
+from tasks.math_answers.answer_parts import read_parts
 from tasks.math_answers.exact_comparison import compare_exactly, is_huge, normalise
 from tasks.math_answers.plain_notation import plain
 from tasks.task import Grader, Task
@@ -41,12 +41,12 @@ class MathAnswers(Task):
             return None  # a judge that allows a tolerance may find them equal
         return _verdict(same)
 
-    def several(self, gold: str, meta: Mapping[str, Any]) -> bool:
-        """Also where the gold answer is a list. See Task.several."""
-        return super().several(gold, meta) or read(plain(gold or "")).kind in ("list", "set")
+    def is_multi_answer(self, gold: str, meta: Mapping[str, Any]) -> bool:
+        """Also where the gold answer is a list. See Task.is_multi_answer."""
+        return super().is_multi_answer(gold, meta) or read_parts(plain(gold or "")).kind in ("list", "set")
 
-    def spelling(self, answer: str) -> str:
-        """Normalised. See Task.spelling."""
+    def canonical_answer(self, answer: str) -> str:
+        """Normalised. See Task.canonical_answer."""
         return normalise(answer)
 
 

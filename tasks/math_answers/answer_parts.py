@@ -53,7 +53,7 @@ def _enclosed(text: str) -> bool:
     return False
 
 
-def read(text: str) -> Parts:
+def read_parts(text: str) -> Parts:
     """The parts of an answer in plain notation."""
     text = text.strip().rstrip(".,;").strip()
     if named := _NAMED.match(text):
@@ -74,7 +74,7 @@ def read(text: str) -> Parts:
     return Parts("list" if len(parts) > 1 else "leaf", parts or [text])
 
 
-def of_vector(text: str) -> Parts | None:
+def vector_parts(text: str) -> Parts | None:
     """A row or column vector as the tuple of its cells; None for anything else."""
     found = _VECTOR.fullmatch(text.strip())
     cells = re.split(r"\\\\|&", found[1].strip().removesuffix("\\\\")) if found else []
@@ -150,9 +150,9 @@ def compare(gold: str, answer: str, same: Same) -> bool | None:
         answer: in plain notation.
         same: compares two parts.
     """
-    ours, theirs = read(gold), read(answer)
+    ours, theirs = read_parts(gold), read_parts(answer)
     if "tuple" in (ours.kind, theirs.kind):
-        ours, theirs = (of_vector(text) or found for text, found in ((gold, ours), (answer, theirs)))
+        ours, theirs = (vector_parts(text) or found for text, found in ((gold, ours), (answer, theirs)))
     kinds = {ours.kind, theirs.kind}
     if kinds == {"leaf"}:
         return None

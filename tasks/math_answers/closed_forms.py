@@ -116,7 +116,7 @@ def _bounded(value: Decimal) -> Decimal:
     return value
 
 
-def values(text: str) -> list[Decimal] | None:
+def closed_form_values(text: str) -> list[Decimal] | None:
     """Values of the comma-separated closed forms in a normalised answer, ascending, each once; else None."""
     if len(text) > _LONGEST or sum(map(text.count, "({[")) > _MOST_BRACKETS:
         return None
@@ -138,7 +138,7 @@ def compare(first: str, second: str) -> bool | None:
     True for two numbers that agree to 25 of 50 digits; False for values that differ by more than 1e-5 (closer ones are
     left to math-verify's rounding) or for a different number of different values.
     """
-    ours, theirs = values(first), values(second)
+    ours, theirs = closed_form_values(first), closed_form_values(second)
     if ours is None or theirs is None:
         return None
     if len(ours) != len(theirs) or any(abs(a - b) > Decimal("1e-5") for a, b in zip(ours, theirs, strict=True)):

@@ -56,16 +56,16 @@ def is_value(text: str) -> bool:
     )
 
 
-def rounded(text: str) -> tuple[str, str]:
+def exact_and_rounded(text: str) -> tuple[str, str]:
     r"""The two sides of `x = \frac{1}{3} \approx 0.333`, without the symbol; the second is empty for anything else."""
     exact, sign, after = text.partition("\\approx")
-    side = value(exact) if sign else None
+    side = answer_side(exact) if sign else None
     if not side or not (is_value(side) and is_value(after)) or _contradict([side, after]):
         return text, ""
     return side, after.strip()
 
 
-def value(text: str) -> str | None:
+def answer_side(text: str) -> str | None:
     """The side of an equation that is its answer: the other one is a symbol or a value; None if there is none."""
     parts = sides(text)
     if len(parts) == 1:
@@ -83,12 +83,12 @@ def value(text: str) -> str | None:
 
 def _contradict(parts: list[str]) -> bool:
     """Whether sides that are numbers differ, by more than one that was rounded does: `6+2=7`."""
-    found = [closed_forms.values(normalise(part)) for part in parts]
+    found = [closed_forms.closed_form_values(normalise(part)) for part in parts]
     numbers = [one[0] for one in found if one is not None and len(one) == 1]
     return any(abs(number - numbers[-1]) > abs(numbers[-1]) / ROUNDED for number in numbers)
 
 
-def of_one_function(gold: str, answer: str) -> tuple[str, str] | None:
+def right_sides(gold: str, answer: str) -> tuple[str, str] | None:
     """The right sides of `f(x)=…` and `y=…` or `f(t)=…`, in one variable; None for other equations."""
     (name, ours), (other, theirs) = sides(gold), sides(answer)
     first, second = _OF_ONE.fullmatch(name), _OF_ONE.fullmatch(other)
@@ -106,7 +106,7 @@ def has_relation(text: str) -> bool:
     return bool(_OTHER.search(text))
 
 
-def congruent(gold: str, answer: str) -> bool | None:
+def compare_residues(gold: str, answer: str) -> bool | None:
     """Compare two residues with their modulus; None if the gold answer is none."""
     expected, found = _CONGRUENT.fullmatch(gold.strip()), _CONGRUENT.fullmatch(answer.strip())
     if not expected or not found:

@@ -44,7 +44,7 @@ def _value(text: str) -> Decimal | None:
     text = text.strip().removeprefix("+")
     if text in ("\\infty", "-\\infty"):
         return -_INFINITY if text[0] == "-" else _INFINITY
-    found = closed_forms.values(normalise(text))
+    found = closed_forms.closed_form_values(normalise(text))
     return found[0] if found is not None and len(found) == 1 and "," not in text else None
 
 
@@ -120,7 +120,7 @@ def _without(points: str) -> list[Interval] | None:
 def _one(text: str) -> list[Interval] | None:
     text = _OVER_REALS.sub("", text.strip())
     if found := _BUILDER.fullmatch(text):
-        return read(found[1])
+        return read_intervals(found[1])
     if _ALL_REALS.fullmatch(text):
         return [Interval(-_INFINITY, True, _INFINITY, True)]
     if len(conditions := _AND.split(text)) > 1:
@@ -150,7 +150,7 @@ def _symbols(text: str) -> int:
     return len({side for part in _SIDES.split(text) if re.fullmatch(SYMBOL, side := part.strip())})
 
 
-def read(text: str) -> list[Interval] | None:
+def read_intervals(text: str) -> list[Interval] | None:
     """The disjoint intervals of a set of numbers, in order; None for anything else."""
     found: list[Interval] = []
     if _symbols(text) > 1:
@@ -184,7 +184,7 @@ def compare(gold: str, answer: str) -> bool | None:
     """Compare two sets of numbers, of which at least one is written as nothing else; None if one of them is no set."""
     if ambiguous(gold) and ambiguous(answer):
         return None
-    ours, theirs = read(gold), read(answer)
+    ours, theirs = read_intervals(gold), read_intervals(answer)
     if ours and _symbols(answer) > 1:
         return False
     if not ours or not theirs or (any(one.low == one.high for one in ours + theirs) and len(ours + theirs) == 2):

@@ -18,7 +18,7 @@ from tasks.math_answers import (
     values_at_points,
 )
 from tasks.math_answers.exact_comparison import SCIENTIFIC, compare_exactly, normalise
-from tasks.math_answers.latex_symbols import has_symbols, readable
+from tasks.math_answers.latex_symbols import for_math_verify, has_symbols
 from tasks.math_answers.plain_notation import has_degrees, plain
 
 _MEMBER = re.compile(rf"^\s*{intervals.SYMBOL}\s*\\in(?![a-zA-Z])")
@@ -84,7 +84,12 @@ def _equal(gold: str, answer: str, meta: dict[str, Any]) -> str:
     same = compare_exactly(gold, answer)
     if same or (same is False and not _tolerant(meta)):
         return _verdict(same)
-    for compare in (times_and_ratios.compare, times_and_ratios.compare_ratios, equations.congruent, intervals.compare):
+    for compare in (
+        times_and_ratios.compare,
+        times_and_ratios.compare_ratios,
+        equations.compare_residues,
+        intervals.compare,
+    ):
         if (same := compare(gold, answer)) is not None:
             return _verdict(same)
     same = answer_parts.compare(gold, answer, lambda one, other: _equal(one, other, meta) == "correct")
@@ -93,18 +98,18 @@ def _equal(gold: str, answer: str, meta: dict[str, Any]) -> str:
 
 def _leaf(gold: str, answer: str, meta: dict[str, Any]) -> str:
     """The verdict on two answers without parts."""
-    exact, rounded = equations.rounded(answer)
+    exact, rounded = equations.exact_and_rounded(answer)
     if rounded:  # the exact value stands before the sign, or the rounded one is asked for
         return "correct" if "correct" in (_equal(gold, exact, meta), _equal(gold, rounded, meta)) else "wrong"
     ours, theirs = len(equations.sides(gold)), len(equations.sides(answer))
     if ours != theirs or ours > 2:
-        expected_side, found_side = equations.value(gold), equations.value(answer)
+        expected_side, found_side = equations.answer_side(gold), equations.answer_side(answer)
         if found_side is None:
             return "wrong"
         if expected_side is None or (expected_side == gold and found_side == answer):
             return _by_math_verify(gold, answer, meta)
         return _equal(expected_side, found_side, meta)
-    if ours == theirs == 2 and (values := equations.of_one_function(gold, answer)):
+    if ours == theirs == 2 and (values := equations.right_sides(gold, answer)):
         return _equal(*values, meta)
     if equations.has_relation(answer) and not equations.has_relation(gold):
         return "wrong"
@@ -178,7 +183,7 @@ def _unwrapped(text: str) -> str:
         text = whole[1] or whole[2] or ""
     if amount := _MONEY.fullmatch(text):
         text = f"{amount[1]}{amount[2]} \\text{{ dollars}}"
-    return numbers_in_words.digits(text) or text
+    return numbers_in_words.in_digits(text) or text
 
 
 def _by_math_verify(gold: str, answer: str, meta: dict[str, Any]) -> str:
@@ -187,7 +192,7 @@ def _by_math_verify(gold: str, answer: str, meta: dict[str, Any]) -> str:
 
     gold, answer = (normalise(text) if SCIENTIFIC.fullmatch(text.strip("$ ")) else text for text in (gold, answer))
     source, symbols = gold.replace("\\$", ""), has_symbols(gold)
-    gold, answer = readable(gold, symbols), readable(answer, symbols)
+    gold, answer = for_math_verify(gold, symbols), for_math_verify(answer, symbols)
     golds = parse(f"\\boxed{{{gold}}}", parsing_timeout=None)
     if _bad_gold(source, golds):
         return "ungradable"

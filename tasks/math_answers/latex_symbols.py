@@ -34,7 +34,7 @@ def _keep_last_letters(text: str) -> str:
     return f"{text[: match.start(2)]} {letters}"  # the space ends a command such as `\cdot`
 
 
-def readable(text: str, symbols: bool) -> str:
+def for_math_verify(text: str, symbols: bool) -> str:
     """The answer without what math-verify misreads; `symbols` is whether the gold answer has any."""
     text = text.replace("\\$", "").replace("$", "").replace("~", " ").strip()
     text = _DOT_ONLY.sub("", re.sub(r"\bnp\.(?=[a-z])", r"\\", text))

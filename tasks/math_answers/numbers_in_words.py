@@ -12,7 +12,7 @@ _VALUES |= {word: 10 * tens for tens, word in enumerate(_TENS, start=2)}
 _VALUES |= {f"{word}-{_SMALL[unit]}": _VALUES[word] + unit for word in _TENS for unit in range(1, 10)}
 
 
-def digits(text: str) -> str | None:
+def in_digits(text: str) -> str | None:
     """The number that a text is the name of, in digits; None for any other text."""
     value = _VALUES.get("-".join(text.strip().lower().split()))
     return None if value is None else str(value)

@@ -39,7 +39,7 @@ def compare(gold: str, answer: str) -> bool | None:
 def compare_ratios(gold: str, answer: str) -> bool | None:
     """Compare two ratios of three or more numbers, such as `1:2:3` and `2:4:6`; None if one of them is none."""
     both = [text.replace("\\colon", ":").split(":") for text in (gold, answer)]
-    numbers = [[closed_forms.values(normalise(part)) for part in parts] for parts in both]
+    numbers = [[closed_forms.closed_form_values(normalise(part)) for part in parts] for parts in both]
     if min(map(len, both)) < 3 or any(found is None or len(found) != 1 for one in numbers for found in one):
         return None
     ours, theirs = ([found[0] for found in one if found] for one in numbers)

@@ -75,7 +75,7 @@ def split(text: str) -> tuple[str, str] | None:
     text = text[_LEADING.match(text).end() :] if _LEADING.match(text) else text  # type: ignore[union-attr]
     place = next((found.start() for found in _TOKEN.finditer(text) if _begins_words(found)), len(text))
     value, words = text[:place].strip(), text[place:]
-    found_values = closed_forms.values(normalise(value.removesuffix("\\cdot").strip())) if value else None
+    found_values = closed_forms.closed_form_values(normalise(value.removesuffix("\\cdot").strip())) if value else None
     if found_values is None or len(found_values) != 1 or "," in normalise(value):
         return None
     words = _TEXT.sub(" ", words).replace("\\cdot", " ").replace("\\%", "")

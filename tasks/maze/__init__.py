@@ -39,9 +39,9 @@ class MazeTask(Task):
         right = published_rules.accepts(maze, moves) if grader == PUBLISHED else maze.walk(moves)[0] == SUCCESS
         return "correct" if right else "wrong"
 
-    def spelling(self, answer: str) -> str:
-        """The moves alone. See Task.spelling."""
-        return read_moves(answer) or super().spelling(answer)
+    def canonical_answer(self, answer: str) -> str:
+        """The moves alone. See Task.canonical_answer."""
+        return read_moves(answer) or super().canonical_answer(answer)
 
 
 TASK = MazeTask("maze")

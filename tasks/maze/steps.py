@@ -16,7 +16,7 @@ from typing import Any
 from tasks.maze.demo_traces import direction
 from tasks.maze.rules import MOVES, Cell, Maze
 from tasks.problems import Problem
-from tasks.reasoning_steps import Step, judge, lines, unknown
+from tasks.reasoning_steps import Step, judged_step, numbered_lines, unreadable_step
 
 RIGHT_HABITS: dict[str, Any] = {"slip": 0.0, "careful": 0.4, "blind": 0.3}  # traces without a fault
 _SHORT = re.compile(r"(\d{1,4})((?: \d{1,3},\d{1,3}[v^])*)(?: ([RLUD]))? (-?\d{1,3}),(-?\d{1,3})")
@@ -37,7 +37,7 @@ def check(completion: str, problem: Problem) -> list[Step] | None:
     except (KeyError, TypeError, ValueError):
         return None
     found, cell, time = [], (0, 0), 0
-    for number, text in lines(completion):
+    for number, text in numbered_lines(completion):
         if short := _SHORT.fullmatch(text):
             wrong_time = int(short[1]) not in (0, time + 1)
             faults = [f"after move {time} comes move {time + 1}"] if wrong_time else []
@@ -50,9 +50,9 @@ def check(completion: str, problem: Problem) -> list[Step] | None:
             seen = [(int(x), int(y)) for x, y in _CELL.findall(obstacles)]
             faults, cell = [*_agent(move, cell, stated), *_obstacles(maze, time, seen)], stated
         else:
-            found.append(unknown(number, text))
+            found.append(unreadable_step(number, text))
             continue
-        found.append(judge(number, text, faults))
+        found.append(judged_step(number, text, faults))
     return found
 
 

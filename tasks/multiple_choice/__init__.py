@@ -24,7 +24,7 @@ LETTERS = string.ascii_uppercase
 INSTRUCTION = "\nAnswer with the letter of the right option alone."
 
 
-def question(asked: str, options: Sequence[str]) -> str:
+def question_text(asked: str, options: Sequence[str]) -> str:
     """The text of a problem: MMLU-Pro's layout, and the instruction that makes it complete under any prompt."""
     lines = [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
     return "\n".join([asked, "Options:", *lines]) + INSTRUCTION
@@ -49,27 +49,27 @@ class MultipleChoice(Task):
         chosen = answer if grader == "strict" else _chosen(answer, options)
         return "correct" if chosen == gold else "wrong"
 
-    def spelling(self, answer: str) -> str:
-        """The letter alone. See Task.spelling."""
-        return option_letters.letter(answer) or super().spelling(answer)
+    def canonical_answer(self, answer: str) -> str:
+        """The letter alone. See Task.canonical_answer."""
+        return option_letters.bare_letter(answer) or super().canonical_answer(answer)
 
-    def asked_elsewhere(self, question: str) -> str:
-        """Without our instruction. See Task.asked_elsewhere."""
+    def without_instruction(self, question: str) -> str:
+        """Without our instruction. See Task.without_instruction."""
         return question.removesuffix(INSTRUCTION)
 
 
 def _chosen(answer: str, options: Sequence[str]) -> str | None:
     """The letter that an answer names, alone or with that option's own text."""
-    labelled = option_letters.labelled(answer)
+    labelled = option_letters.letter_and_text(answer)
     if labelled is None:
-        return option_letters.letter(answer)
+        return option_letters.bare_letter(answer)
     letter, text = labelled
     place = LETTERS.index(letter)
     return letter if place < len(options) and _bare(text) == _bare(str(options[place])) else None
 
 
 def _bare(text: str) -> str:
-    return canonical(option_letters.unwrapped(text.strip().removesuffix(".")))
+    return canonical(option_letters.without_markup(text.strip().removesuffix(".")))
 
 
 TASK = MultipleChoice("multiple_choice")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tasks.multiple_choice import LETTERS, question
+from tasks.multiple_choice import LETTERS, question_text
 from tasks.problems import Problem, index_id
 
 
@@ -41,7 +41,7 @@ def convert(row: dict[str, Any], index: int, task: str, columns: dict[str, Any])
     shown = [options[place] for place in order]
     meta = {name: row[name] for name in columns.get("meta", ()) if row[name] is not None}
     meta |= {"options": shown, "order": order, "seed": seed}
-    return Problem(problem_id, task, question(asked, shown), LETTERS[order.index(right)], meta)
+    return Problem(problem_id, task, question_text(asked, shown), LETTERS[order.index(right)], meta)
 
 
 def _options(row: dict[str, Any], columns: dict[str, Any]) -> tuple[list[str], int]:

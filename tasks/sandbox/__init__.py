@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 
 from system.errors import UserError
 from tasks.sandbox import single_use, warm_pool
-from tasks.sandbox.pipes import Told
+from tasks.sandbox.pipes import ProcessOutput
 
 NOT_WARM = 45  # exit status of python -m tasks.sandbox
-Way = Callable[[bytes, int, float], Told]  # of running a job: tasks.sandbox.single_use.run
+SandboxRun = Callable[[bytes, int, float], ProcessOutput]  # of running a job: tasks.sandbox.single_use.run
 
 
 class Limits(NamedTuple):
@@ -55,24 +55,24 @@ class Outcome(NamedTuple):
     values: tuple[str | None, ...]
 
 
-def refusal() -> str | None:
+def why_unavailable() -> str | None:
     """Why no sandbox can be had on this machine, with what to do about it; None if there is one."""
     if sys.platform != "linux" or shutil.which("bwrap") is None:
         return "bubblewrap is not installed (Debian: apt-get install bubblewrap; on a cluster: ask its administrators)"
-    why = trial(single_use.run)
+    why = try_sandbox(single_use.run)
     return why and f"bubblewrap starts none here ({why}): allow unprivileged user namespaces"
 
 
-def not_warm() -> str | None:
+def why_not_warm() -> str | None:
     """Why no sandbox can be kept warm on this machine, so that each program starts its own; None if one can."""
-    if why := refusal():
+    if why := why_unavailable():
         return why
-    why = trial(warm_pool.POOL.run)
+    why = try_sandbox(warm_pool.POOL.run)
     return why and f"no program starts in a warm one ({why}): allow user namespaces inside bubblewrap's"
 
 
 @cache
-def trial(way: Way) -> str | None:
+def try_sandbox(way: SandboxRun) -> str | None:
     """Run a program in a sandbox, and say why that fails; None if it does not."""
     try:
         outcome = _run("def f(x): return x + 1", "f", [Call((1,))], Limits(), way)
@@ -94,11 +94,11 @@ def run(program: str, function: str, calls: Sequence[Call], limits: Limits | Non
         UserError: there is no sandbox on this machine, or it did not start.
         ValueError: `function` is something else.
     """
-    if why := refusal():
+    if why := why_unavailable():
         raise UserError(f"programs of a model run in a sandbox or not at all, and {why}")
     if not re.fullmatch(r"[A-Za-z_]\w*(\(\))?(\.[A-Za-z_]\w*)?", function):
         raise ValueError(f"no function: {function!r}")
-    if not_warm() is None:
+    if why_not_warm() is None:
         try:
             return _run(program, function, calls, limits or Limits(), warm_pool.POOL.run)
         except warm_pool.Lost:  # also if a program could bring it about: its outcome is that of a sandbox of its own
@@ -106,7 +106,7 @@ def run(program: str, function: str, calls: Sequence[Call], limits: Limits | Non
     return _run(program, function, calls, limits or Limits(), single_use.run)
 
 
-def _run(program: str, function: str, calls: Sequence[Call], limits: Limits, way: Way) -> Outcome:
+def _run(program: str, function: str, calls: Sequence[Call], limits: Limits, way: SandboxRun) -> Outcome:
     job = {"program": program, "function": function, "calls": [list(call) for call in calls], **limits._asdict()}
     told = way(json.dumps(job).encode("utf-8", "replace"), limits.output, limits.wall_s)
     if not told.ready:  # the program has not begun, so that it is not to blame

@@ -13,9 +13,9 @@ from tasks import sandbox
 
 def main() -> None:
     """Command line, without arguments."""
-    if why := sandbox.refusal():
+    if why := sandbox.why_unavailable():
         raise UserError(f"programs of a model are refused here: {why}")
-    if why := sandbox.not_warm():
+    if why := sandbox.why_not_warm():
         print(f"a sandbox starts for each program; none can be kept warm: {why}")
         sys.exit(sandbox.NOT_WARM)
     print("sandboxes start, and are kept warm")

@@ -17,7 +17,7 @@ FORK_SERVER = Path(__file__).with_name("fork_server.py")
 
 
 @cache
-def bubblewrap() -> list[str]:
+def sandbox_command() -> list[str]:
     """bubblewrap and the options that describe the sandbox."""
     python = Path(os.path.realpath(getattr(sys, "_base_executable", sys.executable)))
     standard = Path(sysconfig.get_path("stdlib", vars={"installed_base": sys.base_prefix, "base": sys.base_prefix}))
@@ -37,7 +37,7 @@ def bubblewrap() -> list[str]:
     return [*words, "--remount-ro", "/", "--chdir", "/"]
 
 
-def python(script: Path) -> list[str]:
+def python_command(script: Path) -> list[str]:
     """The words that run one of the two scripts inside."""
     return [f"{HOME}/bin/python", *["-I", "-S", "-B", "-X", "utf8"], f"{HOME}/{script.name}"]
 

@@ -21,7 +21,7 @@ class Streams(NamedTuple):
     errors: IO[bytes]
 
 
-class Told(NamedTuple):
+class ProcessOutput(NamedTuple):
     """What a sandboxed process wrote: its results, the beginning of its standard error.
 
     `ended` is `time` or `output` if it was cut short, else empty.
@@ -37,7 +37,7 @@ class Told(NamedTuple):
         return self.results.startswith(READY)
 
 
-def exchange(streams: Streams, job: bytes, most: int, wall_s: float) -> Told:
+def exchange(streams: Streams, job: bytes, most: int, wall_s: float) -> ProcessOutput:
     """Write the job, and read until the process closes its results, says too much, or takes too long.
 
     Args:
@@ -60,7 +60,7 @@ def exchange(streams: Streams, job: bytes, most: int, wall_s: float) -> Told:
         while streams.results in _open(selector):
             left = end - time.monotonic()
             if left <= 0:
-                return Told(bytes(results), bytes(said), "time")
+                return ProcessOutput(bytes(results), bytes(said), "time")
             for key, _ in selector.select(left):
                 if key.fileobj is streams.job:
                     waiting = _write(streams.job, waiting, selector)
@@ -77,8 +77,8 @@ def exchange(streams: Streams, job: bytes, most: int, wall_s: float) -> Told:
                     printed += len(read)
                     said += read[: KEPT - len(said)]
             if len(results) > most or printed > most:
-                return Told(bytes(results[:most]), bytes(said), "output")
-    return Told(bytes(results), bytes(said), "")
+                return ProcessOutput(bytes(results[:most]), bytes(said), "output")
+    return ProcessOutput(bytes(results), bytes(said), "")
 
 
 def _open(selector: selectors.BaseSelector) -> list[object]:

@@ -8,7 +8,7 @@ import subprocess
 from tasks.sandbox import bubblewrap, pipes, seccomp
 
 
-def run(job: bytes, most: int, wall_s: float) -> pipes.Told:
+def run(job: bytes, most: int, wall_s: float) -> pipes.ProcessOutput:
     """Run a job of tasks.sandbox.runner in a new sandbox.
 
     Args:
@@ -23,7 +23,12 @@ def run(job: bytes, most: int, wall_s: float) -> pipes.Told:
     filtered = [word for rule in rules for word in ("--seccomp", str(rule))]
     try:
         process = subprocess.Popen(
-            [*bubblewrap.bubblewrap(), "--die-with-parent", *filtered, *bubblewrap.python(bubblewrap.RUNNER)],
+            [
+                *bubblewrap.sandbox_command(),
+                "--die-with-parent",
+                *filtered,
+                *bubblewrap.python_command(bubblewrap.RUNNER),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,  # never a file or device of this machine: its owner could change it from inside

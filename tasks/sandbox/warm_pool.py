@@ -37,7 +37,7 @@ class WarmSandbox:
         self._channel, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel.settimeout(pipes.SETUP_SECONDS)
         # Without --die-with-parent, which means the thread that started it
-        words = [*bubblewrap.bubblewrap(), *bubblewrap.python(bubblewrap.FORK_SERVER), rules]
+        words = [*bubblewrap.sandbox_command(), *bubblewrap.python_command(bubblewrap.FORK_SERVER), rules]
         with inside:
             try:
                 self._process = subprocess.Popen(
@@ -55,7 +55,7 @@ class WarmSandbox:
         if self._answer() != READY:
             raise Lost(self.close() or "it did not answer")
 
-    def run(self, job: bytes, most: int, wall_s: float) -> pipes.Told:
+    def run(self, job: bytes, most: int, wall_s: float) -> pipes.ProcessOutput:
         """As tasks.sandbox.single_use.run.
 
         Raises:
@@ -116,7 +116,7 @@ class Pool:
         """Start with none; they come with the first programs."""
         self._idle: list[WarmSandbox] = []
 
-    def run(self, job: bytes, most: int, wall_s: float) -> pipes.Told:
+    def run(self, job: bytes, most: int, wall_s: float) -> pipes.ProcessOutput:
         """As tasks.sandbox.single_use.run, in a warm sandbox that runs nothing else meanwhile.
 
         Raises:

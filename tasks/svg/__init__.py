@@ -19,7 +19,7 @@ from tasks.task import Grader, Task
 class Svg(Task):
     """The answer is the last complete <svg> element."""
 
-    own = Grader(judge="tasks.svg.judge.judge", package="resvg-py", extraction="svg-element")
+    own_grader = Grader(judge="tasks.svg.judge.judge", package="resvg-py", extraction="svg-element")
     judged_meta = ("drawing",)
 
     def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "") -> str | None:

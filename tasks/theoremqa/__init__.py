@@ -40,7 +40,7 @@ class TheoremQA(MathAnswers):
         if not (gold or "").strip():
             return "ungradable"
         if grader != "strict" and kind in ("bool", "option"):
-            found = truth(answer) if kind == "bool" else option(answer)
+            found = truth_value(answer) if kind == "bool" else named_option(answer)
             if found is None:
                 return "format_error"
             return "correct" if found == gold else "wrong"
@@ -48,23 +48,23 @@ class TheoremQA(MathAnswers):
             return super().verify(answer, gold, meta, grader=grader)
         return None if len(answer) <= LONGEST_ANSWER else "wrong"
 
-    def several(self, gold: str, meta: Mapping[str, Any]) -> bool:
-        """Lists may stand in several boxes. See Task.several."""
+    def is_multi_answer(self, gold: str, meta: Mapping[str, Any]) -> bool:
+        """Lists may stand in several boxes. See Task.is_multi_answer."""
         return str(meta.get("answer_type")).startswith("list")
 
 
-def truth(answer: str) -> str | None:
+def truth_value(answer: str) -> str | None:
     """`True` or `False`, from an answer that is or begins with true, yes, false or no; None for anything else."""
-    found = _TRUTH.fullmatch(option_letters.unwrapped(answer))
+    found = _TRUTH.fullmatch(option_letters.without_markup(answer))
     return WORDS[found[1].lower()] if found else None
 
 
-def option(answer: str) -> str | None:
+def named_option(answer: str) -> str | None:
     """The option that an answer names, as the data set writes it: `(b)`; None for anything else."""
-    text = option_letters.unwrapped(answer)
+    text = option_letters.without_markup(answer)
     named = {found.lower() for found in _OPTION.findall(text)}
     alone = named.pop() if len(named) == 1 and _OPTION.match(text) else None  # (b) and its text
-    letter = option_letters.letter(answer) or alone
+    letter = option_letters.bare_letter(answer) or alone
     return f"({letter.lower()})" if letter else None
 
 

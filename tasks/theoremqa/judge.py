@@ -17,14 +17,14 @@ from tasks.math_answers import answer_parts, closed_forms, equations, units
 from tasks.math_answers import judge as mathematics
 from tasks.math_answers.exact_comparison import normalise
 from tasks.math_answers.plain_notation import plain
-from tasks.option_letters import unwrapped
+from tasks.option_letters import without_markup
 
 TOLERANCE = 0.04  # relative, of numbers that are not whole (number_utils.within_eps)
 _PERCENT = re.compile(r"\s*\\?%$")
 _BRACKETS = re.compile(r"\[(.*)\]", re.DOTALL)
 
 
-def agrees(found: float, expected: float) -> bool:
+def within_tolerance(found: float, expected: float) -> bool:
     """Whether a number is right; `expected` is an int where the data set has a whole number."""
     if isinstance(expected, int):
         return round(found) == expected
@@ -41,29 +41,29 @@ def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
     wanted = expected if several else [expected]
     if not wanted or not all(isinstance(one, int | float) and not isinstance(one, bool) for one in wanted):
         return "ungradable"
-    texts = parts(answer) if several else [plain(unwrapped(answer))]
+    texts = list_members(answer) if several else [plain(without_markup(answer))]
     if len(texts) != len(wanted):
         return "wrong"
-    found = [number(text) for text in texts]
+    found = [number_value(text) for text in texts]
     values = sorted(one for one in found if one is not None)
-    right = len(values) == len(wanted) and all(map(agrees, values, sorted(wanted)))
+    right = len(values) == len(wanted) and all(map(within_tolerance, values, sorted(wanted)))
     return "correct" if right else "wrong"
 
 
-def parts(answer: str) -> list[str]:
+def list_members(answer: str) -> list[str]:
     """The members of a list, set, tuple or vector, in plain notation."""
-    text = plain(unwrapped(answer))
-    side = equations.value(text)
+    text = plain(without_markup(answer))
+    side = equations.answer_side(text)
     text = text if side is None else side
     if inside := _BRACKETS.fullmatch(text):
         text = f"({inside[1]})"  # `[1, 2]` is a list here, not an interval
-    return (answer_parts.of_vector(text) or answer_parts.read(text)).parts
+    return (answer_parts.vector_parts(text) or answer_parts.read_parts(text)).parts
 
 
-def number(text: str) -> float | None:
+def number_value(text: str) -> float | None:
     """The value of an answer in plain notation, without symbol, sign of percent and unit; None if it has none."""
-    text = equations.rounded(text)[0]
-    side = equations.value(text)
+    text = equations.exact_and_rounded(text)[0]
+    side = equations.answer_side(text)
     if side is None:
         return None
     bare = _PERCENT.sub("", side).strip()
@@ -73,7 +73,7 @@ def number(text: str) -> float | None:
 
 
 def _value(text: str) -> float | None:
-    exact = closed_forms.values(normalise(text))
+    exact = closed_forms.closed_form_values(normalise(text))
     if exact is not None and len(exact) == 1 and "," not in normalise(text):
         return float(exact[0])
     from math_verify import LatexExtractionConfig, parse

@@ -95,7 +95,7 @@ tokenizer.chat_template = Path(sys.argv[2]).read_text()
 asked = {name: prompts.load(name).render("2+2?", tokenizer) for name in ("r1-tags", "lighteval-boxed")}
 completion = "<think>four</think><answer>\\\\boxed{4}</answer>"
 turn = prompts.load("r1-tags").assistant + completion
-print(json.dumps([asked, reward.tags([turn], [rewards.problem("math", "4", "{}")])[0].value]))
+print(json.dumps([asked, reward.tags([turn], [rewards.problem_from_columns("math", "4", "{}")])[0].value]))
 """
 
 

@@ -75,7 +75,7 @@ def _of_task(name: str) -> Iterator[tuple[str, Reader]]:
         yield f"{name}: program_of", extract_program
     else:
         yield f"{name}: verify", lambda text: task.verify(text, asked.answer or "", asked.meta)
-    yield f"{name}: spelling", task.spelling
+    yield f"{name}: spelling", task.canonical_answer
     yield f"{name}: check_steps", lambda text: task.check_steps(text, asked)
     yield f"{name}: picture", lambda text: task.picture(text, asked)
     for reward in REWARDS_OF_TASKS.get(name, ()):
@@ -84,7 +84,7 @@ def _of_task(name: str) -> Iterator[tuple[str, Reader]]:
 
 def readers_of_tasks() -> dict[str, Reader]:
     """What each task reads: answers, steps, pictures, rewards."""
-    return {name: reader for task in task_yaml.names() for name, reader in _of_task(task)}
+    return {name: reader for task in task_yaml.task_names() for name, reader in _of_task(task)}
 
 
 def readers() -> dict[str, Reader]:

@@ -19,7 +19,7 @@ from tasks.sandbox import Limits, bubblewrap, single_use, warm_pool
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(sandbox.not_warm() is not None, reason=f"no warm sandbox: {sandbox.not_warm()}"),
+    pytest.mark.skipif(sandbox.why_not_warm() is not None, reason=f"no warm sandbox: {sandbox.why_not_warm()}"),
 ]
 CORES = len(os.sched_getaffinity(0))
 IMPORTS = "import collections, functools, heapq, itertools, math, random, re, string\nfrom typing import *\n"

@@ -50,11 +50,17 @@ def found(training: Need = TRAINING, first_check: int = 40, **changes: Any) -> t
 def test_a_cluster_that_suits_the_runs(running: daemons.Cluster, known: Use) -> None:
     wrong, notes = found() if known(running) else ([], [])
     assert not wrong
-    sandboxes = "starts no sandbox" if sandbox.refusal() else "starts a" if sandbox.not_warm() else "starts sandboxes"
+    sandboxes = (
+        "starts no sandbox"
+        if sandbox.why_unavailable()
+        else "starts a"
+        if sandbox.why_not_warm()
+        else "starts sandboxes"
+    )
     expected = ["keeps no accounting", sandboxes]
     assert len(notes) == len(expected) and all(word in note for word, note in zip(expected, notes, strict=True)), notes
     # the short job says by its exit status what it did not find
-    assert set(running.jobs().values()) == {"FAILED" if sandbox.not_warm() else "COMPLETED"}
+    assert set(running.jobs().values()) == {"FAILED" if sandbox.why_not_warm() else "COMPLETED"}
 
 
 @pytest.mark.parametrize(

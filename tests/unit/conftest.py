@@ -17,8 +17,8 @@ def own_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     """Sandboxes of this test alone: their runner is this test's own file in the list of processes."""
     runner = tmp_path / "runner.py"
     runner.write_bytes(bubblewrap.RUNNER.read_bytes())
-    options = [str(runner) if word == str(bubblewrap.RUNNER) else word for word in bubblewrap.bubblewrap()]
-    monkeypatch.setattr(bubblewrap, "bubblewrap", lambda: options)
+    options = [str(runner) if word == str(bubblewrap.RUNNER) else word for word in bubblewrap.sandbox_command()]
+    monkeypatch.setattr(bubblewrap, "sandbox_command", lambda: options)
     monkeypatch.setattr(warm_pool, "POOL", warm_pool.Pool())
     yield runner
     warm_pool.POOL.close()

@@ -9,9 +9,9 @@ import psutil
 import pytest
 
 from tasks import sandbox
-from tasks.sandbox import Call, Limits, Way, bubblewrap
+from tasks.sandbox import Call, Limits, SandboxRun, bubblewrap
 
-REFUSED, NOT_WARM = sandbox.refusal(), sandbox.not_warm()
+REFUSED, NOT_WARM = sandbox.why_unavailable(), sandbox.why_not_warm()
 needs_sandbox = pytest.mark.skipif(REFUSED is not None, reason=f"no sandbox on this machine: {REFUSED}")
 needs_warm = pytest.mark.skipif(NOT_WARM is not None, reason=f"no warm sandbox on this machine: {NOT_WARM}")
 SMALL = Limits(cpu_s=1, wall_s=3.0, memory=256 << 20, output=1 << 20)
@@ -34,7 +34,7 @@ def of_programs(process: psutil.Process) -> list[psutil.Process]:
     return found
 
 
-def attempt(program: str, way: Way, limits: Limits = SMALL) -> sandbox.Outcome:
+def attempt(program: str, way: SandboxRun, limits: Limits = SMALL) -> sandbox.Outcome:
     """Run a program in one way alone: tasks.sandbox.run starts another sandbox where a warm one is lost."""
     outcome = sandbox._run(program, "f", [Call()], limits, way)
     assert outcome.ended in ENDINGS

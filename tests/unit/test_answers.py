@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from grading.extraction import last_boxed
 from tasks.gold_answers import after_hash_marks, as_written, boxed_integer, integer
-from tasks.latex_boxes import boxes, last_boxed_gold
+from tasks.latex_boxes import find_boxes, last_boxed_gold
 
 balanced = st.recursive(
     st.text(alphabet=r"abz19 +-^_.,$|&", max_size=6) | st.sampled_from([r"\{", r"\}", r"\\", r"\frac", r"\left\{"]),
@@ -34,12 +34,12 @@ def test_the_last_complete_box_counts(first: str, second: str) -> None:
 def test_any_text_has_a_box_or_none(text: str) -> None:
     found = last_boxed_gold(text)
     assert found is None or (found in text and "box" in text)
-    assert all(text[box.end - 1] == "}" and box.content in text[box.start : box.end] for box in boxes(text))
+    assert all(text[box.end - 1] == "}" and box.content in text[box.start : box.end] for box in find_boxes(text))
 
 
 @given(text=st.lists(st.sampled_from([r"\boxed{", r"\fbox {", r"\boxed{", "{", "}", r"\}", "7", " and "])).map("".join))
 def test_a_completion_and_a_solution_differ_only_in_empty_and_escaped_boxes(text: str) -> None:
-    complete = boxes(text)
+    complete = find_boxes(text)
     counted = [box.content for box in complete if box.content and not box.escaped]
     assert last_boxed(text) == (counted[-1] if counted else None)
     if complete and "boxed7" not in text and not text.endswith("boxed"):

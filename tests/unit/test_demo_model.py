@@ -29,7 +29,9 @@ from tasks.knights_knaves import problems as knights_knaves_problems
 from tasks.knights_knaves import puzzles as knights_knaves_puzzles
 from tasks.problems import Problem
 
-DEMOS = {name: task_yaml.settings(name)["demo"] for name in task_yaml.names() if "demo" in task_yaml.settings(name)}
+DEMOS = {
+    name: task_yaml.settings(name)["demo"] for name in task_yaml.task_names() if "demo" in task_yaml.settings(name)
+}
 PROBLEMS = arithmetic_traces.problems(60, 0)
 RIGHT = arithmetic_traces.Habits(right_order=1.0, look_back=0.0, in_words=0.5, format_kept=1.0, slip=0.0)
 LOOKING_BACK = replace(RIGHT, right_order=0.0, look_back=1.0)
@@ -57,7 +59,7 @@ def test_looking_back_says_so_and_tags_match_the_reward_pattern() -> None:
     assert arithmetic_traces.LOOK_BACK in text and TAGS.match(text)
 
 
-def judged(reward: rewards.Function, prompt: prompts.Prompt, problem: Problem, completion: str) -> rewards.Reward:
+def judged(reward: rewards.RewardFunction, prompt: prompts.Prompt, problem: Problem, completion: str) -> rewards.Reward:
     """What the recipe's reward gives for a trace."""
     return reward([prompt.assistant + completion], [problem])[0]
 

@@ -25,12 +25,16 @@ def demo_runs() -> list[str]:
 @pytest.mark.parametrize("name", demo_runs())
 def test_right_traces_of_the_base_model_earn_more(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_tokens, "encode", str.split)
-    monkeypatch.setattr(model_tokens, "limit", lambda: 96)
+    monkeypatch.setattr(model_tokens, "response_limit", lambda: 96)
     run = load_run(name, "demo")
-    if name.startswith("code/") and (why := sandbox.refusal()):
+    if name.startswith("code/") and (why := sandbox.why_unavailable()):
         pytest.skip(why)
     entry = models.find(run.model)
-    demo, traces, prompt = models.demo_of(entry), registry.get(entry["demo_task"]).traces, prompts.load(run.prompt)
+    demo, traces, prompt = (
+        models.demo_settings(entry),
+        registry.get(entry["demo_task"]).traces,
+        prompts.load(run.prompt),
+    )
     assert run.prompt in demo["prompts"]  # the only ones that the model has seen
     few = {"rows": TRACES} if "rows" in demo["problems"] else {}
     rng = random.Random(name)

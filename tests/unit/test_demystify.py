@@ -8,11 +8,11 @@ import pytest
 
 from contracts.run_file import SCALES
 from recipes import model_tokens, rewards
-from recipes.rewards import problem
+from recipes.rewards import problem_from_columns
 from recipes.runs import load_run
 
 NAMES = [f"demystify/qwen2.5-math-7b-{kind}" for kind in ("classic", "cosine", "cosine-repetition")]
-PROBLEM = problem("math", "4", "{}")
+PROBLEM = problem_from_columns("math", "4", "{}")
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -26,7 +26,7 @@ def test_only_the_reward_differs(scale: str) -> None:
 
 def test_what_each_pays_for_the_same_completions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_tokens, "encode", str.split)
-    monkeypatch.setattr(model_tokens, "limit", lambda: 1000)
+    monkeypatch.setattr(model_tokens, "response_limit", lambda: 1000)
     distinct, repeated = " ".join(map(str, range(499))), " ".join(["and so on"] * 166)
     texts = [rf"{distinct} \boxed{{4}}", rf"{distinct} \boxed{{5}}", rf"{repeated} on \boxed{{4}}", "no " * 984]
     paid = [

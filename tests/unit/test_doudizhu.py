@@ -187,7 +187,7 @@ def test_problems_are_won_but_not_by_every_move_and_splits_are_disjoint() -> Non
 
 def test_move_rewards() -> None:
     meta = {"mine": "3 3 2", "theirs": "4 4", "last": "A"}
-    asked = rewards.problem("doudizhu", "2", json.dumps(meta))
+    asked = rewards.problem_from_columns("doudizhu", "2", json.dumps(meta))
     texts = ["<answer>2</answer>", "<answer>pass</answer>", "<answer>K</answer>", "2"]
     asked_each = [asked] * len(texts)
     assert [one.value for one in move_rewards.exact(texts, asked_each, illegal=-1.0)] == [1.0, 0.0, -1.0, -1.0]
@@ -202,4 +202,4 @@ def test_move_rewards() -> None:
     with pytest.raises(UserError, match="count should be 1 or more"):
         move_rewards.playouts(texts, asked_each, count=0)
     with pytest.raises(UserError, match="no moves"):
-        move_rewards.exact([r"\boxed{1}"], [rewards.problem("arithmetic", "1", "{}")])
+        move_rewards.exact([r"\boxed{1}"], [rewards.problem_from_columns("arithmetic", "1", "{}")])

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from eval.run_settings import protocol_of
 from recipes.drgrpo.reward import answer_tag
-from recipes.rewards import Reward, problem
+from recipes.rewards import Reward, problem_from_columns
 from recipes.runs import load_run
 from tasks import prompts
 
-PROBLEM = problem("math", "4", "{}")
+PROBLEM = problem_from_columns("math", "4", "{}")
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ PROBLEM = problem("math", "4", "{}")
 )
 def test_the_reward_wants_one_space_and_takes_the_last_answer(text: str, expected: Reward) -> None:
     assert answer_tag([text], [PROBLEM]) == [expected]
-    assert answer_tag([text], [problem("math", "", "{}")])[0].value is None
+    assert answer_tag([text], [problem_from_columns("math", "", "{}")])[0].value is None
 
 
 @given(st.text(max_size=200))

@@ -230,7 +230,7 @@ def test_unusable_positions_are_ungradable() -> None:
 
 
 def test_move_rewards_of_gomoku() -> None:
-    asked = rewards.problem("gomoku", "C1", json.dumps(META))
+    asked = rewards.problem_from_columns("gomoku", "C1", json.dumps(META))
     texts = [f"<answer>{cell}</answer>" for cell in ("C1", "C2", "C3", "A1", "D9")]
     each = [asked] * len(texts)
     assert [one.value for one in move_rewards.exact(texts, each)] == [1.0, 0.5, 0.0, 0.0, 0.0]
@@ -241,7 +241,7 @@ def test_move_rewards_of_gomoku() -> None:
     assert (judged[0] or 0) > 0.99 > 0.01 > (judged[2] or 0) and judged[3:] == [0.0, 0.0]
     with pytest.raises(UserError, match="no engine"):
         hands = json.dumps({"mine": "3 4", "theirs": "5", "last": "pass"})
-        move_rewards.engine(["<answer>3</answer>"], [rewards.problem("doudizhu", "3", hands)], nodes=9)
+        move_rewards.engine(["<answer>3</answer>"], [rewards.problem_from_columns("doudizhu", "3", hands)], nodes=9)
 
 
 def test_cells_have_names() -> None:

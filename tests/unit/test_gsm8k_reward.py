@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from recipes import rewards
 from recipes.demo_model.mixture import rows
 from recipes.gsm8k import reward
-from recipes.rewards import Reward, problem
+from recipes.rewards import Reward, problem_from_columns
 from recipes.runs import load_run
 from tasks import prompts
 from tasks.arithmetic import demo_traces as traces
@@ -24,7 +24,7 @@ from tasks.problems import Problem
 from tests.hostile_text import MARKS
 
 GOLD = "1,000"
-PROBLEM = problem("math", "1000", json.dumps({"answer": f"He has 10 * 100 = 1,000.\n#### {GOLD}"}))
+PROBLEM = problem_from_columns("math", "1000", json.dumps({"answer": f"He has 10 * 100 = 1,000.\n#### {GOLD}"}))
 KINDS = ("right", "digits", "strict_format", "soft_format", "tag_count")
 AS_MEANT = (
     "right_as_meant",
@@ -175,12 +175,12 @@ def test_verdicts_and_format_errors(kinds: tuple[str, ...]) -> None:
     assert [one.verdict for one in found] == ["correct", "wrong", "format_error", "format_error"]
     assert [one.format_error for one in found] == [False, False, True, True]
     for text in texts:
-        (unusable,) = rewards.total(loaded[:1], [text], [problem("math", "", "{}")])
+        (unusable,) = rewards.total(loaded[:1], [text], [problem_from_columns("math", "", "{}")])
         assert unusable == (None, "ungradable", False)
 
 
 def test_a_generated_problem_is_compared_with_its_answer() -> None:
-    asked = problem("arithmetic", "12", "{}")
+    asked = problem_from_columns("arithmetic", "12", "{}")
     assert paid("right", "<answer>\n12\n</answer>", asked).value == 2.0
     assert paid("right", "<answer>\n13\n</answer>", asked).value == 0.0
 

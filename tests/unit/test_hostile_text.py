@@ -37,7 +37,7 @@ META = {
     "doudizhu": {"mine": "3 3 2", "theirs": "4 4", "last": "A"},
     "gomoku": {"size": 3, "need": 3, "board": "XX./OO./...", "values": {"C1": 1.0, "C2": 0.5}},
     # Without a sandbox every program is refused (tests/unit/test_programs.py).
-    "programs": {"function": "f", "tests": [[[1], {}, 2]]} if sandbox.refusal() is None else {},
+    "programs": {"function": "f", "tests": [[[1], {}, 2]]} if sandbox.why_unavailable() is None else {},
 }
 ACTIVE = {"script", "iframe", "object", "embed", "link", "img", "base", "form", "foreignobject"}
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -50,7 +50,7 @@ def test_rewards_and_their_record(run: str, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv(rollout_log.VARIABLE, str(rollout_log.start_attempt(tmp_path, 0).folder))
     # No tokenizer is installed here; tests/contract/test_model_tokens.py gives these texts to real ones.
     monkeypatch.setattr(model_tokens, "encode", lambda text: list(text.encode(errors="replace")))
-    monkeypatch.setattr(model_tokens, "limit", lambda: 96)
+    monkeypatch.setattr(model_tokens, "response_limit", lambda: 96)
     for cached in (reward_hook.loaded, rollout_log.of_this_process):
         cached.cache_clear()
     task = tables_task(run)

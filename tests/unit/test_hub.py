@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tasks.dataset_sources import unreachable
+from tasks.dataset_sources import why_unreachable
 from tests.unit.small_hub import COMMIT, serve
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +28,7 @@ from system.errors import run_command
 from tasks import dataset_specs, load_problems
 def main():
     problems, facts = load_problems.load(dataset_specs.find("mine", benchmarks=Path(sys.argv[1])), None)
-    print(loading.report(facts, None))
+    print(load_problems.report(facts, None))
     print(json.dumps(facts))
 run_command(main)
 """
@@ -121,12 +121,12 @@ def test_a_hub_that_accepts_and_never_answers_ends_in_seconds(tmp_path: Path) ->
 
 def test_reachability_of_an_address() -> None:
     with serve("somebody/sums", "test.jsonl", CONTENT) as (endpoint, _):
-        assert unreachable(endpoint) is None  # answers 404, and that is an answer
-    assert "refused" in (unreachable(NOTHING_THERE) or "")
-    assert unreachable("no address at all") is not None
+        assert why_unreachable(endpoint) is None  # answers 404, and that is an answer
+    assert "refused" in (why_unreachable(NOTHING_THERE) or "")
+    assert why_unreachable("no address at all") is not None
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         start = time.monotonic()
-        assert unreachable(f"http://127.0.0.1:{silent.getsockname()[1]}", within=0.3) is not None
+        assert why_unreachable(f"http://127.0.0.1:{silent.getsockname()[1]}", within=0.3) is not None
         assert time.monotonic() - start < 2

@@ -27,8 +27,8 @@ from system.errors import UserError
 from tasks.maze.rules import Maze
 
 PATHS = Paths(problems=Path("problems"), model=Path("model"), work=Path("work"))
-MAZE = rewards.problem("maze", "RR", json.dumps(Maze(4, 4, (2, 0), ((1, 3), (3, 2))).meta()))
-CARDS = rewards.problem("game24", "8/(3-8/3)", json.dumps({"cards": [8, 3, 8, 3]}))
+MAZE = rewards.problem_from_columns("maze", "RR", json.dumps(Maze(4, 4, (2, 0), ((1, 3), (3, 2))).meta()))
+CARDS = rewards.problem_from_columns("game24", "8/(3-8/3)", json.dumps({"cards": [8, 3, 8, 3]}))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_the_two_maze_rewards(completion: str, documented: float, published: flo
 
 
 def test_maze_rewards_of_an_unusable_problem_and_other_lengths() -> None:
-    bad = rewards.problem("maze", "RR", "{}")
+    bad = rewards.problem_from_columns("maze", "RR", "{}")
     for function in (maze.as_documented, maze.as_published):
         assert function(["<answer>RR</answer>"], [bad])[0].value is None
     assert maze.as_documented(["<answer>RR</answer>"], [MAZE], target=19, per_character=1.0)[0].value == 1.0
@@ -61,9 +61,12 @@ def test_the_parts_of_the_cards_reward() -> None:
     assert [one.value for one in game24.outcome(texts, [CARDS] * 3)] == [1.0, 0.35, 0.0]
     assert [one.value for one in rewards.right_steps(texts, [CARDS] * 3)] == [1.0, 0.5, 0.0]
     assert [one.value for one in game24.length(texts, [CARDS] * 3)] == [1.0, 1.0, 1.0]
-    assert game24.of_lines(4) == 1.0 and game24.of_lines(24) == pytest.approx(0.5)
-    assert game24.of_lines(5) == pytest.approx(1 / (1 + math.exp(0.2 * (5 - 24)))) and game24.of_lines(10**6) < 1e-300
-    assert game24.outcome(["1"], [rewards.problem("game24", "", "{}")])[0].value in (None, 0.0)
+    assert game24.length_value(4) == 1.0 and game24.length_value(24) == pytest.approx(0.5)
+    assert (
+        game24.length_value(5) == pytest.approx(1 / (1 + math.exp(0.2 * (5 - 24))))
+        and game24.length_value(10**6) < 1e-300
+    )
+    assert game24.outcome(["1"], [rewards.problem_from_columns("game24", "", "{}")])[0].value in (None, 0.0)
 
 
 def test_running_statistics_by_hand() -> None:
@@ -103,7 +106,7 @@ def test_running_statistics_reach_verl_by_name_and_environment() -> None:
 def test_verl_loads_the_running_statistics_at_both_scales(scale: str, tmp_path: Path, monkeypatch: Any) -> None:
     run = load_run("game24/grpo-running", scale)
     monkeypatch.setattr(adapter.VerlAdapter, "write_data", lambda *_: None)  # needs a tokenizer
-    monkeypatch.setattr(adapter.processes, "gpus", lambda _: ["0"])
+    monkeypatch.setattr(adapter.trainer_environment, "gpus", lambda _: ["0"])
     paths = replace(PATHS, work=tmp_path)
     environment = adapter.VerlAdapter().prepare(run, run.stages[0], 0, paths).environment
     assert running_advantage.VARIABLE in environment

@@ -26,7 +26,7 @@ from tasks.dataset_specs import Entry, find
 from tasks.load_problems import load
 from tasks.multiple_choice.rows import convert
 from tasks.problems import Problem, to_table
-from tasks.row_sampling import draw
+from tasks.row_sampling import sample_rows
 from tests.hostile_text import MATHS, TEXTS
 
 TASK = registry.get("multiple_choice")
@@ -107,7 +107,9 @@ def test_only_an_answer_that_begins_with_the_letter_is_right(text: str, gold: st
     found = TASK.verify(text, gold, META)
     assert found in ("correct", "wrong")
     if found == "correct":
-        assert gold in text and not set(LETTERS.replace(gold, "")) & set(option_letters.unwrapped(text).split(".")[0])
+        assert gold in text and not set(LETTERS.replace(gold, "")) & set(
+            option_letters.without_markup(text).split(".")[0]
+        )
     assert TASK.verify(text, gold, META, grader="strict") == ("correct" if text == gold else "wrong")
 
 
@@ -116,14 +118,14 @@ def test_a_million_characters_are_read_at_once(piece: str) -> None:
     start = time.process_time()
     for text in (piece * 10**6, "B. " + piece * 10**6):
         verdict(text)
-        TASK.spelling(text)
+        TASK.canonical_answer(text)
     assert time.process_time() - start < 2
 
 
 @given(st.text(max_size=40), st.sampled_from(LETTERS), st.sampled_from(["{}", "({})", "{}.", r"\text{{{}}}", "**{}**"]))
 def test_a_vote_counts_spellings_of_one_letter_together(text: str, letter: str, form: str) -> None:
-    assert TASK.spelling(form.format(letter)) == letter
-    assert TASK.spelling(text) == TASK.spelling(TASK.spelling(text))
+    assert TASK.canonical_answer(form.format(letter)) == letter
+    assert TASK.canonical_answer(text) == TASK.canonical_answer(TASK.canonical_answer(text))
 
 
 GPQA_COLUMNS = (
@@ -210,7 +212,7 @@ def test_the_draw_is_that_of_pandas_release_after_release() -> None:
         places = [place for place, name in enumerate(groups) if name == group]
         share += [places[k] for k in rng.choice(len(places), size=round(len(places) / 4), replace=False)]
     expected = [share[k] for k in np.random.RandomState(5).choice(len(share), size=100, replace=False)]
-    assert draw(groups, one_in=4, rows=100, seed=5) == expected
+    assert sample_rows(groups, one_in=4, rows=100, seed=5) == expected
 
 
 def test_a_source_of_another_size_and_a_draw_that_cannot_be_made(tmp_path: Path) -> None:
@@ -246,7 +248,7 @@ def test_a_row_without_options_or_a_right_one_is_named(tmp_path: Path, change: d
 def generations(problems: list[Problem], asked: str, **more: str) -> list[dict[str, Any]]:
     return [
         {"problem_id": p.problem_id, "repeat": 0, "completion": r"\boxed{A}", "gold": "A",
-         asked: f"Question: {TASK.asked_elsewhere(p.question)}\nAnswer:", **more}
+         asked: f"Question: {TASK.without_instruction(p.question)}\nAnswer:", **more}
         for p in problems
     ]  # fmt: skip
 

@@ -18,11 +18,11 @@ from system.errors import ROOT, UserError
 from tasks.problems import Problem
 
 RIGHT, WRONG = r"\boxed{7}", r"\boxed{8}"
-PROBLEMS = [rewards.problem("arithmetic", "7", json.dumps({"number": number})) for number in range(400)]
+PROBLEMS = [rewards.problem_from_columns("arithmetic", "7", json.dumps({"number": number})) for number in range(400)]
 
 
 def given_by(
-    function: rewards.Function, completion: str = RIGHT, problems: Sequence[Problem] = PROBLEMS
+    function: rewards.RewardFunction, completion: str = RIGHT, problems: Sequence[Problem] = PROBLEMS
 ) -> list[float]:
     return [one.value for one in function([completion] * len(problems), problems) if one.value is not None]
 
@@ -31,14 +31,14 @@ def right(completions: Sequence[str], problems: Sequence[Problem]) -> list[Rewar
     return [Reward(float(text == RIGHT), "correct" if text == RIGHT else "wrong") for text in completions]
 
 
-def of(value: float) -> rewards.Function:
+def of(value: float) -> rewards.RewardFunction:
     return lambda completions, problems: [Reward(value)] * len(completions)
 
 
-def dial(name: str, **arguments: object) -> rewards.Function:
+def dial(name: str, **arguments: object) -> rewards.RewardFunction:
     """A wrapper around `right`, loaded as a run file's rewards are."""
     ((function, _),) = rewards.load(
-        [{"function": f"recipes.reward_noise.{name}", "weight": 1.0, "arguments": {"of": right, **arguments}}]
+        [{"function": f"recipes.reward_noise.{name}", "weight": 1.0, "arguments": {"reward": right, **arguments}}]
     )
     return function
 
@@ -72,24 +72,24 @@ def test_without_noise_a_dial_changes_nothing_and_verdicts_stay_true() -> None:
 
 def test_a_run_file_names_what_is_disturbed_and_wrappers_nest() -> None:
     inner = {"function": "recipes.rewards.correct"}
-    middle = {"function": "recipes.reward_noise.flipped", "arguments": {"of": inner, "false_negative": 1.0}}
+    middle = {"function": "recipes.reward_noise.flipped", "arguments": {"reward": inner, "false_negative": 1.0}}
     outer = {
         "function": "recipes.reward_noise.flipped",
         "weight": 2.0,
-        "arguments": {"of": middle, "false_positive": 1.0},
+        "arguments": {"reward": middle, "false_positive": 1.0},
     }
     found = rewards.total(rewards.load([json.loads(json.dumps(outer))]), [RIGHT, WRONG], PROBLEMS[:2])
     assert found == [Reward(2.0, "correct"), Reward(2.0, "wrong")]
-    assert rewards.names([outer]) == ["flipped"]
+    assert rewards.short_names([outer]) == ["flipped"]
 
 
 def test_unusable_problems_stay_without_a_reward() -> None:
     def none(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
         return [Reward(None, "ungradable")] * len(completions)
 
-    assert reward_noise.flipped([RIGHT], PROBLEMS[:1], of=none, false_positive=1.0) == none([RIGHT], PROBLEMS[:1])
+    assert reward_noise.flipped([RIGHT], PROBLEMS[:1], reward=none, false_positive=1.0) == none([RIGHT], PROBLEMS[:1])
     with pytest.raises(UserError, match="found none"):
-        reward_noise.error(none, right, [RIGHT], PROBLEMS[:1])
+        reward_noise.reward_error(none, right, [RIGHT], PROBLEMS[:1])
 
 
 def test_the_extremes_do_not_look_at_the_answer_but_their_verdicts_do() -> None:
@@ -100,12 +100,12 @@ def test_the_extremes_do_not_look_at_the_answer_but_their_verdicts_do() -> None:
 
 
 # reward, its squared bias and its variance on completions of which half are right
-ERRORS: list[tuple[Callable[[], rewards.Function], float, float]] = [
+ERRORS: list[tuple[Callable[[], rewards.RewardFunction], float, float]] = [
     (lambda: dial("flipped", false_positive=0.3, false_negative=0.1), 0.2, 0.0),
     (lambda: dial("shifted", deviation=0.5), 0.25, 0.0),
     (lambda: dial("gaussian", deviation=0.5), 0.0, 0.25),
-    (lambda: dial("gaussian", of=of(0.5), deviation=0.5), 0.25, 0.25),
-    (lambda: dial("rollouts", of=of(0.5), count=4), 0.25, 0.0625),
+    (lambda: dial("gaussian", reward=of(0.5), deviation=0.5), 0.25, 0.25),
+    (lambda: dial("rollouts", reward=of(0.5), count=4), 0.25, 0.0625),
     (lambda: reward_noise.random, 0.25, 0.25),
     (lambda: reward_noise.constant, 0.5, 0.0),
     (lambda: right, 0.0, 0.0),
@@ -116,7 +116,7 @@ ERRORS: list[tuple[Callable[[], rewards.Function], float, float]] = [
 def test_the_measured_error_is_the_true_one(case: int) -> None:
     make, bias, variance = ERRORS[case]
     texts = [RIGHT, WRONG] * 200
-    found = reward_noise.error(make(), right, texts, PROBLEMS, times=8)
+    found = reward_noise.reward_error(make(), right, texts, PROBLEMS, times=8)
     assert found.bias_squared == pytest.approx(bias, abs=0.09)
     assert found.variance == pytest.approx(variance, abs=0.05)
     assert found.mean_squared == pytest.approx(found.bias_squared + found.variance, abs=1e-9)
@@ -133,32 +133,34 @@ def test_squared_bias_and_variance_add_up(values: list[list[float]]) -> None:
         place = next(judged)
         return [Reward(one[place]) for one in values]
 
-    found = reward_noise.error(reward, of(0.25), [""] * len(values), PROBLEMS[: len(values)], times=3)
+    found = reward_noise.reward_error(reward, of(0.25), [""] * len(values), PROBLEMS[: len(values)], times=3)
     mean = statistics.fmean((value - 0.25) ** 2 for one in values for value in one)
     assert found.mean_squared == pytest.approx(mean) == pytest.approx(found.bias_squared + found.variance)
 
 
 def test_more_rollouts_have_less_variance() -> None:
     texts, problems = [RIGHT] * 200, PROBLEMS[:200]
-    found = [reward_noise.error(dial("rollouts", of=of(0.5), count=count), of(0.5), texts, problems, 8).variance
-             for count in (1, 8, 64)]  # fmt: skip
+    dials = [dial("rollouts", reward=of(0.5), count=count) for count in (1, 8, 64)]
+    found = [reward_noise.reward_error(noisy, of(0.5), texts, problems, 8).variance for noisy in dials]
     assert found == pytest.approx([0.25, 0.25 / 8, 0.25 / 64], rel=0.25)
 
 
 def test_draws_are_the_same_in_another_process() -> None:
     script = (
         "from recipes import reward_randomness as draws; "
-        "print(draws.fixed(1, 'é', 2).random(), draws.fresh('a').random())"
+        "print(draws.fixed_generator(1, 'é', 2).random(), draws.fresh_generator('a').random())"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT,
         env={"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"},
     )  # fmt: skip
     assert done.stdout.split() == [
-        str(reward_randomness.fixed(1, "é", 2).random()),
-        str(reward_randomness.fixed("a", 1).random()),
+        str(reward_randomness.fixed_generator(1, "é", 2).random()),
+        str(reward_randomness.fixed_generator("a", 1).random()),
     ]
-    assert reward_randomness.fresh("once", 1).random() != reward_randomness.fresh("once", 1).random()
+    assert (
+        reward_randomness.fresh_generator("once", 1).random() != reward_randomness.fresh_generator("once", 1).random()
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,12 +179,12 @@ def test_what_cannot_be_loaded_or_measured_is_refused() -> None:
     for bad, error in (({"function": "recipes.reward_noise.no_such"}, AttributeError),
                        ({"function": "no.such"}, ImportError),
                        ({"function": "recipes.move_rewards.playouts"}, TypeError)):  # fmt: skip
-        entry = {"function": "recipes.reward_noise.flipped", "weight": 1.0, "arguments": {"of": bad}}
+        entry = {"function": "recipes.reward_noise.flipped", "weight": 1.0, "arguments": {"reward": bad}}
         with pytest.raises(error):
             rewards.load([entry])
     with pytest.raises(UserError, match=r"noise\.random: rate should be"):
         reward_noise.random((), (), rate=2.0)
     with pytest.raises(UserError, match="0 to 1"):
-        dial("rollouts", of=of(1.5), count=2)([RIGHT], PROBLEMS[:1])
+        dial("rollouts", reward=of(1.5), count=2)([RIGHT], PROBLEMS[:1])
     with pytest.raises(UserError, match="times should be"):
-        reward_noise.error(right, right, [RIGHT], PROBLEMS[:1], times=1)
+        reward_noise.reward_error(right, right, [RIGHT], PROBLEMS[:1], times=1)

@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 from frameworks import rollout_log
 from recipes import rewards
 from recipes.openr1 import reward
-from recipes.rewards import Reward, problem
+from recipes.rewards import Reward, problem_from_columns
 
-PROBLEM = problem("math", "4", "{}")
+PROBLEM = problem_from_columns("math", "4", "{}")
 
 
 def accuracy(*pairs: tuple[str, str]) -> list[float | None]:
     texts, golds = zip(*pairs, strict=True)
-    return [given.value for given in reward.accuracy(texts, [problem("math", gold, "{}") for gold in golds])]
+    return [
+        given.value for given in reward.accuracy(texts, [problem_from_columns("math", gold, "{}") for gold in golds])
+    ]
 
 
 def test_accuracy_judges_the_last_box_as_mathematics() -> None:
@@ -41,7 +43,7 @@ def test_the_sum_keeps_the_verdict_and_the_broken_form_apart() -> None:
         ]
     )
     texts, golds = [r"\boxed{4}", r"\boxed{5}", "none", r"\boxed{4}"], ["4", "4", "4", ""]
-    given = rewards.total(loaded, texts, [problem("math", gold, "{}") for gold in golds])
+    given = rewards.total(loaded, texts, [problem_from_columns("math", gold, "{}") for gold in golds])
     assert given == [
         Reward(2.5, "correct", False),
         Reward(0.5, "wrong", False),

@@ -17,7 +17,7 @@ from tasks.programs import problems, suite
 from tasks.programs.suite import Suite, extract_program, read_asserts, run_tests, same_value
 
 MIRROR = ROOT.parent / "shared" / "data"
-REFUSED = sandbox.refusal()
+REFUSED = sandbox.why_unavailable()
 needs_sandbox = pytest.mark.skipif(REFUSED is not None, reason=f"no sandbox on this machine: {REFUSED}")
 needs_mirror = pytest.mark.skipif(not MIRROR.is_dir(), reason="LeetCodeDataset is not in ../shared/data")
 PROBLEM = problems.generate(1, "train", 0)[0]
@@ -64,7 +64,7 @@ def test_verdicts() -> None:
 @needs_sandbox
 def test_the_rewards_of_two_eight_and_all_tests() -> None:
     texts = [f"<answer>{text}</answer>" for text in (PROBLEM.answer, *PROBLEM.meta["faults"].values(), "def g(): 1")]
-    each = [rewards.problem("programs", PROBLEM.answer or "", json.dumps(PROBLEM.meta))] * len(texts)
+    each = [rewards.problem_from_columns("programs", PROBLEM.answer or "", json.dumps(PROBLEM.meta))] * len(texts)
     passes = {2: [1, 0, 1, 1, 1, 0], 8: [1, 0, 0, 1, 1, 0], 32: [1, 0, 0, 0, 1, 0], None: [1, 0, 0, 0, 0, 0]}
     for tests, all_pass in passes.items():
         steps = [1.1 if one else 0.1 for one in all_pass[:-1]] + [-0.9]
@@ -82,7 +82,7 @@ def test_the_rewards_of_two_eight_and_all_tests() -> None:
 def test_without_a_sandbox_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
     monkeypatch.setattr("subprocess.Popen", lambda *words, **named: pytest.fail("a program was run"))
-    each = [rewards.problem("programs", "", json.dumps(PROBLEM.meta))]
+    each = [rewards.problem_from_columns("programs", "", json.dumps(PROBLEM.meta))]
     with pytest.raises(UserError, match=r"in a sandbox or not at all.*bubblewrap is not installed.*apt-get"):
         reward.share_passed(["<answer>def f(a, b): return 'never seen'</answer>"], each)
     with pytest.raises(UserError, match="bubblewrap is not installed"):
@@ -120,10 +120,10 @@ def test_a_program_is_what_the_last_fence_holds() -> None:
 
 def test_compressed_rows_are_read_and_damaged_ones_refused() -> None:
     packed = gzip.compress(b'{"a": 1}\n{"a": 2}\n')
-    assert dataset_sources.parse("rows.jsonl.gz", packed) == [{"a": 1}, {"a": 2}]
+    assert dataset_sources.parse_rows("rows.jsonl.gz", packed) == [{"a": 1}, {"a": 2}]
     for damaged in (packed[:-6], b"no gzip", packed[:12] + b"x" + packed[13:]):
         with pytest.raises(UserError, match="cannot be read as"):
-            dataset_sources.parse("rows.jsonl.gz", damaged)
+            dataset_sources.parse_rows("rows.jsonl.gz", damaged)
 
 
 @pytest.mark.slow

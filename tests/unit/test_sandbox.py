@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import psutil
 import pytest
 
-from tasks.sandbox import Limits, Way, bubblewrap, seccomp, single_use, warm_pool
+from tasks.sandbox import Limits, SandboxRun, bubblewrap, seccomp, single_use, warm_pool
 from tests.unit.sandboxes import attempt, needs_sandbox, needs_warm, of_programs
 
 CASES = Path(__file__).with_name("cases")
@@ -95,7 +95,7 @@ def test_there_are_enough_programs_of_each_kind() -> None:
                           "trace", "namespaces", "imports", "crash", "next"}  # fmt: skip
 
 
-def check(name: str, way: Way, outside: Outside) -> None:
+def check(name: str, way: SandboxRun, outside: Outside) -> None:
     """Run a hostile program, and look for its traces."""
     told = [value for value in attempt(outside.aimed(PROGRAMS[name]), way).values if value is not None]
     assert outside.traces(told) == [], name

@@ -26,7 +26,7 @@ from tests.unit.sandboxes import SMALL, attempt, needs_warm, of_programs, of_san
 @needs_warm
 @pytest.mark.parametrize("not_warm", [None, "each in a sandbox of its own"])
 def test_what_calls_return_and_how_programs_end(not_warm: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "not_warm", lambda: not_warm)
+    monkeypatch.setattr(sandbox, "why_not_warm", lambda: not_warm)
     program = "import sys\nprint('said')\ndef f(x, y=1): return sys.exit(3) if x is None else [x, y, 'é']"
     calls = [Call((1,)), Call(("a",), {"y": {"k": [None, 1.5]}}), Call((1, 2, 3)), Call((None,)), Call((1,))]
     outcome = sandbox.run(program, "f", calls)
@@ -59,7 +59,7 @@ def test_a_warm_sandbox_outlives_the_thread_that_started_it_and_serves_many(own_
 def test_a_killed_warm_sandbox_costs_no_program_its_outcome(
     moment: str, own_runner: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox, "not_warm", lambda: None)
+    monkeypatch.setattr(sandbox, "why_not_warm", lambda: None)
     attempt("def f(): return 0", warm_pool.POOL.run)
     (first,) = of_sandboxes(own_runner)[:1]
     with ThreadPoolExecutor(1) as threads:
@@ -136,39 +136,41 @@ def test_where_namespaces_cannot_be_nested_each_program_starts_its_sandbox(
     real, wrapper = shutil.which("bwrap"), tmp_path / "bwrap"
     wrapper.write_text(f'#!/bin/sh\nexec {real} --unshare-user --disable-userns "$@"\n')
     wrapper.chmod(0o755)
-    bubblewrap.bubblewrap.cache_clear()
-    sandbox.trial.cache_clear()
+    bubblewrap.sandbox_command.cache_clear()
+    sandbox.try_sandbox.cache_clear()
     monkeypatch.setattr(warm_pool, "POOL", warm_pool.Pool())
     try:
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-        assert sandbox.refusal() is None and "unshare: No space left on device" in (sandbox.not_warm() or "")
+        assert sandbox.why_unavailable() is None and "unshare: No space left on device" in (
+            sandbox.why_not_warm() or ""
+        )
         assert sandbox.run("def f(): return 1", "f", [Call()]).values == ("1",)
         assert warm_pool.POOL._idle == []
         done = subprocess.run([sys.executable, "-m", "tasks.sandbox"], cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == sandbox.NOT_WARM and "a sandbox starts for each program" in done.stdout
     finally:
-        bubblewrap.bubblewrap.cache_clear()
-        sandbox.trial.cache_clear()
+        bubblewrap.sandbox_command.cache_clear()
+        sandbox.try_sandbox.cache_clear()
 
 
 def test_a_refusal_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    sandbox.trial.cache_clear()
+    sandbox.try_sandbox.cache_clear()
     fake = tmp_path / "bwrap"
     fake.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     fake.chmod(0o755)
-    bubblewrap.bubblewrap.cache_clear()
+    bubblewrap.sandbox_command.cache_clear()
     monkeypatch.setattr(warm_pool, "POOL", warm_pool.Pool())
     try:
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-        assert "No permissions to create new namespace)): allow unprivileged user" in (sandbox.refusal() or "")
+        assert "No permissions to create new namespace)): allow unprivileged user" in (sandbox.why_unavailable() or "")
         with pytest.raises(UserError, match="in a sandbox or not at all"):
             sandbox.run("def f(): return 1", "f", [Call()])
-        monkeypatch.setattr(sandbox, "refusal", lambda: None)  # as if it had been there when it was asked for
+        monkeypatch.setattr(sandbox, "why_unavailable", lambda: None)  # as if it had been there when it was asked for
         with pytest.raises(UserError, match="did not start"):
             sandbox.run("def f(): return 1", "f", [Call()])
         monkeypatch.undo()
         monkeypatch.setattr(sandbox.sys, "platform", "darwin")
-        assert "bubblewrap is not installed" in (sandbox.refusal() or "")
+        assert "bubblewrap is not installed" in (sandbox.why_unavailable() or "")
     finally:
-        sandbox.trial.cache_clear()
-        bubblewrap.bubblewrap.cache_clear()
+        sandbox.try_sandbox.cache_clear()
+        bubblewrap.sandbox_command.cache_clear()

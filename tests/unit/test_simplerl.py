@@ -10,7 +10,7 @@ import pytest
 
 from contracts.run_file import RECIPES, ROOT
 from frameworks.openrlhf.command import arguments, render
-from recipes.rewards import problem
+from recipes.rewards import problem_from_columns
 from recipes.runs import load_run
 from recipes.simplerl.reward import boxed_answer
 from tasks import prompts
@@ -135,13 +135,13 @@ def test_the_prompt_is_the_published_one_for_every_problem() -> None:
     ],
 )
 def test_reward(completion: str, value: float, verdict: str) -> None:
-    (given,) = boxed_answer([completion], [problem("math", "15", "{}")])
+    (given,) = boxed_answer([completion], [problem_from_columns("math", "15", "{}")])
     assert (given.value, given.verdict) == (value, verdict)
     assert given.format_error == ("boxed" not in completion)
 
 
 @pytest.mark.slow
 def test_a_problem_without_a_usable_answer_is_left_out() -> None:
-    problems = [problem("math", "", "{}")] * 2
+    problems = [problem_from_columns("math", "", "{}")] * 2
     given = boxed_answer(["\\boxed{15}", "fifteen"], problems)
     assert [one.value for one in given] == [None, -1.0]

@@ -95,8 +95,8 @@ def test_the_sweeps_of_the_project_can_be_read() -> None:
         for scale in SCALES:
             found = runs.load_sweep(name, scale)
             assert len(found) == len(sweeps.settings(name, scale)) > 1
-            assert all(runs.file_content(run, sweeps.file_of(name), scale).get("sweep") is None for run in found)
-        assert "extends" in read_yaml(sweeps.file_of(name)), name
+            assert all(runs.file_content(run, sweeps.sweep_file(name), scale).get("sweep") is None for run in found)
+        assert "extends" in read_yaml(sweeps.sweep_file(name)), name
 
 
 def _stored(results: Path, folder: Path, ceilings: list[float], seeds: int) -> list[sweep.Setting]:

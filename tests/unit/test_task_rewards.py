@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from contracts.run_file import ROOT
 from frameworks.rollout_log import rates
 from recipes.logicrl.reward import knights_knaves
-from recipes.rewards import correct, problem
+from recipes.rewards import correct, problem_from_columns
 from recipes.tinyzero.reward import countdown as countdown_reward
 from tasks import dataset_specs, load_problems, prompts
 from tasks.countdown import problems as countdown_problems
@@ -101,7 +101,7 @@ def test_tinyzero_on_any_problem(case, countdown_rows):
 
 @pytest.mark.parametrize("case", TINYZERO["one_problem"], ids=name)
 def test_tinyzero_on_its_own_problem(case):
-    asked = problem("countdown", str(case["target"]), json.dumps({"nums": case["nums"]}))
+    asked = problem_from_columns("countdown", str(case["target"]), json.dumps({"nums": case["nums"]}))
     (given,) = countdown_reward([filled(case, {})], [asked])
     assert given[:2] == (case["value"], case.get("verdict") or VERDICT_OF[case["value"]])
 
@@ -136,7 +136,7 @@ def test_broken_format_is_counted_apart_from_wrong_answers(people_rows):
     "meta", ["{}", "[]", "", "null", '{"nums": 5}', '{"nums": ["x"], "names": ["A"], "knights": []}']
 )
 def test_an_unusable_problem_is_left_out(reward, task, meta):
-    (given,) = reward(["<think></think><answer>5</answer>"], [problem(task, "five", meta)])
+    (given,) = reward(["<think></think><answer>5</answer>"], [problem_from_columns(task, "five", meta)])
     assert given == (None, "ungradable", False)
 
 
@@ -153,8 +153,8 @@ WORDS = (
 )
 PIECES = st.sampled_from([*WORDS.split(" "), *MARKS])
 HOSTILE = st.lists(PIECES, max_size=80).map("".join) | st.text(max_size=200)
-COUNTDOWN = problem("countdown", "98", '{"nums": [44, 19, 35]}')
-PEOPLE = problem("knights_knaves", "", '{"names": ["Zoey", "Jack"], "knights": [true, false]}')
+COUNTDOWN = problem_from_columns("countdown", "98", '{"nums": [44, 19, 35]}')
+PEOPLE = problem_from_columns("knights_knaves", "", '{"names": ["Zoey", "Jack"], "knights": [true, false]}')
 
 
 @settings(max_examples=3000)

@@ -60,13 +60,13 @@ SETTINGS = {
              "skill": {"right": 1.0}},
 }  # fmt: skip
 BENCHMARK = {"metadata": {"source": {"task": "parity", "rows": 5, "generate": {"split": "test", "seed": 0}}}}
-CACHED = (task_yaml.names, registry.get, task_yaml.settings, prompts.entries, prompts.library)
+CACHED = (task_yaml.task_names, registry.get, task_yaml.settings, prompts.entries, prompts.library)
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of tasks: this project's, and an empty one named parity."""
-    for name in task_yaml.names():
+    for name in task_yaml.task_names():
         (tmp_path / name).symlink_to(task_yaml.FOLDER / name)
     (tmp_path / "parity").mkdir()
     monkeypatch.setattr(task_yaml, "FOLDER", tmp_path)
@@ -91,7 +91,7 @@ def parity(folder: Path) -> Path:
 
 
 def test_every_task_is_named_as_its_folder_and_has_what_its_files_promise() -> None:
-    for name in task_yaml.names():
+    for name in task_yaml.task_names():
         task = registry.get(name)
         assert task.name == name and task.answer_format in ("boxed", "tagged")
         demo = task_yaml.settings(name).get("demo")
@@ -114,7 +114,7 @@ def test_a_task_in_one_folder_is_loaded_graded_rewarded_and_learned(tmp_path: Pa
     completions = ["so </think> <answer>even</answer>", "so </think> <answer>maybe</answer>", "even"]
     items = [Item("parity", "even", completion) for completion in completions]
     assert [given.verdict for given in grade(items)] == ["correct", "format_error", "format_error"]
-    asked = [rewards.problem("parity", "even", "{}")] * 3
+    asked = [rewards.problem_from_columns("parity", "even", "{}")] * 3
     assert [given.value for given in rewards.correct(completions, asked)] == [1.0, 0.0, 0.0]
 
     assert models.find("demo-parity")["demo_task"] == "parity"

@@ -17,7 +17,7 @@ from tasks import registry
 from tasks.dataset_specs import Entry, find
 from tasks.load_problems import load
 from tasks.problems import Problem
-from tasks.theoremqa.judge import agrees, judge, number, parts
+from tasks.theoremqa.judge import judge, list_members, number_value, within_tolerance
 from tests.hostile_text import MATHS, TEXTS
 
 TASK = registry.get("theoremqa")
@@ -146,8 +146,8 @@ def test_a_gold_answer_without_numbers_is_ungradable(gold: str) -> None:
 @given(st.integers(-(10**9), 10**9), st.floats(-0.49, 0.49))
 def test_whole_numbers_are_rounded(expected: int, off: float) -> None:
     """number_utils.compare_two_numbers: round(p) == gt."""
-    assert agrees(expected + off, expected) == (round(expected + off) == expected)
-    assert not agrees(expected + 1, expected)
+    assert within_tolerance(expected + off, expected) == (round(expected + off) == expected)
+    assert not within_tolerance(expected + 1, expected)
 
 
 # Between subnormal numbers there is no space for four percent.
@@ -155,7 +155,7 @@ def test_whole_numbers_are_rounded(expected: int, off: float) -> None:
 def test_other_numbers_have_four_percent(expected: float, off: float) -> None:
     """number_utils.within_eps, away from its edges."""
     if expected and abs(abs(off) - 0.04) > 1e-6:
-        assert agrees(expected * (1 + off), expected) == (abs(off) < 0.04)
+        assert within_tolerance(expected * (1 + off), expected) == (abs(off) < 0.04)
 
 
 @pytest.mark.parametrize(
@@ -219,6 +219,6 @@ def test_hostile_answers_are_judged_and_nothing_is_run(tmp_path: Path) -> None:
 
 @given(st.text(max_size=60))
 def test_reading_numbers_and_lists_of_any_text(text: str) -> None:
-    assert all(isinstance(part, str) for part in parts(text))
+    assert all(isinstance(part, str) for part in list_members(text))
     if not any(letter.isalpha() or letter == "\\" for letter in text):  # the rest may need a sandboxed process
-        assert number(text) is None or isinstance(number(text), float)
+        assert number_value(text) is None or isinstance(number_value(text), float)

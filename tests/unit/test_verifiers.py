@@ -107,19 +107,19 @@ def test_tagged_tasks_through_grade():
     ],
 )
 def test_closed_forms(text, value):
-    assert float(closed_forms.values(text)[0]) == pytest.approx(value)
+    assert float(closed_forms.closed_form_values(text)[0]) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("text", ["1\\frac{1}{2}", "2^{1000}", "1/0", "(-8)^{1/3}", "x", "9^9^9", "", "1 2", "{" * 300])
 def test_what_is_no_closed_form(text):
-    assert closed_forms.values(text) is None
+    assert closed_forms.closed_form_values(text) is None
 
 
 @settings(max_examples=500)
 @given(expressions())
 def test_closed_forms_evaluate_what_was_built(pair):
     text, value = pair
-    found = closed_forms.values(text.replace(" ", ""))
+    found = closed_forms.closed_form_values(text.replace(" ", ""))
     assert found is None or abs(Fraction(found[0]) - value) <= Fraction(1, 10**20) * max(1, abs(value))
 
 

@@ -43,8 +43,8 @@ def truth(turns: list[str], problems: list[Problem]) -> list[rewards.Reward]:
     return [rewards.Reward(float(turn.endswith("right")), "correct") for turn in turns]
 
 
-def dial(name: str, **arguments: object) -> rewards.Function:
-    entry = {"function": f"recipes.reward_noise.{name}", "weight": 1.0, "arguments": {"of": truth, **arguments}}
+def dial(name: str, **arguments: object) -> rewards.RewardFunction:
+    entry = {"function": f"recipes.reward_noise.{name}", "weight": 1.0, "arguments": {"reward": truth, **arguments}}
     ((function, _),) = rewards.load([entry])
     return function
 
@@ -59,7 +59,9 @@ def dial(name: str, **arguments: object) -> rewards.Function:
         (dial("flipped", false_positive=0.25, false_negative=0.25, per="problem"), 0.25, 0.0, 0.5),
     ],
 )
-def test_a_planted_error_comes_back(reward: rewards.Function, bias: float, variance: float, expected: float) -> None:
+def test_a_planted_error_comes_back(
+    reward: rewards.RewardFunction, bias: float, variance: float, expected: float
+) -> None:
     part = completions()
     found = measure(reward, truth, [part])
     size = PROBLEMS * REPEATS
@@ -224,7 +226,7 @@ def test_the_settings_of_a_task_differ_in_the_reward_alone_and_begin_with_the_ex
 
 
 def test_every_rule_names_a_task_a_setting_and_a_measure_that_exist() -> None:
-    sizes = {task.name: len(sweeps.runs(task.sweep, "demo")) for task in tasks()}
+    sizes = {task.name: len(sweeps.run_names(task.sweep, "demo")) for task in tasks()}
     for claim in claims():
         for rule in claim["rules"]:
             assert rule["measure"] in claim_verdicts.KINDS and {"at_least", "at_most"} & rule.keys()

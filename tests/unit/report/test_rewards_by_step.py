@@ -57,15 +57,15 @@ def test_without_all_values_there_is_nothing_to_show(row: rollout_log.Row) -> No
 def test_the_sum_is_that_of_the_parts() -> None:
     functions = [lambda c, p: [Reward(1.0, "correct")] * len(c), lambda c, p: [Reward(None), Reward(3.0)]]
     weighted: rewards.Weighted = [(functions[0], 2.0), (functions[1], 0.5)]
-    parts = rewards.of_each(weighted, ["a", "b"], [])
+    parts = rewards.each_reward(weighted, ["a", "b"], [])
     assert [[one.value for one in each] for each in parts] == [[1.0, None], [1.0, 3.0]]
-    assert [rewards.add(weighted, each) for each in parts] == rewards.total(weighted, ["a", "b"], [])
+    assert [rewards.weighted_sum(weighted, each) for each in parts] == rewards.total(weighted, ["a", "b"], [])
     assert [one.value for one in rewards.total(weighted, ["a", "b"], [])] == [2.0, 3.5]
 
 
 def test_a_function_that_is_used_twice_has_two_names() -> None:
     given = [{"function": f"recipes.{name}"} for name in ("shaping.cosine", "rewards.correct", "shaping.cosine")]
-    assert rewards.names(given) == ["cosine", "correct", "cosine 2"]
+    assert rewards.short_names(given) == ["cosine", "correct", "cosine 2"]
 
 
 def test_the_table_says_which_fired_when() -> None:

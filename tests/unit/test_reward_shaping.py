@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from frameworks import adapter
 from recipes import model_tokens, reward_shaping, rewards
-from recipes.rewards import problem
+from recipes.rewards import problem_from_columns
 from recipes.runs import load_run
 from system.errors import UserError
 from tests.hostile_text import MARKS
 
 LIMIT = 40
-PROBLEM = problem("math", "4", "{}")
+PROBLEM = problem_from_columns("math", "4", "{}")
 RIGHT, WRONG = r"\boxed{4}", r"\boxed{5}"
 WORDS = st.lists(st.sampled_from(["a", "b", "A", "wait", *MARKS]), max_size=60)
 
@@ -29,7 +29,7 @@ WORDS = st.lists(st.sampled_from(["a", "b", "A", "wait", *MARKS]), max_size=60)
 @pytest.fixture(autouse=True)
 def _words_are_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_tokens, "encode", lambda text: text.split(" ") if text else [])
-    monkeypatch.setattr(model_tokens, "limit", lambda: LIMIT)
+    monkeypatch.setattr(model_tokens, "response_limit", lambda: LIMIT)
 
 
 def cosine(text: str, **arguments: Any) -> float | None:
@@ -66,7 +66,9 @@ def test_cosine_wants_right_answers_short_and_wrong_ones_long() -> None:
 
 
 def test_cosine_judges_and_leaves_unusable_problems_out() -> None:
-    given_rewards = reward_shaping.cosine([RIGHT, WRONG, "none", RIGHT], [*[PROBLEM] * 3, problem("math", "", "{}")])
+    given_rewards = reward_shaping.cosine(
+        [RIGHT, WRONG, "none", RIGHT], [*[PROBLEM] * 3, problem_from_columns("math", "", "{}")]
+    )
     assert [one.verdict for one in given_rewards] == ["correct", "wrong", "no_answer", "ungradable"]
     assert given_rewards[3].value is None
 
@@ -110,7 +112,7 @@ def test_repetition_is_the_published_one(words: list[str], size: int) -> None:
     (number,) = reward_shaping.repeated_tokens([text], [PROBLEM], ngram=size)
     tokens = text.split(" ") if text else []
     assert number.value == -published_dense(tokens, size) and number.value >= -len(tokens)
-    (of_tokens,) = reward_shaping.repetition([text], [PROBLEM], ngram=size, of="tokens")
+    (of_tokens,) = reward_shaping.repetition([text], [PROBLEM], ngram=size, unit="tokens")
     assert (of_tokens.value == 0) == (number.value == 0)
 
 
@@ -170,7 +172,7 @@ def test_equal_rewards_of_few_binary_digits_have_an_exact_mean_in_float32() -> N
         ("soft_over_long", {"buffer": LIMIT + 1}, f"max_response_tokens, {LIMIT}, and is {LIMIT + 1}"),
         ("soft_over_long", {}, "missing a required argument: 'buffer'"),
         ("repetition", {"ngram": 0}, "ngram should be 1 or more, and is 0"),
-        ("repetition", {"ngram": 2, "of": "letters"}, "of should be words or tokens, and is letters"),
+        ("repetition", {"ngram": 2, "unit": "letters"}, "unit should be words or tokens, and is letters"),
         ("repeated_tokens", {"n": 2}, "missing a required argument"),
         ("cosine", {"length": 5}, "unexpected keyword argument 'length'"),
     ],
