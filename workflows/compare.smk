@@ -1,16 +1,17 @@
 # snakemake check --config checkpoint=… baseline=…: evaluate what is missing, then compare. Missing evaluations use the settings
-# of a run (GateRequest.run, evaluate_model.smk). Snakemake itself exits with 0 or 1. The verdict (better, worse, cannot tell,
+# of a run (CheckRequest.run, evaluate_model.smk). Snakemake itself exits with 0 or 1. The verdict (better, worse, cannot tell,
 # not comparable) is in check.json, and `python -m analysis.compare_checkpoints show` exits with its status.
 
-from analysis.compare_checkpoints.check_request import SIDES, GateRequest
+from analysis.compare_checkpoints.check_request import (
+    SIDES,
+    CheckRequest,
+    command_options,
+)
 
 try:
-    GATE = GateRequest(config, RUNS, ASKED[0], FOLDER)
+    CHECK = CheckRequest(config, RUNS, ASKED[0], FOLDER)
 except UserError as error:
     raise refusal(error) from None
-
-
-TIES = ["--ties", config["ties"]] if config.get("ties") else []
 
 
 localrules:
@@ -22,7 +23,7 @@ localrules:
 rule compare_checkpoints:
     input:
         lambda wildcards: [
-            graded for key in SIDES if (graded := GATE.graded(key)) is not None
+            graded for key in SIDES if (graded := CHECK.graded(key)) is not None
         ],
     output:
         directory(f"{RESULTS}/check/{{pair}}-against-{{other}}"),
@@ -33,34 +34,29 @@ rule compare_checkpoints:
         other="[^/]+",
     params:
         base=BASE,
-        checkpoint=lambda wildcards: GATE.compared("checkpoint"),
+        checkpoint=lambda wildcards: CHECK.compared_samples("checkpoint"),
         checkpoint_name=config.get("checkpoint"),
-        baseline=lambda wildcards: GATE.compared("baseline"),
+        baseline=lambda wildcards: CHECK.compared_samples("baseline"),
         baseline_name=config.get("baseline"),
-        benchmarks=(
-            ["--benchmark", *config["benchmarks"]] if config.get("benchmarks") else []
+        options=command_options(
+            config, "benchmarks", "accept", "problems", "margin", "ties"
         ),
-        accepted=["--accept", *config["accept"]] if config.get("accept") else [],
-        problems=config.get("problems", "like"),
-        margin=config.get("margin", 0),
-        ties=TIES,
-        settings=lambda wildcards: fingerprint(GATE.reference()),
+        settings=lambda wildcards: fingerprint(CHECK.reference_content()),
     shell:
         # Worse (1) and not comparable (2) are results. Only a comparison that failed (3) fails here.
         "{params.base:q} -m analysis.compare_checkpoints compare --checkpoint {params.checkpoint:q} --baseline {params.baseline:q}"
-        " --checkpoint-name {params.checkpoint_name:q} --baseline-name {params.baseline_name:q} {params.benchmarks:q}"
-        " {params.accepted:q} --problems {params.problems:q} --margin {params.margin:q} {params.ties:q} --output {output:q}"
-        " > {log:q} 2>&1 || [ $? -le 2 ]"
+        " --checkpoint-name {params.checkpoint_name:q} --baseline-name {params.baseline_name:q} {params.options:q}"
+        " --output {output:q} > {log:q} 2>&1 || [ $? -le 2 ]"
 
 
 # --config sequential=16: both models are sampled in rounds until the verdict is clear, all in one job.
 rule check_in_rounds:
     input:
-        lambda wildcards: stamp("eval", GATE.run.device),
-        checkpoint=lambda wildcards: GATE.sampled("checkpoint"),
-        baseline=lambda wildcards: GATE.sampled("baseline"),
+        lambda wildcards: stamp("eval", CHECK.run.device),
+        checkpoint=lambda wildcards: CHECK.model_to_sample("checkpoint"),
+        baseline=lambda wildcards: CHECK.model_to_sample("baseline"),
         problems=lambda wildcards: [
-            FOLDER.problems("benchmarks", name) for name in GATE.benchmarks
+            FOLDER.problems("benchmarks", name) for name in CHECK.benchmarks
         ],
     output:
         directory(f"{RESULTS}/check/rounds/{{pair}}-against-{{other}}"),
@@ -71,28 +67,28 @@ rule check_in_rounds:
         other="[^/]+",
     threads: 1
     resources:
-        **asks(lambda wildcards: generation_need(GATE.run)),
+        **asks(lambda wildcards: generation_need(CHECK.run)),
     params:
         base=BASE,
         data=DATA_FOLDER,
-        python=lambda wildcards: python("eval", GATE.run.device),
+        python=lambda wildcards: python("eval", CHECK.run.device),
         work=unrecorded(
             lambda wildcards: f"{WORK}/check/rounds/{wildcards.pair}-against-{wildcards.other}"
         ),
         names=[str(config.get(key)) for key in SIDES],
-        benchmarks=lambda wildcards: list(GATE.benchmarks),
-        most=lambda wildcards: GATE.rounds(config["sequential"]),
-        margin=config.get("margin", 0),
-        sampling=unrecorded(lambda wildcards: commands.run_sampling_options(GATE.run)),
+        benchmarks=lambda wildcards: list(CHECK.benchmarks),
+        most=lambda wildcards: CHECK.most_repeats(config["sequential"]),
+        options=command_options(config, "margin"),
+        sampling=unrecorded(lambda wildcards: commands.run_sampling_options(CHECK.run)),
         settings=lambda wildcards: [
-            fingerprint(sampling_settings(GATE.run, GATE.benchmarks)),
-            grading_hash(tuple(GATE.benchmarks)),
+            fingerprint(sampling_settings(CHECK.run, CHECK.benchmarks)),
+            grading_hash(tuple(CHECK.benchmarks)),
         ],
     shell:
         # Worse (1) and not comparable (2) are results, as in compare_checkpoints.
         "{params.base:q} -m analysis.compare_checkpoints sequential --python {params.python:q} --checkpoint {input.checkpoint:q}"
         " --baseline {input.baseline:q} --checkpoint-name {params.names[0]:q} --baseline-name {params.names[1]:q}"
-        " --benchmark {params.benchmarks:q} --most {params.most:q} --margin {params.margin:q} --data {params.data:q}"
+        " --benchmark {params.benchmarks:q} --most {params.most:q} {params.options:q} --data {params.data:q}"
         " --work {params.work:q} --output {output:q} -- {params.sampling:q} > {log:q} 2>&1 || [ $? -le 2 ]"
 
 
@@ -100,7 +96,7 @@ rule check:
     input:
         lambda wildcards: (
             f"{RESULTS}/check/{'rounds/' if config.get('sequential') else ''}"
-            f"{GATE.side('checkpoint').slug}-against-{GATE.side('baseline').slug}"
+            f"{CHECK.side('checkpoint').slug}-against-{CHECK.side('baseline').slug}"
         ),
     log:
         f"logs/{config['scale']}/check/verdict.log",
@@ -120,12 +116,8 @@ rule compare:
         f"logs/{config['scale']}/check/recipes.log",
     params:
         base=BASE,
-        benchmarks=(
-            ["--benchmark", *config["benchmarks"]] if config.get("benchmarks") else []
-        ),
-        rule=config.get("rule", "last"),
-        ties=TIES,
+        options=command_options(config, "benchmarks", "rule", "ties"),
         output=f"{RESULTS}/check/recipes",
     shell:
-        "{params.base:q} -m analysis.compare_recipes --a {input.a:q} --b {input.b:q} {params.benchmarks:q}"
-        " --rule {params.rule:q} {params.ties:q} --output {params.output:q} 2> {log:q}"
+        "{params.base:q} -m analysis.compare_recipes --a {input.a:q} --b {input.b:q} {params.options:q}"
+        " --output {params.output:q} 2> {log:q}"

@@ -1,5 +1,5 @@
 # A model folder or a hub id, evaluated with a run's settings: for `snakemake evaluate --config checkpoint=…` and for
-# `snakemake check`. Its results are in runs/models/, where a report finds them. GATE says which settings (gate.smk).
+# `snakemake check`. Its results are in runs/models/, where a report finds them. CHECK says which settings (compare.smk).
 
 MODEL_ID = f"{paths.MODELS}{{model}}-{{settings}}"
 MODEL_FOLDER = FOLDER.run(MODEL_ID)
@@ -25,38 +25,38 @@ rule download_model:
         f"logs/{config['scale']}/check/models/{{model}}.log",
     params:
         base=BASE,
-        repository=lambda wildcards: GATE.model(wildcards.model).name,
+        repository=lambda wildcards: CHECK.side_with_slug(wildcards.model).name,
     shell:
         "{params.base:q} -m recipes.models {params.repository:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule generate_of_model:
     input:
-        lambda wildcards: stamp("eval", GATE.run.device),
-        model=lambda wildcards: GATE.model_folder(wildcards.model),
-        problems=lambda wildcards: tables_of(tuple(GATE.benchmarks)),
+        lambda wildcards: stamp("eval", CHECK.run.device),
+        model=lambda wildcards: CHECK.model_folder(wildcards.model),
+        problems=lambda wildcards: tables_of(tuple(CHECK.benchmarks)),
     output:
         directory(MODEL_FOLDER.samples),
     log:
         f"logs/{config['scale']}/{MODEL_ID}/generate.log",
     threads: 1
     resources:
-        **asks(lambda wildcards: generation_need(GATE.run)),
+        **asks(lambda wildcards: generation_need(CHECK.run)),
     params:
         command=lambda wildcards, input, output: commands.generate(
-            python("eval", GATE.run.device),
+            python("eval", CHECK.run.device),
             run=model_id(wildcards),
             checkpoints={0: input.model},
-            benchmarks=GATE.benchmarks,
+            benchmarks=CHECK.benchmarks,
             data=FOLDER.benchmarks,
             work=WORK_FOLDER.run(model_id(wildcards)).samples,
             output=output[0],
-            sampling=commands.run_sampling_options(GATE.run),
+            sampling=commands.run_sampling_options(CHECK.run),
         ),
-        python=lambda wildcards: python("eval", GATE.run.device),
+        python=lambda wildcards: python("eval", CHECK.run.device),
         run=MODEL_ID,
         settings=lambda wildcards: fingerprint(
-            sampling_settings(GATE.run, GATE.benchmarks)
+            sampling_settings(CHECK.run, CHECK.benchmarks)
         ),
     shell:
         "{params.command:q} 2>&1 | tee -a {log:q}"
@@ -64,30 +64,30 @@ rule generate_of_model:
 
 use rule grade_samples as grade_of_model with:
     input:
-        lambda wildcards: stamp("eval", GATE.run.device),
+        lambda wildcards: stamp("eval", CHECK.run.device),
         samples=MODEL_FOLDER.samples,
-        problems=lambda wildcards: tables_of(tuple(GATE.benchmarks)),
+        problems=lambda wildcards: tables_of(tuple(CHECK.benchmarks)),
     output:
         directory(MODEL_FOLDER.graded),
     log:
         f"logs/{config['scale']}/{MODEL_ID}/grade.log",
     params:
         command=lambda wildcards, input, output: commands.grade(
-            python("eval", GATE.run.device),
+            python("eval", CHECK.run.device),
             samples=input.samples,
             data=FOLDER.benchmarks,
             output=output[0],
-            extraction=protocol_of(GATE.run).extraction,
+            extraction=protocol_of(CHECK.run).extraction,
         ),
-        python=lambda wildcards: python("eval", GATE.run.device),
-        extraction=lambda wildcards: protocol_of(GATE.run).extraction,
-        settings=lambda wildcards: grading_hash(tuple(GATE.benchmarks)),
+        python=lambda wildcards: python("eval", CHECK.run.device),
+        extraction=lambda wildcards: protocol_of(CHECK.run).extraction,
+        settings=lambda wildcards: grading_hash(tuple(CHECK.benchmarks)),
 
 
 use rule score_run as score_of_model with:
     input:
         graded=MODEL_FOLDER.graded,
-        problems=lambda wildcards: tables_of(tuple(GATE.benchmarks)),
+        problems=lambda wildcards: tables_of(tuple(CHECK.benchmarks)),
     output:
         MODEL_FOLDER.scores,
     log:
@@ -105,7 +105,7 @@ rule model_page:
     params:
         base=BASE,
         results=unrecorded(RESULTS),
-        title=lambda wildcards: GATE.model(wildcards.model).name,
+        title=lambda wildcards: CHECK.side_with_slug(wildcards.model).name,
         run=MODEL_ID,
         output=f"{RESULTS}/report/{MODEL_ID}",
         settings=lambda wildcards: report_hash([]),

@@ -209,7 +209,7 @@ def evaluated(wildcards):
             raise refusal(UserError(sentence, code="missing-setting", key="checkpoint"))
         return scored(RUN_IDS)
     try:
-        run_id = GATE.evaluated("checkpoint")
+        run_id = CHECK.evaluation_id("checkpoint")
     except UserError as error:
         raise refusal(error) from None
     return [*scored([run_id]), f"{RESULTS}/report/{run_id}/index.html"]

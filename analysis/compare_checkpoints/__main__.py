@@ -16,14 +16,16 @@ import argparse
 import json
 import sys
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from analysis.compare_checkpoints import (
     against_published,
     comparison,
     comparison_output,
     graded_checkpoint,
+    paired_comparison,
     published_baselines,
     samples_needed,
     sequential,
@@ -43,60 +45,65 @@ class Parser(argparse.ArgumentParser):
         self.exit(comparison.USAGE, f"{self.prog}: error: {message}\n")
 
 
-def stored_runs(results: Path) -> dict[str, Path]:
+def stored_checkpoints(results: Path) -> dict[str, Path]:
     """Graded checkpoints below a results folder by name: <recipe>/<run>/seed-<n>/step-<n>."""
     runs = results / "runs"
-    graded = sorted(runs.glob("*/*/*/graded"))
     return {
         f"{folder.parent.relative_to(runs)}/{step.name}": step
-        for folder in graded
+        for folder in sorted(runs.glob("*/*/*/graded"))
         for step in steps.folders(folder).values()
     }
 
 
-def locate(name: str, results: Path) -> Path | None:
+def locate_samples(name: str, results: Path) -> Path | None:
     """The graded samples of this name: a path, or a stored checkpoint. None if it is neither."""
     if Path(name).exists():
         return Path(name)
-    return stored_runs(results).get(name)
+    return stored_checkpoints(results).get(name)
+
+
+def _nearest_hint(name: str, known: Iterable[str], what: str) -> str:
+    nearest = published_baselines.nearest(name, known)
+    return f"; the nearest {what} are: {', '.join(nearest)}" if nearest else ""
 
 
 def run_compare(arguments: argparse.Namespace) -> int:
     """Compare, print and write. Returns the exit status."""
-    place = locate(arguments.checkpoint, arguments.results)
-    if place is None:
-        near = published_baselines.nearest(arguments.checkpoint, stored_runs(arguments.results))
-        hint = f"; the nearest stored results are: {', '.join(near)}" if near else ""
-        raise UserError(f"--checkpoint should be graded samples, but there is no '{arguments.checkpoint}'{hint}")
-    checkpoint = graded_checkpoint.read(place, arguments.checkpoint_name or arguments.checkpoint)
-    settings: dict[str, Any] = {"alpha": arguments.alpha, "margin": arguments.margin / 100}
-    other = locate(arguments.baseline, arguments.results)
+    comparison.check_level_options(arguments)
+    samples = locate_samples(arguments.checkpoint, arguments.results)
+    if samples is None:
+        hint = _nearest_hint(arguments.checkpoint, stored_checkpoints(arguments.results), "stored results")
+        raise UserError(
+            f"--checkpoint should be graded samples, but there is no '{arguments.checkpoint}'{hint}",
+            code="unknown-name", name=arguments.checkpoint,
+        )  # fmt: skip
+    checkpoint = graded_checkpoint.read(samples, arguments.checkpoint_name or arguments.checkpoint)
+    levels = {"alpha": arguments.alpha, "margin": arguments.margin_points / 100}
+    baseline_samples = locate_samples(arguments.baseline, arguments.results)
     changed = {}
-    if other is None:
-        row = published_baselines.find(arguments.baseline, stored_runs(arguments.results))
-        result = against_published.published(
-            checkpoint, row, arguments.benchmark, accepted=arguments.accept, problems=arguments.problems, **settings
+    if baseline_samples is None:
+        row = published_baselines.find(arguments.baseline, stored_checkpoints(arguments.results))
+        result = against_published.compare(
+            checkpoint, row, arguments.benchmark, accepted=arguments.accept, problems=arguments.problems, **levels
         )
     else:
-        baseline = graded_checkpoint.read(other, arguments.baseline_name or arguments.baseline)
-        result = comparison.paired(
+        baseline = graded_checkpoint.read(baseline_samples, arguments.baseline_name or arguments.baseline)
+        result = paired_comparison.compare(
             checkpoint, baseline, arguments.benchmark, accepted=arguments.accept,
-            ungradable=arguments.ungradable / 100, ties=arguments.ties, **settings,
+            ungradable=arguments.ungradable / 100, ties=arguments.ties, **levels,
         )  # fmt: skip
-        compared = [line.benchmark for line in result.lines if line.difference and line.benchmark != comparison.ALL]
-        changed = {name: comparison_output.changed_problems(checkpoint, baseline, name) for name in compared}
+        changed = comparison_output.all_changed_problems(result, checkpoint, baseline)
     if arguments.output:
         comparison_output.write(result, changed, arguments.output)
-    print(
-        {"table": comparison_output.terminal, "markdown": comparison_output.markdown, "json": _json}[arguments.format](
-            result
-        )
-    )
+    print(FORMATS[arguments.format](result))
     return result.exit_status
 
 
-def _json(result: comparison.GateResult) -> str:
+def _json_text(result: comparison.Comparison) -> str:
     return json.dumps(result.to_json(), indent=2)  # in ASCII, so that a terminal shows it and a program reads it
+
+
+FORMATS = {"table": comparison_output.terminal, "markdown": comparison_output.markdown, "json": _json_text}
 
 
 def run_show(arguments: argparse.Namespace) -> int:
@@ -105,27 +112,57 @@ def run_show(arguments: argparse.Namespace) -> int:
         status = int(json.loads(arguments.file.read_text(encoding="utf-8"))["exit_status"])
         print(arguments.file.with_name("check.txt").read_text(encoding="utf-8"), end="")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UserError(f"{arguments.file} should be the check.json of a comparison, but is not ({error})") from None
+        raise UserError(
+            f"{arguments.file} should be the check.json of a comparison, but is not ({error})",
+            code="not-a-comparison", path=str(arguments.file),
+        ) from None  # fmt: skip
     return status
 
 
 def run_baselines(arguments: argparse.Namespace) -> int:
     """List the published baselines whose name contains all words of the query."""
-    known = published_baselines.load()
-    found = published_baselines.search(" ".join(arguments.words), known)
-    if not found:
-        near = published_baselines.nearest(" ".join(arguments.words), known)
-        hint = f"; the nearest names are: {', '.join(near)}" if near else ""
-        raise UserError(f"no baseline has '{' '.join(arguments.words)}' in its name{hint}")
-    for name in found:
+    known, query = published_baselines.load(), " ".join(arguments.words)
+    names = published_baselines.search(query, known)
+    if not names:
+        raise UserError(
+            f"no baseline has '{query}' in its name{_nearest_hint(query, known, 'names')}",
+            code="unknown-name", name=query,
+        )  # fmt: skip
+    for name in names:
         scores = known[name].scores
         print(name + ": " + ", ".join(f"{b} {100 * score.accuracy:.1f}" for b, score in scores.items()))
-    for title in dict.fromkeys(f"{known[name].title}, {known[name].source}" for name in found):
+    for title in dict.fromkeys(f"{known[name].title}, {known[name].source}" for name in names):
         print(f"source: {title}")
     return 0
 
 
-def parse() -> argparse.Namespace:
+def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `compare`."""
+    parser.add_argument("--checkpoint", required=True, metavar="SAMPLES", help="graded samples: file, folder or name")
+    parser.add_argument("--baseline", required=True, help="likewise, or the name of a published baseline")
+    parser.add_argument("--checkpoint-name", help="its name in the output (default: the path)")
+    parser.add_argument("--baseline-name")
+    parser.add_argument("--benchmark", nargs="+", help="default: all that either side has")
+    comparison.add_level_options(parser)
+    parser.add_argument("--accept", nargs="+", choices=graded_checkpoint.ACCEPTABLE, default=[], help="what may differ")
+    parser.add_argument(
+        "--ungradable", type=float, default=100 * graded_checkpoint.UNGRADABLE, metavar="PERCENT",
+        help="largest share of ungradable completions on a side (default: %(default)g)",
+    )  # fmt: skip
+    parser.add_argument("--ties", choices=statistics.TIES, help="of maj@k (default: as the samples' source has them)")
+    parser.add_argument(
+        "--problems", choices=against_published.QUESTIONS, default=against_published.LIKE,
+        help="against published figures: better on these same problems, or on problems like these (default)",
+    )  # fmt: skip
+    parser.add_argument("--output", type=Path, help="folder for check.json, check.md, check.txt and index.html")
+    parser.add_argument("--format", choices=FORMATS, default="table", help="what is printed")
+    parser.add_argument(
+        "--results", type=Path, default=Path("results/demo"), help="folder in which names of checkpoints are looked up"
+    )
+    parser.set_defaults(run=run_compare)
+
+
+def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = Parser(
         prog="python -m analysis.compare_checkpoints",
@@ -133,59 +170,25 @@ def parse() -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True)
-    comparing = commands.add_parser("compare", help="compare two checkpoints, or one with published figures")
-    comparing.add_argument(
-        "--checkpoint", required=True, metavar="SAMPLES", help="graded samples: file, folder or name"
-    )
-    comparing.add_argument("--baseline", required=True, help="likewise, or the name of a published baseline")
-    comparing.add_argument("--checkpoint-name", help="its name in the output (default: the path)")
-    comparing.add_argument("--baseline-name")
-    comparing.add_argument("--benchmark", nargs="+", help="default: all that either side has")
-    comparing.add_argument(
-        "--margin", type=float, default=0.0, help="a loss of up to this many points is not called worse"
-    )
-    comparing.add_argument("--alpha", type=float, default=0.05, help="chance of any false verdict (default: 0.05)")
-    comparing.add_argument(
-        "--accept", nargs="+", choices=graded_checkpoint.ACCEPTABLE, default=[], help="what may differ"
-    )
-    comparing.add_argument(
-        "--ungradable", type=float, default=100 * graded_checkpoint.UNGRADABLE, metavar="PERCENT",
-        help="largest share of ungradable completions on a side (default: 5)",
-    )  # fmt: skip
-    comparing.add_argument(
-        "--ties", choices=statistics.TIES, help="of maj@k (default: as the samples' source has them)"
-    )
-    comparing.add_argument(
-        "--problems", choices=against_published.QUESTIONS, default=against_published.LIKE,
-        help="against published figures: better on these same problems, or on problems like these (default)",
-    )  # fmt: skip
-    comparing.add_argument("--output", type=Path, help="folder for check.json, check.md, check.txt and index.html")
-    comparing.add_argument("--format", choices=["table", "markdown", "json"], default="table", help="what is printed")
-    comparing.add_argument(
-        "--results", type=Path, default=Path("results/demo"), help="folder in which names of checkpoints are looked up"
-    )
-    comparing.set_defaults(run=run_compare)
-    showing = commands.add_parser("show", help="print a stored comparison and exit with its status")
-    showing.add_argument("file", type=Path, help="check.json")
-    showing.set_defaults(run=run_show)
+    add_compare_arguments(commands.add_parser("compare", help="compare two checkpoints, or one with published figures"))
+    show = commands.add_parser("show", help="print a stored comparison and exit with its status")
+    show.add_argument("file", type=Path, help="check.json")
+    show.set_defaults(run=run_show)
     samples_needed.add_arguments(commands.add_parser("needed", help="how many samples a difference needs"))
     sequential.add_arguments(
         commands.add_parser("sequential", help="sample two models in rounds until the verdict is clear")
     )
-    listing = commands.add_parser("baselines", help="list published baselines")
-    listing.add_argument("words", nargs="*", help="parts of the name")
-    listing.set_defaults(run=run_baselines)
-    arguments = parser.parse_args()
-    if arguments.run is run_compare and not (0 < arguments.alpha < 1 and 0 <= arguments.margin <= 100):
-        parser.error("--alpha has to be between 0 and 1, --margin from 0 to 100 points")
-    return arguments
+    baselines = commands.add_parser("baselines", help="list published baselines")
+    baselines.add_argument("words", nargs="*", help="parts of the name")
+    baselines.set_defaults(run=run_baselines)
+    return parser.parse_args()
 
 
 def main() -> int:
     """Run a command. Returns its exit status."""
     protect_output()
     try:
-        arguments = parse()
+        arguments = parse_arguments()
         status: int = arguments.run(arguments)
     except Exception as error:  # Python would exit with 1, which here means worse
         if text := message(error):

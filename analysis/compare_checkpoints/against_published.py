@@ -9,7 +9,14 @@ import numpy as np
 from scipy import stats
 
 from analysis.compare_checkpoints import graded_checkpoint
-from analysis.compare_checkpoints.comparison import BenchmarkResult, GateResult, chosen, decide, overall_verdict
+from analysis.compare_checkpoints.comparison import (
+    MARGIN_POINTS,
+    BenchmarkResult,
+    Comparison,
+    benchmarks_to_compare,
+    overall_verdict,
+    with_verdicts,
+)
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
 from analysis.compare_checkpoints.published_baselines import PublishedBaseline, PublishedScore
 from eval import statistics
@@ -53,7 +60,7 @@ def _interval(difference: tuple[float, float, float]) -> Estimate:
     return Estimate(gap, max(-1.0, gap - half), min(1.0, gap + half))
 
 
-def _result(
+def _benchmark_result(
     name: str, correct: Correct, score: PublishedScore, alpha: float, margin: float, problems: str
 ) -> BenchmarkResult:
     """The result on one benchmark, not yet decided. `alpha` is the level of Holm's first step."""
@@ -72,26 +79,26 @@ def _result(
     )  # fmt: skip
 
 
-def _reasons(checkpoint: GradedCheckpoint, row: PublishedBaseline, name: str, accepted: Collection[str]) -> list[str]:
+def _obstacles(checkpoint: GradedCheckpoint, row: PublishedBaseline, name: str, accepted: Collection[str]) -> list[str]:
     """Why a benchmark cannot be compared."""
-    if reasons := graded_checkpoint.unfit(checkpoint, name, accepted, graded_checkpoint.UNGRADABLE):
-        return reasons
-    there, of = checkpoint.tables[name]["problem_id"].nunique(), row.scores[name].problems
-    if there != of:
-        return [f"different problems: {there} here, {of} at the source"]
+    if obstacles := graded_checkpoint.obstacles_of_side(checkpoint, name, accepted, graded_checkpoint.UNGRADABLE):
+        return obstacles
+    here, there = checkpoint.tables[name]["problem_id"].nunique(), row.scores[name].problems
+    if here != there:
+        return [f"different problems: {here} here, {there} at the source"]
     return row.differences(checkpoint.result(name), accepted)
 
 
-def published(
+def compare(
     checkpoint: GradedCheckpoint,
     row: PublishedBaseline,
     benchmarks: Collection[str] | None = None,
     *,
     alpha: float = significance.ALPHA,
-    margin: float = 0.0,
+    margin: float = MARGIN_POINTS / 100,
     accepted: Collection[str] = (),
     problems: str = LIKE,
-) -> GateResult:
+) -> Comparison:
     """Compare samples with a published row.
 
     On problems like these, both errors treat the problems as a random sample although both sides have the same ones:
@@ -105,42 +112,55 @@ def published(
         benchmarks: by default all that both sides have.
         alpha: chance of any false "better" or "worse" over all benchmarks.
         margin: a loss up to this fraction is not called worse.
-        accepted: differences that do not prevent the comparison, of inputs.ACCEPTABLE.
+        accepted: differences that do not prevent the comparison, of graded_checkpoint.ACCEPTABLE.
         problems: the question of the verdict: SAME problems or problems LIKE these. The other one is noted.
 
     Raises:
         UserError: the row has no score on one of the benchmarks.
     """
     shared = checkpoint.tables.keys() & row.scores.keys()
-    names = chosen(row.scores if benchmarks else shared or row.scores, benchmarks)
-    reasons = {name: _reasons(checkpoint, row, name, accepted) for name in names}
-    tested = [name for name in names if not reasons[name]]
-    lines = [BenchmarkResult(name, "not comparable", reasons=tuple(reasons[name])) for name in names if reasons[name]]
-    other = LIKE if problems == SAME else SAME
+    names = benchmarks_to_compare(row.scores if benchmarks else shared or row.scores, benchmarks)
+    obstacles = {name: _obstacles(checkpoint, row, name, accepted) for name in names}
+    tested = [name for name in names if not obstacles[name]]
+    lines = [
+        BenchmarkResult(name, "not comparable", reasons=tuple(obstacles[name]))
+        if obstacles[name]
+        else _benchmark_result(
+            name, graded_checkpoint.correct(checkpoint.tables[name]), row.scores[name], alpha / len(tested), margin,
+            problems,
+        )
+        for name in names
+    ]  # fmt: skip
+    lines = with_verdicts(lines, alpha)
     notes = [
         f"published figures, without samples: {row.title}, {row.source}; protocol there: {row.protocol}",
         "unpaired; prompts, grader and decoding may explain the difference of the scores",
+        *(_other_question(checkpoint, row, name, problems) for name in tested),
+        *([] if benchmarks else _left_out(checkpoint, row)),
     ]
-    for name in tested:
-        correct, score = graded_checkpoint.correct(checkpoint.tables[name]), row.scores[name]
-        lines.append(_result(name, correct, score, alpha / len(tested), margin, problems))
-        gap = _interval(_difference(correct, score, other))
-        question = "on these same problems" if other == SAME else "on problems like these"
-        notes.append(
-            f"{name}: {question} the difference is {100 * gap.value:+.1f} [{100 * gap.low:+.1f}, {100 * gap.high:+.1f}]"
-            f" points (--problems {other})"
-        )
-    lines = decide(sorted(lines, key=lambda line: names.index(line.benchmark)), alpha)
-    for left_out, words in (
-        (checkpoint.tables.keys() - row.scores.keys(), f"no score of {row.name}"),
-        (row.scores.keys() - checkpoint.tables.keys(), f"no samples of {checkpoint.name}"),
-    ):
-        if left_out and not benchmarks:
-            notes.append(f"left out: {', '.join(sorted(left_out))} ({words})")
     if any(line.difference and line.repeats[0] is None for line in lines):
         notes.append("the source does not state its repeats: its error is taken as that of one sample per problem")
     if accepted:
         notes.append(f"differences in {', '.join(accepted)} were accepted and may explain the difference of the scores")
-    return GateResult(
+    return Comparison(
         checkpoint.name, row.name, False, alpha, margin, overall_verdict(lines), tuple(lines), (), tuple(notes)
     )
+
+
+def _other_question(checkpoint: GradedCheckpoint, row: PublishedBaseline, name: str, problems: str) -> str:
+    """The difference by the question that was not asked, as a note."""
+    other, question = (LIKE, "on problems like these") if problems == SAME else (SAME, "on these same problems")
+    gap = _interval(_difference(graded_checkpoint.correct(checkpoint.tables[name]), row.scores[name], other))
+    return (
+        f"{name}: {question} the difference is {100 * gap.value:+.1f} [{100 * gap.low:+.1f}, {100 * gap.high:+.1f}] "
+        f"points (--problems {other})"
+    )
+
+
+def _left_out(checkpoint: GradedCheckpoint, row: PublishedBaseline) -> list[str]:
+    """The benchmarks that one side alone has, as notes."""
+    sides = (
+        (checkpoint.tables.keys() - row.scores.keys(), f"no score of {row.name}"),
+        (row.scores.keys() - checkpoint.tables.keys(), f"no samples of {checkpoint.name}"),
+    )
+    return [f"left out: {', '.join(sorted(names))} ({reason})" for names, reason in sides if names]

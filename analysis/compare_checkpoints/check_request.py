@@ -1,4 +1,4 @@
-"""What `snakemake check` is asked to compare, and where the graded samples of each side are."""
+"""What the configuration of `snakemake check` compares, and where the graded samples of each side are."""
 
 from __future__ import annotations
 
@@ -24,11 +24,19 @@ from system.unknown_names import unknown
 
 STORED = re.compile(r"(?P<run>[^/]+/[^/]+)/seed-(?P<seed>\d+)/step-(?P<step>\d+)")
 SIDES = ("checkpoint", "baseline")
+OPTIONS = {  # of the comparing commands, by key of the configuration
+    "benchmarks": "--benchmark",
+    "accept": "--accept",
+    "problems": "--problems",
+    "margin": "--margin",
+    "ties": "--ties",
+    "rule": "--rule",
+}
 MODEL_FILES = ("config.json", "*.safetensors", "tokenizer*")  # any of them says that a folder is to be a model
 
 
 @dataclass(frozen=True)
-class GateInput:
+class Side:
     """One side of the comparison.
 
     `kind` is stored (a checkpoint of a run here), graded (samples), published, folder (a model) or hub (a model).
@@ -40,8 +48,8 @@ class GateInput:
     @property
     def slug(self) -> str:
         """A unique name for files."""
-        words = re.sub(r"[^A-Za-z0-9.]+", "-", self.name).strip("-.")[-60:]
-        return f"{words}-{hashlib.sha256(self.name.encode()).hexdigest()[:8]}"
+        readable = re.sub(r"[^A-Za-z0-9.]+", "-", self.name).strip("-.")[-60:]
+        return f"{readable}-{hashlib.sha256(self.name.encode()).hexdigest()[:8]}"
 
     @property
     def is_model(self) -> bool:
@@ -49,11 +57,20 @@ class GateInput:
         return self.kind in ("folder", "hub")
 
 
-def resolve(word: str, key: str, runs: Mapping[str, Run]) -> GateInput:
-    """Find out what a value of the configuration means.
+def command_options(config: Mapping[str, Any], *keys: str) -> list[str]:
+    """The options of OPTIONS that the configuration sets; the command has the defaults of the others."""
+    options = []
+    for key in keys:
+        if value := config.get(key):
+            options += [OPTIONS[key], *map(str, value if isinstance(value, list) else [value])]
+    return options
+
+
+def side_from_config(value: str, key: str, runs: Mapping[str, Run]) -> Side:
+    """What a value of the configuration means.
 
     Args:
-        word: the value of `checkpoint` or `baseline`.
+        value: of `checkpoint` or `baseline`.
         key: which of the two, for the error.
         runs: the configured runs by name.
 
@@ -61,40 +78,42 @@ def resolve(word: str, key: str, runs: Mapping[str, Run]) -> GateInput:
         UserError: the value is unknown (the message has the nearest names), its run has no such step, or its model is
             cut or damaged.
     """
-    path = Path(word)
+    path = Path(value)
     if path.is_dir() and any(file.match(pattern) for file in path.iterdir() for pattern in MODEL_FILES):
         model_folder.check_files(path)
-        return GateInput("folder", word)
+        return Side("folder", value)
     if path.exists():
-        return GateInput("graded", word)
-    if (stored := STORED.fullmatch(word)) and stored["run"] in runs:
+        return Side("graded", value)
+    if (stored := STORED.fullmatch(value)) and stored["run"] in runs:
         steps = runs[stored["run"]].checkpoint_steps
         if int(stored["step"]) not in steps:
             raise UserError(
-                f"{key}={word}: {stored['run']} has no checkpoint of step {stored['step']}; there are: "
-                f"{', '.join(map(str, steps))}"
-            )
-        return GateInput("stored", word)
+                f"{key}={value}: {stored['run']} has no checkpoint of step {stored['step']}; there are: "
+                f"{', '.join(map(str, steps))}",
+                code="unknown-step", key=key, step=int(stored["step"]),
+            )  # fmt: skip
+        return Side("stored", value)
     known = published_baselines.load() if key == "baseline" else {}
-    if word in known:
-        return GateInput("published", word)
+    if value in known:
+        return Side("published", value)
     # An unknown name is a hub id, unless its first part is, or nearly is, that of a name here.
-    group, published = word.split("/")[0], {name.split("/")[0] for name in known}
+    group, published = value.split("/")[0], {name.split("/")[0] for name in known}
     groups = {name.split("/")[0] for name in [*published_baselines.load(), *runs]}
     mistyped = group in groups or difflib.get_close_matches(group.lower(), published, cutoff=0.8)
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", word) and not mistyped:
-        return GateInput("hub", word)
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", value) and not mistyped:
+        return Side("hub", value)
     stored_forms = [f"{run}/seed-0/step-0" for run in runs]
-    near = published_baselines.nearest(word, [*known, *stored_forms])
+    nearest = published_baselines.nearest(value, [*known, *stored_forms])
     raise UserError(
-        f"{key}={word} should be a folder with a model, a hub id, graded samples, or a stored checkpoint such as "
+        f"{key}={value} should be a folder with a model, a hub id, graded samples, or a stored checkpoint such as "
         f"{(stored_forms or ['<recipe>/<run>/seed-0/step-0'])[0]}"
         + (", or a published baseline" if key == "baseline" else "")
-        + (f"; the nearest names are: {', '.join(near)}" if near else "")
-    )
+        + (f"; the nearest names are: {', '.join(nearest)}" if nearest else ""),
+        code="unknown-name", key=key, name=value, nearest=nearest,
+    )  # fmt: skip
 
 
-class GateRequest:
+class CheckRequest:
     """The comparison that the configuration asks for, or none.
 
     Args:
@@ -112,29 +131,35 @@ class GateRequest:
     ) -> None:
         """Check the names before the graph is built."""
         self.runs, self.default_run, self.results = runs, default_run, results
-        self.inputs = {key: resolve(str(config[key]), key, runs) for key in SIDES if config.get(key)}
+        self.sides = {key: side_from_config(str(config[key]), key, runs) for key in SIDES if config.get(key)}
         self.wanted: Sequence[str] = config.get("benchmarks") or []
         self.protocol: str | None = config.get("protocol")
         if self.protocol and self.protocol not in protocols.names():
-            raise UserError(f"config: {unknown('evaluation protocol', self.protocol, protocols.names())}")
+            raise unknown("evaluation protocol", self.protocol, protocols.names()).within("config")
         try:
             self._check_benchmarks()
         except UserError as error:
-            raise UserError(f"config: benchmarks: {error}") from None
+            raise error.within("config: benchmarks") from None
 
     def _check_benchmarks(self) -> None:
         benchmark.check_names(self.wanted)
-        for side in self.inputs.values():
+        for side in self.sides.values():
             if side.kind == "stored":
-                given = self.runs[seeds.run_of(side.name)].evaluation["benchmarks"]
-                if absent := [name for name in self.wanted if name not in given]:
-                    raise UserError(f"{side.name} is evaluated on {', '.join(given)}, not on {', '.join(absent)}")
+                evaluated = self.runs[seeds.run_of(side.name)].evaluation["benchmarks"]
+                if absent := [name for name in self.wanted if name not in evaluated]:
+                    raise UserError(
+                        f"{side.name} is evaluated on {', '.join(evaluated)}, not on {', '.join(absent)}",
+                        code="not-evaluated", missing=absent,
+                    )  # fmt: skip
 
-    def side(self, key: str) -> GateInput:
+    def side(self, key: str) -> Side:
         """The checkpoint or the baseline. Raises UserError if the configuration does not name it."""
-        if key not in self.inputs:
-            raise UserError(f"snakemake check needs --config checkpoint=… baseline=…, but {key} is missing")
-        return self.inputs[key]
+        if key not in self.sides:
+            raise UserError(
+                f"snakemake check needs --config checkpoint=… baseline=…, but {key} is missing",
+                code="missing-key", key=key,
+            )  # fmt: skip
+        return self.sides[key]
 
     @cached_property
     def run(self) -> Run:
@@ -143,28 +168,30 @@ class GateRequest:
         That of a side, or the default one. Without either a protocol or these benchmarks there, the first run that has
         the benchmarks, because the prompt and the answer's form go with them.
         """
-        stored = [side.name for side in self.inputs.values() if side.kind == "stored"]
+        stored = [side.name for side in self.sides.values() if side.kind == "stored"]
         run = self.runs[seeds.run_of(stored[-1]) if stored else self.default_run]
         if self.protocol:
             return replace(run, evaluation=run.evaluation | {"protocol": self.protocol, "override": {}})
-        fitting = [one for one in [run, *self.runs.values()] if {*self.wanted} <= {*one.evaluation["benchmarks"]}]
-        return fitting[0] if fitting else run
+        with_benchmarks = (
+            each for each in [run, *self.runs.values()] if {*self.wanted} <= {*each.evaluation["benchmarks"]}
+        )
+        return next(with_benchmarks, run)
 
     @property
     def benchmarks(self) -> Sequence[str]:
         """The benchmarks on which models are evaluated."""
         return self.wanted or self.run.evaluation["benchmarks"]
 
-    def model(self, slug: str) -> GateInput:
+    def side_with_slug(self, slug: str) -> Side:
         """The side with this slug."""
         return next(side for side in map(self.side, SIDES) if side.slug == slug)
 
     def model_folder(self, slug: str) -> str:
         """The folder of the model of this slug: the given one, or where the hub's is downloaded to."""
-        side = self.model(slug)
+        side = self.side_with_slug(slug)
         return side.name if side.kind == "folder" else str(self.results.path / "check" / "models" / slug)
 
-    def evaluated(self, key: str) -> str:
+    def evaluation_id(self, key: str) -> str:
         """The id under which a model's samples are; it depends on everything that decides them.
 
         Raises UserError if the side is no model.
@@ -173,8 +200,9 @@ class GateRequest:
         if not side.is_model:
             raise UserError(
                 f"{key}={side.name} is {side.kind}, but a folder with a model or a hub id is needed; checkpoints of "
-                "configured runs are evaluated without it: snakemake evaluate --config reproduce='[…]'"
-            )
+                "configured runs are evaluated without it: snakemake evaluate --config reproduce='[…]'",
+                code="not-a-model", key=key, kind=side.kind,
+            )  # fmt: skip
         settings = [sampling_settings(self.run, self.benchmarks), self.run.device]
         return f"{MODELS}{side.slug}-{fingerprint(settings)[:8]}"
 
@@ -182,12 +210,12 @@ class GateRequest:
         """The folder or file of a side's graded samples. None if it is published and has none."""
         side = self.side(key)
         if side.is_model:
-            return str(self.results.run(self.evaluated(key)).graded)
+            return str(self.results.run(self.evaluation_id(key)).graded)
         if side.kind == "stored":
             return str(self.results.run(side.name.rpartition("/")[0]).graded)
         return None if side.kind == "published" else side.name
 
-    def sampled(self, key: str) -> str:
+    def model_to_sample(self, key: str) -> str:
         """The folder of a side's model, for sampling in rounds. Raises UserError if the side has samples alone."""
         side = self.side(key)
         if side.kind == "stored":
@@ -196,26 +224,28 @@ class GateRequest:
         if not side.is_model:
             raise UserError(
                 f"sampling in rounds needs models, but {key}={side.name} is {side.kind}: name a folder with a model, a "
-                "hub id or a stored checkpoint, or leave `sequential` out"
-            )
+                "hub id or a stored checkpoint, or leave `sequential` out",
+                code="not-a-model", key=key, kind=side.kind,
+            )  # fmt: skip
         return self.model_folder(side.slug)
 
-    def rounds(self, most: int) -> int:
+    def most_repeats(self, most: int) -> int:
         """The most completions per problem. Raises UserError if a benchmark's protocol gives the same one each time."""
         if protocol_of(self.run).temperature == 0:
             raise UserError(
                 f"sampling in rounds needs a protocol with a temperature above 0, but {self.run.name} is evaluated "
-                f"with {self.run.evaluation['protocol']}, which is greedy: leave `sequential` out"
-            )
+                f"with {self.run.evaluation['protocol']}, which is greedy: leave `sequential` out",
+                code="greedy-protocol", protocol=self.run.evaluation["protocol"],
+            )  # fmt: skip
         return most
 
-    def reference(self) -> dict[str, Any]:
+    def reference_content(self) -> dict[str, Any]:
         """What a comparison depends on besides the samples: the published row, and the patterns that are counted."""
-        name = self.side("baseline").name
-        row = asdict(published_baselines.find(name)) if self.side("baseline").kind == "published" else None
+        baseline = self.side("baseline")
+        row = asdict(published_baselines.find(baseline.name)) if baseline.kind == "published" else None
         return {"baseline": row, "patterns": reference.shown()["patterns"]}
 
-    def compared(self, key: str) -> str:
+    def compared_samples(self, key: str) -> str:
         """What `compare` is given for a side: a step of a run, graded samples, or a published name."""
         side, graded = self.side(key), self.graded(key)
         if side.kind == "stored":

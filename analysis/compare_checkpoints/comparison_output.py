@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from analysis.compare_checkpoints.comparison import BenchmarkResult, GateResult
+from analysis.compare_checkpoints.comparison import ALL, BenchmarkResult, Comparison
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint, correct
 from analysis.compare_checkpoints.other_measures import MeasureChange
 from analysis.pages import page, table_texts
@@ -62,7 +64,7 @@ def _size(line: BenchmarkResult) -> str:
     return f"{line.n_problems:,} × {one}" if one == two else f"{line.n_problems:,} × {one} / {two}"
 
 
-def score_frame(result: GateResult) -> pd.DataFrame:
+def score_frame(result: Comparison) -> pd.DataFrame:
     """The table of scores, as texts."""
     rows = []
     for line in result.lines:
@@ -108,41 +110,40 @@ def change_frame(changes: tuple[MeasureChange, ...]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def pass_frame(result: GateResult) -> pd.DataFrame:
+def pass_frame(result: Comparison) -> pd.DataFrame:
     """The table of pass@k and maj@k, as texts."""
     return pd.DataFrame(
         {
             "benchmark": line.benchmark,
-            "measure": found.measure,
-            "baseline (%)": _interval(found.baseline),
-            "checkpoint (%)": _interval(found.checkpoint),
-            "difference (points)": _interval(found.difference, points),
+            "measure": measure.measure,
+            "baseline (%)": _interval(measure.baseline),
+            "checkpoint (%)": _interval(measure.checkpoint),
+            "difference (points)": _interval(measure.difference, points),
         }
         for line in result.lines
-        for found in line.passes
+        for measure in line.passes
     )
 
 
-def verdict_sentence(result: GateResult) -> str:
-    """The verdict in a sentence."""
-    return f"{result.checkpoint} is {MEANING[result.verdict]} {result.baseline}"
+def verdict_sentence(result: Comparison) -> str:
+    """The verdict in a sentence, with the margin if there is one."""
+    margin = f"; a loss of up to {100 * result.margin:g} points is not called worse" if result.margin else ""
+    return f"{result.checkpoint} is {MEANING[result.verdict]} {result.baseline}{margin}"
 
 
-def notes(result: GateResult) -> list[str]:
+def notes(result: Comparison) -> list[str]:
     """The notes below the table: reasons, how it was tested, what was not checked."""
-    said = [f"{line.benchmark}: {reason}" for line in result.lines for reason in line.reasons]
+    lines = [f"{line.benchmark}: {reason}" for line in result.lines for reason in line.reasons]
     tests = dict.fromkeys(line.test for line in result.lines if line.test)
     if tests:
-        said.append(
+        lines.append(
             f"test: {'; '.join(tests)}; {'paired and clustered by problem, ' if result.paired else ''}two-sided; "
             f"better or worse if Holm's p over all lines is at most {result.alpha:g}; "
             "each interval is 95 %, not adjusted"
         )
     if any(line.detectable is not None for line in result.lines):
-        said.append("detectable: the true difference, in points, that this test would have found with 80 % power")
-    if result.margin:
-        said.append(f"a loss of up to {100 * result.margin:g} points is not called worse")
-    return [*said, *result.notes]
+        lines.append("detectable: the true difference, in points, that this test would have found with 80 % power")
+    return [*lines, *result.notes]
 
 
 def _aligned(frame: pd.DataFrame) -> str:
@@ -152,7 +153,7 @@ def _aligned(frame: pd.DataFrame) -> str:
     return "\n".join([lines[0], "─" * max(map(len, lines)), *lines[1:]])
 
 
-def terminal(result: GateResult) -> str:
+def terminal(result: Comparison) -> str:
     """The comparison for a terminal. Of the other measures, only those that changed."""
     parts = [one_line(verdict_sentence(result)), "", _aligned(score_frame(result))]
     changed = tuple(change for change in result.regressions if change.change != "cannot tell")
@@ -163,7 +164,7 @@ def terminal(result: GateResult) -> str:
     return "\n".join([*parts, "", *(f"· {one_line(note)}" for note in notes(result))])
 
 
-def markdown(result: GateResult) -> str:
+def markdown(result: Comparison) -> str:
     """The comparison for a pull request."""
     parts = [f"### {markdown_text(verdict_sentence(result))}", "", table_texts.markdown(score_frame(result))]
     if result.regressions:
@@ -171,6 +172,14 @@ def markdown(result: GateResult) -> str:
     if len(passes := pass_frame(result)):
         parts += ["Several samples per problem (95 % intervals, not adjusted):", "", table_texts.markdown(passes)]
     return "\n".join([*parts, *(f"- {markdown_text(note)}" for note in notes(result))]) + "\n"
+
+
+def all_changed_problems(
+    result: Comparison, checkpoint: GradedCheckpoint, baseline: GradedCheckpoint
+) -> dict[str, list[ChangedProblem]]:
+    """The changed problems of every benchmark that was compared."""
+    compared = [line.benchmark for line in result.lines if line.difference and line.benchmark != ALL]
+    return {name: changed_problems(checkpoint, baseline, name) for name in compared}
 
 
 def changed_problems(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmark: str) -> list[ChangedProblem]:
@@ -181,29 +190,41 @@ def changed_problems(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, b
         baseline: the other, with the same problems.
         benchmark: its name.
     """
-    first, second = baseline.tables[benchmark], checkpoint.tables[benchmark]
-    right = [correct(first), correct(second)]
+    tables = [baseline.tables[benchmark], checkpoint.tables[benchmark]]
+    right = [correct(table) for table in tables]
     change = right[1].mean(axis=1) - right[0].mean(axis=1)
-    changed = (i for i in range(len(change)) if abs(change[i]) > 1e-12)
-    found = []
-    for row in sorted(changed, key=lambda i: (-abs(change[i]), change[i])):
-        fell = change[row] < 0
-        # A correct completion from the side with the higher accuracy, a wrong one from the other.
-        at = [int(right[0][row].argmax() if fell else right[0][row].argmin())]
-        at.append(int(right[1][row].argmin() if fell else right[1][row].argmax()))
-        one = first.iloc[row * right[0].shape[1] + at[0]]
-        two = second.iloc[row * right[1].shape[1] + at[1]]
-        counts = [f"{int(side[row].sum())} of {side.shape[1]}" for side in right]
-        prompt = next((str(side["prompt"]) for side in (one, two) if not pd.isna(side["prompt"])), "")
-        found.append(
-            ChangedProblem(
-                benchmark, str(one["problem_id"]), prompt, str(one["gold"]), counts[0], counts[1], one, two, change[row]
-            )
-        )
-    return found
+    rows = sorted(np.flatnonzero(np.abs(change) > 1e-12), key=lambda row: (-abs(change[row]), change[row]))
+    return [_changed_problem(benchmark, tables, [side[row] for side in right], int(row)) for row in rows]
 
 
-def html(result: GateResult, changed: dict[str, list[ChangedProblem]]) -> str:
+def _changed_problem(
+    benchmark: str, tables: Sequence[pd.DataFrame], right: Sequence[npt.NDArray[np.bool_]], row: int
+) -> ChangedProblem:
+    """One changed problem: a correct completion from the side with the higher accuracy, a wrong one from the other.
+
+    Args:
+        benchmark: its name.
+        tables: of baseline and checkpoint, sorted by problem and repeat.
+        right: of baseline and checkpoint, whether each repeat of the problem is correct.
+        row: position of the problem.
+    """
+    change = float(right[1].mean() - right[0].mean())
+    repeats = (
+        [int(right[0].argmax()), int(right[1].argmin())]
+        if change < 0
+        else [int(right[0].argmin()), int(right[1].argmax())]
+    )
+    first, second = (
+        table.iloc[row * len(side) + repeat] for table, side, repeat in zip(tables, right, repeats, strict=True)
+    )
+    before, after = (f"{int(side.sum())} of {len(side)}" for side in right)
+    prompt = next((str(sample["prompt"]) for sample in (first, second) if not pd.isna(sample["prompt"])), "")
+    return ChangedProblem(
+        benchmark, str(first["problem_id"]), prompt, str(first["gold"]), before, after, first, second, change
+    )
+
+
+def html(result: Comparison, changed: dict[str, list[ChangedProblem]]) -> str:
     """The self-contained page."""
     return page.environment().get_template("gate.html.j2").render(
         css=page.css("gate.css"), script=page.script("tables.js"), verdict=verdict_sentence(result),
@@ -212,7 +233,7 @@ def html(result: GateResult, changed: dict[str, list[ChangedProblem]]) -> str:
     )  # fmt: skip
 
 
-def write(result: GateResult, changed: dict[str, list[ChangedProblem]], folder: Path) -> None:
+def write(result: Comparison, changed: dict[str, list[ChangedProblem]], folder: Path) -> None:
     """Write check.json, check.md, check.txt and index.html.
 
     Args:

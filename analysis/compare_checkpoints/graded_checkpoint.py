@@ -44,40 +44,47 @@ def _settings(path: Path) -> dict[str, Any]:
     return comparability.settings(provenance.read(path), provenance.read(samples))
 
 
-def read(place: Path, name: str | None = None) -> GradedCheckpoint:
+def _tables_in(path: Path) -> list[Path]:
+    """A file, the tables of a folder, or those of the last of its folders step-<n>."""
+    if path.is_file():
+        return [path]
+    checkpoints = list(steps.folders(path).values())
+    files = sorted(path.glob("*.parquet")) or (sorted(checkpoints[-1].glob("*.parquet")) if checkpoints else [])
+    if not files:
+        others = ", ".join(sorted(child.name for child in path.glob("step-*/"))[:5])
+        raise UserError(
+            f"{path} should contain graded samples, <benchmark>.parquet or step-<number>/<benchmark>.parquet, but "
+            f"has {f'only {others}' if others else 'none'}; name the folder with the samples, or run eval.grade first",
+            code="missing-samples", path=str(path),
+        )  # fmt: skip
+    return files
+
+
+def read(path: Path, name: str | None = None) -> GradedCheckpoint:
     """Read graded samples.
 
     Args:
-        place: a file, a folder of <benchmark>.parquet, or a folder of step-<n>, of which the last is read.
+        path: a file, a folder of <benchmark>.parquet, or a folder of step-<n>, of which the last is read.
         name: of the checkpoint. By default, the path.
 
     Raises:
         UserError: there are no graded samples.
     """
-    files = [place] if place.is_file() else sorted(place.glob("*.parquet"))
-    if not files:
-        checkpoints = list(steps.folders(place).values())
-        files = sorted(checkpoints[-1].glob("*.parquet")) if checkpoints else []
-    if not files:
-        others = ", ".join(sorted(child.name for child in place.glob("step-*/"))[:5])
-        raise UserError(
-            f"{place} should contain graded samples, <benchmark>.parquet or step-<number>/<benchmark>.parquet, but "
-            f"has {f'only {others}' if others else 'none'}; name the folder with the samples, or run eval.grade first"
-        )
     tables, settings, refused = {}, {}, {}
-    for path in files:
-        graded = read_graded(path).sort_values(["problem_id", "repeat"], ignore_index=True)
-        benchmark = str(graded["benchmark"].iloc[0]) if len(graded) else path.stem
+    for file in _tables_in(path):
+        graded = read_graded(file).sort_values(["problem_id", "repeat"], ignore_index=True)
+        benchmark = str(graded["benchmark"].iloc[0]) if len(graded) else file.stem
         if benchmark in tables:
             raise UserError(
-                f"{place} should have each benchmark once, but {path.name} is {benchmark} again; remove one"
-            )
+                f"{path} should have each benchmark once, but {file.name} is {benchmark} again; remove one",
+                code="repeated-benchmark", benchmark=benchmark,
+            )  # fmt: skip
         try:
-            check_complete(graded, str(path))
+            check_complete(graded, str(file))
         except UserError as error:
             refused[benchmark] = f"incomplete samples: {error}"
-        tables[benchmark], settings[benchmark] = graded, _settings(path)
-    return GradedCheckpoint(name or str(place), tables, settings, refused)
+        tables[benchmark], settings[benchmark] = graded, _settings(file)
+    return GradedCheckpoint(name or str(path), tables, settings, refused)
 
 
 def by_problem(graded: pd.DataFrame, values: pd.Series) -> npt.NDArray[Any]:
@@ -107,26 +114,30 @@ def same_repeats(first: pd.DataFrame, second: pd.DataFrame) -> tuple[pd.DataFram
     64 is not. Which completions are kept is decided by a hash of problem and repeat, so that it is the same everywhere.
     """
     fewest = min(repeats(first), repeats(second))
-    return _drawn(first, fewest), _drawn(second, fewest)
+    return _sampled_repeats(first, fewest), _sampled_repeats(second, fewest)
 
 
-def _drawn(graded: pd.DataFrame, count: int) -> pd.DataFrame:
+def _sampled_repeats(graded: pd.DataFrame, count: int) -> pd.DataFrame:
     if repeats(graded) == count:
         return graded
     names = zip(graded["problem_id"], graded["repeat"], strict=True)
     order = np.argsort([hash_order.key("repeat of", *pair) for pair in names])
     kept = graded.iloc[order].groupby("problem_id").head(count).index
-    found: pd.DataFrame = graded.loc[kept.sort_values()].reset_index(drop=True)
-    return found
+    sample: pd.DataFrame = graded.loc[kept.sort_values()].reset_index(drop=True)
+    return sample
 
 
-def same_completions(first: pd.DataFrame, second: pd.DataFrame) -> bool:
-    """Whether two tables hold the same completions, as those of a checkpoint compared with itself do."""
+def with_same_completions(
+    checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmarks: Iterable[str]
+) -> list[str]:
+    """The benchmarks with the same completions on both sides, as of a checkpoint compared with itself."""
     columns = ["problem_id", "repeat", "completion"]
-    return first[columns].equals(second[columns])
+    return [name for name in benchmarks if checkpoint.tables[name][columns].equals(baseline.tables[name][columns])]
 
 
-def unfit(side: GradedCheckpoint, benchmark: str, accepted: Collection[str], ungradable: float) -> list[str]:
+def obstacles_of_side(
+    side: GradedCheckpoint, benchmark: str, accepted: Collection[str], ungradable: float
+) -> list[str]:
     """Why the samples of one side cannot be compared with anything: incomplete, mixed, too few, or too many ungradable.
 
     Args:
@@ -139,24 +150,24 @@ def unfit(side: GradedCheckpoint, benchmark: str, accepted: Collection[str], ung
         return [f"no samples of {side.name}"]
     if benchmark in side.refused:
         return [side.refused[benchmark]]
-    graded, found = side.tables[benchmark], []
-    for column, words in (("run", "runs"), ("step", "checkpoints")):
+    graded, obstacles = side.tables[benchmark], []
+    for column, plural in (("run", "runs"), ("step", "checkpoints")):
         if len(mixed := graded[column].dropna().unique()) > 1:
-            found.append(f"the samples of {side.name} are of several {words}: {', '.join(map(str, mixed[:5]))}")
-    if "subset" not in accepted and benchmark in sizes():
-        there, of = graded["problem_id"].nunique(), sizes()[benchmark]
-        if there != of:
-            found.append(f"{side.name} has {there} of the {of} problems; --accept subset compares these")
+            obstacles.append(f"the samples of {side.name} are of several {plural}: {', '.join(map(str, mixed[:5]))}")
+    if "subset" not in accepted and benchmark in published_sizes():
+        problems, published = graded["problem_id"].nunique(), published_sizes()[benchmark]
+        if problems != published:
+            obstacles.append(f"{side.name} has {problems} of the {published} problems; --accept subset compares these")
     if (share := float(graded["verdict"].eq("ungradable").mean())) > ungradable:
-        found.append(
+        obstacles.append(
             f"{100 * share:.1f} % of the completions of {side.name} are ungradable, more than the "
             f"{100 * ungradable:g} % that --ungradable allows"
         )
-    return found
+    return obstacles
 
 
 @cache
-def sizes() -> dict[str, int]:
+def published_sizes() -> dict[str, int]:
     """Number of problems of the published benchmarks of eval/benchmarks. Generated ones may be made in any number."""
     specs = {name: dataset_specs.find(name).spec for name in benchmarks.names()}
     return {name: int(spec["rows"]) for name, spec in specs.items() if "files" in spec}
@@ -171,8 +182,8 @@ def obstacles(
 ) -> list[str]:
     """Why two checkpoints cannot be compared on a benchmark.
 
-    What is not recorded on both sides (prompts of imported generations) is no obstacle. See `unknown`. Else the
-    comparison is that of all results (analysis.comparability).
+    What is not recorded on both sides (prompts of imported generations) is no obstacle. See `unrecorded`. The
+    rest is compared as for all results (analysis.comparability).
 
     Args:
         checkpoint: one side.
@@ -184,13 +195,13 @@ def obstacles(
     Returns:
         The reasons in words. None if they can be compared.
     """
-    reasons = [reason for side in (checkpoint, baseline) for reason in unfit(side, benchmark, accepted, ungradable)]
-    if reasons:
+    sides = (checkpoint, baseline)
+    if reasons := [reason for side in sides for reason in obstacles_of_side(side, benchmark, accepted, ungradable)]:
         return reasons
     return comparability.differences(baseline.result(benchmark), checkpoint.result(benchmark), accepted)
 
 
-def unknown(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmarks: Iterable[str]) -> list[str]:
+def unrecorded(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmarks: Iterable[str]) -> list[str]:
     """What could not be checked because a side did not record it.
 
     Args:
@@ -201,9 +212,9 @@ def unknown(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmarks
     Returns:
         A sentence for each fact, with its benchmarks.
     """
-    found: dict[str, list[str]] = {}
+    by_fact: dict[str, list[str]] = {}
     for benchmark in benchmarks:
         for side in (checkpoint, baseline):
-            for what in comparability.unrecorded(side.result(benchmark)):
-                found.setdefault(f"{what} of {side.name}", []).append(benchmark)
-    return [f"not recorded, so not compared: {what} on {', '.join(names)}" for what, names in found.items()]
+            for fact in comparability.unrecorded(side.result(benchmark)):
+                by_fact.setdefault(f"{fact} of {side.name}", []).append(benchmark)
+    return [f"not recorded, so not compared: {fact} on {', '.join(names)}" for fact, names in by_fact.items()]

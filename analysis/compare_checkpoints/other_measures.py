@@ -63,25 +63,23 @@ def compare(pairs: Mapping[str, tuple[pd.DataFrame, pd.DataFrame]], alpha: float
         pairs: per benchmark the tables of baseline and checkpoint, complete and sorted.
         alpha: chance of any false "rose" or "fell" in the table.
     """
-    found, p_values = [], []
-    for benchmark, (first, second) in pairs.items():
+    changes, p_values = [], []
+    for benchmark, tables in pairs.items():
         for name, (unit, measure) in measures().items():
-            values = [value for value in map(measure, (first, second)) if value is not None]
+            values = [value.astype(float) for value in map(measure, tables) if value is not None]
             if len(values) < 2:
                 continue
             # Means per problem: repeats of one problem are not independent.
-            one, two = (
-                by_problem(g, v).astype(float).mean(axis=1) for g, v in zip((first, second), values, strict=True)
-            )
-            gaps = two - one
+            first, second = (by_problem(*pair).mean(axis=1) for pair in zip(tables, values, strict=True))
+            gaps = second - first
             mean, error = float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else 0.0
             half = significance.t_quantile(len(gaps)) * error
             p_values.append(significance.student(gaps))
-            means = [float(value.astype(float).mean()) for value in values]
+            means = [float(value.mean()) for value in values]
             gap = Estimate(mean, mean - half, mean + half)
-            found.append(MeasureChange(benchmark, name, unit, means[0], means[1], gap, 1.0, "cannot tell"))
-    changed = []
-    for change, p in zip(found, significance.holm(p_values), strict=True):
+            changes.append(MeasureChange(benchmark, name, unit, means[0], means[1], gap, 1.0, "cannot tell"))
+    decided = []
+    for change, p in zip(changes, significance.holm(p_values), strict=True):
         direction = "rose" if change.difference.value > 0 else "fell"
-        changed.append(replace(change, p_adjusted=p, change=direction if p <= alpha else "cannot tell"))
-    return tuple(changed)
+        decided.append(replace(change, p_adjusted=p, change=direction if p <= alpha else "cannot tell"))
+    return tuple(decided)

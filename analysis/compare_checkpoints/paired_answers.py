@@ -17,7 +17,7 @@ Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Answers:
+class PairedAnswers:
     """One benchmark: answers of baseline and checkpoint, each of shape (problems, repeats), with equal repeats."""
 
     first: Correct
@@ -26,7 +26,7 @@ class Answers:
     second_ungradable: Correct
 
     @classmethod
-    def read(cls, tables: tuple[pd.DataFrame, pd.DataFrame]) -> Answers:
+    def read(cls, tables: tuple[pd.DataFrame, pd.DataFrame]) -> PairedAnswers:
         """From the graded tables of baseline and checkpoint."""
         return cls(*map(graded_checkpoint.correct, tables), *map(graded_checkpoint.ungradable, tables))
 
@@ -41,13 +41,13 @@ class Answers:
         return np.asarray(self.second.sum(axis=1) - self.first.sum(axis=1), dtype=np.int64)
 
     @property
-    def least(self) -> Counts:
-        """The same if all ungradable answers of the baseline were right."""
+    def lowest_counts(self) -> Counts:
+        """The counts if all ungradable answers of the baseline were right."""
         return np.asarray(self.counts - self.first_ungradable.sum(axis=1), dtype=np.int64)
 
     @property
-    def most(self) -> Counts:
-        """The same if all ungradable answers of the checkpoint were right."""
+    def highest_counts(self) -> Counts:
+        """The counts if all ungradable answers of the checkpoint were right."""
         return np.asarray(self.counts + self.second_ungradable.sum(axis=1), dtype=np.int64)
 
     @property
@@ -55,51 +55,61 @@ class Answers:
         """Number of ungradable answers of baseline and checkpoint."""
         return int(self.first_ungradable.sum()), int(self.second_ungradable.sum())
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Of the difference as a fraction, whatever the ungradable answers are."""
+        return float(self.lowest_counts.mean()) / self.repeats, float(self.highest_counts.mean()) / self.repeats
 
-def against(parts: Sequence[Answers]) -> list[Floats]:
+    def first_repeats(self, count: int) -> PairedAnswers:
+        """The answers of the first repeats alone."""
+        arrays = (self.first, self.second, self.first_ungradable, self.second_ungradable)
+        return PairedAnswers(*(array[:, :count] for array in arrays))
+
+
+def cautious_differences(pairs: Sequence[PairedAnswers]) -> list[Floats]:
     """Differences per benchmark and problem with ungradable answers counted against the observed direction."""
-    gained = sum(part.counts.mean() / part.repeats for part in parts) > 0
-    return [(part.least if gained else part.most) / part.repeats for part in parts]
+    gained = sum(pair.counts.mean() / pair.repeats for pair in pairs) > 0
+    return [(pair.lowest_counts if gained else pair.highest_counts) / pair.repeats for pair in pairs]
 
 
-def p_value(parts: Sequence[Answers], margin: float) -> float:
+def p_value(pairs: Sequence[PairedAnswers], margin: float) -> float:
     """Two-sided p-value that there is no gain and, with a margin, no loss beyond it.
 
     Ungradable answers are counted against the observed direction: one that they could turn round has p = 1.
 
     Args:
-        parts: one benchmark, or several for the test of their mean.
+        pairs: one benchmark, or several for the test of their mean.
         margin: a loss up to this fraction counts as none.
     """
-    observed = sum(float(part.counts.mean()) / part.repeats for part in parts)
-    differences = against(parts)
-    if sum(float(part.mean()) for part in differences) * observed <= 0:
+    observed = sum(float(pair.counts.mean()) / pair.repeats for pair in pairs)
+    differences = cautious_differences(pairs)
+    if sum(float(values.mean()) for values in differences) * observed <= 0:
         return 1.0
     if margin and observed < 0:
-        return min(1.0, 2 * mean_bounds.exceeds([-part for part in differences], margin))
-    if len(parts) == 1:
-        return significance.permutation(parts[0].least if observed > 0 else parts[0].most)
+        return min(1.0, 2 * mean_bounds.exceeds([-values for values in differences], margin))
+    if len(pairs) == 1:
+        return significance.permutation(pairs[0].lowest_counts if observed > 0 else pairs[0].highest_counts)
     return significance.permutation_of_mean(differences)
 
 
-def margin_excluded(parts: Sequence[Answers], margin: float, alpha: float) -> bool | None:
+def margin_excluded(pairs: Sequence[PairedAnswers], margin: float, alpha: float) -> bool | None:
     """Whether a loss larger than the margin is excluded, one-sided. None without a margin.
 
     Args:
-        parts: one benchmark, or several for their mean.
+        pairs: one benchmark, or several for their mean.
         margin: a fraction.
         alpha: level.
     """
     if not margin:
         return None
-    return mean_bounds.exceeds([part.least / part.repeats for part in parts], -margin) <= alpha
+    return mean_bounds.exceeds([pair.lowest_counts / pair.repeats for pair in pairs], -margin) <= alpha
 
 
-def adjusted(parts: Sequence[Answers]) -> list[float]:
+def adjusted_p_values(pairs: Sequence[PairedAnswers]) -> list[float]:
     """p-values that two checkpoints differ on each benchmark, and on the mean if there are several, by Holm.
 
     Args:
-        parts: of each benchmark.
+        pairs: of each benchmark.
     """
-    means = [p_value(parts, 0.0)] if len(parts) > 1 else []
-    return significance.holm([*(p_value([part], 0.0) for part in parts), *means])
+    means = [p_value(pairs, 0.0)] if len(pairs) > 1 else []
+    return significance.holm([*(p_value([pair], 0.0) for pair in pairs), *means])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -73,55 +74,62 @@ class PublishedBaseline:
             result: the samples, and what is recorded of them.
             accepted: what may differ: prompt, protocol, grader.
         """
-        ours = result.settings.get("protocol")
-        ours = ours if isinstance(ours, dict) else {}
-        found = []
-        if self.settings is None:
-            if "protocol" not in accepted:
-                found.append("the source does not state its protocol; --accept protocol compares all the same")
-        else:
-            for key, theirs in self.settings.items():
-                kind = "prompt" if key == "prompt" else "protocol"
-                if kind not in accepted and ours.get(key) != theirs:
-                    found.append(
-                        f"different {key}: {theirs} at the source, {ours.get(key, 'not recorded')} here; "
-                        f"--accept {kind} compares all the same"
-                    )
+        recorded = result.settings.get("protocol")
+        ours = recorded if isinstance(recorded, dict) else {}
+        reasons = []
+        if self.settings is None and "protocol" not in accepted:
+            reasons.append("the source does not state its protocol; --accept protocol compares all the same")
+        for key, theirs in (self.settings or {}).items():
+            kind = "prompt" if key == "prompt" else "protocol"
+            if kind not in accepted and ours.get(key) != theirs:
+                reasons.append(
+                    f"different {key}: {theirs} at the source, {ours.get(key, 'not recorded')} here; "
+                    f"--accept {kind} compares all the same"
+                )
         graders = ", ".join(sorted(result.samples["grader"].dropna().unique())) or "not recorded"
         if "grader" not in accepted and graders != self.grader:
-            theirs = self.grader or "not stated"
-            found.append(
-                f"different grader: {theirs} at the source, {graders} here; --accept grader compares all the same"
+            reasons.append(
+                f"different grader: {self.grader or 'not stated'} at the source, {graders} here; --accept grader "
+                "compares all the same"
             )
-        return found
+        return reasons
 
 
 def load(folder: Path = REFERENCE) -> dict[str, PublishedBaseline]:
     """All published rows by name."""
-    found: dict[str, PublishedBaseline] = {}
+    baselines: dict[str, PublishedBaseline] = {}
     for key, entry in read_yaml(folder / "baselines.yaml").items():
         sizes = {name: benchmark.size(name) for name in entry["benchmarks"]}
         for row in read_csv(folder / entry["file"]).to_dict("records"):
-            scores = {}
-            for name, problems in sizes.items():
-                if pd.isna(row[name]):
-                    continue
-                suffix = entry["deviation"]
-                deviation = None if suffix is None else float(row[f"{name}{suffix}"]) / 100
-                repeats = entry["repeats"][name] if entry["repeats"] else None
-                scores[name] = PublishedScore(float(row[name]) / 100, deviation, problems, repeats)
-            title = f"{key}/{entry['names'].format(**{str(column): value for column, value in row.items()})}"
-            if title in found:
-                raise ValueError(f"results/reference has '{title}' twice")
-            found[title] = PublishedBaseline(
-                title, entry["title"], entry["source"], entry["protocol"], scores, entry["settings"], entry["grader"]
+            name = f"{key}/{entry['names'].format(**{str(column): value for column, value in row.items()})}"
+            if name in baselines:
+                raise ValueError(f"results/reference has '{name}' twice")
+            scores = {
+                benchmark_name: _published_score(entry, row, benchmark_name, problems)
+                for benchmark_name, problems in sizes.items()
+                if not pd.isna(row[benchmark_name])
+            }
+            baselines[name] = PublishedBaseline(
+                name, entry["title"], entry["source"], entry["protocol"], scores, entry["settings"], entry["grader"]
             )
-    return found
+    return baselines
 
 
-def search(words: str, names: Iterable[str]) -> list[str]:
-    """Names that contain all the words in any case."""
-    return [name for name in names if all(word in name.lower() for word in words.lower().split())]
+def _published_score(
+    entry: Mapping[str, Any], row: Mapping[Hashable, Any], benchmark_name: str, problems: int
+) -> PublishedScore:
+    suffix, repeats = entry["deviation"], entry["repeats"]
+    return PublishedScore(
+        float(row[benchmark_name]) / 100,
+        None if suffix is None else float(row[f"{benchmark_name}{suffix}"]) / 100,
+        problems,
+        repeats[benchmark_name] if repeats else None,
+    )
+
+
+def search(query: str, names: Iterable[str]) -> list[str]:
+    """Names that contain all the words of the query in any case."""
+    return [name for name in names if all(part in name.lower() for part in query.lower().split())]
 
 
 def nearest(name: str, names: Iterable[str], most: int = 5) -> list[str]:
@@ -155,10 +163,14 @@ def find(name: str, others: Iterable[str] = ()) -> PublishedBaseline:
     if len(same) == 1:
         return known[same[0]]
     if same:
-        raise UserError(f"'{name}' names several baselines: {', '.join(same)}; give one of these full names")
+        raise UserError(
+            f"'{name}' names several baselines: {', '.join(same)}; give one of these full names",
+            code="ambiguous-name", name=name, matches=same,
+        )  # fmt: skip
     close = nearest(name, [*known, *others])
     hint = f"the nearest names are: {', '.join(close)}" if close else "no known name is similar"
     raise UserError(
         f"'{name}' is neither a file or folder of graded samples nor a baseline; {hint} "
-        "(python -m analysis.compare_checkpoints baselines lists all)"
-    )
+        "(python -m analysis.compare_checkpoints baselines lists all)",
+        code="unknown-name", name=name, nearest=close,
+    )  # fmt: skip

@@ -21,7 +21,7 @@ import pandas as pd
 from scipy import stats
 
 from analysis.compare_checkpoints import paired_answers
-from analysis.compare_checkpoints.paired_answers import Answers
+from analysis.compare_checkpoints.paired_answers import PairedAnswers
 from analysis.compare_recipes import cheapest_design, training_runs
 from analysis.pages.table_texts import markdown, percent, points
 from analysis.statistics import recipe_difference
@@ -77,7 +77,11 @@ def pairs(places: Sequence[Path]) -> Counts:
     """Every two last checkpoints, compared like checkpoints."""
     last = [training_runs.checkpoints_by_rule(folder, training_runs.LAST)[0] for folder in places]
     lowest = [
-        min(paired_answers.adjusted([Answers.read((one.tables[name], two.tables[name])) for name in one.tables]))
+        min(
+            paired_answers.adjusted_p_values(
+                [PairedAnswers.read((one.tables[name], two.tables[name])) for name in one.tables]
+            )
+        )
         for one, two in itertools.combinations(last, 2)
     ]
     return Counts(len(lowest), sum(p <= significance.ALPHA for p in lowest))

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.compare_checkpoints import graded_checkpoint, paired_answers
-from analysis.compare_checkpoints.paired_answers import Answers
+from analysis.compare_checkpoints.paired_answers import PairedAnswers
 from analysis.pages.table_texts import markdown
 from analysis.statistics import recipe_difference
 from eval.statistics import significance
@@ -116,8 +116,8 @@ def ours(drawn: list[Drawn], case: Case) -> list[bool]:
             for side in (0, 1)
         )
         return [line.verdict != "cannot tell" for line in recipe_difference.compare(a, b)]
-    parts = [Answers.read(graded_checkpoint.same_repeats(first[0], second[0])) for first, second in drawn]
-    return [p <= significance.ALPHA for p in paired_answers.adjusted(parts)]
+    parts = [PairedAnswers.read(graded_checkpoint.same_repeats(first[0], second[0])) for first, second in drawn]
+    return [p <= significance.ALPHA for p in paired_answers.adjusted_p_values(parts)]
 
 
 def ask(python: Path, comparisons: list[Any]) -> tuple[dict[str, str], list[Verdicts]]:

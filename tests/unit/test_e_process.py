@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from analysis.compare_checkpoints import sequential
-from analysis.compare_checkpoints.paired_answers import Answers
+from analysis.compare_checkpoints.paired_answers import PairedAnswers
 from analysis.compare_checkpoints.sequential import Rules
 from eval.statistics import e_process
 from studies.sequential_sampling import study
@@ -83,26 +83,26 @@ def test_rounds_double_up_to_the_most(most: int, rounds: list[int]) -> None:
     assert e_process.rounds_up_to(most) == rounds
 
 
-def answers(gain: float, repeats: int, ungradable: float = 0.0) -> Answers:
+def answers(gain: float, repeats: int, ungradable: float = 0.0) -> PairedAnswers:
     random = np.random.default_rng(3)
     sides = [random.random((200, repeats)) < 0.4 + more for more in (0.0, gain)]
     lost = random.random((200, repeats)) < ungradable
-    return Answers(sides[0] & ~lost, sides[1], lost, np.zeros_like(lost))
+    return PairedAnswers(sides[0] & ~lost, sides[1], lost, np.zeros_like(lost))
 
 
 def test_a_large_gain_is_found_in_the_first_round_and_none_is_not_found() -> None:
     rules = Rules(16)
-    assert sequential.judge("sums", answers(0.4, 1), rules).p_value < 0.001
-    assert sequential.judge("sums", answers(0.0, 16), rules).p_value > 0.05
+    assert sequential.judge_benchmark("sums", answers(0.4, 1), rules).p_value < 0.001
+    assert sequential.judge_benchmark("sums", answers(0.0, 16), rules).p_value > 0.05
     # As many ungradable answers of the baseline as there are gains could be right: no verdict then.
-    assert sequential.judge("sums", answers(0.1, 16), rules).p_value < 0.05
-    assert sequential.judge("sums", answers(0.1, 16, ungradable=0.2), rules).p_value > 0.05
+    assert sequential.judge_benchmark("sums", answers(0.1, 16), rules).p_value < 0.05
+    assert sequential.judge_benchmark("sums", answers(0.1, 16, ungradable=0.2), rules).p_value > 0.05
 
 
 def test_a_loss_within_the_margin_is_not_worse() -> None:
     losing = answers(-0.1, 16)
-    assert sequential.judge("sums", losing, Rules(16)).p_value < 0.05
-    within = sequential.judge("sums", losing, Rules(16, margin=0.2))
+    assert sequential.judge_benchmark("sums", losing, Rules(16)).p_value < 0.05
+    within = sequential.judge_benchmark("sums", losing, Rules(16, margin=0.2))
     assert within.p_value > 0.05 and within.margin_excluded
 
 

@@ -19,6 +19,7 @@ from analysis.compare_checkpoints import (
     comparison,
     comparison_output,
     graded_checkpoint,
+    paired_comparison,
     published_baselines,
     samples_needed,
 )
@@ -91,7 +92,7 @@ def test_the_four_verdicts(tmp_path):
     low, high = sample(200, 4, 0.3, 0), sample(200, 4, 0.6, 1)
     one, two = read(tmp_path, "low", graded(low)), read(tmp_path, "high", graded(high))
     other = read(tmp_path, "other", graded(high, prompt="another"))
-    found = [comparison.paired(*pair) for pair in ((two, one), (one, two), (one, one), (other, one))]
+    found = [paired_comparison.compare(*pair) for pair in ((two, one), (one, two), (one, one), (other, one))]
     assert [result.verdict for result in found] == ["better", "worse", "cannot tell", "not comparable"]
     assert [result.exit_status for result in found] == [0, 1, 0, 2]
     assert found[2].lines[0].difference.value == 0.0 and found[2].lines[0].p_adjusted == 1.0
@@ -101,7 +102,7 @@ def test_the_four_verdicts(tmp_path):
 
 def test_a_mean_line_joins_the_family_of_several_benchmarks(tmp_path):
     frames = [[graded(sample(50, 2, 0.5, seed + s), b) for s, b in enumerate(("easy", "hard"))] for seed in (0, 9)]
-    result = comparison.paired(*(read(tmp_path, str(i), *side) for i, side in enumerate(frames)))
+    result = paired_comparison.compare(*(read(tmp_path, str(i), *side) for i, side in enumerate(frames)))
     assert [line.benchmark for line in result.lines] == ["easy", "hard", comparison.ALL]
     values = [line.difference.value for line in result.lines]
     assert values[2] == pytest.approx(np.mean(values[:2]))
@@ -111,7 +112,7 @@ def test_a_mean_line_joins_the_family_of_several_benchmarks(tmp_path):
 def test_one_greedy_sample_is_the_exact_mcnemar_test(tmp_path):
     first, second = np.zeros((40, 1), bool), np.zeros((40, 1), bool)
     second[:7], first[7] = True, True
-    line = comparison.paired(read(tmp_path, "b", graded(second)), read(tmp_path, "a", graded(first))).lines[0]
+    line = paired_comparison.compare(read(tmp_path, "b", graded(second)), read(tmp_path, "a", graded(first))).lines[0]
     assert line.test == "exact McNemar" and (line.gained, line.lost) == (7, 1)
     assert line.p_value == pytest.approx(2 * (1 + 8) / 2**8)  # 1 or fewer of 8, two-sided
 
@@ -121,10 +122,10 @@ def test_a_margin_forgives_a_loss_below_it(tmp_path):
     second = first.copy()
     second[:12] = False  # 3 points
     pair = read(tmp_path, "b", graded(second)), read(tmp_path, "a", graded(first))
-    assert comparison.paired(*pair).verdict == "worse"
-    forgiven = comparison.paired(*pair, margin=0.05)
+    assert paired_comparison.compare(*pair).verdict == "worse"
+    forgiven = paired_comparison.compare(*pair, margin=0.05)
     assert forgiven.verdict == "cannot tell" and forgiven.lines[0].margin_excluded
-    assert comparison.paired(*pair, margin=0.001).verdict == "worse"
+    assert paired_comparison.compare(*pair, margin=0.001).verdict == "worse"
 
 
 @pytest.mark.parametrize(
@@ -139,9 +140,11 @@ def test_a_margin_forgives_a_loss_below_it(tmp_path):
 def test_what_differs_is_named(tmp_path, change, words):
     right = sample(20, 2, 0.5, 0)
     one, two = read(tmp_path, "one", graded(right)), read(tmp_path, "two", graded(right, **change))
-    assert comparison.paired(two, one).lines[0].reasons == (words,)
+    assert paired_comparison.compare(two, one).lines[0].reasons == (words,)
     accepted = set(change) & set(comparability.ACCEPTABLE)
-    assert comparison.paired(two, one, accepted=accepted).verdict == ("cannot tell" if accepted else "not comparable")
+    assert paired_comparison.compare(two, one, accepted=accepted).verdict == (
+        "cannot tell" if accepted else "not comparable"
+    )
 
 
 def test_data_hash_and_decoding_are_compared_where_they_are_recorded(tmp_path):
@@ -164,8 +167,8 @@ def test_other_problems_and_incomplete_samples_are_not_comparable(tmp_path):
     whole = graded(sample(20, 2, 0.5, 0))
     one, fewer = read(tmp_path, "one", whole), read(tmp_path, "fewer", whole[whole["problem_id"] != "p0003"])
     hole = read(tmp_path, "hole", whole.drop(index=5))
-    assert "1 only of the baseline" in comparison.paired(fewer, one).lines[0].reasons[0]
-    result = comparison.paired(hole, one)
+    assert "1 only of the baseline" in paired_comparison.compare(fewer, one).lines[0].reasons[0]
+    result = paired_comparison.compare(hole, one)
     assert result.exit_status == 2 and "incomplete samples" in result.lines[0].reasons[0]
     assert "p0002 repeat 1" in result.lines[0].reasons[0]
 
@@ -177,13 +180,13 @@ def test_a_published_figure_is_never_paired(tmp_path):
     for accuracy in (published, published + 0.12, published - 0.12, published + 0.01):
         right = np.arange(500)[:, None] < round(500 * accuracy)
         side = read(tmp_path, f"{accuracy}", graded(np.repeat(right, 2, axis=1), "math500"))
-        result = against_published.published(side, row, accepted=ACCEPTED)
+        result = against_published.compare(side, row, accepted=ACCEPTED)
         assert not result.paired and "unpaired" in result.lines[0].test
         assert any("unpaired" in note for note in result.notes)
         verdicts.append(result.verdict)
     assert verdicts == ["cannot tell", "better", "worse", "cannot tell"]
     short = read(tmp_path, "short", graded(sample(30, 1, 0.5, 0), "math500"))
-    found = against_published.published(short, row, accepted=(*ACCEPTED, "subset"))
+    found = against_published.compare(short, row, accepted=(*ACCEPTED, "subset"))
     assert found.lines[0].reasons == ("different problems: 30 here, 500 at the source",)
 
 
@@ -192,7 +195,7 @@ def test_regressions_are_found_where_the_score_is_the_same(tmp_path):
     longer = graded(right)
     longer["completion_tokens"] += np.random.default_rng(0).integers(1, 9, len(longer))
     longer.loc[longer["verdict"] == "wrong", "finish_reason"] = "length"
-    result = comparison.paired(read(tmp_path, "longer", longer), read(tmp_path, "base", graded(right)))
+    result = paired_comparison.compare(read(tmp_path, "longer", longer), read(tmp_path, "base", graded(right)))
     changes = {change.measure: change.change for change in result.regressions}
     assert result.verdict == "cannot tell"
     assert changes["truncated"] == changes["completion length"] == "rose"

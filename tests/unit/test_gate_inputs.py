@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analysis.compare_checkpoints import comparison
+from analysis.compare_checkpoints import paired_comparison
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
 from eval.importers.__main__ import import_samples
 from eval.statistics import significance
@@ -47,7 +47,7 @@ def test_verdicts_on_a_damaged_copy_are_those_of_its_lost_problems(original, sha
         broken = random.random(len(frame)) < share
         again = judged(frame.assign(completion=frame["completion"] + "\n\\boxed{-987654321}")[broken])
         damaged[name] = pd.concat([frame[~broken], again]).sort_index()
-    result = comparison.paired(side("damaged", damaged), side("original", original))
+    result = paired_comparison.compare(side("damaged", damaged), side("original", original))
     assert result.verdict == "worse" and result.exit_status == 1  # GSM8K alone shows 1 %
     for line in result.lines[:-1]:
         assert line.gained == 0
@@ -73,7 +73,7 @@ def test_damage_is_found_as_often_as_the_power_calculation_says(original, share)
 
 
 def test_the_original_against_itself_differs_by_exactly_nothing(original):
-    result = comparison.paired(side("again", original), side("original", original))
+    result = paired_comparison.compare(side("again", original), side("original", original))
     assert result.verdict == "cannot tell"
     assert all(line.difference.value == 0.0 for line in result.lines)
     json.dumps(result.to_json())

@@ -27,17 +27,17 @@ STORED = load_run("openr1/qwen2.5-math-7b", "demo")
     ],
 )
 def test_what_a_word_of_the_configuration_means(word, kind):
-    assert check_request.resolve(word, "baseline", {STORED.name: STORED}).kind == kind
+    assert check_request.side_from_config(word, "baseline", {STORED.name: STORED}).kind == kind
 
 
 def test_a_mistyped_word_gets_the_nearest_names(tmp_path):
     (tmp_path / "config.json").touch()
     with pytest.raises(UserError, match="no weights"):  # before a job is started for it
-        check_request.resolve(str(tmp_path), "checkpoint", {})
+        check_request.side_from_config(str(tmp_path), "checkpoint", {})
     for name, content in CONTENT.items():
         (tmp_path / name).write_text(content)
     weights(tmp_path / "model.safetensors")
-    assert check_request.resolve(str(tmp_path), "checkpoint", {}).kind == "folder"
+    assert check_request.side_from_config(str(tmp_path), "checkpoint", {}).kind == "folder"
     for word, near in (
         ("sober/Qwen2.5Math-7B", "sober/Qwen2.5-Math-7B"),
         ("sobr/Qwen2.5-Math-7B", "sober/Qwen2.5-Math-7B"),
@@ -45,12 +45,12 @@ def test_a_mistyped_word_gets_the_nearest_names(tmp_path):
         (f"{STORED.name}/seed-0/step-777", f"there are: {', '.join(map(str, STORED.checkpoint_steps))}"),
     ):
         with pytest.raises(UserError, match=re.escape(near)):
-            check_request.resolve(word, "baseline", {STORED.name: STORED})
+            check_request.side_from_config(word, "baseline", {STORED.name: STORED})
 
 
 def asked(benchmarks, **sides):
     runs = {STORED.name: STORED}
-    return check_request.GateRequest(
+    return check_request.CheckRequest(
         {**sides, "benchmarks": benchmarks}, runs, STORED.name, ResultsFolder(Path("results/demo"))
     )
 
@@ -69,16 +69,18 @@ def test_where_the_graded_samples_of_each_side_are(tmp_path):
     wanted = asked(None, checkpoint="acme/model-7b", baseline=f"{STORED.name}/seed-1/step-0")
     assert wanted.run is STORED and wanted.benchmarks == STORED.evaluation["benchmarks"]
     slug = wanted.side("checkpoint").slug
-    assert wanted.model(slug).name == "acme/model-7b" and wanted.model_folder(slug).endswith(f"check/models/{slug}")
-    assert wanted.evaluated("checkpoint").startswith(f"models/{slug}-")
-    assert wanted.graded("checkpoint") == f"results/demo/runs/{wanted.evaluated('checkpoint')}/graded"
+    assert wanted.side_with_slug(slug).name == "acme/model-7b" and wanted.model_folder(slug).endswith(
+        f"check/models/{slug}"
+    )
+    assert wanted.evaluation_id("checkpoint").startswith(f"models/{slug}-")
+    assert wanted.graded("checkpoint") == f"results/demo/runs/{wanted.evaluation_id('checkpoint')}/graded"
     with pytest.raises(UserError, match="is stored, but a folder with a model or a hub id is needed"):
-        wanted.evaluated("baseline")
-    assert wanted.compared("checkpoint") == f"{wanted.graded('checkpoint')}/step-0"
-    assert wanted.compared("baseline") == f"results/demo/runs/{STORED.name}/seed-1/graded/step-0"
+        wanted.evaluation_id("baseline")
+    assert wanted.compared_samples("checkpoint") == f"{wanted.graded('checkpoint')}/step-0"
+    assert wanted.compared_samples("baseline") == f"results/demo/runs/{STORED.name}/seed-1/graded/step-0"
     published = asked(["math500"], checkpoint=str(tmp_path), baseline="sober/Qwen2.5-Math-7B")
-    assert published.compared("baseline") == "sober/Qwen2.5-Math-7B" and published.graded("baseline") is None
-    assert published.compared("checkpoint") == published.graded("checkpoint") == str(tmp_path)
+    assert published.compared_samples("baseline") == "sober/Qwen2.5-Math-7B" and published.graded("baseline") is None
+    assert published.compared_samples("checkpoint") == published.graded("checkpoint") == str(tmp_path)
     # Other benchmarks mean other samples.
     other = asked(["math500"], checkpoint="acme/model-7b")
     assert other.graded("checkpoint") != wanted.graded("checkpoint")
@@ -95,12 +97,12 @@ def test_a_model_is_asked_as_the_first_run_that_has_the_benchmarks_or_by_the_nam
         (["gomoku_demo", "doudizhu_demo"], STORED.name),
     ):
         config = {"checkpoint": "acme/model-7b", "benchmarks": benchmarks}
-        of_model = check_request.GateRequest(config, runs, STORED.name, ResultsFolder(Path("results/demo")))
+        of_model = check_request.CheckRequest(config, runs, STORED.name, ResultsFolder(Path("results/demo")))
         assert of_model.run is runs[fitting]
-        named = check_request.GateRequest(
+        named = check_request.CheckRequest(
             config | {"protocol": "svg-drawing"}, runs, STORED.name, ResultsFolder(Path("results/demo"))
         )
         assert protocol_of(named.run).name == "svg-drawing" and protocol_of(named.run).prompt == "svg-drawing"
-        assert named.evaluated("checkpoint") != of_model.evaluated("checkpoint")
+        assert named.evaluation_id("checkpoint") != of_model.evaluation_id("checkpoint")
     with pytest.raises(UserError, match=r"no evaluation protocol 'svg-drawings'.*svg-drawing"):
         asked(None, checkpoint="acme/model-7b", protocol="svg-drawings")

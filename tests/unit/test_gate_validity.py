@@ -6,13 +6,13 @@ from scipy import stats
 
 from analysis.compare_checkpoints import (
     against_published,
-    comparison,
     graded_checkpoint,
     paired_answers,
+    paired_comparison,
     pass_at_k_difference,
     published_baselines,
 )
-from analysis.compare_checkpoints.paired_answers import Answers
+from analysis.compare_checkpoints.paired_answers import PairedAnswers
 from eval import statistics
 from eval.statistics import mean_bounds, significance, smallest_difference
 from tests.unit.test_gate import ACCEPTED, graded, process, read, sample, save
@@ -25,13 +25,13 @@ def none(correct):
 def test_unequal_repeats_are_thinned_to_the_smaller_number_by_a_recorded_draw(tmp_path):
     many, one = sample(30, 16, 0.5, 0), sample(30, 1, 0.5, 1)
     pair = read(tmp_path, "many", graded(many)), read(tmp_path, "one", graded(one))
-    result = comparison.paired(*pair)
+    result = paired_comparison.compare(*pair)
     line = result.lines[0]
     assert line.repeats == (1, 1) and line.available == (1, 16) and line.test == "exact McNemar"
     assert any("16 of the checkpoint" in note for note in result.notes)
-    assert comparison.paired(*pair) == result
+    assert paired_comparison.compare(*pair) == result
     shuffled = graded(many).sample(frac=1, random_state=0)
-    assert comparison.paired(read(tmp_path, "shuffled", shuffled), pair[1]).lines == result.lines
+    assert paired_comparison.compare(read(tmp_path, "shuffled", shuffled), pair[1]).lines == result.lines
 
 
 def test_unequal_repeats_give_no_false_verdicts_at_three_percent():
@@ -39,7 +39,7 @@ def test_unequal_repeats_give_no_false_verdicts_at_three_percent():
     for _ in range(40):
         first, second = (random.random((30, k)) < 0.03 for k in (1, 32))
         pair = graded_checkpoint.same_repeats(graded(first), graded(second))
-        thinned.append(paired_answers.p_value([Answers.read(pair)], 0.0) <= 0.05)
+        thinned.append(paired_answers.p_value([PairedAnswers.read(pair)], 0.0) <= 0.05)
         whole.append(significance.permutation(second.sum(axis=1) - 32 * first.sum(axis=1)) <= 0.05)
     assert np.mean(thinned) <= 0.05
     assert np.mean(whole) > 0.15  # what thinning is for: nothing differs
@@ -54,11 +54,11 @@ def test_a_bound_on_losses_alone_is_the_exact_binomial_test(lost, n):
 
 def test_a_checkpoint_against_itself_does_not_exclude_a_small_loss(tmp_path):
     same = read(tmp_path, "same", graded(sample(30, 1, 0.5, 0)))
-    result = comparison.paired(same, same, margin=0.01)
+    result = paired_comparison.compare(same, same, margin=0.01)
     assert result.lines[0].margin_excluded is False
     assert any("the same completions" in note for note in result.notes)
     large = read(tmp_path, "large", graded(sample(1000, 1, 0.5, 0)))
-    assert comparison.paired(large, large, margin=0.01).lines[0].margin_excluded
+    assert paired_comparison.compare(large, large, margin=0.01).lines[0].margin_excluded
 
 
 @pytest.mark.parametrize(("repeats", "rate"), [(1, 0.03), (16, 0.03), (4, 0.1)])
@@ -79,7 +79,7 @@ def test_margins_against_published_figures_are_tested_at_the_corrected_level(tmp
     side = read(tmp_path, "side", *frames)
 
     def excluded(names, margin):
-        lines = against_published.published(side, row, names, margin=margin, accepted=ACCEPTED).lines
+        lines = against_published.compare(side, row, names, margin=margin, accepted=ACCEPTED).lines
         return next(line for line in lines if line.benchmark == "math500").margin_excluded
 
     # Standard errors of 2.1 points on both sides: 4.97 points are 5 % of one line, 6.4 of three.
@@ -90,10 +90,10 @@ def test_margins_against_published_figures_are_tested_at_the_corrected_level(tmp
 def test_a_published_row_of_another_protocol_or_grader_is_not_comparable(tmp_path):
     row = published_baselines.find("sober/Qwen2.5-Math-1.5B-Instruct")
     side = read(tmp_path, "same", graded(np.arange(272)[:, None] < 102, "minerva_math"))
-    refused = against_published.published(side, row)
+    refused = against_published.compare(side, row)
     assert refused.exit_status == 2 and "different grader: lighteval" in " ".join(refused.lines[0].reasons)
-    assert against_published.published(side, row, accepted=ACCEPTED).verdict == "better"
-    assert against_published.published(side, row, accepted=("grader",)).exit_status == 2
+    assert against_published.compare(side, row, accepted=ACCEPTED).verdict == "better"
+    assert against_published.compare(side, row, accepted=("grader",)).exit_status == 2
 
 
 def test_seeds_of_published_rows_answer_both_questions():
@@ -110,7 +110,7 @@ def test_on_the_same_problems_smaller_differences_are_found(tmp_path):
     row = published_baselines.find("sober/DeepSeek-R1-Distill-Qwen-1.5B")  # 28.7 on AIME24
     side = read(tmp_path, "side", graded(np.random.default_rng(0).random((30, 64)) < 0.40, "aime24"))
     results = {
-        problems: against_published.published(side, row, accepted=ACCEPTED, problems=problems)
+        problems: against_published.compare(side, row, accepted=ACCEPTED, problems=problems)
         for problems in against_published.QUESTIONS
     }
     assert [results[q].verdict for q in ("same", "like")] == ["better", "cannot tell"]
@@ -120,9 +120,9 @@ def test_on_the_same_problems_smaller_differences_are_found(tmp_path):
 def test_what_is_left_out_against_a_published_row_is_said(tmp_path):
     row = published_baselines.find("sober/Qwen2.5-Math-7B")
     side = read(tmp_path, "s", graded(sample(30, 1, 0.2, 0), "aime24"), graded(sample(9, 1, 0.2, 0), "other"))
-    notes = " ".join(against_published.published(side, row).notes)
+    notes = " ".join(against_published.compare(side, row).notes)
     assert "left out: other (no score of" in notes and "math500" in notes
-    nothing = against_published.published(read(tmp_path, "o", graded(sample(9, 1, 0.2, 0), "other")), row)
+    nothing = against_published.compare(read(tmp_path, "o", graded(sample(9, 1, 0.2, 0), "other")), row)
     assert nothing.exit_status == 2 and any("left out: other" in note for note in nothing.notes)
 
 
@@ -132,14 +132,14 @@ def test_ungradable_answers_make_no_verdict_and_are_counted(tmp_path):
     unclear = np.random.default_rng(1).random(len(worse)) < 0.04
     worse.loc[unclear, "verdict"] = "ungradable"
     pair = read(tmp_path, "worse", worse), read(tmp_path, "base", base)
-    result = comparison.paired(*pair)
+    result = paired_comparison.compare(*pair)
     line = result.lines[0]
-    assert significance.permutation(Answers.read((base, worse)).counts) < 1e-4  # if they counted as wrong
+    assert significance.permutation(PairedAnswers.read((base, worse)).counts) < 1e-4  # if they counted as wrong
     assert result.verdict == "cannot tell" and line.ungradable == (0, int(unclear.sum()))
     assert line.bounds[0] == pytest.approx(line.difference.value) and line.bounds[1] > 0
     assert any("ungradable" in note for note in result.notes)
-    assert comparison.paired(*pair, ungradable=0.01).exit_status == 2
-    assert comparison.paired(*pair, ungradable=0.01).lines[0].reasons
+    assert paired_comparison.compare(*pair, ungradable=0.01).exit_status == 2
+    assert paired_comparison.compare(*pair, ungradable=0.01).lines[0].reasons
 
 
 @pytest.mark.parametrize(("n", "k", "accuracy"), [(30, 32, 0.03), (30, 32, 0.97), (100, 16, 0.03), (300, 4, 0.5)])
@@ -190,10 +190,13 @@ def test_mixed_runs_and_missing_problems_are_refused(tmp_path):
     mixed = graded(right)
     mixed.loc[:9, "run"] = "another"
     whole = read(tmp_path, "whole", graded(right))
-    assert "several runs: another, r" in comparison.paired(read(tmp_path, "mixed", mixed), whole).lines[0].reasons[0]
+    assert (
+        "several runs: another, r"
+        in paired_comparison.compare(read(tmp_path, "mixed", mixed), whole).lines[0].reasons[0]
+    )
     part = [read(tmp_path, f"part{i}", graded(right[:10], "aime24")) for i in range(2)]
-    assert "10 of the 30 problems" in comparison.paired(*part).lines[0].reasons[0]
-    assert comparison.paired(*part, accepted=["subset"]).verdict == "cannot tell"
+    assert "10 of the 30 problems" in paired_comparison.compare(*part).lines[0].reasons[0]
+    assert paired_comparison.compare(*part, accepted=["subset"]).verdict == "cannot tell"
 
 
 @pytest.mark.slow
@@ -228,6 +231,6 @@ def test_pass_at_k_has_a_curve_with_intervals_and_paired_differences(tmp_path):
         assert line.difference.value == pytest.approx(line.checkpoint.value - line.baseline.value)
         assert line.difference.low < line.difference.value < line.difference.high
         assert line.baseline.low < line.baseline.value < line.baseline.high
-    result = comparison.paired(read(tmp_path, "b", tables[1]), read(tmp_path, "a", tables[0]))
+    result = paired_comparison.compare(read(tmp_path, "b", tables[1]), read(tmp_path, "a", tables[0]))
     assert result.lines[0].passes == tuple(found.values())
     assert pass_at_k_difference.differences(tuple(graded(side[:, :1]) for side in (first, second))) == ()

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from analysis.compare_checkpoints import check_request, sequential
-from analysis.compare_checkpoints.comparison import GateResult
+from analysis.compare_checkpoints.comparison import Comparison
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
 from analysis.compare_checkpoints.sequential import Rules
 from contracts.paths import ResultsFolder
@@ -33,13 +33,13 @@ def side(name: str, **accuracy: tuple[float, int]) -> GradedCheckpoint:
     return GradedCheckpoint(name, made, {benchmark: {} for benchmark in made}, {})
 
 
-def compared(new: GradedCheckpoint, old: GradedCheckpoint) -> GateResult:
-    return sequential.result(new, old, list(new.tables), Rules(8))
+def compared(new: GradedCheckpoint, old: GradedCheckpoint) -> Comparison:
+    return sequential.compare(new, old, list(new.tables), Rules(8))
 
 
 def test_a_benchmark_with_a_clear_verdict_is_sampled_no_more() -> None:
     found = compared(side("new", words=(0.8, 1), sums=(0.5, 1)), side("old", words=(0.3, 1), sums=(0.5, 1)))
-    assert found.verdict == "better" and sequential.still_open(found) == ["sums"]
+    assert found.verdict == "better" and sequential.undecided_benchmarks(found) == ["sums"]
     later = compared(side("new", words=(0.8, 1), sums=(0.5, 8)), side("old", words=(0.3, 1), sums=(0.5, 8)))
     assert {line.benchmark: line.repeats for line in later.lines} == {"words": (1, 1), "sums": (8, 8)}
     assert "1,800 completions a side, of 3,200 with 8 per problem (44 % saved)" in " ".join(later.notes)
@@ -47,25 +47,25 @@ def test_a_benchmark_with_a_clear_verdict_is_sampled_no_more() -> None:
 
 def test_one_that_is_worse_ends_the_check() -> None:
     found = compared(side("new", words=(0.2, 1), sums=(0.5, 1)), side("old", words=(0.8, 1), sums=(0.5, 1)))
-    assert (found.verdict, found.exit_status, sequential.still_open(found)) == ("worse", 1, [])
+    assert (found.verdict, found.exit_status, sequential.undecided_benchmarks(found)) == ("worse", 1, [])
 
 
-def asked(**config: str) -> check_request.GateRequest:
-    return check_request.GateRequest(config, {RUN.name: RUN}, RUN.name, ResultsFolder(Path("results/demo")))
+def asked(**config: str) -> check_request.CheckRequest:
+    return check_request.CheckRequest(config, {RUN.name: RUN}, RUN.name, ResultsFolder(Path("results/demo")))
 
 
 def test_sides_are_models_or_stored_checkpoints(tmp_path: Path) -> None:
     wanted = asked(checkpoint="acme/model-7b", baseline=f"{RUN.name}/seed-1/step-0")
-    assert wanted.sampled("baseline") == f"results/demo/runs/{RUN.name}/seed-1/checkpoints/step-0"
-    assert wanted.sampled("checkpoint").startswith("results/demo/check/models/")
-    assert wanted.rounds(8) == 8
+    assert wanted.model_to_sample("baseline") == f"results/demo/runs/{RUN.name}/seed-1/checkpoints/step-0"
+    assert wanted.model_to_sample("checkpoint").startswith("results/demo/check/models/")
+    assert wanted.most_repeats(8) == 8
     for baseline in (str(tmp_path), "sober/Qwen2.5-Math-7B"):
         with pytest.raises(UserError, match="sampling in rounds needs models"):
-            asked(checkpoint="acme/model-7b", baseline=baseline).sampled("baseline")
+            asked(checkpoint="acme/model-7b", baseline=baseline).model_to_sample("baseline")
 
 
 def test_a_greedy_protocol_is_refused() -> None:
     full = load_run(RUN.name, "full")
-    wanted = check_request.GateRequest({}, {full.name: full}, full.name, ResultsFolder(Path("results/full")))
+    wanted = check_request.CheckRequest({}, {full.name: full}, full.name, ResultsFolder(Path("results/full")))
     with pytest.raises(UserError, match="which is greedy"):
-        wanted.rounds(8)
+        wanted.most_repeats(8)

@@ -1,0 +1,161 @@
+"""Compare a checkpoint with a baseline on the same problems, problem by problem."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from analysis.compare_checkpoints import graded_checkpoint, other_measures, paired_answers, pass_at_k_difference
+from analysis.compare_checkpoints.comparison import (
+    ALL,
+    MARGIN_POINTS,
+    BenchmarkResult,
+    Comparison,
+    benchmarks_to_compare,
+    overall_verdict,
+    with_verdicts,
+)
+from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
+from analysis.compare_checkpoints.paired_answers import PairedAnswers
+from analysis.statistics.checkpoint_difference import mean_of
+from eval import statistics
+from eval.statistics import significance, smallest_difference
+
+
+def compare(
+    checkpoint: GradedCheckpoint,
+    baseline: GradedCheckpoint,
+    benchmarks: Collection[str] | None = None,
+    *,
+    alpha: float = significance.ALPHA,
+    margin: float = MARGIN_POINTS / 100,
+    accepted: Collection[str] = (),
+    ungradable: float = graded_checkpoint.UNGRADABLE,
+    ties: str | None = None,
+) -> Comparison:
+    """Compare two checkpoints on the same problems.
+
+    Args:
+        checkpoint: the new one.
+        baseline: the one to compare it with.
+        benchmarks: by default all that either side has. A benchmark of only one side is not comparable.
+        alpha: chance of any false "better" or "worse" over all benchmarks and their mean.
+        margin: a loss up to this fraction is not called worse.
+        accepted: differences that do not prevent the comparison, of graded_checkpoint.ACCEPTABLE.
+        ungradable: largest share of ungradable completions on either side that is compared.
+        ties: of maj@k, see `pass_at_k_difference.differences`.
+
+    Raises:
+        UserError: no side has samples of one of the benchmarks.
+    """
+    names = benchmarks_to_compare({**checkpoint.tables, **baseline.tables}, benchmarks)
+    obstacles = {name: graded_checkpoint.obstacles(checkpoint, baseline, name, accepted, ungradable) for name in names}
+    tables = {
+        name: graded_checkpoint.same_repeats(baseline.tables[name], checkpoint.tables[name])
+        for name in names
+        if not obstacles[name]
+    }
+    answers = {name: PairedAnswers.read(pair) for name, pair in tables.items()}
+    line_alpha = alpha / max(1, len(tables) + (len(tables) > 1))  # of the first step of Holm's correction
+    lines = []
+    for name in names:
+        if name not in answers:
+            lines.append(BenchmarkResult(name, "not comparable", reasons=tuple(obstacles[name])))
+            continue
+        passes = pass_at_k_difference.differences(tables[name], ties)
+        line = replace(_benchmark_result(name, answers[name], line_alpha, margin), passes=passes)
+        first, second = (graded_checkpoint.repeats(side.tables[name]) for side in (baseline, checkpoint))
+        lines.append(line if first == second else replace(line, available=(first, second)))
+    if len(answers) > 1:
+        compared = [line for line in lines if line.difference]
+        lines.append(_mean_result(compared, list(answers.values()), line_alpha, margin))
+    lines = with_verdicts(lines, alpha)
+    return Comparison(
+        checkpoint.name, baseline.name, True, alpha, margin, overall_verdict(lines), tuple(lines),
+        other_measures.compare(tables, alpha), tuple(_notes(checkpoint, baseline, lines, answers, accepted)),
+    )  # fmt: skip
+
+
+def _notes(
+    checkpoint: GradedCheckpoint,
+    baseline: GradedCheckpoint,
+    lines: Sequence[BenchmarkResult],
+    answers: Mapping[str, PairedAnswers],
+    accepted: Collection[str],
+) -> list[str]:
+    """What a reader has to know beside the verdicts."""
+    notes = graded_checkpoint.unrecorded(checkpoint, baseline, answers)
+    if any(_disagrees_with_interval(line) for line in lines):
+        notes.append(
+            f"{ALL}: unlike the test, the interval allows for changes on benchmarks where none was observed, so it can "
+            "include 0 although the test finds a difference"
+        )
+    if accepted:
+        notes.append(f"differences in {', '.join(accepted)} were accepted and may explain the difference of the scores")
+    if answers and all(np.all(pair.counts == 0) for pair in answers.values()):
+        notes.append("every problem has the same accuracy on both sides")
+    if same := graded_checkpoint.with_same_completions(checkpoint, baseline, answers):
+        notes.append(f"both sides have the same completions on {', '.join(same)}: the same samples, or a copy of them")
+    notes += [_ungradable_note(line) for line in lines if any(line.ungradable) and line.benchmark != ALL]
+    notes += [
+        f"{line.benchmark}: {line.available[0]} repeats of the baseline and {line.available[1]} of the checkpoint; of "
+        f"each problem {line.repeats[0]} are compared on both sides, drawn by a hash of problem and repeat"
+        for line in lines
+        if line.available != (None, None)
+    ]
+    return notes
+
+
+def _benchmark_result(name: str, pair: PairedAnswers, alpha: float, margin: float) -> BenchmarkResult:
+    """The result on one benchmark, not yet decided."""
+    counts, k = pair.counts, pair.repeats
+    return BenchmarkResult(
+        name, "cannot tell", len(counts), (k, k), statistics.avg_at_k(pair.first), statistics.avg_at_k(pair.second),
+        statistics.paired_difference(pair.first, pair.second), paired_answers.p_value([pair], margin),
+        detectable=smallest_difference.smallest_detectable([(pair.first, pair.second)], alpha),
+        margin_excluded=paired_answers.margin_excluded([pair], margin, alpha),
+        test="exact McNemar" if k == 1 else "exact permutation",
+        gained=int((counts > 0).sum()), lost=int((counts < 0).sum()), ungradable=pair.ungradable,
+        bounds=pair.bounds,
+    )  # fmt: skip
+
+
+def _mean_result(
+    lines: Sequence[BenchmarkResult], pairs: Sequence[PairedAnswers], alpha: float, margin: float
+) -> BenchmarkResult:
+    """The result on the mean of several benchmarks, not yet decided.
+
+    Args:
+        lines: their results.
+        pairs: their answers.
+        alpha: level of Holm's first step.
+        margin: a loss up to this is not called worse.
+    """
+    bounds = np.mean([line.bounds for line in lines if line.bounds], axis=0)
+    return BenchmarkResult(
+        ALL, "cannot tell", sum(line.n_problems for line in lines), (None, None),
+        mean_of([line.baseline for line in lines if line.baseline]),
+        mean_of([line.checkpoint for line in lines if line.checkpoint]),
+        mean_of([line.difference for line in lines if line.difference]), paired_answers.p_value(pairs, margin),
+        detectable=smallest_difference.smallest_detectable([(pair.first, pair.second) for pair in pairs], alpha),
+        margin_excluded=paired_answers.margin_excluded(pairs, margin, alpha),
+        test="permutation", gained=sum(line.gained for line in lines), lost=sum(line.lost for line in lines),
+        ungradable=(sum(line.ungradable[0] for line in lines), sum(line.ungradable[1] for line in lines)),
+        bounds=(float(bounds[0]), float(bounds[1])),
+    )  # fmt: skip
+
+
+def _disagrees_with_interval(line: BenchmarkResult) -> bool:
+    gap = line.difference
+    return line.benchmark == ALL and gap is not None and gap.low <= 0 <= gap.high and line.verdict != "cannot tell"
+
+
+def _ungradable_note(line: BenchmarkResult) -> str:
+    assert line.bounds is not None
+    return (
+        f"{line.benchmark}: {line.ungradable[0]} completions of the baseline and {line.ungradable[1]} of the "
+        "checkpoint are ungradable and count as wrong; whatever they are, the difference is from "
+        f"{100 * line.bounds[0]:+.1f} to {100 * line.bounds[1]:+.1f} points; the verdict holds for all of that"
+    )
