@@ -38,8 +38,8 @@ class Browser:
             "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
             f"--user-data-dir={profile}", "--window-size=1200,900", "--remote-debugging-pipe",
         ]  # fmt: skip
-        words = [sys.executable, "-c", START, str(commands), str(answers), str(CHROMIUM), *options]
-        self._process = subprocess.Popen(words, pass_fds=(commands, answers), stderr=subprocess.DEVNULL)
+        command_line = [sys.executable, "-c", START, str(commands), str(answers), str(CHROMIUM), *options]
+        self._process = subprocess.Popen(command_line, pass_fds=(commands, answers), stderr=subprocess.DEVNULL)
         os.close(commands)
         os.close(answers)
         self._input = os.fdopen(reading, "rb")

@@ -11,8 +11,8 @@ import pytest
 
 from contracts.run_file import ROOT
 from system import durable
-from system.errors import UserError
 from tests.unit.test_model_folder import CONTENT, weights
+from tests.user_errors import refused
 
 WRITES = """
 import sys, time
@@ -40,27 +40,27 @@ def writer(path: Path, mark: str) -> subprocess.Popen[str]:
 
 def test_nothing_changes_where_writing_fails(tmp_path: Path) -> None:
     durable.write_text(tmp_path / "file", "old")
-    with pytest.raises(ZeroDivisionError), durable.new(tmp_path / "file") as made:
-        made.write_text("half")
+    with pytest.raises(ZeroDivisionError), durable.new(tmp_path / "file") as written:
+        written.write_text("half")
         raise ZeroDivisionError
     assert (tmp_path / "file").read_text() == "old"
-    assert [found.name for found in tmp_path.iterdir()] == ["file"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_folder_of_ours_is_replaced_and_no_other(tmp_path: Path) -> None:
     for content in ("first", "second"):
-        with durable.new(tmp_path / "made") as made:
-            made.mkdir()
-            durable.write_text(made / durable.RECORD, content)
+        with durable.new(tmp_path / "made") as written:
+            written.mkdir()
+            durable.write_text(written / durable.RECORD, content)
     assert (tmp_path / "made" / durable.RECORD).read_text() == "second"
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.tex").touch()
-    with pytest.raises(UserError, match="holds other files"), durable.new(tmp_path / "home") as made:
-        made.mkdir()
+    with refused("folder-in-use"), durable.new(tmp_path / "home") as written:
+        written.mkdir()
     with pytest.raises(IsADirectoryError):
         durable.write_text(tmp_path / "home", "text")
     assert (tmp_path / "home" / "thesis.tex").is_file()
-    assert sorted(found.name for found in tmp_path.iterdir()) == ["home", "made"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["home", "made"]
 
 
 def test_what_a_killed_process_left_is_removed_and_a_living_one_is_left_alone(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_what_a_killed_process_left_is_removed_and_a_living_one_is_left_alone(tm
     assert len(list(tmp_path.iterdir())) == 2  # what is made, and the living one's
     living.communicate("\n")
     assert living.returncode == 0
-    assert [found.name for found in tmp_path.iterdir()] == ["made"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["made"]
     assert (tmp_path / "made" / "file-49").read_text() == "wait" * 1000  # the last one stays
 
 
@@ -90,7 +90,7 @@ def test_folders_written_at_once_are_whole(tmp_path: Path) -> None:
     for _ in range(5):
         processes = [writer(tmp_path / "made", mark) for mark in "abcd"]
         assert [process.wait() for process in processes] == [0, 0, 0, 0]
-        assert [found.name for found in tmp_path.iterdir()] == ["made"]
+        assert [entry.name for entry in tmp_path.iterdir()] == ["made"]
         texts = {file.read_text() for file in (tmp_path / "made").glob("file-*")}
         assert len(texts) == 1 and len(list((tmp_path / "made").iterdir())) == 51
 
@@ -103,13 +103,23 @@ def test_exports_of_one_checkpoint_at_once_lose_nothing(tmp_path: Path) -> None:
         (tmp_path / "model" / name).write_text(content)
     weights(tmp_path / "model" / "model.safetensors")
     output = tmp_path / "checkpoints" / "step-0"
-    words = ["-m", "frameworks", "export", "--run", "openr1/qwen2.5-math-7b", "--scale", "demo", "--seed", "0"]
-    words += ["--model", str(tmp_path / "model"), "--work", str(tmp_path), "--step", "0", "--output", str(output)]
+    command_line = ["-m", "frameworks", "export", "--run", "openr1/qwen2.5-math-7b", "--scale", "demo", "--seed", "0"]
+    command_line += [
+        "--model",
+        str(tmp_path / "model"),
+        "--work",
+        str(tmp_path),
+        "--step",
+        "0",
+        "--output",
+        str(output),
+    ]
     for _ in range(3):
         processes = [
-            subprocess.Popen([sys.executable, *words], cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(4)
+            subprocess.Popen([sys.executable, *command_line], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+            for _ in range(4)
         ]
         said = [process.communicate()[1] for process in processes]
         assert [process.returncode for process in processes] == [0, 0, 0, 0], said
         assert {file.name for file in output.iterdir()} == {*CONTENT, "model.safetensors", "provenance.json"}
-        assert [found.name for found in output.parent.iterdir()] == ["step-0"]
+        assert [entry.name for entry in output.parent.iterdir()] == ["step-0"]

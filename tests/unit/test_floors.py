@@ -41,14 +41,14 @@ def imported(module: str) -> Iterator[tuple[str, int]]:
     """Modules of this project that a module imports, anywhere in it, and the line."""
     for node in ast.walk(tree(modules()[module])):
         if isinstance(node, ast.Import):
-            found = [alias.name for alias in node.names]
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{module}:{node.lineno}: relative import"
             full = [f"{node.module}.{alias.name}" for alias in node.names]
-            found = [name if name in modules() else str(node.module) for name in full]
+            names = [name if name in modules() else str(node.module) for name in full]
         else:
             continue
-        yield from ((name, node.lineno) for name in found if name.partition(".")[0] in FLOORS)
+        yield from ((name, node.lineno) for name in names if name.partition(".")[0] in FLOORS)
 
 
 def folders(floor: str) -> list[str]:
@@ -98,16 +98,16 @@ def code(file: Path) -> list[tuple[str, int]]:
     if file.suffix != ".py":
         lines = file.read_text(encoding="utf-8").split("\n")
         return [(line.partition("#")[0], number) for number, line in enumerate(lines, start=1)]
-    nodes, found = list(ast.walk(tree(file))), []
+    nodes, texts = list(ast.walk(tree(file))), []
     prose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
-            found.append((node.value, node.lineno))
+            texts.append((node.value, node.lineno))
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            found.append((ast.unparse(node), node.lineno))
+            texts.append((ast.unparse(node), node.lineno))
         elif isinstance(node, ast.keyword):
-            found.append((node.arg or "", node.value.lineno))
-    return found
+            texts.append((node.arg or "", node.value.lineno))
+    return texts
 
 
 def sources() -> Iterator[Path]:
@@ -121,24 +121,24 @@ def sources() -> Iterator[Path]:
 
 def naming(pattern: str, allowed: tuple[str, ...]) -> list[str]:
     """Lines of product code that match, in files under none of the allowed places."""
-    found = []
+    lines = []
     for file in sources():
-        place = file.relative_to(ROOT).as_posix()
-        if not re.match("|".join(allowed), place):
+        path = file.relative_to(ROOT).as_posix()
+        if not re.match("|".join(allowed), path):
             hits = {(number, text.strip()) for text, number in code(file) if re.search(pattern, text, re.IGNORECASE)}
-            found += [f"{place}:{number}: {text[:100]}" for number, text in sorted(hits)]
-    return found
+            lines += [f"{path}:{number}: {text[:100]}" for number, text in sorted(hits)]
+    return lines
 
 
 @pytest.mark.parametrize("name", folders("frameworks"))
 def test_a_framework_is_named_only_in_its_folder(name: str) -> None:
-    found = naming(rf"(?<![-\w]){name}(?!\w)", (f"frameworks/{name}/", "recipes/[^/]+/.*yaml"))
-    assert not found, "\n".join(found)
+    lines = naming(rf"(?<![-\w]){name}(?!\w)", (f"frameworks/{name}/", "recipes/[^/]+/.*yaml"))
+    assert not lines, "\n".join(lines)
 
 
 @pytest.mark.parametrize("name", folders("tasks"))
 def test_a_task_is_named_only_in_its_folder(name: str) -> None:
     """As a whole text or a module: `math` is also Python's module and a part of other names."""
     pattern = rf"^{name}$|\btasks[./]{name}\b|from tasks import .*\b{name}\b"
-    found = naming(pattern, (f"tasks/{name}/", "recipes/[^/]+/reward.py", "recipes/[^/]+/.*yaml"))
-    assert not found, "\n".join(found)
+    lines = naming(pattern, (f"tasks/{name}/", "recipes/[^/]+/reward.py", "recipes/[^/]+/.*yaml"))
+    assert not lines, "\n".join(lines)

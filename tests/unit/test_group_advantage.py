@@ -20,20 +20,20 @@ def drawn(rewards: list[float], draws: int = 40_000) -> np.ndarray:
 @pytest.mark.parametrize("name", groups())
 def test_the_closed_form_is_that_of_the_draws(name: str) -> None:
     rewards = groups()[name]
-    found, factors = effect(rewards), drawn(rewards)
-    assert np.mean(factors < 0) == pytest.approx(found.turned, abs=0.01)
+    closed_form, factors = effect(rewards), drawn(rewards)
+    assert np.mean(factors < 0) == pytest.approx(closed_form.turned, abs=0.01)
     assert effect([5 * reward for reward in rewards], 5 * EPSILON) == pytest.approx(
-        (5 * found.std, *found[1:])
+        (5 * closed_form.std, *closed_form[1:])
     )  # no unit
-    if np.isfinite(found.high) and found.std > 5 * EPSILON:
+    if np.isfinite(closed_form.high) and closed_form.std > 5 * EPSILON:
         low, high = np.quantile(factors, [0.025, 0.975])
-        assert (low, high) == pytest.approx((found.low, found.high), rel=0.02)
+        assert (low, high) == pytest.approx((closed_form.low, closed_form.high), rel=0.02)
 
 
 def test_small_differences_turn_around_and_large_ones_do_not() -> None:
-    shown = table().shown.set_index("group")["wrong sign"]
-    assert shown["4 of 8 right, rewards ±1"] == "never"
-    assert shown["8 alike, one with 1 more character after the last tag"] == "36 %"
+    wrong_signs = table().shown.set_index("group")["wrong sign"]
+    assert wrong_signs["4 of 8 right, rewards ±1"] == "never"
+    assert wrong_signs["8 alike, one with 1 more character after the last tag"] == "36 %"
 
 
 def test_a_group_of_equal_rewards_is_refused() -> None:

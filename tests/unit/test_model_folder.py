@@ -46,11 +46,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def refused(folder: Path, *words: str, chat_template: bool = True) -> None:
+def refused(folder: Path, *parts: str, chat_template: bool = True) -> None:
     with pytest.raises(UserError) as raised:
         model_folder.check(folder, chat_template=chat_template)
     said = str(raised.value)
-    assert "\n" not in said and all(word in said for word in words), said
+    assert "\n" not in said and all(word in said for word in parts), said
 
 
 def test_a_whole_folder_is_accepted_and_hashed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,10 +97,10 @@ def test_weights_cut_off(folder: Path) -> None:
     refused(folder, "truncated or damaged")
 
 
-def shards(folder: Path, **of: str) -> None:
+def shards(folder: Path, **contents: str) -> None:
     """Weights in two parts, as an index lists them: the file of each tensor."""
     (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
-    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": of}))
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": contents}))
 
 
 def test_a_shard_that_the_index_names_is_missing(folder: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from contracts.run_file import ROOT
 from frameworks import trainer_environment
 from system import gpu_locks, private_folder
-from system.errors import UserError
+from tests.user_errors import refused
 
 OTHER = 54321  # a user who is not there
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to another user")
@@ -77,7 +77,7 @@ def test_a_link(temporary: Path, tmp_path: Path, points_to: str, use: object) ->
     elif points_to == "a file":
         mine.write_text("precious")
     named(temporary).symlink_to(mine)
-    with pytest.raises(UserError, match="only you can use, but it is a link: remove it, or set TMPDIR"):
+    with refused("folder-not-private"):
         assert callable(use)
         use(temporary)
     files = [mine] if mine.is_file() else [path for path in mine.rglob("*") if path.is_file()]
@@ -91,7 +91,7 @@ def test_a_link(temporary: Path, tmp_path: Path, points_to: str, use: object) ->
 def test_a_folder_of_another_user(temporary: Path, use: object) -> None:
     named(temporary).mkdir(mode=0o700)
     os.chown(named(temporary), OTHER, OTHER)
-    with pytest.raises(UserError, match=f"it belongs to user {OTHER}"):
+    with refused("folder-not-private"):
         assert callable(use)
         use(temporary)
     assert not list(named(temporary).iterdir())
@@ -102,7 +102,7 @@ def test_a_folder_of_another_user(temporary: Path, use: object) -> None:
 def test_a_folder_that_others_may_use(temporary: Path, mode: int, use: object) -> None:
     named(temporary).mkdir()
     named(temporary).chmod(mode)
-    with pytest.raises(UserError, match=f"others may use it .its mode is {mode:o}, not 700"):
+    with refused("folder-not-private"):
         assert callable(use)
         use(temporary)
 
@@ -111,13 +111,13 @@ def test_a_folder_that_others_may_use(temporary: Path, mode: int, use: object) -
 def test_a_link_and_a_folder_inside_a_folder_of_another_user(temporary: Path) -> None:
     (planted := temporary / "planted").mkdir()
     os.chown(planted, OTHER, OTHER)
-    with pytest.raises(UserError, match=f"planted belongs to user {OTHER}"):
+    with refused("folder-not-private"):
         private_folder.make(planted / "ray" / "deeper")
 
 
 def test_a_place_where_everybody_may_rename(temporary: Path) -> None:
     temporary.chmod(0o777)
-    with pytest.raises(UserError, match="everybody may rename what is in"):
+    with refused("folder-not-private"):
         private_folder.of_user()
 
 
@@ -144,32 +144,32 @@ def test_a_folder_for_sockets_has_a_short_path(temporary: Path, monkeypatch: pyt
     (long := temporary / ("long" * 20)).mkdir()
     monkeypatch.setenv("TMPDIR", str(long))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    found = trainer_environment.empty_scratch(temporary / "work")
+    scratch = trainer_environment.empty_scratch(temporary / "work")
     try:
-        assert len(str(found)) <= trainer_environment.LONGEST_SCRATCH and found.stat().st_mode & 0o777 == 0o700
+        assert len(str(scratch)) <= trainer_environment.LONGEST_SCRATCH and scratch.stat().st_mode & 0o777 == 0o700
     finally:
-        shutil.rmtree(found)
+        shutil.rmtree(scratch)
 
 
 def test_what_a_killed_training_left_is_removed_without_following_links(temporary: Path, tmp_path: Path) -> None:
-    found = trainer_environment.empty_scratch(temporary / "work")
+    scratch = trainer_environment.empty_scratch(temporary / "work")
     (tmp_path / "mine").write_text("precious")
-    (found / "link").symlink_to(tmp_path)
-    (found / "left").touch()
-    assert trainer_environment.empty_scratch(temporary / "work") == found
-    assert not list(found.iterdir()) and (tmp_path / "mine").read_text() == "precious"
+    (scratch / "link").symlink_to(tmp_path)
+    (scratch / "left").touch()
+    assert trainer_environment.empty_scratch(temporary / "work") == scratch
+    assert not list(scratch.iterdir()) and (tmp_path / "mine").read_text() == "precious"
 
 
 @as_root
 def test_the_python_that_another_user_planted_does_not_run(temporary: Path) -> None:
     """The interpreter of verl's workers is a script in the scratch folder."""
-    found = trainer_environment.empty_scratch(temporary / "work")
-    os.chown(found.parent, OTHER, OTHER)
-    (found / "python").write_text("#!/bin/sh\ntouch ran\n")
+    scratch = trainer_environment.empty_scratch(temporary / "work")
+    os.chown(scratch.parent, OTHER, OTHER)
+    (scratch / "python").write_text("#!/bin/sh\ntouch ran\n")
     code = (
         "from pathlib import Path; from frameworks.trainer_environment import empty_scratch; "
         f"empty_scratch(Path('{temporary}/work'))"
     )
-    words = [sys.executable, "-c", code]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    command_line = [sys.executable, "-c", code]
+    done = subprocess.run(command_line, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode != 0 and f"belongs to user {OTHER}" in done.stderr

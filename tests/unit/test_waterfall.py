@@ -25,29 +25,31 @@ SEEDS = range(6)
 def stages(effects: list[float], generator: np.random.Generator, seeds: int = 6) -> list[dict[str, np.ndarray]]:
     """Accuracies after each effect: problems differ in difficulty, and trainings by chance."""
     difficulty = {name: generator.uniform(0.2, 0.6, size) for name, size in SIZES.items()}
-    found = []
+    answers = []
     for level in np.concatenate([[0.0], np.cumsum(effects)]):
         of_seeds = generator.normal(0, 0.02, (seeds, 1))
-        found.append(
+        answers.append(
             {
                 name: np.clip(values + level + of_seeds + generator.normal(0, 0.1, (seeds, len(values))), 0, 1)
                 for name, values in difficulty.items()
             }
         )
-    return found
+    return answers
 
 
 def test_planted_effects_are_given_back_and_the_parts_add_up_to_the_whole() -> None:
     generator = np.random.default_rng(0)
     effects = [0.0, -0.1, 0.05]
-    found = study.attribute(stages(effects, generator, 40), NAMES, range(40))
-    assert [part.name for part in found.parts] == NAMES
-    for part, effect in zip(found.parts, effects, strict=True):
+    waterfall = study.attribute(stages(effects, generator, 40), NAMES, range(40))
+    assert [part.name for part in waterfall.parts] == NAMES
+    for part, effect in zip(waterfall.parts, effects, strict=True):
         assert part.change.value == pytest.approx(effect, abs=0.02)
-    assert sum(part.change.value for part in found.parts) == pytest.approx(found.whole.change.value, abs=1e-12)
-    assert np.sum([part.by_seed for part in found.parts], axis=0) == pytest.approx(found.whole.by_seed, abs=1e-12)
-    assert found.of_seed == pytest.approx(found.whole.change.value + found.residual)
-    assert found.of_seed == pytest.approx(found.whole.by_seed[0])
+    assert sum(part.change.value for part in waterfall.parts) == pytest.approx(waterfall.whole.change.value, abs=1e-12)
+    assert np.sum([part.by_seed for part in waterfall.parts], axis=0) == pytest.approx(
+        waterfall.whole.by_seed, abs=1e-12
+    )
+    assert waterfall.of_seed == pytest.approx(waterfall.whole.change.value + waterfall.residual)
+    assert waterfall.of_seed == pytest.approx(waterfall.whole.by_seed[0])
 
 
 def test_an_exact_effect_has_an_exact_interval() -> None:
@@ -61,8 +63,8 @@ def test_intervals_cover_a_planted_effect_at_about_their_level() -> None:
     inside = 0
     trials = 200
     for _ in range(trials):
-        found = study.attribute(stages([-0.07], generator), ["a"], SEEDS)
-        inside += found.parts[0].change.low <= -0.07 <= found.parts[0].change.high
+        waterfall = study.attribute(stages([-0.07], generator), ["a"], SEEDS)
+        inside += waterfall.parts[0].change.low <= -0.07 <= waterfall.parts[0].change.high
     assert 0.92 <= inside / trials <= 0.995  # 95 %, with 1.5 points of chance; a little wide by design
 
 
@@ -77,14 +79,14 @@ def test_missing_trainings_are_named(tmp_path: Path) -> None:
 
 
 def test_the_page_and_its_figure_name_every_part(tmp_path: Path) -> None:
-    found = study.attribute(stages([0.0, -0.1, 0.05], np.random.default_rng(0)), NAMES, SEEDS)
-    text = study.page(found, SEEDS)
+    waterfall = study.attribute(stages([0.0, -0.1, 0.05], np.random.default_rng(0)), NAMES, SEEDS)
+    text = study.page(waterfall, SEEDS)
     assert all(f"| {name} |" in text for name in [*NAMES, "all of them", "seed 0", "seed 0 beside the mean"])
     assert "Beyond chance: b" in text
-    rows = study.frame(found)
+    rows = study.frame(waterfall)
     assert rows["change"].iloc[:3].sum() == pytest.approx(rows["change"].iloc[3])
-    assert [float(word) for word in rows["by_seed"].iloc[0].split()] == pytest.approx(found.parts[0].by_seed)
-    study.draw(found, tmp_path)
+    assert [float(word) for word in rows["by_seed"].iloc[0].split()] == pytest.approx(waterfall.parts[0].by_seed)
+    study.draw(waterfall, tmp_path)
     assert (tmp_path / "waterfall.png").stat().st_size > 1000
 
 
@@ -98,15 +100,15 @@ def test_each_stage_releases_one_thing_more_that_its_framework_can_release() -> 
 
 
 def test_a_stage_trains_on_the_recording_of_its_own_seed(tmp_path: Path) -> None:
-    of = Namespace(
+    arguments = Namespace(
         steps=2, problems="p", model="m", work=tmp_path / "w", seed=3, output=tmp_path / "sampler" / "seed-3"
     )
-    words = list(map(str, study.command(study.STAGES[2], of)))
-    assert words[words.index("--replay") + 1] == str(tmp_path / "recorded" / "seed-3" / "rollouts.jsonl")
-    assert words[words.index("--release") + 1 :] == ["sampler"]
-    of.output = tmp_path / "recorded" / "seed-3"
-    words = list(map(str, study.command(study.RECORDED, of)))
-    assert words[words.index("--record") + 1] == str(of.output / "rollouts.jsonl")
+    command_line = list(map(str, study.command(study.STAGES[2], arguments)))
+    assert command_line[command_line.index("--replay") + 1] == str(tmp_path / "recorded" / "seed-3" / "rollouts.jsonl")
+    assert command_line[command_line.index("--release") + 1 :] == ["sampler"]
+    arguments.output = tmp_path / "recorded" / "seed-3"
+    command_line = list(map(str, study.command(study.RECORDED, arguments)))
+    assert command_line[command_line.index("--record") + 1] == str(arguments.output / "rollouts.jsonl")
 
 
 def test_what_a_framework_cannot_release_is_refused() -> None:
@@ -120,9 +122,20 @@ def test_what_a_framework_cannot_release_is_refused() -> None:
 
 @pytest.mark.slow
 def test_every_training_has_a_work_folder_of_its_own() -> None:
-    words = ["snakemake", "-n", "-p", "--forceall", "--nolock", "study_waterfall", "--config", "seeds=[0,1,2,3,4]"]
+    command_line = [
+        "snakemake",
+        "-n",
+        "-p",
+        "--forceall",
+        "--nolock",
+        "study_waterfall",
+        "--config",
+        "seeds=[0,1,2,3,4]",
+    ]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(words, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command_line, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True
+    )
     folders = re.findall(r"studies\.waterfall\.study train .*? --work (\S+)", done.stdout + done.stderr)
     wanted = {f"work/studies/waterfall/{stage.name}/seed-{seed}" for stage in study.STAGES for seed in range(5)}
     assert len(folders) == len(wanted) and set(folders) == wanted

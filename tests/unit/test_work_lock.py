@@ -11,7 +11,7 @@ import pytest
 
 from contracts.run_file import ROOT
 from system import work_lock
-from system.errors import UserError
+from tests.user_errors import refused
 
 HOLDS = """
 import sys, time
@@ -37,7 +37,7 @@ def test_a_second_process_is_refused_and_a_killed_one_holds_nothing(
     tmp_path: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(work_lock, "PATIENCE_SECONDS", 0.5)
-    with pytest.raises(UserError, match="another process is training"), work_lock.sole_user(tmp_path, "training"):
+    with refused("folder-locked"), work_lock.sole_user(tmp_path, "training"):
         pass
     holder.kill()
     holder.wait()

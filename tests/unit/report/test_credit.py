@@ -33,16 +33,16 @@ def checked(kinds: dict[str, str]) -> pd.DataFrame:
 
 
 def test_right_reasons_by_hand() -> None:
-    found = study.right_reasons(checked({"a": "++x", "b": "-+?", "c": "xxx"}), ["a", "b", "c"])[:, 0]
+    reasons = study.right_reasons(checked({"a": "++x", "b": "-+?", "c": "xxx"}), ["a", "b", "c"])[:, 0]
     share, answers = 3 / 4, 4 / 3  # per problem, on average
-    assert found == pytest.approx(
+    assert reasons == pytest.approx(
         [share + (2 - 2 * share) / answers, share + (1 - 2 * share) / answers, share + 0 / answers]
     )
-    assert found.mean() == pytest.approx(share)
+    assert reasons.mean() == pytest.approx(share)
     # Cochran's variance of a ratio, as in eval.statistics.ratio
     counts, sizes = np.array([2.0, 1.0, 0.0]), np.array([2.0, 2.0, 0.0])
     variance = 3 / 2 * ((counts - share * sizes) ** 2).sum() / sizes.sum() ** 2
-    assert found.var(ddof=1) / 3 == pytest.approx(variance)
+    assert reasons.var(ddof=1) / 3 == pytest.approx(variance)
 
 
 def test_right_reasons_need_a_right_answer_with_a_step() -> None:
@@ -123,10 +123,10 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_its_command_makes_all_that_it_reads(tmp_path: Path) -> None:
-    words = ["--config", "seeds=[0,1]", f"results={tmp_path}/results", f"work={tmp_path}/work"]
+    options = ["--config", "seeds=[0,1]", f"results={tmp_path}/results", f"work={tmp_path}/work"]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
-        ["snakemake", "-n", "--quiet", "rules", "--forceall", *words, "--", "study_credit"],
+        ["snakemake", "-n", "--quiet", "rules", "--forceall", *options, "--", "study_credit"],
         cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     jobs = dict(re.findall(r"^(\w+) +(\d+)$", done.stdout + done.stderr, re.MULTILINE))

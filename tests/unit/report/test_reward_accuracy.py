@@ -34,9 +34,11 @@ PROBLEMS, REPEATS = 400, 2
 def completions(share: float = 0.5, problems: int = PROBLEMS) -> Completions:
     """Made-up completions, all different; those that end in `right` are right."""
     rng = random.Random(7)
-    asked = [Problem("", "arithmetic", "", str(number), {}) for number in range(problems) for _ in range(REPEATS)]
-    turns = [f"{number} {'right' if rng.random() < share else 'wrong'}" for number in range(len(asked))]
-    return Completions(turns, asked, REPEATS)
+    problem_rows = [
+        Problem("", "arithmetic", "", str(number), {}) for number in range(problems) for _ in range(REPEATS)
+    ]
+    turns = [f"{number} {'right' if rng.random() < share else 'wrong'}" for number in range(len(problem_rows))]
+    return Completions(turns, problem_rows, REPEATS)
 
 
 def truth(turns: list[str], problems: list[Problem]) -> list[rewards.Reward]:
@@ -63,32 +65,34 @@ def test_a_planted_error_comes_back(
     reward: rewards.RewardFunction, bias: float, variance: float, expected: float
 ) -> None:
     part = completions()
-    found = measure(reward, truth, [part])
+    measured = measure(reward, truth, [part])
     size = PROBLEMS * REPEATS
     # Standard errors: flips are Bernoulli, per problem at worst; a squared normal has 2 σ⁴; with 8 draws of a Gaussian
     # (m - e)² - s²/8 has 2 σ⁴/8² + 2 σ⁴/(7 · 8²)
     sure = 4 * math.sqrt(0.25 * 0.75 / PROBLEMS) if bias else 4 * variance / 8 * math.sqrt(2 * (1 + 1 / 7) / size)
-    assert abs(np.mean(found.by_problem["bias_squared"]) - bias) <= sure
-    assert abs(np.mean(found.by_problem["variance"]) - variance) <= 4 * variance * math.sqrt(2 / 7 / size)
-    total = found.by_problem["bias_squared"][0] + found.by_problem["variance"][0]
-    assert found.by_problem["mean_squared"][0] == pytest.approx(total)
-    assert abs(found.agreement - expected) <= 4 / math.sqrt(PROBLEMS) * (expected < 1) + 1e-9
+    assert abs(np.mean(measured.by_problem["bias_squared"]) - bias) <= sure
+    assert abs(np.mean(measured.by_problem["variance"]) - variance) <= 4 * variance * math.sqrt(2 / 7 / size)
+    total = measured.by_problem["bias_squared"][0] + measured.by_problem["variance"][0]
+    assert measured.by_problem["mean_squared"][0] == pytest.approx(total)
+    assert abs(measured.agreement - expected) <= 4 / math.sqrt(PROBLEMS) * (expected < 1) + 1e-9
 
 
 def test_the_variance_does_not_inflate_the_bias() -> None:
     """Taken as (m - e)², the squared bias of pure noise would be σ²/8, far beyond the bound."""
-    found = measure(dial("gaussian", deviation=2.0), truth, [completions()])
+    measured = measure(dial("gaussian", deviation=2.0), truth, [completions()])
     sure = 4 * 4 / 8 * math.sqrt(2 * (1 + 1 / 7) / (PROBLEMS * REPEATS))
-    assert abs(np.mean(found.by_problem["bias_squared"])) < sure < 4 / 8 / 2
+    assert abs(np.mean(measured.by_problem["bias_squared"])) < sure < 4 / 8 / 2
 
 
 def test_what_a_whole_problem_shares_is_an_error_but_no_disagreement() -> None:
     def generous(turns: list[str], problems: list[Problem]) -> list[rewards.Reward]:
-        given = zip(truth(turns, problems), problems, strict=True)
-        return [one._replace(value=(one.value or 0) + int(asked.answer or 0) % 2) for one, asked in given]
+        judged = zip(truth(turns, problems), problems, strict=True)
+        return [one._replace(value=(one.value or 0) + int(problem.answer or 0) % 2) for one, problem in judged]
 
-    found = measure(generous, truth, [completions()])
-    assert np.mean(found.by_problem["bias_squared"]) == pytest.approx(0.5) and found.agreement == pytest.approx(1.0)
+    measured = measure(generous, truth, [completions()])
+    assert np.mean(measured.by_problem["bias_squared"]) == pytest.approx(0.5) and measured.agreement == pytest.approx(
+        1.0
+    )
 
 
 def test_agreement_at_its_ends() -> None:
@@ -136,20 +140,23 @@ def planted() -> np.ndarray:
 
 def test_planted_slopes_are_found_exactly_without_noise() -> None:
     gains = [[np.full((3, 4), level)] for level in planted()]
-    found = fit(gains, X)
+    fitted = fit(gains, X)
     assert (
-        found and found.settings == 6 and found.explained == pytest.approx(1) and found.intercept == pytest.approx(0.5)
+        fitted
+        and fitted.settings == 6
+        and fitted.explained == pytest.approx(1)
+        and fitted.intercept == pytest.approx(0.5)
     )
-    assert {name: slope.value for name, slope in found.slopes.items()} == pytest.approx(SLOPES)
+    assert {name: slope.value for name, slope in fitted.slopes.items()} == pytest.approx(SLOPES)
 
 
 def test_the_intervals_of_slopes_cover_about_as_often_as_they_say() -> None:
     rng, times = np.random.default_rng(5), 400
     covered = dict.fromkeys(SLOPES, 0)
     for _ in range(times):
-        found = fit(trainings(rng, planted()), X)
-        assert found
-        for name, slope in found.slopes.items():
+        fitted = fit(trainings(rng, planted()), X)
+        assert fitted
+        for name, slope in fitted.slopes.items():
             covered[name] += slope.low <= SLOPES[name] <= slope.high
     # 0.95 less four standard errors; above, half-widths in quadrature cover a little more than they say
     for name, hits in covered.items():
@@ -160,9 +167,9 @@ def test_no_slope_is_seen_where_there_is_none() -> None:
     rng = np.random.default_rng(6)
     false = 0
     for _ in range(200):
-        found = fit(trainings(rng, np.full(6, 0.5)), X)
-        assert found
-        false += not found.slopes["bias_squared"].low <= 0 <= found.slopes["bias_squared"].high
+        fitted = fit(trainings(rng, np.full(6, 0.5)), X)
+        assert fitted
+        false += not fitted.slopes["bias_squared"].low <= 0 <= fitted.slopes["bias_squared"].high
     assert false / 200 <= 0.05 + 4 * math.sqrt(0.95 * 0.05 / 200)
 
 
@@ -188,12 +195,12 @@ def test_what_cannot_be_fitted_is_none() -> None:
 def test_the_point_is_found_where_it_was_planted(levels: list[float], expected: Knee) -> None:
     rng, errors = np.random.default_rng(1), [0.4, 0.1, 0.3, 0.2]
     exact = trainings(rng, np.array([0.5]))[0]
-    ordered = [levels[place] for place in np.argsort(np.argsort(errors))]  # levels are by rising error
+    ordered = [levels[index] for index in np.argsort(np.argsort(errors))]  # levels are by rising error
     gains = [[part + level - 0.5 for part in exact] for level in ordered]
-    found = knee(exact, gains, errors)
+    point = knee(exact, gains, errors)
     by_error = np.argsort(errors)
-    place = None if expected.enough is None else int(by_error[expected.enough])
-    assert found == Knee(place, expected.all_kept)
+    index = None if expected.enough is None else int(by_error[expected.enough])
+    assert point == Knee(index, expected.all_kept)
 
 
 def test_without_a_gain_there_is_nothing_to_keep() -> None:
@@ -202,8 +209,8 @@ def test_without_a_gain_there_is_nothing_to_keep() -> None:
 
 
 def test_a_share_of_what_varies_by_problem() -> None:
-    found = linear_ratio(np.array([2.0, 1.0, 0.0]), np.array([2.0, 2.0, 0.0]))
-    assert found.mean() == pytest.approx(3 / 4) and found[2] == pytest.approx(3 / 4)
+    shares = linear_ratio(np.array([2.0, 1.0, 0.0]), np.array([2.0, 2.0, 0.0]))
+    assert shares.mean() == pytest.approx(3 / 4) and shares[2] == pytest.approx(3 / 4)
     assert np.isnan(linear_ratio(np.zeros(2), np.zeros(2))).all()
 
 
@@ -215,14 +222,16 @@ def test_a_share_of_what_varies_by_problem() -> None:
 def test_the_settings_of_a_task_differ_in_the_reward_alone_and_begin_with_the_exact_one(
     task: StudyTask, scale: str
 ) -> None:
-    found = list(load_sweep(task.sweep, scale).values())
-    assert len({str([run.stages, run.model, run.prompt, run.evaluation]) for run in found}) == 1
-    assert not any("noise" in one["function"] or one.get("arguments") for one in found[0].rewards)
-    assert [run.stages[0].checkpoints[-1] for run in found] == [found[0].stages[0].steps] * len(found)
-    for run in found:
+    runs_of_sweep = list(load_sweep(task.sweep, scale).values())
+    assert len({str([run.stages, run.model, run.prompt, run.evaluation]) for run in runs_of_sweep}) == 1
+    assert not any("noise" in one["function"] or one.get("arguments") for one in runs_of_sweep[0].rewards)
+    assert [run.stages[0].checkpoints[-1] for run in runs_of_sweep] == [runs_of_sweep[0].stages[0].steps] * len(
+        runs_of_sweep
+    )
+    for run in runs_of_sweep:
         assert reward_error.function_of(run)((), ()) == []
-    labels = [reward_error.label(run) for run in found]
-    assert len(set(labels)) == len(labels) and sum(map(reward_error.is_extreme, found)) in (0, 2)
+    labels = [reward_error.label(run) for run in runs_of_sweep]
+    assert len(set(labels)) == len(labels) and sum(map(reward_error.is_extreme, runs_of_sweep)) in (0, 2)
 
 
 def test_every_rule_names_a_task_a_setting_and_a_measure_that_exist() -> None:
@@ -231,9 +240,11 @@ def test_every_rule_names_a_task_a_setting_and_a_measure_that_exist() -> None:
         for rule in claim["rules"]:
             assert rule["measure"] in claim_verdicts.KINDS and {"at_least", "at_most"} & rule.keys()
             assert max(rule.get("setting", 1), rule.get("against", 1)) <= sizes[rule["of"]]
-    found = claim_verdicts.decided({})
-    assert {one.verdict for one in found} == {NOT_MEASURED} and len({one.name for one in found}) == len(found)
-    assert {"rewards-svg-judges", "rewards-more-tests", "theory"} <= {one.name for one in found}
+    decisions = claim_verdicts.decided({})
+    assert {one.verdict for one in decisions} == {NOT_MEASURED} and len({one.name for one in decisions}) == len(
+        decisions
+    )
+    assert {"rewards-svg-judges", "rewards-more-tests", "theory"} <= {one.name for one in decisions}
 
 
 # The command on stored results
@@ -246,8 +257,8 @@ EXACT_BETTER = {1: 0.9, 2: 0.88, 3: 0.5, 4: 0.6, 5: 0.4, 6: 0.7, 7: 0.35, 8: 0.2
 def write(results: Path, shares: dict[int, float], seeds: int = 3) -> Path:
     """Trainings of all settings that reach these shares of right answers; the base model has a fifth."""
     data = results / "data" / "benchmarks"
-    asked = generate(40, ["words"], "test", 1)
-    tables.write(to_table(asked), tables.PROBLEM, data / f"{BENCHMARK}.parquet")
+    problems = generate(40, ["words"], "test", 1)
+    tables.write(to_table(problems), tables.PROBLEM, data / f"{BENCHMARK}.parquet")
     for number, share in shares.items():
         for seed in range(seeds):
             name = f"{TASK.sweep}@{number}/seed-{seed}"
@@ -259,19 +270,21 @@ def write(results: Path, shares: dict[int, float], seeds: int = 3) -> Path:
             for step, right in ((0, 0.2), (24, share)):
                 path = folder / f"graded/step-{step}/{BENCHMARK}.parquet"
                 rng = random.Random(f"{name if step else seed} {step}")
-                rows = [graded(name, step, one, repeat, rng.random() < right) for one in asked for repeat in range(2)]
+                rows = [
+                    graded(name, step, one, repeat, rng.random() < right) for one in problems for repeat in range(2)
+                ]
                 tables.write(pa.Table.from_pylist(rows, tables.GRADED), tables.GRADED, path)
                 provenance.write(path, problems_sha256=problems_hash(data, BENCHMARK))
             write_scores(folder)
     return results
 
 
-def graded(name: str, step: int, asked: Problem, repeat: int, right: bool) -> dict[str, object]:
-    answer = str(asked.answer) if right else "-1"
+def graded(name: str, step: int, problem: Problem, repeat: int, right: bool) -> dict[str, object]:
+    answer = str(problem.answer) if right else "-1"
     return {
-        "run": name, "step": step, "benchmark": BENCHMARK, "problem_id": asked.problem_id, "repeat": repeat, "seed": 1,
-        "prompt": asked.question, "completion": f"so \\boxed{{{answer}}}", "finish_reason": "stop",
-        "prompt_tokens": 9, "completion_tokens": 9, "gold": asked.answer, "protocol": "demo", "answer": answer,
+        "run": name, "step": step, "benchmark": BENCHMARK, "problem_id": problem.problem_id, "repeat": repeat, "seed": 1,
+        "prompt": problem.question, "completion": f"so \\boxed{{{answer}}}", "finish_reason": "stop",
+        "prompt_tokens": 9, "completion_tokens": 9, "gold": problem.answer, "protocol": "demo", "answer": answer,
         "verdict": "correct" if right else "wrong", "grader": "math-verify 0.8.0",
     }  # fmt: skip
 
@@ -282,22 +295,33 @@ def test_the_command_on_stored_results(
 ) -> None:
     results, output = write(tmp_path / "demo", EXACT_BETTER), tmp_path / "out"
     monkeypatch.setattr(runs, "tasks", lambda: [TASK])
-    words = ["x", "--results", str(results), "--seeds", "0", "1", "2", "--output", str(output)]
-    monkeypatch.setattr("sys.argv", words)
+    command_line = ["x", "--results", str(results), "--seeds", *"012", "--output", str(output)]
+    monkeypatch.setattr("sys.argv", command_line)
     study.main()
     said = capsys.readouterr().out
     page, rows = (output / "index.html").read_text(), pd.read_csv(output / "reward_accuracy_settings.csv")
     assert len(rows) == 9 and (output / "reward_accuracy_arithmetic.svg").is_file() and "Claims of document 002" in page
-    of = rows.set_index("setting")
+    by_setting = rows.set_index("setting")
     for number, share in EXACT_BETTER.items():
-        assert of.loc[number, "gain"] == pytest.approx(share - 0.2, abs=4 * math.sqrt(2 * 0.25 / 240))
-        assert of.loc[number, "gain_low"] <= of.loc[number, "gain"] <= of.loc[number, "gain_high"]
-    assert of.loc[1, "mean_squared_start"] == of.loc[9, "variance_start"] == 0 and of.loc[1, "agreement_start"] == 1
-    assert of.loc[7, "variance_start"] == pytest.approx(1, abs=0.15) and of.loc[7, "bias_squared_start"] < 0.05
-    assert of.loc[9, "bias_squared_start"] == pytest.approx(0.2, abs=0.1)  # the share of right answers
-    assert of.loc[9, "bias_squared_end"] == pytest.approx(0.2, abs=0.1) and of.loc[9, "agreement_start"] == 0
+        assert by_setting.loc[number, "gain"] == pytest.approx(share - 0.2, abs=4 * math.sqrt(2 * 0.25 / 240))
+        assert (
+            by_setting.loc[number, "gain_low"] <= by_setting.loc[number, "gain"] <= by_setting.loc[number, "gain_high"]
+        )
     assert (
-        of.loc[3, "bias_squared_start"] == pytest.approx(0.8 * 0.3, abs=0.1)
+        by_setting.loc[1, "mean_squared_start"] == by_setting.loc[9, "variance_start"] == 0
+        and by_setting.loc[1, "agreement_start"] == 1
+    )
+    assert (
+        by_setting.loc[7, "variance_start"] == pytest.approx(1, abs=0.15)
+        and by_setting.loc[7, "bias_squared_start"] < 0.05
+    )
+    assert by_setting.loc[9, "bias_squared_start"] == pytest.approx(0.2, abs=0.1)  # the share of right answers
+    assert (
+        by_setting.loc[9, "bias_squared_end"] == pytest.approx(0.2, abs=0.1)
+        and by_setting.loc[9, "agreement_start"] == 0
+    )
+    assert (
+        by_setting.loc[3, "bias_squared_start"] == pytest.approx(0.8 * 0.3, abs=0.1)
         and (rows["completions_per_second"] > 0).all()
     )
     fits = pd.read_csv(output / "reward_accuracy_fits.csv").set_index(["fit", "error"])
@@ -323,10 +347,10 @@ def test_the_command_on_stored_results(
     ],
 )
 def test_the_rules_decide(tmp_path: Path, shares: dict[int, float], exact: str, slope: str) -> None:
-    found = dials.read(TASK, "demo", [0, 1, 2], write(tmp_path / "demo", shares))
-    judged = {one["id"]: claim_verdicts.judge([one["rules"][0]], {"arithmetic": found})[0] for one in claims()[:2]}
+    studied = dials.read(TASK, "demo", [0, 1, 2], write(tmp_path / "demo", shares))
+    judged = {one["id"]: claim_verdicts.judge([one["rules"][0]], {"arithmetic": studied})[0] for one in claims()[:2]}
     assert judged == {"rewards-accuracy-alone": exact, "theory": slope}
-    assert found.dial(6).mostly == "variance" and found.dial(3).mostly == "bias"
+    assert studied.dial(6).mostly == "variance" and studied.dial(3).mostly == "bias"
 
 
 @pytest.mark.slow

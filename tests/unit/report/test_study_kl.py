@@ -16,8 +16,8 @@ VOCABULARY, LENGTH = 3, 3
 UNBIASED_ON_A_BANDIT = {("k2", LOSS), ("k1", WEIGHED), ("k3", WEIGHED), ("k1", REWARD)}
 
 
-def by_name(found: list[Gradient]) -> dict[tuple[str, str], Gradient]:
-    return {(one.estimator, one.kl_in): one for one in found}
+def by_name(rows: list[Gradient]) -> dict[tuple[str, str], Gradient]:
+    return {(one.estimator, one.kl_in): one for one in rows}
 
 
 def divergence(first: Numbers, second: Numbers, length: int) -> float:
@@ -29,13 +29,13 @@ def divergence(first: Numbers, second: Numbers, length: int) -> float:
 
 def differences(function: object, logits: Numbers) -> Numbers:
     """Central differences over all logits."""
-    found, step = np.zeros(logits.size), 1e-5
-    for place in range(logits.size):
+    gradient, step = np.zeros(logits.size), 1e-5
+    for index in range(logits.size):
         moved = np.zeros(logits.size)
-        moved[place] = step
+        moved[index] = step
         up, down = (gradients.log_softmax(logits + sign * moved.reshape(logits.shape)) for sign in (1, -1))
-        found[place] = (function(up) - function(down)) / (2 * step)  # type: ignore[operator]
-    return found
+        gradient[index] = (function(up) - function(down)) / (2 * step)  # type: ignore[operator]
+    return gradient
 
 
 @pytest.fixture
@@ -53,24 +53,24 @@ def test_k3_in_the_loss_follows_the_other_divergence(policy: Policies) -> None:
     """Its mean gradient is that of KL(ref, pi), not of KL(pi, ref)."""
     tokens = gradients.everything(VOCABULARY, 1)
     each = gradients.gradients(policy, tokens, gradients.coefficients(policy, tokens, "k3", LOSS))
-    found = gradients.probabilities(policy.current, tokens) @ each
+    mean_gradient = gradients.probabilities(policy.current, tokens) @ each
     expected = differences(lambda log: divergence(policy.reference, log, 1), policy.current)
-    assert found == pytest.approx(expected, abs=1e-8)
+    assert mean_gradient == pytest.approx(expected, abs=1e-8)
 
 
 def test_on_a_bandit_four_of_nine_are_unbiased(policy: Policies) -> None:
-    found = by_name(gradients.study(policy, 1))
-    assert {name for name, one in found.items() if one.bias < 1e-9} == UNBIASED_ON_A_BANDIT
-    assert found["k1", LOSS].bias == pytest.approx(1) and np.isnan(found["k1", LOSS].cosine)  # nothing is trained
-    assert found["k3", WEIGHED].spread == pytest.approx(found["k2", LOSS].spread)  # on-policy the same gradient
+    by_case = by_name(gradients.study(policy, 1))
+    assert {name for name, one in by_case.items() if one.bias < 1e-9} == UNBIASED_ON_A_BANDIT
+    assert by_case["k1", LOSS].bias == pytest.approx(1) and np.isnan(by_case["k1", LOSS].cosine)  # nothing is trained
+    assert by_case["k3", WEIGHED].spread == pytest.approx(by_case["k2", LOSS].spread)  # on-policy the same gradient
     off = by_name(gradients.study(gradients.policies(VOCABULARY, off_policy=True), 1))
     assert {name for name, one in off.items() if one.bias < 1e-9} == UNBIASED_ON_A_BANDIT - {("k2", LOSS)}
 
 
 def test_only_the_reward_sees_later_tokens(policy: Policies) -> None:
     """Of whole completions, k1 in the reward alone has the gradient: in the loss no token is paid for what follows."""
-    found = by_name(gradients.study(policy, LENGTH))
-    assert {name for name, one in found.items() if one.bias < 1e-9} == {("k1", REWARD)}
+    by_case = by_name(gradients.study(policy, LENGTH))
+    assert {name for name, one in by_case.items() if one.bias < 1e-9} == {("k1", REWARD)}
 
 
 @pytest.mark.parametrize("off_policy", [False, True])
