@@ -282,8 +282,8 @@ def write(results: Path, shares: dict[int, float], seeds: int = 3) -> Path:
 def graded(name: str, step: int, problem: Problem, repeat: int, right: bool) -> dict[str, object]:
     answer = str(problem.answer) if right else "-1"
     return {
-        "run": name, "step": step, "benchmark": BENCHMARK, "problem_id": problem.problem_id, "repeat": repeat, "seed": 1,
-        "prompt": problem.question, "completion": f"so \\boxed{{{answer}}}", "finish_reason": "stop",
+        "run": name, "step": step, "benchmark": BENCHMARK, "problem_id": problem.problem_id, "repeat": repeat,
+        "seed": 1, "prompt": problem.question, "completion": f"so \\boxed{{{answer}}}", "finish_reason": "stop",
         "prompt_tokens": 9, "completion_tokens": 9, "gold": problem.answer, "protocol": "demo", "answer": answer,
         "verdict": "correct" if right else "wrong", "grader": "math-verify 0.8.0",
     }  # fmt: skip
