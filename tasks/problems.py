@@ -25,10 +25,10 @@ class Problem(NamedTuple):
     meta: dict[str, Any]  # what the verifier needs besides the answer; level and the like
 
 
-def split_of(asked: str) -> str:
+def split_of(identity: str) -> str:
     """The split of a generated problem, by a hash of what it asks whatever the wording: so splits share no problem."""
-    draw = int.from_bytes(hashlib.sha256(asked.encode()).digest()[:8], "big") / 2**64
-    return "test" if draw < HELD_OUT_SHARE else "train"
+    share = int.from_bytes(hashlib.sha256(identity.encode()).digest()[:8], "big") / 2**64
+    return "test" if share < HELD_OUT_SHARE else "train"
 
 
 def index_id(index: int, question: str) -> str:

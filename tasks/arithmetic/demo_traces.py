@@ -35,7 +35,7 @@ class Habits:
 
 def problems(rows: int, seed: int) -> list[Problem]:
     """Training problems of both kinds and all levels."""
-    return arithmetic.generate(rows, list(arithmetic.KINDS), "train", seed)
+    return arithmetic.generate(rows, "train", seed, kinds=list(arithmetic.KINDS))
 
 
 def phrases(_: Mapping[str, Any]) -> list[str]:

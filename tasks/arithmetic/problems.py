@@ -14,18 +14,18 @@ from __future__ import annotations
 
 import operator
 import random
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from system.errors import UserError
-from tasks.problems import SPLITS, Problem, generated_id, split_of
+from tasks.problem_generation import ProblemSampler, check_names
+from tasks.problems import Problem
 
 TASK = "arithmetic"
 KINDS = ("expressions", "words")
 LEVELS = (1, 2, 3)
 LARGEST = 30
 LARGEST_OPERAND = 6
-TRIES = 20_000
+TRIES = 20_000  # for one more expression of a level before there counts as none
 OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 NAMES = (("Mia", "She"), ("Tom", "He"), ("Ana", "She"), ("Leo", "He"), ("Zoe", "She"), ("Sam", "He"))
@@ -75,7 +75,7 @@ def write_story(expression: Expression, rng: random.Random) -> str:
     return " ".join([*story, f"How many {things} are left?"])
 
 
-def _draw(kind: str, level: int, rng: random.Random) -> Expression:
+def _sample_expression(kind: str, level: int, rng: random.Random) -> Expression:
     numbers = tuple(rng.randint(1, LARGEST_OPERAND) for _ in range(level + 2))
     if kind == "words":
         operations = (rng.choice("+-"), "*", *(rng.choice("+-") for _ in range(level - 1)))
@@ -84,57 +84,45 @@ def _draw(kind: str, level: int, rng: random.Random) -> Expression:
     return Expression(numbers, operations)
 
 
-def problems(kind: str, split: str, seed: int = 0) -> Iterator[Problem]:
-    """Distinct problems of one kind and split, levels in turn until one runs out; the same for the same seed.
-
-    Raises:
-        UserError: an unknown kind or split.
-    """
-    if kind not in KINDS or split not in SPLITS:
-        raise UserError(f"arithmetic has the kinds {KINDS} and the splits {SPLITS}, not '{kind}' and '{split}'")
-    rng = random.Random(f"{kind}/{split}/{seed}")
-    seen: set[Expression] = set()
-    levels = list(LEVELS)
-    while levels:
-        level = levels[len(seen) % len(levels)]
-        found = next(
-            (e for e in (_draw(kind, level, rng) for _ in range(TRIES)) if e not in seen and _fits(e, split)), None
-        )
-        if found is None:  # the easy levels have few problems
-            levels.remove(level)
-            continue
-        seen.add(found)
-        question = write_story(found, rng) if kind == "words" else f"What is {found}?"
-        meta = {"kind": kind, "level": level, "expression": str(found)}
-        yield Problem(generated_id(f"{kind}-{split}", question), TASK, question, str(found.answer), meta)
-
-
-def _fits(expression: Expression, split: str) -> bool:
-    right, left_to_right = expression.steps(True), expression.steps(False)
-    if right is None or left_to_right is None or right[-1][3] == left_to_right[-1][3]:
-        return False
-    return split_of(str(expression)) == split
-
-
-def generate(rows: int, kinds: list[str], split: str, seed: int) -> list[Problem]:
-    """`rows` problems, the kinds in turn.
+def generate(rows: int, split: str, seed: int, kinds: Sequence[str] = KINDS) -> list[Problem]:
+    """`rows` distinct problems of one split, the kinds in turn; the same for the same arguments.
 
     Args:
         rows: how many.
-        kinds: some of KINDS.
         split: `train` or `test`.
-        seed: of all draws.
+        seed: of every choice.
+        kinds: some of KINDS.
 
     Raises:
         UserError: an unknown kind or split, or more rows than there are problems.
     """
-    streams = [problems(kind, split, seed) for kind in kinds]
-    chosen = [problem for i in range(rows) if (problem := next(streams[i % len(streams)], None))]
-    if len(chosen) < rows:
-        raise UserError(
-            f"arithmetic has fewer than {rows} problems in {', '.join(kinds)} ({split}); ask for fewer rows"
-        )
-    return chosen
+    check_names(TASK, "kind", kinds, KINDS)
+    of_kind = [_generate_kind(len(range(i, rows, len(kinds))), kind, split, seed) for i, kind in enumerate(kinds)]
+    return [of_kind[i % len(kinds)][i // len(kinds)] for i in range(rows)]
+
+
+def _generate_kind(rows: int, kind: str, split: str, seed: int) -> list[Problem]:
+    """Problems of one kind, levels in turn until one has no more: there are few easy expressions."""
+    sampler = ProblemSampler(TASK, split, seed, stream=kind)
+
+    def attempt(level: int) -> Problem | None:
+        expression = _sample_expression(kind, level, sampler.rng)
+        text = str(expression)
+        if not (_misread_from_left_to_right(expression) and sampler.in_split(text) and sampler.is_new(text)):
+            return None
+        question = write_story(expression, sampler.rng) if kind == "words" else f"What is {text}?"
+        meta = {"kind": kind, "level": level, "expression": text}
+        return sampler.problem(question, str(expression.answer), meta, group=kind)
+
+    return sampler.generate(
+        rows, attempt, LEVELS, tries=TRIES, choose=lambda levels, count: levels[count % len(levels)], go_on=True
+    )
+
+
+def _misread_from_left_to_right(expression: Expression) -> bool:
+    """Whether all results are in range in both readings, and the readings differ in the answer."""
+    right, left_to_right = expression.steps(True), expression.steps(False)
+    return right is not None and left_to_right is not None and right[-1][3] != left_to_right[-1][3]
 
 
 def expression_of(problem: Problem) -> Expression:

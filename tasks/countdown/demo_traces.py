@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tasks.countdown import problems as countdown_problems
-from tasks.problems import Problem
+from tasks.problems import Problem, split_of
 from tasks.prompts import Prompt
 
 
@@ -56,7 +56,9 @@ def problems(largest_number: int, targets: Sequence[int], wording: str, seed: in
     found = []
     for chosen in itertools.combinations_with_replacement(range(1, largest_number + 1), 3):
         for target in range(targets[0], targets[1] + 1):
-            if countdown_problems.split_of(chosen, target) == "train" and countdown_problems.solve(chosen, target):
+            if split_of(countdown_problems.identity(chosen, target)) == "train" and countdown_problems.solve(
+                chosen, target
+            ):
                 for numbers in sorted(set(itertools.permutations(chosen))):
                     question = countdown_problems.question(numbers, target, wording)
                     found.append(Problem("", countdown_problems.TASK, question, str(target), {"nums": list(numbers)}))

@@ -1,8 +1,8 @@
 """Countdown problems: a target, and numbers that reach it when every one of them is used once.
 
-Drawn like the public set Countdown-Tasks-3to4, as far as its rows show: by the method of Stream of Search (Gandhi et
+Sampled like the public set Countdown-Tasks-3to4, as far as its rows show: by the method of Stream of Search (Gandhi et
 al., arXiv:2404.03683; github.com/kanishkg/stream-of-search, src/countdown.py at 9ec1f35). The count of numbers (3 or 4)
-and the target (10 … 100) are uniform; numbers from 1 to 99 are drawn again until they reach the target through whole
+and the target (10 … 100) are uniform; numbers from 1 to 99 are sampled again until they reach the target through whole
 numbers that are never negative. Small numbers reach more targets, so they are more frequent.
 
 Training and held-out problems are disjoint: the split depends on a hash of the numbers, in any order, and the target.
@@ -10,16 +10,14 @@ Training and held-out problems are disjoint: the split depends on a hash of the 
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from system.errors import UserError
-from tasks import problems as all_problems
-from tasks.problems import SPLITS, Problem, generated_id
+from tasks.problem_generation import ProblemSampler, check_names
+from tasks.problems import Problem
 
 TASK = "countdown"
-TRIES = 20_000  # draws of numbers for one target before it counts as exhausted
+TRIES = 20_000  # for one more problem of a target before there counts as none
 WORDINGS = {
     "full": (  # TinyZero's question
         "Using the numbers [{numbers}], create an equation that equals {target}. You can use basic arithmetic "
@@ -67,9 +65,9 @@ def _bracketed(text: str) -> str:
     return text if text.isdigit() else f"({text})"
 
 
-def split_of(numbers: Sequence[int], target: int) -> str:
-    """The split that a problem belongs to, whatever the order of its numbers and its wording."""
-    return all_problems.split_of(f"{sorted(numbers)} {target}")
+def identity(numbers: Sequence[int], target: int) -> str:
+    """What a problem asks, whatever the order of its numbers and its wording: splits share none."""
+    return f"{sorted(numbers)} {target}"
 
 
 def question(numbers: Sequence[int], target: int, wording: str = "full") -> str:
@@ -91,7 +89,7 @@ def generate(
     Args:
         rows: how many.
         split: `train` or `test`.
-        seed: of all draws.
+        seed: of every choice.
         sizes: how many numbers a problem may have, all equally often.
         largest_number: numbers are from 1 to this.
         targets: the smallest and the largest target.
@@ -100,43 +98,25 @@ def generate(
     Raises:
         UserError: an unknown split or wording, or no more problems of that kind.
     """
-    if split not in SPLITS or wording not in WORDINGS:
-        raise UserError(
-            f"countdown has the splits {SPLITS} and the wordings {tuple(WORDINGS)}, not '{split}' and '{wording}'"
-        )
-    rng = random.Random(f"countdown/{split}/{seed}")
+    check_names(TASK, "wording", [wording], WORDINGS)
+    sampler = ProblemSampler(TASK, split, seed)
+    rng = sampler.rng
+
+    def attempt(kind: tuple[int, int]) -> Problem | None:
+        size, target = kind
+        numbers = [rng.randint(1, largest_number) for _ in range(size)]
+        name = identity(numbers, target)
+        if not (sampler.in_split(name) and _solvable(tuple(sorted(numbers)), target) and sampler.is_new(name)):
+            return None
+        return sampler.problem(question(numbers, target, wording), str(target), {"nums": numbers})
+
     kinds = [(size, target) for size in sizes for target in range(targets[0], targets[1] + 1)]
-    seen: set[tuple[tuple[int, ...], int]] = set()
-    problems: list[Problem] = []
-    while len(problems) < rows:
-        if not kinds:
-            raise UserError(
-                f"countdown has only {len(problems):,} problems with {list(sizes)} numbers up to {largest_number} and "
-                f"targets from {targets[0]} to {targets[1]} ({split}): ask for fewer rows, or more numbers and targets"
-            )
-        size, target = kind = rng.choice(kinds)
-        numbers = _draw(size, target, largest_number, split, seen, rng)
-        if numbers is None:  # few small numbers reach it
-            kinds.remove(kind)
-            continue
-        seen.add((tuple(sorted(numbers)), target))
-        text = question(numbers, target, wording)
-        problems.append(Problem(generated_id(split, text), TASK, text, str(target), {"nums": numbers}))
-    return problems
+    return sampler.generate(  # few small numbers reach a large target: then the other targets go on
+        rows, attempt, kinds, tries=TRIES, choose=lambda left, _: rng.choice(left), go_on=True,
+        hint="for more numbers and targets",
+    )  # fmt: skip
 
 
-def _draw(
-    size: int, target: int, largest: int, split: str, seen: set[tuple[tuple[int, ...], int]], rng: random.Random
-) -> list[int] | None:
-    for _ in range(TRIES):
-        numbers = [rng.randint(1, largest) for _ in range(size)]
-        if split_of(numbers, target) != split or (tuple(sorted(numbers)), target) in seen:
-            continue
-        if _solvable(tuple(sorted(numbers)), target):
-            return numbers
-    return None
-
-
-@lru_cache(maxsize=2**16)  # small numbers are drawn again and again
+@lru_cache(maxsize=2**16)  # small numbers are sampled again and again
 def _solvable(numbers: tuple[int, ...], target: int) -> bool:
     return solve(numbers, target) is not None

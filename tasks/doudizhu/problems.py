@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from system.errors import UserError
-from tasks import problems as all_problems
 from tasks.doudizhu import solver
 from tasks.doudizhu.cards import (
     DECK,
@@ -23,10 +22,11 @@ from tasks.doudizhu.cards import (
     read_cards,
     write_cards,
 )
-from tasks.problems import SPLITS, Problem, generated_id
+from tasks.problem_generation import ProblemSampler, check_names
+from tasks.problems import Problem
 
 TASK = "doudizhu"
-TRIES = 2_000  # draws of one more position before there counts as none
+TRIES = 2_000  # for one more position before there counts as none
 WORDINGS = {
     "full": ("Your cards: {mine}\nYour opponent's cards: {theirs}\n{last}",
              "Your opponent has just played: {last}", "It is your lead."),
@@ -61,9 +61,9 @@ class Position(NamedTuple):
         return legal_moves(self.mine, self.last)
 
 
-def split_of(position: Position) -> str:
-    """The split that a position belongs to."""
-    return all_problems.split_of(f"doudizhu {position}")
+def identity(position: Position) -> str:
+    """What decides about the split of a position."""
+    return f"doudizhu {position}"
 
 
 def question(position: Position, wording: str = "full") -> str:
@@ -87,35 +87,28 @@ def generate(rows: int, split: str, seed: int, cards: int = 5, wording: str = "f
     Args:
         rows: how many.
         split: `train` or `test`.
-        seed: of all draws.
+        seed: of every choice.
         cards: of each hand, 1 to 5.
         wording: a name in WORDINGS.
 
     Raises:
         UserError: an argument is out of range, or there are no more positions of that kind.
     """
-    if split not in SPLITS or wording not in WORDINGS or not 1 <= cards <= MOST_CARDS:
+    check_names(TASK, "wording", [wording], WORDINGS)
+    if not 1 <= cards <= MOST_CARDS:
         raise UserError(
-            f"doudizhu has the splits {SPLITS}, the wordings {tuple(WORDINGS)} and hands of 1 to {MOST_CARDS} cards, "
-            f"not '{split}', '{wording}' and {cards}"
+            f"hands of dou dizhu have 1 to {MOST_CARDS} cards, not {cards}", code="argument-out-of-range", cards=cards
         )
-    rng = random.Random(f"doudizhu/{split}/{seed}")
-    seen: set[Position] = set()
-    found: list[Problem] = []
-    while len(found) < rows:
-        for _ in range(TRIES):
-            position = sample_position(cards, rng)
-            if position in seen or split_of(position) != split:
-                continue
-            seen.add(position)
-            winning = solver.winning_moves(*position)
-            if winning and len(winning) < len(position.legal()):
-                break
-        else:
-            raise UserError(
-                f"doudizhu has only {len(found):,} positions of {cards} cards ({split}): ask for fewer rows"
-            )
-        text = question(position, wording)
+    sampler = ProblemSampler(TASK, split, seed)
+
+    def attempt(_: str) -> Problem | None:
+        position = sample_position(cards, sampler.rng)
+        if not sampler.in_split(identity(position)) or not sampler.is_new(identity(position)):
+            return None
+        winning = solver.winning_moves(*position)
+        if not winning or len(winning) == len(position.legal()):
+            return None
         meta = {**position.meta(), "level": "one winning move" if len(winning) == 1 else "several winning moves"}
-        found.append(Problem(generated_id(split, text), TASK, text, write_cards(winning[0]), meta))
-    return found
+        return sampler.problem(question(position, wording), write_cards(winning[0]), meta)
+
+    return sampler.generate(rows, attempt, tries=TRIES)

@@ -6,12 +6,10 @@ Training and held-out sets share no multiset of cards: the split depends on a ha
 from __future__ import annotations
 
 import itertools
-import random
 
-from system.errors import UserError
-from tasks import problems as all_problems
 from tasks.game24 import solver
-from tasks.problems import SPLITS, Problem, generated_id
+from tasks.problem_generation import ProblemSampler, check_names
+from tasks.problems import Problem
 
 TASK = "game24"
 NONE = "none"  # the answer where there is no solution
@@ -21,9 +19,9 @@ WORDINGS = {
 }
 
 
-def split_of(cards: tuple[int, ...]) -> str:
-    """The split that a set of cards belongs to."""
-    return all_problems.split_of(f"24 from {sorted(cards)}")
+def identity(cards: tuple[int, ...]) -> str:
+    """What decides about the split of a set of cards."""
+    return f"24 from {sorted(cards)}"
 
 
 def generate(
@@ -51,48 +49,21 @@ def generate(
     Raises:
         UserError: an unknown split or wording, or more rows than there are sets.
     """
-    if split not in SPLITS or wording not in WORDINGS:
-        raise UserError(
-            f"game24 has the splits {SPLITS} and the wordings {tuple(WORDINGS)}, not '{split}', '{wording}'"
-        )
-    rng = random.Random(f"game24/{split}/{seed}")
+    check_names(TASK, "wording", [wording], WORDINGS)
+    sampler = ProblemSampler(TASK, split, seed)
+
+    def problem_of(hand: tuple[int, ...]) -> Problem | None:
+        solution = solver.solve(hand, whole)
+        if solvable is not None and solvable != (solution is not None):
+            return None
+        if solution is None and whole and solver.solve(hand) is not None:  # solved, but by a fraction on the way
+            return None
+        ordered = sampler.rng.sample(hand, len(hand))
+        text = WORDINGS[wording].format(cards=(", " if wording == "full" else " ").join(map(str, ordered)))
+        answer = NONE if solution is None else solver.expression(hand, solution)
+        return sampler.problem(text, answer, {"cards": ordered, "solvable": solution is not None})
+
     every = itertools.combinations_with_replacement(range(1, largest + 1), cards)
-    sets = [chosen for chosen in every if split_of(chosen) == split]
-    rng.shuffle(sets)
-    found: list[Problem] = []
-    for chosen in sets:
-        if len(found) == rows:
-            break
-        solution = solver.solve(chosen, whole)
-        if solvable in (None, solution is not None) and (solution or not whole or solver.solve(chosen) is None):
-            found.append(problem(chosen, solution, split, wording, rng))
-    if len(found) < rows:
-        raise UserError(
-            f"game24 has only {len(found):,} such sets of {cards} cards from 1 to {largest} ({split}): ask for fewer "
-            "rows, or for larger cards"
-        )
-    return found
-
-
-def problem(
-    cards: tuple[int, ...],
-    solution: tuple[solver.Operation, ...] | None,
-    split: str,
-    wording: str,
-    rng: random.Random,
-) -> Problem:
-    """One set of cards as a problem.
-
-    Args:
-        cards: sorted.
-        solution: its operations, or None.
-        split: for the name.
-        wording: a name in WORDINGS.
-        rng: puts the cards into an order.
-    """
-    shown = rng.sample(cards, len(cards))
-    text = WORDINGS[wording].format(
-        cards=", ".join(map(str, shown)) if wording == "full" else " ".join(map(str, shown))
-    )
-    answer = NONE if solution is None else solver.expression(cards, solution)
-    return Problem(generated_id(split, text), TASK, text, answer, {"cards": shown, "solvable": solution is not None})
+    hands = [hand for hand in every if sampler.in_split(identity(hand))]
+    sampler.rng.shuffle(hands)
+    return sampler.first(rows, map(problem_of, hands), hint="for larger cards")

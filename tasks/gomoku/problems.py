@@ -15,13 +15,13 @@ import random
 from collections.abc import Sequence
 
 from system.errors import UserError
-from tasks import problems as all_problems
 from tasks.gomoku import solver
 from tasks.gomoku.board import LARGEST, Board, cell_name, has_won, winning_cells, winning_lines, winning_masks
-from tasks.problems import SPLITS, Problem, generated_id
+from tasks.problem_generation import ProblemSampler, check_names
+from tasks.problems import Problem
 
 TASK = "gomoku"
-TRIES = 2_000  # draws of one more position before there counts as none
+TRIES = 2_000  # for one more position before there counts as none
 KINDS = ("solved", "win", "four", "three")
 WORDINGS = ("full", "short")
 _NUMBERS = {3: "Three", 4: "Four", 5: "Five", 6: "Six"}
@@ -114,7 +114,7 @@ def generate(
     Args:
         rows: how many.
         split: `train` or `test`.
-        seed: of all draws.
+        seed: of every choice.
         size: cells a side, 3 to 19.
         need: in a row that win.
         kinds: names in KINDS.
@@ -124,53 +124,37 @@ def generate(
     Raises:
         UserError: an argument is out of range, or there are no more positions of that kind.
     """
-    if split not in SPLITS or wording not in WORDINGS or not kinds or not set(kinds) <= set(KINDS):
-        raise UserError(
-            f"gomoku has the splits {SPLITS}, the wordings {WORDINGS} and the kinds {KINDS}, not '{split}', "
-            f"'{wording}' and {list(kinds)}"
-        )
+    check_names(TASK, "wording", [wording], WORDINGS)
+    check_names(TASK, "kind", kinds, KINDS)
+    _check_sizes(size, need, kinds, stones)
+    sampler = ProblemSampler(TASK, split, seed)
+
+    def attempt(kind: str) -> Problem | None:
+        board = sample_board(size, need, kind, stones, sampler.rng)
+        text = board.canonical()
+        if not sampler.in_split(f"gomoku {size} {need} {text}") or not sampler.is_new(text):
+            return None
+        values = cell_values(board, kind)
+        if values is None:
+            return None
+        named = {cell_name(cell, size): value for cell, value in values.items()}
+        meta = {**board.meta(), "kind": kind, "level": kind, "values": named}
+        return sampler.problem(question(board, wording), max(named, key=lambda cell: named[cell]), meta)
+
+    return sampler.generate(rows, attempt, kinds, tries=TRIES, hint="for other numbers of stones")
+
+
+def _check_sizes(size: int, need: int, kinds: Sequence[str], stones: Sequence[int]) -> None:
     planted = 0 if set(kinds) == {"solved"} else 2 * need - 2
-    if not 3 <= need <= size <= LARGEST or not planted <= stones[0] <= stones[1] < size**2:
+    if not kinds or not 3 <= need <= size <= LARGEST or not planted <= stones[0] <= stones[1] < size**2:
         raise UserError(
-            f"gomoku needs 3 <= need <= size <= {LARGEST}, and {planted} stones or more that leave a cell free; found "
-            f"need {need}, size {size}, stones {list(stones)}"
+            f"gomoku needs a kind, 3 <= need <= size <= {LARGEST}, and {planted} stones or more that leave a cell "
+            f"free; found kinds {list(kinds)}, need {need}, size {size}, stones {list(stones)}",
+            code="argument-out-of-range",
         )
     if "solved" in kinds and size > solver.LARGEST_SOLVED:
-        raise UserError(f"gomoku solves boards of up to {solver.LARGEST_SOLVED} cells a side, not {size}")
-    rng = random.Random(f"gomoku/{split}/{seed}")
-    seen: set[str] = set()
-    found: list[Problem] = []
-    while len(found) < rows:
-        kind = kinds[len(found) % len(kinds)]
-        for _ in range(TRIES):
-            board = sample_board(size, need, kind, stones, rng)
-            text = board.canonical()
-            if text in seen or all_problems.split_of(f"gomoku {size} {need} {text}") != split:
-                continue
-            seen.add(text)
-            values = cell_values(board, kind)
-            if values is not None:
-                break
-        else:
-            raise UserError(
-                f"gomoku has only {len(found):,} such positions ({split}, kind {kind}): ask for fewer rows, or for "
-                "other numbers of stones"
-            )
-        found.append(problem(board, values, kind, split, wording))
-    return found
-
-
-def problem(board: Board, values: dict[int, float], kind: str, split: str, wording: str) -> Problem:
-    """A position as a problem.
-
-    Args:
-        board: the position.
-        values: what every empty cell is worth.
-        kind: one of KINDS.
-        split: for the name.
-        wording: a name in WORDINGS.
-    """
-    text = question(board, wording)
-    named = {cell_name(cell, board.size): value for cell, value in values.items()}
-    meta = {**board.meta(), "kind": kind, "level": kind, "values": named}
-    return Problem(generated_id(split, text), TASK, text, max(named, key=lambda cell: named[cell]), meta)
+        raise UserError(
+            f"gomoku solves boards of up to {solver.LARGEST_SOLVED} cells a side, not {size}",
+            code="argument-out-of-range",
+            size=size,
+        )

@@ -1,8 +1,8 @@
-"""Knights and Knaves problems with exactly one solution, drawn as K-and-K's sampler draws them.
+"""Knights and Knaves problems with exactly one solution, sampled as K-and-K samples them.
 
 Everybody says one thing. The six forms of statement are equally likely, and so are the people; nobody says "I am a
 knave" or makes the same claim twice (Xie et al., arXiv:2410.23123; their depth 2 and width 2). Puzzles without a
-solution, or with several, are drawn again.
+solution, or with several, are sampled again.
 
 Training and held-out problems are disjoint: the split depends on a hash of the statements, whatever the names and the
 wording.
@@ -14,16 +14,16 @@ import random
 from collections.abc import Sequence
 
 from system.errors import UserError
-from tasks import problems as all_problems
 from tasks.knights_knaves import puzzles
 from tasks.knights_knaves.puzzles import Claim, Statement
-from tasks.problems import SPLITS, Problem, generated_id
+from tasks.problem_generation import ProblemSampler, check_names
+from tasks.problems import Problem
 
 TASK = "knights_knaves"
-TRIES = 100_000  # draws before giving up on a problem
+TRIES = 100_000  # for one more puzzle before there counts as none
 
 
-def _draw_statement(speaker: int, people: int, forms: Sequence[str], rng: random.Random) -> Statement:
+def _sample_statement(speaker: int, people: int, forms: Sequence[str], rng: random.Random) -> Statement:
     form = rng.choice(list(forms))
     claims: list[Claim] = []
     while len(claims) < (1 if form in ("is", "not") else 2):
@@ -33,10 +33,9 @@ def _draw_statement(speaker: int, people: int, forms: Sequence[str], rng: random
     return Statement(form, tuple(claims))
 
 
-def split_of(statements: Sequence[Statement]) -> str:
-    """The split that a puzzle belongs to, whatever its names and its wording."""
-    key = repr([(form, *((person, knight) for person, knight in claims)) for form, claims in statements])
-    return all_problems.split_of(key)
+def identity(statements: Sequence[Statement]) -> str:
+    """What decides about the split of a puzzle, whatever its names and its wording."""
+    return repr([(form, *((person, knight) for person, knight in claims)) for form, claims in statements])
 
 
 def answer(names: Sequence[str], knights: Sequence[bool]) -> str:
@@ -61,7 +60,7 @@ def generate(
     Args:
         rows: how many.
         split: `train` or `test`.
-        seed: of all draws.
+        seed: of every choice.
         people: how many people there may be (2 to 8), taken in turn.
         forms: which forms of statement (puzzles.FORMS).
         names: people are called by the first so many of NAMES.
@@ -70,43 +69,25 @@ def generate(
     Raises:
         UserError: an argument out of its range, or no more puzzles of that kind.
     """
-    if split not in SPLITS or wording not in puzzles.WORDINGS or not set(forms) <= set(puzzles.FORMS):
-        raise UserError(
-            f"knights_knaves has the splits {SPLITS}, the wordings {puzzles.WORDINGS} and the forms "
-            f"{tuple(puzzles.FORMS)}, not '{split}', '{wording}' and {tuple(forms)}"
-        )
+    check_names(TASK, "wording", [wording], puzzles.WORDINGS)
+    check_names(TASK, "form", forms, puzzles.FORMS)
     if not all(2 <= count <= 8 for count in people) or not max(people) <= names <= len(puzzles.NAMES):
         raise UserError(
-            f"knights_knaves needs 2 to 8 people and as many names, up to {len(puzzles.NAMES)}; found {people}, {names}"
+            f"puzzles have 2 to 8 people and as many names or more, up to {len(puzzles.NAMES)}, not {people}, {names}",
+            code="argument-out-of-range",
         )
-    rng = random.Random(f"knights_knaves/{split}/{seed}")
-    seen: set[str] = set()
-    return [
-        _draw(people[index % len(people)], split, forms, puzzles.NAMES[:names], wording, seen, rng)
-        for index in range(rows)
-    ]
+    sampler = ProblemSampler(TASK, split, seed)
+    rng = sampler.rng
 
+    def attempt(count: int) -> Problem | None:
+        statements = [_sample_statement(speaker, count, forms, rng) for speaker in range(count)]
+        if not sampler.in_split(identity(statements)) or len(solutions := puzzles.solutions(statements)) != 1:
+            return None
+        called = rng.sample(puzzles.NAMES[:names], count)
+        question = puzzles.write_question(statements, called, wording, rng)
+        if not sampler.is_new(question):
+            return None
+        meta = {"names": called, "knights": list(solutions[0]), "people": count}
+        return sampler.problem(question, answer(called, solutions[0]), meta, group=str(count))
 
-def _draw(
-    people: int,
-    split: str,
-    forms: Sequence[str],
-    names: Sequence[str],
-    wording: str,
-    seen: set[str],
-    rng: random.Random,
-) -> Problem:
-    for _ in range(TRIES):
-        statements = [_draw_statement(speaker, people, forms, rng) for speaker in range(people)]
-        if split_of(statements) != split or len(found := puzzles.solutions(statements)) != 1:
-            continue
-        chosen = rng.sample(list(names), people)
-        question = puzzles.write_question(statements, chosen, wording, rng)
-        if question not in seen:
-            seen.add(question)
-            meta = {"names": chosen, "knights": list(found[0]), "people": people}
-            return Problem(generated_id(f"{people}-{split}", question), TASK, question, answer(chosen, found[0]), meta)
-    raise UserError(
-        f"knights_knaves found no further puzzle of {people} people ({split}) after {len(seen):,}: ask for fewer rows, "
-        "or for more forms and names"
-    )
+    return sampler.generate(rows, attempt, people, tries=TRIES, hint="for more forms and names")

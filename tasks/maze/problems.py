@@ -10,18 +10,18 @@ import random
 from collections.abc import Sequence
 
 from system.errors import UserError
-from tasks import problems as all_problems
 from tasks.maze.rules import Maze
-from tasks.problems import SPLITS, Problem, generated_id
+from tasks.problem_generation import ProblemSampler, check_names
+from tasks.problems import Problem
 
 TASK = "maze"
-TRIES = 20_000  # draws of one more maze before there counts as none
+TRIES = 20_000  # for one more maze before there counts as none
 WORDINGS = ("full", "short")
 
 
-def split_of(maze: Maze) -> str:
-    """The split that a maze belongs to."""
-    return all_problems.split_of(f"{maze.width} {maze.height} {maze.goal} {sorted(maze.obstacles)}")
+def identity(maze: Maze) -> str:
+    """What a problem asks, whatever the order in which it names the obstacles."""
+    return f"{maze.width} {maze.height} {maze.goal} {sorted(maze.obstacles)}"
 
 
 def question(maze: Maze, wording: str = "full") -> str:
@@ -56,7 +56,7 @@ def generate(
     Args:
         rows: how many.
         split: `train` or `test`.
-        seed: of all draws.
+        seed: of every choice.
         width: columns of the board, 2 or more.
         height: rows of the board, 3 or more.
         obstacles: how many, at most one a column.
@@ -66,30 +66,22 @@ def generate(
     Raises:
         UserError: an argument is out of range, or there are no more mazes of that kind.
     """
-    if split not in SPLITS or wording not in WORDINGS:
-        raise UserError(f"maze has the splits {SPLITS} and the wordings {WORDINGS}, not '{split}' and '{wording}'")
+    check_names(TASK, "wording", [wording], WORDINGS)
     if width < 2 or height < 3 or not 0 <= obstacles <= width:
         raise UserError(
             "a maze needs 2 columns, 3 rows and at most one obstacle a column; found "
-            f"{width} columns, {height} rows and {obstacles} obstacles"
+            f"{width} columns, {height} rows and {obstacles} obstacles",
+            code="argument-out-of-range",
         )
-    rng = random.Random(f"maze/{split}/{seed}")
-    seen: set[Maze] = set()
-    found: list[Problem] = []
-    while len(found) < rows:
-        for _ in range(TRIES):
-            maze = sample_maze(width, height, obstacles, rng)
-            if maze not in seen and split_of(maze) == split:
-                seen.add(maze)
-                shortest = maze.shortest()
-                if shortest is not None and moves[0] <= len(shortest) <= moves[1]:
-                    break
-        else:
-            raise UserError(
-                f"maze has only {len(found):,} of {width} by {height} cells with {obstacles} obstacles and solutions "
-                f"of {moves[0]} to {moves[1]} moves ({split}): ask for fewer rows, or for a larger maze"
-            )
-        text = question(maze, wording)
-        meta = {**maze.meta(), "level": len(shortest)}
-        found.append(Problem(generated_id(split, text), TASK, text, shortest, meta))
-    return found
+    sampler = ProblemSampler(TASK, split, seed)
+
+    def attempt(_: str) -> Problem | None:
+        maze = sample_maze(width, height, obstacles, sampler.rng)
+        if not sampler.in_split(identity(maze)) or not sampler.is_new(identity(maze)):
+            return None
+        shortest = maze.shortest()
+        if shortest is None or not moves[0] <= len(shortest) <= moves[1]:
+            return None
+        return sampler.problem(question(maze, wording), shortest, {**maze.meta(), "level": len(shortest)})
+
+    return sampler.generate(rows, attempt, tries=TRIES, hint="for a larger maze or other numbers of moves")

@@ -7,14 +7,14 @@ of these programs is known exactly.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from system.errors import UserError
-from tasks import problems as all_problems
-from tasks.problems import SPLITS, Problem, generated_id
+from tasks.problem_generation import ProblemSampler, check_names
+from tasks.problems import Problem
 
 TASK = "programs"
 LARGEST = 9  # of the arguments and, in the description, of the numbers
@@ -61,7 +61,7 @@ def sample_tests(
     Args:
         kind: a key of KINDS.
         numbers: x, y and z.
-        rng: draws the arguments.
+        rng: samples the arguments.
     """
     found: list[tuple[list[int], dict[str, Any], int]] = []
     for until in FAULTS:
@@ -86,26 +86,22 @@ def generate(rows: int, split: str, seed: int, wording: str = "full") -> list[Pr
     Raises:
         UserError: an unknown split or wording, or more rows than there are functions.
     """
-    if split not in SPLITS or wording not in WORDINGS:
-        raise UserError(
-            f"programs has the splits {SPLITS} and the wordings {tuple(WORDINGS)}, not '{split}', '{wording}'"
-        )
-    rng = random.Random(f"programs/{split}/{seed}")
-    span = range(1, LARGEST + 1)
-    wanted = [
+    check_names(TASK, "wording", [wording], WORDINGS)
+    sampler = ProblemSampler(TASK, split, seed)
+    functions = [
         (kind, {"x": x, "y": y, "z": z})
-        for x in span
-        for y in span
-        for z in span
+        for x, y, z in itertools.product(range(1, LARGEST + 1), repeat=3)
         for kind in KINDS
-        if all_problems.split_of(f"{kind} {x} {y} {z}") == split
+        if sampler.in_split(f"{kind} {x} {y} {z}")
     ]
-    if len(wanted) < rows:
-        raise UserError(f"programs has only {len(wanted):,} functions ({split}): ask for fewer rows")
-    found = []
-    for kind, numbers in rng.sample(wanted, rows):
+
+    def problem_of(function: tuple[str, dict[str, int]]) -> Problem:
+        kind, numbers = function
         text = WORDINGS[wording].format(words=KINDS[kind][0].format(**numbers))
         faults = {str(count): program_text(kind, numbers, count) for count in FAULTS}
-        meta = {"function": "f", "tests": sample_tests(kind, numbers, rng), "faults": faults, "level": kind}
-        found.append(Problem(generated_id(split, text), TASK, text, program_text(kind, numbers), meta))
-    return found
+        tests = sample_tests(kind, numbers, sampler.rng)
+        meta = {"function": "f", "tests": tests, "faults": faults, "level": kind}
+        return sampler.problem(text, program_text(kind, numbers), meta)
+
+    chosen = sampler.rng.sample(functions, min(rows, len(functions)))
+    return sampler.first(rows, map(problem_of, chosen))

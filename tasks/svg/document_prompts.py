@@ -1,6 +1,6 @@
 """The 23 prompts of the document (its section 2.2), and the rule of each that geometry can judge.
 
-`words` is the prompt as printed, `printed` its row in results/reference/svg_drawings.csv.
+`wording` is the prompt as printed, `printed` its row in results/reference/svg_drawings.csv.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ class Prompt(NamedTuple):
     """A prompt of the document."""
 
     name: str
-    words: str
+    wording: str
     printed: str
     drawing: dict[str, Any] | None = None  # rule and arguments; None: no rule judges it
     unjudged: str = ""  # why

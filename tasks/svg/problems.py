@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from system.errors import UserError
-from tasks import problems as all_problems
-from tasks.problems import SPLITS, Problem, generated_id
-from tasks.svg import document_prompts
+from tasks.problem_generation import ProblemSampler, check_names
+from tasks.problems import Problem
+from tasks.svg.document_prompts import JUDGED
 
 TASK = "svg"
-TRIES = 2_000  # draws of one more problem before there counts as none
+TRIES = 2_000  # for one more problem of a kind before there counts as none
 KINDS = ("one", "place", "count", "pair", "mirrored")
 COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "black")
 SHAPES = {
@@ -53,7 +53,7 @@ def question(kind: str, figures: Sequence[dict[str, Any]], layout: str) -> str:
     return named[0]
 
 
-def _draw(kind: str, rng: random.Random) -> tuple[list[dict[str, Any]], str]:
+def _sample_figures(kind: str, rng: random.Random) -> tuple[list[dict[str, Any]], str]:
     """Figures and layout of a problem."""
     figures = [{"shape": rng.choice(list(SHAPES)), "colour": rng.choice(COLOURS), "count": 1}]
     if kind == "count":
@@ -75,51 +75,44 @@ def generate(rows: int, split: str, seed: int, kinds: Sequence[str] = KINDS) -> 
     Args:
         rows: how many; of the document's prompts, exactly those that a rule judges.
         split: `train` or `test`; the document's prompts are a test alone.
-        seed: of all draws.
+        seed: of every choice.
         kinds: names in KINDS, or `document` alone.
 
     Raises:
         UserError: an argument is out of range, or there are no more problems.
     """
     if list(kinds) == ["document"]:
-        return _of_document(rows, split)
-    if split not in SPLITS or not kinds or not set(kinds) <= set(KINDS):
-        raise UserError(f"svg has the splits {SPLITS} and the kinds {KINDS}, not '{split}' and {list(kinds)}")
-    rng = random.Random(f"svg/{split}/{seed}")
-    seen: set[str] = set()
-    found: list[Problem] = []
-    left = list(kinds)
-    while len(found) < rows:
-        if not left:
-            raise UserError(f"svg has only {len(found):,} such problems ({split}): ask for fewer rows")
-        kind = left.pop(0)
-        for _ in range(TRIES):
-            figures, layout = _draw(kind, rng)
-            text = question(kind, figures, layout)
-            if text not in seen and all_problems.split_of(f"svg {text}") == split:
-                break
-        else:  # there is no other one of this kind
-            continue
-        left.append(kind)
-        seen.add(text)
+        return _document_problems(rows, split)
+    check_names(TASK, "kind", kinds, KINDS)
+    if not kinds:
+        raise UserError("drawings need one or more kinds", code="argument-out-of-range")
+    sampler = ProblemSampler(TASK, split, seed)
+
+    def attempt(kind: str) -> Problem | None:
+        figures, layout = _sample_figures(kind, sampler.rng)
+        text = question(kind, figures, layout)
+        if not sampler.in_split(f"svg {text}") or not sampler.is_new(text):
+            return None
         meta = {"drawing": {"rule": "figures", "figures": figures, "layout": layout}, "level": kind}
-        found.append(Problem(generated_id(split, text), TASK, text, text, meta))
-    return found
+        return sampler.problem(text, text, meta)
+
+    return sampler.generate(rows, attempt, kinds, tries=TRIES, go_on=True)
 
 
-def _of_document(rows: int, split: str) -> list[Problem]:
-    if split != "test" or rows != len(document_prompts.JUDGED):
+def _document_problems(rows: int, split: str) -> list[Problem]:
+    if split != "test" or rows != len(JUDGED):
         raise UserError(
-            f"svg has {len(document_prompts.JUDGED)} prompts of the document with a rule, as a test: "
-            f"not {rows} ({split})"
+            f"svg has {len(JUDGED)} prompts of the document with a rule, as a test: not {rows} ({split})",
+            code="fixed-set-of-problems",
+            rows=len(JUDGED),
         )
     return [
         Problem(
-            one.name,
+            prompt.name,
             TASK,
-            one.words,
-            one.printed,
-            {"drawing": one.drawing, "printed": one.printed, "level": "document"},
+            prompt.wording,
+            prompt.printed,
+            {"drawing": prompt.drawing, "printed": prompt.printed, "level": "document"},
         )
-        for one in document_prompts.JUDGED
+        for prompt in JUDGED
     ]

@@ -67,7 +67,7 @@ class Place:
                 "problem_id": problem.problem_id, "task": "arithmetic", "answer": problem.answer, "meta": "{}",
                 "messages": [{"role": "user", "content": problem.question}],
             }
-            for problem in arithmetic.generate(40, ["expressions"], "train", 0)
+            for problem in arithmetic.generate(40, "train", 0, kinds=["expressions"])
         ]  # fmt: skip
         tables.write(pa.Table.from_pylist(rows, schema=tables.PROBLEM), tables.PROBLEM, self.problems)
         content = read_yaml(RECIPES / "simplerl" / "qwen2.5-math-7b.yaml")

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from system.errors import UserError
 from tasks.arithmetic import problems as arithmetic
+from tasks.problems import SPLITS
+from tests.user_errors import refused
 
 expressions = st.integers(1, 4).flatmap(
     lambda n: st.builds(
@@ -44,7 +45,7 @@ def test_multiplication_goes_first(expression: arithmetic.Expression) -> None:
 
 @pytest.mark.parametrize("kind", arithmetic.KINDS)
 def test_problems_are_distinct_in_range_and_trap_the_left_to_right_reader(kind: str) -> None:
-    chosen = arithmetic.generate(600, [kind], "train", seed=1)
+    chosen = arithmetic.generate(600, "train", seed=1, kinds=[kind])
     assert len({p.problem_id for p in chosen}) == 600
     assert {p.meta["level"] for p in chosen} == set(arithmetic.LEVELS)
     for problem in chosen:
@@ -60,26 +61,26 @@ def test_no_expression_is_in_both_splits_whatever_the_wording_or_seed() -> None:
         split: {
             p.meta["expression"]
             for kind, seed in itertools.product(arithmetic.KINDS, (0, 1))
-            for p in arithmetic.generate(400, [kind], split, seed)
+            for p in arithmetic.generate(400, split, seed, kinds=[kind])
         }
-        for split in arithmetic.SPLITS
+        for split in SPLITS
     }
     assert not found["train"] & found["test"]
 
 
 def test_the_same_seed_gives_the_same_problems() -> None:
-    assert arithmetic.generate(50, ["words"], "test", 3) == arithmetic.generate(50, ["words"], "test", 3)
-    assert arithmetic.generate(50, ["words"], "test", 3) != arithmetic.generate(50, ["words"], "test", 4)
+    assert arithmetic.generate(50, "test", 3, kinds=["words"]) == arithmetic.generate(50, "test", 3, kinds=["words"])
+    assert arithmetic.generate(50, "test", 3, kinds=["words"]) != arithmetic.generate(50, "test", 4, kinds=["words"])
 
 
 def test_the_story_says_the_numbers_in_order() -> None:
-    for problem in arithmetic.generate(60, ["words"], "train", 0):
+    for problem in arithmetic.generate(60, "train", 0, kinds=["words"]):
         said = [int(word) for word in problem.question.split() if word.isdigit()]
         assert tuple(said) == arithmetic.expression_of(problem).numbers
 
 
 def test_unknown_kinds_and_splits_are_named() -> None:
-    with pytest.raises(UserError, match="prose"):
-        arithmetic.generate(1, ["prose"], "train", 0)
-    with pytest.raises(UserError, match="validation"):
-        arithmetic.generate(1, ["words"], "validation", 0)
+    with refused("unknown-name", name="prose"):
+        arithmetic.generate(1, "train", 0, kinds=["prose"])
+    with refused("unknown-name", name="validation"):
+        arithmetic.generate(1, "validation", 0, kinds=["words"])

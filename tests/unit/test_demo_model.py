@@ -27,7 +27,7 @@ from tasks.countdown.verifier import evaluate
 from tasks.knights_knaves import demo_traces as knights_knaves_traces
 from tasks.knights_knaves import problems as knights_knaves_problems
 from tasks.knights_knaves import puzzles as knights_knaves_puzzles
-from tasks.problems import Problem
+from tasks.problems import Problem, split_of
 
 DEMOS = {
     name: task_yaml.settings(name)["demo"] for name in task_yaml.task_names() if "demo" in task_yaml.settings(name)
@@ -125,14 +125,15 @@ def test_the_mixture_begins_with_skills_and_holds_every_prompt_and_no_held_out_p
     assert len(rows) == 300 and {row.prompt.name for row in rows} == set(demo["prompts"])
     with_answer = ["</think><answer>" in row.completion for row in rows if row.prompt.assistant]
     assert not with_answer or (all(with_answer[:150]) and not all(with_answer))
-    held_out = {p.question for p in arithmetic.generate(300, ["expressions"], "test", 0)}
+    held_out = {p.question for p in arithmetic.generate(300, "test", 0, kinds=["expressions"])}
     for row in rows:
         assert row.question not in held_out
         if task == "countdown":
             target, *numbers = (int(number) for number in re.findall(r"\d+", row.question))
-            assert countdown_problems.split_of(numbers, target) == "train"
+            assert split_of(countdown_problems.identity(numbers, target)) == "train"
         if task == "knights_knaves":
-            assert knights_knaves_problems.split_of(knights_knaves_puzzles.read_question(row.question)[1]) == "train"
+            _, statements = knights_knaves_puzzles.read_question(row.question)
+            assert split_of(knights_knaves_problems.identity(statements)) == "train"
 
 
 def test_every_task_with_demo_traces_has_a_base_model_without_an_entry() -> None:

@@ -18,6 +18,7 @@ from tasks import registry
 from tasks.doudizhu import cards, problems, solver
 from tasks.doudizhu.problems import Position
 from tasks.problems import Problem
+from tests.user_errors import refused
 
 TASK = registry.get("doudizhu")
 ORDER = "3456789TJQKA2BR"  # as rlcard and others write the ranks, B and R the jokers
@@ -180,8 +181,11 @@ def test_problems_are_won_but_not_by_every_move_and_splits_are_disjoint() -> Non
         drawn = TASK.picture(problem.answer or "", problem)
         assert drawn and ElementTree.fromstring(drawn).tag.endswith("svg") and "wins" in drawn
         assert "not legal" in (TASK.picture("BJ BJ <b>", problem) or "")
-    for wrong in ({"split": "dev"}, {"wording": "long"}, {"cards": 6}, {"rows": 10**4, "cards": 1}):
-        with pytest.raises(UserError, match="doudizhu"):
+    for wrong, code in (
+        ({"split": "dev"}, "unknown-name"), ({"wording": "long"}, "unknown-name"),
+        ({"cards": 6}, "argument-out-of-range"), ({"rows": 10**4, "cards": 1}, "too-few-problems"),
+    ):  # fmt: skip
+        with refused(code):
             problems.generate(**{"rows": 1, "split": "train", "seed": 0, **wrong})
 
 

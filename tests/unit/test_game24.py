@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from system.errors import UserError
 from tasks import registry
 from tasks.countdown import verifier as countdown
 from tasks.expressions import Unparsable, evaluate
 from tasks.game24 import problems, solver
+from tests.user_errors import refused
 
 VERIFY = registry.get("game24").verify
 
@@ -88,6 +88,9 @@ def test_sets_without_a_solution_and_what_is_refused() -> None:
     unsolvable = problems.generate(8, "test", 0, solvable=False)
     assert all(p.answer == problems.NONE and not brute_force(tuple(p.meta["cards"])) for p in unsolvable[:2])
     assert problems.generate(8, "test", 0, solvable=False) == unsolvable
-    for wrong in ({"split": "dev"}, {"wording": "long"}, {"rows": 5000, "largest": 3}):
-        with pytest.raises(UserError, match="game24"):
+    for wrong, code in (
+        ({"split": "dev"}, "unknown-name"), ({"wording": "long"}, "unknown-name"),
+        ({"rows": 5000, "largest": 3}, "too-few-problems"),
+    ):  # fmt: skip
+        with refused(code):
             problems.generate(**{"rows": 1, "split": "train", "seed": 0, **wrong})

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from contracts.run_file import ROOT
 from grading import Item, grade
-from system.errors import UserError
 from tasks import dataset_specs, load_problems, prompts, registry
 from tasks.maze import PUBLISHED, published_rules, rules
 from tasks.maze import problems as maze_problems
 from tasks.maze.rules import AWAY, HIT, LEFT, SUCCESS, Maze
 from tasks.problems import Problem
+from tests.user_errors import refused
 
 MIRROR = ROOT.parent / "shared" / "data"
 needs_mirror = pytest.mark.skipif(not MIRROR.is_dir(), reason="the published mazes are not in ../shared/data")
@@ -117,10 +117,15 @@ def test_generated_mazes_are_solvable_distinct_and_disjoint() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"split": "dev"}, {"obstacles": 5}, {"height": 2}, {"wording": "long"}, {"moves": (30, 40)}]
-)
-def test_mazes_that_cannot_be_made_are_refused(arguments: dict) -> None:
-    with pytest.raises(UserError, match="maze"):
+    ("arguments", "code"),
+    [
+        ({"split": "dev"}, "unknown-name"), ({"obstacles": 5}, "argument-out-of-range"),
+        ({"height": 2}, "argument-out-of-range"), ({"wording": "long"}, "unknown-name"),
+        ({"moves": (30, 40)}, "too-few-problems"),
+    ],
+)  # fmt: skip
+def test_mazes_that_cannot_be_made_are_refused(arguments: dict, code: str) -> None:
+    with refused(code):
         maze_problems.generate(**{"rows": 1, "split": "train", "seed": 0, **arguments})
 
 

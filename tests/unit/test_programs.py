@@ -15,6 +15,7 @@ from system.errors import UserError
 from tasks import dataset_sources, dataset_specs, load_problems, registry, sandbox
 from tasks.programs import problems, suite
 from tasks.programs.suite import Suite, extract_program, read_asserts, run_tests, same_value
+from tests.user_errors import refused
 
 MIRROR = ROOT.parent / "shared" / "data"
 REFUSED = sandbox.why_unavailable()
@@ -38,8 +39,11 @@ def test_splits_share_no_function_and_wordings_are_known() -> None:
     sets = {split: {p.answer for p in problems.generate(300, split, 0)} for split in ("train", "test")}
     assert not sets["train"] & sets["test"] and len(sets["train"]) == 300
     assert problems.generate(5, "train", 0) == problems.generate(5, "train", 0) != problems.generate(5, "train", 1)
-    for wrong in ({"split": "dev"}, {"wording": "long"}, {"rows": 10**5}):
-        with pytest.raises(UserError, match="programs"):
+    for wrong, code in (
+        ({"split": "dev"}, "unknown-name"), ({"wording": "long"}, "unknown-name"),
+        ({"rows": 10**4}, "too-few-problems"),
+    ):  # fmt: skip
+        with refused(code):
             problems.generate(**{"rows": 1, "split": "train", "seed": 0, **wrong})  # type: ignore[arg-type]
 
 

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.run_file import ROOT
-from system.errors import UserError
 from tasks import dataset_specs, load_problems
 from tasks.countdown import problems as countdown_problems
 from tasks.countdown import verifier as countdown
@@ -21,6 +20,8 @@ from tasks.knights_knaves import problems as knights_knaves_problems
 from tasks.knights_knaves import puzzles
 from tasks.knights_knaves import verifier as knights_knaves
 from tasks.knights_knaves.puzzles import Claim, Statement
+from tasks.problems import split_of
+from tests.user_errors import refused
 
 MIRROR = ROOT.parent / "shared" / "data"
 needs_mirror = pytest.mark.skipif(not MIRROR.is_dir(), reason="the published files are not in ../shared/data")
@@ -56,7 +57,7 @@ def test_every_countdown_target_is_reachable(seed, split, sizes, largest, wordin
         expression = countdown_problems.solve(nums, target)
         assert countdown.verify(expression, nums, int(problem.answer)) == "correct"
         assert len(nums) in sizes and max(nums) <= largest and 5 <= target <= 50
-        assert countdown_problems.split_of(nums[::-1], target) == split
+        assert split_of(countdown_problems.identity(nums[::-1], target)) == split
         assert str(target) in problem.question and str(nums)[1:-1] in problem.question
 
 
@@ -100,9 +101,9 @@ def test_countdown_splits_are_disjoint_and_repeatable():
 
 
 def test_countdown_says_when_there_are_no_more():
-    with pytest.raises(UserError, match="ask for fewer rows"):
+    with refused("too-few-problems", task="countdown", rows=1000):
         countdown_problems.generate(1000, "train", 0, sizes=[2], largest_number=3, targets=[1, 3])
-    with pytest.raises(UserError, match="splits"):
+    with refused("unknown-name", name="validation"):
         countdown_problems.generate(1, "validation", 0)
 
 
@@ -175,7 +176,7 @@ def test_every_puzzle_has_exactly_one_solution(seed, split, people, wording):
         assert len(names) == len(set(names)) == people[index % len(people)] == problem.meta["people"]
         assert puzzles.solutions(statements) == [tuple(problem.meta["knights"])]
         assert knights_knaves.verify(problem.answer, names, problem.meta["knights"]) == "correct"
-        assert knights_knaves_problems.split_of(statements) == split
+        assert split_of(knights_knaves_problems.identity(statements)) == split
 
 
 def test_puzzle_splits_share_no_puzzle_and_are_repeatable():
@@ -191,18 +192,18 @@ def test_puzzle_splits_share_no_puzzle_and_are_repeatable():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "code"),
     [
-        ({"split": "dev"}, "splits"),
-        ({"wording": "long"}, "wordings"),
-        ({"forms": ["xor"]}, "forms"),
-        ({"people": [1]}, "2 to 8"),
-        ({"people": [5], "names": 4}, "as many names"),
-        ({"forms": ["is", "not"]}, "ask for fewer rows"),  # two people who only say what one is cannot be told apart
+        ({"split": "dev"}, "unknown-name"),
+        ({"wording": "long"}, "unknown-name"),
+        ({"forms": ["xor"]}, "unknown-name"),
+        ({"people": [1]}, "argument-out-of-range"),
+        ({"people": [5], "names": 4}, "argument-out-of-range"),
+        ({"forms": ["is", "not"]}, "too-few-problems"),  # two people who only say what one is cannot be told apart
     ],
 )
-def test_puzzles_say_what_is_wrong(arguments, said):
-    with pytest.raises(UserError, match=said):
+def test_puzzles_say_what_is_wrong(arguments, code):
+    with refused(code):
         knights_knaves_problems.generate(**{"rows": 1, "split": "train", "seed": 0, "people": [2], **arguments})
 
 

@@ -17,7 +17,7 @@ from PIL import Image
 from analysis.reference import DRAWINGS, read_csv
 from grading import Item, grade
 from grading.extraction import extract
-from system.errors import ROOT, UserError
+from system.errors import ROOT
 from tasks import registry
 from tasks.problems import Problem
 from tasks.svg import document_prompts, problems, render, safe_svg
@@ -25,6 +25,7 @@ from tasks.svg.judge import judge
 from tasks.svg.regions import Picture, pixels
 from tasks.svg.rules import RULES
 from tests.unit import svg_confusion, svg_drawings
+from tests.user_errors import refused
 
 TASK = registry.get("svg")
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100">{}</svg>'
@@ -196,8 +197,11 @@ def test_problems() -> None:
     assert not {one.question for one in train} & {one.question for one in test}
     assert len({one.question for one in [*train, *test]}) == 350
     assert {one.meta["level"] for one in test} == set(problems.KINDS)
-    for bad in ({"split": "dev"}, {"kinds": ["two"]}, {"kinds": ["one"]}, {"kinds": ["document"]}):
-        with pytest.raises(UserError, match="svg has"):
+    for bad, code in (
+        ({"split": "dev"}, "unknown-name"), ({"kinds": ["two"]}, "unknown-name"),
+        ({"kinds": ["one"]}, "too-few-problems"), ({"kinds": ["document"]}, "fixed-set-of-problems"),
+    ):  # fmt: skip
+        with refused(code):
             problems.generate(**{"rows": 100, "split": "test", "seed": 0, **bad})
 
 
@@ -212,7 +216,7 @@ def test_the_documents_prompts_are_those_of_the_table() -> None:
         pytest.skip("the document is not in ../shared/seeds")
     lines = found[0].read_text(encoding="utf-8").split("\n")
     for one, line in zip(document_prompts.PROMPTS, pd.to_numeric(table["line"]), strict=True):
-        assert lines[line - 1].startswith(one.words)
+        assert lines[line - 1].startswith(one.wording)
 
 
 def test_a_drawing_that_shows_nothing_is_wrong_by_every_rule() -> None:

@@ -139,7 +139,7 @@ def test_a_prompt_in_two_files_and_an_unknown_key_are_errors(folder: Path) -> No
     [
         ({"task": "math", "rows": 1, "generate": {"split": "train", "seed": 0}}, "the task math has no generator"),
         ({"task": "countdown", "rows": 1, "generate": {"split": "train"}}, "here, mine: the task countdown cannot"),
-        ({"task": "countdown", "rows": 1, "generate": {"split": "dev", "seed": 0}}, "splits"),
+        ({"task": "countdown", "rows": 1, "generate": {"split": "dev", "seed": 0}}, "no split of countdown"),
     ],
 )
 def test_what_cannot_be_generated_is_named(spec: dict, message: str) -> None:

@@ -257,7 +257,7 @@ EXACT_BETTER = {1: 0.9, 2: 0.88, 3: 0.5, 4: 0.6, 5: 0.4, 6: 0.7, 7: 0.35, 8: 0.2
 def write(results: Path, shares: dict[int, float], seeds: int = 3) -> Path:
     """Trainings of all settings that reach these shares of right answers; the base model has a fifth."""
     data = results / "data" / "benchmarks"
-    problems = generate(40, ["words"], "test", 1)
+    problems = generate(40, "test", 1, kinds=["words"])
     tables.write(to_table(problems), tables.PROBLEM, data / f"{BENCHMARK}.parquet")
     for number, share in shares.items():
         for seed in range(seeds):
@@ -361,6 +361,6 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no run"):
         dials.read(TASK, "demo", [0, 5], results)
     data = results / "data" / "benchmarks" / f"{BENCHMARK}.parquet"
-    tables.write(to_table(generate(40, ["words"], "test", 2)), tables.PROBLEM, data)
+    tables.write(to_table(generate(40, "test", 2, kinds=["words"])), tables.PROBLEM, data)
     with refused("other-problems"):
         dials.read(TASK, "demo", [0, 1], results)
