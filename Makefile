@@ -8,8 +8,8 @@
 # make lint       formatting, types and Snakemake's lint; part of make test
 # make bench      performance tests
 # make rehearse what of the GPU environments can be tried without a GPU: 40 GB, flash-attn compiles for hours (docs/gpu.md)
-# make test-smoke the trainings of make gpu-smoke on the CPU: minutes
-# make gpu-smoke whether the full-scale path runs on this GPU: 10 minutes, after the same environments (docs/gpu.md)
+# make test-smoke the rows of make gpu-smoke on the CPU: minutes
+# make gpu-smoke whether the full-scale path runs on this GPU: 15 minutes, after the same environments (docs/gpu.md)
 # make locks      resolve envs/*/*.in into the pinned locks
 
 PYTHON ?= $(shell command -v python3.11 > /dev/null && echo python3.11 || echo python3)
@@ -71,9 +71,9 @@ bench: base
 	@$(PYTHON) envs/build.py --all
 	@$(RUN) python -m pytest tests/performance --benchmark-only
 
+# SMOKE="rows=evaluation,verl-grpo minutes=5": some rows, and the time for all
 test-smoke: base
-	@$(PYTHON) envs/build.py --all
-	@$(RUN) python -m pytest tests/contract/test_gpu_smoke_commands.py -m smoke_long $(PYTEST)
+	@$(RUN) snakemake gpu_smoke --quiet rules --config scale=demo minutes=240 $(SMOKE)
 
 # BUILD=--without-kernels leaves out flash-attn's kernels. As a job starts: nothing of this shell but HOME, and the system's PATH.
 rehearse: base
@@ -85,9 +85,8 @@ rehearse: base
 	        -m cluster.rehearsal $$what || failed=1; \
 	done; test -z "$$failed"
 
-# SMOKE="--row evaluation --no-build": some rows, with the environments that are built
 gpu-smoke: base
-	@$(RUN) python -m cluster.gpu_smoke $(SMOKE)
+	@$(RUN) snakemake gpu_smoke --quiet rules --config scale=full $(SMOKE)
 
 locks: base
 	@$(PYTHON) envs/lock.py

@@ -27,12 +27,12 @@ from pathlib import Path
 from types import ModuleType
 
 from cluster import memory
-from cluster.gpu_smoke import commands, table
+from cluster.gpu_smoke import table
 from contracts.run_file import Run
 from envs import build
 from eval import vllm_settings
 from frameworks import adapter
-from recipes.runs import load_run, run_names
+from recipes.runs import load_run, run_names, smoke_run_names
 from system import toolchain
 from system.errors import UserError, run_command
 
@@ -149,7 +149,7 @@ def imported(module: str) -> Line:
 
 def runs_of(framework: str) -> list[Run]:
     """Its runs at full scale, and those of `make gpu-smoke`."""
-    runs = [*(load_run(name, "full") for name in run_names()), *commands.runs("full")]
+    runs = [load_run(name, "full") for name in (*run_names(), *smoke_run_names())]
     return [run for run in runs if run.framework == framework]
 
 

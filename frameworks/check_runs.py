@@ -7,7 +7,7 @@ import argparse
 from contracts.run_file import SCALES
 from frameworks import adapter
 from recipes import sweeps
-from recipes.runs import load_run, run_names
+from recipes.runs import load_run, run_names, smoke_run_names
 from system import durable
 from system.errors import UserError
 
@@ -16,7 +16,7 @@ def check(arguments: argparse.Namespace) -> None:
     """Have the framework's real parser read every run of it, at every scale."""
     framework = adapter.load(arguments.framework)
     problems, checked = [], 0
-    names = [(name, scale) for name in run_names() for scale in SCALES]
+    names = [(name, scale) for name in [*run_names(), *smoke_run_names()] for scale in SCALES]
     names += [(name, scale) for sweep in sweeps.names() for scale in SCALES for name in sweeps.run_names(sweep, scale)]
     for name, scale in names:
         try:

@@ -42,7 +42,8 @@ def library() -> dict[str, dict[str, Any]]:
                 "commit, 40 hexadecimal digits"
             )
     return {
-        name: entry | ({"environment": DEMO_ENVIRONMENT} if "demo_task" in entry else {})
+        name: entry
+        | ({"environment": "eval" if "untrained" in entry else DEMO_ENVIRONMENT} if "demo_task" in entry else {})
         for name, entry in found.items()
     }
 

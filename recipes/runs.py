@@ -16,11 +16,18 @@ from system.unknown_names import unknown
 from system.yaml_files import display_path, read_yaml
 from tasks import dataset_specs, prompts
 
+SMOKE = "gpu_smoke"  # the recipe of `make gpu-smoke`
+
 
 def run_names() -> list[str]:
-    """All runs, as <recipe>/<run>, in the order of their files; without those of sweeps."""
-    files = sorted(RECIPES.glob("*/*.yaml"))
+    """All runs, as <recipe>/<run>, in the order of their files; without those of sweeps and of `make gpu-smoke`."""
+    files = [file for file in sorted(RECIPES.glob("*/*.yaml")) if file.parent.name != SMOKE]
     return [f"{file.parent.name}/{file.stem}" for file in files if not file.name.endswith(sweeps.SUFFIX)]
+
+
+def smoke_run_names() -> list[str]:
+    """The runs of `make gpu-smoke`, which reproduce nothing: made only where they are named."""
+    return [f"{SMOKE}/{file.stem}" for file in sorted((RECIPES / SMOKE).glob("*.yaml"))]
 
 
 def load_run(name: str, scale: str) -> Run:
@@ -40,7 +47,7 @@ def load_run(name: str, scale: str) -> Run:
     elif name.endswith(".yaml") and Path(name).is_file():
         file = Path(name).absolute()
         name = f"{file.parent.name}/{file.stem}"
-    elif name not in run_names():
+    elif name not in [*run_names(), *smoke_run_names()]:
         raise unknown("run", name, run_names())
     run = controls.apply_control(parse_run(file_content(name, file, scale), name, file, scale))
     check_training(run)

@@ -7,6 +7,7 @@ localrules:
     capacity,
     efficiency,
     doctor,
+    gpu_smoke,
 
 
 rule job_kinds:
@@ -80,3 +81,19 @@ rule doctor:
         mirror=["--mirror"] if config["data_mirror"] else [],
     shell:
         "{params.base:q} -m cluster.doctor --run {params.runs:q} {params.mirror:q} 2>&1 | tee {log:q}"
+
+
+# Each row asks this workflow for its jobs, in a folder of its own (cluster/gpu_smoke/rows.py).
+rule gpu_smoke:
+    log:
+        f"logs/{config['scale']}/gpu_smoke.log",
+    params:
+        base=BASE,
+        scale=SCALE,
+        options=[
+            f"--{key}={config[key]}"
+            for key in ("rows", "minutes", "interpreter")
+            if key in config
+        ],
+    shell:
+        "{params.base:q} -m cluster.gpu_smoke --scale {params.scale:q} {params.options:q} 2>&1 | tee {log:q}"

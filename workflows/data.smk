@@ -62,10 +62,18 @@ rule overlap:
         " --output {output.table:q} > {log:q} 2>&1"
 
 
+def maker_device(model):
+    """The device of the environment that makes a model: that of the runs that start from it, which is there anyway."""
+    devices = {RUNS[name].device for name in ASKED if RUNS[name].model == model}
+    return "cuda" if "cuda" in devices else "cpu"
+
+
 rule base_model:
     input:
         lambda wildcards: (
-            stamp(MODELS[wildcards.model]["environment"], "cpu")
+            stamp(
+                MODELS[wildcards.model]["environment"], maker_device(wildcards.model)
+            )
             if "environment" in MODELS[wildcards.model]
             else []
         ),
@@ -79,7 +87,10 @@ rule base_model:
         **asks(Need(memory_mb=4000, minutes=240)),
     params:
         python=lambda wildcards: (
-            python(MODELS[wildcards.model].get("environment", "base"), "cpu")
+            python(
+                MODELS[wildcards.model].get("environment", "base"),
+                maker_device(wildcards.model),
+            )
         ),
         settings=lambda wildcards: fingerprint(models.settings(wildcards.model)),
     shell:

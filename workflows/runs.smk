@@ -1,6 +1,7 @@
 # Which runs are reproduced, and what the rules need to know of them.
 
 import json
+import sys
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -25,7 +26,13 @@ from eval.run_settings import (
 )
 from grading.verdicts import DEFAULT
 from recipes import models, sweeps
-from recipes.runs import load_run, load_sweep, run_names, training_settings
+from recipes.runs import (
+    load_run,
+    load_sweep,
+    run_names,
+    smoke_run_names,
+    training_settings,
+)
 from tasks import prompts
 from tasks import dataset_specs
 
@@ -84,10 +91,11 @@ def run_of_sweep(name):
         raise refusal(error) from None
 
 
-def chosen_runs(known, reproduce):
+def chosen_runs(reproduce):
     """The names of the runs of `reproduce`, recipes and runs or "all"; raises UserError for one that is neither."""
     if reproduce == "all":
-        return known
+        return run_names()
+    known = [*run_names(), *smoke_run_names()]
     recipes = sorted({name.split("/")[0] for name in known})
     if unknown := [name for name in reproduce if name not in [*recipes, *known]]:
         raise UserError(
@@ -113,8 +121,9 @@ def read_runs():
             if config.get(key):
                 paths.check_path(f"config: {key}", config[key])
         check_regrading(config["grader"], config["extraction"])
-        chosen = chosen_runs(run_names(), config["reproduce"])
-        runs = {name: load_run(name, config["scale"]) for name in run_names()}
+        chosen = chosen_runs(config["reproduce"])
+        names = dict.fromkeys([*run_names(), *chosen])
+        runs = {name: load_run(name, config["scale"]) for name in names}
         for sweep in config.get("sweep", []):
             runs |= load_sweep(sweep, config["scale"])
         for run in runs.values():
@@ -254,15 +263,23 @@ RUN_IDS = ids_of("all")
 reported("all")  # an imported name that does not exist stops every target
 
 
+# Jobs run with the Python of Snakemake itself, such as a CUDA image's, instead of the locked environments.
+THIS_INTERPRETER = config.get("interpreter") == "here"
+
+
 def stamp(name, device):
     """The stamp of an environment; as an input, it makes Snakemake build the environment first.
 
     The path has the lock's hash; a stamp that is newer than a result is that of the same environment, built again.
     """
+    if THIS_INTERPRETER:
+        return []
     return ancient(f"{environment_folder(name, device)}/.stamp")
 
 
 def python(name, device):
+    if THIS_INTERPRETER:
+        return sys.executable
     return f"{environment_folder(name, device)}/bin/python"
 
 

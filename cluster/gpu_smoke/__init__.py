@@ -1,1 +1,1 @@
-"""The full-scale path on one GPU, with a small model: `make gpu-smoke`. Each run file here is a row of its table."""
+"""The full-scale path on one GPU, with a small model: `make gpu-smoke`. Its trainings are recipes/gpu_smoke/*.yaml."""

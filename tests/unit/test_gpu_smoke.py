@@ -11,24 +11,25 @@ import pytest
 
 from cluster import machine
 from cluster.gpu_smoke import __main__ as command_line
-from cluster.gpu_smoke import commands, reward, table, watched
-from cluster.gpu_smoke.commands import HERE, LOCKED, Place, row_of
-from cluster.gpu_smoke.smoke import EVALUATION, Failed, Smoke, last_json
+from cluster.gpu_smoke import rows, table, watched_command
+from cluster.gpu_smoke.rows import EVALUATION, HERE, LOCKED, Failed, SmokeTest, last_json
 from contracts.run_file import SCALES
+from recipes.gpu_smoke import reward
 from system.errors import UserError
+from tests.user_errors import refused
 
-RUNS = {row_of(run): run for run in commands.runs("full")}
-Rows = Callable[..., Smoke]
+RUNS = rows.smoke_runs("full")
+MakeTest = Callable[..., SmokeTest]
 
 
 @pytest.fixture
-def smoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rows:
-    """Rows on a machine with one GPU, whose commands are noted in `ran` instead of run."""
+def smoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeTest:
+    """The rows on a machine with one GPU."""
     monkeypatch.setattr(machine, "nvidia", lambda: ("580.1", (machine.GPU("GPU", 17.0, 9.0),)))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
 
-    def make(interpreter: str = HERE, minutes: float = 10.0, may_build: bool = False) -> Smoke:
-        return Smoke(Place(tmp_path, "cuda", interpreter), minutes, may_build)
+    def make(interpreter: str = HERE, minutes: float = 10.0) -> SmokeTest:
+        return SmokeTest(tmp_path, "full", interpreter, minutes)
 
     return make
 
@@ -36,30 +37,36 @@ def smoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rows:
 def test_a_machine_without_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One sentence, before anything is built or written."""
     monkeypatch.setattr(machine, "nvidia", lambda: ("", ()))
-    monkeypatch.setattr(sys, "argv", ["gpu_smoke", "--folder", str(tmp_path / "folder")])
-    with pytest.raises(UserError, match="none found by nvidia-smi"):
+    monkeypatch.setattr(sys, "argv", ["gpu_smoke", "--scale", "full", "--folder", str(tmp_path / "folder")])
+    with refused("unsuitable-gpu", problems=["GPUs"]):
         command_line.main()
     assert not (tmp_path / "folder").exists()
 
 
 @pytest.mark.parametrize(
-    ("gpu", "driver"), [(("T4", 16.1, 7.5), "580.1"), (("A2", 8.0, 8.6), "580.1"), (("H", 85.0, 9.0), "550.1")]
+    ("gpu", "driver", "problem"),
+    [
+        (("T4", 16.1, 7.5), "580.1", "GPU type"),
+        (("A2", 8.0, 8.6), "580.1", "GPU memory"),
+        (("H", 85.0, 9.0), "550.1", "driver"),
+    ],
 )
 def test_a_gpu_or_driver_that_cannot_run_it(
-    gpu: tuple[str, float, float], driver: str, monkeypatch: pytest.MonkeyPatch
+    gpu: tuple[str, float, float], driver: str, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine, "nvidia", lambda: (driver, (machine.GPU(*gpu),)))
-    with pytest.raises(UserError, match=r"GPU type|GPU memory|driver"):
+    with pytest.raises(UserError) as error:
         command_line.check_gpu()
+    assert error.value.code == "unsuitable-gpu" and error.value.facts["problems"] == [problem]
 
 
 def test_a_row_that_does_not_exist() -> None:
-    with pytest.raises(UserError, match="there is no row ppo; there are device, evaluation"):
-        command_line.arguments_of(["--row", "device", "ppo"])
-    assert command_line.arguments_of([]).row == ["device", EVALUATION, *RUNS]
+    with refused("unknown-name", unknown=["ppo"]):
+        command_line.parse_arguments(["--scale", "full", "--rows", "device,ppo"])
+    assert command_line.parse_arguments(["--scale", "full"]).rows == ["device", EVALUATION, *RUNS]
 
 
-def test_what_is_not_installed_is_left_out_and_named(smoke: Rows) -> None:
+def test_what_is_not_installed_is_left_out_and_named(smoke: MakeTest) -> None:
     assert smoke().missing("any", ["json", "not_here_at_all.part"]) == "not installed: not_here_at_all"
     assert smoke().missing("any", ["json", "pathlib"]) == ""
 
@@ -69,51 +76,58 @@ def test_a_whole_call_with_this_interpreter_names_what_it_lacks(
 ) -> None:
     """Nothing runs, nothing is built, and it is no error."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    words = ["gpu_smoke", "--python", "here", "--device", "cpu", "--folder", str(tmp_path)]
+    words = ["gpu_smoke", "--interpreter", "here", "--scale", "demo", "--folder", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", words)
     command_line.main()
     lines = [line for line in (tmp_path / "table.md").read_text().split("\n") if line.startswith("| ")][2:]
     assert len(lines) == 2 + len(RUNS)
-    assert all(f"| {table.LEFT_OUT} |" in line and "not installed: vllm" in line for line in lines)
+    assert all(f"| {table.LEFT_OUT} |" in line for line in lines)
+    assert sum("not installed: vllm" in line for line in lines) == len(lines) - len(rows.rows_with_server())
     assert [path.name for path in tmp_path.iterdir()] == ["table.md"]
 
 
-def test_an_environment_that_is_not_built_is_left_out(
-    smoke: Rows, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_a_row_whose_environment_cannot_be_built_is_left_out(
+    smoke: MakeTest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("envs.build.TARGET", tmp_path)
-    row = smoke(LOCKED).row(EVALUATION)
-    assert row.result == table.LEFT_OUT and "envs/build.py eval --device cuda" in row.remarks[0]
+    ended = watched_command.Ended(1, "Error: no network", 0.0, False, False)
+    monkeypatch.setattr(watched_command, "run", lambda *_: ended)
+    row = smoke(LOCKED).run_row(EVALUATION)
+    assert row.result == table.LEFT_OUT and "no network" in row.remarks[0]
 
 
-def test_a_row_with_more_gpus_than_are_here_is_left_out(smoke: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_with_more_gpus_than_are_here_is_left_out(smoke: MakeTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """NCCL refuses two ranks on one GPU, so a server has a GPU of its own."""
-    asked = {name for name, run in RUNS.items() if run.hardware["gpus"] > 1}
-    assert asked
-    monkeypatch.setattr(Smoke, "missing", lambda *_: "missing")
-    assert {name for name in RUNS if "GPUs" in smoke().row(name).remarks[0]} == asked
+    several_gpus = {name for name, run in RUNS.items() if run.hardware["gpus"] > 1}
+    assert several_gpus
+    monkeypatch.setattr(SmokeTest, "missing", lambda *_: "missing")
+    assert {name for name in RUNS if "GPUs" in smoke().run_row(name).remarks[0]} == several_gpus
 
 
 def test_without_gpus_a_row_with_a_server_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a CPU its run at demo scale samples with transformers, as another row does, and no server would be tried."""
-    monkeypatch.setattr(Smoke, "missing", lambda *_: "")
-    smoke = Smoke(Place(tmp_path, "cpu", HERE), 10.0, False)
-    assert {name for name in RUNS if "server" in smoke.obstacle(name)} == commands.servers()
-    assert 0 < len(commands.servers()) < len(RUNS)
+    monkeypatch.setattr(SmokeTest, "missing", lambda *_: "")
+    smoke = SmokeTest(tmp_path, "demo", HERE, 10.0)
+    assert {name for name in RUNS if "server" in smoke.obstacle(name)} == rows.rows_with_server()
+    assert 0 < len(rows.rows_with_server()) < len(RUNS)
 
 
-def test_what_the_time_does_not_allow_is_named_with_its_command(smoke: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Smoke, "missing", lambda *_: "")
-    row = smoke(minutes=0.0).row(EVALUATION)
-    assert row.result == table.LEFT_OUT and f'SMOKE="--row {EVALUATION}"' in row.remarks[0]
+def test_what_the_time_does_not_allow_is_named_with_its_command(
+    smoke: MakeTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SmokeTest, "missing", lambda *_: "")
+    row = smoke(minutes=0.0).run_row(EVALUATION)
+    assert row.result == table.LEFT_OUT and f'SMOKE="rows={EVALUATION}"' in row.remarks[0]
 
 
-def test_a_command_that_fails_is_its_row_s_error(smoke: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_fails_is_its_row_s_error(smoke: MakeTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first error, with what to do; the row ends there."""
     script = "import sys; print('ValueError: the cause'); sys.exit('RuntimeError: what followed')"
-    monkeypatch.setattr(Smoke, "missing", lambda *_: "")
-    monkeypatch.setattr(Place, "make_model", lambda *_: [sys.executable, "-c", script])
-    row = smoke().row(EVALUATION)
+    run_command = SmokeTest.run_command
+    monkeypatch.setattr(SmokeTest, "missing", lambda *_: "")
+    failing = [sys.executable, "-c", script]
+    monkeypatch.setattr(SmokeTest, "run_workflow", lambda smoke, row, *_: run_command(smoke, row, failing))
+    row = smoke().run_row(EVALUATION)
     assert row.result == table.WRONG and row.remarks[0] == "ValueError: the cause" and str(row.name) in row.remarks[1]
 
 
@@ -123,7 +137,7 @@ def test_a_command_that_is_too_slow_is_ended(tmp_path: Path) -> None:
     child = f"import time, pathlib\nwhile True: pathlib.Path({str(mark)!r}).touch(); time.sleep(0.05)"
     script = f"import subprocess, sys; print('started', flush=True); subprocess.run([sys.executable, '-c', {child!r}])"
     log = tmp_path / "logs" / "row.log"
-    ended = watched.run([sys.executable, "-c", script], log, 1e9, until=mark.exists)
+    ended = watched_command.run([sys.executable, "-c", script], log, 1e9, until=mark.exists)
     assert ended.stopped and not ended.late and ended.status and ended.output == "started\n"
     mark.unlink(missing_ok=True)
 
@@ -133,13 +147,13 @@ def test_a_command_that_is_too_slow_is_ended(tmp_path: Path) -> None:
         return False
 
     with pytest.raises(KeyboardInterrupt):
-        watched.run([sys.executable, "-c", script], log, 1e9, until=interrupt)
-    ended = watched.run([sys.executable, "-c", "import time; time.sleep(1e6)"], log, 0.1)
+        watched_command.run([sys.executable, "-c", script], log, 1e9, until=interrupt)
+    ended = watched_command.run([sys.executable, "-c", "import time; time.sleep(1e6)"], log, 0.1)
     assert ended.late and ended.status
     mark.unlink(missing_ok=True)
     time.sleep(0.5)
     assert not mark.exists()
-    assert watched.run([sys.executable, "-c", "print('fine')"], log, 1e9)[:2] == (0, "fine\n")
+    assert watched_command.run([sys.executable, "-c", "print('fine')"], log, 1e9)[:2] == (0, "fine\n")
 
 
 @pytest.mark.parametrize(
@@ -158,9 +172,9 @@ def test_a_command_that_is_too_slow_is_ended(tmp_path: Path) -> None:
 )
 def test_the_first_error_of_a_log_and_what_to_do(line: str) -> None:
     text = f"INFO 0 errors so far\nWARNING: something\n  {line}\nRuntimeError: Engine core initialization failed\n"
-    found = table.first_error("nothing here\n", text)
-    assert found in line and found.partition(":")[0].endswith("Error")
-    assert "please report" not in table.advice(found, "log") and "please report" in table.advice("KeyError: 'x'", "log")
+    error = table.first_error("nothing here\n", text)
+    assert error in line and error.partition(":")[0].endswith("Error")
+    assert "please report" not in table.advice(error, "log") and "please report" in table.advice("KeyError: 'x'", "log")
 
 
 def test_a_log_without_an_error_gives_its_last_line() -> None:
@@ -186,13 +200,13 @@ def test_the_table() -> None:
 
 def test_each_training_has_a_signal_and_a_distance() -> None:
     """The reward differs between random texts, and the trainer logs how far the sampler is from it."""
-    given = reward.digits(["12", "a1", "", "four"], [])
-    assert [one.value for one in given] == [1.0, 0.5, 0.0, 0.0]
+    rewards = reward.digits(["12", "a1", "", "four"], [])
+    assert [one.value for one in rewards] == [1.0, 0.5, 0.0, 0.0]
     assert all(run.stages[0].objective.get("sampler_correction") == "token" for run in RUNS.values())
 
 
 def test_every_framework_is_killed_and_resumed_once() -> None:
     assert set(SCALES) == {"demo", "full"}
     for scale in SCALES:
-        killed = {run.framework for run in commands.runs(scale) if len(run.stages[0].checkpoints) > 1}
-        assert killed == {run.framework for run in commands.runs(scale)} and len(killed) > 1
+        killed = {run.framework for run in rows.smoke_runs(scale).values() if len(run.stages[0].checkpoints) > 1}
+        assert killed == {run.framework for run in rows.smoke_runs(scale).values()} and len(killed) > 1
