@@ -153,7 +153,7 @@ class SmokeTest:
             return ""
         print(f"{environment}: building its environment", flush=True)
         log = self.folder / "logs" / f"build-{environment}.log"
-        command = [sys.executable, ROOT / "envs" / "build.py", environment, "--device", self.device]
+        command: list[str | Path] = [sys.executable, ROOT / "envs" / "build.py", environment, "--device", self.device]
         ended = watched_command.run(command, log, float("inf"))
         return f"its environment could not be built: {table.first_error(ended.output)}" if ended.status else ""
 
@@ -192,7 +192,7 @@ class SmokeTest:
 
     def look_at_device(self, row: Row) -> None:
         """The device, and a product in bfloat16."""
-        command = [self.python("eval"), "-m", "cluster.gpu_smoke.bfloat16", self.device]
+        command = [str(self.python("eval")), "-m", "cluster.gpu_smoke.bfloat16", self.device]
         facts = last_json(self.run_command(row, command).output)
         self.about = ", ".join(f"{name} {value}" for name, value in facts.items())
         row.remarks.append(self.about)
