@@ -58,12 +58,14 @@ def random_reward(
     """
     call = next(_calls)
 
-    def coin(place: int, text: str) -> float:
-        return float(hashlib.sha256(f"{call} {place} {text}".encode(errors="replace")).digest()[0] & 1)
+    def coin(position: int, text: str) -> float:
+        return float(hashlib.sha256(f"{call} {position} {text}".encode(errors="replace")).digest()[0] & 1)
 
     return [
-        given._replace(value=coin(place, text))
-        for place, (text, given) in enumerate(zip(completions, _judged(rewards, completions, problems), strict=True))
+        judged._replace(value=coin(position, text))
+        for position, (text, judged) in enumerate(
+            zip(completions, _judged(rewards, completions, problems), strict=True)
+        )
     ]
 
 
@@ -78,8 +80,8 @@ def format_alone(
         rewards: of the recipe; one of them finds a format error, or judges that there is no answer.
     """
     return [
-        given._replace(value=float(not (given.format_error or given.verdict in MALFORMED)))
-        for given in _judged(rewards, completions, problems)
+        judged._replace(value=float(not (judged.format_error or judged.verdict in MALFORMED)))
+        for judged in _judged(rewards, completions, problems)
     ]
 
 
@@ -94,6 +96,6 @@ def opposite_sign(
         rewards: of the recipe.
     """
     return [
-        given if given.value is None else given._replace(value=-given.value)
-        for given in _judged(rewards, completions, problems)
+        judged if judged.value is None else judged._replace(value=-judged.value)
+        for judged in _judged(rewards, completions, problems)
     ]

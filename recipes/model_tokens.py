@@ -21,7 +21,7 @@ def environment(model: Path, limit: int) -> dict[str, str]:
 
 
 @cache
-def _given(content: str) -> dict[str, Any]:
+def _settings(content: str) -> dict[str, Any]:
     return cast(dict[str, Any], json.loads(content))
 
 
@@ -34,12 +34,12 @@ def _tokenizer(model: str) -> Any:
 
 def response_limit() -> int:
     """The most tokens that a completion of this training may have."""
-    return int(_given(os.environ[VARIABLE])["limit"])
+    return int(_settings(os.environ[VARIABLE])["limit"])
 
 
 def encode(text: str) -> list[int]:
     """The tokens of a text, without those that a tokenizer puts around every text."""
-    tokenizer = _tokenizer(_given(os.environ[VARIABLE])["model"])
+    tokenizer = _tokenizer(_settings(os.environ[VARIABLE])["model"])
     whole = text.encode(errors="replace").decode()  # tokenizers refuse half of a surrogate pair
-    found: list[int] = tokenizer(whole, add_special_tokens=False)["input_ids"]
-    return found
+    tokens: list[int] = tokenizer(whole, add_special_tokens=False)["input_ids"]
+    return tokens

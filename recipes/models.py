@@ -33,9 +33,9 @@ def library() -> dict[str, dict[str, Any]]:
         UserError: a model of the hub is not at a commit.
     """
     tasks = [task for task in task_yaml.task_names() if "demo" in task_yaml.settings(task)]
-    found = {f"demo-{task.replace('_', '-')}": {"demo_task": task} for task in tasks}
-    found |= read_yaml(FOLDER / "models.yaml")
-    for name, entry in found.items():
+    entries = {f"demo-{task.replace('_', '-')}": {"demo_task": task} for task in tasks}
+    entries |= read_yaml(FOLDER / "models.yaml")
+    for name, entry in entries.items():
         if "hub" in entry and not COMMIT.fullmatch(str(entry.get("revision"))):
             raise UserError(
                 f"recipes/models.yaml: {name}.revision is {entry.get('revision')!r}, but a branch can change: give the "
@@ -44,7 +44,7 @@ def library() -> dict[str, dict[str, Any]]:
     return {
         name: entry
         | ({"environment": "eval" if "untrained" in entry else DEMO_ENVIRONMENT} if "demo_task" in entry else {})
-        for name, entry in found.items()
+        for name, entry in entries.items()
     }
 
 

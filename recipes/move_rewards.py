@@ -122,15 +122,15 @@ def _of_moves(
         worth: of a legal move.
     """
     items = [Item(p.task, p.answer or "", text, meta=p.meta) for p, text in zip(problems, completions, strict=True)]
-    found = []
+    rewards = []
     for problem, text, judged in zip(problems, completions, grade(items, workers=1), strict=True):
         if judged.verdict == "ungradable":
-            found.append(Reward(None, judged.verdict))
+            rewards.append(Reward(None, judged.verdict))
             continue
         game = registry.get(problem.task).game
         move = None if judged.answer is None else game.read_move(judged.answer, problem.meta)
         if move is None:
-            found.append(Reward(illegal, judged.verdict, judged.answer is None))
+            rewards.append(Reward(illegal, judged.verdict, judged.answer is None))
             continue
         value = worth(
             game,
@@ -138,5 +138,5 @@ def _of_moves(
             problem.meta,
             reward_randomness.fresh_generator(seed, reward_randomness.problem_key(problem), text),
         )
-        found.append(Reward(value, judged.verdict))
-    return found
+        rewards.append(Reward(value, judged.verdict))
+    return rewards

@@ -209,14 +209,16 @@ def judge_repeatedly(
     _check("judged", "times", times, times >= 2, "2 or more")
     truth = [one.value for one in exact(completions, problems)]
     columns = [[one.value for one in reward(completions, problems)] for _ in range(times)]
-    found: list[JudgedRepeatedly | None] = []
+    judgements: list[JudgedRepeatedly | None] = []
     for true, *values in zip(truth, *columns, strict=True):
-        given = [value for value in values if value is not None]
-        usable = true is not None and len(given) == times
-        found.append(
-            JudgedRepeatedly(true, statistics.fmean(given), statistics.variance(given), times) if usable else None
+        rewards_given = [value for value in values if value is not None]
+        usable = true is not None and len(rewards_given) == times
+        judgements.append(
+            JudgedRepeatedly(true, statistics.fmean(rewards_given), statistics.variance(rewards_given), times)
+            if usable
+            else None
         )
-    return found
+    return judgements
 
 
 def reward_error(
@@ -242,12 +244,12 @@ def reward_error(
     Raises:
         UserError: `times` is below 2, or no completion has both rewards.
     """
-    found = [one.error for one in judge_repeatedly(reward, exact, completions, problems, times) if one]
-    if not found:
+    errors = [one.error for one in judge_repeatedly(reward, exact, completions, problems, times) if one]
+    if not errors:
         raise UserError(
             "recipes.reward_noise.reward_error needs completions whose problems have an answer, and found none"
         )
-    return RewardError(*(statistics.fmean(column) for column in zip(*found, strict=True)))
+    return RewardError(*(statistics.fmean(column) for column in zip(*errors, strict=True)))
 
 
 def _judged(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:

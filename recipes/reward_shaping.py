@@ -47,15 +47,15 @@ def cosine(
     Returns:
         The rewards; a value of None, and the verdict `ungradable`, where the gold answer is unusable.
     """
-    limit, found = model_tokens.response_limit(), list[Reward]()
+    limit, rewards = model_tokens.response_limit(), list[Reward]()
     for completion, verdict in zip(completions, verdicts(completions, problems), strict=True):
         length = len(model_tokens.encode(completion))
         at_start, at_limit = right if verdict == "correct" else wrong
         value = at_limit + (at_start - at_limit) * (1 + math.cos(math.pi * length / limit)) / 2
         if length + margin >= limit:
             value = over
-        found.append(Reward(None if verdict == "ungradable" else value, verdict))
-    return found
+        rewards.append(Reward(None if verdict == "ungradable" else value, verdict))
+    return rewards
 
 
 def soft_over_long(completions: Sequence[str], problems: Sequence[Problem], *, buffer: int) -> list[Reward]:
@@ -98,12 +98,12 @@ def repetition(
     """
     _check("repetition", "ngram", ngram, ngram >= 1, "1 or more")
     _check("repetition", "unit", unit, unit in ("words", "tokens"), "words or tokens")
-    found = []
+    rewards = []
     for completion in completions:
         items = completion.lower().split() if unit == "words" else model_tokens.encode(completion)
         grams = list(_ngrams(items, ngram))
-        found.append(Reward(len(set(grams)) / len(grams) - 1 if grams else 0.0))
-    return found
+        rewards.append(Reward(len(set(grams)) / len(grams) - 1 if grams else 0.0))
+    return rewards
 
 
 def repeated_tokens(completions: Sequence[str], problems: Sequence[Problem], *, ngram: int) -> list[Reward]:
@@ -122,7 +122,7 @@ def repeated_tokens(completions: Sequence[str], problems: Sequence[Problem], *, 
         UserError: `ngram` is something else.
     """
     _check("repeated_tokens", "ngram", ngram, ngram >= 1, "1 or more")
-    found = []
+    rewards = []
     for completion in completions:
         seen, covered, end = set[Hashable](), 0, 0
         for start, gram in enumerate(_ngrams(model_tokens.encode(completion), ngram)):
@@ -130,8 +130,8 @@ def repeated_tokens(completions: Sequence[str], problems: Sequence[Problem], *, 
                 covered += start + ngram - max(start, end)
                 end = start + ngram
             seen.add(gram)
-        found.append(Reward(0.0 - covered))
-    return found
+        rewards.append(Reward(0.0 - covered))
+    return rewards
 
 
 def _check(function: str, argument: str, value: object, fits: bool, wanted: str) -> None:

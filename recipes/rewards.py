@@ -52,7 +52,7 @@ def verdicts(completions: Sequence[str], problems: Sequence[Problem]) -> list[st
         Item(p.task, p.answer or "", completion, meta=p.meta)
         for p, completion in zip(problems, completions, strict=True)
     ]
-    return [given.verdict for given in grade(items, workers=1)]
+    return [judged.verdict for judged in grade(items, workers=1)]
 
 
 def correct(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
@@ -62,14 +62,14 @@ def correct(completions: Sequence[str], problems: Sequence[Problem]) -> list[Rew
 
 def right_steps(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """The share of the steps that a program can check (`Task.check_steps`) that are right; 0 without such a step."""
-    found = []
-    for completion, asked in zip(completions, problems, strict=True):
-        checked = registry.get(asked.task).check_steps(completion, asked) or []
+    rewards = []
+    for completion, problem in zip(completions, problems, strict=True):
+        checked = registry.get(problem.task).check_steps(completion, problem) or []
         known = [step for step in checked if step.verdict != reasoning_steps.NOT_CHECKABLE]
-        found.append(
+        rewards.append(
             Reward(sum(step.verdict == reasoning_steps.RIGHT for step in known) / len(known) if known else 0.0)
         )
-    return found
+    return rewards
 
 
 def load(rewards: Iterable[Mapping[str, Any]]) -> Weighted:
@@ -79,11 +79,13 @@ def load(rewards: Iterable[Mapping[str, Any]]) -> Weighted:
         ImportError, AttributeError: a function does not exist.
         TypeError: it has no such argument, or needs one.
     """
-    found: Weighted = []
+    weighted_functions: Weighted = []
     for reward in rewards:
         weighted = _function(reward), float(reward["weight"])
-        found.append((_rounded(*weighted, reward["multiple_of"]), 1.0) if "multiple_of" in reward else weighted)
-    return found
+        weighted_functions.append(
+            (_rounded(*weighted, reward["multiple_of"]), 1.0) if "multiple_of" in reward else weighted
+        )
+    return weighted_functions
 
 
 def _function(reward: Mapping[str, Any]) -> RewardFunction:
@@ -101,8 +103,10 @@ def _rounded(function: RewardFunction, weight: float, step: float) -> RewardFunc
 
     def rounded(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
         return [
-            given if given.value is None else given._replace(value=round(weight * given.value / step) * step)
-            for given in function(completions, problems)
+            unrounded
+            if unrounded.value is None
+            else unrounded._replace(value=round(weight * unrounded.value / step) * step)
+            for unrounded in function(completions, problems)
         ]
 
     return rounded
@@ -111,7 +115,7 @@ def _rounded(function: RewardFunction, weight: float, step: float) -> RewardFunc
 def short_names(rewards: Sequence[Mapping[str, Any]]) -> list[str]:
     """A short name for each of a run file's rewards: its function's, numbered where it occurs again."""
     short = [reward["function"].rpartition(".")[2] for reward in rewards]
-    counts = [short[: place + 1].count(name) for place, name in enumerate(short)]
+    counts = [short[: index + 1].count(name) for index, name in enumerate(short)]
     return [name if count == 1 else f"{name} {count}" for name, count in zip(short, counts, strict=True)]
 
 
@@ -148,12 +152,12 @@ def each_reward(rewards: Weighted, completions: Sequence[str], problems: Sequenc
     return list(zip(*columns, strict=True))
 
 
-def weighted_sum(rewards: Weighted, given: Sequence[Reward]) -> Reward:
+def weighted_sum(rewards: Weighted, parts: Sequence[Reward]) -> Reward:
     """The weighted sum of what the rewards give for one completion, with the first verdict among them.
 
     Args:
         rewards: functions and weights.
-        given: by each function.
+        parts: by each function.
 
     Returns:
         A value of None counts as nothing; where all are None, so is the sum.
@@ -162,14 +166,14 @@ def weighted_sum(rewards: Weighted, given: Sequence[Reward]) -> Reward:
         ValueError: a verdict is unknown.
     """
     values = [
-        weight * reward.value for reward, (_, weight) in zip(given, rewards, strict=True) if reward.value is not None
+        weight * reward.value for reward, (_, weight) in zip(parts, rewards, strict=True) if reward.value is not None
     ]
-    verdict = next((reward.verdict for reward in given if reward.verdict), None)
+    verdict = next((reward.verdict for reward in parts if reward.verdict), None)
     if verdict not in (None, *VERDICTS):
         raise ValueError(f"'{verdict}' is no verdict; there are: {', '.join(VERDICTS)}")
-    return Reward(sum(values) if values else None, verdict, any(reward.format_error for reward in given))
+    return Reward(sum(values) if values else None, verdict, any(reward.format_error for reward in parts))
 
 
 def total(rewards: Weighted, completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """The weighted sum for each completion; see `each_reward` and `weighted_sum`."""
-    return [weighted_sum(rewards, given) for given in each_reward(rewards, completions, problems)]
+    return [weighted_sum(rewards, parts) for parts in each_reward(rewards, completions, problems)]

@@ -60,7 +60,7 @@ def load_sweep(name: str, scale: str) -> dict[str, Run]:
     Raises:
         UserError: as `load_run`, or two settings train in the same way.
     """
-    found: dict[str, Run] = {}
+    members: dict[str, Run] = {}
     trained: dict[str, str] = {}
     for member in sweeps.run_names(name, scale):
         run = load_run(member, scale)
@@ -71,8 +71,8 @@ def load_sweep(name: str, scale: str) -> dict[str, Run]:
                 f"{trained[settings]} and {member} do not at scale {scale}; a key that each stage states itself has no "
                 "effect"
             )
-        found[member], trained[settings] = run, member
-    return found
+        members[member], trained[settings] = run, member
+    return members
 
 
 def file_content(name: str, file: Path, scale: str) -> dict[str, Any]:

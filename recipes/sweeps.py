@@ -69,20 +69,21 @@ def run_setting(run: str, scale: str) -> dict[str, Any]:
         UserError: the sweep has no such run.
     """
     name, _, number = run.partition("@")
-    found = settings(name, scale)
-    if not (number.isascii() and number.isdecimal() and 1 <= int(number) <= len(found)):
+    all_settings = settings(name, scale)
+    if not (number.isascii() and number.isdecimal() and 1 <= int(number) <= len(all_settings)):
         raise UserError(
-            f"{name} has {len(found)} runs at scale {scale}, {name}@1 to {name}@{len(found)}, but not {run}"
+            f"{name} has {len(all_settings)} runs at scale {scale}, {name}@1 to {name}@{len(all_settings)}, but not "
+            f"{run}"
         )
-    return found[int(number) - 1]
+    return all_settings[int(number) - 1]
 
 
 def run_content(run: str, scale: str) -> dict[str, Any]:
     """What the run file of one of a sweep's runs would hold: the sweep's own, with the values of its setting."""
     varied = run_setting(run, scale)
-    found = read_yaml(sweep_file(run))
-    del found["sweep"]
-    values = found.setdefault(scale, {})
+    file_content = read_yaml(sweep_file(run))
+    del file_content["sweep"]
+    values = file_content.setdefault(scale, {})
     for key, value in varied.items():
         group, _, own = key.partition(".")
         if own:
@@ -91,7 +92,7 @@ def run_content(run: str, scale: str) -> dict[str, Any]:
             values[group] = {**values.get(group, {}), **value}
         else:
             values[group] = value
-    return found
+    return file_content
 
 
 def value_text(value: Any) -> str:

@@ -37,23 +37,23 @@ class Operations:
 
     def check(self, text: str) -> list[str] | None:
         """The faults of a line; None if it is no operation."""
-        found = _LINE.fullmatch(text)
-        if not found:
+        match = _LINE.fullmatch(text)
+        if not match:
             return None
-        sign = found[2].strip()
-        if sign == found[2] and sign in "/÷" and "/" in found[1] + found[3]:
+        sign = match[2].strip()
+        if sign == match[2] and sign in "/÷" and "/" in match[1] + match[3]:
             return None  # `8/1/3` may mean two things
         try:
-            a, b, stated = Fraction(found[1]), Fraction(found[3]), Fraction(found[4])
-            left = Counter(map(Fraction, re.findall(_NUMBER, found[5]))) if found[5] else None
+            a, b, stated = Fraction(match[1]), Fraction(match[3]), Fraction(match[4])
+            left = Counter(map(Fraction, re.findall(_NUMBER, match[5]))) if match[5] else None
         except ZeroDivisionError:
             return None
         used, faults = Counter([a, b]), []
         if (result := _calculated(a, sign, b)) != stated:
-            faults.append(f"{found[1]} {sign} {found[3]} is {'nothing' if result is None else result}, not {found[4]}")
+            faults.append(f"{match[1]} {sign} {match[3]} is {'nothing' if result is None else result}, not {match[4]}")
         possible = [state for state in reversed(self.states) if used <= state]
         if not possible:
-            faults.append(f"{found[1]} and {found[3]} are not both available")
+            faults.append(f"{match[1]} and {match[3]} are not both available")
         following = [state - used + Counter([stated]) for state in possible]
         if left is not None and possible and left not in following:
             faults.append("what is left is not what it says")

@@ -45,10 +45,10 @@ def from_files(entry: Entry, mirror: Path | None) -> tuple[Rows, dict[str, Any]]
     rows: list[dict[str, Any]] = []
     facts = []
     for file in entry.spec.get("files", ()):
-        place, content = _from_mirror(entry, mirror, file) if mirror is not None else _download(entry, file)
-        _check_bytes(entry, place, content, file)
-        rows += parse_rows(place, content)
-        named = {"file": file["path"]} if mirror is not None else {"url": place}
+        source, content = _from_mirror(entry, mirror, file) if mirror is not None else _download(entry, file)
+        _check_bytes(entry, source, content, file)
+        rows += parse_rows(source, content)
+        named = {"file": file["path"]} if mirror is not None else {"url": source}
         facts.append({**named, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)})
     if not facts:
         raise UserError(f"the mirror {mirror} has no {entry.name}: leave data_mirror out to load it from the hub")
@@ -83,13 +83,13 @@ def _download(entry: Entry, file: dict[str, Any]) -> tuple[str, bytes]:
 def _check_bytes(entry: Entry, name: str, content: bytes, file: dict[str, Any]) -> None:
     """Compare with the registry's hash: a truncated or changed file is refused before it is parsed."""
     expected = file.get("sha256")
-    found = hashlib.sha256(content).hexdigest()
-    if expected is None or expected == found:
+    actual = hashlib.sha256(content).hexdigest()
+    if expected is None or expected == actual:
         return
     size = file.get("bytes")
     short = f" and is {size - len(content):,} of {size:,} bytes short" if size and len(content) < size else ""
     raise UserError(
-        f"{name} should have sha256 {expected} ({entry.where}) but has {found}{short}: copy it again from its source"
+        f"{name} should have sha256 {expected} ({entry.where}) but has {actual}{short}: copy it again from its source"
     )
 
 

@@ -110,12 +110,12 @@ def _benchmarks(folder: Path) -> list[Entry]:
 
 def check(entry: Entry) -> None:
     """Raise UserError, with the file, the entry and the key, for unknown or missing keys."""
-    spec, place = entry.spec, f"{entry.where}, {entry.name}"
-    validate(spec, "dataset", place)
+    spec, where = entry.spec, f"{entry.where}, {entry.name}"
+    validate(spec, "dataset", where)
     if spec["task"] not in task_yaml.task_names():
-        raise UserError(f"{place}: {unknown('task', spec['task'], task_yaml.task_names())}")
+        raise UserError(f"{where}: {unknown('task', spec['task'], task_yaml.task_names())}")
     if not any(spec.get(key) for key in ("hub", "files", "generate")):
-        raise UserError(f"{place}: one of `hub`, `files` and `generate` has to say where rows are")
+        raise UserError(f"{where}: one of `hub`, `files` and `generate` has to say where rows are")
     for columns in (spec.get("columns", {}), spec.get("hub", {}).get("columns", {})):
         if columns.get("form", "as_written") not in FORMS:
-            raise UserError(f"{place}: columns.form is {columns['form']!r}, known are {', '.join(FORMS)}")
+            raise UserError(f"{where}: columns.form is {columns['form']!r}, known are {', '.join(FORMS)}")

@@ -34,7 +34,7 @@ def find_boxes(text: str) -> list[Box]:
     starts = set(commands.values())
     escaped: set[int] = set()
     open_braces: list[int] = []
-    found = []
+    complete = []
     for token in _TOKEN.finditer(text):  # one pass, however many boxes are open
         if token.group() == "{":
             open_braces.append(token.start())
@@ -43,8 +43,8 @@ def find_boxes(text: str) -> list[Box]:
                 escaped.add(token.start() + 1)
         elif open_braces and (brace := open_braces.pop()) in commands:
             start = commands[brace]
-            found.append(Box(start, token.end(), brace, start in escaped, text))
-    return sorted(found)
+            complete.append(Box(start, token.end(), brace, start in escaped, text))
+    return sorted(complete)
 
 
 def last_boxed_gold(text: str) -> str | None:

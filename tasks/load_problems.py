@@ -102,13 +102,13 @@ def _drawn(entry: Entry, rows: dataset_sources.Rows, read_from: str) -> dataset_
             f"column {stated['by']}, but drawing them fails ({type(error).__name__}: {error}): correct `draw` in "
             f"{entry.where}"
         ) from None
-    return [rows[place] for place in places]
+    return [rows[index] for index in places]
 
 
 def _levels(problems: Sequence[Problem]) -> dict[str, int]:
     """Problems of each level of difficulty, where the data set states levels."""
-    found = Counter(str(problem.meta["level"]) for problem in problems if problem.meta.get("level") is not None)
-    return dict(sorted(found.items()))
+    counts = Counter(str(problem.meta["level"]) for problem in problems if problem.meta.get("level") is not None)
+    return dict(sorted(counts.items()))
 
 
 def _read_from(source: dict[str, Any], mirror: Path | None) -> str:
@@ -119,10 +119,10 @@ def _read_from(source: dict[str, Any], mirror: Path | None) -> str:
     return " + ".join(str(mirror / file["file"]) if mirror else file["url"] for file in source["files"])
 
 
-def _check_hash(entry: Entry, read_from: str, expected: str | None, found: str) -> None:
-    if expected is not None and expected != found:
+def _check_hash(entry: Entry, read_from: str, expected: str | None, actual: str) -> None:
+    if expected is not None and expected != actual:
         raise UserError(
-            f"{entry.name} should have content with hash {expected} ({entry.where}), but {read_from} has {found}: the "
+            f"{entry.name} should have content with hash {expected} ({entry.where}), but {read_from} has {actual}: the "
             "rows differ from those that the published figures were made with"
         )
 
@@ -159,12 +159,12 @@ def report(facts: dict[str, Any], mirror: Path | None) -> str:
     levels = "".join(f"; level {level}: {count:,}" for level, count in facts["levels"].items())
     lines.append(f"  {facts['rows']:,} rows, {facts['distinct_questions']:,} distinct questions{levels}")
     if missing := facts["without_gold_answer"]:
-        shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
-        lines.append(f"  {len(missing):,} of {facts['rows']:,} rows have no gold answer and are left out: {shown}")
+        listed = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
+        lines.append(f"  {len(missing):,} of {facts['rows']:,} rows have no gold answer and are left out: {listed}")
     if groups := facts["repeated_questions"]:
         extra = sum(len(group) - 1 for group in groups)
-        shown = "; ".join(" = ".join(group) for group in groups[:3]) + ("; …" if len(groups) > 3 else "")
-        lines.append(f"  {extra:,} rows repeat the question of an earlier one and are kept: {shown}")
+        listed = "; ".join(" = ".join(group) for group in groups[:3]) + ("; …" if len(groups) > 3 else "")
+        lines.append(f"  {extra:,} rows repeat the question of an earlier one and are kept: {listed}")
     if facts["same_content_as_registered"] is False:
         lines.append(
             "  its (question, answer) pairs differ from those of the registered files: their hash is "

@@ -17,19 +17,19 @@ def without_markup(answer: str) -> str:
     """The answer without white space, dollar signs and commands for type around the whole of it."""
     text = answer[: LONGEST + 1].strip()
     for _ in range(_MOST_WRAPPERS):
-        if (found := _WRAPPED.fullmatch(text)) is None:
+        if (match := _WRAPPED.fullmatch(text)) is None:
             break
-        text = (found[1] or found[2] or found[3] or "").strip()
+        text = (match[1] or match[2] or match[3] or "").strip()
     return text
 
 
 def bare_letter(answer: str) -> str | None:
     """The letter that is the whole answer, as it is written; None for anything else, such as `B or C`."""
-    found = _LETTER.fullmatch(without_markup(answer))
-    return (found[1] or found[2]) if found else None
+    match = _LETTER.fullmatch(without_markup(answer))
+    return (match[1] or match[2]) if match else None
 
 
 def letter_and_text(answer: str) -> tuple[str, str] | None:
     """The letter and the text of an answer such as `(B) 42`; None for anything else."""
-    found = _LABELLED.fullmatch(without_markup(answer)) if len(answer) <= LONGEST else None
-    return (found[1] or found[2], found[3]) if found else None
+    match = _LABELLED.fullmatch(without_markup(answer)) if len(answer) <= LONGEST else None
+    return (match[1] or match[2], match[3]) if match else None

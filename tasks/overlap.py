@@ -53,23 +53,23 @@ Hashes = npt.NDArray[np.uint64]
 
 @dataclass
 class Questions:
-    """The questions of one file with their words as numbers: `words[starts[i]:starts[i+1]]` belong to question i."""
+    """The questions of one file with their words as hashes: `word_hashes[starts[i]:starts[i+1]]` belong to question i."""
 
     name: str
     ids: list[str]
     texts: list[str]
     exact: list[str]
-    words: Hashes
+    word_hashes: Hashes
     starts: npt.NDArray[np.int64]
 
     def windows(self, n: int) -> tuple[Hashes, npt.NDArray[np.int64]]:
         """Hash of every window of n words, and the index of its question; windows never span two questions."""
-        count = len(self.words) - n + 1
+        count = len(self.word_hashes) - n + 1
         if count <= 0:
             return np.empty(0, np.uint64), np.empty(0, np.int64)
         hashes = np.zeros(count, np.uint64)
         for offset in range(n):
-            hashes = hashes * _MULTIPLIER + self.words[offset : offset + count]
+            hashes = hashes * _MULTIPLIER + self.word_hashes[offset : offset + count]
         question = np.repeat(np.arange(len(self.ids)), np.diff(self.starts))
         whole = question[:count] == question[n - 1 :]
         return hashes[whole], question[:count][whole]
@@ -141,11 +141,11 @@ def compare(
     listed = [
         {
             "train": train.name, "train_id": train.ids[row], "benchmark": benchmark.name,
-            "benchmark_id": benchmark.ids[problem], "exact": found.get("exact", False),
-            **{f"gram{n}_share": found.get(f"gram{n}_share", 0) for n in windows},
+            "benchmark_id": benchmark.ids[problem], "exact": overlap.get("exact", False),
+            **{f"gram{n}_share": overlap.get(f"gram{n}_share", 0) for n in windows},
             "benchmark_question": benchmark.texts[problem], "train_question": train.texts[row],
         }
-        for (problem, row), found in pairs.items()
+        for (problem, row), overlap in pairs.items()
     ]  # fmt: skip
     return counts, sorted(listed, key=lambda pair: [pair["exact"], *(pair[f"gram{n}_share"] for n in windows)])[::-1]
 
@@ -170,15 +170,17 @@ def _shared_windows(
     for key, row in zip(train_hashes[hit].tolist(), row_of[hit].tolist(), strict=True):
         rows_with[key].add(row)
     shared: set[int] = set()
-    found: dict[tuple[int, int], set[int]] = defaultdict(set)
+    windows_shared: dict[tuple[int, int], set[int]] = defaultdict(set)
     for key, problem in zip(problem_hashes.tolist(), problem_of.tolist(), strict=True):
         rows = rows_with.get(key, set())
         if rows:
             shared.add(problem)
         if len({train.exact[row] for row in rows}) <= common:  # a problem that is repeated is one problem
             for row in rows:
-                found[problem, row].add(key)
-    rare = {(problem, row): min(1.0, len(keys) / windows_of[problem]) for (problem, row), keys in found.items()}
+                windows_shared[problem, row].add(key)
+    rare = {
+        (problem, row): min(1.0, len(keys) / windows_of[problem]) for (problem, row), keys in windows_shared.items()
+    }
     return shared, rare, len(set(row_of[hit].tolist())), int((windows_of == 0).sum())
 
 

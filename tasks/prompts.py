@@ -68,27 +68,27 @@ def files() -> list[str]:
 @cache
 def entries() -> dict[str, dict[str, Any]]:
     """All prompts as they are written; UserError if a name occurs twice."""
-    found = read_yaml(FILE)
+    by_name = read_yaml(FILE)
     for task in task_yaml.task_names():
         for name, entry in task_yaml.settings(task).get("prompts", {}).items():
-            if name in found:
+            if name in by_name:
                 raise UserError(f"tasks/{task}/task.yaml: there is another prompt '{name}'; rename one of them")
-            found[name] = entry
-    return found
+            by_name[name] = entry
+    return by_name
 
 
 @cache
 def library() -> dict[str, Prompt]:
     """All prompts by name; UserError if one lacks a field, or has another one."""
-    found = {}
+    by_name = {}
     for name, entry in entries().items():
         try:
-            found[name] = Prompt(name=name, **entry)
+            by_name[name] = Prompt(name=name, **entry)
         except TypeError:
             raise UserError(
                 f"prompt '{name}' should have the fields described at the head of tasks/prompts.yaml, but is {entry}"
             ) from None
-    return found
+    return by_name
 
 
 def load(name: str) -> Prompt:

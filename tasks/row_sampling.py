@@ -25,4 +25,4 @@ def sample_rows(groups: Sequence[Any], *, one_in: int, rows: int, seed: int) -> 
 
     frame = pd.DataFrame({"group": pd.Series(list(groups), dtype=object)})
     share = frame.groupby("group").sample(frac=1 / one_in, random_state=seed)
-    return [int(place) for place in share.sample(n=rows, random_state=seed).index]
+    return [int(position) for position in share.sample(n=rows, random_state=seed).index]

@@ -160,8 +160,8 @@ class Task(ABC):
             problem is unusable.
         """
         module = self.step_module()
-        found: list[Step] | None = module.check(completion, problem) if module else None
-        return found
+        steps: list[Step] | None = module.check(completion, problem) if module else None
+        return steps
 
     def step_module(self) -> ModuleType | None:
         """The module that checks steps: `check`, and RIGHT_HABITS, the habits of demo traces without a fault."""

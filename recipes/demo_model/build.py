@@ -39,9 +39,9 @@ def build(output: Path, task: str, demo: dict[str, Any], untrained: dict[str, An
     rows = mixture.rows(task, demo, count, training["skills_first"], seed)
 
     texts = [f"{row.question} {row.completion}" for row in rows[-TOKENIZER_ROWS:]]
-    asked = [prompts.load(name) for name in demo["prompts"]]
+    prompt_list = [prompts.load(name) for name in demo["prompts"]]
     phrases = registry.get(task).traces.phrases(demo["problems"])
-    tokenizer = demo_tokenizer.build(texts, asked, phrases, settings["vocabulary"])
+    tokenizer = demo_tokenizer.build(texts, prompt_list, phrases, settings["vocabulary"])
 
     torch.manual_seed(seed)
     model = Qwen2ForCausalLM(

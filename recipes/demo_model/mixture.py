@@ -28,17 +28,17 @@ class Row(NamedTuple):
 
 def _strata(traces: Traces, problems: list[Problem]) -> list[list[Problem]]:
     """The problems in the groups that traces are drawn from equally often."""
-    found: dict[Any, list[Problem]] = defaultdict(list)
+    strata: dict[Any, list[Problem]] = defaultdict(list)
     for problem in problems:
-        found[traces.strata(problem)].append(problem)
-    return list(found.values())
+        strata[traces.strata(problem)].append(problem)
+    return list(strata.values())
 
 
 def _examples(
-    traces: Traces, asked: list[prompts.Prompt], habits: Any, strata: list[list[Problem]], rng: random.Random
+    traces: Traces, prompt_list: list[prompts.Prompt], habits: Any, strata: list[list[Problem]], rng: random.Random
 ) -> Iterator[Row]:
     while True:
-        for prompt in asked:
+        for prompt in prompt_list:
             rng.random()  # unused, kept so that the same seed gives the same models as in release 0.1
             problem = rng.choice(rng.choice(strata))
             yield Row(prompt, problem.question, traces.completion(problem, prompt, habits, rng))
@@ -56,10 +56,10 @@ def rows(task: str, demo: Mapping[str, Any], count: int, skills_first: float, se
     """
     rng, traces = random.Random(seed), registry.get(task).traces
     strata = _strata(traces, traces.problems(seed=seed, **demo["problems"]))
-    asked = [prompts.load(name) for name in demo["prompts"]]
+    prompt_list = [prompts.load(name) for name in demo["prompts"]]
     skills = round(count * skills_first)
-    found: list[Row] = []
+    examples: list[Row] = []
     for part, changes in ((skills, demo["skill"]), (count - skills, {})):
-        stream = _examples(traces, asked, traces.Habits(**demo["habits"] | changes), strata, rng)
-        found += [next(stream) for _ in range(part)]
-    return found
+        stream = _examples(traces, prompt_list, traces.Habits(**demo["habits"] | changes), strata, rng)
+        examples += [next(stream) for _ in range(part)]
+    return examples

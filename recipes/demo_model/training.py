@@ -29,9 +29,9 @@ def in_batches_of_similar_length(
     rng, batches = random.Random(seed), []
     for start in range(0, len(rows), window * batch):
         near = sorted(rows[start : start + window * batch], key=lambda row: len(row.prompt) + len(row.completion))
-        found = [near[i : i + batch] for i in range(0, len(near), batch)]
-        rng.shuffle(found)
-        batches += found
+        nearby_batches = [near[i : i + batch] for i in range(0, len(near), batch)]
+        rng.shuffle(nearby_batches)
+        batches += nearby_batches
     return batches
 
 

@@ -30,8 +30,8 @@ def answer_tag(completions: Sequence[str], problems: Sequence[Problem]) -> list[
         Item(p.task, p.answer or "", f"{OPENING}{answer or NOTHING}{CLOSING}", meta=p.meta, extraction="answer-tag")
         for p, answer in zip(problems, answers, strict=True)
     ]
-    found = []
-    for given, ok in zip(grade(items, workers=1), kept, strict=True):
-        verdict = given.verdict if ok or given.verdict == "ungradable" else "format_error"
-        found.append(Reward(None if verdict == "ungradable" else float(verdict == "correct"), verdict, not ok))
-    return found
+    rewards = []
+    for judged, ok in zip(grade(items, workers=1), kept, strict=True):
+        verdict = judged.verdict if ok or judged.verdict == "ungradable" else "format_error"
+        rewards.append(Reward(None if verdict == "ungradable" else float(verdict == "correct"), verdict, not ok))
+    return rewards

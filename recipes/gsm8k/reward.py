@@ -47,13 +47,13 @@ def _published_gold(problem: Problem) -> str | None:
 
 def right(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """1 if the answer is the data set's, letter by letter, else 0; None where the data set has none."""
-    found = []
+    rewards = []
     for completion, problem in zip(completions, problems, strict=True):
         gold = _published_gold(problem)
         same = published_answer(completion) == gold
         verdict = "correct" if same else "wrong" if last_tag(completion) else "format_error"
-        found.append(Reward(float(same), verdict) if gold else Reward(None, "ungradable"))
-    return found
+        rewards.append(Reward(float(same), verdict) if gold else Reward(None, "ungradable"))
+    return rewards
 
 
 def digits(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
@@ -74,7 +74,7 @@ def _soft(text: str, *, across_lines: bool = False) -> bool:
     if not text.startswith("<reasoning>"):
         return False
     first_line = len(text) if across_lines else len(text.partition("\n")[0])
-    between = [found.end() for found in BETWEEN.finditer(text, len("<reasoning>")) if found.start() < first_line]
+    between = [match.end() for match in BETWEEN.finditer(text, len("<reasoning>")) if match.start() < first_line]
     for start in {*between[:1], *between[-1:]}:
         end = -1 if across_lines else text.find("\n", start)
         if text.find("</answer>", start, len(text) if end < 0 else end) >= 0:
@@ -120,11 +120,11 @@ def right_as_meant(completions: Sequence[str], problems: Sequence[Problem]) -> l
         for p, answer in zip(problems, answers, strict=True)
     ]
     judged = [one.verdict for one in grade(items, workers=1)]
-    found = []
+    rewards = []
     for answer, verdict in zip(answers, judged, strict=True):
-        given = verdict if verdict == "ungradable" or answer else "format_error"
-        found.append(Reward(None if given == "ungradable" else float(given == "correct"), given))
-    return found
+        verdict = verdict if verdict == "ungradable" or answer else "format_error"
+        rewards.append(Reward(None if verdict == "ungradable" else float(verdict == "correct"), verdict))
+    return rewards
 
 
 def integer_as_meant(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:

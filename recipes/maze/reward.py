@@ -30,12 +30,12 @@ def as_documented(
         target: the length that costs nothing, in characters.
         per_character: what each character more or less costs.
     """
-    found = []
+    rewards = []
     for completion, verdict in zip(completions, verdicts(completions, problems), strict=True):
         broken = "</answer>" not in completion.partition("<answer>")[2]
         value = float(verdict == "correct") - 0.2 * broken - per_character * abs(len(completion) - target)
-        found.append(Reward(None if verdict == "ungradable" else value, verdict, broken))
-    return found
+        rewards.append(Reward(None if verdict == "ungradable" else value, verdict, broken))
+    return rewards
 
 
 def as_published(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
@@ -45,7 +45,7 @@ def as_published(completions: Sequence[str], problems: Sequence[Problem]) -> lis
     answer is what capitals follow the first opening tag, closed or not; and the verifier is not the stated game
     (tasks/maze/published_rules.py).
     """
-    found = []
+    rewards = []
     for completion, problem in zip(completions, problems, strict=True):
         broken = _PUBLISHED_FORMAT.match(completion) is None
         value = -0.05 * broken - 0.001 * abs(len(completion) - TARGET)
@@ -54,8 +54,8 @@ def as_published(completions: Sequence[str], problems: Sequence[Problem]) -> lis
             answer[1] if answer else "", problem.answer or "", problem.meta, grader="published-rules"
         )
         if verdict == "ungradable":
-            found.append(Reward(None, verdict))
+            rewards.append(Reward(None, verdict))
             continue
         verdict = verdict if answer else "no_answer"
-        found.append(Reward(value + float(verdict == "correct"), verdict, broken))
-    return found
+        rewards.append(Reward(value + float(verdict == "correct"), verdict, broken))
+    return rewards

@@ -41,11 +41,11 @@ def _reward(completion: str, problem: Problem) -> Reward:
 
 def _last_answer(line: str) -> str | None:
     """Content of the last match of `<answer>(.*?)</answer>`, in time linear in the line, which the pattern's is not."""
-    found, at = None, line.find(OPENING)
+    answer, at = None, line.find(OPENING)
     while at >= 0:
         end = line.find(CLOSING, at + len(OPENING))
         if end < 0:
             break
-        found = line[at + len(OPENING) : end].strip()
+        answer = line[at + len(OPENING) : end].strip()
         at = line.find(OPENING, end + len(CLOSING))
-    return found
+    return answer

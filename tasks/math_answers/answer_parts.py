@@ -35,21 +35,21 @@ class Parts(NamedTuple):
 def split(text: str, separators: str) -> list[str]:
     """The text between separators that stand outside all brackets."""
     parts, depth, start = [], 0, 0
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         depth += (character in "([{") - (character in ")]}")
         if character in separators and depth == 0:
-            parts.append(text[start:place])
-            start = place + 1
+            parts.append(text[start:index])
+            start = index + 1
     return [part.strip() for part in [*parts, text[start:]] if part.strip()]
 
 
 def _enclosed(text: str) -> bool:
     """Whether the first bracket is closed by the last character."""
     depth = 0
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         depth += (character in "([{") - (character in ")]}")
         if depth == 0:
-            return place == len(text) - 1
+            return index == len(text) - 1
     return False
 
 
@@ -76,9 +76,9 @@ def read_parts(text: str) -> Parts:
 
 def vector_parts(text: str) -> Parts | None:
     """A row or column vector as the tuple of its cells; None for anything else."""
-    found = _VECTOR.fullmatch(text.strip())
-    cells = re.split(r"\\\\|&", found[1].strip().removesuffix("\\\\")) if found else []
-    one_line = found is not None and not ("&" in found[1] and "\\\\" in found[1].strip().removesuffix("\\\\"))
+    match = _VECTOR.fullmatch(text.strip())
+    cells = re.split(r"\\\\|&", match[1].strip().removesuffix("\\\\")) if match else []
+    one_line = match is not None and not ("&" in match[1] and "\\\\" in match[1].strip().removesuffix("\\\\"))
     return Parts("tuple", [cell.strip() for cell in cells]) if one_line and len(cells) > 1 else None
 
 
@@ -89,7 +89,7 @@ def _list(text: str) -> list[str]:
         return spaced
     first = _ASSIGNED.match(parts[0]) if parts else None
     if first and not any("=" in part for part in parts[1:]):
-        return [f"{first[1]}={part}" if place else part for place, part in enumerate(parts)]
+        return [f"{first[1]}={part}" if index else part for index, part in enumerate(parts)]
     return parts
 
 
@@ -112,26 +112,26 @@ def _signs(parts: Sequence[str]) -> list[str]:
 
 def _assigned(parts: Sequence[str]) -> dict[str, str] | None:
     """Values by symbol, where every part gives another symbol its value."""
-    found = [_ASSIGNED.fullmatch(part) for part in parts]
-    values = {one[1]: one[2] for one in found if one}
+    matches = [_ASSIGNED.fullmatch(part) for part in parts]
+    values = {one[1]: one[2] for one in matches if one}
     return values if len(values) == len(parts) > 1 else None
 
 
 def _without_index(parts: Sequence[str], others: Sequence[str]) -> list[str]:
     """`x_1=1, x_2=3` as values of x, where the others are all values of x."""
-    found = [[_ASSIGNED.fullmatch(part) for part in side] for side in (parts, others)]
-    ours, theirs = ([one[1] for one in side if one] for side in found)
+    matches = [[_ASSIGNED.fullmatch(part) for part in side] for side in (parts, others)]
+    ours, theirs = ([one[1] for one in side if one] for side in matches)
     base = {_INDEX.sub("", symbol) for symbol in ours}
     if len(ours) < len(parts) or len(theirs) < len(others) or len(base) != 1 or base != set(theirs):
         return list(parts)
-    return [f"{theirs[0]}={one[2]}" for one in found[0] if one]
+    return [f"{theirs[0]}={one[2]}" for one in matches[0] if one]
 
 
 def _match(gold: Sequence[str], answer: Sequence[str], same: Same) -> bool:
     """Whether each part has a partner of its own, whatever the order."""
     left = list(answer)
     for expected in gold:
-        partner = next((place for place, found in enumerate(left) if same(expected, found)), None)
+        partner = next((index for index, candidate in enumerate(left) if same(expected, candidate)), None)
         if partner is None:
             return False
         left.pop(partner)
@@ -152,7 +152,7 @@ def compare(gold: str, answer: str, same: Same) -> bool | None:
     """
     ours, theirs = read_parts(gold), read_parts(answer)
     if "tuple" in (ours.kind, theirs.kind):
-        ours, theirs = (vector_parts(text) or found for text, found in ((gold, ours), (answer, theirs)))
+        ours, theirs = (vector_parts(text) or parts for text, parts in ((gold, ours), (answer, theirs)))
     kinds = {ours.kind, theirs.kind}
     if kinds == {"leaf"}:
         return None
@@ -165,8 +165,8 @@ def compare(gold: str, answer: str, same: Same) -> bool | None:
         return same(ours.parts[0], parts[0]) if len(parts) == 1 and one is ours else None
     if "tuple" not in kinds:
         expected = _unique(_without_index(ours.parts, theirs.parts))
-        found = _unique(_without_index(theirs.parts, ours.parts))
-        return len(expected) == len(found) and _match(expected, found, same)
+        stated = _unique(_without_index(theirs.parts, ours.parts))
+        return len(expected) == len(stated) and _match(expected, stated, same)
     if "set" in kinds:
         return False
     in_order = []

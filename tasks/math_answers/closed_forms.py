@@ -122,14 +122,14 @@ def closed_form_values(text: str) -> list[Decimal] | None:
         return None
     try:
         reader = _Reader(text)
-        found = {reader.sum()}
+        distinct = {reader.sum()}
         while reader.next == ",":
             reader.take()
-            found.add(reader.sum())
+            distinct.add(reader.sum())
         reader.take("")
     except (_Outside, DecimalException):
         return None
-    return sorted(found)
+    return sorted(distinct)
 
 
 def compare(first: str, second: str) -> bool | None:

@@ -33,15 +33,15 @@ _CONGRUENT = re.compile(
 
 def sides(text: str) -> list[str]:
     """The sides of an equation, or the whole text; signs inside brackets, as in `P(X=2)`, do not count."""
-    found, depth, start, seen = [], 0, 0, 0
+    parts, depth, start, seen = [], 0, 0, 0
     for sign in _EQUALS.finditer(text):
         depth += sum(text.count(opening, seen, sign.start()) for opening in "([{")
         depth -= sum(text.count(closing, seen, sign.start()) for closing in ")]}")
         seen = sign.start()
         if depth == 0:
-            found.append(text[start : sign.start()])
+            parts.append(text[start : sign.start()])
             start = sign.end()
-    return [side.strip() for side in [*found, text[start:]]]
+    return [side.strip() for side in [*parts, text[start:]]]
 
 
 def is_symbol(text: str) -> bool:
@@ -83,8 +83,8 @@ def answer_side(text: str) -> str | None:
 
 def _contradict(parts: list[str]) -> bool:
     """Whether sides that are numbers differ, by more than one that was rounded does: `6+2=7`."""
-    found = [closed_forms.closed_form_values(normalise(part)) for part in parts]
-    numbers = [one[0] for one in found if one is not None and len(one) == 1]
+    values_of_parts = [closed_forms.closed_form_values(normalise(part)) for part in parts]
+    numbers = [one[0] for one in values_of_parts if one is not None and len(one) == 1]
     return any(abs(number - numbers[-1]) > abs(numbers[-1]) / ROUNDED for number in numbers)
 
 
@@ -108,8 +108,8 @@ def has_relation(text: str) -> bool:
 
 def compare_residues(gold: str, answer: str) -> bool | None:
     """Compare two residues with their modulus; None if the gold answer is none."""
-    expected, found = _CONGRUENT.fullmatch(gold.strip()), _CONGRUENT.fullmatch(answer.strip())
-    if not expected or not found:
+    expected, stated = _CONGRUENT.fullmatch(gold.strip()), _CONGRUENT.fullmatch(answer.strip())
+    if not expected or not stated:
         return None
     modulus = int(expected[2])
-    return modulus == int(found[2]) and modulus > 0 and (int(expected[1]) - int(found[1])) % modulus == 0
+    return modulus == int(stated[2]) and modulus > 0 and (int(expected[1]) - int(stated[1])) % modulus == 0

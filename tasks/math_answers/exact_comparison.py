@@ -95,8 +95,8 @@ def compare_exactly(gold: str, answer: str) -> bool | None:
 def _same_power_of_ten(gold: str, answer: str) -> bool:
     """Whether both are numbers in scientific notation, or plain ones, of exactly the same value."""
     both = [_POWER_OF_TEN.fullmatch(text) for text in (gold, answer)]
-    found = [Decimal(one[1]).scaleb(int(one[2] or 0)) for one in both if one]
-    return len(found) == 2 and found[0] == found[1]
+    values = [Decimal(one[1]).scaleb(int(one[2] or 0)) for one in both if one]
+    return len(values) == 2 and values[0] == values[1]
 
 
 def _compare_bases(gold: str, answer: str) -> bool | None:

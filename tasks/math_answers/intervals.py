@@ -44,8 +44,8 @@ def _value(text: str) -> Decimal | None:
     text = text.strip().removeprefix("+")
     if text in ("\\infty", "-\\infty"):
         return -_INFINITY if text[0] == "-" else _INFINITY
-    found = closed_forms.closed_form_values(normalise(text))
-    return found[0] if found is not None and len(found) == 1 and "," not in text else None
+    values = closed_forms.closed_form_values(normalise(text))
+    return values[0] if values is not None and len(values) == 1 and "," not in text else None
 
 
 def _interval(low: str, open_low: bool, high: str, open_high: bool) -> list[Interval] | None:
@@ -57,12 +57,12 @@ def _interval(low: str, open_low: bool, high: str, open_high: bool) -> list[Inte
 
 
 def _condition(text: str) -> list[Interval] | None:
-    if found := _ABSOLUTE.fullmatch(text):
-        return _around_zero(found[1].lstrip("\\"), found[2])
-    if found := _UNEQUAL.fullmatch(text):
-        return _without(f"\\{{{found[1]}\\}}")
+    if match := _ABSOLUTE.fullmatch(text):
+        return _around_zero(match[1].lstrip("\\"), match[2])
+    if match := _UNEQUAL.fullmatch(text):
+        return _without(f"\\{{{match[1]}\\}}")
     sides, signs = _RELATION.split(text), [sign.lstrip("\\") for sign in _RELATION.findall(text)]
-    places = [place for place, side in enumerate(sides) if re.fullmatch(rf"\s*{SYMBOL}\s*", side)]
+    places = [index for index, side in enumerate(sides) if re.fullmatch(rf"\s*{SYMBOL}\s*", side)]
     if len(places) != 1 or len(sides) not in (2, 3) or (len(sides) == 3 and places != [1]):
         return None
     if len({sign[0] in "lL<" for sign in signs}) != 1:
@@ -89,10 +89,10 @@ def _around_zero(sign: str, size: str) -> list[Interval] | None:
 
 def _both(texts: list[str]) -> list[Interval] | None:
     """What two conditions leave together, if that is one interval."""
-    found = [_condition(text) for text in texts]
-    if len(found) != 2 or not found[0] or not found[1] or len(found[0]) != 1 or len(found[1]) != 1:
+    sets = [_condition(text) for text in texts]
+    if len(sets) != 2 or not sets[0] or not sets[1] or len(sets[0]) != 1 or len(sets[1]) != 1:
         return None
-    one, other = found[0][0], found[1][0]
+    one, other = sets[0][0], sets[1][0]
     low, open_low = max((one.low, one.open_low), (other.low, other.open_low))
     high, closed = min((one.high, not one.open_high), (other.high, not other.open_high))
     return [Interval(low, open_low, high, not closed)] if low < high else None
@@ -100,12 +100,12 @@ def _both(texts: list[str]) -> list[Interval] | None:
 
 def _listed(texts: list[str]) -> list[Interval] | None:
     """Two conditions with a comma between them: `x<1, x>3` can only mean one or the other, `x>1, x<3` only both."""
-    found = [_condition(text) for text in texts]
-    if not found[0] or not found[1]:
+    sets = [_condition(text) for text in texts]
+    if not sets[0] or not sets[1]:
         return None
     together = _both(texts)
     if together is None:
-        return found[0] + found[1]
+        return sets[0] + sets[1]
     return together if together[0].low.is_finite() and together[0].high.is_finite() else None
 
 
@@ -119,8 +119,8 @@ def _without(points: str) -> list[Interval] | None:
 
 def _one(text: str) -> list[Interval] | None:
     text = _OVER_REALS.sub("", text.strip())
-    if found := _BUILDER.fullmatch(text):
-        return read_intervals(found[1])
+    if match := _BUILDER.fullmatch(text):
+        return read_intervals(match[1])
     if _ALL_REALS.fullmatch(text):
         return [Interval(-_INFINITY, True, _INFINITY, True)]
     if len(conditions := _AND.split(text)) > 1:
@@ -129,8 +129,8 @@ def _one(text: str) -> list[Interval] | None:
         return _listed(conditions)
     if text[:1] + text[-1:] in ("][", "]]", "[["):  # French: an end that looks away is open
         text = ("(" if text[0] == "]" else "[") + text[1:-1] + (")" if text[-1] == "[" else "]")
-    if found := _REALS.match(text):
-        rest = text[found.end() :]
+    if match := _REALS.match(text):
+        rest = text[match.end() :]
         if _POSITIVE.fullmatch(rest):
             return [Interval(Decimal(0), True, _INFINITY, True)]
         if not rest.strip():
@@ -152,7 +152,7 @@ def _symbols(text: str) -> int:
 
 def read_intervals(text: str) -> list[Interval] | None:
     """The disjoint intervals of a set of numbers, in order; None for anything else."""
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     if _symbols(text) > 1:
         return None
     member = _MEMBER.match(text)
@@ -160,9 +160,9 @@ def read_intervals(text: str) -> list[Interval] | None:
         members = _one(part)
         if members is None:
             return None
-        found += members
+        intervals += members
     merged: list[Interval] = []
-    for one in sorted(found):
+    for one in sorted(intervals):
         last = merged[-1] if merged else None
         if last and (last.high > one.low or (last.high == one.low and not (last.open_high and one.open_low))):
             high, open_high = max((last.high, not last.open_high), (one.high, not one.open_high))

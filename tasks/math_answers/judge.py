@@ -66,10 +66,10 @@ def _within(gold: Any, answer: Any, meta: dict[str, Any]) -> bool:
     if isinstance(absolute, list):
         absolute = min(absolute, default=None)
     try:
-        expected, found = float(gold), float(answer)
+        expected, value = float(gold), float(answer)
     except (TypeError, ValueError, OverflowError):
         return False
-    return abs(expected - found) <= max(float(absolute or 0), float(relative or 0) * abs(expected))
+    return abs(expected - value) <= max(float(absolute or 0), float(relative or 0) * abs(expected))
 
 
 def _tolerant(meta: dict[str, Any]) -> bool:
@@ -116,15 +116,15 @@ def _leaf(gold: str, answer: str, meta: dict[str, Any]) -> str:
     if ours == 1 and not _tolerant(meta) and (total := units.total(gold)) and (found_total := units.total(answer)):
         return _verdict(total == found_total)
     if ours == 1 and (expected := units.split(gold)) is not None and not has_symbols(gold):
-        found = units.split(answer)
-        if found is None:
+        answer_split = units.split(answer)
+        if answer_split is None:
             if units.has_words(answer):
                 return "wrong"
             return _by_math_verify(expected[0], answer, meta)
-        ratio = units.ratio(expected[1], found[1])
+        ratio = units.ratio(expected[1], answer_split[1])
         if ratio is None:
             return "wrong"
-        gold, answer = expected[0], found[0] if ratio == 1 else f"({found[0]})\\cdot {ratio:f}"
+        gold, answer = expected[0], answer_split[0] if ratio == 1 else f"({answer_split[0]})\\cdot {ratio:f}"
         same = compare_exactly(gold, answer)
         if same is not None and not _tolerant(meta):
             return _verdict(same)
@@ -199,15 +199,15 @@ def _by_math_verify(gold: str, answer: str, meta: dict[str, Any]) -> str:
     # As LaTeX alone: otherwise an answer that cannot be read would be its last number
     answers = parse(f"\\boxed{{{answer}}}", [LatexExtractionConfig()], parsing_timeout=None)
     for expected in golds:
-        for found in answers:
-            if not isinstance(expected, str) and not isinstance(found, str):
-                if _within(expected, found, meta):
+        for parsed in answers:
+            if not isinstance(expected, str) and not isinstance(parsed, str):
+                if _within(expected, parsed, meta):
                     return "correct"
-                if (equal := values_at_points.compare(expected, found)) is not None:
+                if (equal := values_at_points.compare(expected, parsed)) is not None:
                     if equal:
                         return "correct"
                     continue
-            if verify(expected, found, timeout_seconds=None) and not _differ_relatively(expected, found):
+            if verify(expected, parsed, timeout_seconds=None) and not _differ_relatively(expected, parsed):
                 return "correct"
     return "wrong"
 

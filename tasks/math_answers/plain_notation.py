@@ -71,23 +71,23 @@ _TRIGONOMETRIC = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![a-zA-Z])")
 def _brace_arguments(text: str) -> str:
     r"""`sqrt(…)` as `\sqrt{…}` and `^(…)` as `^{…}`, in one pass over the brackets."""
     opened, partner = [], {}
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         if character == "(":
-            opened.append(place)
+            opened.append(index)
         elif character == ")" and opened:
-            partner[opened.pop()] = place
+            partner[opened.pop()] = index
     characters = list(text)
-    for found in _BRACKETED.finditer(text):
-        if (place := found.end() - 1) in partner:
-            characters[place], characters[partner[place]] = "{", "}"
+    for match in _BRACKETED.finditer(text):
+        if (index := match.end() - 1) in partner:
+            characters[index], characters[partner[index]] = "{", "}"
     return _SHORT_ROOT.sub(r"\\sqrt{\1}", _ROOT.sub(r"\\sqrt", "".join(characters)))
 
 
-def _mixed(found: re.Match[str]) -> str:
-    sign, whole = found[1], found[2]
-    above, below = found[3] or found[5], found[4] or found[6]
+def _mixed(match: re.Match[str]) -> str:
+    sign, whole = match[1], match[2]
+    above, below = match[3] or match[5], match[4] or match[6]
     if int(above) >= int(below):
-        return found[0]  # a product
+        return match[0]  # a product
     return f"{sign}({whole}+\\frac{{{above}}}{{{below}}})"
 
 
@@ -96,8 +96,8 @@ def _binomials(text: str) -> str:
         if "C" not in text:
             break
 
-        def written(found: re.Match[str], swapped: bool = swapped) -> str:
-            first, second = found[1] or found[2], found[3] or found[4]
+        def written(match: re.Match[str], swapped: bool = swapped) -> str:
+            first, second = match[1] or match[2], match[3] or match[4]
             above, below = (second, first) if swapped else (first, second)
             return f"\\binom{{{above}}}{{{below}}}"
 
@@ -105,15 +105,15 @@ def _binomials(text: str) -> str:
     return text
 
 
-def _repeating(found: re.Match[str]) -> str:
+def _repeating(match: re.Match[str]) -> str:
     r"""`0.1\overline{6}` as a fraction."""
-    whole, fixed, period = found[1] or "0", found[2], found[3]
+    whole, fixed, period = match[1] or "0", match[2], match[3]
     above = int(whole + fixed + period) - int(whole + fixed)
     return f"(\\frac{{{above}}}{{{10 ** len(fixed) * (10 ** len(period) - 1)}}})"
 
 
-def _raised(found: re.Match[str]) -> str:
-    return "^{" + "".join("0123456789-"[_SUPERSCRIPTS.index(sign)] for sign in found[0]) + "}"
+def _raised(match: re.Match[str]) -> str:
+    return "^{" + "".join("0123456789-"[_SUPERSCRIPTS.index(sign)] for sign in match[0]) + "}"
 
 
 def has_degrees(text: str) -> bool:
@@ -132,17 +132,17 @@ def plain(text: str) -> str:
         .strip()
     )
     text = _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", _FRACTION.sub(r"\\frac", text.replace("**", "^").replace(":=", "=")))
-    if found := _THOUSANDS.match(text):
-        text = found[1] + found[2].replace(" ", "") + text[found.end() :]
+    if match := _THOUSANDS.match(text):
+        text = match[1] + match[2].replace(" ", "") + text[match.end() :]
     for pattern in (_PRODUCT, _E):
-        if found := pattern.match(text):
-            text = f"{found[1]}\\cdot10^{{{int(found[2])}}}{text[found.end() :]}"
-    if found := _MIXED.match(text):
-        text = _mixed(found) + text[found.end() :]
+        if match := pattern.match(text):
+            text = f"{match[1]}\\cdot10^{{{int(match[2])}}}{text[match.end() :]}"
+    if match := _MIXED.match(text):
+        text = _mixed(match) + text[match.end() :]
     text = _REPEATING.sub(_repeating, text)
     text = _CUBE_ROOT.sub(r"\\sqrt[3]{\1}", text)
-    text = _LARGE_WORD.sub(lambda found: f"\\cdot10^{{{_LARGE[found[1]]}}} ", _OHM.sub("Ω", text))
-    text = _ARRANGEMENTS.sub(lambda found: str(math.perm(int(found[1]), int(found[2]))), text)
+    text = _LARGE_WORD.sub(lambda match: f"\\cdot10^{{{_LARGE[match[1]]}}} ", _OHM.sub("Ω", text))
+    text = _ARRANGEMENTS.sub(lambda match: str(math.perm(int(match[1]), int(match[2]))), text)
     text = _ARC_MINUTES.sub(r"(\1+\\frac{\2}{60})", text)
     text = _FUNCTION.sub(r"\\\1", _POWER.sub(r"^{\1}", _brace_arguments(text)))
     text = _NATURAL.sub(r"\\ln", _PERCENT.sub(r"\\%", _binomials(text)))

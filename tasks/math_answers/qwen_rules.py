@@ -62,9 +62,9 @@ def _elements(text: str) -> list[str]:
 def _same(gold: str, answer: str) -> bool:
     if gold.lower() == answer.lower():
         return True
-    expected, found = _number(gold), _number(answer)
-    if expected is not None and found is not None:
-        return _close(expected, found)
+    expected, number = _number(gold), _number(answer)
+    if expected is not None and number is not None:
+        return _close(expected, number)
     ends = "([{", ")]}"
     if all(len(text) > 2 and text[0] in ends[0] and text[-1] in ends[1] for text in (gold, answer)):
         ours, theirs = _elements(gold), _elements(answer)

@@ -22,10 +22,10 @@ def _read(text: str) -> tuple[int, int, str] | None:
         return 12, 0, "p" if named[1].lower() == "noon" else "a"
     if (whole := _HOUR.fullmatch(text.strip())) and int(whole[1]) <= 12:
         return int(whole[1]), 0, whole[2].lower()
-    found = _TIME.fullmatch(text.strip())
-    if found is None or int(found[1]) > 24:
+    match = _TIME.fullmatch(text.strip())
+    if match is None or int(match[1]) > 24:
         return None
-    return int(found[1]), int(found[2]), (found[3] or "").lower()
+    return int(match[1]), int(match[2]), (match[3] or "").lower()
 
 
 def compare(gold: str, answer: str) -> bool | None:
@@ -40,9 +40,9 @@ def compare_ratios(gold: str, answer: str) -> bool | None:
     """Compare two ratios of three or more numbers, such as `1:2:3` and `2:4:6`; None if one of them is none."""
     both = [text.replace("\\colon", ":").split(":") for text in (gold, answer)]
     numbers = [[closed_forms.closed_form_values(normalise(part)) for part in parts] for parts in both]
-    if min(map(len, both)) < 3 or any(found is None or len(found) != 1 for one in numbers for found in one):
+    if min(map(len, both)) < 3 or any(values is None or len(values) != 1 for one in numbers for values in one):
         return None
-    ours, theirs = ([found[0] for found in one if found] for one in numbers)
+    ours, theirs = ([values[0] for values in one if values] for one in numbers)
     return len(ours) == len(theirs) and all(a * theirs[0] == b * ours[0] for a, b in zip(ours, theirs, strict=True))
 
 

@@ -73,24 +73,26 @@ _AFTER = re.compile(r"[a-zA-Zµ€£¥Ω\s{}/^.\d()*\-]*")
 def split(text: str) -> tuple[str, str] | None:
     """A number, or a closed form, and the words behind it; None if the text is anything else."""
     text = text[_LEADING.match(text).end() :] if _LEADING.match(text) else text  # type: ignore[union-attr]
-    place = next((found.start() for found in _TOKEN.finditer(text) if _begins_words(found)), len(text))
-    value, words = text[:place].strip(), text[place:]
+    start = next((match.start() for match in _TOKEN.finditer(text) if _begins_words(match)), len(text))
+    value, unit_text = text[:start].strip(), text[start:]
     found_values = closed_forms.closed_form_values(normalise(value.removesuffix("\\cdot").strip())) if value else None
     if found_values is None or len(found_values) != 1 or "," in normalise(value):
         return None
-    words = _TEXT.sub(" ", words).replace("\\cdot", " ").replace("\\%", "")
-    return (value, words.strip(" {}")) if _AFTER.fullmatch(words) and _harmless(text[place:], words) else None
+    unit_text = _TEXT.sub(" ", unit_text).replace("\\cdot", " ").replace("\\%", "")
+    return (
+        (value, unit_text.strip(" {}")) if _AFTER.fullmatch(unit_text) and _harmless(text[start:], unit_text) else None
+    )
 
 
-def _begins_words(found: re.Match[str]) -> bool:
-    return not found[0].startswith("\\") or bool(_TEXT.fullmatch(found[0]))
+def _begins_words(match: re.Match[str]) -> bool:
+    return not match[0].startswith("\\") or bool(_TEXT.fullmatch(match[0]))
 
 
-def _harmless(written: str, words: str) -> bool:
-    if _NUMBER_INSIDE.search(words):
+def _harmless(written: str, unit_text: str) -> bool:
+    if _NUMBER_INSIDE.search(unit_text):
         return False
     in_text = bool(_TEXT.match(written.strip()))
-    for word in re.findall(r"[a-zA-Z]+", words):
+    for word in re.findall(r"[a-zA-Z]+", unit_text):
         if word.lower() in _OTHER or (len(word) == 1 and word not in _LETTERS):
             return False
         if not in_text and 1 < len(word) < 4 and word not in _BARE and not written.startswith(word.lower()):
@@ -105,13 +107,13 @@ def has_words(text: str) -> bool:
     return bool(_TEXT.search(text) or re.search(r"[a-zA-Z]{2}", re.sub(r"\\[a-zA-Z]+", " ", text)))
 
 
-def _unit(words: str) -> tuple[str, int] | None:
+def _unit(unit_text: str) -> tuple[str, int] | None:
     """A known unit and its power: `cm^{2}`, `square centimeters`."""
-    found = _POWER.fullmatch(words.strip(" ."))
-    word = found["unit"] if found else ""
-    power = int(found["power"] or 1) if found else 1
-    if found and found["named"]:
-        power = 2 if found["named"].lower().startswith("sq") else 3
+    match = _POWER.fullmatch(unit_text.strip(" ."))
+    word = match["unit"] if match else ""
+    power = int(match["power"] or 1) if match else 1
+    if match and match["named"]:
+        power = 2 if match["named"].lower().startswith("sq") else 3
     if word not in KNOWN:
         word = next((unit for pattern, unit in _WORDS.items() if re.fullmatch(pattern, word, re.IGNORECASE)), "")
     return (word, power) if word else None
@@ -128,10 +130,10 @@ def ratio(gold: str, answer: str) -> Decimal | None:
 
 def total(text: str) -> tuple[tuple[str, int], Decimal] | None:
     """What numbers with known units amount to, such as `8 ft 6 in` or `5 km`; None for anything else."""
-    words = re.sub(r"[{},]|\band\b", " ", _TEXT.sub(" ", text))
-    if not _SEVERAL.fullmatch(words):
+    plain_text = re.sub(r"[{},]|\band\b", " ", _TEXT.sub(" ", text))
+    if not _SEVERAL.fullmatch(plain_text):
         return None
-    terms = [(Decimal(number), _unit(unit)) for number, unit in _TERM.findall(words)]
+    terms = [(Decimal(number), _unit(unit)) for number, unit in _TERM.findall(plain_text)]
     parts = [(_dimension(*unit), number) for number, unit in terms if unit]
     if len(parts) < len(terms) or len({kind for (kind, _), _ in parts}) != 1:
         return None

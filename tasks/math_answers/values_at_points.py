@@ -48,12 +48,12 @@ def _expressions(gold: Any, answer: Any) -> bool | None:
     for start in POINTS if symbols else POINTS[:1]:
         point = _values(symbols, start)
         try:
-            expected, found = (one.evalf(15, subs=point) for one in expressions)
+            expected, value = (one.evalf(15, subs=point) for one in expressions)
         except Exception:  # sympy's functions raise anything on values they cannot take: nothing learned
             continue
-        if not (expected.is_Float and found.is_Float):
+        if not (expected.is_Float and value.is_Float):
             continue
-        difference, size = abs(expected - found), max(abs(expected), abs(found), 1e-9)
+        difference, size = abs(expected - value), max(abs(expected), abs(value), 1e-9)
         same += bool(difference <= 1e-9 * size)
         far += bool(difference > 1e-6 * size)
         if max(same, far) == 2:
@@ -66,10 +66,10 @@ def _expressions(gold: Any, answer: Any) -> bool | None:
 def _equal_complex(gold: Any, answer: Any) -> bool | None:
     """Whether two expressions are the same complex number; None where one has no value."""
     try:
-        expected, found = complex(gold.evalf(15)), complex(answer.evalf(15))
+        expected, value = complex(gold.evalf(15)), complex(answer.evalf(15))
     except Exception:  # as in _expressions
         return None
-    return abs(expected - found) <= 1e-9 * max(abs(expected), abs(found), 1e-9)
+    return abs(expected - value) <= 1e-9 * max(abs(expected), abs(value), 1e-9)
 
 
 def _solved_by_others(gold: Any, answer: Any) -> bool:

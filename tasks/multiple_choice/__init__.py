@@ -24,10 +24,10 @@ LETTERS = string.ascii_uppercase
 INSTRUCTION = "\nAnswer with the letter of the right option alone."
 
 
-def question_text(asked: str, options: Sequence[str]) -> str:
+def question_text(stem: str, options: Sequence[str]) -> str:
     """The text of a problem: MMLU-Pro's layout, and the instruction that makes it complete under any prompt."""
     lines = [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
-    return "\n".join([asked, "Options:", *lines]) + INSTRUCTION
+    return "\n".join([stem, "Options:", *lines]) + INSTRUCTION
 
 
 class MultipleChoice(Task):
@@ -64,8 +64,8 @@ def _chosen(answer: str, options: Sequence[str]) -> str | None:
     if labelled is None:
         return option_letters.bare_letter(answer)
     letter, text = labelled
-    place = LETTERS.index(letter)
-    return letter if place < len(options) and _bare(text) == _bare(str(options[place])) else None
+    index = LETTERS.index(letter)
+    return letter if index < len(options) and _bare(text) == _bare(str(options[index])) else None
 
 
 def _bare(text: str) -> str:

@@ -30,18 +30,18 @@ def convert(row: dict[str, Any], index: int, task: str, columns: dict[str, Any])
         KeyError: a column is missing.
         ValueError: there are fewer than two options or more than letters, one is empty, or no option is the right one.
     """
-    asked = str(row[columns["question"]]).strip()
+    stem = str(row[columns["question"]]).strip()
     options, right = _options(row, columns)
     if not 2 <= len(options) <= len(LETTERS) or not all(options):
         raise ValueError(f"there should be 2 to {len(LETTERS)} options, none of them empty, but they are {options}")
-    problem_id = str(row[columns["id"]]).strip() if "id" in columns else index_id(index, asked)
+    problem_id = str(row[columns["id"]]).strip() if "id" in columns else index_id(index, stem)
     order, seed = list(range(len(options))), columns.get("seed")
     if seed is not None:
         random.Random(f"{seed}/{problem_id}").shuffle(order)
-    shown = [options[place] for place in order]
+    ordered = [options[position] for position in order]
     meta = {name: row[name] for name in columns.get("meta", ()) if row[name] is not None}
-    meta |= {"options": shown, "order": order, "seed": seed}
-    return Problem(problem_id, task, question_text(asked, shown), LETTERS[order.index(right)], meta)
+    meta |= {"options": ordered, "order": order, "seed": seed}
+    return Problem(problem_id, task, question_text(stem, ordered), LETTERS[order.index(right)], meta)
 
 
 def _options(row: dict[str, Any], columns: dict[str, Any]) -> tuple[list[str], int]:

@@ -24,17 +24,17 @@ def sandbox_command() -> list[str]:
     inside = f"{HOME}/lib/{standard.name}"
     alone = "--unshare-all --unshare-user --new-session --cap-drop ALL --hostname sandbox"
     nobody = f"--uid 65534 --gid 65534 --clearenv --setenv LD_LIBRARY_PATH {HOME}/shared"
-    words = [shutil.which("bwrap") or "bwrap", *alone.split(), *nobody.split()]
-    words += ["--ro-bind", str(python), f"{HOME}/bin/python", "--ro-bind", str(standard), inside]
+    arguments = [shutil.which("bwrap") or "bwrap", *alone.split(), *nobody.split()]
+    arguments += ["--ro-bind", str(python), f"{HOME}/bin/python", "--ro-bind", str(standard), inside]
     for installed in ("site-packages", "dist-packages"):
         if (standard / installed).is_dir():
-            words += ["--tmpfs", f"{inside}/{installed}", "--remount-ro", f"{inside}/{installed}"]
+            arguments += ["--tmpfs", f"{inside}/{installed}", "--remount-ro", f"{inside}/{installed}"]
     for library in _libraries(python, standard):
         loader = Path(library).name.startswith("ld-")  # Python's file names it by its whole path
-        words += ["--ro-bind", library, library if loader else f"{HOME}/shared/{Path(library).name}"]
+        arguments += ["--ro-bind", library, library if loader else f"{HOME}/shared/{Path(library).name}"]
     for file in (RUNNER, FORK_SERVER):
-        words += ["--ro-bind", str(file), f"{HOME}/{file.name}"]
-    return [*words, "--remount-ro", "/", "--chdir", "/"]
+        arguments += ["--ro-bind", str(file), f"{HOME}/{file.name}"]
+    return [*arguments, "--remount-ro", "/", "--chdir", "/"]
 
 
 def python_command(script: Path) -> list[str]:
@@ -46,5 +46,5 @@ def _libraries(python: Path, standard: Path) -> list[str]:
     """The shared libraries of Python and of the standard library's extensions, and the loader."""
     extensions = sorted(str(file) for file in (standard / "lib-dynload").glob("*.so"))
     told = subprocess.run(["ldd", str(python), *extensions], capture_output=True, text=True, check=False).stdout
-    found = re.findall(r"(?:=>\s*|^\s+)(/\S+)\s+\(0x", told, re.MULTILINE)
-    return sorted({library for library in found if Path(library).is_file()})
+    libraries = re.findall(r"(?:=>\s*|^\s+)(/\S+)\s+\(0x", told, re.MULTILINE)
+    return sorted({library for library in libraries if Path(library).is_file()})

@@ -37,11 +37,11 @@ class WarmSandbox:
         self._channel, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel.settimeout(pipes.SETUP_SECONDS)
         # Without --die-with-parent, which means the thread that started it
-        words = [*bubblewrap.sandbox_command(), *bubblewrap.python_command(bubblewrap.FORK_SERVER), rules]
+        arguments = [*bubblewrap.sandbox_command(), *bubblewrap.python_command(bubblewrap.FORK_SERVER), rules]
         with inside:
             try:
                 self._process = subprocess.Popen(
-                    words,
+                    arguments,
                     stdin=inside.fileno(),
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,

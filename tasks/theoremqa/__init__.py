@@ -40,10 +40,10 @@ class TheoremQA(MathAnswers):
         if not (gold or "").strip():
             return "ungradable"
         if grader != "strict" and kind in ("bool", "option"):
-            found = truth_value(answer) if kind == "bool" else named_option(answer)
-            if found is None:
+            named = truth_value(answer) if kind == "bool" else named_option(answer)
+            if named is None:
                 return "format_error"
-            return "correct" if found == gold else "wrong"
+            return "correct" if named == gold else "wrong"
         if grader in ("strict", "qwen-rules"):
             return super().verify(answer, gold, meta, grader=grader)
         return None if len(answer) <= LONGEST_ANSWER else "wrong"
@@ -55,14 +55,14 @@ class TheoremQA(MathAnswers):
 
 def truth_value(answer: str) -> str | None:
     """`True` or `False`, from an answer that is or begins with true, yes, false or no; None for anything else."""
-    found = _TRUTH.fullmatch(option_letters.without_markup(answer))
-    return WORDS[found[1].lower()] if found else None
+    match = _TRUTH.fullmatch(option_letters.without_markup(answer))
+    return WORDS[match[1].lower()] if match else None
 
 
 def named_option(answer: str) -> str | None:
     """The option that an answer names, as the data set writes it: `(b)`; None for anything else."""
     text = option_letters.without_markup(answer)
-    named = {found.lower() for found in _OPTION.findall(text)}
+    named = {letter_in_brackets.lower() for letter_in_brackets in _OPTION.findall(text)}
     alone = named.pop() if len(named) == 1 and _OPTION.match(text) else None  # (b) and its text
     letter = option_letters.bare_letter(answer) or alone
     return f"({letter.lower()})" if letter else None

@@ -24,11 +24,11 @@ _PERCENT = re.compile(r"\s*\\?%$")
 _BRACKETS = re.compile(r"\[(.*)\]", re.DOTALL)
 
 
-def within_tolerance(found: float, expected: float) -> bool:
+def within_tolerance(value: float, expected: float) -> bool:
     """Whether a number is right; `expected` is an int where the data set has a whole number."""
     if isinstance(expected, int):
-        return round(found) == expected
-    return abs(found - expected) <= TOLERANCE * abs(expected)
+        return round(value) == expected
+    return abs(value - expected) <= TOLERANCE * abs(expected)
 
 
 def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
@@ -37,15 +37,15 @@ def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
         expected = json.loads(gold)
     except ValueError:
         return "ungradable"
-    several = isinstance(expected, list)
-    wanted = expected if several else [expected]
+    is_list = isinstance(expected, list)
+    wanted = expected if is_list else [expected]
     if not wanted or not all(isinstance(one, int | float) and not isinstance(one, bool) for one in wanted):
         return "ungradable"
-    texts = list_members(answer) if several else [plain(without_markup(answer))]
+    texts = list_members(answer) if is_list else [plain(without_markup(answer))]
     if len(texts) != len(wanted):
         return "wrong"
-    found = [number_value(text) for text in texts]
-    values = sorted(one for one in found if one is not None)
+    numbers = [number_value(text) for text in texts]
+    values = sorted(one for one in numbers if one is not None)
     right = len(values) == len(wanted) and all(map(within_tolerance, values, sorted(wanted)))
     return "correct" if right else "wrong"
 
@@ -78,9 +78,9 @@ def _value(text: str) -> float | None:
         return float(exact[0])
     from math_verify import LatexExtractionConfig, parse
 
-    for found in parse(f"\\boxed{{{text}}}", [LatexExtractionConfig()], parsing_timeout=None):
+    for parsed in parse(f"\\boxed{{{text}}}", [LatexExtractionConfig()], parsing_timeout=None):
         try:
-            value = float(found.evalf(15)) if not isinstance(found, str) else None
+            value = float(parsed.evalf(15)) if not isinstance(parsed, str) else None
         except Exception:  # sympy raises anything on what it cannot evaluate: no value
             continue
         if value is not None and value == value and abs(value) != float("inf"):
