@@ -39,7 +39,9 @@ def library() -> dict[str, dict[str, Any]]:
         if "hub" in entry and not COMMIT.fullmatch(str(entry.get("revision"))):
             raise UserError(
                 f"recipes/models.yaml: {name}.revision is {entry.get('revision')!r}, but a branch can change: give the "
-                "commit, 40 hexadecimal digits"
+                "commit, 40 hexadecimal digits",
+                code="revision-not-a-commit",
+                model=name,
             )
     return {
         name: entry
@@ -71,7 +73,11 @@ def demo_settings(entry: dict[str, Any]) -> dict[str, Any]:
     """`demo` of the task.yaml that a demo model learns, with the prompts of the model's own entry where it has some."""
     demo: dict[str, Any] = task_yaml.settings(entry["demo_task"])["demo"]
     if missing := [key for key in DEMO_KEYS if key not in demo]:
-        raise UserError(f"tasks/{entry['demo_task']}/task.yaml: demo has no {', '.join(missing)}; add it")
+        raise UserError(
+            f"tasks/{entry['demo_task']}/task.yaml: demo has no {', '.join(missing)}; add it",
+            code="missing-setting",
+            keys=missing,
+        )
     return {**demo, "prompts": entry["demo_prompts"]} if "demo_prompts" in entry else demo
 
 
@@ -105,7 +111,9 @@ def download(repository: str, revision: str, output: Path) -> None:
     except (OSError, HfHubHTTPError, LocalEntryNotFoundError) as error:
         raise UserError(
             f"{repository} at {revision} could not be downloaded from the Hugging Face hub ({type(error).__name__}); "
-            "check the network, or run this rule on a machine that has one: finished downloads are kept"
+            "check the network, or run this rule on a machine that has one: finished downloads are kept",
+            code="download-failed",
+            name=repository,
         ) from None
     shutil.rmtree(output / ".cache", ignore_errors=True)
     provenance.write(output, repository=repository, revision=revision, commit=commit, sha256=model_folder.check(output))

@@ -11,9 +11,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from grading import Item, grade
 from recipes import reward_randomness
-from recipes.rewards import Reward
+from recipes.rewards import Reward, check_argument, grades
 from system.errors import UserError
 from tasks import registry
 from tasks.problems import Problem
@@ -24,7 +23,7 @@ Worth = Callable[[Game, Any, Mapping[str, Any], random.Random], float | None]
 
 def legal(completions: Sequence[str], problems: Sequence[Problem], *, illegal: float = 0.0) -> list[Reward]:
     """1 for any legal move."""
-    return _of_moves(completions, problems, illegal, 0, lambda game, move, meta, rng: 1.0)
+    return _reward_moves(completions, problems, illegal, 0, lambda game, move, meta, rng: 1.0)
 
 
 def exact(completions: Sequence[str], problems: Sequence[Problem], *, illegal: float = 0.0) -> list[Reward]:
@@ -38,7 +37,7 @@ def exact(completions: Sequence[str], problems: Sequence[Problem], *, illegal: f
     Raises:
         UserError: a position is not solved.
     """
-    return _of_moves(completions, problems, illegal, 0, _exact)
+    return _reward_moves(completions, problems, illegal, 0, _exact)
 
 
 def playouts(
@@ -58,8 +57,8 @@ def playouts(
     Raises:
         UserError: `count` is below 1.
     """
-    _at_least_one("playouts", "count", count)
-    return _of_moves(
+    check_argument("recipes.move_rewards.playouts", "count", count, count >= 1, "1 or more")
+    return _reward_moves(
         completions, problems, illegal, seed, lambda game, move, meta, rng: game.win_rate(move, meta, count, rng)
     )
 
@@ -78,25 +77,19 @@ def engine(
     Raises:
         UserError: the task has no engine, or `nodes` is below 1.
     """
-    _at_least_one("engine", "nodes", nodes)
-    return _of_moves(completions, problems, illegal, 0, functools.partial(_by_engine, nodes))
+    check_argument("recipes.move_rewards.engine", "nodes", nodes, nodes >= 1, "1 or more")
+    return _reward_moves(completions, problems, illegal, 0, functools.partial(_by_engine, nodes))
 
 
 def _by_engine(nodes: int, game: Game, move: Any, meta: Mapping[str, Any], rng: random.Random) -> float:
     if not hasattr(game, "engine"):
         raise UserError(
             "recipes.move_rewards.engine: the task has no engine: use recipes.move_rewards.exact or "
-            "recipes.move_rewards.playouts"
+            "recipes.move_rewards.playouts",
+            code="task-without-engine",
         )
     value: float = game.engine(move, meta, nodes)
     return value
-
-
-def _at_least_one(function: str, argument: str, value: int) -> None:
-    if value < 1:
-        raise UserError(
-            f"recipes.move_rewards.{function}: {argument} should be 1 or more, and is {value}; correct the run file"
-        )
 
 
 def _exact(game: Game, move: Any, meta: Mapping[str, Any], rng: random.Random) -> float:
@@ -104,12 +97,13 @@ def _exact(game: Game, move: Any, meta: Mapping[str, Any], rng: random.Random) -
     if value is None:
         raise UserError(
             "recipes.move_rewards.exact: a position is not solved: train on solved ones, or use "
-            "recipes.move_rewards.playouts"
+            "recipes.move_rewards.playouts",
+            code="unsolved-position",
         )
     return value
 
 
-def _of_moves(
+def _reward_moves(
     completions: Sequence[str], problems: Sequence[Problem], illegal: float, seed: int, worth: Worth
 ) -> list[Reward]:
     """What each completion's move is worth.
@@ -121,9 +115,8 @@ def _of_moves(
         seed: of the draws that `worth` may make.
         worth: of a legal move.
     """
-    items = [Item(p.task, p.answer or "", text, meta=p.meta) for p, text in zip(problems, completions, strict=True)]
     rewards = []
-    for problem, text, judged in zip(problems, completions, grade(items, workers=1), strict=True):
+    for problem, text, judged in zip(problems, completions, grades(completions, problems), strict=True):
         if judged.verdict == "ungradable":
             rewards.append(Reward(None, judged.verdict))
             continue

@@ -19,7 +19,7 @@ from random import Random
 from typing import NamedTuple
 
 from recipes import reward_randomness
-from recipes.rewards import Reward, RewardFunction, verdicts
+from recipes.rewards import Reward, RewardFunction, check_argument, verdicts
 from system.errors import UserError
 from tasks.problems import Problem
 
@@ -54,8 +54,10 @@ def flipped(
         UserError: an argument is out of range.
     """
     for name, rate in (("false_positive", false_positive), ("false_negative", false_negative)):
-        _check("flipped", name, rate, 0 <= rate <= 1, "0 to 1")
-    _check("flipped", "per", per, per in ("completion", "problem"), "completion or problem")
+        check_argument("recipes.reward_noise.flipped", name, rate, 0 <= rate <= 1, "0 to 1")
+    check_argument(
+        "recipes.reward_noise.flipped", "per", per, per in ("completion", "problem"), "completion or problem"
+    )
 
     def disturbed(value: float, problem: Problem, completion: str) -> float:
         drawn = reward_randomness.fixed_generator(
@@ -65,7 +67,7 @@ def flipped(
             return low if drawn < false_negative else high
         return high if drawn < false_positive else low
 
-    return _each(reward, completions, problems, disturbed)
+    return _replace_values(reward, completions, problems, disturbed)
 
 
 def _plus_normal(draw: Callable[[str, str], Random], deviation: float) -> Callable[[float, Problem, str], float]:
@@ -88,8 +90,8 @@ def shifted(
     Raises:
         UserError: `deviation` is negative.
     """
-    _check("shifted", "deviation", deviation, deviation >= 0, "0 or more")
-    return _each(
+    check_argument("recipes.reward_noise.shifted", "deviation", deviation, deviation >= 0, "0 or more")
+    return _replace_values(
         reward, completions, problems, _plus_normal(partial(reward_randomness.fixed_generator, seed), deviation)
     )
 
@@ -109,8 +111,8 @@ def gaussian(
     Raises:
         UserError: `deviation` is negative.
     """
-    _check("gaussian", "deviation", deviation, deviation >= 0, "0 or more")
-    return _each(
+    check_argument("recipes.reward_noise.gaussian", "deviation", deviation, deviation >= 0, "0 or more")
+    return _replace_values(
         reward, completions, problems, _plus_normal(partial(reward_randomness.fresh_generator, seed), deviation)
     )
 
@@ -132,14 +134,14 @@ def rollouts(
     Raises:
         UserError: `count` is below 1, or the reward is not from 0 to 1.
     """
-    _check("rollouts", "count", count, count >= 1, "1 or more")
+    check_argument("recipes.reward_noise.rollouts", "count", count, count >= 1, "1 or more")
 
     def disturbed(value: float, problem: Problem, completion: str) -> float:
-        _check("rollouts", "the reward", value, 0 <= value <= 1, "0 to 1")
+        check_argument("recipes.reward_noise.rollouts", "the reward", value, 0 <= value <= 1, "0 to 1")
         rng = reward_randomness.fresh_generator(seed, reward_randomness.problem_key(problem), completion)
         return sum(rng.random() < value for _ in range(count)) / count
 
-    return _each(reward, completions, problems, disturbed)
+    return _replace_values(reward, completions, problems, disturbed)
 
 
 def random(
@@ -156,9 +158,9 @@ def random(
     Raises:
         UserError: `rate` is out of range.
     """
-    _check("random", "rate", rate, 0 <= rate <= 1, "0 to 1")
-    return _each(
-        _judged,
+    check_argument("recipes.reward_noise.random", "rate", rate, 0 <= rate <= 1, "0 to 1")
+    return _replace_values(
+        _verdicts_alone,
         completions,
         problems,
         lambda _, problem, text: float(
@@ -169,7 +171,7 @@ def random(
 
 def constant(completions: Sequence[str], problems: Sequence[Problem], *, value: float = 0.0) -> list[Reward]:
     """The same for every completion: nothing can be learned from it."""
-    return _each(_judged, completions, problems, lambda *_: value)
+    return _replace_values(_verdicts_alone, completions, problems, lambda *_: value)
 
 
 class RewardError(NamedTuple):
@@ -206,7 +208,7 @@ def judge_repeatedly(
     Raises:
         UserError: `times` is below 2.
     """
-    _check("judged", "times", times, times >= 2, "2 or more")
+    check_argument("recipes.reward_noise.judge_repeatedly", "times", times, times >= 2, "2 or more")
     truth = [one.value for one in exact(completions, problems)]
     columns = [[one.value for one in reward(completions, problems)] for _ in range(times)]
     judgements: list[JudgedRepeatedly | None] = []
@@ -247,17 +249,18 @@ def reward_error(
     errors = [one.error for one in judge_repeatedly(reward, exact, completions, problems, times) if one]
     if not errors:
         raise UserError(
-            "recipes.reward_noise.reward_error needs completions whose problems have an answer, and found none"
+            "recipes.reward_noise.reward_error needs completions whose problems have an answer, and found none",
+            code="completions-without-reward",
         )
     return RewardError(*(statistics.fmean(column) for column in zip(*errors, strict=True)))
 
 
-def _judged(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+def _verdicts_alone(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """The verdicts, with a reward of 0; None where the problem is unusable."""
     return [Reward(None if verdict == "ungradable" else 0.0, verdict) for verdict in verdicts(completions, problems)]
 
 
-def _each(
+def _replace_values(
     reward: RewardFunction,
     completions: Sequence[str],
     problems: Sequence[Problem],
@@ -275,10 +278,3 @@ def _each(
         one if one.value is None else one._replace(value=disturbed(one.value, problem, text))
         for one, problem, text in zip(reward(completions, problems), problems, completions, strict=True)
     ]
-
-
-def _check(function: str, argument: str, value: object, fits: bool, wanted: str) -> None:
-    if not fits:
-        raise UserError(
-            f"recipes.reward_noise.{function}: {argument} should be {wanted}, not {value}; correct the file"
-        )

@@ -12,8 +12,7 @@ import math
 from collections.abc import Hashable, Iterator, Sequence
 
 from recipes import model_tokens
-from recipes.rewards import Reward, verdicts
-from system.errors import UserError
+from recipes.rewards import Reward, check_argument, verdicts
 from tasks.problems import Problem
 
 
@@ -73,7 +72,13 @@ def soft_over_long(completions: Sequence[str], problems: Sequence[Problem], *, b
         UserError: the buffer is not in this range.
     """
     limit = model_tokens.response_limit()
-    _check("soft_over_long", "buffer", buffer, 1 <= buffer <= limit, f"1 to max_response_tokens, {limit}")
+    check_argument(
+        "recipes.reward_shaping.soft_over_long",
+        "buffer",
+        buffer,
+        1 <= buffer <= limit,
+        f"1 to max_response_tokens, {limit}",
+    )
     lengths = [len(model_tokens.encode(completion)) for completion in completions]
     return [Reward(min(0.0, max(-1.0, (limit - buffer - length) / buffer))) for length in lengths]
 
@@ -96,8 +101,8 @@ def repetition(
     Raises:
         UserError: `ngram` or `unit` is something else.
     """
-    _check("repetition", "ngram", ngram, ngram >= 1, "1 or more")
-    _check("repetition", "unit", unit, unit in ("words", "tokens"), "words or tokens")
+    check_argument("recipes.reward_shaping.repetition", "ngram", ngram, ngram >= 1, "1 or more")
+    check_argument("recipes.reward_shaping.repetition", "unit", unit, unit in ("words", "tokens"), "words or tokens")
     rewards = []
     for completion in completions:
         items = completion.lower().split() if unit == "words" else model_tokens.encode(completion)
@@ -121,7 +126,7 @@ def repeated_tokens(completions: Sequence[str], problems: Sequence[Problem], *, 
     Raises:
         UserError: `ngram` is something else.
     """
-    _check("repeated_tokens", "ngram", ngram, ngram >= 1, "1 or more")
+    check_argument("recipes.reward_shaping.repeated_tokens", "ngram", ngram, ngram >= 1, "1 or more")
     rewards = []
     for completion in completions:
         seen, covered, end = set[Hashable](), 0, 0
@@ -132,13 +137,6 @@ def repeated_tokens(completions: Sequence[str], problems: Sequence[Problem], *, 
             seen.add(gram)
         rewards.append(Reward(0.0 - covered))
     return rewards
-
-
-def _check(function: str, argument: str, value: object, fits: bool, wanted: str) -> None:
-    if not fits:
-        raise UserError(
-            f"recipes.reward_shaping.{function}: {argument} should be {wanted}, and is {value}; correct the run file"
-        )
 
 
 def _ngrams(items: Sequence[Hashable], size: int) -> Iterator[tuple[Hashable, ...]]:

@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from contracts.tables import VERDICTS
-from grading import Item, grade
+from grading import Grade, Item, grade
+from system.errors import UserError
 from tasks import reasoning_steps, registry
 from tasks.problems import Problem
 
@@ -46,18 +47,58 @@ def problem_from_columns(task: str, answer: str, meta: str) -> Problem:
     return Problem("", task, "", answer, json.loads(meta or "{}"))
 
 
-def verdicts(completions: Sequence[str], problems: Sequence[Problem]) -> list[str]:
-    """The evaluation's own verdicts, so that training and evaluation mean the same by "correct"."""
+def check_argument(function: str, argument: str, value: object, fits: bool, allowed: str) -> None:
+    """Raise UserError if the value that a run file gives a reward's argument is not one that is allowed."""
+    if not fits:
+        raise UserError(
+            f"{function}: {argument} should be {allowed}, and is {value}; correct the run file",
+            code="argument-out-of-range",
+            function=function,
+            argument=argument,
+        )
+
+
+def grades(completions: Sequence[str], problems: Sequence[Problem], extraction: str = "none") -> list[Grade]:
+    """Answers and verdicts by the evaluation's own grader, so that both mean the same by "correct".
+
+    Args:
+        completions: the assistant's turns.
+        problems: of each completion.
+        extraction: the rule for an answer that is not boxed (grading.extraction.RULES).
+    """
     items = [
-        Item(p.task, p.answer or "", completion, meta=p.meta)
-        for p, completion in zip(problems, completions, strict=True)
+        Item(problem.task, problem.answer or "", completion, meta=problem.meta, extraction=extraction)
+        for problem, completion in zip(problems, completions, strict=True)
     ]
-    return [judged.verdict for judged in grade(items, workers=1)]
+    return list(grade(items, workers=1))
+
+
+def verdicts(completions: Sequence[str], problems: Sequence[Problem]) -> list[str]:
+    """The verdict on each completion; see `grades`."""
+    return [judged.verdict for judged in grades(completions, problems)]
+
+
+def tagged_verdicts(answers: Sequence[str | None], problems: Sequence[Problem]) -> list[str]:
+    """The verdicts on answers that a reward has taken from the answer tag itself.
+
+    `format_error` for a missing or empty one, unless the gold answer is unusable: the grader is then given a text that
+    stands for an answer, so that it still looks at the gold answer.
+    """
+    completions = [f"<answer>{answer or '0'}</answer>" for answer in answers]
+    return [
+        judged.verdict if answer or judged.verdict == "ungradable" else "format_error"
+        for answer, judged in zip(answers, grades(completions, problems, "answer-tag"), strict=True)
+    ]
+
+
+def correctness(verdict: str, format_error: bool = False) -> Reward:
+    """The reward of 1 for `correct`, 0 for any other verdict, and None for `ungradable`."""
+    return Reward(None if verdict == "ungradable" else float(verdict == "correct"), verdict, format_error)
 
 
 def correct(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """1 for a correct answer, else 0; None where the problem is unusable."""
-    return [Reward(None if v == "ungradable" else float(v == "correct"), v) for v in verdicts(completions, problems)]
+    return [correctness(verdict) for verdict in verdicts(completions, problems)]
 
 
 def right_steps(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:

@@ -69,7 +69,9 @@ def load_sweep(name: str, scale: str) -> dict[str, Run]:
             raise UserError(
                 f"{display_path(run.file)}: sweep: settings should differ in how they train, but "
                 f"{trained[settings]} and {member} do not at scale {scale}; a key that each stage states itself has no "
-                "effect"
+                "effect",
+                code="equal-settings",
+                runs=[trained[settings], member],
             )
         members[member], trained[settings] = run, member
     return members
@@ -104,15 +106,15 @@ def training_settings(run: Run, stage: Stage) -> dict[str, Any]:
 
 def check_training(run: Run) -> None:
     """Raise UserError, with the file and the key, for a prompt, model or training set that does not exist."""
-    _check(run, "prompt", "prompt", run.prompt, prompts.library())
-    _check(run, f"{run.scale}.model", "model", run.model, _models())
+    _check_name(run, "prompt", "prompt", run.prompt, prompts.library())
+    _check_name(run, f"{run.scale}.model", "model", run.model, _models())
     for stage in run.stages:
-        _check(run, f"{run.scale}.dataset", "training set", stage.dataset, _training_sets())
+        _check_name(run, f"{run.scale}.dataset", "training set", stage.dataset, _training_sets())
 
 
-def _check(run: Run, key: str, what: str, name: str, known: Iterable[str]) -> None:
+def _check_name(run: Run, key: str, what: str, name: str, known: Iterable[str]) -> None:
     if name not in known:
-        raise UserError(f"{display_path(run.file)}: {key}: {unknown(what, name, known)}")
+        raise unknown(what, name, known).within(f"{display_path(run.file)}: {key}")
 
 
 # Read once: a workflow checks all runs, and the files do not change meanwhile.

@@ -52,7 +52,10 @@ def settings(name: str, scale: str) -> list[dict[str, Any]]:
     content = read_yaml(file)
     validate(inherit(content, file), "run", file)
     if not content.get("sweep"):
-        raise UserError(f"{display_path(file)}: it should have the values to try under `sweep`, but has none; add them")
+        raise UserError(
+            f"{display_path(file)}: it should have the values to try under `sweep`, but has none; add them",
+            code="empty-sweep",
+        )
     varied = content["sweep"][scale]
     return [dict(zip(varied, values, strict=True)) for values in itertools.product(*varied.values())]
 
@@ -73,7 +76,10 @@ def run_setting(run: str, scale: str) -> dict[str, Any]:
     if not (number.isascii() and number.isdecimal() and 1 <= int(number) <= len(all_settings)):
         raise UserError(
             f"{name} has {len(all_settings)} runs at scale {scale}, {name}@1 to {name}@{len(all_settings)}, but not "
-            f"{run}"
+            f"{run}",
+            code="unknown-name",
+            kind="run of the sweep",
+            name=run,
         )
     return all_settings[int(number) - 1]
 

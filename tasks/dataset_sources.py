@@ -41,7 +41,11 @@ def from_files(entry: Entry, mirror: Path | None) -> tuple[Rows, dict[str, Any]]
         UserError: a file is missing, its address does not answer, or it holds other bytes than the registry says.
     """
     if mirror is not None and not mirror.is_dir():
-        raise UserError(f"data_mirror should be a folder, but {mirror} is not: correct it, or leave it out")
+        raise UserError(
+            f"data_mirror should be a folder, but {mirror} is not: correct it, or leave it out",
+            code="missing-folder",
+            path=str(mirror),
+        )
     rows: list[dict[str, Any]] = []
     facts = []
     for file in entry.spec.get("files", ()):
@@ -51,7 +55,11 @@ def from_files(entry: Entry, mirror: Path | None) -> tuple[Rows, dict[str, Any]]
         named = {"file": file["path"]} if mirror is not None else {"url": source}
         facts.append({**named, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)})
     if not facts:
-        raise UserError(f"the mirror {mirror} has no {entry.name}: leave data_mirror out to load it from the hub")
+        raise UserError(
+            f"the mirror {mirror} has no {entry.name}: leave data_mirror out to load it from the hub",
+            code="missing-from-mirror",
+            dataset=entry.name,
+        )
     return rows, {"kind": "address" if mirror is None else "mirror", "files": facts}
 
 
@@ -63,7 +71,10 @@ def _from_mirror(entry: Entry, mirror: Path, file: dict[str, Any]) -> tuple[str,
         network = f"load it from the hub ({hub['path']}{access})" if hub else "download it"
         raise UserError(
             f"the mirror does not have {entry.name}: {path} is missing; put its {entry.spec['rows']:,} rows there, or "
-            f"run without data_mirror on a machine with a network, to {network}"
+            f"run without data_mirror on a machine with a network, to {network}",
+            code="missing-from-mirror",
+            dataset=entry.name,
+            path=str(path),
         )
     return str(path), path.read_bytes()
 
@@ -71,13 +82,21 @@ def _from_mirror(entry: Entry, mirror: Path, file: dict[str, Any]) -> tuple[str,
 def _download(entry: Entry, file: dict[str, Any]) -> tuple[str, bytes]:
     url = file.get("url")
     if not url:
-        raise UserError(f"{entry.name} has no address to be downloaded from ({entry.where}): {_otherwise(entry)}")
+        raise UserError(
+            f"{entry.name} has no address to be downloaded from ({entry.where}): {_otherwise(entry)}",
+            code="no-download-address",
+            dataset=entry.name,
+        )
     try:
         with urllib.request.urlopen(url, timeout=DOWNLOAD_WITHIN) as answer:
             return url, answer.read()
     except (urllib.error.URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
-        raise UserError(f"cannot download {entry.name} from {url} ({reason}): {_otherwise(entry)}") from None
+        raise UserError(
+            f"cannot download {entry.name} from {url} ({reason}): {_otherwise(entry)}",
+            code="download-failed",
+            name=entry.name,
+        ) from None
 
 
 def _check_bytes(entry: Entry, name: str, content: bytes, file: dict[str, Any]) -> None:
@@ -89,7 +108,10 @@ def _check_bytes(entry: Entry, name: str, content: bytes, file: dict[str, Any]) 
     size = file.get("bytes")
     short = f" and is {size - len(content):,} of {size:,} bytes short" if size and len(content) < size else ""
     raise UserError(
-        f"{name} should have sha256 {expected} ({entry.where}) but has {actual}{short}: copy it again from its source"
+        f"{name} should have sha256 {expected} ({entry.where}) but has {actual}{short}: copy it again from its source",
+        code="other-content",
+        dataset=entry.name,
+        sha256=actual,
     )
 
 
@@ -122,9 +144,17 @@ def parse_rows(name: str, content: bytes) -> list[dict[str, Any]]:
         zlib.error,
     ) as error:
         reason = " ".join(str(error).split())
-        raise UserError(f"{name} cannot be read as {Path(name).suffix[1:]} ({reason}): copy it again") from None
+        raise UserError(
+            f"{name} cannot be read as {Path(name).suffix[1:]} ({reason}): copy it again",
+            code="unreadable-rows",
+            path=name,
+        ) from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise UserError(f"{name} should hold a list of rows with named columns, and holds something else")
+        raise UserError(
+            f"{name} should hold a list of rows with named columns, and holds something else",
+            code="unreadable-rows",
+            path=name,
+        )
     return rows
 
 
@@ -155,9 +185,13 @@ def from_hub(entry: Entry) -> tuple[Rows, dict[str, Any]]:
         if hub.get("gated") and not reason:
             raise UserError(
                 f"{unavailable}: {why}); its owners grant access on request: ask for it at "
-                f"{_endpoint()}/datasets/{hub['path']} and set HF_TOKEN, or {_otherwise(entry)}"
+                f"{_endpoint()}/datasets/{hub['path']} and set HF_TOKEN, or {_otherwise(entry)}",
+                code="access-not-granted",
+                dataset=entry.name,
             ) from None
-        raise UserError(f"{unavailable}: {why}); check the network, or {_otherwise(entry)}") from None
+        raise UserError(
+            f"{unavailable}: {why}); check the network, or {_otherwise(entry)}", code="download-failed", name=entry.name
+        ) from None
     facts = {"kind": "hub", "path": hub["path"], "name": hub.get("name"), "split": hub["split"], "revision": revision}
     if hub.get("revision") is None:
         facts["hint"] = f"not pinned: add `revision: {revision}` to the `hub` block of {entry.name} in {entry.where}"

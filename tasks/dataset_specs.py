@@ -90,7 +90,11 @@ def entries(benchmarks: Path = BENCHMARKS) -> dict[str, Entry]:
     known: dict[str, Entry] = {}
     for entry in [*_training_sets(), *_benchmarks(benchmarks)]:
         if entry.name in known:
-            raise UserError(f"{known[entry.name].where} and {entry.where} both have a {entry.name}: rename one of them")
+            raise UserError(
+                f"{known[entry.name].where} and {entry.where} both have a {entry.name}: rename one of them",
+                code="repeated-name",
+                name=entry.name,
+            )
         known[entry.name] = entry
     return known
 
@@ -113,9 +117,11 @@ def check(entry: Entry) -> None:
     spec, where = entry.spec, f"{entry.where}, {entry.name}"
     validate(spec, "dataset", where)
     if spec["task"] not in task_yaml.task_names():
-        raise UserError(f"{where}: {unknown('task', spec['task'], task_yaml.task_names())}")
+        raise unknown("task", spec["task"], task_yaml.task_names()).within(where)
     if not any(spec.get(key) for key in ("hub", "files", "generate")):
-        raise UserError(f"{where}: one of `hub`, `files` and `generate` has to say where rows are")
+        raise UserError(
+            f"{where}: one of `hub`, `files` and `generate` has to say where rows are", code="missing-source"
+        )
     for columns in (spec.get("columns", {}), spec.get("hub", {}).get("columns", {})):
         if columns.get("form", "as_written") not in FORMS:
-            raise UserError(f"{where}: columns.form is {columns['form']!r}, known are {', '.join(FORMS)}")
+            raise unknown("form of answers", columns["form"], FORMS).within(f"{where}: columns.form")

@@ -40,7 +40,10 @@ def load(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, An
     graded = [problem for problem in problems if problem.answer is not None]
     if (stated := entry.spec.get("problems", len(graded))) != len(graded):
         raise UserError(
-            f"{entry.name} should have {stated:,} rows with a gold answer ({entry.where}), not {len(graded):,}"
+            f"{entry.name} should have {stated:,} rows with a gold answer ({entry.where}), not {len(graded):,}",
+            code="other-number-of-rows",
+            dataset=entry.name,
+            rows=len(graded),
         )
     content, known = content_digest(problems), entry.spec.get("content_sha256")
     facts = {
@@ -65,7 +68,11 @@ def _generate(entry: Entry) -> tuple[list[Problem], dict[str, Any]]:
     try:
         problems = registry.get(task).generate(rows=entry.spec["rows"], **arguments)
     except TypeError as error:
-        raise UserError(f"{entry.where}, {entry.name}: the task {task} cannot generate it: {error}") from None
+        raise UserError(
+            f"{entry.where}, {entry.name}: the task {task} cannot generate it: {error}",
+            code="unknown-generator-argument",
+            dataset=entry.name,
+        ) from None
     return problems, {"kind": "generated", "task": task, **arguments}
 
 
@@ -77,7 +84,12 @@ def _read(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, A
     read_from = _read_from(source, mirror)
     stated = spec["draw"]["of"] if "draw" in spec else spec["rows"]
     if len(rows) != stated:
-        raise UserError(f"{entry.name} should have {stated:,} rows ({entry.where}), but {read_from} has {len(rows):,}")
+        raise UserError(
+            f"{entry.name} should have {stated:,} rows ({entry.where}), but {read_from} has {len(rows):,}",
+            code="other-number-of-rows",
+            dataset=entry.name,
+            rows=len(rows),
+        )
     held = spec["hub"] if source["kind"] == "hub" else spec
     if raw := spec.get("raw_sha256"):
         _check_hash(entry, read_from, raw["sha256"], rows_digest([row[c] for c in raw["columns"]] for row in rows))
@@ -100,7 +112,9 @@ def _drawn(entry: Entry, rows: dataset_sources.Rows, read_from: str) -> dataset_
         raise UserError(
             f"{entry.name} should be {wanted:,} rows of {read_from}, one in {stated['one_in']} of each group of the "
             f"column {stated['by']}, but drawing them fails ({type(error).__name__}: {error}): correct `draw` in "
-            f"{entry.where}"
+            f"{entry.where}",
+            code="rows-not-sampled",
+            dataset=entry.name,
         ) from None
     return [rows[index] for index in places]
 
@@ -123,7 +137,10 @@ def _check_hash(entry: Entry, read_from: str, expected: str | None, actual: str)
     if expected is not None and expected != actual:
         raise UserError(
             f"{entry.name} should have content with hash {expected} ({entry.where}), but {read_from} has {actual}: the "
-            "rows differ from those that the published figures were made with"
+            "rows differ from those that the published figures were made with",
+            code="other-content",
+            dataset=entry.name,
+            sha256=actual,
         )
 
 
@@ -132,7 +149,11 @@ def _convert(entry: Entry, rows: dataset_sources.Rows, spec: dict[str, Any], rea
     try:
         converter = importlib.import_module(name)
     except ModuleNotFoundError:
-        raise UserError(f"{entry.where}, {entry.name}: `convert` names {name}, and there is no such module") from None
+        raise UserError(
+            f"{entry.where}, {entry.name}: `convert` names {name}, and there is no such module",
+            code="missing-module",
+            module=name,
+        ) from None
     problems = []
     for index, row in enumerate(rows):
         try:
@@ -140,14 +161,20 @@ def _convert(entry: Entry, rows: dataset_sources.Rows, spec: dict[str, Any], rea
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise UserError(
                 f"row {index} of {read_from} is not as {entry.where} describes {entry.name} "
-                f"({type(error).__name__}: {error}); its columns are {', '.join(row)}"
+                f"({type(error).__name__}: {error}); its columns are {', '.join(row)}",
+                code="row-not-as-described",
+                dataset=entry.name,
+                row=index,
             ) from None
     seen: dict[str, int] = {}
     for index, problem in enumerate(problems):
         if problem.problem_id in seen:
             raise UserError(
                 f"rows {seen[problem.problem_id]} and {index} of {read_from} have the same id {problem.problem_id}: "
-                f"name another column in `columns.id` of {entry.name} in {entry.where}, or leave it out"
+                f"name another column in `columns.id` of {entry.name} in {entry.where}, or leave it out",
+                code="repeated-problem-id",
+                dataset=entry.name,
+                problem_id=problem.problem_id,
             )
         seen[problem.problem_id] = index
     return problems

@@ -53,7 +53,7 @@ Hashes = npt.NDArray[np.uint64]
 
 @dataclass
 class Questions:
-    """The questions of one file with their words as hashes: `word_hashes[starts[i]:starts[i+1]]` belong to question i."""
+    """The questions of one file with a hash of each word: question i has `word_hashes[starts[i]:starts[i+1]]`."""
 
     name: str
     ids: list[str]
@@ -211,7 +211,11 @@ def main() -> None:
     arguments = parser.parse_args()
     for path in (*arguments.train, *arguments.benchmark):
         if not path.is_file():
-            raise UserError(f"{path} does not exist: make it with `python -m tasks.load_problems NAME --output {path}`")
+            raise UserError(
+                f"{path} does not exist: make it with `python -m tasks.load_problems NAME --output {path}`",
+                code="missing-file",
+                path=str(path),
+            )
     benchmarks = [read_questions(path) for path in arguments.benchmark]
     counts: list[dict[str, Any]] = []
     pairs: list[dict[str, Any]] = []

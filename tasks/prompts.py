@@ -72,7 +72,11 @@ def entries() -> dict[str, dict[str, Any]]:
     for task in task_yaml.task_names():
         for name, entry in task_yaml.settings(task).get("prompts", {}).items():
             if name in by_name:
-                raise UserError(f"tasks/{task}/task.yaml: there is another prompt '{name}'; rename one of them")
+                raise UserError(
+                    f"tasks/{task}/task.yaml: there is another prompt '{name}'; rename one of them",
+                    code="repeated-name",
+                    name=name,
+                )
             by_name[name] = entry
     return by_name
 
@@ -86,7 +90,9 @@ def library() -> dict[str, Prompt]:
             by_name[name] = Prompt(name=name, **entry)
         except TypeError:
             raise UserError(
-                f"prompt '{name}' should have the fields described at the head of tasks/prompts.yaml, but is {entry}"
+                f"prompt '{name}' should have the fields described at the head of tasks/prompts.yaml, but is {entry}",
+                code="unknown-prompt-field",
+                prompt=name,
             ) from None
     return by_name
 

@@ -144,7 +144,11 @@ class Task(ABC):
         """
         module = self._module("problems")
         if module is None:
-            raise UserError(f"the task {self.name} has no generator: its data sets need `hub` or `files`")
+            raise UserError(
+                f"the task {self.name} has no generator: its data sets need `hub` or `files`",
+                code="task-without-generator",
+                task=self.name,
+            )
         problems: list[Problem] = module.generate(rows=rows, split=split, seed=seed, **arguments)
         return problems
 
@@ -192,7 +196,11 @@ class Task(ABC):
         """The folder's module `game`; UserError without one."""
         module = self._module("game")
         if module is None:
-            raise UserError(f"the answers of the task {self.name} are no moves: use another reward")
+            raise UserError(
+                f"the answers of the task {self.name} are no moves: use another reward",
+                code="task-without-moves",
+                task=self.name,
+            )
         return cast(Game, module)
 
     def _module(self, name: str) -> ModuleType | None:

@@ -31,5 +31,9 @@ def settings(name: str) -> dict[str, Any]:
     file = FOLDER / name / "task.yaml"
     content = read_yaml(file)
     if bad := [key for key, value in content.items() if key not in SETTINGS or not isinstance(value, dict)]:
-        raise UserError(f"{file}: `{bad[0]}` should be one of {', '.join(SETTINGS)}, and hold keys and values")
+        raise UserError(
+            f"{file}: `{bad[0]}` should be one of {', '.join(SETTINGS)}, and hold keys and values",
+            code="invalid-task-file",
+            key=bad[0],
+        )
     return content

@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from grading.extraction import last_tag
-from recipes.rewards import Reward
-from system.errors import UserError
+from recipes.rewards import Reward, check_argument
 from tasks.problems import Problem
 from tasks.programs.suite import Result, Suite, extract_program, run_tests
 
@@ -30,7 +29,7 @@ def share_passed(completions: Sequence[str], problems: Sequence[Problem], *, tes
     Raises:
         UserError: `tests` is below 1, or there is no sandbox on this machine.
     """
-    return _of_programs(completions, problems, tests, 0.0, lambda result: result.share)
+    return _reward_programs(completions, problems, tests, 0.0, lambda result: result.share)
 
 
 def in_steps(completions: Sequence[str], problems: Sequence[Problem], *, tests: int | None = None) -> list[Reward]:
@@ -51,10 +50,10 @@ def in_steps(completions: Sequence[str], problems: Sequence[Problem], *, tests: 
     def worth(result: Result) -> float:
         return FORMAT + (ALL if all(result.passed) else SOME if result.runnable else NOT_RUNNABLE)
 
-    return _of_programs(completions, problems, tests, NOT_RUNNABLE - FORMAT, worth)
+    return _reward_programs(completions, problems, tests, NOT_RUNNABLE - FORMAT, worth)
 
 
-def _of_programs(
+def _reward_programs(
     completions: Sequence[str],
     problems: Sequence[Problem],
     tests: int | None,
@@ -70,8 +69,7 @@ def _of_programs(
         without: the reward without a program.
         worth: of a program's result.
     """
-    if tests is not None and tests < 1:
-        raise UserError(f"recipes.code.reward: tests should be 1 or more, not {tests}: correct the run file")
+    check_argument("recipes.code.reward", "tests", tests, tests is None or tests >= 1, "1 or more")
 
     def reward(completion: str, problem: Problem) -> Reward:
         try:

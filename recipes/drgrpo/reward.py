@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grading import Item, grade
-from recipes.rewards import Reward
+from recipes.rewards import Reward, correctness, tagged_verdicts
 from tasks.problems import Problem
 
 BETWEEN, OPENING, CLOSING = "</think> <answer>", "<answer>", "</answer>"
-NOTHING = "0"  # in place of a missing answer, so that the grader still says whether the gold answer is usable
+EMPTY = "0"  # what an empty answer is judged as
 
 
 def answer_tag(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
@@ -23,15 +22,8 @@ def answer_tag(completions: Sequence[str], problems: Sequence[Problem]) -> list[
     """
     kept = [BETWEEN in text and CLOSING in text for text in completions]
     answers = [
-        text.rpartition(OPENING)[2].replace(CLOSING, "") if ok else ""
+        text.rpartition(OPENING)[2].replace(CLOSING, "") or EMPTY if ok else None
         for text, ok in zip(completions, kept, strict=True)
     ]
-    items = [
-        Item(p.task, p.answer or "", f"{OPENING}{answer or NOTHING}{CLOSING}", meta=p.meta, extraction="answer-tag")
-        for p, answer in zip(problems, answers, strict=True)
-    ]
-    rewards = []
-    for judged, ok in zip(grade(items, workers=1), kept, strict=True):
-        verdict = judged.verdict if ok or judged.verdict == "ungradable" else "format_error"
-        rewards.append(Reward(None if verdict == "ungradable" else float(verdict == "correct"), verdict, not ok))
-    return rewards
+    verdicts = tagged_verdicts(answers, problems)
+    return [correctness(verdict, format_error=not ok) for verdict, ok in zip(verdicts, kept, strict=True)]

@@ -20,9 +20,8 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from grading import Item, grade
 from grading.extraction import last_tag
-from recipes.rewards import Reward
+from recipes.rewards import Reward, correctness, tagged_verdicts
 from tasks.problems import Problem
 
 STRICT = re.compile(r"<reasoning>\n.*?\n</reasoning>\n<answer>\n.*?\n</answer>\n$")
@@ -31,7 +30,6 @@ BETWEEN = re.compile(r"</reasoning>\s*+<answer>")
 INTEGER = re.compile(r"-?(\d+|\d{1,3}(,\d{3})+)", re.ASCII)
 TAGS = ("<reasoning>", "</reasoning>", "<answer>", "</answer>")
 OF_A_TAG, OF_A_CHARACTER = 0.125, 0.001
-NOTHING = "0"  # in place of a missing answer, so that the grader still says whether the gold answer is usable
 
 
 def published_answer(completion: str) -> str:
@@ -61,11 +59,11 @@ def digits(completions: Sequence[str], problems: Sequence[Problem]) -> list[Rewa
     return [Reward(float(published_answer(completion).isdigit())) for completion in completions]
 
 
-def _pattern(pattern: re.Pattern[str]) -> Callable[[str], float]:
+def _matches_at_start(pattern: re.Pattern[str]) -> Callable[[str], float]:
     return lambda completion: float(pattern.match(completion) is not None)
 
 
-def _soft(text: str, *, across_lines: bool = False) -> bool:
+def _begins_with_tags(text: str, *, across_lines: bool = False) -> bool:
     r"""Whether `<reasoning>.*?</reasoning>\s*<answer>.*?</answer>` matches at the start, in linear time.
 
     The first place between the tags leaves most room for `</answer>`; only the last one in a line can lead to another
@@ -82,18 +80,20 @@ def _soft(text: str, *, across_lines: bool = False) -> bool:
     return False
 
 
-def _of_format(value: Callable[[str], float], completions: Sequence[str]) -> list[Reward]:
-    return [Reward(float(value(text)), format_error=not _soft(text, across_lines=True)) for text in completions]
+def _format_rewards(value: Callable[[str], float], completions: Sequence[str]) -> list[Reward]:
+    return [
+        Reward(float(value(text)), format_error=not _begins_with_tags(text, across_lines=True)) for text in completions
+    ]
 
 
 def strict_format(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """1 if the completion is the two tags on lines of their own, one line in each, and a line end; else 0."""
-    return _of_format(_pattern(STRICT), completions)
+    return _format_rewards(_matches_at_start(STRICT), completions)
 
 
 def soft_format(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """1 if the completion begins with the two tags, each closed in its own line, else 0."""
-    return _of_format(_soft, completions)
+    return _format_rewards(_begins_with_tags, completions)
 
 
 def _tag_count(text: str) -> float:
@@ -115,16 +115,7 @@ def tag_count(completions: Sequence[str], problems: Sequence[Problem]) -> list[R
 def right_as_meant(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """1 if the number in the answer tag is right by the evaluation's own grader, else 0."""
     answers = [last_tag(completion) for completion in completions]
-    items = [
-        Item(p.task, p.answer or "", f"<answer>{answer or NOTHING}</answer>", meta=p.meta, extraction="answer-tag")
-        for p, answer in zip(problems, answers, strict=True)
-    ]
-    judged = [one.verdict for one in grade(items, workers=1)]
-    rewards = []
-    for answer, verdict in zip(answers, judged, strict=True):
-        verdict = verdict if verdict == "ungradable" or answer else "format_error"
-        rewards.append(Reward(None if verdict == "ungradable" else float(verdict == "correct"), verdict))
-    return rewards
+    return [correctness(verdict) for verdict in tagged_verdicts(answers, problems)]
 
 
 def integer_as_meant(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
@@ -138,12 +129,12 @@ def _strict_as_meant(text: str) -> float:
 
 def strict_format_as_meant(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """1 if the completion is the two tags on lines of their own with any number of lines in each, and no more."""
-    return _of_format(_strict_as_meant, completions)
+    return _format_rewards(_strict_as_meant, completions)
 
 
 def soft_format_as_meant(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """1 if the completion begins with the two tags, with any number of lines in each, else 0."""
-    return _of_format(partial(_soft, across_lines=True), completions)
+    return _format_rewards(partial(_begins_with_tags, across_lines=True), completions)
 
 
 def _tag_count_as_meant(text: str) -> float:

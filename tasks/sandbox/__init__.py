@@ -95,7 +95,7 @@ def run(program: str, function: str, calls: Sequence[Call], limits: Limits | Non
         ValueError: `function` is something else.
     """
     if why := why_unavailable():
-        raise UserError(f"programs of a model run in a sandbox or not at all, and {why}")
+        raise UserError(f"programs of a model run in a sandbox or not at all, and {why}", code="no-sandbox")
     if not re.fullmatch(r"[A-Za-z_]\w*(\(\))?(\.[A-Za-z_]\w*)?", function):
         raise ValueError(f"no function: {function!r}")
     if why_not_warm() is None:
@@ -111,7 +111,7 @@ def _run(program: str, function: str, calls: Sequence[Call], limits: Limits, way
     told = way(json.dumps(job).encode("utf-8", "replace"), limits.output, limits.wall_s)
     if not told.ready:  # the program has not begun, so that it is not to blame
         why = " ".join(told.said.decode("utf-8", "replace").split())[:200] or told.ended or "it wrote nothing"
-        raise UserError(f"the sandbox of a program did not start ({why})")
+        raise UserError(f"the sandbox of a program did not start ({why})", code="sandbox-not-started")
     return _outcome(told.results, len(calls), told.ended)
 
 

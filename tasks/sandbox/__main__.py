@@ -14,7 +14,7 @@ from tasks import sandbox
 def main() -> None:
     """Command line, without arguments."""
     if why := sandbox.why_unavailable():
-        raise UserError(f"programs of a model are refused here: {why}")
+        raise UserError(f"programs of a model are refused here: {why}", code="no-sandbox")
     if why := sandbox.why_not_warm():
         print(f"a sandbox starts for each program; none can be kept warm: {why}")
         sys.exit(sandbox.NOT_WARM)
