@@ -1,0 +1,35 @@
+"""No variable, parameter or function is called by a word that leaves open what it holds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from contracts.run_file import ROOT
+
+VAGUE = {"found", "of", "several", "shown", "given", "made", "asked", "words", "place", "put"}
+
+
+def stored(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Names of variables, parameters and functions, and their lines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+        elif isinstance(node, ast.FunctionDef):
+            yield node.name, node.lineno
+
+
+def test_names_say_what_they_hold() -> None:
+    folders = [folder for folder in ROOT.iterdir() if folder.is_dir() and not folder.name.startswith(".")]
+    files = [
+        file for folder in folders if folder.name not in ("results", "work", "logs") for file in folder.rglob("*.py")
+    ]
+    vague = [
+        f"{file.relative_to(ROOT)}:{line}: {name}"
+        for file in files
+        for name, line in stored(ast.parse(file.read_text(encoding="utf-8")))
+        if name.strip("_") in VAGUE
+    ]
+    assert len(files) > 500 and not vague, "\n".join(sorted(vague))
