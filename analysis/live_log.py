@@ -70,10 +70,10 @@ def _running(run: Run, stage: Stage, folder: Path) -> tuple[list[Row], list[Row]
     for step in sorted({*logged, *judged}):
         rewards = [row["reward"] for row in judged.get(step, []) if row["reward"] is not None]
         mean = {"reward_mean": sum(rewards) / len(rewards)} if rewards else {}
-        values = {**mean, **logged.get(step, {}), **rollout_log.columns(judged.get(step, []))}
+        values = {**mean, **logged.get(step, {}), **rollout_log.step_columns(judged.get(step, []))}
         known = {name: value for name, value in values.items() if name in tables.TRAINING_LOG.names}
         rows.append({"stage": stage.number, "step": stage.steps_before + step, **known})
-    return rows, rollout_log.kept(judged[max(judged)]) if judged else []
+    return rows, rollout_log.kept_rows(judged[max(judged)]) if judged else []
 
 
 def of_log(run: RunResults) -> LiveRun:

@@ -39,7 +39,7 @@ def fit(run: Run, gpu_gb: float) -> Fit:
         return Fit(run, None, None, "uses no GPU")
     need: memory.Estimate | None = None
     verdict = ""
-    for size in one_gpu_variant.passes(run):
+    for size in one_gpu_variant.pass_sizes(run):
         tried = one_gpu_variant.on_one_gpu(run, size)
         if need := memory.fullest(tried, gpu_gb):
             verdict = memory.verdict(need, gpu_gb, run.hardware["memory_gb"])

@@ -76,7 +76,7 @@ def _start(plan: dict[str, Any], plan_file: Path, index: int, temporary: Path) -
     heartbeat = plan_file.with_name(f"heartbeat-{index}")
     heartbeat.touch()
     # It has its own process group and watches this pipe: see eval.vllm_worker.end_with_supervisor.
-    words = fork_server.words([sys.executable, "-m", "eval.vllm_worker", str(plan_file), str(index)])
+    words = fork_server.forked_command([sys.executable, "-m", "eval.vllm_worker", str(plan_file), str(index)])
     return subprocess.Popen(words, env=settings, stdin=subprocess.PIPE, start_new_session=True)
 
 

@@ -1,4 +1,4 @@
-"""What an adapter is, and what all adapters share.
+"""What an adapter is: it turns a run into its framework's own command, and reads what the training wrote.
 
 Each folder here with an `adapter.py` is a framework; its `ADAPTER` is an `Adapter`. An adapter turns a run into the
 framework's own command, has it checked by the framework's own parser, and reads what training wrote (checkpoints,
@@ -116,15 +116,20 @@ class Adapter(ABC):
             try:
                 rewards.load([reward])
             except (ImportError, AttributeError, TypeError) as error:
-                raise UserError(f"{run.file.name}: rewards: {reward['function']} cannot be loaded ({error})") from None
+                raise UserError(
+                    f"{run.file.name}: rewards: {reward['function']} cannot be loaded ({error}); name a function as "
+                    "module.function",
+                    code="reward-cannot-be-loaded",
+                    function=reward["function"],
+                ) from None
         for stage in run.stages:
             _try_arguments(run, stage)
-            given, needed = dataset_specs.problems_in(stage.dataset), run_settings.prompts_per_step(run, stage)
-            if given < needed:
+            available, needed = dataset_specs.problems_in(stage.dataset), run_settings.prompts_per_step(run, stage)
+            if available < needed:
                 raise run_settings.refuse(
                     run,
                     "batch.prompts_per_step",
-                    f": {needed} prompts are more than the {given} of {stage.dataset}",
+                    f": {needed} prompts are more than the {available} of {stage.dataset}",
                     "too-few-problems",
                 )
             self.parser.check(run, stage)

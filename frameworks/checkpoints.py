@@ -45,30 +45,34 @@ def is_whole(folder: Path) -> bool:
     return True
 
 
-def step_of(checkpoint: Path, separator: str) -> int:
+def step_number(checkpoint: Path, separator: str) -> int:
     """The number at the end of a native checkpoint's name."""
     return int(checkpoint.name.rpartition(separator)[2])
 
 
-def weights(folder: Path) -> list[Path]:
+def weight_files(folder: Path) -> list[Path]:
     """The files with weights in a native checkpoint; raises UserError where there are none."""
-    found = sorted(folder.glob("*.safetensors*")) if folder.is_dir() else []
-    if not any(file.suffix == ".safetensors" for file in found):
-        raise UserError(f"{folder} has no weights to export; delete the stage's training log to train it again")
-    return found
+    files = sorted(folder.glob("*.safetensors*")) if folder.is_dir() else []
+    if not any(file.suffix == ".safetensors" for file in files):
+        raise UserError(
+            f"{folder} has no weights to export; delete the stage's training log to train it again",
+            code="missing-weights",
+            path=str(folder),
+        )
+    return files
 
 
-def files_of(model: Path) -> list[Path]:
+def model_files(model: Path) -> list[Path]:
     """The files of a model folder, without its record."""
     return [file for file in sorted(model.iterdir()) if not file.is_dir() and file.name != "provenance.json"]
 
 
-def beside_weights(model: Path) -> list[Path]:
+def files_beside_weights(model: Path) -> list[Path]:
     """The other files of a model folder: configuration, tokenizer, chat template."""
-    return [file for file in files_of(model) if "safetensors" not in file.name]
+    return [file for file in model_files(model) if "safetensors" not in file.name]
 
 
-def copy(files: Iterable[Path], output: Path) -> None:
+def copy_into(files: Iterable[Path], output: Path) -> None:
     """Copy files into a folder."""
     for file in files:
         shutil.copy2(file, output / file.name)

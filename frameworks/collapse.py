@@ -85,17 +85,17 @@ class Watch:
     def add(self, row: Row) -> list[Sign]:
         """The signs that begin with this row: columns of contracts.tables.TRAINING_LOG, of which any may be missing."""
         step = int(row.get("step") or 0)
-        found: dict[str, str] = {}
-        strange = [name for name, value in row.items() if isinstance(value, float) and not math.isfinite(value)]
-        if strange:
-            found["not a number"] = f"{', '.join(strange)} is NaN or infinite"
+        evidence_by_kind: dict[str, str] = {}
+        not_finite = [name for name, value in row.items() if isinstance(value, float) and not math.isfinite(value)]
+        if not_finite:
+            evidence_by_kind["not a number"] = f"{', '.join(not_finite)} is NaN or infinite"
         for name, value in row.items():
             if isinstance(value, int | float) and math.isfinite(value):
                 size = abs(value) if name == "sampler_mismatch" else value  # OpenRLHF's has a sign
                 self.columns.setdefault(name, _Column()).add(float(size))
-        found |= self._length() | self._rates() | self._spread()
-        new = [Sign(kind, step, evidence) for kind, evidence in found.items() if kind not in self.present]
-        self.present = set(found)
+        evidence_by_kind |= self._length() | self._rates() | self._spread()
+        new = [Sign(kind, step, evidence) for kind, evidence in evidence_by_kind.items() if kind not in self.present]
+        self.present = set(evidence_by_kind)
         return new
 
     def _column(self, name: str) -> _Column:
@@ -103,12 +103,12 @@ class Watch:
 
     def _length(self) -> dict[str, str]:
         cut, length = self._column("truncated_rate"), self._column("response_length_mean")
-        shown = f"; the mean response has {length.now:.0f} tokens" if length.now == length.now else ""
+        length_note = f"; the mean response has {length.now:.0f} tokens" if length.now == length.now else ""
         if cut.before:
             if cut.now >= CUT and cut.now - cut.lowest >= RISE:
                 return {
                     "length at the cap": f"{cut.now:.0%} of the completions are truncated at the limit, after "
-                    f"{cut.lowest:.0%} at best{shown}"
+                    f"{cut.lowest:.0%} at best{length_note}"
                 }
         elif (
             self.cap and length.before and length.now >= CAP * self.cap > length.now - RISE * self.cap >= length.lowest
@@ -120,35 +120,39 @@ class Watch:
         return {}
 
     def _rates(self) -> dict[str, str]:
-        found = {}
+        evidence_by_kind = {}
         wrong_form = self._column("format_error_rate")
         if wrong_form.before and wrong_form.now - wrong_form.lowest >= RISE:
-            found["format errors"] = (
+            evidence_by_kind["format errors"] = (
                 f"{wrong_form.now:.0%} of the completions break the format, after {wrong_form.lowest:.0%} at best"
             )
         right = self._column("accuracy")
         if right.before and right.highest >= LOST_FROM and right.now <= LOST * right.highest:
-            found["accuracy lost"] = f"{right.now:.0%} of the answers are right, after {right.highest:.0%} at best"
+            evidence_by_kind["accuracy lost"] = (
+                f"{right.now:.0%} of the answers are right, after {right.highest:.0%} at best"
+            )
         silent = self._column("zero_signal_rate")
         if silent.now >= SILENT and not right.now >= SOLVED:
-            found["no signal"] = (
+            evidence_by_kind["no signal"] = (
                 f"in {silent.now:.0%} of the groups all rewards are equal: nothing is learned from them"
             )
-        return found
+        return evidence_by_kind
 
     def _spread(self) -> dict[str, str]:
-        found = {}
+        evidence_by_kind = {}
         kl, entropy = self._column("kl"), self._column("entropy")
         if kl.before and kl.now >= max(KL, KL_TIMES * kl.mean):
-            found["KL"] = f"the KL divergence from the reference is {kl.now:.3g}, after {kl.mean:.3g} on average"
+            evidence_by_kind["KL"] = (
+                f"the KL divergence from the reference is {kl.now:.3g}, after {kl.mean:.3g} on average"
+            )
         if entropy.before and entropy.now >= max(ENTROPY, ENTROPY_TIMES * entropy.lowest):
-            found["entropy"] = f"the entropy is {entropy.now:.3g} nats per token, after {entropy.lowest:.3g}"
+            evidence_by_kind["entropy"] = f"the entropy is {entropy.now:.3g} nats per token, after {entropy.lowest:.3g}"
         apart = self._column("sampler_mismatch")
         if apart.before and apart.now >= max(MISMATCH, MISMATCH_TIMES * apart.lowest):
-            found["sampler mismatch"] = (
+            evidence_by_kind["sampler mismatch"] = (
                 f"the sampler's probabilities are {apart.now:.3g} from the trainer's, after {apart.lowest:.3g} at best"
             )
-        return found
+        return evidence_by_kind
 
 
 def signs(rows: Iterable[Row], cap: float | None = None) -> list[Sign]:

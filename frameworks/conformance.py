@@ -48,20 +48,20 @@ class Functions(Protocol):
         """The release's AdamW with the rates above."""
 
 
-def functions(name: str) -> Functions:
+def load_functions(name: str) -> Functions:
     """The module of a framework, or of a library in conformance/, which imports it."""
     package = f"frameworks.{name}.conformance" if name in framework_names() else f"conformance.{name}"
-    found: Functions = importlib.import_module(package).FUNCTIONS
-    return found
+    offered: Functions = importlib.import_module(package).FUNCTIONS
+    return offered
 
 
-def tensors(batch: Mapping[str, Any], dtype: Any) -> Any:
+def as_tensors(batch: Mapping[str, Any], dtype: Any) -> Any:
     """A batch with torch's tensors."""
     import torch
 
-    given = {name: torch.as_tensor(value) for name, value in batch.items() if isinstance(value, np.ndarray)}
-    typed = {name: value.to(dtype) if value.is_floating_point() else value for name, value in given.items()}
-    return SimpleNamespace(**{**batch, **typed, "lengths": given["mask"].sum(1).long()})
+    converted = {name: torch.as_tensor(value) for name, value in batch.items() if isinstance(value, np.ndarray)}
+    typed = {name: value.to(dtype) if value.is_floating_point() else value for name, value in converted.items()}
+    return SimpleNamespace(**{**batch, **typed, "lengths": converted["mask"].sum(1).long()})
 
 
 class Runner:
@@ -74,7 +74,7 @@ class Runner:
         self.dtype = getattr(torch, dtype)
         torch.set_default_dtype(self.dtype)
         torch.set_num_threads(1)
-        self.functions = functions(framework)
+        self.functions = load_functions(framework)
         self.prepared: dict[Any, Any] = {}
 
     def case(self, name: str, settings: Mapping[str, Any], batch: Any) -> tuple[Any, Any, Any]:
@@ -102,7 +102,7 @@ class Runner:
             batches: as `tensors` gives them.
             cases: formula and index of a batch.
         """
-        found: dict[str, list[Any]] = {}
+        parts_by_formula: dict[str, list[Any]] = {}
         reasons: dict[str, str] = {}
         for name, index in cases:
             if name in reasons:
@@ -112,12 +112,12 @@ class Runner:
             except CannotExpress as reason:
                 reasons[name] = str(reason)
                 continue
-            found.setdefault(name, []).extend(np.asarray(part, dtype=np.float64).ravel() for part in parts)
-        return {name: np.concatenate(parts) for name, parts in found.items()} | reasons
+            parts_by_formula.setdefault(name, []).extend(np.asarray(part, dtype=np.float64).ravel() for part in parts)
+        return {name: np.concatenate(parts) for name, parts in parts_by_formula.items()} | reasons
 
 
 @contextmanager
-def planted(mutant: Mapping[str, str]) -> Iterator[None]:
+def planted_error(mutant: Mapping[str, str]) -> Iterator[None]:
     """A copy of one of the framework's functions with an error in it, in the place of the function.
 
     Args:
@@ -182,20 +182,20 @@ def main() -> None:
     parser.add_argument("--input", type=Path, required=True, metavar="PICKLE")
     parser.add_argument("--output", type=Path, required=True, metavar="PICKLE")
     arguments = parser.parse_args()
-    given = pickle.loads(arguments.input.read_bytes())
+    request = pickle.loads(arguments.input.read_bytes())
     runner = Runner(arguments.framework)
-    batches = [tensors(batch, runner.dtype) for batch in given["batches"]]
-    found: dict[str, Any] = {"": runner.all(given["formulas"], batches, given["cases"])}
-    for name, mutant in given["mutants"].get(arguments.framework, {}).items():
-        with planted(mutant):
-            tried = [case for case in given["cases"] if case[0] == mutant["formula"]]
-            found[name] = runner.all(given["formulas"], batches, tried)
+    batches = [as_tensors(batch, runner.dtype) for batch in request["batches"]]
+    results: dict[str, Any] = {"": runner.all(request["formulas"], batches, request["cases"])}
+    for name, mutant in request["mutants"].get(arguments.framework, {}).items():
+        with planted_error(mutant):
+            tried = [case for case in request["cases"] if case[0] == mutant["formula"]]
+            results[name] = runner.all(request["formulas"], batches, tried)
     runner = Runner(arguments.framework, "float32")
-    for name, equal in given["float32"].items():
-        formula, batches = "group std", [tensors(batch, runner.dtype) for batch in equal]
+    for name, equal in request["float32"].items():
+        formula, batches = "group std", [as_tensors(batch, runner.dtype) for batch in equal]
         tried = [(formula, number) for number in range(len(batches))]
-        found[name] = runner.all(given["formulas"], batches, tried)
-    arguments.output.write_bytes(pickle.dumps((found, time.process_time()), protocol=4))
+        results[name] = runner.all(request["formulas"], batches, tried)
+    arguments.output.write_bytes(pickle.dumps((results, time.process_time()), protocol=4))
 
 
 if __name__ == "__main__":

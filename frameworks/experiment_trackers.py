@@ -1,4 +1,4 @@
-"""What follows the steps of a training as they end: TensorBoard events always, an experiment tracker if one is chosen.
+"""Experiment trackers, which get the metrics of each step: TensorBoard events always, another if one is chosen.
 
 CROSSZERO_TRACKER=wandb or trackio in the environment chooses one. It must be installed beside the framework; Weights &
 Biases stays offline unless WANDB_MODE says otherwise, and Trackio is local by itself.
@@ -29,13 +29,15 @@ def events_folder(training_log: Path) -> Path:
     return stage.parent / FOLDER / stage.name if stage.name.startswith(stage_folder("")) else stage / FOLDER
 
 
-def service() -> str:
+def chosen_tracker() -> str:
     """The chosen tracker, empty for none; raises UserError for one that is unknown or not installed."""
     name = os.environ.get(VARIABLE, "")
     if name and name not in SERVICES:
-        raise UserError(f"{VARIABLE} should be {' or '.join(SERVICES)}, but is '{name}'")
+        sentence = f"{VARIABLE} should be {' or '.join(SERVICES)}, but is '{name}'"
+        raise UserError(sentence, code="unknown-name", kind="tracker", name=name)
     if name and find_spec(name) is None:
-        raise UserError(f"{VARIABLE} is {name}, which this environment does not have: install it there, or unset it")
+        sentence = f"{VARIABLE} is {name}, which this environment does not have: install it there, or unset it"
+        raise UserError(sentence, code="missing-package", package=name)
     return name
 
 
@@ -51,7 +53,7 @@ class Trackers:
 
     def __init__(self, events: Path, name: str, steps_before: int, resumed_from: int) -> None:
         """Open all."""
-        self.steps_before, chosen = steps_before, service()
+        self.steps_before, chosen = steps_before, chosen_tracker()
         if not resumed_from:
             shutil.rmtree(events, ignore_errors=True)
         self.writer: tensorboard_events.Writer | None = tensorboard_events.Writer(events, steps_before + resumed_from)

@@ -23,7 +23,7 @@ def export(arguments: argparse.Namespace) -> None:
     with durable.new(arguments.output) as checkpoint:
         checkpoint.mkdir()
         if arguments.step == 0:
-            checkpoints.copy(checkpoints.files_of(arguments.model), checkpoint)
+            checkpoints.copy_into(checkpoints.model_files(arguments.model), checkpoint)
         else:
             stage = run.stage_of(arguments.step)
             paths = Paths(problems=Path(), model=arguments.model, work=arguments.work)

@@ -1,4 +1,4 @@
-"""Train a run on recorded completions, so that several frameworks take the same steps: `snakemake study_lockstep`.
+"""Trains a run on recorded completions, so that several frameworks take the same steps: `snakemake study_lockstep`.
 
     python -m frameworks.fixed_rollout_training --run RUN --problems FILE --model FOLDER --work FOLDER --record FILE
     python -m frameworks.fixed_rollout_training --run RUN --problems FILE --model FOLDER --work FOLDER --replay FILE
@@ -48,7 +48,7 @@ class PlugIn(Protocol):
         """Have the command take prompts in the order of the problems, and load what records or plays the recording."""
 
 
-def groups(sampled: Path, work: Path, batch: rollout_log.Batch) -> Iterator[Group]:
+def recorded_groups(sampled: Path, work: Path, batch: rollout_log.Batch) -> Iterator[Group]:
     """The groups of a finished training.
 
     Args:
@@ -66,7 +66,8 @@ def groups(sampled: Path, work: Path, batch: rollout_log.Batch) -> Iterator[Grou
             rewards = judged.get(step, [])[members]
             prompts, ids = row["prompts"][members], {one["problem_id"] for one in rewards}
             if len(rewards) != batch.samples or len(ids) != 1 or any(prompt != prompts[0] for prompt in prompts):
-                raise UserError(f"the rewards of step {step} should be those of its completions, but are not")
+                sentence = f"the rewards of step {step} should be those of its completions, but are not; record again"
+                raise UserError(sentence, code="rewards-of-other-completions", step=step)
             yield Group(step, ids.pop(), prompts[0], row["completions"][members], [one["reward"] for one in rewards])
 
 
@@ -74,15 +75,16 @@ def check_rewards(recording: Path, work: Path, batch: rollout_log.Batch) -> None
     """Raise UserError unless a replayed training gave every completion the recorded reward, in the recorded step."""
     judged = rollout_log.read(work, batch)
 
-    def given(step: int) -> list[tuple[str, float]]:
+    def judged_rewards(step: int) -> list[tuple[str, float]]:
         return sorted((row["problem_id"], row["reward"]) for row in judged.get(step, []))
 
     recorded: dict[int, list[tuple[str, float]]] = {}
     for group in read(recording):
         recorded.setdefault(group.step, []).extend((group.problem_id, reward) for reward in group.rewards)
     for step, rewards in recorded.items():
-        if sorted(rewards) != given(step):
-            raise UserError(f"step {step} should have the recorded prompts and rewards, but has others")
+        if sorted(rewards) != judged_rewards(step):
+            sentence = f"step {step} should have the recorded prompts and rewards, but has others"
+            raise UserError(sentence, code="not-the-recorded-rewards", step=step)
 
 
 def check_prompts(recording: Path, work: Path, batch: rollout_log.Batch) -> None:
@@ -93,10 +95,11 @@ def check_prompts(recording: Path, work: Path, batch: rollout_log.Batch) -> None
         recorded.setdefault(group.step, set()).add(group.problem_id)
     for step, problems in recorded.items():
         if problems != {row["problem_id"] for row in judged.get(step, [])}:
-            raise UserError(f"step {step} should have the recorded prompts, but has others")
+            sentence = f"step {step} should have the recorded prompts, but has others"
+            raise UserError(sentence, code="not-the-recorded-prompts", step=step)
 
 
-def plug_in_of(framework: str, released: Sequence[str]) -> PlugIn:
+def load_plug_in(framework: str, released: Sequence[str]) -> PlugIn:
     """A framework's plug-in.
 
     Raises:
@@ -105,9 +108,11 @@ def plug_in_of(framework: str, released: Sequence[str]) -> PlugIn:
     plug_in: PlugIn = importlib.import_module(f"frameworks.{framework}.fixed_rollouts")
     if unable := sorted(set(released) - set(plug_in.RELEASES)):
         able = f"{', '.join(plug_in.RELEASES)} alone" if plug_in.RELEASES else "nothing"
-        raise UserError(f"--release: {framework} can release {able}, not {', '.join(unable)}")
+        sentence = f"--release: {framework} can release {able}, not {', '.join(unable)}"
+        raise UserError(sentence, code="cannot-be-released", names=unable)
     if "order" in released and "sampler" not in released:
-        raise UserError("--release order needs sampler, too: other prompts have no recorded completions")
+        sentence = "--release order needs --release sampler, too: other prompts have no recorded completions"
+        raise UserError(sentence, code="order-without-sampler")
     return plug_in
 
 
@@ -129,7 +134,7 @@ def launch_stage(
         return
     command = framework.prepare(run, stage, seed, paths)
     command.environment.update(environment)
-    plug_in = plug_in_of(run.framework, sorted(recorded_rollouts.released(environment)))
+    plug_in = load_plug_in(run.framework, sorted(recorded_rollouts.released_parts(environment)))
     plug_in.edit(command, paths)
     attempt = rollout_log.start_attempt(paths.work, resumed_from)
     command.environment[rollout_log.VARIABLE] = str(attempt.folder)
@@ -139,7 +144,7 @@ def launch_stage(
     trainer_process.run(command, paths.work / "train.log", monitor)
 
 
-def problems_of(recording: Path, problems: Path, output: Path) -> None:
+def write_recorded_problems(recording: Path, problems: Path, output: Path) -> None:
     """Write the recording's problems, in its order, as a problem table."""
     table = tables.read(problems, tables.PROBLEM).to_pylist()
     by_id = {row["problem_id"]: row for row in table}
@@ -147,7 +152,7 @@ def problems_of(recording: Path, problems: Path, output: Path) -> None:
     tables.write(pa.Table.from_pylist(rows, schema=tables.PROBLEM), tables.PROBLEM, output)
 
 
-def changed(stage: Stage, settings: Sequence[str]) -> Stage:
+def with_settings(stage: Stage, settings: Sequence[str]) -> Stage:
     """The stage with settings in place of the run file's.
 
     Args:
@@ -157,11 +162,12 @@ def changed(stage: Stage, settings: Sequence[str]) -> Stage:
     Raises:
         UserError: one is not of that form.
     """
-    for word in settings:
-        found = re.fullmatch(r"(batch|rollout|optimizer|objective)\.(\w+)=(.+)", word)
-        if not found:
-            raise UserError(f"--set should be such as objective.scale_rewards=none, not {word!r}")
-        part, name, value = found.groups()
+    for setting in settings:
+        match = re.fullmatch(r"(batch|rollout|optimizer|objective)\.(\w+)=(.+)", setting)
+        if not match:
+            sentence = f"--set should be such as objective.scale_rewards=none, not {setting!r}"
+            raise UserError(sentence, code="unreadable-setting", setting=setting)
+        part, name, value = match.groups()
         stage = replace(stage, **{part: getattr(stage, part) | {name: yaml.safe_load(value)}})
     return stage
 
@@ -170,7 +176,7 @@ def train(arguments: argparse.Namespace) -> None:
     """Record or replay a training, and leave the weights after each of its steps."""
     run = load_run(arguments.run, "demo")
     framework = adapter.load(run.framework)
-    plug_in_of(run.framework, arguments.release)
+    load_plug_in(run.framework, arguments.release)
     model_folder.check(arguments.model)
     framework.fork_processes(run)
     job_lifetime.end_with_workflow()
@@ -180,7 +186,7 @@ def train(arguments: argparse.Namespace) -> None:
         (stage,) = run.stages
         steps = arguments.steps if arguments.record else max(group.step for group in read(arguments.replay))
         kept = tuple(arguments.keep or range(1, steps + 1))
-        stage = changed(replace(stage, steps=steps, checkpoints=kept), arguments.set)
+        stage = with_settings(replace(stage, steps=steps, checkpoints=kept), arguments.set)
         batch = rollout_log.Batch.of_stage(stage)
         if arguments.record:
             shutil.rmtree(work / "native", ignore_errors=True)  # a recording starts anew: its recording has to be whole
@@ -191,11 +197,11 @@ def train(arguments: argparse.Namespace) -> None:
             environment = {VARIABLE: str(arguments.replay.absolute()), RELEASED: " ".join(arguments.release)}
             problems = arguments.problems if "order" in arguments.release else work / "problems.parquet"
             if problems != arguments.problems:
-                problems_of(arguments.replay, arguments.problems, problems)
+                write_recorded_problems(arguments.replay, arguments.problems, problems)
         paths = Paths(problems=problems, model=arguments.model, work=work)
         launch_stage(framework, run, stage, paths, arguments.seed, environment)
         if arguments.record:
-            lines = [json_lines.dump(vars(group)) for group in groups(sampled, work, batch)]
+            lines = [json_lines.dump(vars(group)) for group in recorded_groups(sampled, work, batch)]
             durable.write_text(arguments.record, "".join(lines))
         elif "sampler" not in arguments.release:
             check_rewards(arguments.replay, work, batch)

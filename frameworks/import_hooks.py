@@ -30,7 +30,7 @@ class _Finder(MetaPathFinder):
         return spec
 
 
-def change(changes: Mapping[str, Change]) -> None:
+def after_import(changes: Mapping[str, Change]) -> None:
     """Apply each change to the module of its name: now, if it is imported already, else after its import."""
     for name, apply in changes.items():
         if name in sys.modules:

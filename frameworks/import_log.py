@@ -1,4 +1,4 @@
-"""Import the log of a training that was made without us, so that reports show it beside ours.
+"""Imports the log of a training that was made without us, so that reports show it beside ours.
 
 python -m frameworks.import_log --framework NAME --input FILE … --run imported/mine
     --output results/demo/runs/imported/mine/training_log.parquet [--max-response-tokens N] [--source TEXT]
@@ -29,11 +29,13 @@ LAST_STEP = 10**9  # more are a mistake, such as a time
 OURS = tuple(field.name for field in tables.TRAINING_LOG if pa.types.is_floating(field.type))
 
 
-def _logged(file: Path, framework: adapter.Adapter | None) -> dict[int, dict[str, float]]:
+def _metrics_of_file(file: Path, framework: adapter.Adapter | None) -> dict[int, dict[str, float]]:
     """By step, the metrics in one file, under the framework's names or ours."""
     if not file.is_file():
-        found = "it is a folder" if file.is_dir() else "there is no such file"
-        raise UserError(f"{file} should be a training log, but {found}: name the file")
+        reason = "it is a folder" if file.is_dir() else "there is no such file"
+        raise UserError(
+            f"{file} should be a training log, but {reason}: name the file", code="missing-file", path=str(file)
+        )
     if file.suffix.lower() == ".csv":
         native = {**framework.metrics, **framework.imported_metrics} if framework else {}
         logged = training_log_csv.read(file, {*native, "response_length/clip_ratio", *OURS})
@@ -41,7 +43,9 @@ def _logged(file: Path, framework: adapter.Adapter | None) -> dict[int, dict[str
         logged = tensorboard_events.metrics_of_file(file, prefix="")
     elif framework is None:
         raise UserError(
-            f"{file} is no CSV (.csv, with commas): name the framework that wrote it with --framework, or export CSV"
+            f"{file} is no CSV (.csv, with commas): name the framework that wrote it with --framework, or export CSV",
+            code="missing-framework",
+            path=str(file),
         )
     else:
         try:
@@ -49,12 +53,16 @@ def _logged(file: Path, framework: adapter.Adapter | None) -> dict[int, dict[str
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise UserError(
                 f"{file} is not a log as this framework writes it, or is damaged ({type(error).__name__}: {error}): "
-                "choose the --framework that wrote it, or copy it again"
+                "choose the --framework that wrote it, or copy it again",
+                code="unreadable-training-log",
+                path=str(file),
             ) from None
     for step in logged:
         if type(step) is not int or not 0 <= step <= LAST_STEP:
             raise UserError(
-                f"{file} should number its steps from 0 to {LAST_STEP}, but has {step!r}: correct it, or copy it again"
+                f"{file} should number its steps from 0 to {LAST_STEP}, but has {step!r}: correct it, or copy it again",
+                code="step-out-of-range",
+                step=step,
             )
     return logged
 
@@ -68,7 +76,10 @@ def _number(name: str, value: object, step: int, files: Sequence[Path]) -> float
             pass
     raise UserError(
         f"{', '.join(map(str, files))} should hold numbers, but {name} at step {step} is {repr(value)[:40]}: "
-        "correct it, or leave that metric out"
+        "correct it, or leave that metric out",
+        code="metric-not-a-number",
+        metrics=[name],
+        step=step,
     )
 
 
@@ -86,7 +97,7 @@ def read(files: Sequence[Path], framework: str | None, run: str, max_response_to
     """
     known, logged = adapter.load(framework) if framework else None, dict[int, dict[str, float]]()
     for file in files:
-        for step, values in _logged(file, known).items():
+        for step, values in _metrics_of_file(file, known).items():
             logged.setdefault(step, {}).update(values)
     logged = dict(sorted(logged.items()))
     rows: list[Row] = []
@@ -102,13 +113,14 @@ def read(files: Sequence[Path], framework: str | None, run: str, max_response_to
         elapsed, before = elapsed + (seconds or 0.0) * (step - before), step
         timed = {"wall_time": elapsed if seconds else None,
                  "tokens_per_second": tokens / seconds if seconds and tokens is not None else None}  # fmt: skip
-        found = {name: value for name, value in own.items() if name in OURS}
-        if found:
-            rows.append(empty | timed | found | {"run": run, "stage": 1, "step": step})
+        metrics = {name: value for name, value in own.items() if name in OURS}
+        if metrics:
+            rows.append(empty | timed | metrics | {"run": run, "stage": 1, "step": step})
     if not rows:
         raise UserError(
             f"{', '.join(map(str, files))} should hold metrics of a training but hold none that is known; check "
-            "--framework and --input"
+            "--framework and --input",
+            code="no-known-metrics",
         )
     return rows
 
@@ -126,7 +138,9 @@ def main() -> None:
     ResultsFolder(Path()).run(arguments.run)
     if arguments.max_response_tokens is not None and arguments.max_response_tokens < 1:
         raise UserError(
-            f"--max-response-tokens should be 1 or more, but is {arguments.max_response_tokens}: correct it"
+            f"--max-response-tokens should be 1 or more, but is {arguments.max_response_tokens}: correct it",
+            code="number-out-of-range",
+            option="--max-response-tokens",
         )
     rows = read(arguments.input, arguments.framework, arguments.run, arguments.max_response_tokens)
     table = pa.Table.from_pylist(rows, schema=tables.TRAINING_LOG)

@@ -1,4 +1,4 @@
-"""Join the training logs of a run's stages into one.
+"""Joins the training logs of a run's stages into one.
 
 python -m frameworks.join_stage_logs STAGE_LOG … --output training_log.parquet
 """
@@ -20,7 +20,11 @@ def join(logs: list[pa.Table]) -> pa.Table:
     steps = joined["step"].to_pylist()
     if steps != list(range(1, len(steps) + 1)):
         raise UserError(
-            f"the stages should have the steps 1 to {len(steps)} once each, found {steps[0]} to {steps[-1]}"
+            f"the stages should have the steps 1 to {len(steps)} once each, but have {steps[0]} to {steps[-1]}; "
+            "train the stage again whose log is not whole",
+            code="steps-not-consecutive",
+            first=steps[0],
+            last=steps[-1],
         )
     return joined
 

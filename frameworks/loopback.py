@@ -104,4 +104,4 @@ def without_dashboard(module: ModuleType) -> None:
 
 def keep_to_loopback() -> None:
     """Change torch and Ray in this process."""
-    import_hooks.change({"torch.distributed": keep_store_on_loopback, "ray": without_dashboard})
+    import_hooks.after_import({"torch.distributed": keep_store_on_loopback, "ray": without_dashboard})

@@ -27,7 +27,7 @@ def on_one_gpu(run: Run, samples_per_device: int) -> Run:
     return dataclasses.replace(run, stages=stages, hardware=hardware, evaluation=run.evaluation | {"gpus": gpus})
 
 
-def passes(run: Run) -> list[int]:
+def pass_sizes(run: Run) -> list[int]:
     """Sizes of forward passes to try, the run file's first: those that divide it."""
     most = min(stage.batch.get("samples_per_device", 1) for stage in run.stages)
     return [size for size in range(most, 0, -1) if most % size == 0]

@@ -30,49 +30,54 @@ LOOK_SECONDS = 1.0
 def start_node(arguments: argparse.Namespace) -> None:
     """Run Ray on this node until it is ended; the step calls it on every node."""
     slurm_nodes.end_on_signals()
-    rank, job = slurm_nodes.here()
-    words = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
-    words += [f"--node-ip-address={job[rank].address}", f"--num-gpus={arguments.gpus}"]
+    rank, job = slurm_nodes.this_node()
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
+    command += [f"--node-ip-address={job[rank].address}", f"--num-gpus={arguments.gpus}"]
     os.environ["TMPDIR"] = str(private_folder.make(arguments.scratch / "tmp"))
     # Another training may have Ray on this node, too, and the default ports are fixed.
     agent, metrics, client = slurm_nodes.free_ports(3)
-    words += [f"--dashboard-agent-listen-port={agent}", f"--metrics-export-port={metrics}"]
+    command += [f"--dashboard-agent-listen-port={agent}", f"--metrics-export-port={metrics}"]
     if arguments.cpus:
-        words.append(f"--num-cpus={arguments.cpus}")
+        command.append(f"--num-cpus={arguments.cpus}")
     if rank == 0:
-        words += ["--head", f"--port={arguments.port}", "--include-dashboard=false", f"--temp-dir={arguments.scratch}"]
-        words.append(f"--ray-client-server-port={client}")
+        command += [
+            "--head",
+            f"--port={arguments.port}",
+            "--include-dashboard=false",
+            f"--temp-dir={arguments.scratch}",
+        ]
+        command.append(f"--ray-client-server-port={client}")
     else:
-        words.append(f"--address={job[0].address}:{arguments.port}")
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, text=True)
+        command.append(f"--address={job[0].address}:{arguments.port}")
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, text=True)
     try:
         sys.exit(process.wait())
     finally:
-        slurm_nodes.end(process)
+        slurm_nodes.end_process(process)
         shutil.rmtree(arguments.scratch, ignore_errors=True)
 
 
-def resources(address: str, step: subprocess.Popen[str]) -> list[dict[str, float]]:
+def node_resources(address: str, step: subprocess.Popen[str]) -> list[dict[str, float]]:
     """The resources of each of Ray's nodes as Ray sees them now; empty while Ray does not answer.
 
     Another process asks, because this one could not be ended while it waits for the answer.
     """
-    ask = (
+    code = (
         "import json, ray; ray.init(log_to_driver=False, logging_level='error'); print(json.dumps("
         "[node['Resources'] for node in ray.nodes() if node['Alive']]))"
     )
-    look = subprocess.Popen(
-        [sys.executable, "-c", ask], env={**os.environ, "RAY_ADDRESS": address}, text=True, stdin=subprocess.DEVNULL,
+    query = subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, "RAY_ADDRESS": address}, text=True, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        while look.poll() is None and step.poll() is None:
+        while query.poll() is None and step.poll() is None:
             time.sleep(LOOK_SECONDS)
-        said = look.stdout.read() if look.poll() == 0 and look.stdout else ""
+        output = query.stdout.read() if query.poll() == 0 and query.stdout else ""
     finally:
-        slurm_nodes.end(look)
-    found: list[dict[str, float]] = json.loads(said.strip().split("\n")[-1]) if said.strip() else []
-    return found
+        slurm_nodes.end_process(query)
+    resources: list[dict[str, float]] = json.loads(output.strip().split("\n")[-1]) if output.strip() else []
+    return resources
 
 
 def wait_for_nodes(address: str, count: int, gpus: int, step: subprocess.Popen[str]) -> None:
@@ -90,20 +95,24 @@ def wait_for_nodes(address: str, count: int, gpus: int, step: subprocess.Popen[s
     deadline, seen = time.monotonic() + WAIT_SECONDS, "none"
     while time.monotonic() < deadline:
         if step.poll() is not None:
-            raise UserError(f"Ray did not start on every node (status {step.returncode}); its output is above")
-        there = resources(address, step)
-        found = int(sum(node.get("GPU", 0) for node in there))
-        seen = f"{len(there)} nodes with {found} GPUs"
-        if len(there) == count and found >= count * gpus:
+            sentence = f"Ray did not start on every node (status {step.returncode}); its output is above"
+            raise UserError(sentence, code="ray-did-not-start", status=step.returncode)
+        there = node_resources(address, step)
+        gpus_there = int(sum(node.get("GPU", 0) for node in there))
+        seen = f"{len(there)} nodes with {gpus_there} GPUs"
+        if len(there) == count and gpus_there >= count * gpus:
             print(f"Ray: {seen} at {address}", flush=True)
             return
         time.sleep(LOOK_SECONDS)
     raise UserError(
-        f"Ray should have {count} nodes with {count * gpus} GPUs, but has {seen} after {WAIT_SECONDS / 60:.0f} minutes"
+        f"Ray should have {count} nodes with {count * gpus} GPUs, but has {seen} after {WAIT_SECONDS / 60:.0f} minutes",
+        code="nodes-did-not-join",
+        nodes=count,
+        gpus=count * gpus,
     )
 
 
-def run(command: Sequence[str], count: int, gpus: int, cpus: int, scratch: Path) -> int:
+def run_with_ray(command: Sequence[str], count: int, gpus: int, cpus: int, scratch: Path) -> int:
     """Start Ray, run the command, end Ray; returns the command's exit status.
 
     Args:
@@ -116,12 +125,12 @@ def run(command: Sequence[str], count: int, gpus: int, cpus: int, scratch: Path)
     Raises:
         UserError: there is no job of so many nodes, Ray did not start on all of them, or one was lost.
     """
-    job, port = slurm_nodes.of_this_job(count), slurm_nodes.free_port()
+    job, port = slurm_nodes.job_nodes(count), slurm_nodes.free_port()
     address = f"{job[0].address}:{port}"
-    words = [sys.executable, "-m", "frameworks.ray_cluster", "--node", "--gpus", str(gpus), "--cpus", str(cpus)]
+    node_command = [sys.executable, "-m", "frameworks.ray_cluster", "--node", "--gpus", str(gpus), "--cpus", str(cpus)]
     # Without a token anybody who reaches the port could run code as this user.
     os.environ |= loopback.ray_token()
-    step = slurm_nodes.on_each(job, [*words, "--port", str(port), "--scratch", str(scratch)])
+    step = slurm_nodes.run_on_each(job, [*node_command, "--port", str(port), "--scratch", str(scratch)])
     process: subprocess.Popen[str] | None = None
     try:
         wait_for_nodes(address, count, gpus, step)
@@ -129,13 +138,14 @@ def run(command: Sequence[str], count: int, gpus: int, cpus: int, scratch: Path)
         process = subprocess.Popen(command, env=environment, text=True)
         while process.poll() is None:
             if step.poll() is not None:
-                raise UserError(f"Ray was lost on a node (status {step.returncode}); its output is above")
+                sentence = f"Ray was lost on a node (status {step.returncode}); its output is above"
+                raise UserError(sentence, code="ray-lost", status=step.returncode)
             time.sleep(LOOK_SECONDS)
         return process.returncode
     finally:
         if process is not None:
-            slurm_nodes.end(process)
-        slurm_nodes.end(step)
+            slurm_nodes.end_process(process)
+        slurm_nodes.end_process(step)
         shutil.rmtree(scratch, ignore_errors=True)  # files that were written while the step ended
 
 
@@ -158,7 +168,7 @@ def main() -> None:
     scratch = arguments.scratch
     if scratch is None:
         scratch = private_folder.of_user(on_disk=True) / f"ray-{os.environ.get('SLURM_JOB_ID', os.getpid())}"
-    sys.exit(run(arguments.command, arguments.nodes, arguments.gpus, arguments.cpus, scratch))
+    sys.exit(run_with_ray(arguments.command, arguments.nodes, arguments.gpus, arguments.cpus, scratch))
 
 
 if __name__ == "__main__":

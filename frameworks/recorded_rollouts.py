@@ -1,6 +1,6 @@
 """Recorded completions, a line for each prompt of a step: written from one training, replayed in others.
 
-See frameworks/fixed_rollout_training.py.
+fixed_rollout_training.py trains with them. What an ordinary training records of its rollouts is in rollout_log.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Group:
     rewards: list[float]
 
 
-def released(environment: Mapping[str, str]) -> set[str]:
+def released_parts(environment: Mapping[str, str]) -> set[str]:
     """What a training does not take of its recording, by the names of its framework's plug-in."""
     return set(environment.get(RELEASED, "").split())
 
@@ -41,12 +41,13 @@ def read(recording: Path) -> list[Group]:
 
 
 @cache
-def _of_this_process() -> dict[tuple[int, ...], Group]:
+def _groups_of_process() -> dict[tuple[int, ...], Group]:
     groups = read(Path(os.environ[VARIABLE]))
-    found = {tuple(group.prompt): group for group in groups}
-    if len(found) != len(groups):
-        raise UserError("a recording should have each prompt once, but has one twice; record fewer steps")
-    return found
+    by_prompt = {tuple(group.prompt): group for group in groups}
+    if len(by_prompt) != len(groups):
+        sentence = "a recording should have each prompt once, but has one twice; record fewer steps"
+        raise UserError(sentence, code="duplicate-prompts", twice=len(groups) - len(by_prompt))
+    return by_prompt
 
 
 def completion(prompt: Sequence[int], sample: int) -> list[int]:
@@ -59,7 +60,7 @@ def completion(prompt: Sequence[int], sample: int) -> list[int]:
     Raises:
         KeyError: the prompt is not in the recording.
     """
-    return _of_this_process()[tuple(map(int, prompt))].completions[sample]
+    return _groups_of_process()[tuple(map(int, prompt))].completions[sample]
 
 
 def write_sampled(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]]) -> None:

@@ -44,7 +44,7 @@ class Drift:
 
 
 @cache
-def commands(framework: str) -> tuple[tuple[Run, Stage, frozenset[str]], ...]:
+def stated_settings(framework: str) -> tuple[tuple[Run, Stage, frozenset[str]], ...]:
     """Every stage of every run of a framework, at both scales, with the settings that its command states."""
     speaks = adapter.load(framework)
     runs = [load_run(name, scale) for name in run_names() for scale in SCALES]
@@ -62,10 +62,13 @@ def drifts(framework: str, released: Mapping[str, Any]) -> list[Drift]:
         released: by setting, the default of the installed release, as Adapter.released gives it.
     """
     stated = read_yaml(FOLDER / framework / "defaults.yaml")["defaults"]
-    flipped = {name: entry for name, entry in stated.items() if plain(released.get(name)) != entry["value"]}
+    flipped = {name: entry for name, entry in stated.items() if yaml_value(released.get(name)) != entry["value"]}
     return [
         Drift(
-            name, entry["value"], plain(released.get(name)), runs_that_rely_on(framework, name, entry.get("when", {}))
+            name,
+            entry["value"],
+            yaml_value(released.get(name)),
+            runs_that_rely_on(framework, name, entry.get("when", {})),
         )
         for name, entry in flipped.items()
     ]
@@ -73,11 +76,13 @@ def drifts(framework: str, released: Mapping[str, Any]) -> list[Drift]:
 
 def runs_that_rely_on(framework: str, name: str, when: Mapping[str, Any]) -> tuple[str, ...]:
     """The runs whose commands do not state a setting, of those that a condition is true of."""
-    found = [run for run, stage, stated in commands(framework) if name not in stated and _holds(when, run, stage)]
-    return tuple(dict.fromkeys(f"{run.name} ({run.scale})" for run in found))
+    affected = [
+        run for run, stage, stated in stated_settings(framework) if name not in stated and _holds(when, run, stage)
+    ]
+    return tuple(dict.fromkeys(f"{run.name} ({run.scale})" for run in affected))
 
 
-def unknown(framework: str, released: Mapping[str, Any]) -> list[str]:
+def unknown_settings(framework: str, released: Mapping[str, Any]) -> list[str]:
     """Watched settings of a release that no list and no command of ours knows.
 
     Args:
@@ -85,19 +90,21 @@ def unknown(framework: str, released: Mapping[str, Any]) -> list[str]:
         released: as in `drifts`.
     """
     content = read_yaml(FOLDER / framework / "defaults.yaml")
-    known = {*content["defaults"]}.union(*(stated for _, _, stated in commands(framework)))
+    known = {*content["defaults"]}.union(*(stated for _, _, stated in stated_settings(framework)))
     watched = [name for name in released if any(fnmatch(name, pattern) for pattern in content["watched"])]
     without = [name for name in watched if not any(fnmatch(name, pattern) for pattern in content["no_effect"])]
     return [name for name in without if name not in known]
 
 
-def plain(value: Any) -> Any:
+def yaml_value(value: Any) -> Any:
     """A default as YAML holds it: tuples as lists, members of enumerations as their values."""
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [yaml_value(item) for item in value]
     return getattr(value, "value", value)
 
 
 def _holds(when: Mapping[str, Any], run: Run, stage: Stage) -> bool:
-    given = {"algorithm": run.algorithm, "device": run.device, **run_settings.values(stage)}
-    return all(bool(given.get(name)) if wanted == "set" else given.get(name) in wanted for name, wanted in when.items())
+    settings = {"algorithm": run.algorithm, "device": run.device, **run_settings.values(stage)}
+    return all(
+        bool(settings.get(name)) if wanted == "set" else settings.get(name) in wanted for name, wanted in when.items()
+    )

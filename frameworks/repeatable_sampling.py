@@ -23,7 +23,7 @@ def seed(*parts: str | int) -> int:
     return int.from_bytes(hashlib.sha256(json.dumps(parts).encode()).digest()[:4], "big") >> 1
 
 
-def place(batch: str, number: int, requests: int) -> dict[str, Any]:
+def batch_position(batch: str, number: int, requests: int) -> dict[str, Any]:
     """What a request carries in `extra_args`.
 
     Args:
@@ -34,7 +34,7 @@ def place(batch: str, number: int, requests: int) -> dict[str, Any]:
     return {KEY: {"batch": batch, "number": number, "requests": requests}}
 
 
-def of_prompt(params: Any, base: int, step: int | None, prompts: Sequence[str], index: int, samples: int) -> Any:
+def prompt_params(params: Any, base: int, step: int | None, prompts: Sequence[str], index: int, samples: int) -> Any:
     """SamplingParams for the completions of one of a step's prompts; `of_completion` makes those of each.
 
     Args:
@@ -47,20 +47,20 @@ def of_prompt(params: Any, base: int, step: int | None, prompts: Sequence[str], 
     """
     if step is None:
         return params
-    found = copy(params)
-    found.seed = seed(base, step, prompts[index])
-    found.extra_args = place(str(seed(step, *prompts)), index * samples, len(prompts) * samples)
-    return found
+    own = copy(params)
+    own.seed = seed(base, step, prompts[index])
+    own.extra_args = batch_position(str(seed(step, *prompts)), index * samples, len(prompts) * samples)
+    return own
 
 
-def of_completion(params: Any, repeat: int) -> Any:
+def completion_params(params: Any, repeat: int) -> Any:
     """SamplingParams of a prompt's completion, by its number from 0."""
     if not (params.extra_args or {}).get(KEY):
         return params
-    found = copy(params)
-    found.seed = seed(params.seed, repeat)
-    found.extra_args = {KEY: {**params.extra_args[KEY], "number": params.extra_args[KEY]["number"] + repeat}}
-    return found
+    own = copy(params)
+    own.seed = seed(params.seed, repeat)
+    own.extra_args = {KEY: {**params.extra_args[KEY], "number": params.extra_args[KEY]["number"] + repeat}}
+    return own
 
 
 Add = Callable[[], Awaitable[Any]]

@@ -15,8 +15,8 @@ from typing import Any
 from frameworks import rollout_log
 from recipes import rewards
 
-FAILURE = "CrossZero: a reward function failed: "  # the launcher ends the training at a line with these words
-loaded = cache(rewards.from_environment)
+FAILURE = "CrossZero: a reward function failed: "  # trainer_process.py ends the training at a line with these words
+load_rewards = cache(rewards.from_environment)
 one_at_a_time = threading.Lock()  # trainers call from threads, and reward functions need not be made for that
 
 
@@ -53,10 +53,10 @@ def judge(
     turns = [question["prefill"] + completion for question, completion in zip(questions, completions, strict=True)]
     problems = [rewards.problem_from_columns(*(question[name] for name in rewards.COLUMNS)) for question in questions]
     with one_at_a_time:
-        parts = rewards.each_reward(loaded(), turns, problems)
-        sums = [rewards.weighted_sum(loaded(), each) for each in parts]
-        given = [one if one.value is not None else one._replace(value=without_reward) for one in sums]
-        rollout_log.of_this_process().write(
+        parts = rewards.each_reward(load_rewards(), turns, problems)
+        sums = [rewards.weighted_sum(load_rewards(), each) for each in parts]
+        judged = [one if one.value is not None else one._replace(value=without_reward) for one in sums]
+        rollout_log.process_recorder().write(
             {
                 "step": step,
                 "problem_id": question["problem_id"],
@@ -68,7 +68,7 @@ def judge(
                 "parts": [None if part.value is None else float(part.value) for part in each],
             }
             for question, prompt, completion, one, each in zip(
-                questions, prompts, completions, given, parts, strict=True
+                questions, prompts, completions, judged, parts, strict=True
             )
         )
-    return given
+    return judged

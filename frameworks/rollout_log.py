@@ -45,11 +45,11 @@ class Attempt(NamedTuple):
 
 def attempts(work: Path) -> list[Attempt]:
     """The attempts at a stage, in order."""
-    found = []
+    listed = []
     for folder in (work / FOLDER).glob("*-from-*"):
         number, _, resumed_from = folder.name.partition("-from-")
-        found.append(Attempt(int(number), int(resumed_from), folder))
-    return sorted(found)
+        listed.append(Attempt(int(number), int(resumed_from), folder))
+    return sorted(listed)
 
 
 def start_attempt(work: Path, resumed_from: int) -> Attempt:
@@ -75,10 +75,10 @@ class Recorder:
         """Append rows; each has `step`, `problem_id`, `prompt` and `completion`, besides what was judged."""
         lines = []
         for row in rows:
-            found = {**row, "time": time.time()}
-            if not self._may_be_kept(found["step"], found["problem_id"]):
-                del found["prompt"], found["completion"]
-            lines.append(json_lines.dump(found))
+            line = {**row, "time": time.time()}
+            if not self._may_be_kept(line["step"], line["problem_id"]):
+                del line["prompt"], line["completion"]
+            lines.append(json_lines.dump(line))
         self._file.write("".join(lines))
         self._file.flush()
         if time.monotonic() - self._synced >= SECONDS_BETWEEN_SYNCS:
@@ -102,7 +102,7 @@ class Recorder:
 
 
 @cache
-def of_this_process() -> Recorder:
+def process_recorder() -> Recorder:
     """The recorder of a training process; the launcher names its folder in the environment."""
     return Recorder(Path(os.environ[VARIABLE]))
 
@@ -125,7 +125,7 @@ class Batch(NamedTuple):
         return len(rows) == self.prompts * self.samples and all(count % self.samples == 0 for count in groups)
 
 
-def _is_row(found: Row) -> bool:
+def _is_row(content: Row) -> bool:
     """Whether a line has what a row needs; damaged ones may not."""
     types = {
         "step": int | None,
@@ -135,10 +135,10 @@ def _is_row(found: Row) -> bool:
         "format_error": bool,
         "time": int | float,
     }
-    return all(name in found and isinstance(found[name], kind) for name, kind in types.items())
+    return all(name in content and isinstance(content[name], kind) for name, kind in types.items())
 
 
-def by_step(rows: Sequence[Row], steps_before: int, batch: Batch) -> dict[int, list[Row]]:
+def rows_by_step(rows: Sequence[Row], steps_before: int, batch: Batch) -> dict[int, list[Row]]:
     """Rows of one attempt by step, each in the order in which it was judged.
 
     Args:
@@ -146,15 +146,15 @@ def by_step(rows: Sequence[Row], steps_before: int, batch: Batch) -> dict[int, l
         steps_before: needed to count steps where the rows do not name theirs.
         batch: what each step judges.
     """
-    found: dict[int, list[Row]] = {}
+    by_step: dict[int, list[Row]] = {}
     if any(row["step"] is None for row in rows):
         size = batch.prompts * batch.samples
         for index, row in enumerate(sorted(rows, key=lambda row: row["time"])):
-            found.setdefault(steps_before + 1 + index // size, []).append(row)
+            by_step.setdefault(steps_before + 1 + index // size, []).append(row)
     else:
         for row in rows:
-            found.setdefault(row["step"], []).append(row)
-    return found
+            by_step.setdefault(row["step"], []).append(row)
+    return by_step
 
 
 def read(work: Path, batch: Batch) -> dict[int, list[Row]]:
@@ -162,7 +162,7 @@ def read(work: Path, batch: Batch) -> dict[int, list[Row]]:
 
     What cannot be read is reported as a warning and left out; so are incomplete steps.
     """
-    found: dict[int, list[Row]] = {}
+    by_step: dict[int, list[Row]] = {}
     for attempt in attempts(work):
         rows: list[Row] = []
         for file in sorted(attempt.folder.glob("*.jsonl")):
@@ -170,12 +170,12 @@ def read(work: Path, batch: Batch) -> dict[int, list[Row]]:
                 rows += filter(_is_row, json_lines.read(file, torn_last_line=True))  # before an error, what is intact
             except (UserError, OSError) as error:
                 print(f"WARNING: the rest of these rollouts cannot be read: {error}", flush=True)
-        found = {step: kept for step, kept in found.items() if step <= attempt.resumed_from}
-        found |= by_step(rows, attempt.resumed_from, batch)
-    return {step: rows for step, rows in sorted(found.items()) if batch.complete(rows)}
+        by_step = {step: kept for step, kept in by_step.items() if step <= attempt.resumed_from}
+        by_step |= rows_by_step(rows, attempt.resumed_from, batch)
+    return {step: rows for step, rows in sorted(by_step.items()) if batch.complete(rows)}
 
 
-class Live:
+class LiveColumns:
     """Columns of the training log from an attempt's rollouts, step by step while they are written."""
 
     def __init__(self, attempt: Attempt, batch: Batch) -> None:
@@ -193,13 +193,13 @@ class Live:
             self._waiting += self._new_rows()
         except (UserError, OSError):
             return {}
-        found = by_step(self._waiting, self._done, self._batch)
-        here = found.get(step, [])
+        by_step = rows_by_step(self._waiting, self._done, self._batch)
+        here = by_step.get(step, [])
         if not self._batch.complete(here):
             return {}
-        self._waiting = [row for other, rows in found.items() if other > step for row in rows]
+        self._waiting = [row for other, rows in by_step.items() if other > step for row in rows]
         self._done = step
-        return columns(here)
+        return step_columns(here)
 
     def _new_rows(self) -> Iterator[Row]:
         for file in sorted(self._attempt.folder.glob("*.jsonl")):
@@ -207,16 +207,16 @@ class Live:
                 yield {name: value for name, value in row.items() if name not in ("prompt", "completion")}
 
 
-def columns(rows: Sequence[Row]) -> dict[str, float | None]:
+def step_columns(rows: Sequence[Row]) -> dict[str, float | None]:
     """Columns of contracts.tables.TRAINING_LOG from the rollouts of one complete step; none without rollouts."""
     if not rows:
         return {}
-    given = [rewards.Reward(row["reward"], row["verdict"], row["format_error"]) for row in rows]
-    deviation = _standard_deviation([one.value for one in given if one.value is not None])
-    return {**rates(given), "reward_std": deviation, "zero_signal_rate": zero_signal_rate(_groups(rows))}
+    judged = [rewards.Reward(row["reward"], row["verdict"], row["format_error"]) for row in rows]
+    deviation = _standard_deviation([one.value for one in judged if one.value is not None])
+    return {**verdict_rates(judged), "reward_std": deviation, "zero_signal_rate": zero_signal_rate(_groups(rows))}
 
 
-def of_each_reward(rows: Sequence[Row], names: Sequence[str]) -> list[Row] | None:
+def reward_columns(rows: Sequence[Row], names: Sequence[str]) -> list[Row] | None:
     """How often each reward fired in one step, and its mean, as contracts.tables.REWARDS has them.
 
     Args:
@@ -229,35 +229,35 @@ def of_each_reward(rows: Sequence[Row], names: Sequence[str]) -> list[Row] | Non
     columns = [row.get("parts") for row in rows]
     if len(names) < 2 or not rows or any(not isinstance(c, list) or len(c) != len(names) for c in columns):
         return None
-    found = []
+    by_reward = []
     for name, values in zip(names, zip(*columns, strict=True), strict=True):
-        given = [value for value in values if isinstance(value, int | float)]
-        count = len(given)
-        fired = sum(value != 0 for value in given)
-        found.append(
-            {"name": name, "fired": fired / count if count else None, "mean": sum(given) / count if count else None}
+        numbers = [value for value in values if isinstance(value, int | float)]
+        count = len(numbers)
+        fired = sum(value != 0 for value in numbers)
+        by_reward.append(
+            {"name": name, "fired": fired / count if count else None, "mean": sum(numbers) / count if count else None}
         )
-    return found
+    return by_reward
 
 
-def rates(given: Sequence[rewards.Reward]) -> dict[str, float]:
+def verdict_rates(judged: Sequence[rewards.Reward]) -> dict[str, float]:
     """Accuracy and error rates of the rewards of one step."""
-    count = max(len(given), 1)
+    count = max(len(judged), 1)
     malformed = ("format_error", "no_answer")
     return {
-        "accuracy": sum(reward.verdict == "correct" for reward in given) / count,
-        "wrong_answer_rate": sum(reward.verdict == "wrong" for reward in given) / count,
-        "format_error_rate": sum(reward.format_error or reward.verdict in malformed for reward in given) / count,
+        "accuracy": sum(reward.verdict == "correct" for reward in judged) / count,
+        "wrong_answer_rate": sum(reward.verdict == "wrong" for reward in judged) / count,
+        "format_error_rate": sum(reward.format_error or reward.verdict in malformed for reward in judged) / count,
     }
 
 
 def zero_signal_rate(groups: Iterable[Sequence[float]]) -> float | None:
     """Share of groups (the rewards of one prompt's completions) that are all equal; None without groups of several."""
-    several = [set(group) for group in groups if len(group) > 1]
-    return sum(len(values) == 1 for values in several) / len(several) if several else None
+    comparable = [set(group) for group in groups if len(group) > 1]
+    return sum(len(values) == 1 for values in comparable) / len(comparable) if comparable else None
 
 
-def kept(rows: Sequence[Row]) -> list[Row]:
+def kept_rows(rows: Sequence[Row]) -> list[Row]:
     """The rows of one step whose texts are kept: the first ROLLOUTS_PER_STEP in the order of their problems."""
     return sorted(rows, key=lambda row: row["problem_id"])[:ROLLOUTS_PER_STEP]
 

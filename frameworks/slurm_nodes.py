@@ -38,27 +38,31 @@ class Node:
     address: str
 
 
-def of_this_job(needed: int) -> list[Node]:
+def job_nodes(needed: int) -> list[Node]:
     """The job's nodes, this one first.
 
     Raises:
         UserError: there is no Slurm job, or it has another number of nodes.
     """
     if "SLURM_JOB_ID" not in os.environ:
-        raise UserError(f"a run on {needed} nodes needs a Slurm job: snakemake --profile slurm, or hardware.nodes: 1")
+        sentence = f"a run on {needed} nodes needs a Slurm job: snakemake --profile slurm, or hardware.nodes: 1"
+        raise UserError(sentence, code="no-slurm-job", nodes=needed)
     here = os.environ.get("SLURMD_NODENAME") or socket.gethostname().split(".")[0]
-    shown = _scontrol("show", "job", os.environ["SLURM_JOB_ID"], "--oneliner")
-    listed = re.search(r" NodeList=(\S+)", shown)
+    job = _scontrol("show", "job", os.environ["SLURM_JOB_ID"], "--oneliner")
+    listed = re.search(r" NodeList=(\S+)", job)
     names = _scontrol("show", "hostnames", listed[1]).split() if listed else []
     if len(names) != needed or here not in names:
         raise UserError(
             f"a run on {needed} nodes needs a Slurm job on as many, but this one has {len(names)} nodes "
-            f"({', '.join(names) or 'none'})"
+            f"({', '.join(names) or 'none'})",
+            code="other-number-of-nodes",
+            nodes=needed,
+            has=len(names),
         )
     return [Node(name, _address(name)) for name in sorted(names, key=lambda name: (name != here, name))]
 
 
-def time_limit() -> float | None:
+def job_end_time() -> float | None:
     """When Slurm will end this job, in seconds since 1970; None without a job or a limit, or if scontrol fails."""
     if "SLURM_JOB_ID" not in os.environ:
         return None
@@ -76,20 +80,25 @@ def _address(name: str) -> str:
     try:
         return socket.gethostbyname(listed[1] if listed else name)
     except OSError as error:
-        raise UserError(f"node {name} has no address that this node can look up ({error})") from None
+        sentence = f"node {name} has no address that this node can look up ({error})"
+        raise UserError(sentence, code="unknown-node-address", node=name) from None
 
 
-def _scontrol(*words: str) -> str:
+def _scontrol(*arguments: str) -> str:
     try:
-        done = subprocess.run(["scontrol", *words], capture_output=True, text=True, check=False, env=environment())
+        done = subprocess.run(
+            ["scontrol", *arguments], capture_output=True, text=True, check=False, env=environment_without_step()
+        )
     except FileNotFoundError:
-        raise UserError("scontrol is not on PATH: jobs on several nodes need Slurm's commands on each node") from None
+        sentence = "scontrol is not on PATH: jobs on several nodes need Slurm's commands on each node"
+        raise UserError(sentence, code="missing-program", program="scontrol") from None
     if done.returncode:
-        raise UserError(f"scontrol {' '.join(words)} failed: {done.stderr.strip()}")
+        sentence = f"scontrol {' '.join(arguments)} failed: {done.stderr.strip()}"
+        raise UserError(sentence, code="scontrol-failed", status=done.returncode)
     return done.stdout
 
 
-def environment() -> dict[str, str]:
+def environment_without_step() -> dict[str, str]:
     """This process's environment without the variables that describe its Slurm step."""
     shaped = re.compile("SLURM_|SRUN_|SBATCH_|SLURMD_")
     return {name: value for name, value in os.environ.items() if name in KEPT or not shaped.match(name)}
@@ -109,29 +118,29 @@ def free_port() -> int:
     return free_ports(1)[0]
 
 
-def on_each(job: Sequence[Node], command: Sequence[str]) -> subprocess.Popen[str]:
+def run_on_each(job: Sequence[Node], command: Sequence[str]) -> subprocess.Popen[str]:
     """Start a command once on every node, in a step that shares the job's CPUs, memory and GPUs with others.
 
     When one of them fails, all are ended. `here` tells a command where it runs.
     """
-    words = ["srun", "--overlap", f"--nodes={len(job)}", f"--ntasks={len(job)}", "--ntasks-per-node=1", "--mem=0"]
-    words += ["--cpu-bind=none", "--kill-on-bad-exit=1", "--export=ALL", "--unbuffered"]
+    srun = ["srun", "--overlap", f"--nodes={len(job)}", f"--ntasks={len(job)}", "--ntasks-per-node=1", "--mem=0"]
+    srun += ["--cpu-bind=none", "--kill-on-bad-exit=1", "--export=ALL", "--unbuffered"]
     listed = json.dumps([asdict(node) for node in job])
     return subprocess.Popen(
-        [*words, sys.executable, subreaper.__file__, *command],
-        env={**environment(), LISTED: listed},
+        [*srun, sys.executable, subreaper.__file__, *command],
+        env={**environment_without_step(), LISTED: listed},
         stdin=subprocess.DEVNULL,
         text=True,
     )
 
 
-def here() -> tuple[int, list[Node]]:
+def this_node() -> tuple[int, list[Node]]:
     """In a command that `on_each` started: this node's number, and all nodes."""
     job = [Node(**node) for node in json.loads(os.environ[LISTED])]
     return [node.name for node in job].index(os.environ["SLURMD_NODENAME"]), job
 
 
-def end(process: subprocess.Popen[str]) -> None:
+def end_process(process: subprocess.Popen[str]) -> None:
     """End a step or a command of this node: with signals that it can handle, then with SIGKILL."""
     # srun forwards SIGUSR1 to its tasks, but kills them at SIGTERM.
     first = [signal.SIGUSR1] if process.args[0] == "srun" else []  # type: ignore[index]
@@ -160,15 +169,17 @@ def main() -> None:
     end_on_signals()
     verb, number, *command = sys.argv[1:]
     if verb == "here":
-        rank, job = here()
+        rank, job = this_node()
         filled = {"{rank}": str(rank), "{head}": job[0].address, "{port}": number}
-        words = [filled.get(word, word) for word in command]
-        os.execvp(words[0], words)
-    step = on_each(of_this_job(int(number)), [sys.executable, "-m", __spec__.name, "here", str(free_port()), *command])
+        arguments = [filled.get(word, word) for word in command]
+        os.execvp(arguments[0], arguments)
+    step = run_on_each(
+        job_nodes(int(number)), [sys.executable, "-m", __spec__.name, "here", str(free_port()), *command]
+    )
     try:
         sys.exit(step.wait())
     finally:
-        end(step)
+        end_process(step)
 
 
 if __name__ == "__main__":

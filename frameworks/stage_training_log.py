@@ -41,22 +41,22 @@ def read(
     logged, names = adapter.logged(run, stage, paths), rewards.short_names(run.rewards)
     last = stage.steps if steps is None else steps
     for step in range(1, last + 1):
-        found = adapter.columns(logged.get(step, {}), stage.rollout["max_response_tokens"])
-        _check_numbers(found, step, run, paths)
-        seconds = found.get("seconds")
+        metrics = adapter.columns(logged.get(step, {}), stage.rollout["max_response_tokens"])
+        _check_numbers(metrics, step, run, paths)
+        seconds = metrics.get("seconds")
         elapsed += seconds or 0.0
-        tokens = found.get("tokens")
-        place = {"run": run_name, "stage": stage.number, "step": stage.steps_before + step}
+        tokens = metrics.get("tokens")
+        position = {"run": run_name, "stage": stage.number, "step": stage.steps_before + step}
         timed = {
             "wall_time": elapsed if seconds else None,
             "tokens_per_second": tokens / seconds if seconds and tokens is not None else None,
         }
         judged = recorded.get(step, [])
-        each = {"rewards": rollout_log.of_each_reward(judged, names)}
-        log.append(empty | found | place | timed | rollout_log.columns(judged) | each)
+        each = {"rewards": rollout_log.reward_columns(judged, names)}
+        log.append(empty | metrics | position | timed | rollout_log.step_columns(judged) | each)
     _warn(run, last, logged, "nothing is logged")
     _warn(run, last, recorded, "rollouts are incomplete, so accuracy, error rates and signal are null")
-    kept = {step: rollout_log.kept(rows) for step, rows in recorded.items() if step <= last}
+    kept = {step: rollout_log.kept_rows(rows) for step, rows in recorded.items() if step <= last}
     return log, [_rollout(run_name, stage, step, row) for step, rows in kept.items() for row in rows]
 
 
@@ -65,17 +65,22 @@ def _warn(run: Run, last: int, known: Container[int], what: str) -> None:
         print(f"WARNING: {run.name}: {what} at {len(missing)} of {last} steps, from step {missing[0]}", flush=True)
 
 
-def _check_numbers(found: dict[str, float], step: int, run: Run, paths: Paths) -> None:
-    if broken := sorted(name for name, value in found.items() if not math.isfinite(value)):
+def _check_numbers(metrics: dict[str, float], step: int, run: Run, paths: Paths) -> None:
+    if broken := sorted(name for name, value in metrics.items() if not math.isfinite(value)):
         reason = "; every reward function gave none there" if broken == ["reward_mean"] else ""
         raise UserError(
             f"{run.name}: {', '.join(broken)} is not a number at step {step}{reason}; fix the settings and delete "
-            f"{paths.work} to train again"
+            f"{paths.work} to train again",
+            code="metric-not-a-number",
+            metrics=broken,
+            step=step,
         )
 
 
 def _rollout(run_name: str, stage: Stage, step: int, row: rollout_log.Row) -> Row:
-    found = {name: row.get(name) for name in ("problem_id", "prompt", "completion", "reward", "verdict")}
+    columns = {name: row.get(name) for name in ("problem_id", "prompt", "completion", "reward", "verdict")}
     # Parquet holds UTF-8, which has no lone surrogates
-    texts = {name: value.encode("utf-8", "replace").decode() for name, value in found.items() if isinstance(value, str)}
-    return {"run": run_name, "stage": stage.number, "step": stage.steps_before + step} | found | texts
+    texts = {
+        name: value.encode("utf-8", "replace").decode() for name, value in columns.items() if isinstance(value, str)
+    }
+    return {"run": run_name, "stage": stage.number, "step": stage.steps_before + step} | columns | texts

@@ -41,7 +41,7 @@ def with_stops(run: Run, stage: Stage, paths: Paths) -> Paths:
     declared = config.get("eos_token_id", _read(paths.model / "config.json").get("eos_token_id"))
     own = declared if isinstance(declared, list) else [declared]
     stops = [_number(run, paths.model, tokenizer, stop) for stop in stage.rollout["stop"]]
-    found = dict.fromkeys(number for number in [tokenizer.eos_token_id, *own, *stops] if number is not None)
+    end_tokens = dict.fromkeys(number for number in [tokenizer.eos_token_id, *own, *stops] if number is not None)
 
     folder = paths.work / "model"
     shutil.rmtree(folder, ignore_errors=True)
@@ -50,11 +50,11 @@ def with_stops(run: Run, stage: Stage, paths: Paths) -> Paths:
         (folder / file.name).symlink_to(file.absolute())
     (folder / FILE).unlink(missing_ok=True)
     config.pop("_from_model_config", None)  # transformers would take the end of sequence from config.json
-    (folder / FILE).write_text(json.dumps(config | {"eos_token_id": list(found)}, indent=2), encoding="utf-8")
+    (folder / FILE).write_text(json.dumps(config | {"eos_token_id": list(end_tokens)}, indent=2), encoding="utf-8")
     return dataclasses.replace(paths, model=folder)
 
 
-def restore(model: Path, checkpoint: Path) -> None:
+def restore_generation_config(model: Path, checkpoint: Path) -> None:
     """Give an exported checkpoint the generation_config.json of the model that training started from, or none."""
     (checkpoint / FILE).unlink(missing_ok=True)
     if (model / FILE).is_file():
@@ -62,17 +62,17 @@ def restore(model: Path, checkpoint: Path) -> None:
 
 
 def _number(run: Run, model: Path, tokenizer: Any, stop: str | int) -> int:
-    found = stop if isinstance(stop, int) else tokenizer.get_vocab().get(stop)
-    if found is None or found >= len(tokenizer):
+    number = stop if isinstance(stop, int) else tokenizer.get_vocab().get(stop)
+    if number is None or number >= len(tokenizer):
         raise run_settings.refuse(
             run,
             "rollout.stop",
             f": {stop!r} is not one token of {model}; name tokens of its vocabulary or their numbers",
             "not-one-token",
         )
-    return int(found)
+    return int(number)
 
 
 def _read(file: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    return found
+    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return content

@@ -44,36 +44,26 @@ def train(arguments: argparse.Namespace) -> None:
     framework.check(run)  # takes seconds, before data are written, memory is taken, or a GPU is used
     paths = Paths(problems=arguments.problems, model=arguments.model, work=arguments.work)
     job_lifetime.end_with_workflow()
+    stop = arguments.stop_on_collapse or arguments.end_at_collapse
+    ended: dict[str, str] = {}
     with work_lock.sole_user(paths.work, "training"):
         discard_if_changed(paths.work, inputs)
-        stop = arguments.stop_on_collapse or arguments.end_at_collapse
-        ended: dict[str, str] = {}
         try:
             command = launch_stage(framework, run, stage, paths, arguments.seed, stop, events_folder(arguments.output))
-            if (reached := framework.newest_checkpoint(run, stage, paths)) < stage.steps:
-                raise stopped_early(run, stage, reached)
+            reached = framework.newest_checkpoint(run, stage, paths)
         except trainer_process.Collapsed as collapse:
             if not arguments.end_at_collapse:
                 raise
-            command, reached = collapse.command, collapse.step
-            ended = {"ended": str(collapse).partition("; its output")[0]}
+            command, reached, ended = collapse.command, collapse.step, {"ended": collapse.reason}
+        if reached < stage.steps and not ended:
+            raise stopped_early(run, stage, reached)
         log, rollouts = stage_training_log.read(framework, run, stage, paths, name, reached)
         durable.sync_tree(paths.work)  # the training log says that the checkpoints can be exported
     check_log(log, run)
-    rollouts = with_lengths(rollouts, arguments.model)
-    write_tables(
-        arguments,
-        log,
-        rollouts,
-        run=name,
-        run_file=inherit(file_content(run.name, run.file, run.scale), run.file),
-        scale=run.scale,
-        stage=stage.number,
-        seed=arguments.seed,
-        command=command.arguments,
-        **ended,
-        **inputs,
-    )
+    rollouts = with_token_counts(rollouts, arguments.model)
+    run_file = inherit(file_content(run.name, run.file, run.scale), run.file)
+    made_from = {"scale": run.scale, "stage": stage.number, "seed": arguments.seed, "command": command.arguments}
+    write_tables(arguments, log, rollouts, run=name, run_file=run_file, **made_from, **ended, **inputs)
 
 
 def write_tables(
@@ -122,7 +112,7 @@ def launch_stage(
                 run.name,
                 stage.steps,
                 partial(framework.progress, stage),
-                rollout_log.Live(attempt, rollout_log.Batch.of_stage(stage)).columns,
+                rollout_log.LiveColumns(attempt, rollout_log.Batch.of_stage(stage)).columns,
                 trackers.add,
                 resumed_from=resumed_from,
                 max_response_tokens=stage.rollout.get("max_response_tokens"),
@@ -135,14 +125,14 @@ def launch_stage(
 def stopped_early(run: Run, stage: Stage, reached: int) -> UserError:
     """The error of a training that ended well before its last step: in time before its job's end, or without cause."""
     sentence = f"training {run.name} stopped after step {reached} of {stage.steps}"
-    if slurm_nodes.time_limit():
+    if slurm_nodes.job_end_time():
         sentence += ", in time before its job's end; the same command resumes it"
         return StoppedInTime(sentence, code="stopped-in-time", step=reached, steps=stage.steps)
     sentence += " without an error; its output is in train.log, and the same command resumes it"
     return UserError(sentence, code="training-stopped-early", step=reached, steps=stage.steps)
 
 
-def with_lengths(rollouts: list[dict[str, Any]], model: Path) -> list[dict[str, Any]]:
+def with_token_counts(rollouts: list[dict[str, Any]], model: Path) -> list[dict[str, Any]]:
     """The rollouts with the number of tokens of each completion's text, by the model's own tokenizer.
 
     The sampled tokens may split the text differently, and end with one that the text does not show. So these lengths

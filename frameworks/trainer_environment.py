@@ -26,12 +26,12 @@ ONE_CPU = {
 }
 
 
-def gpus(run: Run) -> list[str]:
+def take_gpus(run: Run) -> list[str]:
     """The GPUs of this node that a run takes, as CUDA_VISIBLE_DEVICES names them; see system.gpu_locks.take."""
     return gpu_locks.take(run.hardware["gpus"] // run.hardware.get("nodes", 1), run.name)
 
 
-def environment(run: Run, stage: Stage, model: Path, scratch: Path) -> dict[str, str]:
+def variables(run: Run, stage: Stage, model: Path, scratch: Path) -> dict[str, str]:
     """Environment variables of every training: its rewards, the environment's compilers, and nothing fetched from,
     reported or open to the network.
 
@@ -54,7 +54,7 @@ def environment(run: Run, stage: Stage, model: Path, scratch: Path) -> dict[str,
     }
 
 
-def ray_environment(run: Run, *folders: Path) -> dict[str, str]:
+def ray_variables(run: Run, *folders: Path) -> dict[str, str]:
     """Environment variables of a training over Ray, whose processes import from the project and these folders.
 
     Args:
@@ -73,21 +73,21 @@ def ray_environment(run: Run, *folders: Path) -> dict[str, str]:
     }
 
 
-def with_ray(run: Run, scratch: Path, words: list[str]) -> list[str]:
+def with_ray_cluster(run: Run, scratch: Path, command: list[str]) -> list[str]:
     """A trainer's command, wrapped where Ray has to run on several nodes; on one node the trainer starts Ray itself.
 
     Args:
         run: states nodes, GPUs and CPUs.
         scratch: Ray's folder.
-        words: the command.
+        command: the command.
     """
     count = run.hardware.get("nodes", 1)
     if count == 1:
-        return words
+        return command
     cpus = run.hardware["cpus"] if run.hardware["gpus"] else CPUS_IN_NAME
     of_node = ["--gpus", str(devices(run) // count), "--cpus", str(cpus)]
     launch = [sys.executable, "-m", "frameworks.ray_cluster", "--nodes", str(count), *of_node]
-    return [*launch, "--scratch", str(scratch / "ray"), *words]
+    return [*launch, "--scratch", str(scratch / "ray"), *command]
 
 
 def empty_scratch(work: Path) -> Path:

@@ -44,10 +44,10 @@ Metrics = Mapping[str, float | None]
 class Collapsed(UserError):
     """A training was ended at a grave sign of collapse."""
 
-    def __init__(self, sentence: str, command: Command, step: int) -> None:
+    def __init__(self, reason: str, remedy: str, command: Command, step: int) -> None:
         """Keep the command that was ended and the last step that it reported, from the start of the stage."""
-        super().__init__(sentence, code=COLLAPSED, step=step)
-        self.command, self.step = command, step
+        super().__init__(f"{reason}; {remedy}", code=COLLAPSED, step=step)
+        self.reason, self.command, self.step = reason, command, step
 
 
 @dataclass
@@ -123,11 +123,11 @@ def run(command: Command, log: Path, monitor: Monitor) -> None:
         reason = UserError(f"ended with status {status}", code="training-failed", status=status)
     if reason is not None:
         sys.stderr.write("".join(recent))
-        remedy = "the same command resumes from its last checkpoint"
-        sentence = f"training {monitor.name} {reason}; its output is in {log}, and {remedy}"
+        sentence = f"training {monitor.name} {reason}"
+        remedy = f"its output is in {log}, and the same command resumes from its last checkpoint"
         if reason.code == COLLAPSED:
-            raise Collapsed(sentence, command, monitor.progress.done)
-        raise UserError(sentence, code=reason.code, **reason.facts)
+            raise Collapsed(sentence, remedy, command, monitor.progress.done)
+        raise UserError(f"{sentence}; {remedy}", code=reason.code, **reason.facts)
     if command.scratch:
         shutil.rmtree(command.scratch, ignore_errors=True)
 
@@ -231,7 +231,7 @@ def _start(command: Command, log: IO[str]) -> subprocess.Popen[str]:
     log.write(f"$ {shlex.join(command.arguments)}\n")
     log.flush()
     return subprocess.Popen(
-        [sys.executable, subreaper.__file__, *fork_server.words(command.arguments)],
+        [sys.executable, subreaper.__file__, *fork_server.forked_command(command.arguments)],
         env={**os.environ, **command.environment, "PYTHONUNBUFFERED": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -12,7 +12,7 @@ from system.errors import UserError
 STEPS = ("train/global_step", "training/global_step", "global_step", "trainer/global_step", "step", "Step", "_step")
 
 
-def metric_of(column: str, known: Container[str]) -> str | None:
+def metric_in_column(column: str, known: Container[str]) -> str | None:
     """The metric in a column, which may have the name of a run (`run - metric`) or `train/` before it; or None."""
     name = column.rpartition(" - ")[2]
     return next((one for one in (name, name.removeprefix("train/")) if one in known), None)
@@ -32,20 +32,23 @@ def read(file: Path, known: Container[str]) -> dict[int, dict[str, float]]:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             return _rows(file, csv.DictReader(stream), known)
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{file} should be CSV in UTF-8, but is not ({error}): export it again in UTF-8") from None
+        sentence = f"{file} should be CSV in UTF-8, but is not ({error}): export it again in UTF-8"
+        raise UserError(sentence, code="unreadable-csv", path=str(file)) from None
 
 
 def _rows(file: Path, rows: csv.DictReader[str], known: Container[str]) -> dict[int, dict[str, float]]:
-    found: dict[int, dict[str, float]] = {}
+    by_step: dict[int, dict[str, float]] = {}
     columns = list(rows.fieldnames or ())
     step_column = next((name for name in STEPS if name in columns), None)
     if step_column is None:
         has = f"has {', '.join(columns)}" if columns else "is empty"
-        raise UserError(f"{file} should have a column of steps such as step or _step, but {has}")
-    metrics = {column: name for column in columns if (name := metric_of(column, known))}
+        sentence = f"{file} should have a column of steps such as step or _step, but {has}"
+        raise UserError(sentence, code="no-step-column", path=str(file))
+    metrics = {column: name for column in columns if (name := metric_in_column(column, known))}
     named = [step_column if column == step_column else metrics.get(column) for column in columns]
     if twice := next((name for name in named if name and named.count(name) > 1), None):
-        raise UserError(f"{file} should be the log of one run, but has {twice} in several columns; export one run")
+        sentence = f"{file} should be the log of one run, but has {twice} in several columns; export one run"
+        raise UserError(sentence, code="several-runs", path=str(file), column=twice)
     for number, row in enumerate(rows, start=2):
         try:
             if None in row:
@@ -55,7 +58,8 @@ def _rows(file: Path, rows: csv.DictReader[str], known: Container[str]) -> dict[
                 step = float(row[step_column])
                 if not step.is_integer():
                     raise ValueError(f"step {row[step_column]}")
-                found.setdefault(int(step), {}).update(values)
+                by_step.setdefault(int(step), {}).update(values)
         except (TypeError, ValueError, OverflowError) as error:
-            raise UserError(f"{file}, line {number} should hold numbers, but does not ({error})") from None
-    return dict(sorted(found.items()))
+            sentence = f"{file}, line {number} should hold numbers, but does not ({error})"
+            raise UserError(sentence, code="not-a-number", path=str(file), line=number) from None
+    return dict(sorted(by_step.items()))

@@ -21,7 +21,7 @@ QUESTION = ("problem_id", *rewards.COLUMNS, "prefill")
 ROUNDING = 1e-9  # a whole number of problems stays one, whatever the division by its weight did
 
 
-def rendered(run: Run, stage: Stage, paths: Paths, tokenizer: Any) -> list[dict[str, str]]:
+def render_prompts(run: Run, stage: Stage, paths: Paths, tokenizer: Any) -> list[dict[str, str]]:
     """The training set: for each problem the columns of QUESTION, and `prompt`, the text that the model continues.
 
     With `levels` in the run file only problems of these, as many of each as their weights allow.
@@ -40,23 +40,30 @@ def rendered(run: Run, stage: Stage, paths: Paths, tokenizer: Any) -> list[dict[
     questions = [
         {name: problem[name] for name in QUESTION if name in problem}
         | {"prefill": prompt.assistant, "prompt": prompt.render(problem["messages"][-1]["content"], tokenizer)}
-        for problem in of_levels(run, stage, tables.read(paths.problems, tables.PROBLEM).to_pylist())
+        for problem in select_levels(run, stage, tables.read(paths.problems, tables.PROBLEM).to_pylist())
     ]
-    found = [one for one in questions if longest is None or len(tokenizer(one["prompt"])["input_ids"]) <= longest]
-    if left_out := len(questions) - len(found):
+    short_enough = [
+        question
+        for question in questions
+        if longest is None or len(tokenizer(question["prompt"])["input_ids"]) <= longest
+    ]
+    if left_out := len(questions) - len(short_enough):
         print(f"{left_out} of {len(questions)} prompts are longer than max_prompt_tokens ({longest}): left out")
     needed = prompts_per_step(run, stage)
-    if len(found) < needed:
+    if len(short_enough) < needed:
         allowed = "" if longest is None else f" of at most {longest} tokens"
         raise UserError(
-            f"{paths.problems.name} has {len(found)} prompts{allowed}, a step needs {needed}; "
-            "raise rollout.max_prompt_tokens, or sample fewer prompts per step"
+            f"{paths.problems.name} has {len(short_enough)} prompts{allowed}, a step needs {needed}; "
+            "raise rollout.max_prompt_tokens, or sample fewer prompts per step",
+            code="too-few-prompts",
+            prompts=len(short_enough),
+            needed=needed,
         )
-    return found
+    return short_enough
 
 
-def of_levels(run: Run, stage: Stage, problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The problems of the stage's levels in the order of the table, those of a level drawn with a fixed seed.
+def select_levels(run: Run, stage: Stage, problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The problems of the stage's levels in the order of the table, those of a level sampled with a fixed seed.
 
     Args:
         run: for messages.
@@ -68,8 +75,8 @@ def of_levels(run: Run, stage: Stage, problems: list[dict[str, Any]]) -> list[di
     """
     if not stage.levels:
         return problems
-    own = [registry.get(row["task"]).level(json.loads(row["meta"] or "{}")) for row in problems]
-    there, weights = Counter(own), {str(one["level"]): float(one["weight"]) for one in stage.levels}
+    levels = [registry.get(row["task"]).level(json.loads(row["meta"] or "{}")) for row in problems]
+    there, weights = Counter(levels), {str(one["level"]): float(one["weight"]) for one in stage.levels}
     if missing := [level for level in weights if not there[level]]:
         known = ", ".join(sorted(str(level) for level in there if level is not None)) or "none"
         text = f": {stage.dataset} has no problem of level {missing[0]}; its levels are: {known}"
@@ -77,9 +84,9 @@ def of_levels(run: Run, stage: Stage, problems: list[dict[str, Any]]) -> list[di
     share = min(there[level] / weight for level, weight in weights.items())
     chosen: list[int] = []
     for level, weight in weights.items():
-        places = [place for place, found in enumerate(own) if found == level]
-        chosen += random.Random(0).sample(places, max(1, int(share * weight + ROUNDING)))
-    return [problems[place] for place in sorted(chosen)]
+        of_level = [index for index, own_level in enumerate(levels) if own_level == level]
+        chosen += random.Random(0).sample(of_level, max(1, int(share * weight + ROUNDING)))
+    return [problems[index] for index in sorted(chosen)]
 
 
 def beginning_of_text(tokenizer: Any) -> str:

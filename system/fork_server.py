@@ -49,14 +49,14 @@ FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _forks: Path | None = None  # in the job's program: the executable that runs in forks
 
 
-def interpreter(file: Path) -> Path:
+def write_interpreter(file: Path) -> Path:
     """Write the executable: it forks in a job whose processes are forks, and is the plain interpreter elsewhere."""
     file.write_text(f'#!/bin/sh\nexec {shlex.quote(str(_forks or sys.executable))} "$@"\n')
     file.chmod(0o755)
     return file
 
 
-def words(command: Sequence[str]) -> list[str]:
+def forked_command(command: Sequence[str]) -> list[str]:
     """The command; one for this interpreter runs in a fork if this job's processes are forks."""
     return [str(_forks) if _forks and command[0] == sys.executable else command[0], *command[1:]]
 
@@ -82,29 +82,31 @@ def _script(socket_file: Path) -> Path:
 
 def receive(connection: socket.socket, size: int) -> bytes:
     """Receive exactly `size` bytes; raises EOFError if the other side has closed."""
-    found = b""
-    while len(found) < size:
-        part = connection.recv(size - len(found))
+    received = b""
+    while len(received) < size:
+        part = connection.recv(size - len(received))
         if not part:
             raise EOFError
-        found += part
-    return found
+        received += part
+    return received
 
 
-def client(server: str, words: list[str]) -> int:
+def run_in_fork(server: str, arguments: list[str]) -> int:
     """Have the server run an interpreter's arguments; returns the exit status. Signals are forwarded."""
     listed = sorted(int(entry.name) for entry in Path("/proc/self/fd").iterdir())
     descriptors = [number for number in listed if Path(f"/proc/self/fd/{number}").exists()]
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(server)
-    ask(connection, {"words": words, "folder": str(Path.cwd()), "environment": dict(os.environ)}, descriptors)
+    send_request(
+        connection, {"words": arguments, "folder": str(Path.cwd()), "environment": dict(os.environ)}, descriptors
+    )
     for descriptor in descriptors:  # pipes close when the fork closes them
         if descriptor > 2:
             os.close(descriptor)
-    return answer(connection)
+    return exit_status(connection)
 
 
-def ask(connection: socket.socket, request: dict[str, Any], descriptors: list[int]) -> None:
+def send_request(connection: socket.socket, request: dict[str, Any], descriptors: list[int]) -> None:
     """Send a request and wait until its fork has started; signals are forwarded to that, earlier ones too.
 
     Args:
@@ -132,13 +134,13 @@ def ask(connection: socket.socket, request: dict[str, Any], descriptors: list[in
         signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
 
 
-def asked(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+def receive_request(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """In a server: the request of a client, and its descriptors as they arrived here."""
     size, received, _, _ = socket.recv_fds(connection, 8, DESCRIPTORS)
     return json.loads(receive(connection, int.from_bytes(size, "big"))), received
 
 
-def answer(connection: socket.socket) -> int:
+def exit_status(connection: socket.socket) -> int:
     """The exit status of what was asked for."""
     try:
         return int.from_bytes(receive(connection, 8), "big")
@@ -146,7 +148,7 @@ def answer(connection: socket.socket) -> int:
         return shell_status(-signal.SIGKILL)
 
 
-def take_over(request: dict[str, Any], received: list[int]) -> None:
+def adopt_client(request: dict[str, Any], received: list[int]) -> None:
     """In a fork: take the client's files, folder and environment.
 
     Args:
@@ -170,7 +172,7 @@ def take_over(request: dict[str, Any], received: list[int]) -> None:
     _as_if_started()
 
 
-def become(request: dict[str, Any], python: str) -> None:
+def run_arguments(request: dict[str, Any], python: str) -> None:
     """Run the client's words.
 
     Args:
@@ -181,10 +183,10 @@ def become(request: dict[str, Any], python: str) -> None:
     multiprocessing.spawn.set_executable(python)
     multiprocessing.process.ORIGINAL_DIR = request["folder"]  # type: ignore[attr-defined]
     main = sys.modules["__main__"] = types.ModuleType("__main__")
-    words = request["words"]
-    while words[0].startswith("-") and words[0] not in ("-c", "-m"):  # interpreter flags: it is running already
-        words = words[1:]
-    first, *rest = words
+    arguments = request["words"]
+    while arguments[0].startswith("-") and arguments[0] not in ("-c", "-m"):  # interpreter flags: it is running already
+        arguments = arguments[1:]
+    first, *rest = arguments
     if first == "-c":
         sys.argv, sys.path[0] = ["-c", *rest[1:]], ""
         exec(compile(rest[0], "<string>", "exec"), main.__dict__)
@@ -215,7 +217,7 @@ def run_and_exit(request: dict[str, Any], python: str) -> NoReturn:
     """`become`, and exit with the status that an interpreter would have."""
     status = 1
     try:
-        become(request, python)
+        run_arguments(request, python)
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -304,7 +306,7 @@ def _fork_for_clients(listener: socket.socket, first: int, python: Path) -> int:
         ready, _, _ = select.select([listener, *clients.values()], [], [], POLL_SECONDS)
         if listener in ready:
             connection, _ = listener.accept()
-            request, received = asked(connection)
+            request, received = receive_request(connection)
             pid = os.fork()
             if pid == 0:
                 end_with(server, signal.SIGKILL)
@@ -312,7 +314,7 @@ def _fork_for_clients(listener: socket.socket, first: int, python: Path) -> int:
                 for other in (listener, connection, *clients.values()):
                     other.close()
                 os.setsid()
-                take_over(request, received)
+                adopt_client(request, received)
                 run_and_exit(request, str(python))
             for descriptor in received:
                 os.close(descriptor)
@@ -338,4 +340,4 @@ def shell_status(code: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(client(sys.argv[1], sys.argv[2:]))
+    sys.exit(run_in_fork(sys.argv[1], sys.argv[2:]))

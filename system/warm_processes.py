@@ -74,12 +74,12 @@ def run_again(workflow: tuple[int, float], modules: Sequence[str], environment: 
         folder = private_folder.make(own / f"warm-{key.hexdigest()[:16]}")
         with suppress(EOFError, ConnectionError, FileNotFoundError):
             connection = _connection(folder, workflow, modules, settings)
-            fork_server.ask(connection, fork_server.this_program() | {"environment": settings}, [0, 1, 2])
+            fork_server.send_request(connection, fork_server.this_program() | {"environment": settings}, [0, 1, 2])
             job_lifetime.end_with_workflow()
-            return fork_server.answer(connection)
-    said = (folder / "log").read_text(errors="replace").strip()
+            return fork_server.exit_status(connection)
+    log = (folder / "log").read_text(errors="replace").strip()
     shutil.rmtree(folder, ignore_errors=True)
-    raise UserError(f"the packages of {sys.prefix} cannot be imported: {said[-2000:]}", code="imports-fail")
+    raise UserError(f"the packages of {sys.prefix} cannot be imported: {log[-2000:]}", code="imports-fail")
 
 
 def _connection(
@@ -129,7 +129,7 @@ def serve(folder: str, descriptor: int, workflow: tuple[int, float], modules: Se
         if select.select([listener], [], [], LOOK_SECONDS)[0]:
             connection, _ = listener.accept()
             with suppress(EOFError):  # a client that ended just now
-                request, received = fork_server.asked(connection)
+                request, received = fork_server.receive_request(connection)
                 if (pid := os.fork()) == 0:
                     listener.close()
                     _job(own, request, received, connection)
@@ -165,9 +165,9 @@ def _job(warm: int, request: dict[str, Any], received: list[int], connection: so
     try:
         fork_server.end_with(warm, signal.SIGTERM)
         os.setsid()
-        asked: list[int] = []
+        signals: list[int] = []
         for each in (*fork_server.FORWARDED, signal.SIGUSR1):
-            signal.signal(each, lambda number, _: asked.append(number))
+            signal.signal(each, lambda number, _: signals.append(number))
         subreaper.prctl(subreaper.PR_SET_CHILD_SUBREAPER, 1)
         parent = os.getpid()
         if (server := os.fork()) == 0:
@@ -175,13 +175,13 @@ def _job(warm: int, request: dict[str, Any], received: list[int], connection: so
             fork_server.default_signals()
             connection.close()
             os.setsid()
-            fork_server.take_over(request, received)
+            fork_server.adopt_client(request, received)
             fork_server.serve(request)
         for number in received:
             os.close(number)
         with suppress(ConnectionError):  # a client that is gone, which ends the wait as well
             connection.sendall(os.getpid().to_bytes(8, "big"))
-        status = subreaper.wait(server, asked, connection)
+        status = subreaper.wait(server, signals, connection)
         subreaper.end_all()
         with suppress(ConnectionError):
             connection.sendall(status.to_bytes(8, "big"))

@@ -10,7 +10,7 @@ from typing import Any
 
 from frameworks import adapter
 from frameworks.command_parser import FOLDER, CommandParser, Reading
-from frameworks.release_defaults import plain
+from frameworks.release_defaults import yaml_value
 from system.errors import UserError
 from system.yaml_files import read_yaml
 from translate.rendering import Rendering, as_run
@@ -75,7 +75,7 @@ def shortened(text: str) -> str:
 
 def same(one: Any, other: Any) -> bool:
     """Whether two values of settings are the same."""
-    return bool(plain(one) == plain(other))
+    return bool(yaml_value(one) == yaml_value(other))
 
 
 def translate(
@@ -214,7 +214,7 @@ def drifted(parser: CommandParser, released: Mapping[str, Any]) -> list[str]:
         released: by setting, the default of the installed release, as Adapter.released gives it.
     """
     tables = parser.tables
-    known = {name: plain(value) for name, value in released.items()}
+    known = {name: yaml_value(value) for name, value in released.items()}
     if parser.gpus:
         known[parser.gpus] = 1
     differences = [

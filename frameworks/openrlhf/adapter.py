@@ -57,9 +57,9 @@ class OpenRLHFAdapter(Adapter):
         data = (paths.work / "data" / "train.jsonl").absolute()
         flags = arguments(run, stage, seed, data, paths.model.absolute(), paths.native.absolute(), rows)
         environment = {
-            **trainer_environment.environment(run, stage, paths.model, scratch),
+            **trainer_environment.variables(run, stage, paths.model, scratch),
             **reward_hook.environment(special_tokens),
-            **trainer_environment.ray_environment(run, *([CPU_START] if run.device == "cpu" else [])),
+            **trainer_environment.ray_variables(run, *([CPU_START] if run.device == "cpu" else [])),
             "RAY_TMPDIR": str(scratch),
         }
         if (temperature := sampling_temperature(stage)) is not None:
@@ -70,13 +70,13 @@ class OpenRLHFAdapter(Adapter):
             environment |= trainer_environment.ONE_CPU
             environment |= self.preload_environment
             # Ray adds it to the trainer's ray.init()
-            runtime = {"py_executable": str(fork_server.interpreter(scratch / "python"))}
+            runtime = {"py_executable": str(fork_server.write_interpreter(scratch / "python"))}
             environment["RAY_JOB_CONFIG_JSON_ENV_VAR"] = json.dumps({"runtime_env": runtime})
             environment["RAY_OVERRIDE_RESOURCES"] = json.dumps({"GPU": 1, "CPU": 2})  # requested, and shared
         else:
-            environment["CUDA_VISIBLE_DEVICES"] = ",".join(trainer_environment.gpus(run))
+            environment["CUDA_VISIBLE_DEVICES"] = ",".join(trainer_environment.take_gpus(run))
         trainer = [sys.executable, "-m", "openrlhf.cli.train_ppo_ray", *render(flags)]
-        return Command(trainer_environment.with_ray(run, scratch, trainer), environment, scratch=scratch)
+        return Command(trainer_environment.with_ray_cluster(run, scratch, trainer), environment, scratch=scratch)
 
     def write_data(self, run: Run, stage: Stage, seed: int, paths: Paths, folder: Path) -> tuple[int, list[str]]:
         """Write the training set as OpenRLHF reads it: prompts as text, questions as labels.
@@ -90,7 +90,7 @@ class OpenRLHFAdapter(Adapter):
 
         tokenizer = AutoTokenizer.from_pretrained(paths.model)
         beginning = training_prompts.beginning_of_text(tokenizer)
-        rows = training_prompts.rendered(run, stage, paths, tokenizer)
+        rows = training_prompts.render_prompts(run, stage, paths, tokenizer)
         random.Random(seed).shuffle(rows)
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "train.jsonl").open("w", encoding="utf-8") as file:
@@ -123,8 +123,8 @@ class OpenRLHFAdapter(Adapter):
 
     def export(self, run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:
         """See Adapter; the base model's configuration, tokenizer and chat template are copied beside the weights."""
-        checkpoints.copy(checkpoints.weights(paths.native / "checkpoints" / f"global_step{step}_hf"), output)
-        checkpoints.copy(checkpoints.beside_weights(paths.model), output)
+        checkpoints.copy_into(checkpoints.weight_files(paths.native / "checkpoints" / f"global_step{step}_hf"), output)
+        checkpoints.copy_into(checkpoints.files_beside_weights(paths.model), output)
 
     def attention(self, run: Run, stage: Stage) -> set[str]:
         """See Adapter."""
@@ -156,7 +156,9 @@ def keep_newest_checkpoint(folder: Path, critic: bool) -> int:
     OpenRLHF writes metric.json into the state of actor and critic last, and the tokenizer last beside the weights.
     """
     states = [folder / "_actor", *([folder / "_critic"] if critic else [])]
-    steps = {checkpoints.step_of(written_by, "step") for state in states for written_by in state.glob("global_step*")}
+    steps = {
+        checkpoints.step_number(written_by, "step") for state in states for written_by in state.glob("global_step*")
+    }
     steps |= {int(written_by.name[len("global_step") : -len("_hf")]) for written_by in folder.glob("global_step*_hf")}
 
     def folders(step: int) -> list[Path]:

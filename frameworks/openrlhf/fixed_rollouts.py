@@ -27,7 +27,7 @@ UNSHUFFLED = {"openrlhf.utils.deepspeed.deepspeed": {"unshuffled": 1}}
 
 def edit(command: Command, paths: Paths) -> None:
     """Put the training set into the problems' order again, and name the executor that replays the recording."""
-    released = recorded_rollouts.released(command.environment)
+    released = recorded_rollouts.released_parts(command.environment)
     if "order" not in released:
         data = paths.work / "data" / "train.jsonl"
         rows = {json.loads(row["label"])["problem_id"]: row for row in json_lines.read(data)}
@@ -41,5 +41,5 @@ def edit(command: Command, paths: Paths) -> None:
 
 def install() -> None:
     """Add the rewrite; called at the start of each process of a training that names a recording."""
-    if "order" not in recorded_rollouts.released(os.environ):
+    if "order" not in recorded_rollouts.released_parts(os.environ):
         rewrites.add(RULES, UNSHUFFLED)

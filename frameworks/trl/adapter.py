@@ -61,7 +61,7 @@ class TRLAdapter(Adapter):
     def newest_checkpoint(self, run: Run, stage: Stage, paths: Paths) -> int:
         """See Adapter; checkpoints saved in time between two that were asked for are deleted, but for the newest."""
         updates = native_steps(run, stage)
-        folders = {checkpoints.step_of(folder, "-"): folder for folder in paths.native.glob("checkpoint-*")}
+        folders = {checkpoints.step_number(folder, "-"): folder for folder in paths.native.glob("checkpoint-*")}
         newest = checkpoints.newest_complete(
             {step: [folder] for step, folder in folders.items()}, lambda step: _is_complete(folders[step], updates)
         )
@@ -85,16 +85,16 @@ class TRLAdapter(Adapter):
                 "--resume_from_checkpoint",
                 str(paths.native / f"checkpoint-{newest * native_steps(run, stage)}"),
             ]
-        environment = trainer_environment.environment(run, stage, paths.model, scratch) | {
+        environment = trainer_environment.variables(run, stage, paths.model, scratch) | {
             NATIVE_STEPS: str(native_steps(run, stage))
         }
-        if limit := slurm_nodes.time_limit():
+        if limit := slurm_nodes.job_end_time():
             environment[TIME_LIMIT] = str(limit)
         servers: list[Command] = []
         if run.device == "cpu":
             environment |= {"OMP_NUM_THREADS": str(run.hardware["cpus"]), "CUDA_VISIBLE_DEVICES": ""}
         else:
-            gpus, training = trainer_environment.gpus(run), devices(run, stage)
+            gpus, training = trainer_environment.take_gpus(run), devices(run, stage)
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[:training])
             if stage.rollout.get("engine") == "vllm-server":
                 serve = [sys.executable, "-m", "trl.scripts.vllm_serve", *server(run, stage, paths.model, ports)]
@@ -108,7 +108,7 @@ class TRLAdapter(Adapter):
         from transformers import AutoTokenizer
 
         tokenizer = AutoTokenizer.from_pretrained(paths.model)
-        rows = training_prompts.rendered(run, stage, paths, tokenizer)
+        rows = training_prompts.render_prompts(run, stage, paths, tokenizer)
         folder.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.Table.from_pylist(rows), folder / "train.parquet")
 
@@ -158,11 +158,11 @@ class TRLAdapter(Adapter):
     def export(self, run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:
         """See Adapter; the native checkpoint is a Hugging Face folder, or LoRA's, with the trainer's files beside."""
         source = paths.native / f"checkpoint-{step * native_steps(run, stage)}"
-        checkpoints.weights(source)
+        checkpoints.weight_files(source)
         if stage.lora:
             lora.merge(stage, source, paths.model, output)
         else:
-            checkpoints.copy(
+            checkpoints.copy_into(
                 (
                     file
                     for file in source.iterdir()
@@ -173,7 +173,7 @@ class TRLAdapter(Adapter):
                 output,
             )
         if stage.rollout.get("stop"):
-            stop_tokens.restore(paths.model, output)
+            stop_tokens.restore_generation_config(paths.model, output)
 
     def attention(self, run: Run, stage: Stage) -> set[str]:
         """See Adapter; without a choice transformers takes sdpa."""
@@ -218,7 +218,7 @@ def _is_complete(folder: Path, updates: int) -> bool:
     """
     state = folder / "trainer_state.json"
     has_weights = (folder / lora.WEIGHTS).is_file() or any(folder.glob("model*.safetensors"))
-    if checkpoints.step_of(folder, "-") % updates or not state.is_file() or not has_weights:
+    if checkpoints.step_number(folder, "-") % updates or not state.is_file() or not has_weights:
         return False
     if not checkpoints.is_whole(folder):
         return False
@@ -228,7 +228,7 @@ def _is_complete(folder: Path, updates: int) -> bool:
         content["stateful_callbacks"]["TrainerControl"]  # which the trainer reads when it resumes
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    if step != checkpoints.step_of(folder, "-"):
+    if step != checkpoints.step_number(folder, "-"):
         return False
     return all(math.isfinite(_number(entry.get(name, 0.0))) for entry in logged for name in metrics.COLUMNS)
 

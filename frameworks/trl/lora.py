@@ -65,7 +65,7 @@ def merge(stage: Stage, adapter: Path, model: Path, output: Path) -> None:
     base = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
     merged = PeftModel.from_pretrained(base, adapter).merge_and_unload()
     merged.to(AutoConfig.from_pretrained(model).dtype or torch.float32).save_pretrained(output)
-    checkpoints.copy(checkpoints.beside_weights(model), output)
+    checkpoints.copy_into(checkpoints.files_beside_weights(model), output)
 
 
 def frozen_bytes(stage: Stage, parameters: float) -> float:

@@ -51,7 +51,9 @@ class VerlAdapter(Adapter):
         Where a power cut spoiled that file or that checkpoint, an earlier one is named instead.
         """
         folder = paths.native / "checkpoints"
-        folders = {checkpoints.step_of(checkpoint, "_"): [checkpoint] for checkpoint in folder.glob("global_step_*")}
+        folders = {
+            checkpoints.step_number(checkpoint, "_"): [checkpoint] for checkpoint in folder.glob("global_step_*")
+        }
         named = folder / "latest_checkpointed_iteration.txt"
         name = named.read_text(errors="replace").strip() if named.is_file() else ""
 
@@ -73,19 +75,19 @@ class VerlAdapter(Adapter):
         self.write_data(run, stage, paths, paths.work / "data")
         log = paths.native / "log" / f"from-{self.newest_checkpoint(run, stage, paths):06d}.jsonl"
         log.parent.mkdir(parents=True, exist_ok=True)
-        environment = trainer_environment.environment(
+        environment = trainer_environment.variables(
             run, stage, paths.model, scratch
-        ) | trainer_environment.ray_environment(run)
+        ) | trainer_environment.ray_variables(run)
         environment |= {"VERL_FILE_LOGGER_PATH": str(log.absolute())}
         environment |= {"VERL_USE_EXTERNAL_MODULES": ",".join(external_modules(run))} | momentum(stage)
         if run.device == "cpu":
             environment |= trainer_environment.ONE_CPU | cpu_processes.ENVIRONMENT
-            fork_server.interpreter(scratch / "python")
+            fork_server.write_interpreter(scratch / "python")
         else:
-            environment["CUDA_VISIBLE_DEVICES"] = ",".join(trainer_environment.gpus(run))
+            environment["CUDA_VISIBLE_DEVICES"] = ",".join(trainer_environment.take_gpus(run))
         trainer = [sys.executable, "-m", "verl.trainer.main_ppo"]
         trainer += render(overrides(run, stage, seed, paths, scratch))
-        return Command(trainer_environment.with_ray(run, scratch, trainer), environment, scratch=scratch)
+        return Command(trainer_environment.with_ray_cluster(run, scratch, trainer), environment, scratch=scratch)
 
     def write_data(self, run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
         """Write the training set as verl reads it: each prompt as one message, the question as ground truth."""
@@ -96,7 +98,7 @@ class VerlAdapter(Adapter):
         tokenizer = AutoTokenizer.from_pretrained(paths.model)
         beginning = training_prompts.beginning_of_text(tokenizer)
         rows: list[dict[str, Any]] = []
-        for question in training_prompts.rendered(run, stage, paths, tokenizer):
+        for question in training_prompts.render_prompts(run, stage, paths, tokenizer):
             question["prompt"] = beginning + question["prompt"]
             rows.append(
                 {
@@ -180,8 +182,8 @@ class VerlAdapter(Adapter):
                         path=str(actor),
                     )
                 whole = Path(merged)
-            checkpoints.copy(checkpoints.weights(whole), output)
-        checkpoints.copy(checkpoints.beside_weights(paths.model), output)
+            checkpoints.copy_into(checkpoints.weight_files(whole), output)
+        checkpoints.copy_into(checkpoints.files_beside_weights(paths.model), output)
 
     def attention(self, run: Run, stage: Stage) -> set[str]:
         """See Adapter; the release loads the critic with flash attention whatever is configured."""

@@ -48,4 +48,4 @@ def replay(module: ModuleType) -> None:
     module.SingleTurnAgentLoop.run = replayed
 
 
-import_hooks.change({"verl.experimental.agent_loop.single_turn_agent_loop": replay})
+import_hooks.after_import({"verl.experimental.agent_loop.single_turn_agent_loop": replay})

@@ -67,4 +67,4 @@ def register(module: ModuleType) -> None:
 
 
 if os.environ.get(VARIABLE):
-    import_hooks.change({"verl.trainer.ppo.core_algos": register})
+    import_hooks.after_import({"verl.trainer.ppo.core_algos": register})

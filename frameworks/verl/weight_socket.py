@@ -28,4 +28,4 @@ def move(module: ModuleType) -> None:
         kind.__init__ = create
 
 
-import_hooks.change({"verl.workers.rollout.vllm_rollout.bucketed_weight_transfer": move})
+import_hooks.after_import({"verl.workers.rollout.vllm_rollout.bucketed_weight_transfer": move})

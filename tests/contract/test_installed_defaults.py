@@ -17,16 +17,19 @@ pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
 SCRIPT = """
 import contextlib, json, sys
-from frameworks import adapter, command_parser, release_defaults, translate, translation
+from frameworks import adapter, command_parser, release_defaults
+from translate import translation
+from translate.__main__ import main as translate
 with contextlib.redirect_stdout(sys.stderr):
-    released = adapter.load(sys.argv[1]).released()
-    found = [[str(drift) for drift in release_defaults.drifts(sys.argv[1], released)],
-             release_defaults.unknown(sys.argv[1], released), translation.drifted(dialect.load(sys.argv[1]), released)]
     _, name, *files = sys.argv
+    released = adapter.load(name).released()
+    differences = [[str(drift) for drift in release_defaults.drifts(name, released)],
+                   release_defaults.unknown_settings(name, released),
+                   translation.drifted(command_parser.load(name), released)]
     for file in files:
         sys.argv = ["translate", file, "--from", file.split("/")[-1].split(".")[0], "--to", name, "--check"]
-        translate.main()
-print(json.dumps(found))
+        translate()
+print(json.dumps(differences))
 """
 COMMANDS = ROOT / "tests" / "unit" / "cases" / "translate"
 

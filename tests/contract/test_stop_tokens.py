@@ -28,7 +28,7 @@ run = load_run("crosscheck/trl", "full")
 for given in json.loads(sys.argv[1]):
     stage = dataclasses.replace(run.stages[0], rollout={"stop": given})
     try:
-        print(stops.with_stops(run, stage, Paths(Path(), Path("model"), Path("work"))).model)
+        print(stop_tokens.with_stops(run, stage, Paths(Path(), Path("model"), Path("work"))).model)
         print(*(file.read_text().replace("\\n", " ") for file in Path("work").glob("model/generation_config.json")))
     except UserError as error:
         print(error)

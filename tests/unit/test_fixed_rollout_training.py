@@ -13,7 +13,6 @@ from recipes.runs import load_run
 from studies.lockstep import weights
 from studies.lockstep.study import runs
 from system import json_lines
-from system.errors import UserError
 from tests.user_errors import refused
 
 BATCH = rollout_log.Batch(prompts=2, samples=2)
@@ -42,10 +41,10 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         first = 10 * step
         recorded_rollouts.write_sampled([[first], [first], [first + 1], [first + 1]], [[1], [2, 3], [4], []])
     judge(tmp_path / "work", STEPS)
-    groups = fixed_rollout_training.groups(tmp_path / "sampled.jsonl", tmp_path / "work", BATCH)
+    groups = fixed_rollout_training.recorded_groups(tmp_path / "sampled.jsonl", tmp_path / "work", BATCH)
     (tmp_path / "rollouts.jsonl").write_text("".join(json_lines.dump(vars(group)) for group in groups))
     monkeypatch.setenv(recorded_rollouts.VARIABLE, str(tmp_path / "rollouts.jsonl"))
-    recorded_rollouts._of_this_process.cache_clear()
+    recorded_rollouts._groups_of_process.cache_clear()
     return tmp_path / "rollouts.jsonl"
 
 
@@ -61,24 +60,26 @@ def test_a_recording_gives_each_completion_to_its_prompt(recorded: Path) -> None
 def test_a_prompt_that_comes_twice_is_refused(recorded: Path) -> None:
     content = recorded.read_text()
     recorded.write_text(content + content)
-    with pytest.raises(UserError, match="record fewer steps"):
+    with refused("duplicate-prompts"):
         recorded_rollouts.completion([20], 1)
 
 
 def test_other_rewards_than_the_recorded_are_noticed(recorded: Path, tmp_path: Path) -> None:
     fixed_rollout_training.check_rewards(recorded, tmp_path / "work", BATCH)
     judge(tmp_path / "other", STEPS | {2: [("c", [1.0, 1.0]), ("d", [0.0, 0.0])]})
-    with pytest.raises(UserError, match="step 2 should have the recorded prompts and rewards"):
+    with refused("not-the-recorded-rewards", step=2):
         fixed_rollout_training.check_rewards(recorded, tmp_path / "other", BATCH)
 
 
 def test_settings_replace_those_of_the_run_file() -> None:
     (stage,) = load_run("crosscheck/trl", "demo").stages
-    found = fixed_rollout_training.changed(stage, ["objective.scale_rewards=none", "optimizer.learning_rate=0.001"])
+    found = fixed_rollout_training.with_settings(
+        stage, ["objective.scale_rewards=none", "optimizer.learning_rate=0.001"]
+    )
     assert found.objective["scale_rewards"] == "none" and found.optimizer["learning_rate"] == 0.001
     assert found.batch == stage.batch
-    with pytest.raises(UserError, match=r"such as objective\.scale_rewards=none, not 'scale=1'"):
-        fixed_rollout_training.changed(stage, ["scale=1"])
+    with refused("unreadable-setting", setting="scale=1"):
+        fixed_rollout_training.with_settings(stage, ["scale=1"])
 
 
 @pytest.mark.parametrize("run", runs())

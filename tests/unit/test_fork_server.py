@@ -99,11 +99,11 @@ def test_a_signal_before_the_fork_reaches_it(tmp_path: Path) -> None:
     pid = os.fork()
     if pid == 0:
         try:
-            fork_server.ask(first, {}, [])
+            fork_server.send_request(first, {}, [])
             (tmp_path / "asked").touch()
         finally:
             os._exit(0)
-    fork_server.asked(other)
+    fork_server.receive_request(other)
     os.kill(pid, signal.SIGTERM)
     other.sendall(sleeper.pid.to_bytes(8, "big"))
     assert sleeper.wait(30) == -signal.SIGTERM

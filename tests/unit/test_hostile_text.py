@@ -51,7 +51,7 @@ def test_rewards_and_their_record(run: str, tmp_path: Path, monkeypatch: pytest.
     # No tokenizer is installed here; tests/contract/test_model_tokens.py gives these texts to real ones.
     monkeypatch.setattr(model_tokens, "encode", lambda text: list(text.encode(errors="replace")))
     monkeypatch.setattr(model_tokens, "response_limit", lambda: 96)
-    for cached in (reward_hook.loaded, rollout_log.of_this_process):
+    for cached in (reward_hook.load_rewards, rollout_log.process_recorder):
         cached.cache_clear()
     task = tables_task(run)
     asked = {"problem_id": "p", "task": task, "answer": "6", "meta": json.dumps(META.get(task, {})), "prefill": ""}

@@ -18,6 +18,7 @@ from contracts.run_file import ROOT
 from frameworks import import_log, tensorboard_events, training_log_csv
 from frameworks.tensorboard_events import metrics_by_step
 from system.errors import UserError
+from tests.user_errors import refused
 
 NUMBERS = st.floats(width=32)
 
@@ -61,7 +62,7 @@ def test_a_record_that_is_no_event_is_one_sentence(tmp_path: Path) -> None:
         record = length + struct.pack("<I", tensorboard_events.checksum(length)) + data
         with file.open("ab") as stream:
             stream.write(record + struct.pack("<I", tensorboard_events.checksum(data)))
-        with pytest.raises(UserError, match="should be a TensorBoard event file"):
+        with refused("damaged-event-file", path=str(file)):
             import_log.read([file], "trl", "imported/x")
         file.write_bytes(file.read_bytes()[: -len(record) - 4])
 
@@ -88,34 +89,34 @@ def test_csv(tmp_path: Path, text: str, expected: list[tuple[int, float | None, 
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("name", "content", "code"),
     [
-        ("a.csv", "", "is empty"),
-        ("a.csv", "time,reward_mean\n1,2\n", "should have a column of steps"),
-        ("a.csv", "step,one - kl,two - kl\n1,2,3\n", "log of one run"),
-        ("a.csv", "step,kl,kl\n1,2,3\n", "has kl in several columns"),
-        ("a.csv", "step,step,kl\n1,2,3\n", "has step in several columns"),
-        ("a.csv", "step,kl\n1,high\n", "line 2 should hold numbers"),
-        ("a.csv", "step,kl\n1,2,3\n", "line 2 should hold numbers"),
-        ("a.csv", "step,kl\n2.5,1\n", "line 2 should hold numbers"),
-        ("a.csv", "step,kl\n1e400,1\n", "line 2 should hold numbers"),
-        ("a.csv", "step,kl\n-3,1\n", "number its steps from 0"),
-        ("a.csv", "step,kl\n1e18,1\n", "number its steps from 0"),
-        ("a.csv", "step,unknown\n1,2\n", "hold none that is known"),
-        ("a.csv", "step,kl\n1,caf\u00e9\n".encode("latin-1"), "should be CSV in UTF-8"),
-        ("a.csv", "step,kl\n1,2\n".encode("utf-16"), "should be CSV in UTF-8"),
-        ("a.csv", f"step,kl,text\n1,2,{'x' * 200_000}\n", "should be CSV in UTF-8"),
-        ("a.jsonl", "{}\n", "--framework"),
-        ("missing/a.csv", None, "there is no such file"),
-        ("", None, "it is a folder"),
+        ("a.csv", "", "no-step-column"),
+        ("a.csv", "time,reward_mean\n1,2\n", "no-step-column"),
+        ("a.csv", "step,one - kl,two - kl\n1,2,3\n", "several-runs"),
+        ("a.csv", "step,kl,kl\n1,2,3\n", "several-runs"),
+        ("a.csv", "step,step,kl\n1,2,3\n", "several-runs"),
+        ("a.csv", "step,kl\n1,high\n", "not-a-number"),
+        ("a.csv", "step,kl\n1,2,3\n", "not-a-number"),
+        ("a.csv", "step,kl\n2.5,1\n", "not-a-number"),
+        ("a.csv", "step,kl\n1e400,1\n", "not-a-number"),
+        ("a.csv", "step,kl\n-3,1\n", "step-out-of-range"),
+        ("a.csv", "step,kl\n1e18,1\n", "step-out-of-range"),
+        ("a.csv", "step,unknown\n1,2\n", "no-known-metrics"),
+        ("a.csv", "step,kl\n1,caf\u00e9\n".encode("latin-1"), "unreadable-csv"),
+        ("a.csv", "step,kl\n1,2\n".encode("utf-16"), "unreadable-csv"),
+        ("a.csv", f"step,kl,text\n1,2,{'x' * 200_000}\n", "unreadable-csv"),
+        ("a.jsonl", "{}\n", "missing-framework"),
+        ("missing/a.csv", None, "missing-file"),
+        ("", None, "missing-file"),
     ],
 )
 def test_what_cannot_be_imported_is_one_sentence(
-    tmp_path: Path, name: str, content: str | bytes | None, message: str
+    tmp_path: Path, name: str, content: str | bytes | None, code: str
 ) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(UserError, match=message):
+    with refused(code):
         import_log.read([tmp_path / name], None, "imported/x")
 
 
@@ -144,8 +145,9 @@ def test_a_step_that_is_none_is_one_sentence(tmp_path: Path, framework: str, nam
         "trl": f'{{"log_history": [{{"step": {step}, "reward": 1.0}}]}}',
     }[framework]
     (tmp_path / name).write_text(text)
-    with pytest.raises(UserError, match=name):
+    with pytest.raises(UserError) as error:
         import_log.read([tmp_path / name], framework, "imported/x")
+    assert error.value.code in ("step-out-of-range", "unreadable-training-log")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +159,7 @@ def test_event_files_of_each_kind(tmp_path: Path, framework: str | None, tag: st
     rows = import_log.read([file], framework, "imported/x")
     assert [(row["step"], row[column]) for row in rows] == [(1, 0.5), (2, 0.25)]
     file.write_bytes(b"no events at all, but long enough for a header")
-    with pytest.raises(UserError, match="should be a TensorBoard event file"):
+    with refused("damaged-event-file", path=str(file)):
         import_log.read([file], framework, "imported/x")
 
 
@@ -170,7 +172,7 @@ def test_a_state_may_begin_at_step_0(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["{}", "[]", '{"log_history": [1]}', '{"log_history": [{"reward": 1}]}', "\u2028{"])
 def test_a_damaged_state_is_one_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / "trainer_state.json").write_text(text, encoding="utf-8")
-    with pytest.raises(UserError, match=r"trainer_state\.json is not a log as this framework writes it"):
+    with refused("unreadable-training-log", path=str(tmp_path / "trainer_state.json")):
         import_log.read([tmp_path / "trainer_state.json"], "trl", "imported/x")
 
 
@@ -189,8 +191,8 @@ def test_sums_since_the_beginning_are_per_step_also_in_csv(tmp_path: Path) -> No
 
 def test_a_metric_with_train_before_it_is_the_metric() -> None:
     assert (
-        training_log_csv.metric_of("my run - train/kl", {"kl"}) == "kl"
-        and training_log_csv.metric_of("eval/kl", {"kl"}) is None
+        training_log_csv.metric_in_column("my run - train/kl", {"kl"}) == "kl"
+        and training_log_csv.metric_in_column("eval/kl", {"kl"}) is None
     )
 
 

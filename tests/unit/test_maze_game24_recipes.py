@@ -106,7 +106,7 @@ def test_running_statistics_reach_verl_by_name_and_environment() -> None:
 def test_verl_loads_the_running_statistics_at_both_scales(scale: str, tmp_path: Path, monkeypatch: Any) -> None:
     run = load_run("game24/grpo-running", scale)
     monkeypatch.setattr(adapter.VerlAdapter, "write_data", lambda *_: None)  # needs a tokenizer
-    monkeypatch.setattr(adapter.trainer_environment, "gpus", lambda _: ["0"])
+    monkeypatch.setattr(adapter.trainer_environment, "take_gpus", lambda _: ["0"])
     paths = replace(PATHS, work=tmp_path)
     environment = adapter.VerlAdapter().prepare(run, run.stages[0], 0, paths).environment
     assert running_advantage.VARIABLE in environment

@@ -50,7 +50,7 @@ def test_the_sum_keeps_the_verdict_and_the_broken_form_apart() -> None:
         Reward(0.0, "no_answer", True),
         Reward(0.5, "ungradable", False),
     ]
-    assert rollout_log.rates(given) == {"accuracy": 0.25, "wrong_answer_rate": 0.25, "format_error_rate": 0.25}
+    assert rollout_log.verdict_rates(given) == {"accuracy": 0.25, "wrong_answer_rate": 0.25, "format_error_rate": 0.25}
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, value in {**rewards.environment(own), **openrlhf_reward.environment(special)}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv(rollout_log.VARIABLE, str(rollout_log.start_attempt(tmp_path, 0).folder))
-    for cached in (openrlhf_reward.end_of_turn, reward_hook.loaded, rollout_log.of_this_process):
+    for cached in (openrlhf_reward.end_of_turn, reward_hook.load_rewards, rollout_log.process_recorder):
         cached.cache_clear()
     return tmp_path
 

@@ -29,7 +29,7 @@ def option(command: Command, name: str) -> str:
 def prepared(run: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     monkeypatch.setattr(type(TRL), "write_data", lambda *_: None)
     monkeypatch.setattr(
-        trainer_environment, "gpus", lambda run: [str(number) for number in range(run.hardware["gpus"])]
+        trainer_environment, "take_gpus", lambda run: [str(number) for number in range(run.hardware["gpus"])]
     )
     return TRL.prepare(run, run.stages[0], 0, Paths(problems=work, model=work, work=work))
 
@@ -62,9 +62,9 @@ def test_every_port_of_a_cluster_of_ray_is_chosen(tmp_path: Path, monkeypatch: p
             return 0
 
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(slurm_nodes, "here", lambda: (0, [slurm_nodes.Node("one", "127.0.0.1")]))
+    monkeypatch.setattr(slurm_nodes, "this_node", lambda: (0, [slurm_nodes.Node("one", "127.0.0.1")]))
     monkeypatch.setattr(slurm_nodes, "end_on_signals", lambda: None)
-    monkeypatch.setattr(slurm_nodes, "end", lambda process: None)
+    monkeypatch.setattr(slurm_nodes, "end_process", lambda process: None)
     monkeypatch.setattr(ray_cluster.subprocess, "Popen", Ended)
     with pytest.raises(SystemExit):
         ray_cluster.start_node(argparse.Namespace(gpus=1, cpus=0, port=slurm_nodes.free_port(), scratch=tmp_path / "s"))

@@ -52,8 +52,8 @@ def test_a_default_that_is_gone_is_reported() -> None:
     [("trl", "clip_everything"), ("verl", "algorithm.clip_everything"), ("openrlhf", "algo.clip_everything")],
 )
 def test_a_new_setting_is_reported(framework: str, new: str) -> None:
-    assert release_defaults.unknown(framework, stated(framework)) == []
-    assert release_defaults.unknown(framework, stated(framework) | {new: True}) == [new]
+    assert release_defaults.unknown_settings(framework, stated(framework)) == []
+    assert release_defaults.unknown_settings(framework, stated(framework) | {new: True}) == [new]
 
 
 @pytest.mark.parametrize("framework", framework_names())

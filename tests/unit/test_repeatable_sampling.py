@@ -38,10 +38,10 @@ class Engine:
 def requests(step: int = 1, base: int = 0) -> list[tuple[str, Any]]:
     plain = SimpleNamespace(seed=None, extra_args=None)
     of_prompts = [
-        repeatable_sampling.of_prompt(plain, base, step, PROMPTS, index, SAMPLES) for index in range(len(PROMPTS))
+        repeatable_sampling.prompt_params(plain, base, step, PROMPTS, index, SAMPLES) for index in range(len(PROMPTS))
     ]
     return [
-        (prompt, repeatable_sampling.of_completion(params, repeat))
+        (prompt, repeatable_sampling.completion_params(params, repeat))
         for prompt, params in zip(PROMPTS, of_prompts, strict=True)
         for repeat in range(SAMPLES)
     ]
@@ -90,14 +90,14 @@ def test_two_batches_at_once_do_not_mix(engine_type: type[Engine]) -> None:
 
 def test_other_requests_do_not_wait(engine_type: type[Engine]) -> None:
     plain = SimpleNamespace(seed=None, extra_args=None)
-    assert repeatable_sampling.of_prompt(plain, 0, None, PROMPTS, 0, SAMPLES) is plain
-    assert repeatable_sampling.of_completion(plain, 1) is plain
+    assert repeatable_sampling.prompt_params(plain, 0, None, PROMPTS, 0, SAMPLES) is plain
+    assert repeatable_sampling.completion_params(plain, 1) is plain
     assert added([("alone", plain)], engine_type()) == [("alone", None, None)]
 
 
 def test_a_batch_that_stays_incomplete_is_an_error() -> None:
     batches = repeatable_sampling.Batches(Engine(), patience=0.05)
-    request = repeatable_sampling.place("batch", 0, 2)[repeatable_sampling.KEY]
+    request = repeatable_sampling.batch_position("batch", 0, 2)[repeatable_sampling.KEY]
 
     async def add() -> None:
         raise AssertionError("the batch is not complete")

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from contracts.run_file import ROOT
-from frameworks.rollout_log import rates
+from frameworks.rollout_log import verdict_rates
 from recipes.logicrl.reward import knights_knaves
 from recipes.rewards import correct, problem_from_columns
 from recipes.tinyzero.reward import countdown as countdown_reward
@@ -127,7 +127,7 @@ def test_broken_format_is_counted_apart_from_wrong_answers(people_rows):
     row, words = people_rows[0]
     turns = ["<think></think><answer>{right}</answer>", "<think></think><answer>{wrong}</answer>", "<think>{right}"]
     given = knights_knaves([filled({"completion": turn}, words) for turn in turns], [row] * 3)
-    assert rates(given) == {"accuracy": 1 / 3, "wrong_answer_rate": 1 / 3, "format_error_rate": 1 / 3}
+    assert verdict_rates(given) == {"accuracy": 1 / 3, "wrong_answer_rate": 1 / 3, "format_error_rate": 1 / 3}
 
 
 @pytest.mark.parametrize("task", ["countdown", "knights_knaves"])

@@ -82,8 +82,10 @@ from recipes.runs import load_run, run_names
 found = {"evaluation": vllm_settings.environment("cuda")}
 for run in (load_run(name, "full") for name in run_names()):
     for number, stage in enumerate(run.stages):
-        given = processes.environment(run, stage, RUN_FOLDER, RUN_FOLDER) | processes.ray_environment(run)
-        found[f"{run.name}, stage {number}"] = given
+        found[f"{run.name}, stage {number}"] = {
+            **trainer_environment.variables(run, stage, RUN_FOLDER, RUN_FOLDER),
+            **trainer_environment.ray_variables(run),
+        }
 words = ("ninja", "nvcc")
 print(json.dumps({name: [shutil.which(word, path=one["PATH"]) for word in words] for name, one in found.items()}))
 """
@@ -136,9 +138,9 @@ def test_what_compiles_for_hours_can_be_left_out(
 def test_every_training_has_its_environment_on_path(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setenv("PYTHONPATH", "/mine")
-    found = trainer_environment.environment(
-        run, run.stages[0], tmp_path, tmp_path
-    ) | trainer_environment.ray_environment(run)
+    found = trainer_environment.variables(run, run.stages[0], tmp_path, tmp_path) | trainer_environment.ray_variables(
+        run
+    )
     assert found["PATH"] == f"{Path(sys.executable).parent}:/usr/bin:/bin"
     assert found["PYTHONPATH"].split(":")[-1] == "/mine"
 

@@ -16,9 +16,9 @@ from contracts.run_file import Stage
 from frameworks import training_prompts
 from frameworks.adapter import Paths
 from recipes.runs import load_run
-from system.errors import UserError
 from tasks import registry
 from tasks.problems import Problem, to_table
+from tests.user_errors import refused
 
 RUN = load_run("tinyzero/grpo-3b", "full")  # 8 prompts a step, a prompt without chat template, 256 tokens at most
 
@@ -35,7 +35,7 @@ def given(folder: Path, questions: list[str]) -> Paths:
 
 def test_the_long_are_left_out_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = given(tmp_path, [f"Make {number}." for number in range(8)] + ["word " * 300])
-    found = training_prompts.rendered(RUN, RUN.stages[0], paths, in_words)
+    found = training_prompts.render_prompts(RUN, RUN.stages[0], paths, in_words)
     assert [question["problem_id"] for question in found] == [f"p-{index}" for index in range(8)]
     assert all(f"Make {index}." in question["prompt"] for index, question in enumerate(found))
     assert set(found[0]) == {*training_prompts.QUESTION, "prompt"}
@@ -44,8 +44,8 @@ def test_the_long_are_left_out_and_counted(tmp_path: Path, capsys: pytest.Captur
 
 def test_fewer_than_a_step_needs_is_an_error(tmp_path: Path) -> None:
     paths = given(tmp_path, ["Make 1."] * 7)
-    with pytest.raises(UserError, match="has 7 prompts of at most 256 tokens, a step needs 8"):
-        training_prompts.rendered(RUN, RUN.stages[0], paths, in_words)
+    with refused("too-few-prompts", prompts=7, needed=8):
+        training_prompts.render_prompts(RUN, RUN.stages[0], paths, in_words)
 
 
 def levels(**weights: float) -> Stage:
@@ -74,7 +74,7 @@ def test_levels_have_their_weights_and_as_many_problems_as_they_allow(counts: li
     weights = weights[: len(counts)]
     asked = {f"l{3 + kind}": weight for kind, weight in enumerate(weights)}
     table = rows(*counts)
-    found = training_prompts.of_levels(RUN, levels(**asked), table)
+    found = training_prompts.select_levels(RUN, levels(**asked), table)
     own = shares(found)
     assert [row["id"] for row in found] == sorted({row["id"] for row in found})
     assert set(own) == {3 + kind for kind in range(len(weights))}
@@ -82,7 +82,7 @@ def test_levels_have_their_weights_and_as_many_problems_as_they_allow(counts: li
     for kind, weight in enumerate(weights):
         assert max(1, exact * weight - 1) <= own[3 + kind] + 1e-6 and own[3 + kind] <= max(1, exact * weight + 1e-6)
     assert any(own[3 + kind] == counts[kind] for kind in range(len(weights)))  # one level is used up
-    assert found == training_prompts.of_levels(RUN, levels(**asked), table)
+    assert found == training_prompts.select_levels(RUN, levels(**asked), table)
 
 
 def test_levels_of_a_run_file(tmp_path: Path) -> None:
@@ -91,11 +91,11 @@ def test_levels_of_a_run_file(tmp_path: Path) -> None:
     problems = [Problem(f"p-{n}", "countdown", f"Make {n}.", "1", held) for n, held in enumerate(meta)]
     tables.write(to_table(problems), tables.PROBLEM, tmp_path / "problems.parquet")
     paths = Paths(problems=tmp_path / "problems.parquet", model=tmp_path, work=tmp_path)
-    found = training_prompts.rendered(RUN, levels(l4=1), paths, in_words)
+    found = training_prompts.render_prompts(RUN, levels(l4=1), paths, in_words)
     assert [row["problem_id"] for row in found] == [f"p-{number}" for number in range(1, 40, 2)]
-    assert training_prompts.of_levels(RUN, RUN.stages[0], rows(2, 3)) == rows(2, 3)
-    with pytest.raises(UserError, match=r"levels: .* has no problem of level 9; its levels are: 3, 4$"):
-        training_prompts.rendered(RUN, levels(l9=1, l3=1), paths, in_words)
+    assert training_prompts.select_levels(RUN, RUN.stages[0], rows(2, 3)) == rows(2, 3)
+    with refused("unknown-level", key="levels"):
+        training_prompts.render_prompts(RUN, levels(l9=1, l3=1), paths, in_words)
 
 
 @pytest.mark.parametrize(

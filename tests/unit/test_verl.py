@@ -103,8 +103,8 @@ def test_a_completion_is_judged_and_recorded_with_the_step_of_its_weights(
 ) -> None:
     monkeypatch.setenv(rewards.VARIABLE, rewards.environment(RUN.rewards)[rewards.VARIABLE])
     monkeypatch.setenv(rollout_log.VARIABLE, str(rollout_log.start_attempt(tmp_path, 0).folder))
-    reward_hook.loaded.cache_clear()
-    rollout_log.of_this_process.cache_clear()
+    reward_hook.load_rewards.cache_clear()
+    rollout_log.process_recorder.cache_clear()
     given = verl_reward.compute_score("countdown", completion, json.dumps(TRUTH), {"max_global_steps": 4})
     assert given == {"score": score, "verdict": verdict}
     ((step, (row,)),) = rollout_log.read(tmp_path, rollout_log.Batch(1, 1)).items()

@@ -74,7 +74,7 @@ RULES = [
         (
             "sampling order",
             r"sampling_params=sampling_params,(?=\s+max_length=truncate_length)",
-            "sampling_params=repeatable_sampling.of_prompt(sampling_params, self.args.train.seed,"
+            "sampling_params=repeatable_sampling.prompt_params(sampling_params, self.args.train.seed,"
             " generate_kwargs.get('global_step'), prompts, idx, n_samples),",
         ),
         (
@@ -90,7 +90,7 @@ RULES = [
         (
             "sampling order",
             r"sampling_params=sampling_params,(?=\s+max_length=max_length)",
-            "sampling_params=repeatable_sampling.of_completion(sampling_params, repeat),",
+            "sampling_params=repeatable_sampling.completion_params(sampling_params, repeat),",
         ),
         # a prompt in parts: "CPU Generator does not use offset" (vllm/v1/worker/gpu_model_runner.py), as for evaluation
         ("sampling order", r'"enable_sleep_mode": vllm_enable_sleep,', r'\g<0> "enable_chunked_prefill": False,'),

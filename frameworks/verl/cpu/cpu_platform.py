@@ -187,4 +187,4 @@ REPLACEMENTS: dict[str, import_hooks.Change] = {
 }
 
 
-import_hooks.change(REPLACEMENTS)
+import_hooks.after_import(REPLACEMENTS)

@@ -49,7 +49,7 @@ def sampling(
     return {
         **params,
         "seed": repeatable_sampling.seed(config.data.seed, step, *texts, repeat),
-        "extra_args": repeatable_sampling.place(str(step), number, requests),
+        "extra_args": repeatable_sampling.batch_position(str(step), number, requests),
     }
 
 

@@ -40,18 +40,18 @@ def rows(*parts: object) -> list[rollout_log.Row]:
 
 
 def test_values_of_one_step() -> None:
-    found = rollout_log.of_each_reward(rows([1.0, 0.0], [0.0, 0.0], [None, -2.0], [0.0, 0.0]), NAMES)
+    found = rollout_log.reward_columns(rows([1.0, 0.0], [0.0, 0.0], [None, -2.0], [0.0, 0.0]), NAMES)
     assert found == [
         {"name": "right", "fired": 1 / 3, "mean": 1 / 3},  # of the three to which it gave a value
         {"name": "digits", "fired": 1 / 4, "mean": -0.5},
     ]
-    assert rollout_log.of_each_reward(rows([None, 1.0]), NAMES)[0] == {"name": "right", "fired": None, "mean": None}  # type: ignore[index]
+    assert rollout_log.reward_columns(rows([None, 1.0]), NAMES)[0] == {"name": "right", "fired": None, "mean": None}  # type: ignore[index]
 
 
 @pytest.mark.parametrize("row", [{}, {"parts": [1.0]}, {"parts": "ab"}, {"parts": None}])
 def test_without_all_values_there_is_nothing_to_show(row: rollout_log.Row) -> None:
-    assert rollout_log.of_each_reward([*rows([1.0, 1.0]), row], NAMES) is None
-    assert rollout_log.of_each_reward([], NAMES) is None and rollout_log.of_each_reward(rows([1.0]), ["right"]) is None
+    assert rollout_log.reward_columns([*rows([1.0, 1.0]), row], NAMES) is None
+    assert rollout_log.reward_columns([], NAMES) is None and rollout_log.reward_columns(rows([1.0]), ["right"]) is None
 
 
 def test_the_sum_is_that_of_the_parts() -> None:

@@ -13,7 +13,7 @@ if recorded_rollouts.VARIABLE in os.environ:
     from frameworks.openrlhf import fixed_rollouts
 
     fixed_rollouts.install()
-if "precision" not in recorded_rollouts.released(os.environ):
+if "precision" not in recorded_rollouts.released_parts(os.environ):
     rewrites.add(rewrites.FLOAT32_RULES, rewrites.FLOAT32)
 rewrites.install()
 if str(loopback.STARTUP) in sys.path:
