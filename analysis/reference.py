@@ -25,7 +25,7 @@ PATTERNS = (
 OTHER_COLUMNS = ("table", "recipe", "algorithm", "checkpoint", "step", "average_as_printed")
 
 
-def shown() -> dict[str, Any]:
+def page_content() -> dict[str, Any]:
     """What pages show besides results: published tables, values and claims, and the keyword lists."""
     return {
         **{
@@ -61,5 +61,5 @@ def published_benchmarks() -> tuple[str, ...]:
 
 def in_order(benchmarks: Iterable[str]) -> list[str]:
     """Benchmarks in the column order of the published tables. Others follow by name."""
-    place = {name: position for position, name in enumerate(published_benchmarks())}
-    return sorted(benchmarks, key=lambda name: (place.get(name, len(place)), name))
+    order = {name: position for position, name in enumerate(published_benchmarks())}
+    return sorted(benchmarks, key=lambda name: (order.get(name, len(order)), name))

@@ -64,7 +64,7 @@ class RunResults:
     texts: Mapping[tuple[int, str], Path] = field(default_factory=dict)
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """What a page calls the run."""
         return self.title or self.name
 

@@ -71,7 +71,7 @@ def report_hash(names):
         for name, run in RUNS.items()
         if name in names
     }
-    return fingerprint([facts, reference.shown()])
+    return fingerprint([facts, reference.page_content()])
 
 
 def benchmarks_of(wildcards):

@@ -243,7 +243,7 @@ class CheckRequest:
         """What a comparison depends on besides the samples: the published row, and the patterns that are counted."""
         baseline = self.side("baseline")
         row = asdict(published_baselines.find(baseline.name)) if baseline.kind == "published" else None
-        return {"baseline": row, "patterns": reference.shown()["patterns"]}
+        return {"baseline": row, "patterns": reference.page_content()["patterns"]}
 
     def compared_samples(self, key: str) -> str:
         """What `compare` is given for a side: a step of a run, graded samples, or a published name."""

@@ -74,9 +74,9 @@ def shares(recipe: Recipe, step: int, part: str) -> list[Floats]:
 def level(recipe: Recipe, step: int, part: str) -> Estimate:
     """The mean share at one checkpoint, with its 95 % interval."""
     found = shares(recipe, step, part)
-    if not recipe.several:
+    if not recipe.has_several_seeds:
         return mean_of([statistics.mean_over_problems(one[0]) for one in found])
-    value, low, high = recipe_difference.over_seeds(found)
+    value, low, high = recipe_difference.mean_over_seeds(found)
     return Estimate(value, max(0.0, low), min(1.0, high))
 
 
@@ -84,7 +84,7 @@ def _gap(before: Sequence[Floats], after: Sequence[Floats], confidence: float = 
     """The mean change, paired by seed and problem."""
     gaps = [later - earlier for earlier, later in zip(before, after, strict=True)]
     if len(gaps[0]) > 1:
-        return recipe_difference.over_seeds(gaps, confidence)
+        return recipe_difference.mean_over_seeds(gaps, confidence)
     return mean_of([statistics.mean_difference(gap[0], confidence) for gap in gaps])
 
 
@@ -97,7 +97,7 @@ def _reward(recipe: Recipe, best: int) -> Estimate | None:
         found = [training_log.training_change(run, "reward_mean", *windows) for run in recipe.runs]
     except NotMeasured:
         return None
-    return mean_intervals.mean([one.value for one in found]) if recipe.several else found[0]
+    return mean_intervals.mean([one.value for one in found]) if recipe.has_several_seeds else found[0]
 
 
 def find(recipe: Recipe) -> TurningPoint | None:

@@ -161,7 +161,7 @@ def curves(
         sharey: whether all panels have the same y range.
     """
     recipes = by_recipe(runs)
-    xlabel, styles = STEP if training else CHECKPOINT, run_styles([recipe.shown for recipe in recipes])
+    xlabel, styles = STEP if training else CHECKPOINT, run_styles([recipe.display_name for recipe in recipes])
     figure, grid = panels(len(shown), columns or len(shown), 2.4, xlabel=xlabel, sharey=sharey)
     for axes, panel in zip(grid, shown, strict=True):
         known = False
@@ -169,7 +169,7 @@ def curves(
             values = [panel.values(run).replace([np.inf, -np.inf], np.nan) for run in recipe.runs]
             known |= any(bool(own.notna().any()) for own in values)
             starts = on_one_axis(recipe.runs[0].log)[1] if training else []
-            recipe_curve(axes, values, styles[recipe.shown], training=training, starts=starts)
+            recipe_curve(axes, values, styles[recipe.display_name], training=training, starts=starts)
         axes.set(title=panel.title, ylabel=panel.ylabel)
         if isinstance(panel.limits, tuple):
             axes.set_ylim(panel.limits)
@@ -189,7 +189,7 @@ def curves(
 
 def seeds_legend(recipes: Sequence[Recipe]) -> list[tuple[Artist, str]]:
     """What the lines of several seeds mean; nothing where each recipe has one."""
-    if not any(recipe.several for recipe in recipes):
+    if not any(recipe.has_several_seeds for recipe in recipes):
         return []
     return [
         (Line2D([], [], color=INK, **ONE_SEED), "one seed"),
@@ -210,7 +210,7 @@ def training_legend(figure: Figure, recipes: Sequence[Recipe], styles: dict[str,
     over = f"{widths[0]} to {widths[-1]}" if len(widths) > 1 else str(widths[0])
     entries: list[tuple[Artist, str]] = [(run_handle(style), name) for name, style in styles.items()]
     entries += seeds_legend(recipes)
-    if not all(recipe.several for recipe in recipes):
+    if not all(recipe.has_several_seeds for recipe in recipes):
         dot = Line2D([], [], linestyle="none", marker=".", markersize=5, alpha=0.45, color=INK, mew=0)
         entries.append((dot, "one step"))
     entries += [

@@ -183,7 +183,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     sources = fidelity.table(reproduced) if reproduced else None
     claimed = claims.table(runs, scale)
     in_text, drawings = document_figures.figures_table(claimed), document_figures.drawings_table(runs)
-    recipes = [recipe for recipe in by_recipe(runs) if recipe.several]
+    recipes = [recipe for recipe in by_recipe(runs) if recipe.has_several_seeds]
     controlled = controls.table(by_recipe(runs), facts)
     over_seeds, recipe_pairs = (
         (seeds_tables.seeds_table(recipes), seeds_tables.recipe_pairs_table(recipes)) if recipes else (None, None)

@@ -57,7 +57,7 @@ def figure(sheets: Sequence[tuple[RunResults, str]]) -> Figure:
         axes.set_yticks([side * (row + 0.5) for row in range(len(words))], words)
         axes.set_xticks([])
         axes.grid(visible=False)
-        axes.set_title(broken(f"{run.shown}: {name}, {run.label(run.last)}"))
+        axes.set_title(broken(f"{run.display_name}: {name}, {run.label(run.last)}"))
     return drawing
 
 

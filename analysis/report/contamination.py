@@ -86,7 +86,7 @@ def table(runs: Sequence[RunResults], facts: Mapping[str, RunFacts]) -> Table | 
             }
             shown.append(
                 {
-                    "run": run.shown, "model of": dates[0], "benchmark": benchmark, "benchmark of": dates[1],
+                    "run": run.display_name, "model of": dates[0], "benchmark": benchmark, "benchmark of": dates[1],
                     "shown of the question": f"{share} %", **words, "verdict": verdict,
                 }
             )  # fmt: skip

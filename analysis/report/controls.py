@@ -19,7 +19,7 @@ VERDICTS = {"rose": "the {} is better than the control", "fell": "the control is
 
 def _beyond(control: Recipe, recipe: Recipe, benchmarks: Sequence[str]) -> tuple[str, Estimate, str]:
     """Of what the comparison is, how much the recipe is above its control, and the verdict."""
-    if recipe.several and control.several:
+    if recipe.has_several_seeds and control.has_several_seeds:
         line = training_seeds.compare(control, recipe, benchmarks)
         change = {"B is better": "rose", "A is better": "fell"}.get(line.verdict, line.verdict)
         return "recipe", line.welch.difference, VERDICTS[change].format("recipe")
@@ -47,7 +47,7 @@ def table(recipes: Sequence[Recipe], facts: Mapping[str, RunFacts]) -> Table | N
         why = checkpoint_difference.obstacles(control.runs[0], beside.runs[0], shared) or (
             "" if shared else "no benchmark"
         )
-        words = {"recipe": beside.shown, "control": TITLES[what.control], "trained": control.shown}
+        words = {"recipe": beside.display_name, "control": TITLES[what.control], "trained": control.display_name}
         row: dict[str, object] = {
             "recipe": seeds.run_of(beside.runs[0].name), "control": what.control, "not_compared": why,
         }  # fmt: skip

@@ -65,7 +65,9 @@ def drawings_table(runs: Sequence[RunResults] = ()) -> Table:
     for run in runs:
         for step in dict.fromkeys((run.steps[0], run.last)):
             if counts := drawn(run, step):
-                printed[f"{run.shown}, {run.label(step)}"] = [counts.get(str(name), "") for name in printed.index]
+                printed[f"{run.display_name}, {run.label(step)}"] = [
+                    counts.get(str(name), "") for name in printed.index
+                ]
     shares = printed.map(share)
     parts = {model: mean(column.dropna().to_numpy()) for model, column in shares.items()}
     means = {

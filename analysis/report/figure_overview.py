@@ -37,20 +37,20 @@ def overview(runs: Sequence[RunResults], rows: Mapping[str, Sequence[CheckpointR
         rows: their accuracy rows, by name.
     """
     recipes = by_recipe(runs)
-    styles = run_styles([recipe.shown for recipe in recipes])
+    styles = run_styles([recipe.display_name for recipe in recipes])
     figure, axes = plt.subplots(figsize=(WIDTH, ROW * len(recipes) + 0.75))
     for place, recipe in enumerate(recipes):
-        style, own = styles[recipe.shown], rows[recipe.runs[0].name]
+        style, own = styles[recipe.display_name], rows[recipe.runs[0].name]
         column = overall(own[0].cells)
         first, cell = own[0].cells[column].accuracy, own[-1].cells[column]
         last, gap = cell.accuracy, cell.difference
-        if recipe.several:
+        if recipe.has_several_seeds:
             names = recipe.runs[0].benchmarks
-            each = training_seeds.of_each_seed(recipe, None, names)
+            each = training_seeds.accuracy_of_each_seed(recipe, None, names)
             axes.plot(100 * each, [place] * len(each), "|", color=style.colour, markersize=9)
             first, last = training_seeds.before_and_last(recipe)
             gap = training_seeds.gain(recipe, None, names)
-        axes.text(0, place - 0.32, recipe.shown, ha="left", va="center", fontsize=8.5, color=INK)
+        axes.text(0, place - 0.32, recipe.display_name, ha="left", va="center", fontsize=8.5, color=INK)
         if gap:
             axes.plot([100 * first.value, 100 * last.value], [place] * 2, color=style.colour, alpha=0.35)
             _point(figure, place, first, style, filled=False)

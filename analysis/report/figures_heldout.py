@@ -108,14 +108,14 @@ def _panels_of(runs: Sequence[RunResults]) -> list[tuple[str, list[RunResults], 
 def heldout_accuracy(runs: Sequence[RunResults]) -> Figure:
     """Held-out accuracy of each checkpoint with its 95 % interval: a panel per benchmark, and averages."""
     recipes, shown = by_recipe(runs), _panels_of(runs)
-    styles = run_styles([recipe.shown for recipe in recipes])
+    styles = run_styles([recipe.display_name for recipe in recipes])
     figure, grid = _grid(len(shown), 2.2, "correct (%)")
     for axes, (title, inside, benchmarks) in zip(grid, shown, strict=True):
         names = {run.name for run in inside}
         here = [recipe for recipe in recipes if recipe.runs[0].name in names]
         for recipe, shift in zip(here, _shifts(here), strict=True):
-            style, run = styles[recipe.shown], recipe.runs[0]
-            if recipe.several:
+            style, run = styles[recipe.display_name], recipe.runs[0]
+            if recipe.has_several_seeds:
                 _seeds(axes, recipe, benchmarks, style, shift)
             else:
                 values = [mean_of([accuracy(run, step, name) for name in benchmarks]) for step in run.steps]
@@ -145,7 +145,7 @@ def outcomes(runs: Sequence[RunResults]) -> Figure:
         labels = [str(step) if run.trained else run.label(step) for step in shares.index]
         axes.set_xticks(range(len(shares)), labels, rotation=90 if len(shares) > 10 else 0)
         axes.set_xlim(-0.6, max(len(shares), 3) - 0.4)  # so that a single bar has the same width as others
-        axes.set_title(broken(run.shown), fontsize=8.5)
+        axes.set_title(broken(run.display_name), fontsize=8.5)
         axes.set_ylim(0, 100)
         axes.grid(False)
     handles = [Patch(facecolor=VERDICT_COLOURS[v], edgecolor="#6f6f6f", linewidth=0.5) for v in used]

@@ -66,9 +66,9 @@ def thinking(runs: Sequence[RunResults]) -> Figure:
     """Mean length of the thinking and the answer part, over training steps and over checkpoints."""
     figure, grid = panels(2, 2, 2.5, sharex=False)
     recipes = by_recipe(runs)
-    styles, named = run_styles([recipe.shown for recipe in recipes]), {}
+    styles, named = run_styles([recipe.display_name for recipe in recipes]), {}
     for axes, training in zip(grid, (True, False), strict=True):
-        by_run = {recipe.shown: [_over_steps(run, training) for run in recipe.runs] for recipe in recipes}
+        by_run = {recipe.display_name: [_over_steps(run, training) for run in recipe.runs] for recipe in recipes}
         means = {name: kept for name, found in by_run.items() if (kept := [one for one in found if not one.empty])}
         for name, lengths in means.items():
             named[name] = run_handle(replace(styles[name], dash="-"))
@@ -138,7 +138,7 @@ def length_distribution(runs: Sequence[RunResults]) -> Figure:
             heldout.text(middle, 1.01, "cut off", ha="center", va="bottom", fontsize=7, color=FAINT,
                          transform=heldout.get_xaxis_transform())  # fmt: skip
         heldout.legend(loc="upper right", bbox_to_anchor=(0.88, 1), fontsize=7)
-        heldout.set(title=broken(run.shown), xlabel="length (tokens)", ylabel="share of completions (%)")
+        heldout.set(title=broken(run.display_name), xlabel="length (tokens)", ylabel="share of completions (%)")
         trained = pd.to_numeric(run.rollouts["completion_tokens"], errors="coerce")
         if trained.notna().any():
             by_step = trained.groupby(run.rollouts["step"].to_numpy())

@@ -59,7 +59,7 @@ def render(
         reports=reports, live=live, scale=scale, captions={name: page.caption(name) for name in figures},
         number=itertools.count(1).__next__, unreadable=unreadable,
         warnings=[] if live else [one for run in runs for one in diagnose(run.results)],
-        titles={run.results.name: run.results.shown for run in runs},
+        titles={run.results.name: run.results.display_name for run in runs},
         imported=[run.results for run in runs if "imported" in run.results.log_record],
     )  # fmt: skip
 

@@ -114,7 +114,7 @@ def runs_table(
         )  # fmt: skip
         shown.append(
             {
-                "run": run.shown,
+                "run": run.display_name,
                 **({"model": what.model} if any(one.title for one in runs) else {}),
                 "framework": f"{what.framework}, {what.algorithm}" if what.algorithm != "–" else what.framework,
                 "measured on": f"average of {len(run.benchmarks)}" if len(run.benchmarks) > 1 else run.benchmarks[0],
@@ -142,8 +142,8 @@ def pairs_table(runs: Sequence[RunResults]) -> Table | None:
         gap = None if why else checkpoint_difference.between_runs(first, second, shared)
         shown.append(
             {
-                "first": f"{first.shown}, {first.label(first.last)}",
-                "second": f"{second.shown}, {second.label(second.last)}",
+                "first": f"{first.display_name}, {first.label(first.last)}",
+                "second": f"{second.display_name}, {second.label(second.last)}",
                 "benchmarks": len(shared),
                 "second less first (points)": interval_text(gap, points) if gap else "–",
                 "verdict": PAIR_VERDICTS[gap.change] if gap else f"not compared: {why}",

@@ -115,7 +115,7 @@ def _index(runs: Sequence[RunResults], samples: pd.DataFrame, problem: Column, f
         "rows": len(samples),
         "columns": [[name, values.dtype.str.lstrip("<|")] for name, values in columns.items()],
         "runs": [run.name for run in runs],
-        "titles": {run.name: run.shown for run in runs},
+        "titles": {run.name: run.display_name for run in runs},
         "trained": [run.trained for run in runs],
         "steps": steps,
         "verdicts": verdicts,

@@ -10,7 +10,7 @@ import pandas as pd
 from analysis.pages.table_texts import Table, interval_columns, interval_text, percent, points
 from analysis.statistics import checkpoint_difference
 from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS
-from analysis.statistics.training_seeds import Recipe, accuracy, compare, gain, of_each_seed
+from analysis.statistics.training_seeds import Recipe, accuracy, accuracy_of_each_seed, compare, gain
 from contracts import seeds
 
 VERDICTS = {"B is better": "the second recipe is better", "A is better": "the first recipe is better"}
@@ -26,7 +26,7 @@ def seeds_table(found: Sequence[Recipe]) -> Table:
     data, shown = [], []
     for recipe, step in [(each, step) for each in found for step in each.steps]:
         for title, names in _columns(recipe):
-            each, mean = of_each_seed(recipe, step, names), accuracy(recipe, step, names)
+            each, mean = accuracy_of_each_seed(recipe, step, names), accuracy(recipe, step, names)
             change = gain(recipe, step, names) if step != recipe.steps[0] else None
             spread = float(each.std(ddof=1))
             data.append(
@@ -38,7 +38,7 @@ def seeds_table(found: Sequence[Recipe]) -> Table:
             )  # fmt: skip
             shown.append(
                 {
-                    "recipe": recipe.shown,
+                    "recipe": recipe.display_name,
                     "checkpoint": recipe.runs[0].label(step),
                     "benchmark": title,
                     "mean over seeds (%)": interval_text(mean, percent),
@@ -67,8 +67,8 @@ def recipe_pairs_table(found: Sequence[Recipe]) -> Table | None:
         )
         shown.append(
             {
-                "first": first.shown,
-                "second": second.shown,
+                "first": first.display_name,
+                "second": second.display_name,
                 "benchmarks": len(shared),
                 "second less first (points)": interval_text(gap, points),
                 "detectable": f"±{100 * line.detectable:.1f}",

@@ -57,7 +57,7 @@ def main_result(run: RunResults, rows: list[CheckpointRow]) -> MainResult:
         what = f"Only the {last.label} was evaluated" if run.trained else untrained
         interval = f"{INTERVAL} {percent(before.low)} to {percent(before.high)}"
         return MainResult(
-            run.shown, "nothing to compare", f"{what}: {_share(before.value)} on {over} ({interval}).", []
+            run.display_name, "nothing to compare", f"{what}: {_share(before.value)} on {over} ({interval}).", []
         )
     path = f"from {_share(before.value)} {_place(rows[0])} to {_share(cell.accuracy.value)} {_place(last)}, on {over}"
     if gap.change in ("rose", "fell"):
@@ -75,7 +75,7 @@ def main_result(run: RunResults, rows: list[CheckpointRow]) -> MainResult:
         assert own is not None
         mark = BASE_MARKS[own.change]
         details.append(f"{mark} {benchmark} {points(own.value)} [{points(own.low)}, {points(own.high)}]")
-    return MainResult(run.shown, gap.change, sentence, details)
+    return MainResult(run.display_name, gap.change, sentence, details)
 
 
 def recipe_result(recipe: Recipe) -> MainResult:
@@ -83,7 +83,7 @@ def recipe_result(recipe: Recipe) -> MainResult:
     names = recipe.runs[0].benchmarks
     over = f"the mean of {len(names)} benchmarks" if len(names) > 1 else names[0]
     before, last = training_seeds.before_and_last(recipe)
-    gap, each = training_seeds.gain(recipe, None, names), training_seeds.of_each_seed(recipe, None, names)
+    gap, each = training_seeds.gain(recipe, None, names), training_seeds.accuracy_of_each_seed(recipe, None, names)
     interval = f"{INTERVAL} for new seeds and new problems"
     start = f"Over {len(each)} training seeds, "
     if gap.change in ("rose", "fell"):
@@ -101,7 +101,7 @@ def recipe_result(recipe: Recipe) -> MainResult:
         f"{over}. The seeds end at {percent(float(each.min()))} to {_share(float(each.max()))}, with a standard "
         f"deviation of {100 * float(each.std(ddof=1)):.1f} points."
     )
-    return MainResult(recipe.shown, gap.change, sentence, [])
+    return MainResult(recipe.display_name, gap.change, sentence, [])
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -137,7 +137,7 @@ def _what(runs: Sequence[RunResults], facts: dict[str, RunFacts], scale: str) ->
 
 def _of_recipes(recipes: Sequence[Recipe]) -> str:
     """What several seeds say of the recipes, or that a single one says nothing of its recipe."""
-    several = [recipe for recipe in recipes if recipe.several]
+    several = [recipe for recipe in recipes if recipe.has_several_seeds]
     if not several:
         return "Each run has one training seed, so this is about its checkpoint, not about its recipe."
     changes = [training_seeds.gain(recipe, None, recipe.runs[0].benchmarks).change for recipe in several]
@@ -149,7 +149,7 @@ def _of_recipes(recipes: Sequence[Recipe]) -> str:
 
 def _change(runs: Sequence[RunResults], rows: dict[str, list[CheckpointRow]]) -> str:
     """In how many runs accuracy changed, and the largest change, or the highest accuracy if nothing can be compared."""
-    titles = {run.name: run.shown for run in runs}
+    titles = {run.name: run.display_name for run in runs}
     last = {name: own[-1].cells[overall(own[-1].cells)] for name, own in rows.items()}
     gaps = {name: cell.difference for name, cell in last.items() if cell.difference}
     if gaps:
@@ -177,7 +177,7 @@ def _collapse(runs: Sequence[RunResults], warnings: Sequence[Diagnostic]) -> str
             collapsed.setdefault(found.run, found.text)
     if collapsed:
         name, text = next(iter(collapsed.items()))
-        title = next((run.shown for run in runs if run.name == name), name)  # else an imported log
+        title = next((run.display_name for run in runs if run.name == name), name)  # else an imported log
         show = "shows" if len(collapsed) == 1 else "show"
         return f"{_count(len(collapsed), 'run')} {show} signs of collapse ({title}: {text})"
     return "No run shows signs of collapse" if any(run.trained for run in runs) else "There is no training to check"
@@ -192,7 +192,7 @@ def _trouble(runs: Sequence[RunResults], warnings: Sequence[Diagnostic]) -> str:
         cut = "no completion is known to be truncated"
     else:
         row = scores.iloc[int(scores["truncated_rate"].to_numpy().argmax())]
-        title = next(run.shown for run in runs if run.name == row["run"])
+        title = next(run.display_name for run in runs if run.name == row["run"])
         place = f"{title}, step {row['step']}, {row['benchmark']}"
         cut = f"the highest truncation of a score is {_share(most)} ({place})"
     follow = f"{_count(len(warnings), 'warning')} {'follows' if len(warnings) == 1 else 'follow'} below"

@@ -36,7 +36,7 @@ def table(found: Iterable[Recipe]) -> Table | None:
         after = turn.verdict != AT_THE_END
         shown.append(
             {
-                "run": recipe.shown,
+                "run": recipe.display_name,
                 "best checkpoint": label(turn.best),
                 "95 % interval": span,
                 **{
@@ -72,7 +72,7 @@ def figure(found: Sequence[Recipe]) -> Figure:
             band(axes, recipe.steps, [100 * v.low for v in values], [100 * v.high for v in values], style)
         axes.axvspan(turn.first, turn.end, color=INK, alpha=0.08, linewidth=0)
         axes.axvline(turn.best, color=INK, linewidth=1, linestyle=":")
-        axes.set_title(broken(recipe.shown), fontsize=8.5)
+        axes.set_title(broken(recipe.display_name), fontsize=8.5)
         axes.set_ylim(SHARES)
     for axes in grid[::columns]:
         axes.set_ylabel("share of completions (%)")

@@ -97,7 +97,7 @@ def _welch(one: Floats, two: Floats) -> list[tuple[float, float]]:
     return pieces
 
 
-def over_seeds(parts: Sequence[Floats], confidence: float = 0.95, limit: float = 1.0) -> Estimate:
+def mean_over_seeds(parts: Sequence[Floats], confidence: float = 0.95, limit: float = 1.0) -> Estimate:
     """The mean of a recipe over training seeds, with an interval for new seeds and new problems.
 
     The half-widths for seeds and for problems, each with its own degrees of freedom, are added in quadrature: with few

@@ -28,15 +28,15 @@ class Recipe(NamedTuple):
     runs: list[RunResults]
 
     @property
-    def several(self) -> bool:
+    def has_several_seeds(self) -> bool:
         """Whether there is more than one seed."""
         return len(self.runs) > 1
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """What a page calls them together; the run's own title where there is one seed."""
-        first = self.runs[0].shown
-        return f"{SEED.sub('', first)}, {len(self.runs)} seeds" if self.several else first
+        first = self.runs[0].display_name
+        return f"{SEED.sub('', first)}, {len(self.runs)} seeds" if self.has_several_seeds else first
 
     @property
     def steps(self) -> list[int]:
@@ -65,7 +65,7 @@ def _measured_alike(runs: Sequence[RunResults]) -> bool:
     )
 
 
-def _at(recipe: Recipe, step: int | None, benchmarks: Sequence[str]) -> list[npt.NDArray[np.float64]]:
+def _accuracies_at(recipe: Recipe, step: int | None, benchmarks: Sequence[str]) -> list[npt.NDArray[np.float64]]:
     """Accuracies per benchmark, of shape (seeds, problems). Without a step, those of each seed's last checkpoint."""
     return [
         np.stack([run.correct(run.last if step is None else step, name).mean(axis=1) for run in recipe.runs])
@@ -81,7 +81,7 @@ def accuracy(recipe: Recipe, step: int | None, benchmarks: Sequence[str]) -> Est
         step: that every seed has; None for each seed's last checkpoint.
         benchmarks: those to average over.
     """
-    value, low, high = recipe_difference.over_seeds(_at(recipe, step, benchmarks))
+    value, low, high = recipe_difference.mean_over_seeds(_accuracies_at(recipe, step, benchmarks))
     return Estimate(value, max(0.0, low), high)
 
 
@@ -99,19 +99,21 @@ def gain(recipe: Recipe, step: int | None, benchmarks: Sequence[str]) -> Estimat
         step: that every seed has; None for each seed's last checkpoint.
         benchmarks: those to average over.
     """
-    if not recipe.several:
+    if not recipe.has_several_seeds:
         run = recipe.runs[0]
         after = run.last if step is None else step
         return mean_of([checkpoint_difference.difference(run, after, name) for name in benchmarks])
-    before = _at(recipe, recipe.steps[0], benchmarks)
-    return recipe_difference.over_seeds(
-        [after - base for after, base in zip(_at(recipe, step, benchmarks), before, strict=True)]
+    before = _accuracies_at(recipe, recipe.steps[0], benchmarks)
+    return recipe_difference.mean_over_seeds(
+        [after - base for after, base in zip(_accuracies_at(recipe, step, benchmarks), before, strict=True)]
     )
 
 
-def of_each_seed(recipe: Recipe, step: int | None, benchmarks: Sequence[str]) -> npt.NDArray[np.float64]:
+def accuracy_of_each_seed(recipe: Recipe, step: int | None, benchmarks: Sequence[str]) -> npt.NDArray[np.float64]:
     """The accuracy of each seed, averaged over benchmarks; without a step, of its last checkpoint."""
-    means: npt.NDArray[np.float64] = np.mean([part.mean(axis=1) for part in _at(recipe, step, benchmarks)], axis=0)
+    means: npt.NDArray[np.float64] = np.mean(
+        [part.mean(axis=1) for part in _accuracies_at(recipe, step, benchmarks)], axis=0
+    )
     return means
 
 

@@ -29,7 +29,7 @@ def settings_table(found: Sequence[Setting]) -> Table:
     """Per setting: accuracy, gain over the base model, difference from the first setting, and collapsed trainings."""
     first, compared = found[0], [setting for setting in found[1:] if setting.evaluated]
     lines = {}
-    if first.evaluated and first.trained.several and compared:
+    if first.evaluated and first.trained.has_several_seeds and compared:
         names = first.runs[0].benchmarks
         results = [training_seeds.compare(first.trained, other.trained, names) for other in compared]
         adjusted = significance.holm([max(line.welch.p_value, line.crossed.p_value) for line in results])
@@ -67,7 +67,7 @@ def settings_table(found: Sequence[Setting]) -> Table:
 def sentences(found: Sequence[Setting], chosen: Chosen | None) -> list[str]:
     """What the sweep shows, for the top of its page."""
     text = [_best(found[0], chosen) if chosen else "Every setting has a training that was ended at a sign of collapse."]
-    if not found[0].trained.several:
+    if not found[0].trained.has_several_seeds:
         text.append("One seed of each: this compares checkpoints, not settings. Add seeds='[0,1,2,3,4]'.")
     lost = [setting for setting in found if setting.collapsed]
     parts = ", ".join(f"{setting.number} ({len(setting.collapsed)} of {len(setting.runs)})" for setting in lost)
@@ -81,7 +81,7 @@ def sentences(found: Sequence[Setting], chosen: Chosen | None) -> list[str]:
 
 def _best(first: Setting, chosen: Chosen) -> str:
     one, two = chosen.settings
-    best = f"setting {one.number} ({one.shown})"
+    best = f"setting {one.number} ({one.display_name})"
     if one.number != two.number:
         best = f"setting {one.number} on one half, {two.number} on the other"
     text = (

@@ -50,7 +50,7 @@ def _accuracies(found: Sequence[Setting], folder: Path) -> str:
                 [x], [100 * value.value], [[100 * (value.value - value.low)], [100 * (value.high - value.value)]],
                 fmt=style.marker, color=style.colour, markersize=figure_style.MARKER_SIZE, capsize=2,
             )  # fmt: skip
-            each = training_seeds.of_each_seed(setting.trained, None, base.benchmarks)
+            each = training_seeds.accuracy_of_each_seed(setting.trained, None, base.benchmarks)
             for run, height in zip(setting.runs, each, strict=True):
                 lost = run.name in setting.collapsed
                 place.plot(
@@ -82,10 +82,10 @@ def by_step(setting: Setting) -> pd.DataFrame:
 
 def _by_step(found: Sequence[Setting], folder: Path) -> str:
     """Accuracy and lengths by step, one line per setting."""
-    styles = figure_style.run_styles([setting.shown for setting in found])
+    styles = figure_style.run_styles([setting.display_name for setting in found])
     figure, axes = figure_style.panels(len(TRAINING), 3, 2.2, xlabel="step")
     for setting in found:
-        table, style = by_step(setting), styles[setting.shown]
+        table, style = by_step(setting), styles[setting.display_name]
         width = figure_style.window(len(table))
         for place, column in zip(axes, TRAINING, strict=True):
             scale = 100 if column == "accuracy" else 1

@@ -56,7 +56,7 @@ class Setting:
         return all(run.evaluated for run in self.runs)
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """The values in one line."""
         return ", ".join(
             f"{key.rpartition('.')[2]} {value}" if "." in key else value for key, value in self.values.items()
@@ -65,7 +65,7 @@ class Setting:
     @property
     def accuracy(self) -> Estimate:
         """At each seed's last checkpoint, the mean over seeds and benchmarks as a fraction, with its interval."""
-        if self.trained.several:
+        if self.trained.has_several_seeds:
             return training_seeds.accuracy(self.trained, None, self.runs[0].benchmarks)
         run = self.runs[0]
         return mean_of([avg_at_k(run.correct(run.last, name)) for name in run.benchmarks])
@@ -155,15 +155,17 @@ def choose(found: Sequence[Setting]) -> Chosen | None:
         ]
         for name in names
     }
-    if found[0].trained.several:
-        accuracy = recipe_difference.over_seeds([np.stack([run.mean(axis=1) for run in mixed[name]]) for name in names])
+    if found[0].trained.has_several_seeds:
+        accuracy = recipe_difference.mean_over_seeds(
+            [np.stack([run.mean(axis=1) for run in mixed[name]]) for name in names]
+        )
     else:
         accuracy = mean_of([avg_at_k(mixed[name][0] > 0) for name in names])
     chosen = (best[0], best[1])
     if not found[0].evaluated:
         return Chosen(chosen, accuracy, None, None)
     first = {name: _right(found[0], name) for name in names}
-    if found[0].trained.several:
+    if found[0].trained.has_several_seeds:
         line = recipe_difference.compare(first, mixed)[-1]
         return Chosen(chosen, accuracy, line, line.welch.difference)
     gaps = [paired_difference(first[name][0] > 0, mixed[name][0] > 0) for name in names]

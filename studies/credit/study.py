@@ -75,7 +75,7 @@ class Variant:
     def mean(self, measure: str) -> Estimate:
         """The mean over trainings and benchmarks, as a fraction, with its interval for new seeds and new problems."""
         by_benchmark = self.values[measure].values()
-        value, low, high = recipe_difference.over_seeds([np.concatenate(runs, axis=1).T for runs in by_benchmark])
+        value, low, high = recipe_difference.mean_over_seeds([np.concatenate(runs, axis=1).T for runs in by_benchmark])
         return Estimate(value, max(0.0, low), min(1.0, high))
 
 

@@ -56,7 +56,7 @@ def variance_less_bias(studied: Studied, setting: int) -> Estimate:
     start = studied.dial(setting).start
     columns = zip(*(zip(one.by_problem[VARIANCE], one.by_problem[BIAS], strict=True) for one in start), strict=True)
     parts = [np.stack([variance - bias for variance, bias in column]) for column in columns]
-    return recipe_difference.over_seeds(parts, limit=np.inf)
+    return recipe_difference.mean_over_seeds(parts, limit=np.inf)
 
 
 def right(studied: Studied, setting: int) -> Estimate:
@@ -85,7 +85,7 @@ def _shares(run: RunResults, step: int, name: str) -> tuple[Floats, Floats]:
 
 def _change(dial: Dial, measure: Callable[[RunResults, int, str], Floats]) -> Estimate:
     """Change of a value per problem from the base model to the last checkpoint, over seeds and problems."""
-    return recipe_difference.over_seeds(
+    return recipe_difference.mean_over_seeds(
         [
             np.stack([measure(run, run.last, name) - measure(run, run.steps[0], name) for run in dial.runs])
             for name in dial.runs[0].benchmarks

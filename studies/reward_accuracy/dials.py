@@ -67,7 +67,7 @@ class Dial:
     @property
     def gain(self) -> Estimate:
         """The held-out gain, with its interval for new seeds and new problems."""
-        return recipe_difference.over_seeds(self.gains)
+        return recipe_difference.mean_over_seeds(self.gains)
 
     @property
     def gain_of_seeds(self) -> Floats:
@@ -84,9 +84,9 @@ class Dial:
         """
         measured = self.end if end else self.start
         if measure == AGREEMENT:
-            return recipe_difference.over_seeds([np.array([[one.agreement] * 2 for one in measured])])
+            return recipe_difference.mean_over_seeds([np.array([[one.agreement] * 2 for one in measured])])
         parts = [np.stack(rows) for rows in zip(*(one.by_problem[measure] for one in measured), strict=True)]
-        return recipe_difference.over_seeds(parts, limit=np.inf)
+        return recipe_difference.mean_over_seeds(parts, limit=np.inf)
 
     @property
     def mostly(self) -> str:
@@ -134,7 +134,7 @@ class Studied:
 
     def less(self, first: Dial, second: Dial) -> Estimate:
         """The gain of the first less that of the second, paired by seed and problem."""
-        return recipe_difference.over_seeds(gain_fit.combined([first.gains, second.gains], [1.0, -1.0]))
+        return recipe_difference.mean_over_seeds(gain_fit.combined([first.gains, second.gains], [1.0, -1.0]))
 
     def fit(self, *measures: str) -> Fit | None:
         """The gain over measures of the error at the start; the extremes count for the agreement alone."""

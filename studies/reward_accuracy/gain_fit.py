@@ -38,8 +38,8 @@ def fit(gains: Sequence[Gains], errors: dict[str, Floats]) -> Fit | None:
     """Least squares of the gain over one or several errors.
 
     A slope is a sum of the settings' gains with fixed weights, the rows of the pseudo-inverse of (1, errors). So its
-    interval is that of such a sum over the seeds, which all settings share, and over the problems (`over_seeds`): it is
-    for new seeds and new problems with these settings, and the law is taken to be a line.
+    interval is that of such a sum over the seeds, which all settings share, and over the problems
+    (`mean_over_seeds`): it is for new seeds and new problems with these settings, and the law is taken to be a line.
 
     Args:
         gains: of each setting.
@@ -55,7 +55,7 @@ def fit(gains: Sequence[Gains], errors: dict[str, Floats]) -> Fit | None:
     weights = np.linalg.pinv(design)
     means = np.array([mean_of(own) for own in gains])
     slopes = {
-        name: recipe_difference.over_seeds(combined(gains, row), limit=math.inf)
+        name: recipe_difference.mean_over_seeds(combined(gains, row), limit=math.inf)
         for name, row in zip(varied, weights[1:], strict=True)
     }
     rest, spread = means - design @ (weights @ means), means - means.mean()
@@ -104,11 +104,11 @@ def knee(exact: Gains, gains: Sequence[Gains], errors: Sequence[float]) -> Knee 
     Returns:
         None if the exact reward is not seen to train anything, so that nothing can be kept, or without settings.
     """
-    if not gains or recipe_difference.over_seeds(exact).low <= 0:
+    if not gains or recipe_difference.mean_over_seeds(exact).low <= 0:
         return None
     enough: int | None = None
     for index in np.argsort(errors, kind="stable"):
-        if recipe_difference.over_seeds(combined([exact, gains[index]], [KEPT, -1.0])).high >= 0:
+        if recipe_difference.mean_over_seeds(combined([exact, gains[index]], [KEPT, -1.0])).high >= 0:
             return Knee(enough, False)
         enough = int(index)
     return Knee(enough, True)

@@ -26,7 +26,7 @@ import pandas as pd
 from analysis.compare_recipes import training_runs
 from analysis.pages import figure_style
 from analysis.pages.table_texts import interval_columns, interval_text, markdown, percent, points
-from analysis.statistics.recipe_difference import over_seeds
+from analysis.statistics.recipe_difference import mean_over_seeds
 from contracts.run_file import ROOT
 from envs.build import python
 from eval import commands
@@ -83,7 +83,7 @@ class Waterfall(NamedTuple):
 def difference(name: str, before: Answers, after: Answers) -> Part:
     """What changes from one stage to another, paired by seed and problem.
 
-    The interval is for new seeds and new problems (analysis.statistics.recipe_difference.over_seeds).
+    The interval is for new seeds and new problems (analysis.statistics.recipe_difference.mean_over_seeds).
 
     Args:
         name: of the part.
@@ -91,7 +91,7 @@ def difference(name: str, before: Answers, after: Answers) -> Part:
         after: the same seeds and problems.
     """
     gaps = [after[benchmark] - before[benchmark] for benchmark in before]
-    return Part(name, over_seeds(gaps), np.mean([gap.mean(axis=1) for gap in gaps], axis=0))
+    return Part(name, mean_over_seeds(gaps), np.mean([gap.mean(axis=1) for gap in gaps], axis=0))
 
 
 def attribute(stages: Sequence[Answers], names: Sequence[str], seeds: Sequence[int]) -> Waterfall:
@@ -115,7 +115,7 @@ def attribute(stages: Sequence[Answers], names: Sequence[str], seeds: Sequence[i
     whole = difference(WITHOUT_THE_FIRST, first, last)
     pairs = zip(names, stages, stages[1:], strict=False)
     return Waterfall(
-        over_seeds([first[benchmark] for benchmark in first]),
+        mean_over_seeds([first[benchmark] for benchmark in first]),
         [difference(name, before, after) for name, before, after in pairs],
         whole,
         seeds[0],

@@ -251,7 +251,7 @@ def test_the_command_reads_every_stored_run(
 def test_a_report_depends_on_every_published_file_that_it_shows() -> None:
     of_the_gate = {"baselines.yaml", "sober_reasoning.csv"}
     files = {file.name for file in reference.REFERENCE.iterdir() if file.is_file()}
-    assert files - of_the_gate <= reference.shown().keys()
+    assert files - of_the_gate <= reference.page_content().keys()
 
 
 def edited(tmp_path: Path, **changes: Any) -> Path:

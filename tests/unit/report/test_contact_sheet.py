@@ -27,7 +27,11 @@ def test_counts_stand_beside_the_printed_ones() -> None:
     assert document_figures.drawn(run, 0) == {"regular hexagon": "1/3"}  # one could not be judged
     shown = document_figures.drawings_table([run]).shown.set_index("prompt")
     own = shown.columns[-1]
-    assert own.startswith(run.shown) and shown.loc["regular hexagon", own] == "1/3" and shown.loc["gear", own] == "–"
+    assert (
+        own.startswith(run.display_name)
+        and shown.loc["regular hexagon", own] == "1/3"
+        and shown.loc["gear", own] == "–"
+    )
     assert shown.loc["regular hexagon", "phi-4"] == "11/16"
 
 

@@ -43,25 +43,25 @@ def test_runs_of_one_recipe_are_one_and_others_are_not() -> None:
     runs = [*seeds_of(), trained("recipe/other/seed-0", 9)]
     assert [len(recipe.runs) for recipe in training_seeds.by_recipe(runs)] == [3, 1]
     first, second = training_seeds.by_recipe(runs)
-    assert (first.shown, second.shown) == ("recipe/run, 3 seeds", "recipe/other/seed-0")
+    assert (first.display_name, second.display_name) == ("recipe/run, 3 seeds", "recipe/other/seed-0")
     titled = [replace(run, title=f"run demo, GRPO (trl), seed {i}") for i, run in enumerate(runs[:3])]
-    assert training_seeds.by_recipe(titled)[0].shown == "run demo, GRPO (trl), 3 seeds"
+    assert training_seeds.by_recipe(titled)[0].display_name == "run demo, GRPO (trl), 3 seeds"
 
 
 @pytest.mark.parametrize("other", [{"benchmark": "words"}, {"problems": 19}])
 def test_seeds_that_were_measured_in_another_way_are_not_averaged(other: dict[str, object]) -> None:
     odd = seeds_of(right={1: 14}, **other)
-    assert not any(recipe.several for recipe in training_seeds.by_recipe([*seeds_of(right={0: 14}), *odd]))
+    assert not any(recipe.has_several_seeds for recipe in training_seeds.by_recipe([*seeds_of(right={0: 14}), *odd]))
 
 
 def test_the_interval_over_seeds_by_hand() -> None:
     # All problems alike, so that only seeds differ: means .7, .75, .8, standard error .05 / √3, t(2, .975) = 4.3027
     values = np.repeat([[0.7], [0.75], [0.8]], 40, axis=1)
-    found = recipe_difference.over_seeds([values])
+    found = recipe_difference.mean_over_seeds([values])
     assert found == pytest.approx((0.75, 0.75 - 4.302653 * 0.028868, 0.75 + 4.302653 * 0.028868), abs=1e-5)
     # All seeds alike, so that only problems differ: the interval of a mean over 40 problems, t(39, .975) = 2.0227
     solved = np.tile([0.0, 1.0], 20)
-    found = recipe_difference.over_seeds([np.stack([solved, solved])])
+    found = recipe_difference.mean_over_seeds([np.stack([solved, solved])])
     assert found.high == pytest.approx(0.5 + 2.022691 * 0.5 * (40 / 39) ** 0.5 / 40**0.5, abs=1e-5)
 
 
@@ -70,7 +70,7 @@ def test_the_interval_over_seeds_covers_new_seeds_and_new_problems(of_seeds: flo
     rng, covered, trials = np.random.default_rng(1), 0, 1000
     for _ in range(trials):
         values = 0.5 + rng.normal(0, of_seeds, (4, 1)) + rng.normal(0, of_problems, 60) + rng.normal(0, 0.2, (4, 60))
-        low, high = recipe_difference.over_seeds([values])[1:]
+        low, high = recipe_difference.mean_over_seeds([values])[1:]
         covered += low <= 0.5 <= high
     assert covered / trials > 0.93  # 95 % less three standard errors
 
