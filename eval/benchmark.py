@@ -86,7 +86,7 @@ def render(question: str, protocol: protocols.Protocol, tokenizer: Any | None) -
 
 
 def documents(table: pa.Table, protocol: protocols.Protocol, grader: str | None = None) -> list[dict[str, Any]]:
-    """Problems as lm-eval documents: the question, and what grading needs (eval.grade.grade_completions).
+    """Problems as lm-eval documents: the question, and what grading needs (eval.grade.grade_benchmark).
 
     Args:
         table: problems (PROBLEM).

@@ -1,4 +1,7 @@
-"""Generate completions of all checkpoints of a run on benchmarks, under one protocol, with vLLM.
+"""The generation stage: completions of all checkpoints of a run on benchmarks, under one protocol, with vLLM.
+
+Here it is planned what is missing, and the finished tables are written. The completions are made by processes of
+eval/vllm_worker.py, which eval/vllm_supervisor.py starts and watches.
 
     python -m eval.generate --run mine/seed-0 --checkpoint 0=models/base --checkpoint 100=checkpoints/step-100 \
         --benchmark arithmetic_words --protocol demo --seed 0 --data results/demo/data/benchmarks \
@@ -70,14 +73,14 @@ class Target:
         """Whether the output exists, made under the same settings, however it is graded, and complete."""
         if not self.output.is_file():
             return False
-        made, wanted = provenance.read(self.output), self.identity()
-        if made.get("protocol", {}).get("name") != wanted.pop("protocol")["name"]:  # its values are in the settings
+        record, wanted = provenance.read(self.output), self.identity()
+        if record.get("protocol", {}).get("name") != wanted.pop("protocol")["name"]:  # its values are in the settings
             return False
-        if any(made.get(key) != value for key, value in wanted.items()):
+        if any(record.get(key) != value for key, value in wanted.items()):
             return False
         return len(tables.read(self.output, tables.SAMPLE)) == len(self.expected())
 
-    def of_fewer_repeats(self) -> dict[sample_journal.Key, dict[str, Any]]:
+    def samples_of_fewer_repeats(self) -> dict[sample_journal.Key, dict[str, Any]]:
         """The samples of an output with fewer repeats that was made under the same settings; none without one."""
         record, wanted = provenance.read(self.output), self.identity()
         same = all(record.get(key) == wanted[key] for key in ("run", "step", "benchmark", "settings_sha256"))
@@ -85,25 +88,29 @@ class Target:
             return {}
         return {(row["problem_id"], row["repeat"]): row for row in tables.read(self.output, tables.SAMPLE).to_pylist()}
 
-    def made(self) -> dict[sample_journal.Key, dict[str, Any]]:
+    def stored_samples(self) -> dict[sample_journal.Key, dict[str, Any]]:
         """The samples that need not be generated."""
-        return self.of_fewer_repeats() | sample_journal.read(self.folder)
+        return self.samples_of_fewer_repeats() | sample_journal.read(self.folder)
 
 
 def parse_checkpoints(values: list[str]) -> dict[int, Path]:
     """`STEP=FOLDER` arguments as a dictionary."""
-    found: dict[int, Path] = {}
+    folders: dict[int, Path] = {}
     for value in values:
         step, equals, folder = value.partition("=")
         if not (equals and step.isdigit() and folder):
-            raise UserError(f"--checkpoint needs STEP=FOLDER, such as 100=checkpoints/step-100, not '{value}'")
-        if int(step) in found:
-            raise UserError(f"--checkpoint was given twice for step {step}")
-        found[int(step)] = Path(folder)
-    return found
+            raise UserError(
+                f"--checkpoint needs STEP=FOLDER, such as 100=checkpoints/step-100, not '{value}'",
+                code="malformed-option",
+                option="--checkpoint",
+            )
+        if int(step) in folders:
+            raise UserError(f"--checkpoint was given twice for step {step}", code="repeated-name", name=step)
+        folders[int(step)] = Path(folder)
+    return folders
 
 
-def targets(arguments: argparse.Namespace, protocol: protocols.Protocol) -> list[Target]:
+def list_targets(arguments: argparse.Namespace, protocol: protocols.Protocol) -> list[Target]:
     """All (checkpoint, benchmark) pairs, checked; raises UserError before anything expensive starts."""
     benchmark.check_names(arguments.benchmark)
     folders, needs = parse_checkpoints(arguments.checkpoint), protocol.needs_chat_template()
@@ -118,11 +125,11 @@ def targets(arguments: argparse.Namespace, protocol: protocols.Protocol) -> list
         "engine": {**vllm_settings.engine(arguments.device), "max_model_len": arguments.max_model_len},
         "versions": {name: importlib.metadata.version(name) for name in ("vllm", "lm-eval", "transformers")},
     }
-    found = []
+    wanted = []
     for step, folder in sorted(folders.items()):
         for name in arguments.benchmark:
             settings = {"model": models[step], "benchmark": name, "problems": problem_hashes[name], **shared}
-            found.append(
+            wanted.append(
                 Target(
                     step=step,
                     checkpoint=folder,
@@ -138,7 +145,7 @@ def targets(arguments: argparse.Namespace, protocol: protocols.Protocol) -> list
                     output=paths.table(arguments.output, step, name),
                 )
             )
-    return found
+    return wanted
 
 
 def make_plan(arguments: argparse.Namespace, wanted: list[Target], overrides: dict[str, Any]) -> dict[str, Any]:
@@ -151,8 +158,8 @@ def make_plan(arguments: argparse.Namespace, wanted: list[Target], overrides: di
     """
     by_step: dict[int, dict[str, Any]] = {}
     for target in wanted:
-        made = target.made()
-        missing = [key for key in target.expected() if key not in made]
+        stored = target.stored_samples()
+        missing = [key for key in target.expected() if key not in stored]
         if missing:
             job = by_step.setdefault(
                 target.step, {"step": target.step, "checkpoint": str(target.checkpoint), "missing": {}, "folders": {}}
@@ -176,30 +183,34 @@ def make_plan(arguments: argparse.Namespace, wanted: list[Target], overrides: di
     }
 
 
-def engine_facts(folder: Path) -> dict[str, Any]:
+def read_engine_facts(folder: Path) -> dict[str, Any]:
     """What eval.vllm_worker recorded of its engine beside the samples; UserError if that is lost."""
     file = folder / "engine.json"
     try:
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        found["context_tokens"] = int(found["context_tokens"])
+        facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        facts["context_tokens"] = int(facts["context_tokens"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(
-            f"{file} is missing or damaged ({error}): delete {folder}, to generate its samples again"
+            f"{file} is missing or damaged ({error}): delete {folder}, to generate its samples again",
+            code="damaged-record",
+            path=str(file),
         ) from None
-    return found
+    return facts
 
 
-def write(target: Target, facts: dict[str, Any]) -> None:
+def write_table(target: Target, facts: dict[str, Any]) -> None:
     """Write the sample table and its provenance, after checking that every requested sample is there."""
-    made, protocol = target.made(), target.protocol
+    stored, protocol = target.stored_samples(), target.protocol
     keys = target.expected()
-    absent = [key for key in keys if key not in made]
+    absent = [key for key in keys if key not in stored]
     if absent:
         raise UserError(
             f"{len(absent)} of {len(keys)} requested samples of step {target.step} on {target.benchmark} are missing, "
-            f"the first is {absent[0]}: run the same command again"
+            f"the first is {absent[0]}: run the same command again",
+            code="missing-samples",
+            missing=len(absent),
         )
-    samples = [made[key] for key in keys]
+    samples = [stored[key] for key in keys]
     gold = dict(zip(target.problems["problem_id"].to_pylist(), target.problems["answer"].to_pylist(), strict=True))
     rows = [
         {
@@ -213,7 +224,7 @@ def write(target: Target, facts: dict[str, Any]) -> None:
         for sample in samples
     ]
     tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, target.output)
-    engine = engine_facts(target.folder)
+    engine = read_engine_facts(target.folder)
     reasons = [sample["finish_reason"] for sample in samples]
     longest = max((s["prompt_tokens"] for s in samples if s["finish_reason"] != "prompt_too_long"), default=0)
     full_budget = longest + protocol.max_tokens <= engine["context_tokens"]
@@ -272,9 +283,11 @@ def main() -> None:
     arguments.protocol = protocol.name
     arguments.benchmark = list(dict.fromkeys(arguments.benchmark))
     if min(arguments.data_parallel, arguments.tensor_parallel) < 1:
-        raise UserError("--data-parallel and --tensor-parallel must be at least 1")
+        raise UserError("--data-parallel and --tensor-parallel must be at least 1", code="argument-out-of-range")
     if arguments.device == "cpu" and arguments.tensor_parallel > 1:
-        raise UserError("--tensor-parallel is for GPUs; on a CPU use --data-parallel for several processes")
+        raise UserError(
+            "--tensor-parallel is for GPUs; on a CPU use --data-parallel for several processes", code="needs-a-gpu"
+        )
     cuda = arguments.device == "cuda"
     if not cuda:
         forked_job.fork_in_workflow(vllm_settings.PRELOADED, vllm_settings.environment("cpu"))
@@ -282,8 +295,8 @@ def main() -> None:
     started = time.monotonic()
     job_lifetime.end_with_workflow()
     with work_lock.sole_user(arguments.work, "generating"):
-        wanted = [target for target in targets(arguments, protocol) if not target.is_finished()]
-        count = sum(len(target.expected()) - len(target.of_fewer_repeats()) for target in wanted)
+        wanted = [target for target in list_targets(arguments, protocol) if not target.is_finished()]
+        count = sum(len(target.expected()) - len(target.samples_of_fewer_repeats()) for target in wanted)
         line = vllm_supervisor.ProgressLine(count, [target.folder for target in wanted])
         vllm_supervisor.run(
             lambda: make_plan(arguments, wanted, overrides), arguments.work, line, arguments.stall_seconds
@@ -295,7 +308,7 @@ def main() -> None:
             "tensor_parallel": arguments.tensor_parallel,
         }
         for target in wanted:
-            write(target, facts)
+            write_table(target, facts)
         # Not before all tables are written: Snakemake deletes the outputs of a failed job, and these journals remain.
         for target in wanted:
             shutil.rmtree(target.folder, ignore_errors=True)

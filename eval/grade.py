@@ -1,4 +1,4 @@
-"""Grade the stored samples of a run: read, grade, write. No GPU, no vLLM, no lm-eval.
+"""The grading stage: read the stored samples of a run, have `grading` judge them, write their verdicts. No GPU.
 
     python -m eval.grade --samples samples --data results/demo/data/benchmarks --output graded [--grader math-verify]
 
@@ -24,14 +24,14 @@ from eval.importers.missing_answers import MOST, without_answer
 from grading.verdicts import DEFAULT, Grade, Item, grade
 from system.errors import UserError, run_command
 
-# What a graded table's record repeats of its samples' record: how they were asked for.
-ASKED = (
+# What a graded table's record repeats of its samples' record: how they were sampled.
+KEPT_OF_RECORD = (
     "protocol", "prompt", "chat_template_sha256", "repeats", "overrides", "seed", "completion_budget", "checkpoint",
     "model_sha256",
 )  # fmt: skip
 
 
-def grade_completions(
+def grade_benchmark(
     completions: Sequence[Mapping[str, Any]],
     problems: Mapping[str, Mapping[str, Any]],
     *,
@@ -72,30 +72,40 @@ def grade_table(samples: pa.Table, problems: pa.Table, path: Path, extraction: s
         samples: of one checkpoint and benchmark (SAMPLE).
         problems: the benchmark's (PROBLEM); their answers replace the samples' own golds.
         path: where the samples are from, for messages.
-        extraction: as in grade_completions.
-        grader: as in grade_completions.
+        extraction: as in grade_benchmark.
+        grader: as in grade_benchmark.
 
     Raises:
         UserError: a sample is missing, is there twice, or is of a problem that the benchmark does not have.
     """
     rows = {(row["problem_id"], row["repeat"]): row for row in samples.to_pylist()}
     if len(rows) != len(samples):
-        raise UserError(f"{path} has {len(samples)} rows for {len(rows)} samples: each should be there once")
+        raise UserError(
+            f"{path} has {len(samples)} rows for {len(rows)} samples: each should be there once",
+            code="duplicate-samples",
+            path=str(path),
+        )
     repeats = max((repeat for _, repeat in rows), default=0) + 1
     by_id = {problem["problem_id"]: problem for problem in problems.to_pylist()}
     requested = [(problem_id, repeat) for problem_id in by_id for repeat in range(repeats)]
     if missing := set(requested) - set(rows):
         raise UserError(
             f"{path} should have {len(requested)} samples, {repeats} for each problem of {path.stem}; {len(missing)} "
-            f"are missing and {len(set(rows) - set(requested))} are of other problems"
+            f"are missing and {len(set(rows) - set(requested))} are of other problems",
+            code="missing-samples",
+            missing=len(missing),
         )
     if strangers := set(rows) - set(requested):
-        raise UserError(f"{path} has {len(strangers)} samples of problems that {path.stem} does not have")
+        raise UserError(
+            f"{path} has {len(strangers)} samples of problems that {path.stem} does not have",
+            code="other-problems",
+            count=len(strangers),
+        )
     ordered = [rows[key] for key in requested]
-    grades = grade_completions(ordered, by_id, extraction=extraction, grader=grader)
+    grades = grade_benchmark(ordered, by_id, extraction=extraction, grader=grader)
     graded = [
-        {**row, "gold": by_id[row["problem_id"]]["answer"], **dataclasses.asdict(given)}
-        for row, given in zip(ordered, grades, strict=True)
+        {**row, "gold": by_id[row["problem_id"]]["answer"], **dataclasses.asdict(result)}
+        for row, result in zip(ordered, grades, strict=True)
     ]
     return pa.Table.from_pylist(graded, tables.GRADED)
 
@@ -111,22 +121,29 @@ def extraction_of(samples: pa.Table, path: Path, chosen: str | None) -> str:
     Raises:
         UserError: none is chosen, and the protocol is not one of ours, as for imported samples.
     """
-    protocol = only_value(samples, "protocol", path)
+    protocol = single_value(samples, "protocol", path)
     if chosen := chosen or provenance.read(path).get("overrides", {}).get("extraction"):
         return str(chosen)
     if protocol not in protocols.names():
         raise UserError(
             f"the samples in {path} were made under '{protocol}', which is not in eval/protocols.yaml: say with "
-            f"--extraction where to look for an answer without a box ({', '.join(protocols.EXTRACTIONS)})"
+            f"--extraction where to look for an answer without a box ({', '.join(protocols.EXTRACTIONS)})",
+            code="missing-extraction",
+            protocol=protocol,
         )
     return protocols.load(protocol).extraction
 
 
-def only_value(table: pa.Table, column: str, path: Path) -> Any:
+def single_value(table: pa.Table, column: str, path: Path) -> Any:
     """The value that a column has in every row of the table read from `path`; UserError if it has several, or none."""
     values = table[column].unique().to_pylist()
     if len(values) != 1:
-        raise UserError(f"{path} should have one {column}, and has: {', '.join(map(str, values)) or 'no rows'}")
+        raise UserError(
+            f"{path} should have one {column}, and has: {', '.join(map(str, values)) or 'no rows'}",
+            code="not-one-value",
+            column=column,
+            values=values,
+        )
     return values[0]
 
 
@@ -147,15 +164,15 @@ def grade_file(path: Path, output: Path, data: Path, extraction: str | None, gra
     tables.write(graded, tables.GRADED, output)
     lost = sum(verdict in ("no_answer", "format_error") for verdict in graded["verdict"].to_pylist())
     if (graded["protocol"][0].as_py() or "").startswith("imported:") and lost > MOST * len(graded):
-        words = without_answer(graded["completion"].to_pylist(), benchmark.task_of(path.stem), extraction)
-        print(f"{path.stem}: {words}", file=sys.stderr)
-    asked = provenance.read(path)  # none for imported samples
+        warning = without_answer(graded["completion"].to_pylist(), benchmark.task_of(path.stem), extraction)
+        print(f"{path.stem}: {warning}", file=sys.stderr)
+    record = provenance.read(path)  # none for imported samples
     provenance.write(
         output,
-        samples={key: asked[key] for key in ASKED if key in asked},
+        samples={key: record[key] for key in KEPT_OF_RECORD if key in record},
         samples_sha256=provenance.sha256(path),
         problems_sha256=benchmark.problems_hash(data, path.stem),
-        grader=only_value(graded, "grader", output),
+        grader=single_value(graded, "grader", output),
         extraction=extraction,
         delivered=len(samples),
         graded=len(graded),
@@ -178,15 +195,19 @@ def main() -> None:
     if why := ended_training.reason(arguments.samples):
         ended_training.write_absence(arguments.output, why)
         return
-    found = paths.tables(arguments.samples)
-    if not found:
-        raise UserError(f"{arguments.samples} has no samples to grade: it should hold step-<n>/<benchmark>.parquet")
+    sample_tables = paths.tables(arguments.samples)
+    if not sample_tables:
+        raise UserError(
+            f"{arguments.samples} has no samples to grade: it should hold step-<n>/<benchmark>.parquet",
+            code="no-samples",
+            path=str(arguments.samples),
+        )
     started, count = time.monotonic(), 0
-    for path in found:
+    for path in sample_tables:
         output = arguments.output / path.relative_to(arguments.samples)
         count += grade_file(path, output, arguments.data, arguments.extraction, arguments.grader)
     seconds = time.monotonic() - started
-    print(f"grade: {count} samples in {len(found)} tables, {count / seconds:.0f}/s", file=sys.stderr)
+    print(f"grade: {count} samples in {len(sample_tables)} tables, {count / seconds:.0f}/s", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from contracts import tables
 from eval import benchmark, protocols
-from eval.grade import only_value
+from eval.grade import single_value
 from eval.importers.__main__ import read_verdicts
 from grading.disagreements import CLASSES, Disagreement, Reference, classify, read_reference
 from grading.verdicts import Grade, Item, grade
@@ -126,7 +126,7 @@ def markdown(compared: Sequence[Comparison], reference: Reference | None = None)
 def read_rows(path: Path, data: Path | None) -> tuple[str, list[dict[str, Any]]]:
     """The benchmark and the samples of a table; with `data`, task, meta and gold are those of its problems."""
     whole = tables.read(path, tables.SAMPLE)
-    name, samples = str(only_value(whole, "benchmark", path)), whole.to_pylist()
+    name, samples = str(single_value(whole, "benchmark", path)), whole.to_pylist()
     if data is None:
         return name, [{**row, "task": benchmark.task_of(name)} for row in samples]
     problems = {problem["problem_id"]: problem for problem in benchmark.problems(data, name).to_pylist()}

@@ -14,7 +14,7 @@ from typing import Any
 from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter
 
-from eval.grade import grade_completions
+from eval.grade import grade_benchmark
 
 Graded = dict[str, Any]  # answer, verdict, grader, finish_reason
 METRICS = {"accuracy": "correct", "truncated": "truncated", "ungradable": "ungradable"}
@@ -41,10 +41,10 @@ class GradeFilter(Filter):
             for completion in completions
         ]
         problems = {doc["problem_id"]: doc for doc in docs}
-        grades = grade_completions(rows, problems, extraction=docs[0]["extraction"], grader=docs[0]["grader"])
+        grades = grade_benchmark(rows, problems, extraction=docs[0]["extraction"], grader=docs[0]["grader"])
         graded = iter(
-            dataclasses.asdict(given) | {"finish_reason": row["finish_reason"]}
-            for row, given in zip(rows, grades, strict=True)
+            dataclasses.asdict(grade_of_row) | {"finish_reason": row["finish_reason"]}
+            for row, grade_of_row in zip(rows, grades, strict=True)
         )
         return [[next(graded) for _ in completions] for completions in responses]
 

@@ -12,7 +12,7 @@ from recipes.runs import load_run, run_names
 from system.errors import UserError, run_command
 from system.unknown_names import unknown
 from system.yaml_files import display_path
-from tasks import prompts
+from tasks import prompts, registry
 
 
 def check_evaluation(run: Run) -> None:
@@ -63,7 +63,7 @@ def sampling_settings(run: Run, benchmarks: Iterable[str]) -> dict[str, Any]:
 
 def grading_settings(tasks: Iterable[str]) -> dict[str, str]:
     """What decides the verdicts besides samples, problems, extraction and packages: the graders' versions, by task."""
-    return {task: version(task) for task in tasks}
+    return {task: version(registry.get(task)) for task in tasks}
 
 
 def main() -> None:

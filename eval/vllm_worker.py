@@ -1,4 +1,6 @@
-"""One vLLM process: it generates its share of the plan that eval.generate wrote, checkpoint after checkpoint.
+"""One vLLM process of the generation stage: it makes its share of the plan that eval/generate.py wrote.
+
+It works checkpoint after checkpoint, and appends each completion to its journal as soon as it is finished.
 
 Importing vLLM takes 15 seconds on a CPU, so one process serves all benchmarks and all checkpoints of a run. Each
 checkpoint gets a new engine: that takes seconds, and nothing of the last model can remain in it.
@@ -80,15 +82,15 @@ def build_requests(
     """
     from eval.vllm_model import Request
 
-    found = []
+    requests = []
     for name, keys in missing.items():
         wanted = dict.fromkeys(problem_id for problem_id, _ in keys)
         texts = {pid: benchmark.render(problems[name][pid], model.protocol, model.tokenizer) for pid in wanted}
-        found += [
+        requests += [
             Request(name, pid, repeat, seeds.sampling_seed(model.base_seed, name, pid, repeat), texts[pid])
             for pid, repeat in keys
         ]
-    return found
+    return requests
 
 
 def share_of(missing: dict[str, list[list[Any]]], index: int, processes: int) -> dict[str, list[sample_journal.Key]]:
@@ -163,7 +165,11 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     for name, value in vllm_settings.environment(plan["device"]).items():
         if os.environ.get(name) != value:
-            raise UserError(f"the environment variable {name} must be '{value}' before vLLM is imported")
+            raise UserError(
+                f"the environment variable {name} must be '{value}' before vLLM is imported",
+                code="wrong-environment-variable",
+                name=name,
+            )
     quiet()
     heartbeat = plan_file.with_name(f"heartbeat-{index}")
     last = 0.0

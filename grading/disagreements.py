@@ -60,18 +60,22 @@ def read_reference(path: Path) -> Reference:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
             f"{path} should have source, published (benchmark: score) and reviewed (benchmark: [problem, class, "
-            f"truth]), but reading them fails: {error!r}"
+            f"truth]), but reading them fails: {error!r}",
+            code="invalid-review",
+            path=str(path),
         ) from None
-    for place, (kind, truth) in reviewed.items():
+    for problem, (kind, truth) in reviewed.items():
         if kind not in CLASSES or truth not in ("correct", "wrong"):
             raise UserError(
-                f"{path}: {' '.join(place)} should have one of the classes {', '.join(CLASSES)} and correct or wrong, "
-                f"not {kind} and {truth}"
+                f"{path}: {' '.join(problem)} should have one of the classes {', '.join(CLASSES)} and correct or "
+                f"wrong, not {kind} and {truth}",
+                code="invalid-review",
+                path=str(path),
             )
     return reference
 
 
-def number(text: str) -> float | None:
+def plain_number(text: str) -> float | None:
     """The value of a plain number, fraction or power of ten in LaTeX; None for anything else."""
     text = re.sub(r"\\times10\^\{?(-?\d+)\}?", r"e\1", re.sub(r"\s|\\[%$!,]|[%$]", "", text)).replace(",", "")
     fraction = re.fullmatch(r"(-?)\\d?frac\{(-?\d{1,99})\}\{(\d{1,99})\}", text)
@@ -96,12 +100,12 @@ def classify(gold: str, grades: Mapping[str, Grade]) -> str:
         return "last number"
     if "%" in gold + answer:
         return "percent or factor 100"
-    expected, found = number(gold), number(answer)
-    if expected and found and any(abs(found / expected - factor) < 1e-3 * factor for factor in (100, 0.01)):
+    expected, stated = plain_number(gold), plain_number(answer)
+    if expected and stated and any(abs(stated / expected - factor) < 1e-3 * factor for factor in (100, 0.01)):
         return "percent or factor 100"
     if _SCIENTIFIC.fullmatch(gold.strip()):
         return "scientific notation"
-    if expected and found and expected != found and abs(found / expected - 1) < 1e-3:
+    if expected and stated and expected != stated and abs(stated / expected - 1) < 1e-3:
         return "rounding"
     if "matrix" in gold + answer:
         return "matrix"

@@ -43,11 +43,11 @@ def after_thinking(completion: str) -> str:
     return completion.rpartition(THINKING_ENDS)[2]
 
 
-def last_boxed(text: str, *, several: bool = False) -> str | None:
+def last_boxed(text: str, *, is_multi_answer: bool = False) -> str | None:
     r"""Content of the last complete \boxed{…} (the innermost, where boxes are nested).
 
-    With `several`, for problems with more than one answer, boxes that only "and", "or" or a comma separate from the
-    last one are joined to it: `\boxed{1} and \boxed{3}` gives `1, 3`.
+    With `is_multi_answer`, for problems with more than one answer, boxes that only "and", "or" or a comma separate from
+    the last one are joined to it: `\boxed{1} and \boxed{3}` gives `1, 3`.
     """
     joined: list[Box] = []
     for box in reversed(find_boxes(text)):
@@ -56,7 +56,7 @@ def last_boxed(text: str, *, several: bool = False) -> str | None:
         if joined and not _joined(text, box, joined[-1]):
             break
         joined.append(box)
-        if not several:
+        if not is_multi_answer:
             break
     return ", ".join(box.content for box in reversed(joined)) or None
 
@@ -79,7 +79,7 @@ def last_tag(text: str, tag: str = "answer") -> str | None:
     return text[start + len(opening) : end].strip() if start >= 0 else None
 
 
-def _none(text: str) -> Extraction:
+def _no_answer(text: str) -> Extraction:
     return Extraction(None)
 
 
@@ -92,9 +92,9 @@ def _last_number(text: str) -> Extraction:
 
 def _answer_is(text: str) -> Extraction:
     """What follows the last "he answer is", else "final answer is", to the end of its line, else the last number."""
-    for words in ANSWER_IS:
-        if words in text:
-            line = text.rpartition(words)[2].strip().partition("\n")[0].lstrip(": ")
+    for phrase in ANSWER_IS:
+        if phrase in text:
+            line = text.rpartition(phrase)[2].strip().partition("\n")[0].lstrip(": ")
             return Extraction(_first_formula(line).rstrip(". \r") or None)
     return _last_number(text)
 
@@ -106,12 +106,12 @@ def _answer_tag(text: str) -> Extraction:
     return Extraction(content or None, complete=True)
 
 
-def _of_sentence(line: str) -> str:
+def _answer_of_sentence(line: str) -> str:
     """The answer of `The final answer is $6+9i$. I hope it is correct.`; any other line as it is."""
-    found = _SENTENCE.match(line)
-    if found is None:
+    match = _SENTENCE.match(line)
+    if match is None:
         return line
-    return _first_formula(line[found.end() :])
+    return _first_formula(line[match.end() :])
 
 
 def _first_formula(text: str) -> str:
@@ -126,7 +126,7 @@ def _answer_line(text: str) -> Extraction:
     line = None
     for match in _ANSWER_LINE.finditer(text):
         line = (match[1] or match[2]).strip(" *\t\r") or line
-    return Extraction((_of_sentence(line).removesuffix(".").strip() or None) if line else None)
+    return Extraction((_answer_of_sentence(line).removesuffix(".").strip() or None) if line else None)
 
 
 def _svg_element(text: str) -> Extraction:
@@ -144,7 +144,7 @@ def _svg_element(text: str) -> Extraction:
 
 
 RULES: dict[str, Callable[[str], Extraction]] = {
-    "none": _none,
+    "none": _no_answer,
     "last-number": _last_number,
     "answer-is": _answer_is,
     "answer-tag": _answer_tag,
@@ -153,17 +153,17 @@ RULES: dict[str, Callable[[str], Extraction]] = {
 }
 
 
-def extract(completion: str, rule: str = "none", *, several: bool = False) -> Extraction:
+def extract(completion: str, rule: str = "none", *, is_multi_answer: bool = False) -> Extraction:
     """The last box after the thinking part, else what a protocol's extraction rule finds.
 
     Args:
         completion: what the model wrote, thinking included.
         rule: a name in RULES. What `last-number`, `answer-is` and `answer-line` find is never *complete*: in a
             completion that was truncated it does not count.
-        several: whether the problem has several answers, which may stand in several boxes.
+        is_multi_answer: whether the problem has several answers, which may stand in several boxes.
     """
     text = after_thinking(completion)
-    boxed = last_boxed(text, several=several)
+    boxed = last_boxed(text, is_multi_answer=is_multi_answer)
     return Extraction(boxed, complete=True) if boxed is not None else RULES[rule](text)
 
 

@@ -17,7 +17,7 @@ DELIMITERS = (("$$", "$$"), ("$", "$"), ("\\[", "\\]"), ("\\(", "\\)"))
 
 def _answer(text: str) -> str | None:
     """What a text with a box or of one formula answers; None for prose."""
-    if boxed := last_boxed(text, several=True):
+    if boxed := last_boxed(text, is_multi_answer=True):
         return boxed
     text = text.strip()
     for opening, closing in DELIMITERS:

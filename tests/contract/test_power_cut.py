@@ -35,7 +35,7 @@ from system import durable
 from eval import generate, protocols, sample_journal
 arguments = generate.parse_arguments()
 arguments.gpus = []
-for target in generate.targets(arguments, protocols.load(arguments.protocol, {})):
+for target in generate.list_targets(arguments, protocols.load(arguments.protocol, {})):
     writer = sample_journal.Writer(target.folder)
     writer.write({
         "problem_id": problem, "repeat": repeat, "seed": 1, "prompt": "p", "completion": "The answer is 4." * 40,

@@ -90,11 +90,11 @@ def readers_of_tasks() -> dict[str, Reader]:
 def readers() -> dict[str, Reader]:
     """The functions by name; each is called with a completion, or with an answer that was found in one."""
     found: dict[str, Reader] = {
-        f"extract, {rule}": partial(extraction.extract, rule=rule, several=True) for rule in extraction.RULES
+        f"extract, {rule}": partial(extraction.extract, rule=rule, is_multi_answer=True) for rule in extraction.RULES
     }
     for function in (
         extraction.extract_tagged, last_boxed_gold, gold_answers.after_hash_marks, gold_answers.integer,
-        gold_answers.boxed_integer, exact_comparison.normalise, exact_comparison.is_huge, disagreements.number,
+        gold_answers.boxed_integer, exact_comparison.normalise, exact_comparison.is_huge, disagreements.plain_number,
         false_equations,
         text_safety.visible, text_safety.one_line, text_safety.markdown_text, text_safety.markdown_code,
     ):  # fmt: skip

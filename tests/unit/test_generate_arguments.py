@@ -41,10 +41,10 @@ def test_more_repeats_keep_the_samples_of_fewer_under_the_same_settings(tmp_path
     written(target(tmp_path, repeats=1))
     more = target(tmp_path, repeats=3)
     assert not more.is_finished()
-    assert {key: row["completion"] for key, row in more.made().items()} == {("p", 0): "p 0", ("q", 0): "q 0"}
+    assert {key: row["completion"] for key, row in more.stored_samples().items()} == {("p", 0): "p 0", ("q", 0): "q 0"}
     writer = sample_journal.Writer(more.folder)
     writer.write([{"problem_id": "p", "repeat": 1, "completion": "new"}])
     writer.close()
-    assert [key for key in more.expected() if key not in more.made()] == [("p", 2), ("q", 1), ("q", 2)]
-    assert not target(tmp_path, repeats=3, seed=1).of_fewer_repeats()  # other settings, other samples
-    assert target(tmp_path, repeats=1).is_finished() and not target(tmp_path, repeats=1).of_fewer_repeats()
+    assert [key for key in more.expected() if key not in more.stored_samples()] == [("p", 2), ("q", 1), ("q", 2)]
+    assert not target(tmp_path, repeats=3, seed=1).samples_of_fewer_repeats()  # other settings, other samples
+    assert target(tmp_path, repeats=1).is_finished() and not target(tmp_path, repeats=1).samples_of_fewer_repeats()

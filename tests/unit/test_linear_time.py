@@ -39,12 +39,12 @@ for text, size in json.load(sys.stdin):
     text = (text * (size // len(text) + 1))[:size]
     for tail in ("", " cm", "}", "</answer>x"):
         whole = text + tail
-        found = [extraction.extract(whole, rule, several=True).answer for rule in extraction.RULES]
+        found = [extraction.extract(whole, rule, is_multi_answer=True).answer for rule in extraction.RULES]
         for answer in {whole, *filter(None, found)}:
             exact.normalise(answer)
             integer(answer), cards(answer), read_cell(answer, 9), program_of(answer), program_of("```" + answer)
             exact.compare_exactly("7", answer)
-            disagreements.number(answer)
+            disagreements.plain_number(answer)
             countdown(answer, [1, 2], 3)
             puzzle(answer, ["Zoey"], [True])
     extraction.extract_tagged(text), last_boxed_gold(text), after_hash_marks(text), false_equations(text)

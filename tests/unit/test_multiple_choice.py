@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import tables
-from eval.grade import grade_completions
+from eval.grade import grade_benchmark
 from eval.importers.problem_matching import match
 from grading import Item, grade
 from system.errors import UserError
@@ -283,8 +283,8 @@ def test_stored_samples_are_graded_from_their_problem_table(tmp_path: Path) -> N
         {"problem_id": name, "completion": rf"\boxed{{{text}}}", "finish_reason": "stop"}
         for name, text in answers.items()
     ]
-    assert {given.verdict for given in grade_completions(rows, stored, extraction="none")} == {"correct"}
-    assert {g.verdict for g in grade_completions(rows, stored, extraction="none", grader="strict")} == {"wrong"}
+    assert {given.verdict for given in grade_benchmark(rows, stored, extraction="none")} == {"correct"}
+    assert {g.verdict for g in grade_benchmark(rows, stored, extraction="none", grader="strict")} == {"wrong"}
 
 
 def test_a_mirror_without_gpqa_says_that_access_is_granted_on_request(tmp_path: Path) -> None:

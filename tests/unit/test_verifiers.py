@@ -134,7 +134,7 @@ LATEX = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 @given(LATEX, st.sampled_from(sorted(RULES)), st.booleans())
 @pytest.mark.slow
 def test_extraction_takes_any_text(text, rule, several):
-    found = extract(text, rule, several=several)
+    found = extract(text, rule, is_multi_answer=several)
     assert found.answer is None or found.answer.strip()
     if found.answer is not None:
         compare_exactly(found.answer, "7")
