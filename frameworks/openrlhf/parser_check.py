@@ -8,6 +8,7 @@ import contextlib
 import importlib.util
 import io
 import os
+import re
 import sys
 import warnings
 from datetime import datetime
@@ -37,13 +38,15 @@ def accept(run: Run, stage: Stage, flags: Flags) -> None:
             warnings.simplefilter("ignore")  # of packages that torch imports
             parse(render(flags))
     except (_Refused, AssertionError) as error:
-        message = str(error)
-        key = next((key for flag, (_, key) in flags.items() if key and _names(message, flag)), "")
-        raise refused_by_parser(run, "OpenRLHF", message, key) from None
+        raise refused_by_parser(run, "OpenRLHF", str(error), _refused_key(flags, str(error))) from None
 
 
-def _names(message: str, flag: str) -> bool:
-    return f"--{flag}:" in message or f"'{flag}'" in message
+def _refused_key(flags: Flags, message: str) -> str:
+    """The run file's key of the flag that the message names first, if it names one: a later one may be a proposal."""
+    for named in re.findall(r"--([\w.]+):|'([\w.]+)'", message):
+        if key := flags.get("".join(named), (None, ""))[1]:
+            return key
+    return ""
 
 
 class _Refused(Exception):

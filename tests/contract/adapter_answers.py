@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from contracts.run_file import ROOT
 from envs.build import python
 
 SCRIPT = """
-import sys, yaml
+import json, sys, yaml
 from pathlib import Path
 from system.errors import UserError
 from contracts.run_file import parse_run
@@ -27,21 +28,29 @@ for line in sys.stdin:
             run = parse_run(yaml.safe_load(file.read_text()), "test/" + file.stem, file, scale)
             check_training(run)
             check(run)
-            print(file.stem, scale, "accepted")
+            answer = ["accepted", ""]
         except UserError as error:
-            print(file.stem, scale, "refused:", error)
+            assert file.name in str(error), error
+            answer = [error.code, error.facts.get("key", "")]
+        print(json.dumps([file.stem, scale, *answer]))
 """
 
 
-def answers(framework: str, files: list[Path]) -> dict[tuple[str, str], str]:
-    """The answer for each file at each scale; one process, because importing a framework takes seconds."""
+ACCEPTED = ("accepted", "")
+
+
+def answers(framework: str, files: list[Path]) -> dict[tuple[str, str], tuple[str, str]]:
+    """For each file at each scale ACCEPTED, or the error's code and the run file's key, if it is about one.
+
+    One process asks about all, because importing a framework takes seconds.
+    """
     done = subprocess.run(
         [python(framework), "-c", SCRIPT, framework], input="\n".join(map(str, files)), capture_output=True, text=True,
         cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    lines = (line.split(" ", 2) for line in done.stdout.splitlines())
-    return {(name, scale): answer for name, scale, answer in lines}
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return {(name, scale): (code, key) for name, scale, code, key in rows}
 
 
 def changed(folder: Path, name: str, content: dict[str, Any], *path_and_value: Any) -> Path:

@@ -52,9 +52,9 @@ def step(model: str, args: Any) -> dict[str, Any]:
     from openrlhf.models import PolicyLoss
     from openrlhf.trainer.ray.ppo_actor import ActorPPOTrainer
 
-    actor, found = actor_of(model, args), dict[str, Any]()
+    actor, results = actor_of(model, args), dict[str, Any]()
     batch = batch_of(actor)
-    given = {
+    values_of_batch = {
         name: getattr(batch, name).tolist()
         for name in ("action_mask", "action_log_probs", "base_action_log_probs", "advantages")
     }
@@ -62,7 +62,7 @@ def step(model: str, args: Any) -> dict[str, Any]:
     def backward(loss: torch.Tensor, *_: Any) -> None:
         loss.backward()
         last = actor.model.model.layers[-1].mlp.down_proj.weight.grad
-        found.update(loss=loss.item(), gradient=last.flatten().tolist())
+        results.update(loss=loss.item(), gradient=last.flatten().tolist())
 
     trainer = ActorPPOTrainer.__new__(ActorPPOTrainer)
     trainer.args, trainer.actor, trainer.ema_model, trainer.aux_loss = args, actor, None, False
@@ -83,7 +83,7 @@ def step(model: str, args: Any) -> dict[str, Any]:
         for temperature in (1.0, 0.6)
     }
     entropies = -(logits.softmax(-1) * logits.log_softmax(-1)).sum(-1)
-    return {**found, "given": given, "own": {name: value.tolist() for name, value in plain.items()},
+    return {**results, "given": values_of_batch, "own": {name: value.tolist() for name, value in plain.items()},
             "entropies": entropies.tolist()}  # fmt: skip
 
 
@@ -103,15 +103,15 @@ def advantages(args: Any, rewards: list[float]) -> list[float]:
     return list(done.advantages[mask.bool()].tolist())
 
 
-def asked_of_vllm(args: Any) -> list[Any]:
+def temperatures_asked_of_vllm(args: Any) -> list[Any]:
     """The temperatures of training and of sampling, the latter as the release's own executor asks vLLM for a turn."""
     from openrlhf.trainer.ray.vllm_engine import _load_agent_executor
 
-    asked: list[float] = []
+    temperatures: list[float] = []
 
     class Engine:
         async def generate(self, tokens: list[int], parameters: Any, **_: Any) -> Any:
-            asked.append(parameters.temperature)
+            temperatures.append(parameters.temperature)
             return SimpleNamespace(outputs=[SimpleNamespace(token_ids=[7], finish_reason="stop", logprobs=None)])
 
     class Tokenizer:
@@ -125,7 +125,7 @@ def asked_of_vllm(args: Any) -> list[Any]:
     parameters = SimpleNamespace(temperature=args.rollout.temperature, max_tokens=8, logprobs=None)
     label = json.dumps({"problem_id": "p", "task": "math", "answer": "1", "meta": "{}", "prefill": ""})
     done = asyncio.run(executor.execute("asked ", label, parameters, 64, Tokenizer(), Engine()))
-    return [args.rollout.temperature, *asked, done["reward"]]
+    return [args.rollout.temperature, *temperatures, done["reward"]]
 
 
 def main() -> None:
@@ -137,7 +137,7 @@ def main() -> None:
             args = parse(case["words"])
             results[name] = advantages(args, case["rewards"]) if "rewards" in case else step(sys.argv[1], args)
             if case.get("asks"):
-                results[f"{name} asked"] = asked_of_vllm(args)
+                results[f"{name} asked"] = temperatures_asked_of_vllm(args)
         from openrlhf.models import ValueLoss
 
         mask = torch.tensor([[1.0, 0.0, 0.0], [1.0, 1.0, 1.0]])

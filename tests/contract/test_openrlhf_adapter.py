@@ -12,7 +12,7 @@ import pytest
 from contracts.run_file import RECIPES, ROOT, inherit, read_yaml
 from envs.build import lock_file, python
 from recipes.runs import run_names
-from tests.contract.adapter_answers import answers, changed
+from tests.contract.adapter_answers import ACCEPTED, answers, changed
 
 PYTHON = python("openrlhf")
 RUN = RECIPES / "simplerl" / "qwen2.5-math-7b.yaml"
@@ -38,12 +38,12 @@ from pathlib import Path
 from frameworks.openrlhf.cpu import rewrites
 rewrites.add(rewrites.FLOAT32_RULES, rewrites.FLOAT32)
 root = Path(importlib.util.find_spec("openrlhf").submodule_search_locations[0])
-found = {}
+rewritten = {}
 for file in root.rglob("*.py"):
     _, done = rewrites.rewrite(file.read_text())
     if done:
-        found["openrlhf." + str(file.relative_to(root))[:-3].replace("/", ".")] = done
-print(json.dumps([found, rewrites.REWRITES]))
+        rewritten["openrlhf." + str(file.relative_to(root))[:-3].replace("/", ".")] = done
+print(json.dumps([rewritten, rewrites.REWRITES]))
 """
 
 
@@ -57,43 +57,61 @@ def run(script: str) -> str:
 
 
 def test_openrlhf_refuses_what_it_should_and_accepts_every_run(tmp_path: Path) -> None:
-    mistakes: dict[str, tuple[tuple[Any, ...], str]] = {
-        "misspelt": (("full", "native", "actor.gradient_checkpointing_enabel", True), "checkpointing_enable'?"),
-        "abbreviated": (("full", "native", "vllm.gpu_memory", 0.5), "full.native.vllm.gpu_memory: "),
-        "old_style": (("full", "native", "actor_learning_rate", 5e-7), "no setting 'actor_learning_rate'"),
+    parser = "refused-by-parser"
+    mistakes: dict[str, tuple[tuple[Any, ...], tuple[str, str]]] = {
+        "misspelt": (
+            ("full", "native", "actor.gradient_checkpointing_enabel", True),
+            (parser, "native.actor.gradient_checkpointing_enabel"),
+        ),
+        "abbreviated": (("full", "native", "vllm.gpu_memory", 0.5), (parser, "native.vllm.gpu_memory")),
+        "old_style": (("full", "native", "actor_learning_rate", 5e-7), (parser, "native.actor_learning_rate")),
         "wrong_type": (
-            ("full", "native", "vllm.gpu_memory_utilization", "half"),
-            "native.vllm.gpu_memory_utilization: ",
+            ("full", "native", "vllm.gpu_memory_utilization", "half"), (parser, "native.vllm.gpu_memory_utilization")
         ),
-        "wrong_choice": (("full", "native", "actor.policy_loss_type", "best"), "full.native.actor.policy_loss_type: "),
-        "no_such_schedule": (("full", "optimizer", "schedule", "zigzag"), "full.optimizer.schedule: "),
-        "no_such_loss": (("full", "objective", "loss_aggregation", "best"), "full.objective.loss_aggregation: "),
-        "no_such_engine": (("full", "rollout", "engine", "transformers"), "full.rollout.engine: "),
-        "indivisible": (("full", "batch", "samples_per_device", 3), "full.batch.prompts_per_update: "),
-        "indivisible_step": (("full", "batch", "prompts_per_step", 1000), "full.batch.prompts_per_step: "),
+        "wrong_choice": (
+            ("full", "native", "actor.policy_loss_type", "best"), (parser, "native.actor.policy_loss_type")
+        ),
+        "no_such_schedule": (
+            ("full", "optimizer", "schedule", "zigzag"), ("value-not-in-framework", "optimizer.schedule")
+        ),
+        "no_such_loss": (
+            ("full", "objective", "loss_aggregation", "best"),
+            ("schema-broken", ""),
+        ),
+        "no_such_engine": (
+            ("full", "rollout", "engine", "transformers"), ("value-not-in-framework", "rollout.engine")
+        ),
+        "indivisible": (
+            ("full", "batch", "samples_per_device", 3), ("batch-does-not-divide", "batch.prompts_per_update")
+        ),
+        "indivisible_step": (
+            ("full", "batch", "prompts_per_step", 1000), ("batch-does-not-divide", "batch.prompts_per_step")
+        ),
         "ends_within_a_pass": (
-            ("full", "stages", [{"steps": 100, "checkpoints": [100]}]),
-            "full.steps: OpenRLHF ends with a pass, 8 steps over 8521 problems: 96 or 104",
+            ("full", "stages", [{"steps": 100, "checkpoints": [100]}]), ("ends-within-a-pass", "steps")
         ),
-        "too_few_problems": (("full", "dataset", "knights_knaves_3ppl_train"), "1024 prompts are more than the 900"),
-        "no_gpus_left": (("full", "rollout", "gpus", 32), "full.rollout.gpus: "),
-        "set_twice": (("full", "native", "actor.adam.lr", 1.0), "is set by full.optimizer.learning_rate already"),
-        "assertion": (("full", "native", "train.partial_rollout_enable", True), "requires --train.async_enable"),
-        "no_such_prompt": (("prompt", "politely"), "politely"),
-        "no_such_reward": (("rewards", [{"function": "recipes.simplerl.reward.kindness", "weight": 1.0}]), "kindness"),
-    }
+        "too_few_problems": (
+            ("full", "dataset", "knights_knaves_3ppl_train"), ("too-few-problems", "batch.prompts_per_step")
+        ),
+        "no_gpus_left": (("full", "rollout", "gpus", 32), ("too-few-gpus", "rollout.gpus")),
+        "set_twice": (("full", "native", "actor.adam.lr", 1.0), ("setting-stated-twice", "native.actor.adam.lr")),
+        "assertion": (("full", "native", "train.partial_rollout_enable", True), (parser, "")),
+        "no_such_prompt": (("prompt", "politely"), ("unknown-name", "")),
+        "no_such_reward": (
+            ("rewards", [{"function": "recipes.simplerl.reward.kindness", "weight": 1.0}]),
+            ("reward-cannot-be-loaded", ""),
+        ),
+    }  # fmt: skip
     files = [changed(tmp_path, name, read_yaml(RUN), *where) for name, (where, _) in mistakes.items()]
     runs = [RECIPES / f"{name}.yaml" for name in run_names()]
     runs = [file for file in runs if inherit(read_yaml(file), file).get("framework") == "openrlhf"]
-    said = answers("openrlhf", [*runs, *files])
+    answer = answers("openrlhf", [*runs, *files])
 
     for file in runs:
-        assert said[file.stem, "demo"] == said[file.stem, "full"] == "accepted"
-    for name, (_, words) in mistakes.items():
-        answer = said[name, "full"]
-        assert answer.startswith("refused:") and f"{name}.yaml" in answer and words in answer, answer
+        assert answer[file.stem, "demo"] == answer[file.stem, "full"] == ACCEPTED
+    assert {name: answer[name, "full"] for name in mistakes} == {name: error for name, (_, error) in mistakes.items()}
     # A mistake at one scale does not spoil the other.
-    assert said["misspelt", "demo"] == said["indivisible", "demo"] == "accepted"
+    assert answer["misspelt", "demo"] == answer["indivisible", "demo"] == ACCEPTED
 
 
 def test_what_the_command_leaves_out_is_what_the_recipe_counts_on() -> None:
@@ -101,9 +119,9 @@ def test_what_the_command_leaves_out_is_what_the_recipe_counts_on() -> None:
 
 
 def test_every_line_that_needs_cuda_is_rewritten_as_often_as_written_down() -> None:
-    found, expected = json.loads(run(REWRITTEN))
-    assert found == expected
-    assert sum(sum(counts.values()) for counts in found.values()) == 53
+    rewritten, expected = json.loads(run(REWRITTEN))
+    assert rewritten == expected
+    assert sum(sum(counts.values()) for counts in rewritten.values()) == 53
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])

@@ -12,7 +12,7 @@ from contracts.run_file import RECIPES, ROOT, read_yaml
 from envs.build import python
 from grading.extraction import last_boxed
 from recipes.runs import run_names
-from tests.contract.adapter_answers import answers, changed
+from tests.contract.adapter_answers import ACCEPTED, answers, changed
 from tests.hostile_text import TEXTS
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -36,34 +36,30 @@ def test_trl_refuses_what_it_should_and_accepts_every_run(tmp_path: Path) -> Non
     }
     files = [changed(tmp_path, name, read_yaml(OPENR1), *where) for name, where in mistakes.items()]
     runs = [RECIPES / f"{name}.yaml" for name in run_names() if name.startswith("openr1/")]
-    said = answers("trl", [*runs, *files])
+    answer = answers("trl", [*runs, *files])
 
     for run in runs:
-        assert said[run.stem, "demo"] == said[run.stem, "full"] == "accepted"
-    keys = {
-        ("misspelt", "full"): "full.native.gradient_checkpointin",
-        ("abbreviated", "full"): "full.native.max_grad",
-        ("wrong_type", "full"): "full.native.logging_nan_inf_filter",
-        ("no_such_schedule", "full"): "full.optimizer.schedule",
-        ("no_such_loss", "demo"): "demo.objective.loss_aggregation",
-        ("indivisible", "demo"): "demo.batch.prompts_per_update",
-        ("indivisible_full", "full"): "full.batch.prompts_per_update",
-        ("too_few_problems", "full"): "full.batch.prompts_per_step: 12800 prompts are more than the 7500",
-        ("set_twice", "full"): "full.native.learning_rate",
-        ("no_such_prompt", "demo"): "politely",
-        ("no_such_reward", "full"): "kindness",
+        assert answer[run.stem, "demo"] == answer[run.stem, "full"] == ACCEPTED
+    refusals = {
+        ("misspelt", "full"): ("refused-by-parser", "native.gradient_checkpointin"),
+        ("abbreviated", "full"): ("refused-by-parser", "native.max_grad"),
+        ("wrong_type", "full"): ("refused-by-parser", "native.logging_nan_inf_filter"),
+        ("no_such_schedule", "full"): ("refused-by-parser", "optimizer.schedule"),
+        ("no_such_loss", "demo"): ("schema-broken", ""),
+        ("indivisible", "demo"): ("batch-does-not-divide", "batch.prompts_per_update"),
+        ("indivisible_full", "full"): ("batch-does-not-divide", "batch.prompts_per_update"),
+        ("too_few_problems", "full"): ("too-few-problems", "batch.prompts_per_step"),
+        ("set_twice", "full"): ("setting-stated-twice", "native.learning_rate"),
+        ("no_such_prompt", "demo"): ("unknown-name", ""),
+        ("no_such_reward", "full"): ("reward-cannot-be-loaded", ""),
     }
-    for (name, scale), key in keys.items():
-        answer = said[name, scale]
-        assert answer.startswith("refused:") and f"{name}.yaml" in answer and key in answer, answer
+    assert {case: answer[case] for case in refusals} == refusals
     # A mistake at one scale does not spoil the other.
-    assert said["misspelt", "demo"] == said["indivisible", "full"] == "accepted"
+    assert answer["misspelt", "demo"] == answer["indivisible", "full"] == ACCEPTED
 
 
 HOOK = """
 import json, os, sys
-import json
-import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from frameworks import rollout_log
@@ -74,9 +70,9 @@ os.environ |= {rollout_log.VARIABLE: str(rollout_log.start_attempt(work, 0).fold
 from frameworks.trl.reward_hook import reward
 columns = {name: [name] * len(texts) for name in ("problem_id", "task", "answer", "prefill")}
 columns["meta"] = ["{}"] * len(texts)
-given = reward(["asked"] * len(texts), texts, trainer_state=SimpleNamespace(global_step=4), unused=[0], **columns)
+rewards = reward(["asked"] * len(texts), texts, trainer_state=SimpleNamespace(global_step=4), unused=[0], **columns)
 ((step, rows),) = rollout_log.read(work, rollout_log.Batch(1, len(texts))).items()
-print(json.dumps([step, given, [row["completion"] for row in rows]]))
+print(json.dumps([step, rewards, [row["completion"] for row in rows]]))
 """
 
 

@@ -14,7 +14,7 @@ import pytest
 from contracts.run_file import RECIPES, ROOT, inherit, read_yaml
 from envs.build import python
 from recipes.runs import run_names
-from tests.contract.adapter_answers import answers, changed
+from tests.contract.adapter_answers import ACCEPTED, answers, changed
 from tests.contract.tiny_project import DEMO
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -44,35 +44,49 @@ for scale in ("demo", "full"):
         "loss_aggregation": "completion_mean",
         "scale_rewards": "group",
     }
-MISTAKES: dict[str, tuple[Any, ...]] = {
-    # name: base, path, value, scale that is refused, words of the answer
+PARSER, CHOICE = "refused-by-parser", "value-not-in-framework"
+MISTAKES: dict[str, tuple[dict[str, Any], tuple[str, ...], Any, str, str, str]] = {
+    # name: base, path, value, scale that is refused, code, key of the answer
     "misspelt": (PPO, ("full", "native", "actor_rollout_ref.rollout.gpu_memory_utilisation"), 0.6, "full",
-                 "native.actor_rollout_ref.rollout.gpu_memory_utilisation"),
+                 PARSER, "native.actor_rollout_ref.rollout.gpu_memory_utilisation"),
     "misspelt_typed": (PPO, ("full", "native", "+actor_rollout_ref.actor.cliprange"), 0.1, "full",
-                       "native.+actor_rollout_ref.actor.cliprange"),
-    "added_trainer_key": (PPO, ("full", "native", "+trainer.sav_freq"), 5, "full", "native.+trainer.sav_freq"),
-    "added_data_key": (PPO, ("demo", "native", "+data.max_prompt_tokens"), 5, "demo", "native.+data.max_prompt_tokens"),
-    "added_ray_key": (PPO, ("full", "native", "+ray_kwargs.ray_init.nmu_cpus"), 5, "full", "ray_init.nmu_cpus"),
-    "estimator": (PPO, ("full", "native", "algorithm.adv_estimator"), "gea", "full", "algorithm already"),
+                       PARSER, "native.+actor_rollout_ref.actor.cliprange"),
+    "added_trainer_key": (PPO, ("full", "native", "+trainer.sav_freq"), 5, "full", PARSER, "native.+trainer.sav_freq"),
+    "added_data_key": (PPO, ("demo", "native", "+data.max_prompt_tokens"), 5, "demo",
+                       PARSER, "native.+data.max_prompt_tokens"),
+    "added_ray_key": (PPO, ("full", "native", "+ray_kwargs.ray_init.nmu_cpus"), 5, "full",
+                      PARSER, "native.+ray_kwargs.ray_init.nmu_cpus"),
+    "estimator": (PPO, ("full", "native", "algorithm.adv_estimator"), "gea", "full",
+                  "setting-stated-twice", "native.algorithm.adv_estimator"),
     "policy_loss": (PPO, ("full", "native", "actor_rollout_ref.actor.policy_loss.loss_mode"), "vanila", "full",
-                    "there is no 'vanila'"),
-    "legacy_reward": (PPO, ("demo", "native", "custom_reward_function.path"), "r.py", "demo", "ignores it"),
-    "legacy_manager": (PPO, ("full", "native", "reward_model.reward_manager"), "naive", "full", "ignores it"),
-    "indivisible": (PPO, ("demo", "batch", "prompts_per_update"), 3, "demo", "batch.prompts_per_step: 8 prompts"),
-    "indivisible_full": (PPO, ("full", "batch", "samples_per_device"), 48, "full", "batch.prompts_per_update"),
-    "too_few_problems": (PPO, ("full", "batch", "prompts_per_step"), 12800, "full", "more than the 4000"),
+                    PARSER, "native.actor_rollout_ref.actor.policy_loss.loss_mode"),
+    "legacy_reward": (PPO, ("demo", "native", "custom_reward_function.path"), "r.py", "demo",
+                      PARSER, "native.custom_reward_function.path"),
+    "legacy_manager": (PPO, ("full", "native", "reward_model.reward_manager"), "naive", "full",
+                       PARSER, "native.reward_model.reward_manager"),
+    "indivisible": (PPO, ("demo", "batch", "prompts_per_update"), 3, "demo",
+                    "batch-does-not-divide", "batch.prompts_per_step"),
+    "indivisible_full": (PPO, ("full", "batch", "samples_per_device"), 48, "full",
+                         "batch-does-not-divide", "batch.prompts_per_update"),
+    "too_few_problems": (PPO, ("full", "batch", "prompts_per_step"), 12800, "full",
+                         "too-few-problems", "batch.prompts_per_step"),
     "parallel": (PPO, ("full", "native", "actor_rollout_ref.rollout.tensor_model_parallel_size"), 3, "full",
-                 "tensor_model_parallel_size"),
-    "set_twice": (PPO, ("full", "native", "actor_rollout_ref.actor.optim.lr"), 1.0, "full", "optimizer.learning_rate"),
-    "schedule": (PPO, ("full", "optimizer", "schedule"), "zigzag", "full", "optimizer.schedule"),
-    "loss": (PPO, ("demo", "objective", "loss_aggregation"), "best", "demo", "objective.loss_aggregation"),
-    "critic_without_ppo": (GRPO, ("demo", "optimizer", "critic_learning_rate"), 1e-5, "demo", "critic_learning_rate"),
-    "lambda_without_ppo": (GRPO, ("full", "objective", "gae_lambda"), 0.9, "full", "objective.gae_lambda"),
-    "scaled_by_batch": (GRPO, ("full", "objective", "scale_rewards"), "batch", "full", "objective.scale_rewards"),
-    "engine": (GRPO, ("demo", "rollout", "engine"), "transformers", "demo", "rollout.engine"),
-    "no_lengths": (GRPO, ("demo", "rollout"), {"temperature": 1.0}, "demo", "rollout.max_prompt_tokens"),
+                 PARSER, "native.actor_rollout_ref.rollout.tensor_model_parallel_size"),
+    "set_twice": (PPO, ("full", "native", "actor_rollout_ref.actor.optim.lr"), 1.0, "full",
+                  "setting-stated-twice", "native.actor_rollout_ref.actor.optim.lr"),
+    "schedule": (PPO, ("full", "optimizer", "schedule"), "zigzag", "full", CHOICE, "optimizer.schedule"),
+    "loss": (PPO, ("demo", "objective", "loss_aggregation"), "best", "demo", "schema-broken", ""),
+    "critic_without_ppo": (GRPO, ("demo", "optimizer", "critic_learning_rate"), 1e-5, "demo",
+                           "setting-not-in-framework", "optimizer.critic_learning_rate"),
+    "lambda_without_ppo": (GRPO, ("full", "objective", "gae_lambda"), 0.9, "full",
+                           "setting-not-in-framework", "objective.gae_lambda"),
+    "scaled_by_batch": (GRPO, ("full", "objective", "scale_rewards"), "batch", "full",
+                        CHOICE, "objective.scale_rewards"),
+    "engine": (GRPO, ("demo", "rollout", "engine"), "transformers", "demo", CHOICE, "rollout.engine"),
+    "no_lengths": (GRPO, ("demo", "rollout"), {"temperature": 1.0}, "demo",
+                   "missing-setting", "rollout.max_prompt_tokens"),
     "no_such_reward": (GRPO, ("rewards",), [{"function": "recipes.openr1.reward.kindness", "weight": 1.0}], "full",
-                       "kindness"),
+                       "reward-cannot-be-loaded", ""),
 }  # fmt: skip
 
 
@@ -81,15 +95,14 @@ def test_verl_refuses_what_it_should_and_accepts_every_run(tmp_path: Path) -> No
     files += [changed(tmp_path, base["title"], base, "prompt", "boxed") for base in (PPO, GRPO)]
     runs = [RECIPES / f"{name}.yaml" for name in run_names()]
     runs = [file for file in runs if inherit(read_yaml(file), file)["framework"] == "verl"]
-    said = answers("verl", [*runs, *files])
+    answer = answers("verl", [*runs, *files])
 
     for name in [*(run.stem for run in runs), "ppo", "grpo"]:
-        assert said[name, "demo"] == said[name, "full"] == "accepted"
-    for name, (*_, scale, words) in MISTAKES.items():
-        answer = said[name, scale]
-        assert answer.startswith("refused:") and f"{name}.yaml" in answer and words in answer, (name, answer)
+        assert answer[name, "demo"] == answer[name, "full"] == ACCEPTED
+    refusals = {(name, scale): (code, key) for name, (*_, scale, code, key) in MISTAKES.items()}
+    assert {case: answer[case] for case in refusals} == refusals
     # A mistake at one scale does not spoil the other.
-    assert said["misspelt", "demo"] == said["indivisible", "full"] == "accepted"
+    assert answer["misspelt", "demo"] == answer["indivisible", "full"] == ACCEPTED
 
 
 HYDRA = """
