@@ -134,7 +134,7 @@ def main() -> None:
     results: dict[str, Any] = {}
     with contextlib.redirect_stdout(sys.stderr):
         for name, case in json.load(sys.stdin).items():
-            args = parse(case["words"])
+            args = parse(case["arguments"])
             results[name] = advantages(args, case["rewards"]) if "rewards" in case else step(sys.argv[1], args)
             if case.get("asks"):
                 results[f"{name} asked"] = temperatures_asked_of_vllm(args)

@@ -25,10 +25,10 @@ LENGTHS = [3, 12, 7, 5, 12, 4, 9, 6]
 REWARDS = [1.0, 0.0, 0.0, 2.0, 1.0, 0.0, 1.0, 0.0]
 
 
-def make(model: str, words: list[str]) -> tuple[GRPOTrainer, Any]:
+def trainer_of_command(model: str, command_line: list[str]) -> tuple[GRPOTrainer, Any]:
     """A trainer as TRL's script makes it of these words, with a policy a little away from the reference model."""
     parser = grpo.make_parser()
-    _, arguments, chosen, _ = parser.parse_args_and_config(words, fail_with_unknown_args=True)
+    _, arguments, chosen, _ = parser.parse_args_and_config(command_line, fail_with_unknown_args=True)
     policy = create_model_from_path(model, dtype=chosen.dtype)
     rows = Dataset.from_list([{"prompt": "abc"}] * GROUPS)
     trainer = GRPOTrainer(policy, lambda **_: REWARDS, arguments, train_dataset=rows)
@@ -97,19 +97,19 @@ def main() -> None:
     with contextlib.redirect_stdout(sys.stderr):
         for name, case in json.load(sys.stdin).items():
             with tempfile.TemporaryDirectory() as output:
-                trainer, arguments = make(sys.argv[1], [*case["words"], "--output_dir", output])
+                trainer, arguments = trainer_of_command(sys.argv[1], [*case["arguments"], "--output_dir", output])
                 inputs = inputs_of(trainer, case.get("sampler", False))
                 loss = trainer._compute_loss(trainer.model, inputs)
                 entropy = trainer._metrics["train"]["entropy"][-1]
-                found = {"loss": loss.item(), "gradient": gradient(trainer, loss)}
+                results_of_case = {"loss": loss.item(), "gradient": gradient(trainer, loss)}
                 written = published(trainer, inputs, arguments.beta, arguments.loss_type, case["logits_temperature"])
-                found |= {"published": written.item(), "published_gradient": gradient(trainer, written)}
-                found |= {
+                results_of_case |= {"published": written.item(), "published_gradient": gradient(trainer, written)}
+                results_of_case |= {
                     "entropy": entropy,
                     "sampled_at": trainer.generation_config.temperature,
                     "dtype": str(trainer.model.dtype),
                 }
-                results[name] = found
+                results[name] = results_of_case
     json.dump(results, sys.stdout)
 
 

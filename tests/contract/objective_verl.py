@@ -35,20 +35,20 @@ def tensors() -> dict[str, torch.Tensor]:
 
 def loss_of(config: Any, width: int) -> dict[str, Any]:
     """Policy and KL loss with the batch padded to a width, and their gradients of the tokens' log-probabilities."""
-    given = {name: F.pad(value, (0, width - WIDTH)) for name, value in tensors().items()}
-    new = given["new"].requires_grad_()
-    batch = {"dp_size": 1, "batch_num_tokens": int(given["mask"].sum()), "global_batch_size": len(LENGTHS)}
+    padded = {name: F.pad(value, (0, width - WIDTH)) for name, value in tensors().items()}
+    new = padded["new"].requires_grad_()
+    batch = {"dp_size": 1, "batch_num_tokens": int(padded["mask"].sum()), "global_batch_size": len(LENGTHS)}
     config.global_batch_info.update(batch | {"loss_scale_factor": config.loss_scale_factor})
     policy, _ = get_policy_loss_fn(config.policy_loss.loss_mode)(
-        old_log_prob=given["old"], log_prob=new, advantages=given["advantages"], response_mask=given["mask"].bool(),
+        old_log_prob=padded["old"], log_prob=new, advantages=padded["advantages"], response_mask=padded["mask"].bool(),
         loss_agg_mode=config.loss_agg_mode, config=config,
     )  # fmt: skip
-    found = {"policy": policy.item(), "policy_gradient": torch.autograd.grad(policy, new)[0][:, :WIDTH].tolist()}
+    results = {"policy": policy.item(), "policy_gradient": torch.autograd.grad(policy, new)[0][:, :WIDTH].tolist()}
     if config.use_kl_loss:
-        terms = kl_penalty(new, given["reference"], config.kl_loss_type)
-        kl = agg_loss(terms, given["mask"].bool(), config.loss_agg_mode, **config.global_batch_info)
-        found |= {"kl": kl.item(), "kl_gradient": torch.autograd.grad(kl, new)[0][:, :WIDTH].tolist()}
-    return found
+        terms = kl_penalty(new, padded["reference"], config.kl_loss_type)
+        kl = agg_loss(terms, padded["mask"].bool(), config.loss_agg_mode, **config.global_batch_info)
+        results |= {"kl": kl.item(), "kl_gradient": torch.autograd.grad(kl, new)[0][:, :WIDTH].tolist()}
+    return results
 
 
 def whitened() -> list[list[float]]:
@@ -68,8 +68,10 @@ def main() -> None:
         "whitened": whitened(),
     }
     with contextlib.redirect_stdout(sys.stderr), initialize_config_module("verl.trainer.config", version_base=None):
-        for name, words in json.load(sys.stdin).items():
-            composed = compose("ppo_trainer", overrides=[word for word in words if not word.startswith("hydra.")])
+        for name, command_line in json.load(sys.stdin).items():
+            composed = compose(
+                "ppo_trainer", overrides=[word for word in command_line if not word.startswith("hydra.")]
+            )
             OmegaConf.resolve(composed)
             config = omega_conf_to_dataclass(composed.actor_rollout_ref.actor)
             results[f"{name} clip_grad"] = config.optim.clip_grad

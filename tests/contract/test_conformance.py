@@ -31,36 +31,36 @@ FRAMEWORKS = params(framework_names())
 
 
 @cache
-def given() -> dict[str, Any]:
-    return run.given(EACH * len(cases.formulas()))
+def inputs() -> dict[str, Any]:
+    return run.input_of_frameworks(EACH * len(cases.formulas()))
 
 
 @cache
 def results(framework: str) -> dict[str, Any]:
     """One process of the framework does all."""
-    return run.run(framework, given()).results
+    return run.run(framework, inputs()).results
 
 
 @cache
 def reference() -> Reference:
-    return Reference(given()["formulas"], given()["batches"], given()["cases"])
+    return Reference(inputs()["formulas"], inputs()["batches"], inputs()["cases"])
 
 
 @cache
-def found(framework: str) -> list[Finding]:
+def differences(framework: str) -> list[Finding]:
     return findings(framework, results(framework)[""], reference())
 
 
 @pytest.mark.parametrize("framework", [*FRAMEWORKS, *params([run.INDEPENDENT])])
 def test_a_framework_differs_as_the_registry_says_and_not_otherwise(framework: str) -> None:
-    problems = [f"{one.formula}: {one.problem}" for one in found(framework) if one.problem]
+    problems = [f"{one.formula}: {one.problem}" for one in differences(framework) if one.problem]
     assert not problems, "\n".join(problems)
-    assert {one.formula for one in found(framework)} == set(given()["formulas"])
+    assert {one.formula for one in differences(framework)} == set(inputs()["formulas"])
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_no_planted_error_survives(framework: str) -> None:
-    planted = given()["mutants"][framework]
+    planted = inputs()["mutants"][framework]
     survivors = unnoticed(framework, {name: results(framework)[name] for name in planted}, reference())
     print(f"{framework}: {len(planted) - len(survivors)} of {len(planted)} planted errors are noticed")
     assert len(planted) >= 10 and not survivors

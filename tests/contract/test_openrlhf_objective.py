@@ -18,7 +18,7 @@ from frameworks.openrlhf import reward_hook
 from frameworks.openrlhf.command import SAMPLING_TEMPERATURE, arguments, render, sampling_temperature
 from recipes import rewards
 from recipes.runs import load_run
-from system.errors import UserError
+from tests.user_errors import refused
 
 PYTHON = python("openrlhf")
 pytestmark = [
@@ -32,7 +32,7 @@ PPO, GRPO = "simplerl/qwen2.5-math-7b", "simplerl/qwen2.5-math-7b-grpo"
 MANY = [8.0] + [0.0] * 127  # one right answer in 128
 
 
-def words(name: str, without: tuple[str, ...] = (), samples: int = 8, **objective: Any) -> list[str]:
+def arguments_of(name: str, without: tuple[str, ...] = (), samples: int = 8, **objective: Any) -> list[str]:
     """The command that trains the objective of a full-scale run, with `objective` in place of its settings."""
     run = load_run(name, "full")
     stage = run.stages[0]
@@ -50,21 +50,27 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     in_loss = {"kl_in": "loss", "kl_estimator": "k3", "kl_coefficient": 0.5, "reward_clip": None}
     loss = {"loss_aggregation": "token_mean", "logits_temperature": None}
     cases = {
-        "published": {"words": words(PPO), "asks": True},
-        "divided": {"words": words(PPO, logits_temperature=None)},
-        "kl": {"words": words(PPO, **loss, **in_loss)},
-        "unbiased_kl": {"words": words(PPO, **loss, **in_loss, unbiased_kl_gradient=True)},
+        "published": {"arguments": arguments_of(PPO), "asks": True},
+        "divided": {"arguments": arguments_of(PPO, logits_temperature=None)},
+        "kl": {"arguments": arguments_of(PPO, **loss, **in_loss)},
+        "unbiased_kl": {"arguments": arguments_of(PPO, **loss, **in_loss, unbiased_kl_gradient=True)},
         # what the adapter refuses, asked of the release itself
         "kl_per_completion": {
-            "words": [*words(PPO, **loss, **in_loss), "--actor.loss_agg_mode", "seq-mean-token-mean"]
+            "arguments": [*arguments_of(PPO, **loss, **in_loss), "--actor.loss_agg_mode", "seq-mean-token-mean"]
         },
-        "entropy_per_completion": {"words": [*words(PPO), "--actor.entropy_coef", "0.3"]},
-        "whitened": {"words": words(PPO), "rewards": [1.0, -0.5, 0.0, 1.0, 1.0, -1.0, 0.3, 0.0]},
-        "group": {"words": words(GRPO, samples=128), "rewards": MANY},
-        "group_by_default": {"words": words(GRPO, samples=128, without=("reward.clip_range",)), "rewards": MANY},
-        "clipped": {"words": words(PPO, gae_lambda=1.0), "rewards": [30.0, 0.0] * 4},
-        "unclipped": {"words": words(PPO, gae_lambda=1.0, reward_clip=None), "rewards": [30.0, 0.0] * 4},
-        "at_the_bound": {"words": words(PPO, gae_lambda=1.0, reward_clip=None), "rewards": [10.0, 0.0] * 4},
+        "entropy_per_completion": {"arguments": [*arguments_of(PPO), "--actor.entropy_coef", "0.3"]},
+        "whitened": {"arguments": arguments_of(PPO), "rewards": [1.0, -0.5, 0.0, 1.0, 1.0, -1.0, 0.3, 0.0]},
+        "group": {"arguments": arguments_of(GRPO, samples=128), "rewards": MANY},
+        "group_by_default": {
+            "arguments": arguments_of(GRPO, samples=128, without=("reward.clip_range",)),
+            "rewards": MANY,
+        },
+        "clipped": {"arguments": arguments_of(PPO, gae_lambda=1.0), "rewards": [30.0, 0.0] * 4},
+        "unclipped": {"arguments": arguments_of(PPO, gae_lambda=1.0, reward_clip=None), "rewards": [30.0, 0.0] * 4},
+        "at_the_bound": {
+            "arguments": arguments_of(PPO, gae_lambda=1.0, reward_clip=None),
+            "rewards": [10.0, 0.0] * 4,
+        },
     }
     environment = {
         "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "DS_ACCELERATOR": "cpu", SAMPLING_TEMPERATURE: "0.6",
@@ -96,10 +102,10 @@ def over_tokens(terms: np.ndarray, mask: np.ndarray) -> float:
 
 def policy_terms(case: dict[str, Any], temperature: str) -> tuple[np.ndarray, np.ndarray]:
     """Token losses of PPO from the model's plain probabilities at a temperature, and the mask."""
-    given = {name: np.array(value) for name, value in case["given"].items()}
-    ratio = np.exp(np.array(case["own"][temperature]) - given["action_log_probs"])
-    advantages = given["advantages"]
-    return -np.minimum(ratio * advantages, np.clip(ratio, 0.8, 1.2) * advantages), given["action_mask"]
+    tensors = {name: np.array(value) for name, value in case["given"].items()}
+    ratio = np.exp(np.array(case["own"][temperature]) - tensors["action_log_probs"])
+    advantages = tensors["advantages"]
+    return -np.minimum(ratio * advantages, np.clip(ratio, 0.8, 1.2) * advantages), tensors["action_mask"]
 
 
 def test_logits_are_divided_by_the_temperature_only_where_the_run_says_so(results: dict[str, Any]) -> None:
@@ -131,8 +137,8 @@ def test_kl_and_entropy_are_averaged_over_tokens_whatever_the_loss(results: dict
         ({"kl_in": "loss", "reward_clip": None}, "kl_coefficient"),
         ({"entropy_coefficient": 0.3}, "entropy_coefficient"),
     ):
-        with pytest.raises(UserError, match=key):
-            words(PPO, **objective)
+        with refused("settings-conflict", key=f"objective.{key}"):
+            arguments_of(PPO, **objective)
 
 
 def test_the_gradient_of_k3_is_that_of_its_formula_unless_asked_otherwise(results: dict[str, Any]) -> None:
@@ -143,9 +149,9 @@ def test_the_gradient_of_k3_is_that_of_its_formula_unless_asked_otherwise(result
 
 
 def test_whitening_divides_by_the_number_of_tokens(results: dict[str, Any]) -> None:
-    found = np.array(results["whitened"])
-    assert found.mean() == pytest.approx(0, abs=1e-5)
-    assert found.std(ddof=0) == pytest.approx(1, abs=1e-4) != pytest.approx(found.std(ddof=1), abs=1e-3)
+    advantages = np.array(results["whitened"])
+    assert advantages.mean() == pytest.approx(0, abs=1e-5)
+    assert advantages.std(ddof=0) == pytest.approx(1, abs=1e-4) != pytest.approx(advantages.std(ddof=1), abs=1e-3)
 
 
 def test_a_group_is_not_clipped_and_a_reward_is_where_the_run_says_so(results: dict[str, Any]) -> None:

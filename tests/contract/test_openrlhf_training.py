@@ -50,7 +50,7 @@ def letters(completions, problems):
 """
 
 
-class Place:
+class OpenRLHFProject:
     """The files of the story."""
 
     def __init__(self, folder: Path) -> None:
@@ -91,7 +91,7 @@ class Place:
         self.run_file.write_text(yaml.safe_dump(content))
 
     def start(self) -> subprocess.Popen[str]:
-        words = [
+        command = [
             PYTHON,
             ROOT / "tests/contract/openrlhf_project.py",
             self.run_file,
@@ -104,7 +104,7 @@ class Place:
             "WAIT_FILE": str(self.wait), "CALLS_OF_A_STEP": str(PROMPTS * SAMPLES), "OMP_NUM_THREADS": "1",
         }  # fmt: skip
         return subprocess.Popen(
-            words, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
     def finish(self) -> tuple[int, str, str]:
@@ -117,43 +117,44 @@ class Place:
 
     def left_behind(self) -> list[str]:
         """Processes that were started for this work folder and still run."""
-        mark, found = str(self.work).encode(), []
+        mark, processes = str(self.work).encode(), []
         for entry in Path("/proc").glob("[0-9]*"):
             try:
                 if mark in (entry / "environ").read_bytes() and (entry / "cmdline").read_bytes():
-                    found.append(f"{entry.name} {(entry / 'cmdline').read_bytes()[:60]!r}")
+                    processes.append(f"{entry.name} {(entry / 'cmdline').read_bytes()[:60]!r}")
             except OSError:
                 continue
-        return found
+        return processes
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    found = Place(tmp_path_factory.mktemp("openrlhf"))
-    yield found
-    assert not found.left_behind()
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenRLHFProject]:
+    project = OpenRLHFProject(tmp_path_factory.mktemp("openrlhf"))
+    yield project
+    assert not project.left_behind()
 
 
 @pytest.fixture(scope="module")
-def failed(place: Place) -> tuple[int, str, str]:
-    place.fail.touch()
-    done = place.finish()
-    place.fail.unlink()
+def failed(project: OpenRLHFProject) -> tuple[int, str, str]:
+    project.fail.touch()
+    done = project.finish()
+    project.fail.unlink()
     return done
 
 
 @pytest.fixture(scope="module")
-def watch(place: Place) -> listening.Watch:
-    return listening.Watch(place.work, PYTHON)
+def watch(project: OpenRLHFProject) -> listening.Watch:
+    return listening.Watch(project.work, PYTHON)
 
 
 @pytest.fixture(scope="module")
-def killed(place: Place, failed: Any, watch: listening.Watch) -> str:
+def killed(project: OpenRLHFProject, failed: Any, watch: listening.Watch) -> str:
     """Output of a training that was killed without warning after its second step, and what it left running."""
-    place.wait.touch()
-    process = place.start()
+    project.wait.touch()
+    process = project.start()
     states = [
-        place.work / "native" / "checkpoints" / name / "global_step2" / "metric.json" for name in ("_actor", "_critic")
+        project.work / "native" / "checkpoints" / name / "global_step2" / "metric.json"
+        for name in ("_actor", "_critic")
     ]
     deadline = time.monotonic() + PATIENCE_S
     while not all(state.is_file() for state in states):
@@ -162,30 +163,30 @@ def killed(place: Place, failed: Any, watch: listening.Watch) -> str:
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     output, _ = process.communicate()
-    place.wait.unlink()
+    project.wait.unlink()
     return output
 
 
 @pytest.fixture(scope="module")
-def finished(place: Place, killed: str) -> dict[str, Any]:
-    status, output, errors = place.finish()
+def finished(project: OpenRLHFProject, killed: str) -> dict[str, Any]:
+    status, output, errors = project.finish()
     assert status == 0, errors
     return {"output": output, **json.loads(output.strip().split("\n")[-1])}
 
 
-def test_a_reward_that_raises_fails_the_job(place: Place, failed: tuple[int, str, str]) -> None:
+def test_a_reward_that_raises_fails_the_job(project: OpenRLHFProject, failed: tuple[int, str, str]) -> None:
     status, output, errors = failed
     assert status == 1 and "resuming" not in output
     assert "ValueError: the judge is out of order" in errors.splitlines()[-1]
-    assert not place.left_behind()
+    assert not project.left_behind()
 
 
 def test_a_killed_training_leaves_nothing_running_and_resumes(
-    place: Place, killed: str, finished: dict[str, Any]
+    project: OpenRLHFProject, killed: str, finished: dict[str, Any]
 ) -> None:
     assert "resuming from step 1" in killed  # the failure was in the second step
     assert any(f"resuming from step {step}" in finished["output"] for step in (1, 2))
-    assert not place.left_behind()
+    assert not project.left_behind()
 
 
 def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(watch: listening.Watch, killed: str) -> None:
@@ -194,7 +195,9 @@ def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(watch: listening
     answers, asks = watch.answers(), ["UNAUTHENTICATED", "UNAUTHENTICATED", "OK"]
     assert answers.count(asks) == 2 and all("OK" not in answer[:2] for answer in answers), answers
     (token,) = watch.tokens
-    assert len(token) == 64 and not any(token in words for words in watch.processes)  # everybody can see those
+    assert len(token) == 64 and not any(
+        token in command_line for command_line in watch.processes
+    )  # everybody can see those
     assert 8265 not in {port for _, port in watch.sockets}, "Ray's dashboard"
 
 
@@ -211,24 +214,26 @@ def test_the_log_has_every_step_once(finished: dict[str, Any]) -> None:
     assert log[0]["kl"] == pytest.approx(0, abs=1e-6) and log[2]["kl"] > 0.01
 
 
-def test_its_events_are_imported_like_those_of_a_training_without_us(place: Place, finished: dict[str, Any]) -> None:
-    files = sorted((place.work / "native" / "log").rglob("events.*"))
+def test_its_events_are_imported_like_those_of_a_training_without_us(
+    project: OpenRLHFProject, finished: dict[str, Any]
+) -> None:
+    files = sorted((project.work / "native" / "log").rglob("events.*"))
     foreign_logs.check("openrlhf", files, finished["log"], (*foreign_logs.EXACT, "reward_std", "kl", "entropy"))
 
 
 def test_the_same_seed_gives_the_same_weights_whatever_was_killed(
-    place: Place, finished: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+    project: OpenRLHFProject, finished: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    undisturbed = Place(tmp_path_factory.mktemp("again"))
+    undisturbed = OpenRLHFProject(tmp_path_factory.mktemp("again"))
     shutil.rmtree(undisturbed.model)
-    shutil.copytree(place.model, undisturbed.model)
+    shutil.copytree(project.model, undisturbed.model)
     status, output, errors = undisturbed.finish()
     assert status == 0 and "resuming" not in output, errors
-    found = [
+    digests = [
         hashlib.sha256((one.work / "export" / "model.safetensors").read_bytes()).hexdigest()
-        for one in (place, undisturbed)
+        for one in (project, undisturbed)
     ]
-    assert found[0] == found[1]
+    assert digests[0] == digests[1]
 
 
 def test_vllm_samples_from_the_weights_that_were_trained(finished: dict[str, Any]) -> None:
@@ -253,7 +258,7 @@ def test_rollouts_are_those_of_the_steps_that_count(finished: dict[str, Any]) ->
             assert row["reward"] == pytest.approx(sum(map(str.islower, row["completion"])) / 24)
 
 
-def test_a_checkpoint_loads_with_its_tokenizer(place: Place, finished: dict[str, Any]) -> None:
+def test_a_checkpoint_loads_with_its_tokenizer(project: OpenRLHFProject, finished: dict[str, Any]) -> None:
     script = (
         "import sys; from transformers import AutoModelForCausalLM, AutoTokenizer\n"
         "base, trained = (AutoModelForCausalLM.from_pretrained(folder) for folder in sys.argv[1:])\n"
@@ -263,15 +268,15 @@ def test_a_checkpoint_loads_with_its_tokenizer(place: Place, finished: dict[str,
         "moved = (base.model.layers[0].mlp.up_proj.weight - trained.model.layers[0].mlp.up_proj.weight).abs().max()\n"
         "assert moved > 1e-3, moved\n"
     )
-    words = [PYTHON, "-c", script, place.model, place.work / "export"]
-    done = subprocess.run(words, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}, check=False)
+    command = [PYTHON, "-c", script, project.model, project.work / "export"]
+    done = subprocess.run(command, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}, check=False)
     assert done.returncode == 0, done.stderr
 
 
 def test_a_loss_that_is_not_a_number_is_an_error_whatever_the_exit_status(
-    place: Place, finished: dict[str, Any]
+    project: OpenRLHFProject, finished: dict[str, Any]
 ) -> None:
-    printed = next(line for line in (place.work / "train.log").read_text().split("\n") if "Global step 3" in line)
+    printed = next(line for line in (project.work / "train.log").read_text().split("\n") if "Global step 3" in line)
     script = (
         "import sys; from pathlib import Path; from torch.utils.tensorboard import SummaryWriter\n"
         "from contracts.run_file import parse_run, read_yaml; from frameworks import adapter, stage_training_log\n"
@@ -285,7 +290,7 @@ def test_a_loss_that_is_not_a_number_is_an_error_whatever_the_exit_status(
         "writer.add_scalar('train/critic_loss', float('nan'), 3); writer.close()\n"
         "stage_training_log.read(openrlhf, run, stage, paths, 'test/short/seed-0')\n"
     )
-    words = [PYTHON, "-c", script, place.run_file, place.work, printed]
+    command = [PYTHON, "-c", script, project.run_file, project.work, printed]
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode != 0 and "critic_loss is not a number at step 3" in done.stderr, done.stderr

@@ -25,7 +25,7 @@ DISTILLED, MATH = "openr1/deepseek-r1-distill-qwen-7b", "openr1/qwen2.5-math-7b"
 CROSSCHECK, COUNTDOWN = "crosscheck/trl", "tinyzero/grpo-3b-trl"
 
 
-def words(name: str, model: Path, without: Sequence[str] = (), **objective: Any) -> list[str]:
+def arguments_of(name: str, model: Path, without: Sequence[str] = (), **objective: Any) -> list[str]:
     """The command that trains the objective of a full-scale run, for a tiny model; less some flags."""
     full, demo = load_run(name, "full"), load_run("openr1/qwen2.5-math-7b", "demo")
     rollout = demo.stages[0].rollout | {"temperature": full.stages[0].rollout["temperature"]}
@@ -45,20 +45,20 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any
     model = tmp_path_factory.mktemp("model")
     subprocess.run([python("trl"), HERE / "make_tiny_model.py", model], check=True, capture_output=True)
     cases = {
-        "kl": {"words": words(DISTILLED, model, ["dtype"]), "logits_temperature": 1.0},
-        "kl_by_default": {"words": words(DISTILLED, model, ["dtype", KL]), "logits_temperature": 1.0},
+        "kl": {"arguments": arguments_of(DISTILLED, model, ["dtype"]), "logits_temperature": 1.0},
+        "kl_by_default": {"arguments": arguments_of(DISTILLED, model, ["dtype", KL]), "logits_temperature": 1.0},
         "kl_unbiased": {
-            "words": words(DISTILLED, model, ["dtype"], unbiased_kl_gradient=True), "logits_temperature": 1.0
+            "arguments": arguments_of(DISTILLED, model, ["dtype"], unbiased_kl_gradient=True), "logits_temperature": 1.0
         },
-        "divided": {"words": words(DISTILLED, model, ["dtype"], logits_temperature=None), "logits_temperature": 0.9},
-        "tokens": {"words": words(MATH, model, ["dtype"]), "logits_temperature": 0.9},
-        "sampler": {"words": words(CROSSCHECK, model), "logits_temperature": 1.0, "sampler": True},
+        "divided": {"arguments": arguments_of(DISTILLED, model, ["dtype"], logits_temperature=None), "logits_temperature": 0.9},
+        "tokens": {"arguments": arguments_of(MATH, model, ["dtype"]), "logits_temperature": 0.9},
+        "sampler": {"arguments": arguments_of(CROSSCHECK, model), "logits_temperature": 1.0, "sampler": True},
         "sampler_by_default": {
-            "words": words(CROSSCHECK, model, [SAMPLER]), "logits_temperature": 1.0, "sampler": True
+            "arguments": arguments_of(CROSSCHECK, model, [SAMPLER]), "logits_temperature": 1.0, "sampler": True
         },
-        "countdown": {"words": words(COUNTDOWN, model, ["entropy_coef"]), "logits_temperature": 1.0},
-        "entropy": {"words": words(COUNTDOWN, model), "logits_temperature": 1.0},
-        "bfloat16": {"words": words(DISTILLED, model), "logits_temperature": 1.0},
+        "countdown": {"arguments": arguments_of(COUNTDOWN, model, ["entropy_coef"]), "logits_temperature": 1.0},
+        "entropy": {"arguments": arguments_of(COUNTDOWN, model), "logits_temperature": 1.0},
+        "bfloat16": {"arguments": arguments_of(DISTILLED, model), "logits_temperature": 1.0},
     }  # fmt: skip
     done = subprocess.run(
         [python("trl"), HERE / "objective_trl.py", model], input=json.dumps(cases), capture_output=True, text=True,

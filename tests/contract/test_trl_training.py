@@ -118,7 +118,7 @@ def test_checkpoints_that_training_does_not_resume_from(project: Path, ended: li
         "paths = adapter.Paths(Path(), Path(), Path('other'))\n"
         "print(adapter.load('trl').newest_checkpoint(run, run.stages[0], paths))"
     )
-    words = [tiny_project.python("trl"), "-c", script]
-    done = subprocess.run(words, cwd=project, capture_output=True, text=True, check=True)
+    command = [tiny_project.python("trl"), "-c", script]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "2"  # a step makes two updates
     assert [folder.name for folder in native.iterdir()] == ["checkpoint-4"]

@@ -24,7 +24,7 @@ LONGEST = 24  # max_response_tokens
 RUNS = ("tinyzero/ppo-3b", "tinyzero/grpo-3b", "logicrl/qwen2.5-7b", "simplerl/qwen2.5-math-7b-zoo")
 
 
-def words(name: str, without: tuple[str, ...] = (), **objective: Any) -> list[str]:
+def command_line(name: str, without: tuple[str, ...] = (), **objective: Any) -> list[str]:
     """The overrides that train the objective of a full-scale run on the CPU, less some."""
     full, demo = load_run(name, "full"), load_run("tinyzero/grpo-3b", "demo")
     stage = dataclasses.replace(
@@ -34,18 +34,20 @@ def words(name: str, without: tuple[str, ...] = (), **objective: Any) -> list[st
         optimizer=demo.stages[0].optimizer | {"max_grad_norm": 0.7},
     )
     run = dataclasses.replace(demo, algorithm=full.algorithm, model=full.model)
-    found = overrides(run, stage, 0, Paths(Path("problems"), Path("model"), Path("work")), Path("ray"))
-    return render({key: value for key, value in found.items() if key.rpartition(".")[2] not in without})
+    flags = overrides(run, stage, 0, Paths(Path("problems"), Path("model"), Path("work")), Path("ray"))
+    return render({key: value for key, value in flags.items() if key.rpartition(".")[2] not in without})
 
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, Any]:
-    cases = {name: words(name) for name in RUNS}
-    cases["by_default"] = words("tinyzero/grpo-3b", without=("clip_ratio_c",))
-    cases["dual_clip"] = words("tinyzero/grpo-3b", dual_clip=3.0)
-    cases["constant"] = words("tinyzero/grpo-3b", loss_aggregation="max_length_mean")
-    cases["padded"] = words("tinyzero/grpo-3b", loss_aggregation="max_length_mean", without=("loss_scale_factor",))
-    cases["unbiased_kl"] = words("tinyzero/grpo-3b", unbiased_kl_gradient=True)
+    cases = {name: command_line(name) for name in RUNS}
+    cases["by_default"] = command_line("tinyzero/grpo-3b", without=("clip_ratio_c",))
+    cases["dual_clip"] = command_line("tinyzero/grpo-3b", dual_clip=3.0)
+    cases["constant"] = command_line("tinyzero/grpo-3b", loss_aggregation="max_length_mean")
+    cases["padded"] = command_line(
+        "tinyzero/grpo-3b", loss_aggregation="max_length_mean", without=("loss_scale_factor",)
+    )
+    cases["unbiased_kl"] = command_line("tinyzero/grpo-3b", unbiased_kl_gradient=True)
     done = subprocess.run(
         [python("verl"), HERE / "objective_verl.py"], input=json.dumps(cases), capture_output=True, text=True,
         cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
@@ -55,31 +57,31 @@ def results() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def given(results: dict[str, Any]) -> dict[str, np.ndarray]:
+def tensors(results: dict[str, Any]) -> dict[str, np.ndarray]:
     return {name: np.array(value) for name, value in results["tensors"].items()}
 
 
-def published(given: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def published(tensors: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Token losses of PPO without dual clipping, and their derivatives by the log-probabilities."""
-    ratio, advantages = np.exp(given["new"] - given["old"]), given["advantages"]
+    ratio, advantages = np.exp(tensors["new"] - tensors["old"]), tensors["advantages"]
     clipped = np.clip(ratio, 0.8, 1.2) * advantages
     unclipped = ratio * advantages
-    losses = -np.minimum(unclipped, clipped) * given["mask"]
-    return losses, -np.where(unclipped <= clipped, unclipped, 0.0) * given["mask"]
+    losses = -np.minimum(unclipped, clipped) * tensors["mask"]
+    return losses, -np.where(unclipped <= clipped, unclipped, 0.0) * tensors["mask"]
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_there_is_no_dual_clipping_where_the_published_release_had_none(
-    results: dict[str, Any], given: dict[str, np.ndarray], name: str
+    results: dict[str, Any], tensors: dict[str, np.ndarray], name: str
 ) -> None:
-    losses, derivatives = published(given)
-    tokens = given["mask"].sum()
-    found, before = results[name]["6"], results["by_default"]["6"]
-    assert found["policy"] == pytest.approx(losses.sum() / tokens, rel=1e-5)
-    assert np.allclose(found["policy_gradient"], derivatives / tokens, rtol=1e-4, atol=1e-7)
+    losses, derivatives = published(tensors)
+    tokens = tensors["mask"].sum()
+    published_result, before = results[name]["6"], results["by_default"]["6"]
+    assert published_result["policy"] == pytest.approx(losses.sum() / tokens, rel=1e-5)
+    assert np.allclose(published_result["policy_gradient"], derivatives / tokens, rtol=1e-4, atol=1e-7)
     # verl's own default clips the two negative advantages whose ratio is above 3, which then have no gradient
-    assert before["policy"] < found["policy"] / 1.5
-    lost = (np.array(before["policy_gradient"]) == 0) & (np.array(found["policy_gradient"]) != 0)
+    assert before["policy"] < published_result["policy"] / 1.5
+    lost = (np.array(before["policy_gradient"]) == 0) & (np.array(published_result["policy_gradient"]) != 0)
     assert np.argwhere(lost).tolist() == [[0, 0], [2, 0]]
     assert results["dual_clip"]["6"] == before
 
@@ -90,34 +92,34 @@ def test_gradients_are_clipped_where_the_engine_reads_it(results: dict[str, Any]
 
 
 def test_a_loss_over_a_constant_length_does_not_depend_on_the_padding(
-    results: dict[str, Any], given: dict[str, np.ndarray]
+    results: dict[str, Any], tensors: dict[str, np.ndarray]
 ) -> None:
-    losses, derivatives = published(given)
+    losses, derivatives = published(tensors)
     constant = len(losses) * LONGEST  # completions × longest allowed, as in TRL's dr_grpo
     for width in ("6", "12"):
-        found = results["constant"][width]
-        assert found["policy"] == pytest.approx(losses.sum() / constant, rel=1e-5)
-        assert np.allclose(found["policy_gradient"], derivatives / constant, rtol=1e-4, atol=1e-7)
+        result = results["constant"][width]
+        assert result["policy"] == pytest.approx(losses.sum() / constant, rel=1e-5)
+        assert np.allclose(result["policy_gradient"], derivatives / constant, rtol=1e-4, atol=1e-7)
         padded = results["padded"][width]  # without a factor the divisor is the width of the batch
         assert padded["policy"] == pytest.approx(losses.sum() / (len(losses) * int(width)), rel=1e-5)
         assert np.allclose(padded["policy_gradient"], derivatives / (len(losses) * int(width)), rtol=1e-4, atol=1e-7)
 
 
-def test_the_gradient_of_k3_is_that_of_its_formula(results: dict[str, Any], given: dict[str, np.ndarray]) -> None:
-    ratio = given["reference"] - given["new"]
-    terms, tokens = np.exp(ratio) - ratio - 1, given["mask"].sum()
+def test_the_gradient_of_k3_is_that_of_its_formula(results: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:
+    ratio = tensors["reference"] - tensors["new"]
+    terms, tokens = np.exp(ratio) - ratio - 1, tensors["mask"].sum()
     for name in ("tinyzero/grpo-3b", "logicrl/qwen2.5-7b", "simplerl/qwen2.5-math-7b-zoo"):
-        found = results[name]["6"]
-        assert found["kl"] == pytest.approx((terms * given["mask"]).sum() / tokens, rel=1e-5)
-        assert np.allclose(found["kl_gradient"], (1 - np.exp(ratio)) * given["mask"] / tokens, rtol=1e-4, atol=1e-7)
+        result = results[name]["6"]
+        assert result["kl"] == pytest.approx((terms * tensors["mask"]).sum() / tokens, rel=1e-5)
+        assert np.allclose(result["kl_gradient"], (1 - np.exp(ratio)) * tensors["mask"] / tokens, rtol=1e-4, atol=1e-7)
     unbiased = results["unbiased_kl"]["6"]
     assert unbiased["kl"] == pytest.approx(results["tinyzero/grpo-3b"]["6"]["kl"])
-    assert np.allclose(unbiased["kl_gradient"], -ratio * given["mask"] / tokens, rtol=1e-4, atol=1e-7)
+    assert np.allclose(unbiased["kl_gradient"], -ratio * tensors["mask"] / tokens, rtol=1e-4, atol=1e-7)
 
 
 def test_whitening_divides_by_one_less_than_the_number_of_tokens(
-    results: dict[str, Any], given: dict[str, np.ndarray]
+    results: dict[str, Any], tensors: dict[str, np.ndarray]
 ) -> None:
-    found = np.array(results["whitened"])[given["mask"].astype(bool)]
-    assert found.mean() == pytest.approx(0, abs=1e-6)
-    assert found.std(ddof=1) == pytest.approx(1, abs=1e-5) != pytest.approx(found.std(ddof=0), abs=1e-3)
+    advantages = np.array(results["whitened"])[tensors["mask"].astype(bool)]
+    assert advantages.mean() == pytest.approx(0, abs=1e-6)
+    assert advantages.std(ddof=1) == pytest.approx(1, abs=1e-5) != pytest.approx(advantages.std(ddof=0), abs=1e-3)

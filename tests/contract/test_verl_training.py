@@ -75,7 +75,9 @@ def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(watch: listening
     answers, asks = watch.answers(), ["UNAUTHENTICATED", "UNAUTHENTICATED", "OK"]
     assert answers.count(asks) == 2 and all("OK" not in answer[:2] for answer in answers), answers
     (token,) = watch.tokens
-    assert len(token) == 64 and not any(token in words for words in watch.processes)  # everybody can see those
+    assert len(token) == 64 and not any(
+        token in command_line for command_line in watch.processes
+    )  # everybody can see those
 
 
 def test_it_resumes_from_its_newest_complete_checkpoint(project: Path, output: str) -> None:
@@ -167,8 +169,8 @@ def test_the_same_seed_gives_the_same_weights_whatever_was_killed(
     assert "resuming" not in printed
     for role in ("actor", "critic"):
         file = f"{WORK}/native/checkpoints/global_step_{STEPS}/{role}/model_world_size_1_rank_0.pt"
-        words = [python("verl"), "-c", SAME, project / file, undisturbed / file]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        command = [python("verl"), "-c", SAME, project / file, undisturbed / file]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.stdout.split("\n")[-2:] == ["[]", ""], (role, done.stdout, done.stderr, printed)
 
 

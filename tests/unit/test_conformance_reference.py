@@ -14,7 +14,7 @@ from conformance.reference import advantages, evaluate, loss
 from conformance.run import INDEPENDENT
 from contracts.run_file import framework_names
 from frameworks.conformance import LEARNING_RATE, WEIGHT_DECAY
-from system.errors import UserError
+from tests.user_errors import refused
 
 FORMULAS = cases.formulas()
 VARIANTS = {
@@ -195,22 +195,22 @@ def test_an_error_that_changes_nothing_is_not_noticed() -> None:
 
 
 def test_the_matrix_has_every_difference_and_aligned_columns() -> None:
-    found = [
+    results = [
         Finding("clip", "a", (2 * TOLERANCE, 1e-9, 0.0), None, {"what": "other"}, ""),
         Finding("a longer name", "a", (1e-16, 0.0, 0.0), None, None, ""),
         Finding("clip", "b", None, None, None, ""),
         Finding("a longer name", "b", (0.0, 0.0, 1e-7), None, None, ""),
     ]
-    lines = matrix(found, ["a", "b"]).splitlines()
+    lines = matrix(results, ["a", "b"]).splitlines()
     assert "2e-06 / 1e-09 / 0e+00 ≠" in lines[2] and "cannot be expressed" in lines[2] and "≠" not in lines[3]
     assert len({len(line) for line in lines[2:]} | {len(lines[0])}) == 1
-    rows = numbers(found)
+    rows = numbers(results)
     assert rows.loc[0, ["value", "gradient", "step", "registry"]].tolist() == [2 * TOLERANCE, 1e-9, 0.0, "other"]
     assert rows[["value", "gradient", "step"]].isna().all(axis=1).tolist() == [False, False, True, False]
 
 
 def test_a_number_of_cases_below_one_is_refused() -> None:
-    with pytest.raises(UserError, match="at least 1"):
+    with refused("too-few-cases"):
         cases.cases(0)
 
 

@@ -20,6 +20,7 @@ from recipes import rewards
 from recipes.runs import load_run
 from system.errors import UserError
 from tests.hostile_text import TEXTS
+from tests.user_errors import refused
 
 RUN = load_run("simplerl/qwen2.5-math-7b", "full")
 
@@ -41,9 +42,9 @@ def test_passes_over_the_data(rows: int, steps: int, expected: tuple[int, int]) 
     assert passes(RUN, stage_of(RUN, steps=steps), rows) == expected
 
 
-@pytest.mark.parametrize(("rows", "steps", "words"), [(8523, 100, "96 or 104"), (1000, 4, "more than the 1000")])
-def test_a_stage_that_would_end_within_a_pass_is_refused(rows: int, steps: int, words: str) -> None:
-    with pytest.raises(UserError, match=words):
+@pytest.mark.parametrize(("rows", "steps", "code"), [(8523, 100, "ends-within-a-pass"), (1000, 4, "too-few-problems")])
+def test_a_stage_that_would_end_within_a_pass_is_refused(rows: int, steps: int, code: str) -> None:
+    with refused(code):
         passes(RUN, stage_of(RUN, steps=steps), rows)
 
 
@@ -126,9 +127,9 @@ LINE = (
 
 def test_metrics_of_a_step_are_read_from_its_line() -> None:
     openrlhf = adapter.load("openrlhf")
-    found = openrlhf.progress(RUN.stages[0], LINE)
-    assert found is not None and math.isnan(found.pop("loss"))
-    assert found == {
+    metrics = openrlhf.progress(RUN.stages[0], LINE)
+    assert metrics is not None and math.isnan(metrics.pop("loss"))
+    assert metrics == {
         "critic_loss": 0.02, "kl": 1e-5, "return": -0.5, "grad_norm": 1.8, "reward_mean": 0.03125,
         "response_length_mean": 24.0,
     }  # fmt: skip
@@ -157,8 +158,8 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("more", [text for text in TEXTS.values() if "<" not in text])
 def test_a_reward_reads_the_turn_up_to_its_end(process: Path, more: str) -> None:
     text = f"so{more}</think><answer>15</answer>"
-    given = openrlhf_reward.judge(f"{PROMPT}{text}<|im_end|>\n<|im_start|>user\nmore", PROMPT, json.dumps(LABEL))
-    assert given == {"rewards": 2.0, "scores": 2.0, "extra_logs": {}}
+    answer = openrlhf_reward.judge(f"{PROMPT}{text}<|im_end|>\n<|im_start|>user\nmore", PROMPT, json.dumps(LABEL))
+    assert answer == {"rewards": 2.0, "scores": 2.0, "extra_logs": {}}
     ((step, (row,)),) = rollout_log.read(process, rollout_log.Batch(1, 1)).items()
     assert (step, row["prompt"], row["completion"], row["reward"]) == (1, PROMPT, text, 2.0)
     assert (row["problem_id"], row["verdict"], row["format_error"]) == ("p0", None, False)

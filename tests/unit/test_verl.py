@@ -13,8 +13,8 @@ from frameworks.adapter import Paths
 from frameworks.verl import reward_hook as verl_reward
 from recipes import rewards
 from recipes.runs import load_run
-from system.errors import UserError
 from tests.hostile_text import TEXTS
+from tests.user_errors import refused
 
 RUN = load_run("tinyzero/grpo-3b", "demo")
 STAGE = RUN.stages[0]
@@ -41,7 +41,7 @@ def test_the_clip_ratio_is_no_truncation_where_the_longest_was_not_cut() -> None
 
 
 def test_a_prompt_that_verl_drops_ends_the_run() -> None:
-    with pytest.raises(UserError, match="failed to sample or to reward"):
+    with refused("prompt-dropped"):
         VERL.progress(STAGE, "(AgentLoop pid=7) Error in _run_prompt for uid=1\n")
 
 
@@ -58,10 +58,10 @@ def test_the_log_is_read_whatever_a_kill_or_a_disk_did_to_it(
     (log / "from-000000.jsonl").write_text("\n".join(lines) + '\n{"step": 4, "da', encoding="utf-8")
     resumed = '{"step": 3, "data": {"actor/loss": null}}\n{"step": 4}\n{"step": 5, "data": {}}\n'
     (log / "from-000002.jsonl").write_text(resumed)
-    found = VERL.logged(RUN, STAGE, paths(tmp_path))
-    assert [found[step]["actor/loss"] for step in (1, 2)] == [1.0, 2.0]
-    assert math.isnan(found[3]["actor/loss"])  # the later attempt counts, and null is not a number
-    assert sorted(found) == [1, 2, 3]
+    metrics = VERL.logged(RUN, STAGE, paths(tmp_path))
+    assert [metrics[step]["actor/loss"] for step in (1, 2)] == [1.0, 2.0]
+    assert math.isnan(metrics[3]["actor/loss"])  # the later attempt counts, and null is not a number
+    assert sorted(metrics) == [1, 2, 3]
     assert "WARNING" in capsys.readouterr().out
 
 
@@ -71,7 +71,7 @@ def test_checkpoints_after_the_one_that_verl_names_are_deleted(tmp_path: Path) -
         (folder / f"global_step_{step}").mkdir(parents=True)
     (folder / "latest_checkpointed_iteration.txt").write_text("4")
     assert VERL.newest_checkpoint(RUN, STAGE, paths(tmp_path)) == 4
-    assert {found.name for found in folder.glob("global_step_*")} == {"global_step_2", "global_step_4"}
+    assert {checkpoint.name for checkpoint in folder.glob("global_step_*")} == {"global_step_2", "global_step_4"}
 
 
 @pytest.mark.parametrize("name", ["", "\0\0", "1", "7"])
@@ -84,7 +84,7 @@ def test_a_power_cut_that_spoils_the_name_of_the_newest_checkpoint_loses_no_othe
     assert (folder / "latest_checkpointed_iteration.txt").read_text() == "10"
     (folder / "global_step_10" / "model.pt").touch()  # empty
     assert VERL.newest_checkpoint(RUN, STAGE, paths(tmp_path)) == 8
-    assert [found.name for found in folder.glob("global_step_*")] == ["global_step_8"]
+    assert [checkpoint.name for checkpoint in folder.glob("global_step_*")] == ["global_step_8"]
 
 
 TRUTH = {
@@ -105,7 +105,7 @@ def test_a_completion_is_judged_and_recorded_with_the_step_of_its_weights(
     monkeypatch.setenv(rollout_log.VARIABLE, str(rollout_log.start_attempt(tmp_path, 0).folder))
     reward_hook.load_rewards.cache_clear()
     rollout_log.process_recorder.cache_clear()
-    given = verl_reward.compute_score("countdown", completion, json.dumps(TRUTH), {"max_global_steps": 4})
-    assert given == {"score": score, "verdict": verdict}
+    answer = verl_reward.compute_score("countdown", completion, json.dumps(TRUTH), {"max_global_steps": 4})
+    assert answer == {"score": score, "verdict": verdict}
     ((step, (row,)),) = rollout_log.read(tmp_path, rollout_log.Batch(1, 1)).items()
     assert (step, row["prompt"], row["completion"], row["reward"]) == (5, "Make 6.", completion, score)

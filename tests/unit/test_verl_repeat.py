@@ -47,11 +47,11 @@ def test_prompts_are_named_by_their_number_so_that_names_sort_like_numbers() -> 
 
 
 def test_each_completion_has_its_own_seed_and_its_place_in_the_step() -> None:
-    found = sampled()
-    assert len({one["seed"] for one in found}) == len(found)
-    assert [one["extra_args"][KEY]["number"] for one in found] == list(range(PROMPTS * SAMPLES))
-    assert {one["extra_args"][KEY]["requests"] for one in found} == {PROMPTS * SAMPLES}
-    assert all(one["temperature"] == 1.0 for one in found) and PARAMS == {"temperature": 1.0}
+    requests = sampled()
+    assert len({one["seed"] for one in requests}) == len(requests)
+    assert [one["extra_args"][KEY]["number"] for one in requests] == list(range(PROMPTS * SAMPLES))
+    assert {one["extra_args"][KEY]["requests"] for one in requests} == {PROMPTS * SAMPLES}
+    assert all(one["temperature"] == 1.0 for one in requests) and PARAMS == {"temperature": 1.0}
 
 
 def test_seeds_depend_on_the_step_and_not_on_names_which_begin_again_in_a_resumed_training() -> None:
