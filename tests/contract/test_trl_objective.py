@@ -50,7 +50,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any
         "kl_unbiased": {
             "arguments": arguments_of(DISTILLED, model, ["dtype"], unbiased_kl_gradient=True), "logits_temperature": 1.0
         },
-        "divided": {"arguments": arguments_of(DISTILLED, model, ["dtype"], logits_temperature=None), "logits_temperature": 0.9},
+        "divided": {
+            "arguments": arguments_of(DISTILLED, model, ["dtype"], logits_temperature=None), "logits_temperature": 0.9
+        },
         "tokens": {"arguments": arguments_of(MATH, model, ["dtype"]), "logits_temperature": 0.9},
         "sampler": {"arguments": arguments_of(CROSSCHECK, model), "logits_temperature": 1.0, "sampler": True},
         "sampler_by_default": {
