@@ -14,7 +14,7 @@ from pathlib import Path
 from system import json_lines
 from system.errors import UserError
 
-VARIABLE = "CROSSZERO_ROLLOUTS"  # environment variable with the file to write, or to replay
+VARIABLE = "CROSSZERO_RECORDED_ROLLOUTS"  # environment variable with the file to write, or to replay
 RECORD = "CROSSZERO_ROLLOUTS_RECORD"  # set where it is to be written
 RELEASED = "CROSSZERO_ROLLOUTS_RELEASE"  # what of a recording a training does not take, separated by spaces
 
