@@ -33,10 +33,10 @@ def test_what_each_rank_holds() -> None:
     two, four, few, all_kept = json.loads(first)
     shape = memory.shape("gpu-smoke")
     assert shape is not None
-    for found, gpus in ((two, 2), (four, 4)):
+    for bytes_by_kind, gpus in ((two, 2), (four, 4)):
         # float32: weights, and Adam's two moments
-        assert found["sharded_param"] == pytest.approx(4 * shape["parameters"] / gpus, rel=0.05)
-        assert found["opt"] == pytest.approx(8 * shape["parameters"] / gpus, rel=0.05)
+        assert bytes_by_kind["sharded_param"] == pytest.approx(4 * shape["parameters"] / gpus, rel=0.05)
+        assert bytes_by_kind["opt"] == pytest.approx(8 * shape["parameters"] / gpus, rel=0.05)
     measured_few, measured_many, few_by_formula, many_by_formula = json.loads(second)
     assert many_by_formula == pytest.approx(measured_many, rel=0.05)
     assert few_by_formula == pytest.approx(measured_few, rel=0.05)

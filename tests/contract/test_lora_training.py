@@ -62,7 +62,9 @@ def test_two_steps_and_the_merged_checkpoint(tmp_path: Path) -> None:
         base / "model.safetensors"
     )
 
-    words = [python("trl"), "-c", COMPARE, native]
-    done = subprocess.run(words, cwd=project, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(ROOT)})
+    command = [python("trl"), "-c", COMPARE, native]
+    done = subprocess.run(
+        command, cwd=project, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(ROOT)}
+    )
     learned, lost = json.loads(done.stdout.strip().split("\n")[-1])
     assert learned > 1e-3 and lost < 1e-4

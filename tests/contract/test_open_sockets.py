@@ -38,10 +38,10 @@ def test_torch_listens_on_loopback_only(tmp_path: Path, guarded: bool) -> None:
     if not (environment("trl", "cpu") / ".stamp").is_file():
         pytest.skip("environment trl is not built; make test builds it")
     (tmp_path / "trains.py").write_text(TRAINS)
-    words = [python("trl"), "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
-    words += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", tmp_path / "trains.py"]
+    command = [python("trl"), "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
+    command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", tmp_path / "trains.py"]
     settings = os.environ | {"OMP_NUM_THREADS": "1"} | (loopback.environment(tmp_path) if guarded else {})
-    done = subprocess.run(words, cwd=ROOT, env=settings, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     places = [line.split()[1] for line in done.stdout.split("\n") if line.startswith("LISTENS")]
     assert len(places) >= 3

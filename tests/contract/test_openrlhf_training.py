@@ -22,7 +22,7 @@ from contracts import tables
 from contracts.run_file import RECIPES, ROOT, read_yaml
 from envs.build import python
 from tasks.arithmetic import problems as arithmetic
-from tests.contract import foreign_logs, listening, tiny_project
+from tests.contract import foreign_logs, open_sockets, tiny_project
 
 PYTHON = python("openrlhf")
 STEPS, PROMPTS, SAMPLES = 3, 4, 4
@@ -143,12 +143,12 @@ def failed(project: OpenRLHFProject) -> tuple[int, str, str]:
 
 
 @pytest.fixture(scope="module")
-def watch(project: OpenRLHFProject) -> listening.Watch:
-    return listening.Watch(project.work, PYTHON)
+def watch(project: OpenRLHFProject) -> open_sockets.Watch:
+    return open_sockets.Watch(project.work, PYTHON)
 
 
 @pytest.fixture(scope="module")
-def killed(project: OpenRLHFProject, failed: Any, watch: listening.Watch) -> str:
+def killed(project: OpenRLHFProject, failed: Any, watch: open_sockets.Watch) -> str:
     """Output of a training that was killed without warning after its second step, and what it left running."""
     project.wait.touch()
     process = project.start()
@@ -189,7 +189,7 @@ def test_a_killed_training_leaves_nothing_running_and_resumes(
     assert not project.left_behind()
 
 
-def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(watch: listening.Watch, killed: str) -> None:
+def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(watch: open_sockets.Watch, killed: str) -> None:
     assert watch.sockets and not watch.elsewhere()
     # The object manager, which raylet has on a port of its own, does not know the method.
     answers, asks = watch.answers(), ["UNAUTHENTICATED", "UNAUTHENTICATED", "OK"]

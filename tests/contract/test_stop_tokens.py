@@ -39,9 +39,9 @@ def test_every_stop_is_declared_besides_the_models_own_end(tmp_path: Path) -> No
     make = [python("trl"), ROOT / "tests" / "contract" / "make_tiny_model.py", tmp_path / "model"]
     subprocess.run(make, check=True, capture_output=True)
     own = json.loads((tmp_path / "model" / "generation_config.json").read_text())
-    given = json.dumps([[], ["<|im_start|>", "a", 3], ["not a token"], [9999]])
+    stops = json.dumps([[], ["<|im_start|>", "a", 3], ["not a token"], [9999]])
     done = subprocess.run(
-        [python("trl"), "-c", SCRIPT, given], cwd=tmp_path, capture_output=True, text=True, check=True,
+        [python("trl"), "-c", SCRIPT, stops], cwd=tmp_path, capture_output=True, text=True, check=True,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
     )  # fmt: skip
     none, nothing, linked, declared, *refused = done.stdout.strip().split("\n")

@@ -14,7 +14,7 @@ import pytest
 
 from contracts import tables
 from envs.build import folder as environment
-from tests.contract import foreign_logs, listening, tiny_project
+from tests.contract import foreign_logs, open_sockets, tiny_project
 
 STEPS, UPDATES = 6, 2
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -39,12 +39,12 @@ def train(project: Path) -> subprocess.Popen[str]:
 
 
 @pytest.fixture(scope="module")
-def watch(project: Path) -> listening.Watch:
-    return listening.Watch(project)
+def watch(project: Path) -> open_sockets.Watch:
+    return open_sockets.Watch(project)
 
 
 @pytest.fixture(scope="module")
-def ended(project: Path, watch: listening.Watch) -> list[Path]:
+def ended(project: Path, watch: open_sockets.Watch) -> list[Path]:
     """Ends the training with SIGTERM after its second step; returns its checkpoints."""
     waiting = tiny_project.wait_after(project, steps=2)
     training = train(project)
@@ -60,7 +60,7 @@ def ended(project: Path, watch: listening.Watch) -> list[Path]:
     return sorted((project / tiny_project.WORK / "native").glob("checkpoint-*"))
 
 
-def test_it_listens_on_nothing(watch: listening.Watch, ended: list[Path]) -> None:
+def test_it_listens_on_nothing(watch: open_sockets.Watch, ended: list[Path]) -> None:
     """With one process; test_open_sockets.py starts several."""
     assert watch.saw("trl.scripts.grpo") and not watch.sockets
 

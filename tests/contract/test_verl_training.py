@@ -14,7 +14,7 @@ import pytest
 from contracts import tables
 from envs.build import python
 from system import json_lines
-from tests.contract import foreign_logs, listening, tiny_project
+from tests.contract import foreign_logs, open_sockets, tiny_project
 from tests.contract.tiny_project import STEPS, WORK
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -26,12 +26,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def watch(project: Path) -> listening.Watch:
-    return listening.Watch(project, python("verl"))
+def watch(project: Path) -> open_sockets.Watch:
+    return open_sockets.Watch(project, python("verl"))
 
 
 @pytest.fixture(scope="module")
-def killed(project: Path, watch: listening.Watch) -> list[str]:
+def killed(project: Path, watch: open_sockets.Watch) -> list[str]:
     """Kills the training without warning after its third step; returns what it left running half a minute later."""
     waiting = tiny_project.wait_after(project, steps=3)
     training = tiny_project.train(project)
@@ -69,7 +69,7 @@ def test_no_process_outlives_a_killed_training(killed: list[str]) -> None:
     assert killed == []
 
 
-def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(watch: listening.Watch, killed: list[str]) -> None:
+def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(watch: open_sockets.Watch, killed: list[str]) -> None:
     assert watch.sockets and not watch.elsewhere()
     # The object manager, which raylet has on a port of its own, does not know the method.
     answers, asks = watch.answers(), ["UNAUTHENTICATED", "UNAUTHENTICATED", "OK"]

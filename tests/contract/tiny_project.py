@@ -81,17 +81,17 @@ def make(folder: Path, framework: str = "verl", algorithm: str = "ppo", **change
     return folder
 
 
-def command(folder: Path, verb: str, *words: str | Path, framework: str = "verl") -> list[str | Path]:
+def command(folder: Path, verb: str, *arguments: str | Path, framework: str = "verl") -> list[str | Path]:
     """`frameworks` for the run, as the workflow gives it."""
     common = ["--run", RUN, "--scale", "demo", "--seed", "0", "--model", "model", "--work", WORK]
-    return [python(framework), "-m", "frameworks", verb, *common, *words]
+    return [python(framework), "-m", "frameworks", verb, *common, *arguments]
 
 
 def train(folder: Path, problems: str = "problems.parquet", framework: str = "verl") -> subprocess.Popen[str]:
     """Start training; its output is to be read."""
-    words = ("--problems", problems, "--output", "log.parquet", "--rollouts", "rollouts.parquet")
+    arguments = ("--problems", problems, "--output", "log.parquet", "--rollouts", "rollouts.parquet")
     return subprocess.Popen(
-        command(folder, "train", *words, framework=framework),
+        command(folder, "train", *arguments, framework=framework),
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -115,12 +115,12 @@ def text_after_stops(rollouts: list[dict[str, Any]]) -> list[str]:
 
 def processes(folder: Path) -> list[str]:
     """Commands of living processes that were started with an environment that names this copy."""
-    found = []
+    commands = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            environment, words = (entry / "environ").read_bytes(), (entry / "cmdline").read_bytes()
+            environment, command = (entry / "environ").read_bytes(), (entry / "cmdline").read_bytes()
         except OSError:
             continue
-        if int(entry.name) != os.getpid() and str(folder).encode() in environment and words:
-            found.append(words.replace(b"\0", b" ").decode(errors="replace")[:100])
-    return found
+        if int(entry.name) != os.getpid() and str(folder).encode() in environment and command:
+            commands.append(command.replace(b"\0", b" ").decode(errors="replace")[:100])
+    return commands

@@ -23,15 +23,17 @@ PINNED = {
 
 @pytest.mark.parametrize("name", framework_names())
 def test_metrics_have_the_names_of_our_columns(name: str) -> None:
-    found = adapter.load(name)
-    assert {*found.metrics.values()} <= {*TRAINING_LOG.names, *OTHERS}
-    assert {"reward_mean", "response_length_mean", "seconds", "loss", "sampler_mismatch"} <= {*found.metrics.values()}
+    framework = adapter.load(name)
+    assert {*framework.metrics.values()} <= {*TRAINING_LOG.names, *OTHERS}
+    assert {"reward_mean", "response_length_mean", "seconds", "loss", "sampler_mismatch"} <= {
+        *framework.metrics.values()
+    }
     stage = load_run("tinyzero/grpo-3b", "demo").stages[0]
-    assert found.progress(stage, "loading\n") is None
+    assert framework.progress(stage, "loading\n") is None
 
 
 @pytest.mark.parametrize(
-    ("name", "package"), [(name, word) for name, words in PINNED.items() for word in words.split()]
+    ("name", "package"), [(name, package) for name, packages in PINNED.items() for package in packages.split()]
 )
 def test_cpu_and_cuda_locks_pin_the_same_release(name: str, package: str) -> None:
     locks = [lock_file(name, device).read_text().split() for device in ("cpu", "cuda")]

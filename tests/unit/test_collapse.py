@@ -55,19 +55,19 @@ def test_a_healthy_run_has_no_signs(seed: int) -> None:
     ],
 )
 def test_each_sign_is_named_within_a_window_of_its_step(change, kind: str, evidence: str) -> None:
-    found = [sign for sign in signs(healthy(**change)) if sign.kind == kind]
-    assert len(found) == 1
-    assert 80 <= found[0].step < 80 + WINDOW
-    assert evidence in found[0].evidence
-    assert found[0].grave == (kind not in ("no signal", "sampler mismatch"))
+    of_kind = [sign for sign in signs(healthy(**change)) if sign.kind == kind]
+    assert len(of_kind) == 1
+    assert 80 <= of_kind[0].step < 80 + WINDOW
+    assert evidence in of_kind[0].evidence
+    assert of_kind[0].grave == (kind not in ("no signal", "sampler mismatch"))
 
 
 def test_logic_rls_collapse_is_seen_as_it_starts() -> None:
     """As in the report's figure 3.2.3(2): from one step on, length runs to the cap and format errors soar."""
     change = {"truncated_rate": {90: 1.0}, "format_error_rate": {90: 0.98}, "accuracy": {90: 0.0}}
-    found = {sign.kind: sign.step for sign in signs(healthy(**change))}
-    assert set(found) == {"length at the cap", "format errors", "accuracy lost"}
-    assert max(found.values()) < 90 + WINDOW
+    step_by_kind = {sign.kind: sign.step for sign in signs(healthy(**change))}
+    assert set(step_by_kind) == {"length at the cap", "format errors", "accuracy lost"}
+    assert max(step_by_kind.values()) < 90 + WINDOW
 
 
 def test_the_demo_run_of_the_collapsing_setting() -> None:
@@ -127,9 +127,9 @@ columns = [
 @given(st.lists(st.fixed_dictionaries(dict.fromkeys(columns, values)), max_size=40))
 def test_any_log_is_read_and_step_by_step_gives_the_same(rows) -> None:
     rows = [{"step": number, **row} for number, row in enumerate(rows, start=1)]
-    found = signs(rows, cap=100)
+    at_once = signs(rows, cap=100)
     watch = collapse.Watch(100)
-    assert [sign for row in rows for sign in watch.add(row)] == found
-    assert {sign.step for sign in found if sign.kind == "not a number"} <= {
+    assert [sign for row in rows for sign in watch.add(row)] == at_once
+    assert {sign.step for sign in at_once if sign.kind == "not a number"} <= {
         row["step"] for row in rows if any(isinstance(v, float) and not math.isfinite(v) for v in row.values())
     }

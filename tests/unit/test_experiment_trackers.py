@@ -26,15 +26,15 @@ def finish(): pass
 
 
 def followed(folder: Path, first: int, resumed_from: int, steps: range) -> None:
-    found = Trackers(
+    trackers = Trackers(
         experiment_trackers.events_folder(folder / "stage-2" / "training_log.parquet"),
         "r/r/seed-0",
         first,
         resumed_from,
     )
     for step in steps:
-        found.add(step, {"step": step, "reward_mean": step / 2, "kl": None, "entropy": float("nan")})
-    found.close()
+        trackers.add(step, {"step": step, "reward_mean": step / 2, "kl": None, "entropy": float("nan")})
+    trackers.close()
 
 
 def rewards(folder: Path) -> list[tuple[int, float]]:

@@ -73,11 +73,11 @@ def test_other_rewards_than_the_recorded_are_noticed(recorded: Path, tmp_path: P
 
 def test_settings_replace_those_of_the_run_file() -> None:
     (stage,) = load_run("crosscheck/trl", "demo").stages
-    found = fixed_rollout_training.with_settings(
+    changed = fixed_rollout_training.with_settings(
         stage, ["objective.scale_rewards=none", "optimizer.learning_rate=0.001"]
     )
-    assert found.objective["scale_rewards"] == "none" and found.optimizer["learning_rate"] == 0.001
-    assert found.batch == stage.batch
+    assert changed.objective["scale_rewards"] == "none" and changed.optimizer["learning_rate"] == 0.001
+    assert changed.batch == stage.batch
     with refused("unreadable-setting", setting="scale=1"):
         fixed_rollout_training.with_settings(stage, ["scale=1"])
 

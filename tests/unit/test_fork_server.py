@@ -39,8 +39,8 @@ def forked(job: subprocess.Popen[str]) -> str:
     return job.stdout.readline().strip()
 
 
-def run(*words: str, **settings: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, **settings)  # type: ignore[call-overload, no-any-return]
+def run(*arguments: str, **settings: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False, **settings)  # type: ignore[call-overload, no-any-return]
 
 
 @pytest.mark.parametrize("python", ["forked", sys.executable])
@@ -72,8 +72,8 @@ def test_packages_are_there_before_it_starts(forked: str) -> None:
 
 
 def test_a_fork_ends_with_its_client(forked: str) -> None:
-    words = [forked, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)"]
-    client = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    command = [forked, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)"]
+    client = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert client.stdout is not None
     pid = int(client.stdout.readline())
     client.kill()
@@ -121,12 +121,12 @@ def test_nothing_is_left_of_a_job_that_is_ended(tmp_path: Path, number: int) -> 
     python = Path(process.stdout.readline().strip())
     other = subprocess.Popen([python, "-c", "import time; time.sleep(600)"])
     deadline = time.monotonic() + 60
-    while len(found := below(process.pid)) < 6:  # subreaper, server, program, its client, and two forks
+    while len(processes := below(process.pid)) < 6:  # subreaper, server, program, its client, and two forks
         assert time.monotonic() < deadline
         time.sleep(0.05)
     process.send_signal(number)
     process.wait()
-    assert psutil.wait_procs(found, 60)[1] == []
+    assert psutil.wait_procs(processes, 60)[1] == []
     assert other.wait(60) != 0
     server = Path(shlex.split(python.read_text().splitlines()[1])[1])
     assert not server.parent.exists()

@@ -34,8 +34,12 @@ def written(folder: Path, rows: dict[int, dict[str, float]], after: int = 0) -> 
 @given(st.dictionaries(st.integers(0, 2**40), st.dictionaries(st.text(max_size=20), NUMBERS, min_size=1), max_size=5))
 def test_events_are_read_as_they_were_written(tmp_path_factory: pytest.TempPathFactory, rows: dict) -> None:
     file = written(tmp_path_factory.mktemp("events"), rows)
-    found = [(event.step, event.tag, struct.pack("<f", event.value)) for event in tensorboard_events.read_scalars(file)]
-    assert found == [(step, tag, struct.pack("<f", value)) for step, of in rows.items() for tag, value in of.items()]
+    scalars = [
+        (event.step, event.tag, struct.pack("<f", event.value)) for event in tensorboard_events.read_scalars(file)
+    ]
+    assert scalars == [
+        (step, tag, struct.pack("<f", value)) for step, values in rows.items() for tag, value in values.items()
+    ]
 
 
 def test_the_checksum_is_crc32c() -> None:
@@ -185,8 +189,8 @@ def test_sums_since_the_beginning_are_per_step_also_in_csv(tmp_path: Path) -> No
     (tmp_path / "export.csv").write_text(export)
     for file in ("trainer_state.json", "export.csv"):
         rows = import_log.read([tmp_path / file], "trl", "imported/x")
-        found = [(row["step"], row["reward_mean"], row["wall_time"], row["tokens_per_second"]) for row in rows]
-        assert found == [(2, 1.0, 10.0, 10.0), (4, 0.5, 30.0, 10.0)]
+        columns = [(row["step"], row["reward_mean"], row["wall_time"], row["tokens_per_second"]) for row in rows]
+        assert columns == [(2, 1.0, 10.0, 10.0), (4, 0.5, 30.0, 10.0)]
 
 
 def test_a_metric_with_train_before_it_is_the_metric() -> None:
@@ -199,8 +203,10 @@ def test_a_metric_with_train_before_it_is_the_metric() -> None:
 def test_the_command_says_where_the_log_is_from(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("step,reward_mean\n1,0.5\n2,0.75\n")
     output = tmp_path / "training_log.parquet"
-    words = ["--input", tmp_path / "log.csv", "--run", "imported/x", "--source", "a paper", "--output", output]
-    subprocess.run([sys.executable, "-m", "frameworks.import_log", *words], cwd=ROOT, check=True, capture_output=True)
+    arguments = ["--input", tmp_path / "log.csv", "--run", "imported/x", "--source", "a paper", "--output", output]
+    subprocess.run(
+        [sys.executable, "-m", "frameworks.import_log", *arguments], cwd=ROOT, check=True, capture_output=True
+    )
     assert tables.read(output, tables.TRAINING_LOG)["reward_mean"].to_pylist() == [0.5, 0.75]
     record = provenance.read(output)
     assert record["source"] == "a paper" and list(record["imported"]) == [str(tmp_path / "log.csv")]

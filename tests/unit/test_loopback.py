@@ -14,8 +14,8 @@ LOADED = "import sys; print(*(getattr(found, '__file__', None) for found in sys.
 
 
 def loaded(folder: Path, **settings: str) -> set[str]:
-    words, environment = [sys.executable, "-c", LOADED], os.environ | settings
-    return {*subprocess.check_output(words, cwd=folder, env=environment, text=True).split("\n")}
+    command, environment = [sys.executable, "-c", LOADED], os.environ | settings
+    return {*subprocess.check_output(command, cwd=folder, env=environment, text=True).split("\n")}
 
 
 def test_it_loads_no_packages(tmp_path: Path) -> None:

@@ -30,18 +30,18 @@ def test_larger_gpus_fit_more() -> None:
 
 @pytest.mark.parametrize(("size", "name"), FITTING)
 def test_updates_stay_those_of_the_run_file(size: int, name: str) -> None:
-    written, made = RUNS[name], FITS[size][name].run
-    assert (made.hardware["gpus"], made.hardware["nodes"]) == (1, 1) and made.evaluation["gpus"] <= 1
-    need = memory.fullest(made, size)
-    assert need and memory.verdict(need, size, made.hardware["memory_gb"]) == "yes"
-    for before, after in zip(written.stages, made.stages, strict=True):
-        assert run_settings.updates_per_step(made, after) == run_settings.updates_per_step(written, before)
+    written, variant = RUNS[name], FITS[size][name].run
+    assert (variant.hardware["gpus"], variant.hardware["nodes"]) == (1, 1) and variant.evaluation["gpus"] <= 1
+    need = memory.fullest(variant, size)
+    assert need and memory.verdict(need, size, variant.hardware["memory_gb"]) == "yes"
+    for before, after in zip(written.stages, variant.stages, strict=True):
+        assert run_settings.updates_per_step(variant, after) == run_settings.updates_per_step(written, before)
         for key in ("prompts_per_step", "prompts_per_update", "samples_per_prompt"):
             assert after.batch.get(key) == before.batch.get(key)
         assert (after.optimizer, after.objective, after.lora) == (before.optimizer, before.objective, before.lora)
         per_update = after.batch["prompts_per_update"] * after.batch["samples_per_prompt"]
-        assert run_settings.check_batch(made, after, 1) * after.batch["samples_per_device"] == per_update
-        assert adapter.load(made.framework).stated(made, after)
+        assert run_settings.check_batch(variant, after, 1) * after.batch["samples_per_device"] == per_update
+        assert adapter.load(variant.framework).stated(variant, after)
 
 
 def test_a_server_of_its_own_becomes_a_sampler_that_sleeps() -> None:
@@ -49,8 +49,8 @@ def test_a_server_of_its_own_becomes_a_sampler_that_sleeps() -> None:
     assert run.stages[0].rollout["engine"] == "vllm-server"
     (stage,) = FITS[80][run.name].run.stages
     assert stage.rollout["engine"] == "vllm-colocated" and "gpus" not in stage.rollout
-    found = adapter.load(run.framework).stated(FITS[80][run.name].run, stage)
-    assert found["vllm_mode"] == "colocate" and found["vllm_enable_sleep_mode"] is True
+    settings = adapter.load(run.framework).stated(FITS[80][run.name].run, stage)
+    assert settings["vllm_mode"] == "colocate" and settings["vllm_enable_sleep_mode"] is True
 
 
 def test_what_does_not_fit_says_why() -> None:
@@ -68,9 +68,9 @@ def test_other_scales_and_sizes_are_refused() -> None:
         one_gpu.fits(RUNS, 2, "full")
 
 
-def dry_run(*words: str) -> tuple[int, str]:
+def dry_run(*arguments: str) -> tuple[int, str]:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    command = ["snakemake", "-n", "reproduce_one_gpu", *words]
+    command = ["snakemake", "-n", "reproduce_one_gpu", *arguments]
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
     )
@@ -80,8 +80,14 @@ def dry_run(*words: str) -> tuple[int, str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_one_command_trains_the_runs_that_fit(size: int, tmp_path: Path) -> None:
-    words = ("--config", "scale=full", f"gpu_memory_gb={size}", f"results={tmp_path}/results", f"work={tmp_path}/work")
-    status, output = dry_run(*words, "--printshellcmds")
+    arguments = (
+        "--config",
+        "scale=full",
+        f"gpu_memory_gb={size}",
+        f"results={tmp_path}/results",
+        f"work={tmp_path}/work",
+    )
+    status, output = dry_run(*arguments, "--printshellcmds")
     assert status == 0, output
     trained = re.findall(r"-m frameworks train --run (\S+) .*--one-gpu (\d+)", output)
     assert dict(trained) == {name: str(fit.samples_per_device) for name, fit in FITS[size].items()}
@@ -96,5 +102,5 @@ def test_without_a_size_it_says_what_to_add() -> None:
 
 def test_a_run_for_one_gpu_keeps_its_sampler() -> None:
     for name in ("gsm8k/qwen2.5-0.5b-instruct", "gsm8k/qwen2.5-0.5b-instruct-vllm"):
-        (made,), (written,) = FITS[24][name].run.stages, RUNS[name].stages
-        assert (made.rollout, made.native) == (written.rollout, written.native)
+        (variant,), (written,) = FITS[24][name].run.stages, RUNS[name].stages
+        assert (variant.rollout, variant.native) == (written.rollout, written.native)

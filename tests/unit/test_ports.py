@@ -55,8 +55,8 @@ def test_every_port_of_a_cluster_of_ray_is_chosen(tmp_path: Path, monkeypatch: p
     started: list[list[str]] = []
 
     class Ended:
-        def __init__(self, words: list[str], **_: object) -> None:
-            started.append(words)
+        def __init__(self, command: list[str], **_: object) -> None:
+            started.append(command)
 
         def wait(self) -> int:
             return 0
@@ -68,6 +68,6 @@ def test_every_port_of_a_cluster_of_ray_is_chosen(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(ray_cluster.subprocess, "Popen", Ended)
     with pytest.raises(SystemExit):
         ray_cluster.start_node(argparse.Namespace(gpus=1, cpus=0, port=slurm_nodes.free_port(), scratch=tmp_path / "s"))
-    given = dict(word.split("=") for word in started[0] if "port=" in word)
-    assert {"--port", "--ray-client-server-port", "--dashboard-agent-listen-port", "--metrics-export-port"} <= {*given}
-    assert len(set(given.values())) == len(given)
+    ports = dict(word.split("=") for word in started[0] if "port=" in word)
+    assert {"--port", "--ray-client-server-port", "--dashboard-agent-listen-port", "--metrics-export-port"} <= {*ports}
+    assert len(set(ports.values())) == len(ports)

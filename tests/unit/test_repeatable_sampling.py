@@ -77,8 +77,8 @@ def test_requests_begin_in_their_order_whatever_the_order_in_which_they_come(eng
 
 
 def test_each_completion_has_a_seed_by_training_step_prompt_and_repeat() -> None:
-    found = [params.seed for step in (1, 2) for base in (0, 1) for _, params in requests(step, base)]
-    assert len(set(found)) == len(found) and all(0 <= seed < 2**31 for seed in found)
+    seeds = [params.seed for step in (1, 2) for base in (0, 1) for _, params in requests(step, base)]
+    assert len(set(seeds)) == len(seeds) and all(0 <= seed < 2**31 for seed in seeds)
     assert [params.seed for _, params in requests()] == [params.seed for _, params in requests()]
 
 

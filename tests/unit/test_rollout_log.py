@@ -40,10 +40,10 @@ def write(attempt: Attempt, *rows: dict[str, Any]) -> None:
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_hostile_texts_come_back_and_go_into_a_table(tmp_path: Path, text: str) -> None:
     write(rollout_log.start_attempt(tmp_path, 0), *step_of(1, 0, 1, 0, 0, text=f"a{text}b"))
-    found = rollout_log.read(tmp_path, BATCH)
-    assert [one["completion"] for one in found[1]] == [f"a{text}b"] * 4
+    by_step = rollout_log.read(tmp_path, BATCH)
+    assert [one["completion"] for one in by_step[1]] == [f"a{text}b"] * 4
     run = load_run("openr1/qwen2.5-math-7b", "demo")
-    rollouts = [stage_training_log._rollout("r/x/seed-0", run.stages[0], 1, one) for one in found[1]]
+    rollouts = [stage_training_log._rollout("r/x/seed-0", run.stages[0], 1, one) for one in by_step[1]]
     table = pa.Table.from_pylist(rollouts, schema=tables.ROLLOUT)
     assert table["completion"][0].as_py() == f"a{text}b".encode("utf-8", "replace").decode()
 
@@ -52,8 +52,8 @@ def test_a_later_attempt_replaces_what_it_repeats(tmp_path: Path) -> None:
     first, second = rollout_log.start_attempt(tmp_path, 0), rollout_log.start_attempt(tmp_path, 1)
     write(first, *step_of(1, 0, 0, 0, 0), *step_of(2, 0, 0, 0, 0), *step_of(3, 0, 0, 0, 0)[:1])
     write(second, *step_of(2, 1, 1, 1, 1))
-    found = rollout_log.read(tmp_path, BATCH)
-    assert {step: {one["reward"] for one in rows} for step, rows in found.items()} == {1: {0}, 2: {1}}
+    by_step = rollout_log.read(tmp_path, BATCH)
+    assert {step: {one["reward"] for one in rows} for step, rows in by_step.items()} == {1: {0}, 2: {1}}
 
 
 def test_rows_without_a_step_are_counted_from_the_checkpoint_on(
@@ -67,8 +67,8 @@ def test_rows_without_a_step_are_counted_from_the_checkpoint_on(
         one.write([row(None, "a", reward), row(None, "b", reward)])
         other.write([row(None, "a", reward), row(None, "b", reward)])
     one.write([row(None, "a", 3.0)])  # cut off by a kill
-    found = rollout_log.read(tmp_path, BATCH)
-    assert {step: {one["reward"] for one in rows} for step, rows in found.items()} == {5: {0.0}, 6: {1.0}, 7: {2.0}}
+    by_step = rollout_log.read(tmp_path, BATCH)
+    assert {step: {one["reward"] for one in rows} for step, rows in by_step.items()} == {5: {0.0}, 6: {1.0}, 7: {2.0}}
 
 
 def test_counts_that_do_not_add_up_are_refused(tmp_path: Path) -> None:
@@ -98,13 +98,13 @@ def test_live_columns_are_those_of_the_finished_log(tmp_path: Path, known: bool)
     live, writer = LiveColumns(attempt, BATCH), Recorder(attempt.folder)
     assert live.columns(3) == {}
     seen = {}
-    for step, given_ in enumerate([(0, 1, 0, 0), (1, 1, 1, 1), (0, 0, 0, 0.5)], 3):
-        writer.write(step_of(step if known else None, *given_))
+    for step, rewards in enumerate([(0, 1, 0, 0), (1, 1, 1, 1), (0, 0, 0, 0.5)], 3):
+        writer.write(step_of(step if known else None, *rewards))
         if step != 3:  # a step's rows may come late, over a network file system
             seen[step] = live.columns(step)
-    found = rollout_log.read(tmp_path, BATCH)
-    assert seen == {step: rollout_log.step_columns(found[step]) for step in (4, 5)}
-    assert rollout_log.step_columns(found[3]) == {
+    by_step = rollout_log.read(tmp_path, BATCH)
+    assert seen == {step: rollout_log.step_columns(by_step[step]) for step in (4, 5)}
+    assert rollout_log.step_columns(by_step[3]) == {
         "accuracy": 0.25, "wrong_answer_rate": 0.75, "format_error_rate": 0.0, "reward_std": 0.5,
         "zero_signal_rate": 0.5,
     }  # fmt: skip

@@ -27,23 +27,23 @@ def in_words(text: str) -> dict[str, list[str]]:
     return {"input_ids": text.split()}
 
 
-def given(folder: Path, questions: list[str]) -> Paths:
+def write_problems(folder: Path, questions: list[str]) -> Paths:
     problems = [Problem(f"p-{index}", "countdown", question, "1", {}) for index, question in enumerate(questions)]
     tables.write(to_table(problems), tables.PROBLEM, folder / "problems.parquet")
     return Paths(problems=folder / "problems.parquet", model=folder, work=folder)
 
 
 def test_the_long_are_left_out_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths = given(tmp_path, [f"Make {number}." for number in range(8)] + ["word " * 300])
-    found = training_prompts.render_prompts(RUN, RUN.stages[0], paths, in_words)
-    assert [question["problem_id"] for question in found] == [f"p-{index}" for index in range(8)]
-    assert all(f"Make {index}." in question["prompt"] for index, question in enumerate(found))
-    assert set(found[0]) == {*training_prompts.QUESTION, "prompt"}
+    paths = write_problems(tmp_path, [f"Make {number}." for number in range(8)] + ["word " * 300])
+    prompts = training_prompts.render_prompts(RUN, RUN.stages[0], paths, in_words)
+    assert [question["problem_id"] for question in prompts] == [f"p-{index}" for index in range(8)]
+    assert all(f"Make {index}." in question["prompt"] for index, question in enumerate(prompts))
+    assert set(prompts[0]) == {*training_prompts.QUESTION, "prompt"}
     assert "1 of 9 prompts are longer than max_prompt_tokens (256): left out" in capsys.readouterr().out
 
 
 def test_fewer_than_a_step_needs_is_an_error(tmp_path: Path) -> None:
-    paths = given(tmp_path, ["Make 1."] * 7)
+    paths = write_problems(tmp_path, ["Make 1."] * 7)
     with refused("too-few-prompts", prompts=7, needed=8):
         training_prompts.render_prompts(RUN, RUN.stages[0], paths, in_words)
 
@@ -58,12 +58,12 @@ def rows(*counts: int) -> list[dict[str, Any]]:
     own = [3 + kind for kind, count in enumerate(counts) for _ in range(count)]
     random.Random(1).shuffle(own)
     return [
-        {"id": place, "task": "countdown", "meta": json.dumps({"nums": [1] * size})} for place, size in enumerate(own)
+        {"id": number, "task": "countdown", "meta": json.dumps({"nums": [1] * size})} for number, size in enumerate(own)
     ]
 
 
-def shares(found: list[dict[str, Any]]) -> Counter[int]:
-    return Counter(len(json.loads(row["meta"])["nums"]) for row in found)
+def shares(problems: list[dict[str, Any]]) -> Counter[int]:
+    return Counter(len(json.loads(row["meta"])["nums"]) for row in problems)
 
 
 @given_by_hypothesis(
@@ -72,17 +72,17 @@ def shares(found: list[dict[str, Any]]) -> Counter[int]:
 )
 def test_levels_have_their_weights_and_as_many_problems_as_they_allow(counts: list[int], weights: list[float]) -> None:
     weights = weights[: len(counts)]
-    asked = {f"l{3 + kind}": weight for kind, weight in enumerate(weights)}
+    weights_by_level = {f"l{3 + kind}": weight for kind, weight in enumerate(weights)}
     table = rows(*counts)
-    found = training_prompts.select_levels(RUN, levels(**asked), table)
-    own = shares(found)
-    assert [row["id"] for row in found] == sorted({row["id"] for row in found})
+    selected = training_prompts.select_levels(RUN, levels(**weights_by_level), table)
+    own = shares(selected)
+    assert [row["id"] for row in selected] == sorted({row["id"] for row in selected})
     assert set(own) == {3 + kind for kind in range(len(weights))}
     exact = min(count / weight for count, weight in zip(counts, weights, strict=False))
     for kind, weight in enumerate(weights):
         assert max(1, exact * weight - 1) <= own[3 + kind] + 1e-6 and own[3 + kind] <= max(1, exact * weight + 1e-6)
     assert any(own[3 + kind] == counts[kind] for kind in range(len(weights)))  # one level is used up
-    assert found == training_prompts.select_levels(RUN, levels(**asked), table)
+    assert selected == training_prompts.select_levels(RUN, levels(**weights_by_level), table)
 
 
 def test_levels_of_a_run_file(tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_levels_of_a_run_file(tmp_path: Path) -> None:
     problems = [Problem(f"p-{n}", "countdown", f"Make {n}.", "1", held) for n, held in enumerate(meta)]
     tables.write(to_table(problems), tables.PROBLEM, tmp_path / "problems.parquet")
     paths = Paths(problems=tmp_path / "problems.parquet", model=tmp_path, work=tmp_path)
-    found = training_prompts.render_prompts(RUN, levels(l4=1), paths, in_words)
-    assert [row["problem_id"] for row in found] == [f"p-{number}" for number in range(1, 40, 2)]
+    prompts = training_prompts.render_prompts(RUN, levels(l4=1), paths, in_words)
+    assert [row["problem_id"] for row in prompts] == [f"p-{number}" for number in range(1, 40, 2)]
     assert training_prompts.select_levels(RUN, RUN.stages[0], rows(2, 3)) == rows(2, 3)
     with refused("unknown-level", key="levels"):
         training_prompts.render_prompts(RUN, levels(l9=1, l3=1), paths, in_words)

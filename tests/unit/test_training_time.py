@@ -33,11 +33,11 @@ def _jobs(folder: Path, *, start_up: float, step: float, steps: int) -> pd.DataF
 
 
 def test_start_up_is_apart_from_steps(tmp_path: Path) -> None:
-    found = study.trainings(_jobs(tmp_path, start_up=19.0, step=2.0, steps=10), tmp_path, "demo")
-    assert [training.framework for training in found] == list(RUNS.values())
-    for training in found:
+    trainings = study.trainings(_jobs(tmp_path, start_up=19.0, step=2.0, steps=10), tmp_path, "demo")
+    assert [training.framework for training in trainings] == list(RUNS.values())
+    for training in trainings:
         assert (training.steps, training.whole, training.in_steps) == pytest.approx((10, 40.0, 20.0))
-    table = study.summary(found)
+    table = study.summary(trainings)
     assert list(table["whole / steps"]) == ["2.00", "2.00"]
     assert list(table["besides its steps"]) == ["20", "20"]
 

@@ -35,13 +35,13 @@ def start(folder: Path, *jobs: str) -> subprocess.Popen[str]:
 
 def warm(workflow: int) -> list[psutil.Process]:
     """The warm processes of a workflow and their forks, none of which is below it."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
-            words = " ".join(process.cmdline())
-            if "warm_processes.serve" in words and f"({workflow}, " in words:
-                found.append(process)
-    return found
+            command = " ".join(process.cmdline())
+            if "warm_processes.serve" in command and f"({workflow}, " in command:
+                processes.append(process)
+    return processes
 
 
 def until(condition: Callable[[], object]) -> None:
@@ -56,9 +56,9 @@ def test_the_jobs_of_a_workflow_import_once_and_nothing_is_left(tmp_path: Path) 
     process = start(tmp_path, *jobs)
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 0, said
-    found = [(tmp_path / f"job_{n}").read_text().split() for n in range(3)]
-    importers, own, given = zip(*found, strict=True)
-    assert len(set(importers)) == 1 and len({*importers, *own}) == 4 and set(given) == {"yes"}
+    outputs = [(tmp_path / f"job_{n}").read_text().split() for n in range(3)]
+    importers, own, arguments = zip(*outputs, strict=True)
+    assert len(set(importers)) == 1 and len({*importers, *own}) == 4 and set(arguments) == {"yes"}
     until(lambda: not warm(process.pid))
 
 
@@ -73,8 +73,8 @@ def test_a_package_that_cannot_be_imported_is_said(tmp_path: Path) -> None:
 def test_a_job_ends_with_its_workflow_its_own_process_and_the_warm_one(tmp_path: Path, killed: str) -> None:
     process = start(tmp_path, f"{JOB} wait tests.unit.imported_once > {tmp_path}/said")
     until(lambda: (tmp_path / "said").exists() and "waiting" in (tmp_path / "said").read_text())
-    found = warm(process.pid)
-    (forking,) = [one for one in found if one.ppid() not in {each.pid for each in found}]
+    processes = warm(process.pid)
+    (forking,) = [one for one in processes if one.ppid() not in {each.pid for each in processes}]
     folder = Path(re.findall(r"serve\('(.+?)'", " ".join(forking.cmdline()))[0])
     assert folder.is_dir()
     below = forking.children(recursive=True)

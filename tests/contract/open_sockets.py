@@ -14,10 +14,10 @@ import psutil
 CALLS = """
 import grpc, os, sys
 (method, port), token = sys.argv[1:], os.environ["TOKEN"]
-for given in ("", "0" * 64, token):
+for tried in ("", "0" * 64, token):
     call = grpc.insecure_channel(f"127.0.0.1:{port}").unary_unary(method)
     try:
-        call(b"", timeout=60, metadata=[("authorization", f"Bearer {given}")] if given else None)
+        call(b"", timeout=60, metadata=[("authorization", f"Bearer {tried}")] if tried else None)
         print("OK")
     except grpc.RpcError as error:
         print(error.code().name)
@@ -46,29 +46,31 @@ class Watch:
                 environment = process.environ()
                 if process.pid == os.getpid() or self.mark not in str(environment):
                     continue
-                words = process.cmdline()
-                listening = [found.laddr for found in process.net_connections("inet") if found.status == "LISTEN"]
+                command = process.cmdline()
+                listening = [one.laddr for one in process.net_connections("inet") if one.status == "LISTEN"]
             except (psutil.Error, OSError):
                 continue
-            self.processes.add(" ".join(words))
+            self.processes.add(" ".join(command))
             self.tokens |= {environment["RAY_AUTH_TOKEN"]} if "RAY_AUTH_TOKEN" in environment else set()
-            server = Path(words[0]).name if words else ""
+            server = Path(command[0]).name if command else ""
             for address in listening:
-                place = (address.ip, address.port)
-                if place not in self.sockets:
-                    self.sockets[place] = " ".join(words)[:200]
-                elif self.python and server in METHODS and place not in self.calls:  # seen twice: it stays
-                    self.calls[place] = self._call(server, address.port, environment.get("RAY_AUTH_TOKEN", "1" * 64))
+                address_and_port = (address.ip, address.port)
+                if address_and_port not in self.sockets:
+                    self.sockets[address_and_port] = " ".join(command)[:200]
+                elif self.python and server in METHODS and address_and_port not in self.calls:  # seen twice: it stays
+                    self.calls[address_and_port] = self._call(
+                        server, address.port, environment.get("RAY_AUTH_TOKEN", "1" * 64)
+                    )
         self.last = time.monotonic()
 
     def _call(self, server: str, port: int, token: str) -> subprocess.Popen[str]:
-        words = [str(self.python), "-c", CALLS, METHODS[server], str(port)]
+        command = [str(self.python), "-c", CALLS, METHODS[server], str(port)]
         clean = {name: value for name, value in os.environ.items() if self.mark not in value}
-        return subprocess.Popen(words, env=clean | {"TOKEN": token}, stdout=subprocess.PIPE, text=True)
+        return subprocess.Popen(command, env=clean | {"TOKEN": token}, stdout=subprocess.PIPE, text=True)
 
-    def saw(self, words: str) -> bool:
-        """Whether a process was seen whose command has these words."""
-        return any(words in command for command in self.processes)
+    def saw(self, text: str) -> bool:
+        """Whether a process was seen whose command has this text."""
+        return any(text in command for command in self.processes)
 
     def answers(self) -> list[list[str]]:
         """What each of Ray's servers said to a call without a token, with a wrong one, and with the right one."""
@@ -82,4 +84,4 @@ class Watch:
             mapped = getattr(address, "ipv4_mapped", None)
             return (mapped or address).is_loopback
 
-        return {place: command for place, command in self.sockets.items() if not is_loopback(place[0])}
+        return {socket: command for socket, command in self.sockets.items() if not is_loopback(socket[0])}
