@@ -58,15 +58,15 @@ def native_checkpoints(stage: Stage) -> int:
 
 def disk_gb(run: Run) -> tuple[float, float]:
     """Gigabytes of native checkpoints, and of exported ones, of one training."""
-    of, size = memory.shape(run.model), adapter.load(run.framework).checkpoint_size
-    parameters = of["parameters"] / 1e9 if of else 0.0
+    model, size = memory.shape(run.model), adapter.load(run.framework).checkpoint_size
+    parameters = model["parameters"] / 1e9 if model else 0.0
     states = weights = 0
     for stage in run.stages:
         saved = native_checkpoints(stage)
         states += min(saved, size.states_kept or saved) * (1 + (run.algorithm == "ppo"))
         weights += saved
     lora = run.stages[0].lora
-    trained = memory.adapter_parameters(of, lora) / 1e9 if of and lora else parameters
+    trained = memory.adapter_parameters(model, lora) / 1e9 if model and lora else parameters
     native = states * size.state + weights * size.weights
     return native * trained, len(run.checkpoint_steps) * 2 * parameters
 

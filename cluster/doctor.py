@@ -46,22 +46,22 @@ def bad(what: str, text: str, *stops: str) -> Finding:
 
 def check_python(machine: Machine) -> list[Finding]:
     """The system, Python, and the compiler that extensions are compiled with when a job starts."""
-    found = [Finding("system", machine.system)]
+    findings = [Finding("system", machine.system)]
     if machine.architecture != "x86_64" or machine.libc < GLIBC:
         needed = f"the locks are for x86_64 with glibc {GLIBC[0]}.{GLIBC[1]} or later: use such a machine"
-        found = [bad("system", f"{machine.system}, but {needed}", DEMO, GPU, FULL)]
+        findings = [bad("system", f"{machine.system}, but {needed}", DEMO, GPU, FULL)]
     if machine.python.startswith("3.11."):
-        found.append(Finding("python", machine.python))
+        findings.append(Finding("python", machine.python))
     else:
         text = f"{machine.python}, but the locks are for 3.11: install Python 3.11"
-        found.append(bad("python", text, DEMO, GPU, FULL))
+        findings.append(bad("python", text, DEMO, GPU, FULL))
     if not machine.headers:
         text = "Python.h is missing, which DeepSpeed and Triton compile with: install python3.11-dev"
-        found.append(bad("headers", text, GPU, FULL))
+        findings.append(bad("headers", text, GPU, FULL))
     if not machine.compiler:
         text = "no g++: install one (Debian: g++; on a cluster: a gcc module), or name one in CXX"
-        return [*found, bad("compiler", text, GPU, FULL)]
-    return [*found, Finding("compiler", machine.compiler)]
+        return [*findings, bad("compiler", text, GPU, FULL)]
+    return [*findings, Finding("compiler", machine.compiler)]
 
 
 def environments_disk(machine: Machine) -> float:
@@ -71,32 +71,32 @@ def environments_disk(machine: Machine) -> float:
 
 def check_room(machine: Machine) -> list[Finding]:
     """Cores, memory, disk, shared memory and limits."""
-    found = []
+    findings = []
     for what, needed in DEMO_NEEDS.items():
         has = getattr(machine, what)
         unit = "" if what == "cores" else " GB"
         if has < needed:
             text = f"{has:.0f}{unit}, the demo needs {needed:.0f}{unit}: free some, or use another machine"
-            found.append(bad(what, text, DEMO, GPU, FULL))
+            findings.append(bad(what, text, DEMO, GPU, FULL))
         elif what == "disk" and has < (least := environments_disk(machine)):
             text = f"{has:.0f} GB free, the GPU environments that are not built need {least:.0f}: free some"
-            found.append(bad(what, text, GPU, FULL))
+            findings.append(bad(what, text, GPU, FULL))
         else:
-            found.append(Finding(what, f"{has:.0f}{unit}{' free' if what == 'disk' else ''}"))
+            findings.append(Finding(what, f"{has:.0f}{unit}{' free' if what == 'disk' else ''}"))
     if machine.shared_memory < 1:
         text = f"{machine.shared_memory:.2f} GB in /dev/shm, NCCL and vLLM need some: docker run --shm-size 16g"
-        found.append(bad("shared memory", text, GPU, FULL))
+        findings.append(bad("shared memory", text, GPU, FULL))
     else:
-        found.append(Finding("shared memory", f"{machine.shared_memory:.0f} GB in /dev/shm"))
+        findings.append(Finding("shared memory", f"{machine.shared_memory:.0f} GB in /dev/shm"))
     for what, has, least, option in (
         ("open files", machine.open_files, 4096, "-n"), ("processes", machine.processes, 4096, "-u"),
     ):  # fmt: skip
         if has < least:
             text = f"{has} at most, Ray and vLLM may need {least}: ulimit {option} {least}"
-            found.append(Finding(what, text, WARNING))
+            findings.append(Finding(what, text, WARNING))
         else:
-            found.append(Finding(what, "enough"))
-    return found
+            findings.append(Finding(what, "enough"))
+    return findings
 
 
 def check_gpus(machine: Machine) -> list[Finding]:
@@ -107,30 +107,30 @@ def check_gpus(machine: Machine) -> list[Finding]:
     least = DRIVERS.get(machine.cuda.partition(".")[0], 0)
     names = ", ".join(sorted({gpu.name for gpu in machine.gpus}))
     smallest = min(machine.gpus, key=lambda gpu: gpu.memory_gb)
-    found = [Finding("GPUs", f"{len(machine.gpus)}: {names}, {smallest.memory_gb:.0f} GB each")]
+    findings = [Finding("GPUs", f"{len(machine.gpus)}: {names}, {smallest.memory_gb:.0f} GB each")]
     if int(machine.driver.partition(".")[0] or 0) < least:
         text = f"{machine.driver}, but the locks are for CUDA {machine.cuda}: install driver {least} or later"
-        found.append(bad("driver", text, GPU, FULL))
+        findings.append(bad("driver", text, GPU, FULL))
     else:
-        found.append(Finding("driver", f"{machine.driver}, CUDA {machine.cuda} needs {least} or later"))
+        findings.append(Finding("driver", f"{machine.driver}, CUDA {machine.cuda} needs {least} or later"))
     if smallest.memory_gb < GPU_MEMORY:
         text = f"{smallest.memory_gb:.0f} GB, at least {GPU_MEMORY:.0f} are needed: use a larger GPU"
-        found.append(bad("GPU memory", text, GPU, FULL))
+        findings.append(bad("GPU memory", text, GPU, FULL))
     capability = min(gpu.capability for gpu in machine.gpus)
     newest = max(gpu.capability for gpu in machine.gpus)
     if capability < CAPABILITY:
         text = f"compute capability {capability}, bfloat16 and flash-attn need {CAPABILITY}: use an A100, H100 or later"
-        found.append(bad("GPU type", text, GPU, FULL))
+        findings.append(bad("GPU type", text, GPU, FULL))
     elif int(newest) not in COMPILED_FOR:
         text = f"compute capability {newest}: set FLASH_ATTN_CUDA_ARCHS={newest * 10:.0f} before environments are built"
-        found.append(Finding("GPU type", text, WARNING))
+        findings.append(Finding("GPU type", text, WARNING))
     for name, complete in machine.toolkits.items():
         if complete:
-            found.append(Finding(f"{name} on GPUs", "built, with nvcc and ninja"))
+            findings.append(Finding(f"{name} on GPUs", "built, with nvcc and ninja"))
         else:
             text = f"has no nvcc or no ninja: delete .envs/{name}-cuda-*, and it is built again"
-            found.append(bad(f"{name} on GPUs", text, GPU, FULL))
-    return found
+            findings.append(bad(f"{name} on GPUs", text, GPU, FULL))
+    return findings
 
 
 def check_network(machine: Machine, offline: bool) -> list[Finding]:
@@ -140,17 +140,17 @@ def check_network(machine: Machine, offline: bool) -> list[Finding]:
         machine: this one.
         offline: data sets come from a mirror.
     """
-    found = []
+    findings = []
     for host, answers in machine.reachable.items():
         if answers:
-            found.append(Finding("network", f"{host} answers"))
+            findings.append(Finding("network", f"{host} answers"))
         else:
             text = f"{host} does not answer: environments, data sets and models that are not here cannot be made"
-            found.append(Finding("network", f"{text}{'; data_mirror is set' if offline else ''}", WARNING))
+            findings.append(Finding("network", f"{text}{'; data_mirror is set' if offline else ''}", WARNING))
     if not machine.hub_cache_writable:
         text = f"{machine.hub_cache} cannot be written to: set HF_HOME to a folder that can"
-        return [*found, bad("hub cache", text, GPU, FULL)]
-    return [*found, Finding("hub cache", f"{machine.hub_cache}, {machine.hub_disk:.0f} GB free")]
+        return [*findings, bad("hub cache", text, GPU, FULL)]
+    return [*findings, Finding("hub cache", f"{machine.hub_cache}, {machine.hub_disk:.0f} GB free")]
 
 
 def check_sandbox(machine: Machine) -> Finding:
@@ -166,23 +166,23 @@ def check_sandbox(machine: Machine) -> Finding:
 
 def obstacles(run: Run, machine: Machine) -> list[str]:
     """What of this machine is too small for a run at full scale, by the run file and the estimates."""
-    hardware, found = run.hardware, []
+    hardware, needs = run.hardware, []
     nodes = hardware.get("nodes", 1)
     if nodes > 1:
-        found.append(f"{nodes} nodes (snakemake --profile slurm)")
+        needs.append(f"{nodes} nodes (snakemake --profile slurm)")
     if len(machine.gpus) < hardware["gpus"] // nodes:
-        found.append(f"{hardware['gpus'] // nodes} GPUs")
+        needs.append(f"{hardware['gpus'] // nodes} GPUs")
     size = min((gpu.memory_gb for gpu in machine.gpus), default=0.0)
     need = memory.fullest(run, size) if size else None
     if need and memory.verdict(need, size).startswith("no"):
-        found.append(f"GPUs of {hardware['gpu_memory_gb']} GB")
+        needs.append(f"GPUs of {hardware['gpu_memory_gb']} GB")
     host = need.host if need else hardware["memory_gb"]
     if machine.memory < host:
-        found.append(f"{host:.0f} GB of memory")
+        needs.append(f"{host:.0f} GB of memory")
     disk = environments_disk(machine) + sum(capacity.disk_gb(run))
     if machine.disk < disk:
-        found.append(f"{disk:.0f} GB of disk")
-    return found
+        needs.append(f"{disk:.0f} GB of disk")
+    return needs
 
 
 def check(machine: Machine, runs: Sequence[Run], offline: bool = False) -> list[Finding]:
@@ -193,15 +193,15 @@ def check(machine: Machine, runs: Sequence[Run], offline: bool = False) -> list[
         runs: at full scale, to be told which of them this machine can train.
         offline: data sets come from a mirror.
     """
-    found = [*check_python(machine), *check_room(machine), *check_gpus(machine), *check_network(machine, offline)]
-    found.append(check_sandbox(machine))
+    findings = [*check_python(machine), *check_room(machine), *check_gpus(machine), *check_network(machine, offline)]
+    findings.append(check_sandbox(machine))
     slurm = f"{machine.slurm}: snakemake preflight --profile slurm checks it" if machine.slurm else "not here"
-    found.append(Finding("Slurm", slurm))
+    findings.append(Finding("Slurm", slurm))
     for run in runs if machine.gpus else ():
         needs = obstacles(run, machine)
         text = f"needs {', '.join(needs)}" if needs else "fits this machine"
-        found.append(Finding(run.name, text, WARNING if needs else OK))
-    return found
+        findings.append(Finding(run.name, text, WARNING if needs else OK))
+    return findings
 
 
 def what_runs(findings: Sequence[Finding], runs: Sequence[Run]) -> list[str]:

@@ -27,11 +27,11 @@ JOBS_PER_QUERY = 500
 
 def submitted(logs: Sequence[Path]) -> dict[str, tuple[str, str]]:
     """Rule and wildcards of every Slurm job in Snakemake's logs, by its id."""
-    found = {}
+    jobs = {}
     for log in logs:
         for job, rule, wildcards in SUBMITTED.findall(log.read_text(encoding="utf-8", errors="replace")):
-            found[job] = (rule, wildcards)
-    return found
+            jobs[job] = (rule, wildcards)
+    return jobs
 
 
 def read_jobs(output: str, known: dict[str, tuple[str, str]]) -> pd.DataFrame:
@@ -88,9 +88,9 @@ def page(jobs: pd.DataFrame) -> str:
 def query(known: dict[str, tuple[str, str]]) -> pd.DataFrame:
     """The jobs in Slurm's accounting; raises UserError if there is no accounting."""
     parts, ids = [], sorted(known, key=int)
-    words = ["sacct", "--allocations", "--parsable2", "--noheader", "--duplicates", f"--format={FORMAT}"]
+    command = ["sacct", "--allocations", "--parsable2", "--noheader", "--duplicates", f"--format={FORMAT}"]
     for first in range(0, len(ids), JOBS_PER_QUERY):
-        status, output, error = slurm.run([*words, f"--jobs={','.join(ids[first : first + JOBS_PER_QUERY])}"])
+        status, output, error = slurm.run([*command, f"--jobs={','.join(ids[first : first + JOBS_PER_QUERY])}"])
         if status:
             raise UserError(f"sacct failed ({slurm.reason(status, error)}): this cluster may keep no accounting")
         parts.append(read_jobs(output, known))

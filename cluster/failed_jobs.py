@@ -113,9 +113,9 @@ def show(on_terminal: Callable[[str, str], bool]) -> FailedJobs | None:
     for known in handler.filters:  # Snakemake reads the Snakefile more than once
         if isinstance(known, FailedJobs):
             return known
-    found = FailedJobs(handler, on_terminal)
-    handler.filters.insert(0, found)  # before the filter that drops failed jobs where rules are quiet
-    return found
+    failed_jobs = FailedJobs(handler, on_terminal)
+    handler.filters.insert(0, failed_jobs)  # before the filter that drops failed jobs where rules are quiet
+    return failed_jobs
 
 
 def how_to_resume() -> str:

@@ -122,15 +122,15 @@ def measure(shape: Mapping[str, Any], one: Pass) -> dict[str, float]:
                     optimizer.zero_grad()
                     if step == 0:  # the second step has the optimiser's states
                         tracker.reset_mod_stats()
-        (found,) = tracker.get_tracker_snapshot("peak").values()
-        return {str(name).rpartition(".")[2].lower(): float(size) for name, size in found.items()}
+        (peak,) = tracker.get_tracker_snapshot("peak").values()
+        return {str(name).rpartition(".")[2].lower(): float(size) for name, size in peak.items()}
     finally:
         dist.destroy_process_group()
 
 
-def working(found: Mapping[str, float]) -> float:
+def working(peak: Mapping[str, float]) -> float:
     """Bytes of what `measure` found that a pass takes, beside what stays between passes."""
-    return max(found["total"], 1.0) - sum(found.get(part, 0.0) for part in KEPT)
+    return max(peak["total"], 1.0) - sum(peak.get(part, 0.0) for part in KEPT)
 
 
 def deepspeed_says(sharding: str, gpus: int, parameters: float, largest: float) -> float:

@@ -72,9 +72,9 @@ class LiveView(logging.Handler):
         super().__init__()
         self.terminal, self.progress = handler, Progress(rules)
         self.live: Live | None = None
-        handler.addFilter(self.shown)
+        handler.addFilter(self.is_printed)
 
-    def shown(self, record: logging.LogRecord) -> bool:
+    def is_printed(self, record: logging.LogRecord) -> bool:
         """Whether Snakemake's handler prints a message beside the view."""
         return self.live is None or record.levelno >= logging.WARNING or record.getMessage().startswith(LOG_FILE)
 
@@ -86,7 +86,7 @@ class LiveView(logging.Handler):
         """Take an event of Snakemake."""
         self.progress.add(record.__dict__, time.monotonic())
         started = getattr(record, "event", None) == LogEvent.JOB_STARTED
-        if started and self.progress.several and self.live is None:
+        if started and self.progress.is_shown and self.live is None:
             self.start()
 
     def start(self) -> None:

@@ -114,13 +114,13 @@ def read_gpus(listing: str) -> tuple[str, tuple[GPU, ...]]:
 
 def nvidia() -> tuple[str, tuple[GPU, ...]]:
     """NVIDIA's driver and the GPUs of this machine."""
-    words = ("--query-gpu=name,memory.total,compute_cap,driver_version", "--format=csv,noheader,nounits")
-    return read_gpus(_said("nvidia-smi", *words))
+    options = ("--query-gpu=name,memory.total,compute_cap,driver_version", "--format=csv,noheader,nounits")
+    return read_gpus(_said("nvidia-smi", *options))
 
 
-def _said(program: str, *words: str) -> str:
+def _said(program: str, *arguments: str) -> str:
     try:
-        done = subprocess.run([program, *words], capture_output=True, text=True, check=False, timeout=20)
+        done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=20)
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout if done.returncode == 0 else ""
@@ -139,13 +139,13 @@ def _cuda(project: Path) -> str:
 
 
 def _toolkits(project: Path) -> dict[str, bool]:
-    found = {}
+    toolkits = {}
     for stamp in sorted(project.glob(".envs/*-cuda-*/.stamp")):
         env, name = stamp.parent, stamp.parent.name.partition("-")[0]
         if name != "base" and not env.name.endswith(WITHOUT_KERNELS):  # one compiles nothing, no run uses the other
             nvcc = any(env.glob("lib/python3*/site-packages/nvidia/cu*/bin/nvcc"))
-            found[name] = nvcc and (env / "bin" / "ninja").exists()
-    return found
+            toolkits[name] = nvcc and (env / "bin" / "ninja").exists()
+    return toolkits
 
 
 def _answers(address: str) -> bool:

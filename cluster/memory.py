@@ -52,36 +52,40 @@ def shape(model: str) -> dict[str, float] | None:
     return known.get(model)
 
 
-def working(of: Mapping[str, float], tokens: float, scored: float, sharded: bool) -> float:
+def working(shape: Mapping[str, float], tokens: float, scored: float, sharded: bool) -> float:
     """Bytes of one forward and backward pass, with gradient checkpointing.
 
     Args:
-        of: the model's shape.
+        shape: the model's shape.
         tokens: of the pass.
         scored: how many of them have logits.
         sharded: the weights are spread over the GPUs, and gathered for the pass.
     """
-    embeddings = of["vocabulary"] * of["hidden"] * (1 if of.get("tied") else 2)
-    kept, within, logits = 2 * of["layers"] * of["hidden"], 34 * of["hidden"], LOGIT_BYTES * of["vocabulary"]
+    embeddings = shape["vocabulary"] * shape["hidden"] * (1 if shape.get("tied") else 2)
+    kept, within, logits = (
+        2 * shape["layers"] * shape["hidden"],
+        34 * shape["hidden"],
+        LOGIT_BYTES * shape["vocabulary"],
+    )
     return kept * tokens + max(within * tokens, logits * scored) + 2 * embeddings * sharded
 
 
-def adapter_parameters(of: dict[str, float], lora: dict[str, Any]) -> float:
+def adapter_parameters(shape: dict[str, float], lora: dict[str, Any]) -> float:
     """Parameters of LoRA's matrices: r × (inputs + outputs) of each layer that has them (Hu et al. 2021, section 4.1).
 
     Args:
-        of: the model's shape.
+        shape: the model's shape.
         lora: of the run file; empty: 0.
     """
     if not lora:
         return 0.0
     hidden, inner, queries, keys = (
-        of["hidden"], of["intermediate"], of["heads"] * of["head"], of["kv_heads"] * of["head"],
+        shape["hidden"], shape["intermediate"], shape["heads"] * shape["head"], shape["kv_heads"] * shape["head"],
     )  # fmt: skip
     sizes = {"q_proj": hidden + queries, "k_proj": hidden + keys, "v_proj": hidden + keys, "o_proj": queries + hidden}
     sizes |= dict.fromkeys(("gate_proj", "up_proj", "down_proj"), hidden + inner)
     targets = sizes if "all-linear" in lora["target_modules"] else lora["target_modules"]
-    return float(lora["r"] * of["layers"] * sum(sizes.get(name, 0) for name in targets))
+    return float(lora["r"] * shape["layers"] * sum(sizes.get(name, 0) for name in targets))
 
 
 def estimate(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
@@ -95,29 +99,29 @@ def estimate(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
     Returns:
         None for a run without GPUs, or a model that is not in cluster/models.yaml.
     """
-    of = shape(run.model)
-    if of is None or not run.hardware["gpus"]:
+    model = shape(run.model)
+    if model is None or not run.hardware["gpus"]:
         return None
     separate = stage.rollout.get("engine") == "vllm-server"
     gpus = run.hardware["gpus"] - (stage.rollout.get("gpus", 1) if separate else 0)
-    needs = adapter.load(run.framework).memory(run, stage, gpus, of["parameters"])
-    adapters = needs.adapter * adapter_parameters(of, stage.lora)
+    needs = adapter.load(run.framework).memory(run, stage, gpus, model["parameters"])
+    adapters = needs.adapter * adapter_parameters(model, stage.lora)
     length, batch = longest_sequence(stage), stage.batch.get("samples_per_device", 1)
     tokens, scored = needs.pass_tokens or batch * length, needs.pass_tokens or batch * needs.scored_tokens
-    passing = working(of, tokens, scored, run.hardware.get("sharding") == "zero3")
+    passing = working(model, tokens, scored, run.hardware.get("sharding") == "zero3")
     engine = 0.0 if separate or stage.rollout.get("engine") == "transformers" else needs.engine_share * gpu_gb
     train = (needs.training + adapters + passing) / GB + (0 if needs.engine_sleeps else engine)
     peak = max(train, (needs.generating + adapters) / GB + engine) + OVERHEAD_GB
-    token = 4 * of["layers"] * of["kv_heads"] * of["head"]
-    cache = needs.engine_share * gpu_gb * GB - 2 * of["parameters"]
+    token = 4 * model["layers"] * model["kv_heads"] * model["head"]
+    cache = needs.engine_share * gpu_gb * GB - 2 * model["parameters"]
     sequences = max(0, int(cache / (token * length)))
     return Estimate((needs.training + adapters) / GB, passing / GB, engine, peak, sequences, needs.host / GB)
 
 
 def fullest(run: Run, gpu_gb: float) -> Estimate | None:
     """The estimate of the stage that needs most memory; None if no stage has one."""
-    found = [estimate(run, stage, gpu_gb) for stage in run.stages]
-    known = [one for one in found if one is not None]
+    estimates = [estimate(run, stage, gpu_gb) for stage in run.stages]
+    known = [one for one in estimates if one is not None]
     return max(known, key=lambda one: one.peak) if known else None
 
 

@@ -66,10 +66,10 @@ def fits(runs: Mapping[str, Run], gpu_gb: float, scale: str) -> dict[str, Fit]:
     """
     if scale != "full":
         raise UserError(f"config: gpu_memory_gb is for GPUs, which runs at scale {scale} do not use; add scale=full")
-    found = {name: fit(run, gpu_gb) for name, run in runs.items()}
-    fitting = {name: one for name, one in found.items() if one.samples_per_device}
+    fitting_runs = {name: fit(run, gpu_gb) for name, run in runs.items()}
+    fitting = {name: one for name, one in fitting_runs.items() if one.samples_per_device}
     if not fitting:
-        least = min(one.peak_gb for one in found.values() if one.peak_gb)
+        least = min(one.peak_gb for one in fitting_runs.values() if one.peak_gb)
         raise UserError(f"config: gpu_memory_gb: no run fits {gpu_gb:g} GB; the smallest needs about {least:.0f} GB")
     return fitting
 
@@ -84,10 +84,10 @@ def section(runs: list[Run], gpu_gb: float) -> str:
     rows = [(run, fit(run, gpu_gb)) for run in runs]
     cells: list[list[Any]] = [
         [
-            run.name, run.model, str(run.hardware["gpus"]), "yes" if found.samples_per_device else "no",
-            str(found.samples_per_device or "–"), "–" if found.peak_gb is None else f"{found.peak_gb:.0f}",
-            found.reason or "–",
+            run.name, run.model, str(run.hardware["gpus"]), "yes" if run_fit.samples_per_device else "no",
+            str(run_fit.samples_per_device or "–"), "–" if run_fit.peak_gb is None else f"{run_fit.peak_gb:.0f}",
+            run_fit.reason or "–",
         ]
-        for run, found in rows
+        for run, run_fit in rows
     ]  # fmt: skip
     return f"\n## On one GPU of {gpu_gb:g} GB\n\n{markdown.table(COLUMNS, cells)}{NOTES}"

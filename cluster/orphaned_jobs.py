@@ -45,16 +45,16 @@ def cancel(work: Path) -> list[str]:
     Raises:
         UserError: squeue fails, or the jobs are still there after five minutes.
     """
-    found = queued(work)
-    if not found:
+    jobs = queued(work)
+    if not jobs:
         return []
-    slurm.run(["scancel", *found])
+    slurm.run(["scancel", *jobs])
     deadline = time.monotonic() + CANCEL_SECONDS
     while queued(work):
         if time.monotonic() > deadline:
             raise UserError(
-                f"jobs {', '.join(found)} of an earlier snakemake are cancelled but still listed: wait until "
+                f"jobs {', '.join(jobs)} of an earlier snakemake are cancelled but still listed: wait until "
                 "squeue --me no longer lists them and run the command again"
             )
         time.sleep(1)
-    return found
+    return jobs

@@ -68,7 +68,7 @@ def check(settings: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]], first_
     nodes = slurm.read_nodes(slurm.run(["scontrol", "show", "node", "--oneliner"])[1])
     findings = [*check_accounting(configuration, first_check), *check_account(settings, configuration)]
     chosen = {key: choose_partition(settings, key, partitions) for key in ("partition", "gpu_partition")}
-    findings += {found.text: found for found in chosen.values() if isinstance(found, Finding)}.values()
+    findings += {problem.text: problem for problem in chosen.values() if isinstance(problem, Finding)}.values()
     findings += check_export() + check_folder(Path.cwd(), nodes)
     for name, need in needs(jobs):
         partition = chosen["gpu_partition" if need.gpus else "partition"]

@@ -26,8 +26,8 @@ OPTIONS = {
 
 def options(resources: Mapping[str, int | str | None]) -> list[str]:
     """The options that Snakemake's executor passes to sbatch for these resources."""
-    words = [f"{OPTIONS[key]}={value}" for key, value in resources.items() if key in OPTIONS and value is not None]
-    return words + shlex.split(str(resources.get("slurm_extra") or ""))
+    arguments = [f"{OPTIONS[key]}={value}" for key, value in resources.items() if key in OPTIONS and value is not None]
+    return arguments + shlex.split(str(resources.get("slurm_extra") or ""))
 
 
 def run(options: Sequence[str], folder: Path, python: Path, wait_seconds: float = WAIT_SECONDS) -> tuple[bool, str]:

@@ -44,20 +44,22 @@ def of_job(event: Mapping[str, Any]) -> str:
 
     Such as `train openr1/qwen2.5-math-7b/seed-0 stage 1`, `problems benchmarks gsm8k`.
     """
-    given = dict(event["wildcards"] or {})
-    words = [event["rule_name"]]
-    if {"recipe", "run"} <= given.keys():
-        run = f"{given.pop('recipe')}/{given.pop('run')}"
-        words.append(seeds.run_id(run, given.pop("seed")) if "seed" in given else run)
-    words += [f"{key} {value}" if key in NUMBERED else str(value) for key, value in given.items()]
-    return one_line(" ".join(words))
+    wildcards = dict(event["wildcards"] or {})
+    parts = [event["rule_name"]]
+    if {"recipe", "run"} <= wildcards.keys():
+        run = f"{wildcards.pop('recipe')}/{wildcards.pop('run')}"
+        parts.append(seeds.run_id(run, wildcards.pop("seed")) if "seed" in wildcards else run)
+    parts += [f"{key} {value}" if key in NUMBERED else str(value) for key, value in wildcards.items()]
+    return one_line(" ".join(parts))
 
 
 def _accuracies(job: Mapping[str, Any]) -> dict[str, str]:
     """By run, the accuracy if the job has graded its samples."""
     graded = [output for output in map(Path, job.get("output") or ()) if output.name == GRADED]
-    found = {"/".join(output.parts[-4:-1]): accuracy_so_far.text(accuracy_so_far.read(output)) for output in graded}
-    return {run: text for run, text in found.items() if text}
+    accuracies = {
+        "/".join(output.parts[-4:-1]): accuracy_so_far.text(accuracy_so_far.read(output)) for output in graded
+    }
+    return {run: text for run, text in accuracies.items() if text}
 
 
 class Ended(NamedTuple):
@@ -92,9 +94,9 @@ class Progress:
         if kind == LogEvent.RUN_INFO:
             rules = self.rules()
             self.targets = {rule for rule, target in rules.items() if target}
-            places = {rule: place for place, rule in enumerate(rules)}
+            positions = {rule: position for position, rule in enumerate(rules)}
             counted = ((rule, count) for rule, count in event["stats"].items() if rule != "total")
-            self.total = Counter(dict(sorted(counted, key=lambda one: places.get(one[0], len(places)))))
+            self.total = Counter(dict(sorted(counted, key=lambda one: positions.get(one[0], len(positions)))))
         elif kind == LogEvent.JOB_INFO:
             self.known[event["jobid"]] = event
             self.running[event["jobid"]] = now
@@ -129,23 +131,23 @@ class Progress:
 
     def step(self, job: int) -> tuple[str, str, float | None]:
         """The newest step, reward and seconds left of a running job from its log; warnings are kept."""
-        found: tuple[str, str, float | None] = ("", "", None)
+        newest: tuple[str, str, float | None] = ("", "", None)
         for log in self.known[job]["log"]:
             for line in last_lines(Path(log)):
                 if line.startswith(WARNING):
                     self.warnings[one_line(line.removeprefix(WARNING))] = None
                 elif match := STEP.match(line):
-                    step, of, reward, left = match.groups()
-                    found = (f"{step}/{of}", reward or "", seconds(left) if left else None)
-        return found
+                    step, total, reward, left = match.groups()
+                    newest = (f"{step}/{total}", reward or "", seconds(left) if left else None)
+        return newest
 
     def summary(self, now: float) -> str:
         """How much is done, and the time left, such as `12 of 57 jobs, about 8 min left`."""
-        words = f"{self.done.total()} of {self.total.total()} jobs"
+        text = f"{self.done.total()} of {self.total.total()} jobs"
         left, whole = self.left(now) or (0.0, False)
-        return words + (f", {'about' if whole else 'at least'} {duration(left)} left" if left else "")
+        return text + (f", {'about' if whole else 'at least'} {duration(left)} left" if left else "")
 
     @property
-    def several(self) -> bool:
+    def is_shown(self) -> bool:
         """Whether there is progress to show: one job alone, such as `help`, prints what it is asked for."""
         return self.total.total() > 1

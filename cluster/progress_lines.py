@@ -30,9 +30,9 @@ class ProgressLines(logging.Handler):
         """Begin when the first job starts."""
         super().__init__()
         self.handler, self.cluster, self.progress, self.begun = handler, cluster, Progress(rules), False
-        handler.addFilter(self.shown)
+        handler.addFilter(self.is_printed)
 
-    def shown(self, record: logging.LogRecord) -> bool:
+    def is_printed(self, record: logging.LogRecord) -> bool:
         """Whether Snakemake's handler prints a message."""
         replaced = getattr(record, "event", None) in REPLACED or record.getMessage() == SELECTION
         return not (self.begun and replaced)
@@ -42,7 +42,7 @@ class ProgressLines(logging.Handler):
         event, now = record.__dict__, time.monotonic()
         ended, kind = self.progress.add(event, now), event.get("event")
         if kind == LogEvent.JOB_STARTED:
-            self.begun = self.begun or self.progress.several
+            self.begun = self.begun or self.progress.is_shown
         if not self.begun:
             return
         if kind == LogEvent.JOB_INFO:

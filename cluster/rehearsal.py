@@ -67,14 +67,16 @@ Line = tuple[bool | None, str, str]  # whether it is well (None: left out), what
 def compilers(environment: dict[str, str]) -> Iterator[Line]:
     """Whether a job finds ninja, nvcc and g++, and nvcc's CUDA is that of the headers."""
     for program in ("ninja", "nvcc", "g++"):
-        found = shutil.which(program, path=environment["PATH"])
-        yield bool(found), program, found or "not on the PATH of a job"
+        path = shutil.which(program, path=environment["PATH"])
+        yield bool(path), program, path or "not on the PATH of a job"
     home = Path(environment.get("CUDA_HOME", ""))
     if not environment.get("CUDA_HOME"):
         yield False, "CUDA_HOME", "not set: the environment has no nvcc"
         return
-    words = [str(home / "bin" / "nvcc"), "--version"]
-    said = re.search(r"release (\d+)\.(\d+)", subprocess.run(words, capture_output=True, text=True, check=False).stdout)
+    command = [str(home / "bin" / "nvcc"), "--version"]
+    said = re.search(
+        r"release (\d+)\.(\d+)", subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    )
     header = home / "include" / "cuda_runtime_api.h"
     named = (
         re.search(r"define CUDART_VERSION\s+(\d+)", header.read_text(errors="replace")) if header.is_file() else None
@@ -89,11 +91,13 @@ def compiled(environment: dict[str, str], architecture: str) -> Line:
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder) / "kernel.cu", Path(folder) / "kernel"
         source.write_text(KERNEL)
-        words = ["nvcc", f"-gencode=arch=compute_{architecture},code=sm_{architecture}", "--cudart=shared"]
-        words += ["-L", f"{environment.get('CUDA_HOME', '')}/lib64", "-o", str(program), str(source)]
+        command = ["nvcc", f"-gencode=arch=compute_{architecture},code=sm_{architecture}", "--cudart=shared"]
+        command += ["-L", f"{environment.get('CUDA_HOME', '')}/lib64", "-o", str(program), str(source)]
         started = time.monotonic()
         try:
-            done = subprocess.run(words, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                command, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+            )
         except FileNotFoundError:
             return False, f"kernel for sm_{architecture}", "no nvcc"
     errors = [line for line in done.stderr.split("\n") if "error" in line]
@@ -115,8 +119,8 @@ def compiled_op(name: str) -> Line:
             "LIBRARY_PATH": folder,
             "DS_ACCELERATOR": "cuda",
         }
-        started, words = time.monotonic(), [sys.executable, "-c", OPS[name]]
-        done = subprocess.run(words, env={**os.environ, **settings}, capture_output=True, text=True, check=False)
+        started, command = time.monotonic(), [sys.executable, "-c", OPS[name]]
+        done = subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True, check=False)
         took = time.monotonic() - started
         ninja = "".join(file.read_text() for file in Path(folder).rglob("build.ninja"))
     if done.returncode:
@@ -181,8 +185,8 @@ def attention(implementation: str) -> Line:
 
 def attentions(framework: str) -> Iterator[Line]:
     """Each attention implementation that a framework's runs load models with."""
-    of = adapter.load(framework).attention
-    named = {name for run in runs_of(framework) for stage in run.stages for name in of(run, stage)}
+    implementations = adapter.load(framework).attention
+    named = {name for run in runs_of(framework) for stage in run.stages for name in implementations(run, stage)}
     yield from (attention(name) for name in sorted(named))
 
 
@@ -196,7 +200,7 @@ def room(run: Run) -> Line:
     return memory.verdict(need, size, HOST_SHARE * host) == "yes", f"memory {run.name}", text
 
 
-def engine_arguments(given: dict[str, object]) -> Iterator[Line]:
+def engine_arguments(arguments: dict[str, object]) -> Iterator[Line]:
     """Whether vLLM's own parser knows each argument of the evaluation's engine and takes its value."""
     from vllm.engine.arg_utils import EngineArgs
     from vllm.platforms import current_platform
@@ -209,11 +213,13 @@ def engine_arguments(given: dict[str, object]) -> Iterator[Line]:
 
     parser = EngineArgs.add_cli_args(argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False))
     parser.error = refuse
-    for name, value in given.items():
+    for name, value in arguments.items():
         flag = f"--{name.replace('_', '-')}"
-        words = [flag] if value is True else [flag.replace("--", "--no-", 1)] if value is False else [flag, str(value)]
+        command_line = (
+            [flag] if value is True else [flag.replace("--", "--no-", 1)] if value is False else [flag, str(value)]
+        )
         try:
-            taken = getattr(parser.parse_args(words), name)
+            taken = getattr(parser.parse_args(command_line), name)
         except (ValueError, argparse.ArgumentError, AttributeError) as error:
             yield False, f"vLLM {name}", str(error).split("\n")[0][:200]
         else:

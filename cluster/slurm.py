@@ -74,25 +74,25 @@ def fields(line: str) -> dict[str, str]:
 
 def read_partitions(output: str) -> list[Partition]:
     """Parse the output of `scontrol show partition --oneliner`."""
-    found = []
+    partitions = []
     for line in filter(str.strip, output.split("\n")):
         values = fields(line)
         if "PartitionName" in values:
             limit = minutes(values.get("MaxTime", "UNLIMITED"))
             up, default = values.get("State") == "UP", values.get("Default") == "YES"
-            found.append(Partition(values["PartitionName"], default, up, limit))
-    return found
+            partitions.append(Partition(values["PartitionName"], default, up, limit))
+    return partitions
 
 
 def read_nodes(output: str) -> list[Node]:
     """Parse the output of `scontrol show node --oneliner`."""
-    found = []
+    nodes = []
     for line in filter(str.strip, output.split("\n")):
         values = fields(line)
         if "NodeName" not in values:
             continue
         down = any(word in values.get("State", "") for word in ("DOWN", "DRAIN", "FAIL", "INVAL", "FUTURE"))
-        found.append(
+        nodes.append(
             Node(
                 name=values["NodeName"],
                 host=values.get("NodeHostName", values["NodeName"]),
@@ -103,7 +103,7 @@ def read_nodes(output: str) -> list[Node]:
                 usable=not down,
             )
         )
-    return found
+    return nodes
 
 
 def read_gres(text: str) -> dict[str, int]:

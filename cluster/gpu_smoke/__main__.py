@@ -38,7 +38,7 @@ def check_gpu() -> None:
         )
 
 
-def parse_arguments(words: list[str] | None = None) -> argparse.Namespace:
+def parse_arguments(command_line: list[str] | None = None) -> argparse.Namespace:
     """The command line; raises UserError for a row that does not exist."""
     text, known = (__doc__ or "").split("\n")[0], row_names()
     parser = argparse.ArgumentParser(prog="python -m cluster.gpu_smoke", description=text)
@@ -47,7 +47,7 @@ def parse_arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--interpreter", choices=INTERPRETERS, default=LOCKED, help="of the environments, or this one")
     parser.add_argument("--minutes", type=float, default=15.0, help="for all rows, builds apart (default: %(default)s)")
     parser.add_argument("--folder", type=Path, default=Path("work/gpu-smoke"), help="default: %(default)s")
-    arguments = parser.parse_args(words)
+    arguments = parser.parse_args(command_line)
     arguments.rows = arguments.rows.split(",")
     if unknown := [name for name in arguments.rows if name not in known]:
         sentence = f"rows: there is no row {', '.join(unknown)}; there are {', '.join(known)}"

@@ -57,8 +57,8 @@ class Row:
 def first_error(*logs: str) -> str:
     """The first line that names an error, in the first log that has one; else the last line of the last log."""
     for text in logs:
-        if found := ERROR.search(text):
-            return found[1].strip()[:300]
+        if match := ERROR.search(text):
+            return match[1].strip()[:300]
     lines = [line.strip() for line in logs[-1].split("\n") if line.strip()] if logs else []
     return lines[-1][:300] if lines else "it printed nothing"
 

@@ -30,19 +30,19 @@ class Ended(NamedTuple):
 
 def used_gb() -> float:
     """Memory in use on the fullest GPU; 0 without one."""
-    words = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+    command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
     try:
-        said = subprocess.run(words, capture_output=True, text=True, check=False, timeout=20).stdout
+        said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20).stdout
     except (OSError, subprocess.SubprocessError):
         return 0.0
     return max((int(line) * 2**20 / 1e9 for line in said.split() if line.isdigit()), default=0.0)
 
 
-def run(words: Sequence[str | Path], log: Path, limit: float, until: Callable[[], bool] = lambda: False) -> Ended:
+def run(command: Sequence[str | Path], log: Path, limit: float, until: Callable[[], bool] = lambda: False) -> Ended:
     """Run a command in the project's folder to its end, its limit, or until it should be stopped.
 
     Args:
-        words: the command.
+        command: the command.
         log: its output is appended.
         limit: in seconds; then it gets SIGTERM, as from a scheduler, and SIGKILL a minute later.
         until: asked several times a second; where it says so, the command is ended in the same way.
@@ -50,11 +50,11 @@ def run(words: Sequence[str | Path], log: Path, limit: float, until: Callable[[]
     log.parent.mkdir(parents=True, exist_ok=True)
     started, looked, peak, stopped, late = time.monotonic(), 0.0, 0.0, False, False
     with log.open("a", encoding="utf-8") as file:
-        file.write(f"$ {' '.join(map(str, words))}\n")
+        file.write(f"$ {' '.join(map(str, command))}\n")
         file.flush()
         begin = file.tell()
         process = subprocess.Popen(
-            list(words),
+            list(command),
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=file,

@@ -20,20 +20,20 @@ def ask(environment: str, expression: str) -> list[Any]:
         pytest.skip(f"environment {environment} is not built; make test builds it")
     script = f"import json; from cluster.rehearsal import *; print(json.dumps(list({expression})))"
     done = subprocess.run([python(environment), "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    found: list[Any] = json.loads(done.stdout.strip().split("\n")[-1])
-    return found
+    lines: list[Any] = json.loads(done.stdout.strip().split("\n")[-1])
+    return lines
 
 
 def test_vllm_knows_every_argument_of_the_evaluation_s_engine() -> None:
     planted = "'no_such_thing': 1, 'dtype': 'bfloat17', 'max_model_len': 64"
-    found = ask("eval", "engine_arguments({**vllm_settings.engine('cuda'), **EVALUATION_OPTIONS})")
-    assert len(found) > 4 and all(well for well, *_ in found), found
+    lines = ask("eval", "engine_arguments({**vllm_settings.engine('cuda'), **EVALUATION_OPTIONS})")
+    assert len(lines) > 4 and all(well for well, *_ in lines), lines
     # vLLM for CUDA without a GPU knows no device
     unknown = "setattr(importlib.import_module('vllm.platforms').current_platform, 'device_type', '')"
-    found = ask("eval", f"[{unknown}] and engine_arguments({{{planted}}})")
-    assert [well for well, *_ in found] == [False, False, True]
+    lines = ask("eval", f"[{unknown}] and engine_arguments({{{planted}}})")
+    assert [well for well, *_ in lines] == [False, False, True]
 
 
 def test_attention_resolves_where_its_package_is_here() -> None:
-    found = ask("trl", "map(attention, ('sdpa', 'eager', 'flash_attention_2', 'of_my_own'))")
-    assert [well for well, *_ in found] == [True, True, False, False]
+    lines = ask("trl", "map(attention, ('sdpa', 'eager', 'flash_attention_2', 'of_my_own'))")
+    assert [well for well, *_ in lines] == [True, True, False, False]

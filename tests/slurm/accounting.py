@@ -40,9 +40,9 @@ def start(cluster: Cluster, port: int, database_port: int) -> None:
     make = ["mariadb-install-db", "--no-defaults", f"--datadir={data}", f"--user={user}", "--skip-test-db"]
     make.append("--auth-root-authentication-method=normal")
     subprocess.run(make, env=cluster.environment, check=True, capture_output=True)
-    words = [f"--datadir={data}", f"--socket={data}/socket", f"--port={database_port}", "--bind-address=127.0.0.1"]
-    words += [f"--user={user}", f"--pid-file={data}/pid", "--skip-networking=OFF", "--innodb-buffer-pool-size=64M"]
-    cluster.start("mariadbd", "mariadbd", "--no-defaults", *words)
+    options = [f"--datadir={data}", f"--socket={data}/socket", f"--port={database_port}", "--bind-address=127.0.0.1"]
+    options += [f"--user={user}", f"--pid-file={data}/pid", "--skip-networking=OFF", "--innodb-buffer-pool-size=64M"]
+    cluster.start("mariadbd", "mariadbd", "--no-defaults", *options)
     client = ["mariadb", "--no-defaults", f"--socket={data}/socket", "--user=root"]
     cluster.wait_for("the database", lambda: _works(cluster, *client, "--execute=select 1"))
     rights = "create user slurm@localhost identified by 'slurm'; grant all on *.* to slurm@localhost"

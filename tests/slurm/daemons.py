@@ -38,12 +38,12 @@ def missing() -> str:
 
 def free_ports(count: int) -> list[int]:
     """Ports without a listener, below the range that the kernel uses for outgoing connections."""
-    found: list[int] = []
-    while len(found) < count:
+    ports: list[int] = []
+    while len(ports) < count:
         with socket.socket() as one, suppress(OSError):
             one.bind(("127.0.0.1", port := random.randrange(20000, 32000)))
-            found += [port] * (port not in found)
-    return found
+            ports += [port] * (port not in ports)
+    return ports
 
 
 @dataclass
@@ -198,29 +198,29 @@ def cluster(
         command.write_text(f'#!/bin/sh\nSLURM_CONF={conf} exec {shutil.which(program, path=PATH)} "$@"\n')
         command.chmod(0o755)
     inherited = {name: value for name, value in os.environ.items() if not re.match("SLURM|SBATCH|SRUN", name)}
-    made = Cluster(folder, {**inherited, "PATH": f"{folder}/bin:{PATH}"})
+    running = Cluster(folder, {**inherited, "PATH": f"{folder}/bin:{PATH}"})
     try:
         munge = [f"--{word}" for word in ("foreground", "force", f"socket={folder}/munge.socket", f"key-file={key}")]
         munge += [f"--pid-file={folder}/munged.pid", f"--log-file={folder}/munged.log", f"--seed-file={folder}/seed"]
-        made.start("munged", "munged", *munge)
-        made.wait_for("munged", (folder / "munge.socket").exists)
+        running.start("munged", "munged", *munge)
+        running.wait_for("munged", (folder / "munge.socket").exists)
         if accounts is not None:
-            accounting.start(made, *database)
-        made.start_controller()
+            accounting.start(running, *database)
+        running.start_controller()
         for number in range(1, nodes + 1):
-            made.start_node(f"n{number}")
-        made.wait_for(
-            "idle nodes", lambda: made.run("sinfo", "-hN", "-o", "%N %T", check=False).count(" idle") >= nodes
+            running.start_node(f"n{number}")
+        running.wait_for(
+            "idle nodes", lambda: running.run("sinfo", "-hN", "-o", "%N %T", check=False).count(" idle") >= nodes
         )
-        yield made
+        yield running
     finally:
-        if "slurmctld" in made.processes:
-            made.run("scancel", "--state=pending", "--user", getpass.getuser(), check=False)
-            made.run("scancel", "--user", getpass.getuser(), check=False)
+        if "slurmctld" in running.processes:
+            running.run("scancel", "--state=pending", "--user", getpass.getuser(), check=False)
+            running.run("scancel", "--user", getpass.getuser(), check=False)
             deadline = time.monotonic() + 20
-            while made.run("squeue", "-h", check=False).strip() and time.monotonic() < deadline:
+            while running.run("squeue", "-h", check=False).strip() and time.monotonic() < deadline:
                 time.sleep(0.2)
-        for name in [*(name for name in reversed(made.processes) if name != "munged"), "munged"]:
-            if name in made.processes:
-                made.stop(name)
+        for name in [*(name for name in reversed(running.processes) if name != "munged"), "munged"]:
+            if name in running.processes:
+                running.stop(name)
         shutil.rmtree(folder, ignore_errors=True)

@@ -53,9 +53,9 @@ def test_accounts(running: daemons.Cluster, known: Callable[[daemons.Cluster], d
     ]
     running.run(*manage, "add", "account", "physics", "chemistry", "cluster=crosszero")
     running.run(*manage, "add", "user", USER, "account=physics,chemistry", "defaultaccount=physics")
-    found = wrong(running, account="phisics")
-    assert len(found) == 1 and "phisics is not an account of" in found[0], found
-    assert "chemistry, physics; did you mean physics?" in found[0]
+    problems = wrong(running, account="phisics")
+    assert len(problems) == 1 and "phisics is not an account of" in problems[0], problems
+    assert "chemistry, physics; did you mean physics?" in problems[0]
     assert not wrong(running) and not wrong(running, account="chemistry")
 
 
@@ -68,9 +68,9 @@ def test_efficiency(running: daemons.Cluster, tmp_path: Path) -> None:
     path = f"{Path(sys.executable).parent}:{running.environment['PATH']}"
 
     def snakemake(*targets: str) -> str:
-        words = ["snakemake", "--profile", "slurm", *targets, "--config", "scale=demo"]
+        command = ["snakemake", "--profile", "slurm", *targets, "--config", "scale=demo"]
         done = subprocess.run(
-            words, cwd=project, env={**running.environment, "PATH": path}, capture_output=True, text=True, check=False
+            command, cwd=project, env={**running.environment, "PATH": path}, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -49,8 +49,16 @@ def submit(cluster: daemons.Cluster, script: Path, *options: str, nodes: int = 2
 def queue(cluster: daemons.Cluster, script: Path, command: str, *options: str) -> str:
     """Queue a job of two nodes for a command, under the subreaper, as `frameworks` starts it."""
     wrapped = f"MARK=handed-on srun -n1 -N1 {python('verl')} {subreaper.__file__} {command}"
-    words = ["sbatch", "--parsable", "--nodes=2", "--gres=gpu:2", f"--output={script}.out", f"--chdir={ROOT}", *options]
-    return cluster.run(*words, "--wrap", wrapped).strip()
+    arguments = [
+        "sbatch",
+        "--parsable",
+        "--nodes=2",
+        "--gres=gpu:2",
+        f"--output={script}.out",
+        f"--chdir={ROOT}",
+        *options,
+    ]
+    return cluster.run(*arguments, "--wrap", wrapped).strip()
 
 
 def ended(cluster: daemons.Cluster, job: str) -> str:
@@ -109,8 +117,8 @@ def test_a_job_of_too_few_nodes_and_no_job_at_all(running: daemons.Cluster, shor
     output = (short / "never.py.out").read_text()
     assert "a run on 3 nodes needs a Slurm job on as many, but this one has 2 nodes (n1, n2)" in output
     assert "RAN" not in output
-    words = [str(python("verl")), "-m", "frameworks.ray_cluster", "--nodes", "2", "--gpus", "1", "true"]
-    alone = subprocess.run(words, cwd=ROOT, env=running.environment, capture_output=True, text=True, check=False)
+    command = [str(python("verl")), "-m", "frameworks.ray_cluster", "--nodes", "2", "--gpus", "1", "true"]
+    alone = subprocess.run(command, cwd=ROOT, env=running.environment, capture_output=True, text=True, check=False)
     assert alone.returncode == 1 and "needs a Slurm job" in alone.stderr and "Traceback" not in alone.stderr
 
 

@@ -40,7 +40,7 @@ def settings(**changes: Any) -> dict[str, Any]:
     return {**file["cluster"], "partition": "cpu", "gpu_partition": "gpu", "gpu_type": "demo", **limits, **changes}
 
 
-def found(training: Need = TRAINING, first_check: int = 40, **changes: Any) -> tuple[list[str], list[str]]:
+def run_preflight(training: Need = TRAINING, first_check: int = 40, **changes: Any) -> tuple[list[str], list[str]]:
     """Preflight's errors and notes."""
     jobs = [{"name": "tables", **asdict(ANALYSIS)}, {"name": "training r/x", **asdict(training)}]
     findings = preflight.check(settings(**changes), jobs, first_check)
@@ -48,7 +48,7 @@ def found(training: Need = TRAINING, first_check: int = 40, **changes: Any) -> t
 
 
 def test_a_cluster_that_suits_the_runs(running: daemons.Cluster, known: Use) -> None:
-    wrong, notes = found() if known(running) else ([], [])
+    wrong, notes = run_preflight() if known(running) else ([], [])
     assert not wrong
     sandboxes = (
         "starts no sandbox"
@@ -64,7 +64,7 @@ def test_a_cluster_that_suits_the_runs(running: daemons.Cluster, known: Use) -> 
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "parts"),
     [
         ({"partition": "cpus"}, ("partition: cpus", "cpu, gpu, closed", "did you mean cpu?")),
         ({"gpu_partition": "a100"}, ("gpu_partition: a100", "cpu, gpu, closed")),
@@ -75,14 +75,14 @@ def test_a_cluster_that_suits_the_runs(running: daemons.Cluster, known: Use) -> 
         ({"gpu_constraint": "liquid"}, ("refused by sbatch", "--constraint=liquid", "Invalid feature")),
     ],
 )
-def test_a_wrong_setting(running: daemons.Cluster, known: Use, changes: dict[str, Any], words: tuple[str, ...]) -> None:
+def test_a_wrong_setting(running: daemons.Cluster, known: Use, changes: dict[str, Any], parts: tuple[str, ...]) -> None:
     known(running)
-    wrong, _ = found(**changes)
-    assert any(all(word in text for word in words) for text in wrong), wrong
+    wrong, _ = run_preflight(**changes)
+    assert any(all(word in text for word in parts) for text in wrong), wrong
 
 
 @pytest.mark.parametrize(
-    ("need", "words"),
+    ("need", "parts"),
     [
         (Need(6000, 2000, gpus=4, nodes=2), ("33.33 h", "gpu allows 24 h", "gpu_max_hours: 24", "checkpoint")),
         (Need(6000, 60, gpus=8, nodes=2), ("4 GPUs per node", "at most 2", "nodes: 4")),
@@ -93,23 +93,23 @@ def test_a_wrong_setting(running: daemons.Cluster, known: Use, changes: dict[str
         (Need(6000, 60, gpus=2, cpus=16), ("16 CPUs per node", "at most 2", "max_cpus: 2")),
     ],
 )
-def test_a_run_that_does_not_fit(running: daemons.Cluster, known: Use, need: Need, words: tuple[str, ...]) -> None:
+def test_a_run_that_does_not_fit(running: daemons.Cluster, known: Use, need: Need, parts: tuple[str, ...]) -> None:
     known(running)
-    wrong, _ = found(need, gpu_max_hours=None, max_memory_gb=None)
-    assert any(all(word in text for word in ("training r/x", *words)) for text in wrong), wrong
+    wrong, _ = run_preflight(need, gpu_max_hours=None, max_memory_gb=None)
+    assert any(all(word in text for word in ("training r/x", *parts)) for text in wrong), wrong
 
 
 def test_a_run_fits_with_the_proposed_limits(running: daemons.Cluster, known: Use) -> None:
     known(running)
     greedy = Need(9000, 2000, gpus=2, cpus=16)
-    wrong, _ = found(greedy, gpu_max_hours=24, max_memory_gb=8, max_cpus=2)
+    wrong, _ = run_preflight(greedy, gpu_max_hours=24, max_memory_gb=8, max_cpus=2)
     assert not wrong
 
 
 def test_no_default_partition_and_none_set(known: Use) -> None:
     with daemons.cluster(1, extra="PartitionName=main Nodes=n1") as cluster:
         known(cluster)
-        wrong, _ = found(ANALYSIS, partition=None, gpu_partition=None)
+        wrong, _ = run_preflight(ANALYSIS, partition=None, gpu_partition=None)
         assert wrong == [
             "profiles/slurm/cluster.yaml: partition is not set, and this cluster has no default; partitions: main"
         ]
@@ -118,9 +118,9 @@ def test_no_default_partition_and_none_set(known: Use) -> None:
 def test_finished_jobs_are_forgotten_too_soon(known: Use) -> None:
     with daemons.cluster(1, extra="MinJobAge=20\nPartitionName=cpu Nodes=n1 Default=YES") as cluster:
         known(cluster)
-        wrong, _ = found(ANALYSIS, gpu_partition=None)
+        wrong, _ = run_preflight(ANALYSIS, gpu_partition=None)
         assert any("MinJobAge" in text and "status-checks: 6" in text for text in wrong), wrong
-        assert not found(ANALYSIS, first_check=6, gpu_partition=None)[0]
+        assert not run_preflight(ANALYSIS, first_check=6, gpu_partition=None)[0]
 
 
 def test_a_folder_that_nodes_do_not_see_and_a_python_that_they_do_not_have(
@@ -143,7 +143,7 @@ def test_export_none(known: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with daemons.cluster(1) as cluster:
         known(cluster)
         monkeypatch.setenv("SBATCH_EXPORT", "NONE")
-        wrong, notes = found(ANALYSIS, partition=None, gpu_partition=None)
+        wrong, notes = run_preflight(ANALYSIS, partition=None, gpu_partition=None)
         assert not wrong and any("SBATCH_EXPORT=NONE" in text for text in notes)
         sbatch = cluster.folder / "bin" / "sbatch"
         sbatch.rename(sbatch.with_name("sbatch.real"))
@@ -153,7 +153,7 @@ def test_export_none(known: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         )
         sbatch.chmod(0o755)
         monkeypatch.delenv("SBATCH_EXPORT")
-        wrong, notes = found(ANALYSIS, partition=None, gpu_partition=None)
+        wrong, notes = run_preflight(ANALYSIS, partition=None, gpu_partition=None)
         assert not wrong and any("empty environment" in text and "modules" in text for text in notes), (wrong, notes)
 
 
@@ -161,9 +161,9 @@ def test_no_slurm_at_all_and_a_controller_that_does_not_answer(
     known: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "sbatch is not installed" in found(ANALYSIS)[0][0]
+    assert "sbatch is not installed" in run_preflight(ANALYSIS)[0][0]
     with daemons.cluster(1) as cluster:
         known(cluster)
         cluster.stop("slurmctld")
-        wrong, _ = found(ANALYSIS)
+        wrong, _ = run_preflight(ANALYSIS)
         assert len(wrong) == 1 and "does not answer" in wrong[0]

@@ -61,19 +61,19 @@ def running() -> Iterator[daemons.Cluster]:
         yield cluster
 
 
-def start(project: Path, cluster: daemons.Cluster, *words: str, **config: str) -> subprocess.Popen[str]:
+def start(project: Path, cluster: daemons.Cluster, *targets: str, **config: str) -> subprocess.Popen[str]:
     """`snakemake --profile slurm` at demo scale, as on a login node."""
     settings = [f"{key}={value}" for key, value in {"scale": "demo", **config}.items()]
     path = f"{Path(sys.executable).parent}:{cluster.environment['PATH']}"
     return subprocess.Popen(
-        ["snakemake", "--profile", "slurm", *words, "--config", *settings],
+        ["snakemake", "--profile", "slurm", *targets, "--config", *settings],
         cwd=project, env={**cluster.environment, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, start_new_session=True,
     )  # fmt: skip
 
 
-def snakemake(project: Path, cluster: daemons.Cluster, *words: str, **config: str) -> tuple[int, str]:
-    process = start(project, cluster, *words, **config)
+def snakemake(project: Path, cluster: daemons.Cluster, *targets: str, **config: str) -> tuple[int, str]:
+    process = start(project, cluster, *targets, **config)
     output, _ = process.communicate(timeout=900)
     return process.returncode, output
 
@@ -94,14 +94,14 @@ def holds(project: Path, pattern: str, word: str) -> bool:
 
 def samples_made(project: Path) -> list[tuple[str, str]]:
     """Benchmark and checkpoint, and problem and repeat, of every partial sample."""
-    found = []
+    keys = []
     with suppress(FileNotFoundError):  # the work is done, and removed
         for file in project.glob(f"work/{RUN}/samples/**/*.jsonl"):
             for line in file.read_text().splitlines(True):
                 if line.endswith("\n"):
                     sample = json.loads(line)
-                    found.append((str(file.parent), f"{sample['problem_id']} {sample['repeat']}"))
-    return found
+                    keys.append((str(file.parent), f"{sample['problem_id']} {sample['repeat']}"))
+    return keys
 
 
 def running_jobs(cluster: daemons.Cluster) -> list[str]:
@@ -159,8 +159,8 @@ def test_the_submitting_snakemake_killed_and_a_node_lost_in_generation(project: 
     # Slurm restarts the job of the lost node; the next command must neither run beside it nor lose its samples.
     node = running.run("squeue", "--noheader", "--states=RUNNING", "--format=%N").split()[0]
     running.lose_node(node)
-    made = samples_made(project)
-    process, most = start(project, running, TARGETS["samples"]), made
+    samples = samples_made(project)
+    process, most = start(project, running, TARGETS["samples"]), samples
     while True:
         try:
             output, _ = process.communicate(timeout=0.1)
@@ -170,7 +170,9 @@ def test_the_submitting_snakemake_killed_and_a_node_lost_in_generation(project: 
     running.start_node(node)
     running.run("scontrol", "update", f"nodename={node}", "state=resume", check=False)
     assert process.returncode == 0 and "jobs of a snakemake that was killed" in output, output
-    assert made and set(made) <= set(most) and len(most) == len(set(most)) > len(made)  # none was made a second time
+    assert (
+        samples and set(samples) <= set(most) and len(most) == len(set(most)) > len(samples)
+    )  # none was made a second time
     for file in (project / TARGETS["samples"]).glob("step-*/*.parquet"):
         rows = pq.read_table(file).to_pylist()
         assert len({(row["problem_id"], row["repeat"]) for row in rows}) == len(rows) == PROBLEMS * REPEATS

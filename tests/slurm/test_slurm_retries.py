@@ -68,11 +68,22 @@ def running(slurm: None) -> Iterator[daemons.Cluster]:
 
 def start(cluster: daemons.Cluster, folder: Path, *targets: str) -> subprocess.Popen[str]:
     (folder / "Snakefile").write_text(SNAKEFILE.format(root=str(ROOT), python=sys.executable, resumable=RESUMABLE))
-    words = ["snakemake", "--executor", "slurm", "--jobs", "2", "--retries", "3", "--keep-going", "--latency-wait", "5"]
-    words += ["--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "2", "--slurm-requeue"]
+    command = [
+        "snakemake",
+        "--executor",
+        "slurm",
+        "--jobs",
+        "2",
+        "--retries",
+        "3",
+        "--keep-going",
+        "--latency-wait",
+        "5",
+    ]
+    command += ["--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "2", "--slurm-requeue"]
     path = f"{Path(sys.executable).parent}:{cluster.environment['PATH']}"
     return subprocess.Popen(
-        [*words, *targets], cwd=folder, env={**cluster.environment, "PATH": path}, stdout=subprocess.PIPE,
+        [*command, *targets], cwd=folder, env={**cluster.environment, "PATH": path}, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 

@@ -37,9 +37,9 @@ SHARDS = {
 
 def state_of(cluster: daemons.Cluster, project: Path, line: str, minutes: int) -> tuple[str, str]:
     """Final state of a job on two nodes, and the output of the job and the trainer."""
-    words = ["sbatch", "--parsable", "--nodes=2", "--ntasks=2", "--cpus-per-task=2", f"--time={minutes}"]
-    words += [f"--chdir={project}", f"--output={project}/job.out", "--wrap", f"srun -n1 -N1 {line}"]
-    job = cluster.run(*words).strip()
+    command = ["sbatch", "--parsable", "--nodes=2", "--ntasks=2", "--cpus-per-task=2", f"--time={minutes}"]
+    command += [f"--chdir={project}", f"--output={project}/job.out", "--wrap", f"srun -n1 -N1 {line}"]
+    job = cluster.run(*command).strip()
     deadline = time.monotonic() + 900
     while cluster.jobs()[job] in ("PENDING", "RUNNING", "COMPLETING"):
         assert time.monotonic() < deadline, (project / "job.out").read_text()[-3000:]
@@ -55,8 +55,8 @@ def test_grpo_on_two_nodes(framework: str, tmp_path: Path) -> None:
     if not (environment(framework, "cpu") / ".stamp").is_file():
         pytest.skip(f"environment {framework} is not built; make test builds it")
     project = tiny_project.make(tmp_path, framework, "grpo", **CHANGES)
-    words = ["--problems", "problems.parquet", "--output", "log.parquet", "--rollouts", "rollouts.parquet"]
-    line = " ".join(map(str, tiny_project.command(project, "train", *words, framework=framework)))
+    options = ["--problems", "problems.parquet", "--output", "log.parquet", "--rollouts", "rollouts.parquet"]
+    line = " ".join(map(str, tiny_project.command(project, "train", *options, framework=framework)))
     native = project / "work" / "native"
     with daemons.cluster(2, cpus=2, memory_mb=12000, extra="OverTimeLimit=60") as cluster:  # the limit ends no job
         if framework == "trl":  # both processes agree to end before a time limit

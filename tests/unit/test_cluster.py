@@ -28,34 +28,38 @@ from system.errors import UserError
 SETTINGS = yaml.safe_load((ROOT / "profiles" / "slurm" / "cluster.yaml").read_text(encoding="utf-8"))["cluster"]
 
 
-def asked(need: Need, attempt: int = 1, **changes: Any) -> dict[str, Any]:
-    found = resources_of(need, {**SETTINGS, **changes}, attempt)
-    return {key: value for key, value in found.items() if value is not None}
+def requested(need: Need, attempt: int = 1, **changes: Any) -> dict[str, Any]:
+    resources = resources_of(need, {**SETTINGS, **changes}, attempt)
+    return {key: value for key, value in resources.items() if value is not None}
 
 
 def test_a_training_on_four_nodes() -> None:
     need = Need(memory_mb=512_000, minutes=72 * 60, gpus=32, nodes=4, cpus=64)
-    found = asked(need, account="physics", partition="cpu", gpu_partition="gpu", gpu_type="h100", gpu_max_hours=48)
-    assert found == {
+    resources = requested(
+        need, account="physics", partition="cpu", gpu_partition="gpu", gpu_type="h100", gpu_max_hours=48
+    )
+    assert resources == {
         "gres": "gpu:h100:8", "nodes": 4, "cpus_per_task": 64, "mem_mb": 512_500, "runtime": 48 * 60,
         "slurm_account": "physics", "slurm_partition": "gpu",
     }  # fmt: skip
 
 
 def test_a_job_without_gpus_asks_for_none() -> None:
-    found = asked(Need(memory_mb=4000, minutes=60), partition="cpu", gpu_partition="gpu", gpu_type="h100", qos="long")
-    assert found == {
+    resources = requested(
+        Need(memory_mb=4000, minutes=60), partition="cpu", gpu_partition="gpu", gpu_type="h100", qos="long"
+    )
+    assert resources == {
         "nodes": 1, "cpus_per_task": 1, "mem_mb": 4500, "runtime": 60, "slurm_partition": "cpu", "qos": "long",
     }  # fmt: skip
-    assert "tasks" not in found and asked(Need(1000, 10, nodes=2))["tasks"] == 2
+    assert "tasks" not in resources and requested(Need(1000, 10, nodes=2))["tasks"] == 2
 
 
 @given(st.integers(1, 5), st.integers(1, 10**6), st.integers(1, 10**4))
 def test_memory_and_time_grow_with_the_attempt_up_to_what_there_is(attempt: int, memory_mb: int, minutes: int) -> None:
     need = Need(memory_mb, minutes, gpus=1)
-    first, later = asked(need), asked(need, attempt + 1)
+    first, later = requested(need), requested(need, attempt + 1)
     assert later["mem_mb"] > first["mem_mb"] and later["runtime"] > first["runtime"]
-    capped = asked(need, attempt, max_memory_gb=100, gpu_max_hours=24)
+    capped = requested(need, attempt, max_memory_gb=100, gpu_max_hours=24)
     assert capped["mem_mb"] <= 100_000 and capped["runtime"] <= 24 * 60
 
 
@@ -109,12 +113,14 @@ def on(run: Run, gpus: int) -> Run:
 
 def test_the_rule_of_thumb_7b_on_80_gb_and_3b_on_40_gb() -> None:
     seven, three = load_run("openr1/qwen2.5-math-7b", "full"), load_run("tinyzero/grpo-3b", "full")
-    assert capacity.verdict(found(seven, 80), 80) == "yes" and capacity.verdict(found(seven, 40), 40) == "no"
-    assert capacity.verdict(found(three, 40), 40) == "yes"
-    assert capacity.verdict(found(on(three, 1), 40), 40) == "no"
+    assert (
+        capacity.verdict(estimate_of(seven, 80), 80) == "yes" and capacity.verdict(estimate_of(seven, 40), 40) == "no"
+    )
+    assert capacity.verdict(estimate_of(three, 40), 40) == "yes"
+    assert capacity.verdict(estimate_of(on(three, 1), 40), 40) == "no"
 
 
-def found(run: Run, size: float) -> memory.Estimate:
+def estimate_of(run: Run, size: float) -> memory.Estimate:
     need = capacity.fullest(run, size)
     assert need is not None
     return need
@@ -139,16 +145,18 @@ def test_verls_reference_in_float32_and_its_passes_of_many_tokens() -> None:
     """3.09 billion parameters on 2 GPUs; a pass has 8,192 tokens, whatever the number of completions."""
     run = load_run("tinyzero/ppo-3b", "full")
     offloads = ("actor_rollout_ref.ref.fsdp_config.param_offload", "critic.fsdp.optimizer_offload")
-    full = found(without(run, *offloads), 80)
+    full = estimate_of(without(run, *offloads), 80)
     assert full.state == pytest.approx((16 + 12 + 4) / 2 * 3.09)
     gathered = 2 * 2048 * 151936 / 1e9
     assert full.working == pytest.approx(8192 * (2048 * 2 * 36 + 16 * 151936) / 1e9 + gathered)
-    assert capacity.verdict(full, 80) == "tight" and capacity.verdict(found(run, 80), 80) == "yes"
-    assert found(run, 80).state == pytest.approx((16 + 12) / 2 * 3.09)  # while the critic trains, the actor's 12 stay
-    assert found(run, 80).host == pytest.approx(full.host + (4 + 8) * 3.09)
-    by_completions = found(without(run, *offloads, "actor_rollout_ref.actor.use_dynamic_bsz"), 80)
+    assert capacity.verdict(full, 80) == "tight" and capacity.verdict(estimate_of(run, 80), 80) == "yes"
+    assert estimate_of(run, 80).state == pytest.approx(
+        (16 + 12) / 2 * 3.09
+    )  # while the critic trains, the actor's 12 stay
+    assert estimate_of(run, 80).host == pytest.approx(full.host + (4 + 8) * 3.09)
+    by_completions = estimate_of(without(run, *offloads, "actor_rollout_ref.actor.use_dynamic_bsz"), 80)
     assert by_completions.working - gathered == pytest.approx((full.working - gathered) * 4 * 1280 / 8192)
-    by_default = found(without(run, *offloads, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu"), 80)
+    by_default = estimate_of(without(run, *offloads, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu"), 80)
     assert by_default.working - gathered == pytest.approx((full.working - gathered) * 2)  # the release's 16,384
 
 
@@ -157,21 +165,24 @@ def test_weights_that_stay_gathered_after_a_layer() -> None:
     run = load_run("drgrpo/qwen2.5-math-7b", "full")
     sharded = dataclasses.replace(run, hardware={**run.hardware, "sharding": "zero3"})
     assert run.hardware["sharding"] == "zero2"
-    assert found(run, 80).state - found(sharded, 80).state == pytest.approx(2 * 7.62)
-    assert found(sharded, 80).working - found(run, 80).working == pytest.approx(2 * 2 * 152064 * 3584 / 1e9)
+    assert estimate_of(run, 80).state - estimate_of(sharded, 80).state == pytest.approx(2 * 7.62)
+    assert estimate_of(sharded, 80).working - estimate_of(run, 80).working == pytest.approx(2 * 2 * 152064 * 3584 / 1e9)
 
 
 def test_what_the_processes_of_a_node_load_fits_its_memory() -> None:
     run = load_run("openr1/qwen2.5-math-7b", "full")
-    assert found(run, 80).host == pytest.approx(7 * 2 * 2 * 7.62)  # model and reference, in bfloat16
-    in_float32 = found(without(run, "dtype"), 80)
+    assert estimate_of(run, 80).host == pytest.approx(7 * 2 * 2 * 7.62)  # model and reference, in bfloat16
+    in_float32 = estimate_of(without(run, "dtype"), 80)
     assert in_float32.host == pytest.approx(7 * 2 * 4 * 7.62)
-    assert capacity.verdict(in_float32, 80, 256).startswith("no") and capacity.verdict(found(run, 80), 80, 256) == "yes"
+    assert (
+        capacity.verdict(in_float32, 80, 256).startswith("no")
+        and capacity.verdict(estimate_of(run, 80), 80, 256) == "yes"
+    )
 
 
 def test_an_optimiser_that_openrlhf_offloads_is_in_the_nodes_memory() -> None:
     run = load_run("simplerl/qwen2.5-math-7b-8gpu", "full")
-    kept, offloaded = found(without(run, "ds.adam_offload"), 80), found(run, 80)
+    kept, offloaded = estimate_of(without(run, "ds.adam_offload"), 80), estimate_of(run, 80)
     assert kept.state - offloaded.state == pytest.approx(12 * 7.62 / 2)
     assert offloaded.host - kept.host == pytest.approx(4 * 12 * 7.62 / 2)
 
@@ -208,15 +219,15 @@ def test_the_page_and_what_was_measured(tmp_path: Path) -> None:
 def test_only_training_and_generation_request_gpus_at_full_scale() -> None:
     """The dry run of `snakemake --profile slurm reproduce_all` in the repository."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    words = ["snakemake", "-n", "--profile", "slurm", "reproduce_all"]
+    command = ["snakemake", "-n", "--profile", "slurm", "reproduce_all"]
     done = subprocess.run(
-        words, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+        command, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     holders, rule = Counter[str](), ""
     for line in (done.stdout + done.stderr).splitlines():
-        if found := re.match(r"(?:local)?rule (\w+):", line):
-            rule = found[1]
+        if match := re.match(r"(?:local)?rule (\w+):", line):
+            rule = match[1]
         if "gres=gpu" in line:
             holders[rule] += 1
     stages = sum(len(run.stages) for run in full_runs())

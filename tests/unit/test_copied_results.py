@@ -11,9 +11,9 @@ from contracts import copied_results, provenance
 MADE = 1_750_000_000.0
 
 
-def record(path: Path, made: float = MADE) -> Path:
+def record(path: Path, time: float = MADE) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"made_at": datetime.fromtimestamp(made, UTC).isoformat(timespec="seconds"), "b": 1}))
+    path.write_text(json.dumps({"made_at": datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds"), "b": 1}))
     return path
 
 

@@ -28,11 +28,11 @@ RUNS = [load_run(name, "full") for name in ("tinyzero/ppo-3b", "openr1/qwen2.5-m
 
 
 def findings(**changed: Any) -> dict[str, doctor.Finding]:
-    return {found.what: found for found in doctor.check(dataclasses.replace(NODE, **changed), RUNS)}
+    return {finding.what: finding for finding in doctor.check(dataclasses.replace(NODE, **changed), RUNS)}
 
 
 @pytest.mark.parametrize(
-    ("configured", "asked"),
+    ("configured", "hosts"),
     [
         ({}, {"pypi.org", "huggingface.co"}),
         ({"PIP_INDEX_URL": "https://pip.example/simple"}, {"pip.example", "huggingface.co"}),
@@ -44,22 +44,22 @@ def findings(**changed: Any) -> dict[str, doctor.Finding]:
     ],
 )
 def test_the_index_and_the_hub_that_are_used_are_asked(
-    monkeypatch: pytest.MonkeyPatch, configured: dict[str, str], asked: set[str]
+    monkeypatch: pytest.MonkeyPatch, configured: dict[str, str], hosts: set[str]
 ) -> None:
     for name in (*machine.INDEX_VARIABLES, "HF_ENDPOINT"):
         monkeypatch.delenv(name, raising=False)
     for name, value in configured.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(machine, "_answers", lambda address: True)
-    assert set(machine.look(ROOT).reachable) == asked
+    assert set(machine.look(ROOT).reachable) == hosts
 
 
 def test_a_node_with_eight_gpus() -> None:
-    found = findings()
-    assert {one.state for one in found.values()} == {OK, WARNING}
-    wanting = {what: one.text for what, one in found.items() if one.state != OK}
+    by_name = findings()
+    assert {one.state for one in by_name.values()} == {OK, WARNING}
+    wanting = {what: one.text for what, one in by_name.items() if one.state != OK}
     assert wanting == {"simplerl/qwen2.5-math-7b": "needs 4 nodes (snakemake --profile slurm)"}
-    last = doctor.what_runs([*found.values()], RUNS)
+    last = doctor.what_runs([*by_name.values()], RUNS)
     assert last[:2] == ["demo: runs here", "one GPU: runs here"]
     assert last[2] == "full scale: 2 of 3 runs: tinyzero/ppo-3b, openr1/qwen2.5-math-7b"
 
@@ -98,11 +98,11 @@ def test_a_node_with_eight_gpus() -> None:
 def test_what_is_missing_is_named_with_what_it_stops(
     changed: dict[str, Any], what: str, state: str, stops: tuple[str, ...]
 ) -> None:
-    found = findings(**changed)
-    assert (found[what].state, found[what].stops) == (state, stops)
+    by_name = findings(**changed)
+    assert (by_name[what].state, by_name[what].stops) == (state, stops)
     before = findings().get(what)
     assert before is None or before.state == OK
-    for goal, line in zip((DEMO, GPU, FULL), doctor.what_runs([*found.values()], RUNS), strict=True):
+    for goal, line in zip((DEMO, GPU, FULL), doctor.what_runs([*by_name.values()], RUNS), strict=True):
         assert (f"{goal}: no" in line) == (goal in stops)
 
 
@@ -139,10 +139,10 @@ def test_it_says_what_this_machine_has(tmp_path: Path) -> None:
     program = tmp_path / "nvidia-smi"
     program.write_text("#!/bin/sh\necho 'NVIDIA A100, 81920, 8.0, 535.129.03'\n")
     program.chmod(0o755)
-    words = [sys.executable, "-m", "cluster.doctor", "--run", "tinyzero/ppo-3b"]
+    command = [sys.executable, "-m", "cluster.doctor", "--run", "tinyzero/ppo-3b"]
     nowhere = dict.fromkeys(("HF_ENDPOINT", "PIP_INDEX_URL"), "http://127.0.0.1:9")
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path), **nowhere}
-    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     lines = [line.split(maxsplit=1) for line in done.stdout.split("\n\n")[0].split("\n")]
     assert {line[0] for line in lines} <= {OK, WARNING, WRONG}
     assert [line[0] for line in lines if line[1].startswith("driver") and "580" in line[1]] == ["wrong"]

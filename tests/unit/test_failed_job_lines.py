@@ -23,8 +23,8 @@ def test_ten_lines_that_say_something(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with log.open("w") as file:
         subprocess.run([sys.executable, "-u", "-c", PROGRAM], stdout=file, stderr=file, check=False)
-    shown = failed_jobs.relevant(failed_jobs.last_lines(log, failed_jobs.READ))
-    assert shown == [*(f"line {number}" for number in range(21, 30)), "KeyError: 'missing'"]
+    lines = failed_jobs.relevant(failed_jobs.last_lines(log, failed_jobs.READ))
+    assert lines == [*(f"line {number}" for number in range(21, 30)), "KeyError: 'missing'"]
 
 
 def test_actors_of_ray_have_tracebacks_too() -> None:

@@ -14,15 +14,17 @@ from recipes.runs import load_run, run_names
 GIB = 2**30
 
 
-def of(name: str) -> Pass:
+def pass_named(name: str) -> Pass:
     run = load_run(name, "full")
     return pass_of(run, run.stages[0])
 
 
 def test_the_pass_is_that_of_the_run_file() -> None:
-    assert of("tinyzero/ppo-7b") == Pass(gpus=8, rows=1, tokens=8192, scored=8192)  # filled up to a number of tokens
-    assert of("tinyzero/grpo-7b") == Pass(gpus=8, rows=4, tokens=1280, scored=1280)
-    assert of("openr1/qwen2.5-math-7b") == Pass(
+    assert pass_named("tinyzero/ppo-7b") == Pass(
+        gpus=8, rows=1, tokens=8192, scored=8192
+    )  # filled up to a number of tokens
+    assert pass_named("tinyzero/grpo-7b") == Pass(gpus=8, rows=4, tokens=1280, scored=1280)
+    assert pass_named("openr1/qwen2.5-math-7b") == Pass(
         gpus=7, rows=16, tokens=1536, scored=1024
     )  # logits of the completion alone
     ppo = load_run("simplerl/qwen2.5-math-7b", "full")
@@ -30,8 +32,8 @@ def test_the_pass_is_that_of_the_run_file() -> None:
 
 
 def test_an_optimiser_that_is_not_on_the_gpu_is_not_counted() -> None:
-    found = {name for name in run_names() if offloads(load_run(name, "full"))}
-    assert found == {"simplerl/qwen2.5-math-7b-8gpu"}
+    names = {name for name in run_names() if offloads(load_run(name, "full"))}
+    assert names == {"simplerl/qwen2.5-math-7b-8gpu"}
 
 
 def test_every_run_can_be_measured() -> None:

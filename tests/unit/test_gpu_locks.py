@@ -32,13 +32,13 @@ def four(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def process(count: int, folder: Path) -> subprocess.Popen[str]:
-    words = [sys.executable, "-c", TAKES, str(count), str(folder)]
-    return subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", TAKES, str(count), str(folder)]
+    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def line(of: subprocess.Popen[str]) -> str:
-    assert of.stdout is not None
-    return of.stdout.readline().strip()
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
 
 
 def test_no_gpu_is_taken_twice_and_those_of_a_killed_process_are_free(tmp_path: Path) -> None:

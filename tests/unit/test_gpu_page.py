@@ -26,12 +26,12 @@ def names_of(run: Run) -> list[str]:
     """Settings that a demo run has because it has no GPU."""
     stage = run.stages[0]
     if run.framework == "trl":
-        found = trl.arguments(run, stage, 0, HERE, HERE, HERE)
+        options = trl.arguments(run, stage, 0, HERE, HERE, HERE)
     elif run.framework == "verl":
-        found = verl.overrides(run, stage, 0, Paths(HERE, HERE, HERE), HERE)
+        options = verl.overrides(run, stage, 0, Paths(HERE, HERE, HERE), HERE)
     else:
-        found = openrlhf.arguments(run, stage, 0, HERE, HERE, HERE)
-    return [key.lstrip("+") for key, (_, source) in found.items() if source == "demo.hardware.gpus"]
+        options = openrlhf.arguments(run, stage, 0, HERE, HERE, HERE)
+    return [key.lstrip("+") for key, (_, source) in options.items() if source == "demo.hardware.gpus"]
 
 
 @pytest.mark.parametrize("run", [load_run(name, "demo") for name in run_names()], ids=lambda run: str(run.name))

@@ -76,8 +76,8 @@ def test_a_whole_call_with_this_interpreter_names_what_it_lacks(
 ) -> None:
     """Nothing runs, nothing is built, and it is no error."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    words = ["gpu_smoke", "--interpreter", "here", "--scale", "demo", "--folder", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", words)
+    arguments = ["gpu_smoke", "--interpreter", "here", "--scale", "demo", "--folder", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", arguments)
     command_line.main()
     lines = [line for line in (tmp_path / "table.md").read_text().split("\n") if line.startswith("| ")][2:]
     assert len(lines) == 2 + len(RUNS)

@@ -137,7 +137,7 @@ def test_time_left_of_the_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "shown"),
+    ("line", "columns"),
     [
         ("openr1/a: step 3/9, reward 1, 2.0 s per step, 30 s left", ("3/9", "1", 30)),
         ("demo: step 100/900, loss 2.41, 177 s left", ("100/900", "", 177)),
@@ -146,11 +146,11 @@ def test_time_left_of_the_whole(tmp_path: Path) -> None:
         ("so 3/4 of it: step by step", ("", "", None)),
     ],
 )
-def test_progress_of_base_models_trainings_and_evaluations(tmp_path: Path, line: str, shown: object) -> None:
+def test_progress_of_base_models_trainings_and_evaluations(tmp_path: Path, line: str, columns: object) -> None:
     progress = Progress()
     (tmp_path / "log").write_text(f"{line}\n")
     progress.add(info(1, "any", tmp_path / "log"), 0)
-    assert progress.step(1) == shown
+    assert progress.step(1) == columns
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(40, "40 s"), (720, "12 min"), (11_100, "3 h 05 min")])
@@ -159,7 +159,7 @@ def test_duration(seconds: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wildcards", "words"),
+    ("wildcards", "text"),
     [
         ({"recipe": "openr1", "run": "a", "seed": "0", "stage": "1"}, "any openr1/a/seed-0 stage 1"),
         ({"recipe": "openr1", "run": "a", "seed": "0"}, "any openr1/a/seed-0"),
@@ -168,5 +168,5 @@ def test_duration(seconds: float, text: str) -> None:
         (None, "any"),
     ],
 )
-def test_a_job_for_readers(wildcards: dict[str, str] | None, words: str) -> None:
-    assert of_job({"rule_name": "any", "wildcards": wildcards}) == words
+def test_a_job_for_readers(wildcards: dict[str, str] | None, text: str) -> None:
+    assert of_job({"rule_name": "any", "wildcards": wildcards}) == text

@@ -18,9 +18,9 @@ pytestmark = pytest.mark.slow
 
 def start(folder: Path, target: str, work: str = "work") -> subprocess.Popen[str]:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    words = ["snakemake", target, "--config", f"work={folder}/{work}", f"results={folder}/results"]
+    command = ["snakemake", target, "--config", f"work={folder}/{work}", f"results={folder}/results"]
     return subprocess.Popen(
-        words, cwd=ROOT, env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command, cwd=ROOT, env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
 
 

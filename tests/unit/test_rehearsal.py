@@ -62,8 +62,8 @@ def test_an_op_that_does_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     assert well and what == "compile FusedAdam" and "sm_80, sm_90" in text, text
     for written in ("", "code=sm_90"):  # compiled for the CPU in its place, or for one architecture
         monkeypatch.setitem(rehearsal.OPS, "FusedAdam", f"import os; {rules.format(written)}")
-        found = "sm_80" if written else "sm_80, sm_90"
-        assert rehearsal.compiled_op("FusedAdam") == (False, "compile FusedAdam", f"not compiled for {found}")
+        architectures = "sm_80" if written else "sm_80, sm_90"
+        assert rehearsal.compiled_op("FusedAdam") == (False, "compile FusedAdam", f"not compiled for {architectures}")
     monkeypatch.setitem(rehearsal.OPS, "CPUAdam", "pass")  # it has no kernel
     assert rehearsal.compiled_op("CPUAdam")[0] is True
     monkeypatch.setitem(rehearsal.OPS, "sampler", "raise OSError('CUDA_HOME environment variable is not set')")
@@ -75,7 +75,7 @@ def test_every_op_that_is_compiled_at_run_time_is_compiled(monkeypatch: pytest.M
     """DeepSpeed's optimisers where they train; FlashInfer's sampler where vLLM evaluates."""
     monkeypatch.setattr(rehearsal, "ARCHITECTURES", ())
     monkeypatch.setattr(rehearsal, "imported", lambda module: (True, module, ""))
-    monkeypatch.setattr(rehearsal, "engine_arguments", lambda given: [])
+    monkeypatch.setattr(rehearsal, "engine_arguments", lambda arguments: [])
     monkeypatch.setattr(rehearsal, "compiled_op", lambda name: (True, "compile " + name, ""))
     monkeypatch.setattr(rehearsal, "read_commands", lambda framework: [])
     monkeypatch.setattr(rehearsal, "attentions", lambda framework: [])
@@ -112,10 +112,10 @@ def test_a_command_that_the_release_refuses(monkeypatch: pytest.MonkeyPatch) -> 
         raise UserError("no such setting")
 
     monkeypatch.setattr(type(TRL), "check", check)
-    found = list(rehearsal.read_commands("trl"))
+    lines = list(rehearsal.read_commands("trl"))
     runs = [name for name in run_names() if load_run(name, "full").framework == "trl"]
-    assert found[: len(runs)] == [(False, name, "no such setting") for name in runs]
-    assert len(found) > len(runs) and not any(well for well, *_ in found)  # those of make gpu-smoke, too
+    assert lines[: len(runs)] == [(False, name, "no such setting") for name in runs]
+    assert len(lines) > len(runs) and not any(well for well, *_ in lines)  # those of make gpu-smoke, too
 
 
 def with_native(run: Run, add: Mapping[str, Any] = {}, drop: Sequence[str] = ()) -> Run:

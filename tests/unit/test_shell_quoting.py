@@ -18,8 +18,8 @@ BLOCK = re.compile(r"^( *)shell:\n((?:\1 +.*\n|\n)+)", re.MULTILINE)
 
 def commands(text: str) -> Iterator[str]:
     """The shell blocks of a rule file, without comments."""
-    for found in BLOCK.finditer(text):
-        yield "\n".join(line for line in found[2].split("\n") if not line.lstrip().startswith("#"))
+    for match in BLOCK.finditer(text):
+        yield "\n".join(line for line in match[2].split("\n") if not line.lstrip().startswith("#"))
 
 
 def unquoted(command: str) -> list[str]:
@@ -48,12 +48,12 @@ def test_what_is_not_quoted_is_found(command: str) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_no_module_passes_a_text_to_a_shell(folder: str) -> None:
-    found = []
+    calls = []
     for file in sorted((ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
                 name = ast.unparse(node.func)
                 shell = any(word.arg == "shell" for word in node.keywords)
                 if shell or re.search(r"os\.(system|popen)|getoutput|create_subprocess_shell", name):
-                    found.append(f"{file.relative_to(ROOT)}:{node.lineno}")
-    assert not found
+                    calls.append(f"{file.relative_to(ROOT)}:{node.lineno}")
+    assert not calls

@@ -23,11 +23,11 @@ EVIL = f"{ESCAPES}{MARKUP}"
 LINK = re.compile(r"(?<!\\)\]\(")
 
 
-def run(*words: object, cwd: Path = ROOT) -> tuple[int, str]:
+def run(*command: object, cwd: Path = ROOT) -> tuple[int, str]:
     """Exit status, and all that a command printed; its bytes are those that a terminal would get."""
     path = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
-        [sys.executable, "-m", *map(str, words)], cwd=cwd, env=path, capture_output=True, check=False
+        [sys.executable, "-m", *map(str, command)], cwd=cwd, env=path, capture_output=True, check=False
     )  # fmt: skip
     return done.returncode, (done.stdout + done.stderr).decode("utf-8")
 
@@ -38,10 +38,10 @@ def harmless(text: str) -> bool:
 
 def save(path: Path, *more: dict[str, object]) -> Path:
     common = dict.fromkeys(tables.GRADED.names)
-    made = [
+    rows = [
         common | graded_row(0, f"p{EVIL}{i}", 0, "correct", benchmark="math500") | row for i, row in enumerate(more)
     ]
-    tables.write(pa.Table.from_pylist(made, tables.GRADED), tables.GRADED, path)
+    tables.write(pa.Table.from_pylist(rows, tables.GRADED), tables.GRADED, path)
     return path
 
 
@@ -51,8 +51,8 @@ def test_a_foreign_table_in_the_gate(tmp_path: Path) -> None:
         tmp_path / "one" / "math500.parquet", *[{"answer": EVIL, "gold": EVIL, "grader": EVIL, "protocol": EVIL}] * 4
     )
     two = save(tmp_path / "two" / "math500.parquet", *[{"verdict": "wrong", "protocol": "other" + EVIL}] * 3)
-    shown = []
-    for words in (
+    outputs = []
+    for command in (
         (
             "--checkpoint",
             one.parent,
@@ -67,10 +67,10 @@ def test_a_foreign_table_in_the_gate(tmp_path: Path) -> None:
         ("--checkpoint", one.parent, "--baseline", f"nowhere{EVIL}"),
         ("--checkpoint", one.parent, "--baseline", one.parent, "--benchmark", EVIL),
     ):
-        _, output = run("analysis.compare_checkpoints", "compare", *words)
-        shown.append(output)
+        _, output = run("analysis.compare_checkpoints", "compare", *command)
+        outputs.append(output)
         assert output and harmless(output), repr(output)
-    assert all("alert(1)" in output for output in shown)
+    assert all("alert(1)" in output for output in outputs)
     (tmp_path / "out" / "check.txt").write_text(EVIL)
     assert harmless(run("analysis.compare_checkpoints", "show", tmp_path / "out" / "check.json")[1])
     page = (tmp_path / "out" / "check.md").read_text()
@@ -110,9 +110,9 @@ def test_foreign_tables_and_names_in_other_commands(tmp_path: Path) -> None:
         ("tasks.load_problems", EVIL, "--output", tmp_path / "x.parquet"),
         ("cluster.capacity", "--run", f"{EVIL}=0", "--scale", "demo", "--results", "r", "--output", "x"),
     ]
-    for words in commands:
-        _, output = run(*words)
-        assert output and harmless(output) and "Traceback" not in output, (words[0], output)
+    for command in commands:
+        _, output = run(*command)
+        assert output and harmless(output) and "Traceback" not in output, (command[0], output)
 
 
 def test_a_stream_shows_codes_and_keeps_the_return_of_a_progress_line() -> None:
@@ -125,14 +125,14 @@ def test_a_stream_shows_codes_and_keeps_the_return_of_a_progress_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "printed"),
     [
         ("<b>&", "&lt;b&gt;&amp;"), ("a_b minerva_math", "a_b minerva_math"), ("_a_ *b*", r"\_a\_ \*b\*"),
         ("[x](y)", r"[x\](y)"), ("a|b`c`", r"a\|b\`c\`"), ("a\nb\x1b", "a b␛"), (r"\frac~$", r"\\frac\~\$"),
     ],
 )  # fmt: skip
-def test_markdown(text: str, shown: str) -> None:
-    assert markdown_text(text) == shown
+def test_markdown(text: str, printed: str) -> None:
+    assert markdown_text(text) == printed
 
 
 def test_markdown_of_code_and_names_on_one_line() -> None:

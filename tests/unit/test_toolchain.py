@@ -30,10 +30,10 @@ def pinned(lock: Path) -> dict[str, str]:
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: str(lock.parent.name))
 def test_the_compiler_is_of_the_same_cuda_as_the_headers(lock: Path) -> None:
     """A newer nvcc refuses them: "CUDA compiler and CUDA toolkit headers are incompatible"."""
-    found = pinned(lock)
-    headers = found["nvidia-cuda-runtime"].rpartition(".")[0]
+    versions = pinned(lock)
+    headers = versions["nvidia-cuda-runtime"].rpartition(".")[0]
     for package in ("nvidia-cuda-nvcc", "nvidia-cuda-crt", "nvidia-nvvm", "nvidia-cuda-cccl"):
-        assert found[package].startswith(f"{headers}."), f"{package} {found[package]} beside headers of {headers}"
+        assert versions[package].startswith(f"{headers}."), f"{package} {versions[package]} beside headers of {headers}"
 
 
 @pytest.mark.parametrize("name", ["openrlhf", "verl"])
@@ -58,12 +58,12 @@ def environment_with_cuda(folder: Path) -> Path:
 
 def test_a_job_finds_the_compilers_of_its_environment(tmp_path: Path) -> None:
     cuda = environment_with_cuda(tmp_path)
-    words = [str(tmp_path / "bin" / "python"), "-c", ASK]
-    found = json.loads(subprocess.check_output(words, env=BARE, text=True))
-    assert shutil.which("ninja", path=found["PATH"]) == str(tmp_path / "bin" / "ninja")
-    assert shutil.which("nvcc", path=found["PATH"]) == str(cuda / "bin" / "nvcc")
-    assert found["CUDA_HOME"] == str(cuda) and found["VLLM_USE_FLASHINFER_SAMPLER"] == "0"
-    assert json.loads(subprocess.check_output(words, env=BARE | found, text=True)) == found
+    command = [str(tmp_path / "bin" / "python"), "-c", ASK]
+    paths = json.loads(subprocess.check_output(command, env=BARE, text=True))
+    assert shutil.which("ninja", path=paths["PATH"]) == str(tmp_path / "bin" / "ninja")
+    assert shutil.which("nvcc", path=paths["PATH"]) == str(cuda / "bin" / "nvcc")
+    assert paths["CUDA_HOME"] == str(cuda) and paths["VLLM_USE_FLASHINFER_SAMPLER"] == "0"
+    assert json.loads(subprocess.check_output(command, env=BARE | paths, text=True)) == paths
 
 
 def test_programs_can_be_linked_against_the_wheels(tmp_path: Path) -> None:
@@ -99,11 +99,11 @@ def test_the_commands_of_all_runs_find_the_compilers_on_a_machine_without_any(tm
     packages = sysconfig.get_path("purelib")  # this interpreter's, which the commands are rendered with
     bare = {"PATH": str(tmp_path / "bin"), "PYTHONPATH": f"{ROOT}:{packages}", "HOME": str(tmp_path)}
     script = f"from pathlib import Path; RUN_FOLDER = Path({str(tmp_path / 'run')!r})\n{EVERY_COMMAND}"
-    words = [str(tmp_path / "env" / "bin" / "python"), "-c", script]
-    found = json.loads(subprocess.check_output(words, env=bare, cwd=ROOT, text=True).strip().split("\n")[-1])
-    assert len(found) > len(run_names())
+    command = [str(tmp_path / "env" / "bin" / "python"), "-c", script]
+    programs = json.loads(subprocess.check_output(command, env=bare, cwd=ROOT, text=True).strip().split("\n")[-1])
+    assert len(programs) > len(run_names())
     compilers = [str(tmp_path / "env" / "bin" / "ninja"), str(cuda / "bin" / "nvcc")]
-    assert {name: paths for name, paths in found.items() if paths != compilers} == {}
+    assert {name: paths for name, paths in programs.items() if paths != compilers} == {}
 
 
 def test_an_environment_without_kernels_is_another_one() -> None:
@@ -122,14 +122,14 @@ def test_what_compiles_for_hours_can_be_left_out(
     monkeypatch.setattr(build, "uv", lambda: Path("uv"))
     called: list[tuple[list[str], dict[str, str]]] = []
 
-    def run(words: list[str | Path], environment: dict[str, str] | None = None) -> None:
-        called.append((list(map(str, words)), environment or {}))
+    def run(command: list[str | Path], environment: dict[str, str] | None = None) -> None:
+        called.append((list(map(str, command)), environment or {}))
         (build.folder("verl", "cuda", kernels)).mkdir(exist_ok=True)
 
     monkeypatch.setattr(build, "run", run)
     env = build.build("verl", "cuda", kernels).parent
-    words, settings = called[-1]
-    assert "--no-build-isolation" in words and env.name.endswith(build.WITHOUT_KERNELS) != kernels
+    arguments, settings = called[-1]
+    assert "--no-build-isolation" in arguments and env.name.endswith(build.WITHOUT_KERNELS) != kernels
     assert (settings.get("FLASH_ATTENTION_SKIP_CUDA_BUILD") == "TRUE") != kernels
     assert (settings.get("UV_CACHE_DIR") == str(env / "cache")) != kernels
 
@@ -138,20 +138,22 @@ def test_what_compiles_for_hours_can_be_left_out(
 def test_every_training_has_its_environment_on_path(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setenv("PYTHONPATH", "/mine")
-    found = trainer_environment.variables(run, run.stages[0], tmp_path, tmp_path) | trainer_environment.ray_variables(
-        run
-    )
-    assert found["PATH"] == f"{Path(sys.executable).parent}:/usr/bin:/bin"
-    assert found["PYTHONPATH"].split(":")[-1] == "/mine"
+    environment = trainer_environment.variables(
+        run, run.stages[0], tmp_path, tmp_path
+    ) | trainer_environment.ray_variables(run)
+    assert environment["PATH"] == f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    assert environment["PYTHONPATH"].split(":")[-1] == "/mine"
 
 
 def test_every_evaluation_has_its_environment_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    found = vllm_settings.environment("cuda")
-    assert found["PATH"] == f"{Path(sys.executable).parent}:/usr/bin:/bin"
-    for name, value in found.items():
+    environment = vllm_settings.environment("cuda")
+    assert environment["PATH"] == f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert vllm_settings.environment("cuda") == found  # the worker compares what it was given with what it would set
+    assert (
+        vllm_settings.environment("cuda") == environment
+    )  # the worker compares what it was given with what it would set
 
 
 def test_no_run_needs_a_compiled_sampler() -> None:

@@ -88,10 +88,10 @@ def copy(folder: Path) -> Path:
     return folder
 
 
-def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     """`snakemake` with these words in the copy, in a process group of its own."""
     return subprocess.Popen(
-        ["snakemake", *words],
+        ["snakemake", *arguments],
         cwd=folder,
         env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
         stdout=subprocess.PIPE,
@@ -101,8 +101,8 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
     )
 
 
-def snakemake(folder: Path, *words: str) -> tuple[int, str]:
+def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
     """Exit status and output of `snakemake` with these words in the copy."""
-    process = start(folder, *words)
+    process = start(folder, *arguments)
     output, _ = process.communicate(timeout=1200)
     return process.returncode, output

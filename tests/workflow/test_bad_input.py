@@ -22,14 +22,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return miniature.copy(tmp_path_factory.mktemp("bad"))
 
 
-def one_sentence(output: str, *words: str) -> None:
+def one_sentence(output: str, *parts: str) -> None:
     """All words stand in one line, and no Python traceback is shown."""
-    assert any(all(word in line for word in words) for line in output.splitlines()), output
+    assert any(all(word in line for word in parts) for line in output.splitlines()), output
     assert "Traceback" not in output, output
 
 
 @pytest.mark.parametrize(
-    ("setting", "words"),
+    ("setting", "parts"),
     [
         ("reproduce=[openr2]", ("openr2", "openr1")),
         ("scale=huge", ("config.yaml", "scale", "huge")),
@@ -42,10 +42,10 @@ def one_sentence(output: str, *words: str) -> None:
         ),
     ],
 )
-def test_a_wrong_configuration(project: Path, setting: str, words: tuple[str, ...]) -> None:
+def test_a_wrong_configuration(project: Path, setting: str, parts: tuple[str, ...]) -> None:
     status, output = miniature.snakemake(project, "-n", "reproduce_all", "--config", setting)
     assert status != 0
-    one_sentence(output, *words)
+    one_sentence(output, *parts)
 
 
 def test_an_unknown_recipe_as_target(project: Path) -> None:
@@ -94,10 +94,10 @@ def test_no_network(project: Path) -> None:
 def test_a_checkpoint_without_weights(project: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     problems = "results/demo/data/train/arithmetic.parquet"
-    words = ["--run", miniature.RUN, "--scale", "demo", "--seed", "0", "--problems", problems, "--model", tmp_path]
-    words += ["--work", tmp_path / "work", "--output", tmp_path / "log.parquet", "--rollouts", tmp_path / "r.parquet"]
+    options = ["--run", miniature.RUN, "--scale", "demo", "--seed", "0", "--problems", problems, "--model", tmp_path]
+    options += ["--work", tmp_path / "work", "--output", tmp_path / "log.parquet", "--rollouts", tmp_path / "r.parquet"]
     done = subprocess.run(
-        [python("base"), "-m", "frameworks", "train", *words],
+        [python("base"), "-m", "frameworks", "train", *options],
         cwd=project, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode != 0
@@ -105,18 +105,18 @@ def test_a_checkpoint_without_weights(project: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "words"), [(b"\xff\xfe", ("config.yaml", "UTF-8")), (b"a: [b", ("config.yaml", "line 1"))]
+    ("content", "parts"), [(b"\xff\xfe", ("config.yaml", "UTF-8")), (b"a: [b", ("config.yaml", "line 1"))]
 )
-def test_a_configuration_that_cannot_be_read(tmp_path: Path, content: bytes, words: tuple[str, ...]) -> None:
+def test_a_configuration_that_cannot_be_read(tmp_path: Path, content: bytes, parts: tuple[str, ...]) -> None:
     damaged = miniature.copy(tmp_path)
     (damaged / "config" / "config.yaml").write_bytes(content)
     status, output = miniature.snakemake(damaged, "-n", "grade")
     assert status != 0
-    one_sentence(output, *words)
+    one_sentence(output, *parts)
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "words"),
+    ("file", "old", "new", "parts"),
     [
         (
             "eval/benchmarks/arithmetic_words.yaml",
@@ -134,14 +134,14 @@ def test_a_configuration_that_cannot_be_read(tmp_path: Path, content: bytes, wor
         ("tasks/arithmetic/task.yaml", "  prompts:", "  prompt:", ("arithmetic/task.yaml", "demo has no prompts")),
     ],
 )
-def test_a_damaged_setting(tmp_path: Path, file: str, old: str, new: str, words: tuple[str, ...]) -> None:
+def test_a_damaged_setting(tmp_path: Path, file: str, old: str, new: str, parts: tuple[str, ...]) -> None:
     damaged = miniature.copy(tmp_path) / file
     text = damaged.read_text(encoding="utf-8")
     assert old in text
     damaged.write_text(text.replace(old, new), encoding="utf-8")
     status, output = miniature.snakemake(tmp_path, "-n", "reproduce_all")
     assert status != 0
-    one_sentence(output, *words)
+    one_sentence(output, *parts)
     assert "File " not in output.partition("Building DAG")[2]
 
 
@@ -173,10 +173,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_and_then_room_again(project: Path, small_disk: Path) -> None:
-    words = (f"{small_disk}/demo/data/train/arithmetic.parquet", "--config", f"results={small_disk}")
-    status, output = miniature.snakemake(project, *words)
+    arguments = (f"{small_disk}/demo/data/train/arithmetic.parquet", "--config", f"results={small_disk}")
+    status, output = miniature.snakemake(project, *arguments)
     assert status != 0 and not list(small_disk.rglob("*.parquet"))
     one_sentence(output, "the disk is full", "run the same command again")
     subprocess.run(["mount", "-o", "remount,size=1m", small_disk], check=True)
-    status, output = miniature.snakemake(project, *words)
+    status, output = miniature.snakemake(project, *arguments)
     assert status == 0, output

@@ -76,7 +76,7 @@ def sentence(project: Path, rule: str) -> str:
     ("rule", "quiet"), [*((rule, "--quiet rules --") for rule in FAILING), ("train", "--"), ("score_run", "--")]
 )
 def test_the_sentence_is_shown_once_and_how_to_resume(project: Path, rule: str, quiet: str) -> None:
-    target, inputs, words = FAILING[rule]
+    target, inputs, message = FAILING[rule]
     for name in inputs:
         path = project / RESULTS / name
         (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ def test_the_sentence_is_shown_once_and_how_to_resume(project: Path, rule: str, 
     options = ["--allowed-rules", rule, "--forcerun", rule, *quiet.split(), str(target)]
     status, output = miniature.snakemake(project, *options)
     said = sentence(project, rule)
-    assert status == 1 and words in said, output
+    assert status == 1 and message in said, output
     assert output.count(said) == 1, output
     assert "CalledProcessError" not in output and "Traceback" not in output, output
     assert output.count("this continues: snakemake --allowed-rules") == 1, output
@@ -97,10 +97,10 @@ def test_make_is_named_where_it_was_called(project: Path) -> None:
         path = project / RESULTS / name
         (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
         path.touch()
-    words = ["snakemake", "--quiet", "rules", "--allowed-rules", "score_run", "--", str(target)]
+    command = ["snakemake", "--quiet", "rules", "--allowed-rules", "score_run", "--", str(target)]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, failed_jobs.COMMAND: "make demo"}
-    done = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
     assert done.stderr.count("this continues: make demo") == 1, done.stderr
 
 

@@ -36,16 +36,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def children(pid: int) -> list[int]:
     """All descendants of a process."""
-    found, todo = [], [pid]
+    descendants, todo = [], [pid]
     while todo:
         parent = todo.pop()
         try:
             below = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
         except OSError:
             continue
-        found += map(int, below)
+        descendants += map(int, below)
         todo += map(int, below)
-    return found
+    return descendants
 
 
 def kill_when(project: Path, target: str, ready: str, pattern: str) -> None:
@@ -130,7 +130,7 @@ def test_the_protocol_is_recorded_with_every_score(project: Path) -> None:
     record = json.loads((project / RUN_FOLDER / "scores.parquet.provenance.json").read_text())
     assert len(record["scored"]) == len(BENCHMARKS) * (1 + len(miniature.CHECKPOINTS))
     for scored in record["scored"]:
-        asked = scored["samples"]
+        sampling = scored["samples"]
         expected = {
             "prompt": "boxed",
             "chat_template": True,
@@ -139,9 +139,9 @@ def test_the_protocol_is_recorded_with_every_score(project: Path) -> None:
             "max_tokens": 40,
             "stop": [],
         }
-        assert expected.items() <= asked["protocol"].items()
-        assert "boxed" in json.dumps(asked["prompt"]) and len(asked["chat_template_sha256"]) == 64
-        assert asked["repeats"] == REPEATS and asked["seed"]["base"] == 0
+        assert expected.items() <= sampling["protocol"].items()
+        assert "boxed" in json.dumps(sampling["prompt"]) and len(sampling["chat_template_sha256"]) == 64
+        assert sampling["repeats"] == REPEATS and sampling["seed"]["base"] == 0
         assert scored["grader"].startswith("math-verify") and scored["extraction"] == "none"
 
 
@@ -195,10 +195,10 @@ def test_snakemakes_own_report_is_one_file_with_figures_tables_and_captions(proj
     status, output = miniature.snakemake(project, "reproduce_all", "--report", "packed.html")
     assert status == 0 and "Report created" in output, output
     packed = (project / "packed.html").read_text(encoding="utf-8")
-    made = project / "results/demo/report/all"
+    report = project / "results/demo/report/all"
     for file in (
         "index.html",
-        *(f"figures/{path.name}" for path in made.glob("figures/*.svg")),
+        *(f"figures/{path.name}" for path in report.glob("figures/*.svg")),
         "tables/accuracy.html",
     ):
         assert f"results/demo/report/all/{file}" in packed, file
@@ -215,19 +215,19 @@ def check(project: Path, **sides: object) -> tuple[int, str, dict[str, Any]]:
 def test_a_checkpoint_against_itself_differs_by_exactly_nothing(project: Path) -> None:
     stored, last = f"{miniature.RUN}/seed-0/step-{miniature.CHECKPOINTS[-1]}", miniature.CHECKPOINTS[-1]
     folder = RUN_FOLDER / f"checkpoints/step-{last}"  # a model like one from elsewhere: sampled and graded first
-    status, output, found = check(project, checkpoint=folder, baseline=stored)
+    status, output, comparison = check(project, checkpoint=folder, baseline=stored)
     assert status == 0 and "cannot tell" in output, output
-    assert [line["difference"]["value"] for line in found["lines"]] == [0.0, 0.0, 0.0]
+    assert [line["difference"]["value"] for line in comparison["lines"]] == [0.0, 0.0, 0.0]
     # Its samples are there, so that this makes scores and a page.
     status, output = miniature.snakemake(project, "evaluate", "--config", f"checkpoint={folder}")
     (scores,) = project.glob("results/demo/runs/models/*/scores.parquet")
     (page,) = project.glob("results/demo/report/models/*/index.html")
     assert status == 0 and page.parent.name == scores.parent.name and "eval.generate" not in output, output
-    own, found = (
+    own, comparison = (
         {row["benchmark"]: row["avg_at_k"] for row in tables.read(file, tables.SCORE).to_pylist() if row["step"] == at}
         for file, at in ((project / RUN_FOLDER / "scores.parquet", last), (scores, 0))
     )
-    assert own == found and own
+    assert own == comparison and own
     assert (page.parent / "samples" / "index.html").is_file()
     assert str(folder) in page.read_text() and "Evaluated without a training: " in page.read_text()
 
@@ -247,10 +247,10 @@ def test_check_ends_with_failure_where_a_checkpoint_is_worse_or_the_baseline_has
         )
         wrong = [{**row, "verdict": "wrong"} for row in rows]
         tables.write(pa.Table.from_pylist(wrong, tables.GRADED), tables.GRADED, step / f"{name}.parquet")
-    status, output, found = check(project, checkpoint="worse", baseline="better")
-    assert status == 1 and found["exit_status"] == 1 and "▼ worse" in output, output
-    status, output, found = check(project, checkpoint=stored, baseline="sober/Qwen2.5-Math-7B")
-    assert status == 1 and found["exit_status"] == 2 and "not comparable" in output, output
+    status, output, comparison = check(project, checkpoint="worse", baseline="better")
+    assert status == 1 and comparison["exit_status"] == 1 and "▼ worse" in output, output
+    status, output, comparison = check(project, checkpoint=stored, baseline="sober/Qwen2.5-Math-7B")
+    assert status == 1 and comparison["exit_status"] == 2 and "not comparable" in output, output
     status, output, _ = check(project, checkpoint=stored, baseline="sober/Qwen2.5Math-7B")
     assert status == 1 and "sober/Qwen2.5-Math-7B" in output, output
 

@@ -57,14 +57,14 @@ def test_the_whole_graph(project: Path) -> None:
 
 
 def test_problems_are_made_samples_imported_graded_scored_and_reported(project: Path) -> None:
-    found = results(project)
-    tables_of_problems = [str(found.problems("benchmarks", name)) for name in BENCHMARKS]
-    status, output = miniature.snakemake(project, "--", *tables_of_problems, str(found.overlap("all")))
+    run_results = results(project)
+    tables_of_problems = [str(run_results.problems("benchmarks", name)) for name in BENCHMARKS]
+    status, output = miniature.snakemake(project, "--", *tables_of_problems, str(run_results.overlap("all")))
     assert status == 0, output
-    run = found.run(RUN)
+    run = run_results.run(RUN)
     for step in (0, *miniature.CHECKPOINTS):
         for name in BENCHMARKS:
-            problems = tables.read(project / found.problems("benchmarks", name), tables.PROBLEM)
+            problems = tables.read(project / run_results.problems("benchmarks", name), tables.PROBLEM)
             source = project / "source.jsonl"
             source.write_text(
                 "".join(
@@ -76,8 +76,8 @@ def test_problems_are_made_samples_imported_graded_scored_and_reported(project: 
             samples, _ = import_samples(
                 "jsonl", [source], name, RUN, step=step, mapping=mapping, problems=problems, by="id"
             )
-            made = [row | {"protocol": "greedy-boxed"} for row in samples.to_pylist()]
-            table = pa.Table.from_pylist(made, tables.SAMPLE)
+            rows = [row | {"protocol": "greedy-boxed"} for row in samples.to_pylist()]
+            table = pa.Table.from_pylist(rows, tables.SAMPLE)
             tables.write(table, tables.SAMPLE, project / paths.table(run.samples, step, name))
     status, output = miniature.snakemake(
         project, "--allowed-rules", "grade_samples", "score_run", "--", str(run.scores)
@@ -86,7 +86,7 @@ def test_problems_are_made_samples_imported_graded_scored_and_reported(project: 
     log = pa.Table.from_pylist(training_log(RUN, 0.6, miniature.CHECKPOINTS[-1]), tables.TRAINING_LOG)
     tables.write(log, tables.TRAINING_LOG, project / run.training_log)
     status, output = miniature.snakemake(project, "report", "--allowed-rules", "report", "report_page")
-    assert status == 0 and (project / found.path / "report/all/index.html").is_file(), output
+    assert status == 0 and (project / run_results.path / "report/all/index.html").is_file(), output
     assert nothing_ran(project)
 
 
@@ -105,9 +105,11 @@ def test_make_in_a_folder_with_an_odd_name(project: Path) -> None:
     done = subprocess.run([*make, "help", "base"], cwd=project, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     # What `make demo` runs before and after Snakemake: the environment's Python is found, and the path is printed.
-    shown = subprocess.run([*make, "--dry-run", "demo"], cwd=project, capture_output=True, text=True, check=True).stdout
-    script = re.sub("snakemake --quiet rules .*", "command -v python", shown)
-    assert script != shown
+    commands = subprocess.run(
+        [*make, "--dry-run", "demo"], cwd=project, capture_output=True, text=True, check=True
+    ).stdout
+    script = re.sub("snakemake --quiet rules .*", "command -v python", commands)
+    assert script != commands
     printed = subprocess.run(["sh", "-c", script], cwd=project, capture_output=True, text=True, check=True).stdout
     assert f"{project}/.envs/base-" in printed and f"report: {project}/results/demo" in printed
     assert nothing_ran(project)
@@ -131,7 +133,7 @@ def test_a_project_in_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
     miniature.copy(folder)
     status, output = miniature.snakemake(folder, "help")
     assert status == 1 and output.count("move or rename the folder") == 1 and "Traceback" not in output, output
-    words = [sys.executable, "envs/build.py", "base"]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    command = [sys.executable, "envs/build.py", "base"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "whose name has '$': move or rename the folder" in done.stderr
     assert nothing_ran(folder)

@@ -49,14 +49,14 @@ def outputs(project: Path) -> list[Path]:
 
 def make(path: Path) -> None:
     """An artefact without content, with the record of when it was made."""
-    place = str(path)
-    minute = next((minute for kind, minute in MADE.items() if f"/{kind}" in place), 9)
+    text = str(path)
+    minute = next((minute for kind, minute in MADE.items() if f"/{kind}" in text), 9)
     record = {"made_at": datetime.fromtimestamp(FIRST_MADE + 60 * minute, UTC).isoformat(timespec="seconds")}
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix in (".parquet", ".csv"):
         path.touch()
         path.with_name(f"{path.name}.provenance.json").write_text(json.dumps(record))
-    elif path.name in ("samples", "graded") and "report" not in place:
+    elif path.name in ("samples", "graded") and "report" not in text:
         (path / "step-0").mkdir(parents=True)
         (path / "step-0/some.parquet.provenance.json").write_text(json.dumps(record))
     elif path.suffix in (".html", ".md", ".json") or path.name == ".stamp":
@@ -80,18 +80,18 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project
 
 
-def planned(project: Path, *words: str) -> set[str]:
+def planned(project: Path, *arguments: str) -> set[str]:
     """The jobs that a dry run would run, as `<rule> <run or name> <stage, step or nothing>`."""
-    status, output = miniature.snakemake(project, "-n", "reproduce_all", *words)
+    status, output = miniature.snakemake(project, "-n", "reproduce_all", *arguments)
     assert status == 0, output
-    found = set()
+    jobs = set()
     for block in re.split(r"\n(?=(?:local)?rule \w+:)", output)[1:]:
         rule = block.split("rule ", 1)[1].split(":")[0]
         values = dict(re.findall(r"(\w+)=([^,\s]+)", next(re.finditer(r"wildcards: (.*)", block), [""])[0]))
         named = f"{values['recipe']}/{values['run']}" if "recipe" in values else ""
         rest = [values[key] for key in ("dataset", "model", "which", "env", "stage", "step") if key in values]
-        found.add(" ".join([rule, *filter(None, [named]), *rest]))
-    return found - {"reproduce_all"}
+        jobs.add(" ".join([rule, *filter(None, [named]), *rest]))
+    return jobs - {"reproduce_all"}
 
 
 @contextmanager
@@ -123,13 +123,13 @@ def sampled(*runs: str) -> set[str]:
 
 
 def trained(*runs: str, stages: Iterable[int] | None = None) -> set[str]:
-    found = sampled(*runs) | {f"training_log {run}" for run in runs}
+    jobs = sampled(*runs) | {f"training_log {run}" for run in runs}
     for run in runs:
         for stage in LOADED[run].stages:
             if stages is None or stage.number in stages:
-                found.add(f"train {run} {stage.number}")
-                found |= {f"export {run} {stage.steps_before + step}" for step in stage.checkpoints}
-    return found
+                jobs.add(f"train {run} {stage.number}")
+                jobs |= {f"export {run} {stage.steps_before + step}" for step in stage.checkpoints}
+    return jobs
 
 
 def everything_of(*runs: str) -> set[str]:

@@ -33,22 +33,22 @@ def test_a_check_breaks_ties_as_it_is_told(tmp_path: Path) -> None:
     project = miniature.copy_sources(tmp_path)
     (project / ".envs").symlink_to(miniature.ROOT / ".envs")
     sides = [graded(project / name) for name in ("one", "two")]
-    words = [f"checkpoint={sides[0].name}", f"baseline={sides[1].name}", "accept=[subset]", "ties=first"]
-    status, output = miniature.snakemake(project, "check", "--config", *words)
+    settings = [f"checkpoint={sides[0].name}", f"baseline={sides[1].name}", "accept=[subset]", "ties=first"]
+    status, output = miniature.snakemake(project, "check", "--config", *settings)
     assert status == 0, output
     (stored,) = (project / "results").rglob("check.json")
     (line,) = json.loads(stored.read_text())["lines"]
-    found = {one["measure"]: one["checkpoint"]["value"] for one in line["passes"]}
-    assert found["maj@2 (ties: first)"] == 1.0  # by chance it would be a half
+    values = {one["measure"]: one["checkpoint"]["value"] for one in line["passes"]}
+    assert values["maj@2 (ties: first)"] == 1.0  # by chance it would be a half
 
 
 def test_recipes_are_compared_with_the_configured_ties(tmp_path: Path) -> None:
     project = miniature.copy(tmp_path)
-    words = [f"recipe_{side}=[{miniature.RUN}]" for side in "ab"]
+    settings = [f"recipe_{side}=[{miniature.RUN}]" for side in "ab"]
     status, output = miniature.snakemake(
-        project, "-n", "-p", "compare", "--config", *words, "seeds=[0,1]", "ties=first"
+        project, "-n", "-p", "compare", "--config", *settings, "seeds=[0,1]", "ties=first"
     )
     assert status == 0, output
     assert "--ties first" in next(line for line in output.splitlines() if "analysis.compare_recipes" in line)
-    status, output = miniature.snakemake(project, "-n", "compare", "--config", *words, "ties=second")
+    status, output = miniature.snakemake(project, "-n", "compare", "--config", *settings, "ties=second")
     assert status != 0 and "ties" in output and "Traceback" not in output
