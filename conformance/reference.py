@@ -15,7 +15,7 @@ log-probability of the sampled token, the gradient by the logits is ∂L/∂log 
     kl_value_weighted    the value of the unbiased form is multiplied by the ratio, too
     kl_unweighted        the gradient of the unbiased form is not
     kl_over              how the KL term is averaged, whatever the loss
-    entropy_over         how the entropy is; passes: over the tokens of each micro-batch of each process, and over these
+    entropy_over         how the entropy is
     empty_rows           completions without a token count in the mean over completions
     cispo_low            CISPO's ratio is at least 1 less this
     dropped_uncounted    tokens of weight zero do not count in the mean
@@ -225,7 +225,7 @@ def _weights(kind: str, settings: Settings, mask: Numbers, variant: Settings) ->
         return np.asarray(mask / np.maximum(lengths, 1) / rows)
     if kind == "max_length_mean":
         return mask / (len(mask) * LONGEST)
-    if kind in ("forward_pass_mean", "passes"):
+    if kind == "forward_pass_mean":
         passes = np.split(mask, settings["micro_batches"] * settings["processes"])
         return np.concatenate([part / part.sum() for part in passes]) / len(passes)
     weights: Numbers = mask / mask.sum()
