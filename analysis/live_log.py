@@ -125,7 +125,7 @@ def read(results: Path, work: Path, name: str) -> LiveRun | None:
     log = pa.Table.from_pylist(rows, tables.TRAINING_LOG).to_pandas()
     scores, graded = (schema.empty_table().to_pandas() for schema in (tables.SCORE, tables.GRADED))
     found = _with_signs(RunResults(name, log, {}, scores, graded, {}), rows, newest)
-    return replace(found, heldout=accuracy_so_far.text(accuracy_so_far.read(stored.graded)))
+    return replace(found, heldout=accuracy_so_far.summary(accuracy_so_far.read(stored.graded)))
 
 
 def names(results: Path, work: Path) -> list[str]:

@@ -57,7 +57,7 @@ def _accuracies(job: Mapping[str, Any]) -> dict[str, str]:
     """By run, the accuracy if the job has graded its samples."""
     graded = [output for output in map(Path, job.get("output") or ()) if output.name == GRADED]
     accuracies = {
-        "/".join(output.parts[-4:-1]): accuracy_so_far.text(accuracy_so_far.read(output)) for output in graded
+        "/".join(output.parts[-4:-1]): accuracy_so_far.summary(accuracy_so_far.read(output)) for output in graded
     }
     return {run: text for run, text in accuracies.items() if text}
 

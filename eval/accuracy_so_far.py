@@ -26,13 +26,13 @@ def read(graded: Path) -> dict[int, float]:
         if len(verdicts):
             right = pc.sum(pc.equal(verdicts, "correct")).as_py()
             shares.setdefault(steps.parse(file.parent.name), []).append(right / len(verdicts))
-    return {step: sum(of) / len(of) for step, of in sorted(shares.items())}
+    return {step: sum(values) / len(values) for step, values in sorted(shares.items())}
 
 
-def text(found: dict[int, float]) -> str:
+def summary(accuracy: dict[int, float]) -> str:
     """The first and the newest for readers, such as `20.1 → 77.0 % (step 20)`; empty if there is none."""
-    if not found:
+    if not accuracy:
         return ""
-    first, last = min(found), max(found)
-    newest = f"{100 * found[last]:.1f} % ({'base model' if not last else f'step {last}'})"
-    return newest if first == last else f"{100 * found[first]:.1f} → {newest}"
+    first, last = min(accuracy), max(accuracy)
+    newest = f"{100 * accuracy[last]:.1f} % ({'base model' if not last else f'step {last}'})"
+    return newest if first == last else f"{100 * accuracy[first]:.1f} → {newest}"

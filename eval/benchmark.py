@@ -45,18 +45,30 @@ def check_names(wanted: Iterable[str]) -> None:
         content = read_yaml(file)
         for key, value in {"include": "_base_yaml", "task": TASK_PREFIX + name}.items():
             if content.get(key) != value:
-                raise UserError(f"{file} should say `{key}: {value}`, like the files beside it")
+                raise UserError(
+                    f"{file} should say `{key}: {value}`, like the files beside it",
+                    code="benchmark-without-base",
+                    key=key,
+                )
 
 
 def problems(data: Path, benchmark: str) -> pa.Table:
     """The problem table of a benchmark (PROBLEM): at least one problem, and no problem_id twice."""
     path = data / f"{benchmark}.parquet"
     if not path.is_file():
-        raise UserError(f"the problems of benchmark '{benchmark}' should be in {path}, but there is no such file")
+        raise UserError(
+            f"the problems of benchmark '{benchmark}' should be in {path}, but there is no such file",
+            code="missing-file",
+            path=str(path),
+        )
     table = tables.read(path, tables.PROBLEM)
     ids = table["problem_id"].to_pylist()
     if not ids or len(set(ids)) != len(ids):
-        raise UserError(f"{path} should hold each problem once, but holds {len(ids)} rows of {len(set(ids))} problems")
+        raise UserError(
+            f"{path} should hold each problem once, but holds {len(ids)} rows of {len(set(ids))} problems",
+            code="not-one-row-per-problem",
+            path=str(path),
+        )
     return table
 
 
@@ -70,7 +82,11 @@ def question(problem: Mapping[str, Any]) -> str:
     messages = problem["messages"]
     if len(messages) != 1 or messages[0]["role"] != "user":
         roles = ", ".join(message["role"] for message in messages)
-        raise UserError(f"problem {problem['problem_id']} should have one user message, but has: {roles or 'none'}")
+        raise UserError(
+            f"problem {problem['problem_id']} should have one user message, but has: {roles or 'none'}",
+            code="not-one-message",
+            problem=problem["problem_id"],
+        )
     return str(messages[0]["content"])
 
 

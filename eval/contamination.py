@@ -38,31 +38,31 @@ BENCHMARK, TWIN = KINDS = ("benchmark", "twin")
 MEASURES = ("exact", "rouge_l", "right")  # shares from 0 to 1, each with _low and _high
 
 
-def cut(question: str, share: int) -> tuple[str, str]:
+def split_question(question: str, share: int) -> tuple[str, str]:
     """The beginning of a question and its rest, cut between words.
 
     Args:
         question: the whole text.
         share: of its characters, in percent; the beginning has at most that many, but always a word.
     """
-    places = [match.start() for match in re.finditer(r"(?<=\S)\s", question)]
+    spaces = [match.start() for match in re.finditer(r"(?<=\S)\s", question)]
     wanted = len(question) * share / 100
-    place = max((place for place in places if place <= wanted), default=places[0] if places else len(question))
-    return question[:place], question[place:]
+    end = max((space for space in spaces if space <= wanted), default=spaces[0] if spaces else len(question))
+    return question[:end], question[end:]
 
 
-def twins(questions: Sequence[str], seed: int) -> list[tuple[str, str]]:
+def twin_questions(questions: Sequence[str], seed: int) -> list[tuple[str, str]]:
     """A generated text of about the same length for each question, and the answer to its last question.
 
     Args:
         questions: of the benchmark; none of them is part of a twin.
         seed: of the generator.
     """
-    stated = read_yaml(SETTINGS)["twin"]
-    made = registry.get(stated["task"]).generate(rows=stated["rows"], seed=seed, **stated["generate"])
+    settings = read_yaml(SETTINGS)["twin"]
+    generated = registry.get(settings["task"]).generate(rows=settings["rows"], seed=seed, **settings["generate"])
     known = {canonical(question) for question in questions}
-    pool = [problem for problem in made if canonical(problem.question) not in known]
-    rng, found = random.Random(seed), []
+    pool = [problem for problem in generated if canonical(problem.question) not in known]
+    rng, pairs = random.Random(seed), []
     for question in questions:
         texts: list[str] = []
         answer = ""
@@ -70,8 +70,8 @@ def twins(questions: Sequence[str], seed: int) -> list[tuple[str, str]]:
             chosen = rng.choice(pool)
             texts.append(chosen.question)
             answer = chosen.answer or ""
-        found.append((" ".join(texts), answer))
-    return found
+        pairs.append((" ".join(texts), answer))
+    return pairs
 
 
 def partial_problems(whole: pa.Table, seed: int) -> Iterator[dict[str, Any]]:
@@ -86,11 +86,11 @@ def partial_problems(whole: pa.Table, seed: int) -> Iterator[dict[str, Any]]:
     rows = whole.to_pylist()
     questions = [benchmark.question(row) for row in rows]
     task = read_yaml(SETTINGS)["twin"]["task"]
-    for row, question, (text, answer) in zip(rows, questions, twins(questions, seed), strict=True):
+    for row, question, (text, answer) in zip(rows, questions, twin_questions(questions, seed), strict=True):
         twin = {**row, "task": task, "answer": answer, "meta": "{}"}
-        for kind, asked, problem in ((BENCHMARK, question, row), (TWIN, text, twin)):
+        for kind, text_of_kind, problem in ((BENCHMARK, question, row), (TWIN, text, twin)):
             for share in SHARES:
-                start, rest = cut(asked, share)
+                start, rest = split_question(text_of_kind, share)
                 yield {
                     **problem,
                     "problem_id": f"{row['problem_id']}@{kind}-{share}",
@@ -108,32 +108,35 @@ def rouge_l(completion: str, rest: str) -> float:
     """ROUGE-L (F measure, Lin 2004) of the rest of the question and as many words of the completion, from 0 to 1."""
     from rouge_score.rouge_scorer import RougeScorer
 
-    words = " ".join(completion.split()[: len(rest.split())])
-    return float(RougeScorer(["rougeL"]).score(rest, words)["rougeL"].fmeasure)
+    beginning = " ".join(completion.split()[: len(rest.split())])
+    return float(RougeScorer(["rougeL"]).score(rest, beginning)["rougeL"].fmeasure)
 
 
-def measure(graded: pd.DataFrame, rests: dict[str, str]) -> list[dict[str, Any]]:
+def measure_completion(graded: pd.DataFrame, rests: dict[str, str]) -> list[dict[str, Any]]:
     """A row for each kind and share of one checkpoint and benchmark: MEASURES with their 95 % intervals.
 
     Args:
         graded: completions of the beginnings (GRADED).
         rests: by problem_id, the rest of the question.
     """
-    parts = graded["problem_id"].str.extract(r"@(?P<kind>[a-z]+)-(?P<share>\d+)$")
-    pairs = [(text, rests[name]) for text, name in zip(graded["completion"], graded["problem_id"], strict=True)]
+    id_parts = graded["problem_id"].str.extract(r"@(?P<kind>[a-z]+)-(?P<share>\d+)$")
+    completions_and_rests = [
+        (text, rests[name]) for text, name in zip(graded["completion"], graded["problem_id"], strict=True)
+    ]
     values = pd.DataFrame(
         {
-            "kind": parts["kind"], "share": parts["share"], "right": graded["verdict"].eq("correct").astype(float),
-            "exact": [float(completes(text, rest)) for text, rest in pairs],
-            "rouge_l": [rouge_l(text, rest) for text, rest in pairs],
+            "kind": id_parts["kind"], "share": id_parts["share"],
+            "right": graded["verdict"].eq("correct").astype(float),
+            "exact": [float(completes(text, rest)) for text, rest in completions_and_rests],
+            "rouge_l": [rouge_l(text, rest) for text, rest in completions_and_rests],
         }
     )  # fmt: skip
     rows = []
     for (kind, share), group in values.groupby(["kind", "share"]):
         row: dict[str, Any] = {"kind": kind, "share": int(str(share)), "problems": len(group)}
         for name in MEASURES:
-            found = statistics.mean_over_problems(np.asarray(group[name], dtype=float))
-            row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+            estimate = statistics.mean_over_problems(np.asarray(group[name], dtype=float))
+            row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
         rows.append(row)
     return rows
 
@@ -154,11 +157,13 @@ def write_measures(arguments: argparse.Namespace) -> None:
         problems = benchmark.problems(arguments.data, path.stem).to_pylist()
         rests = {problem["problem_id"]: json.loads(problem["meta"])["rest"] for problem in problems}
         graded = tables.read(path, tables.GRADED).to_pandas()
-        place = {"step": steps.parse(path.parent.name), "benchmark": path.stem}
-        rows += [{**place, **row} for row in measure(graded, rests)]
+        position = {"step": steps.parse(path.parent.name), "benchmark": path.stem}
+        rows += [{**position, **row} for row in measure_completion(graded, rests)]
     if not rows:
         raise UserError(
-            f"{arguments.graded} should hold step-<n>/<benchmark>.parquet, but has none; run eval.grade first"
+            f"{arguments.graded} should hold step-<n>/<benchmark>.parquet, but has none; run eval.grade first",
+            code="no-samples",
+            path=str(arguments.graded),
         )
     durable.write_text(arguments.output, pd.DataFrame(rows).to_csv(index=False))
     provenance.write(arguments.output, data=str(arguments.data))

@@ -92,7 +92,11 @@ def main() -> None:
     arguments = parser.parse_args()
     files = paths.tables(arguments.graded)
     if not files:
-        raise UserError(f"{arguments.graded} should have graded samples in step-<n>/<benchmark>.parquet, but has none")
+        raise UserError(
+            f"{arguments.graded} should have graded samples in step-<n>/<benchmark>.parquet, but has none",
+            code="no-samples",
+            path=str(arguments.graded),
+        )
     for file in files:
         rows = tables.read(file, tables.GRADED).to_pylist()
         created = str(provenance.read(file).get("made_at") or datetime.now(UTC).isoformat(timespec="seconds"))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from contracts import tables
 from eval import benchmark, protocols
 from eval.grade import single_value
-from eval.importers.__main__ import read_verdicts
+from eval.importers.import_samples import read_verdicts
 from grading.disagreements import CLASSES, Disagreement, Reference, classify, read_reference
 from grading.verdicts import Grade, Item, grade
 from system import durable
@@ -33,7 +33,7 @@ class Comparison(NamedTuple):
     benchmark: str
     completions: int
     scores: dict[str, float]
-    found: list[Disagreement]
+    disagreements: list[Disagreement]
     grades: dict[str, list[Grade]]
     recorded: float | None = None  # percent correct by the verdicts that came with the samples
 
@@ -67,7 +67,7 @@ def compare(
         grader: 100 * sum(result.verdict == "correct" for result in results) / len(items)
         for grader, results in grades.items()
     }
-    found = []
+    disagreements = []
     for index, row in enumerate(rows):
         ours = {grader: results[index] for grader, results in grades.items()}
         verdicts = {grader: result.verdict for grader, result in ours.items()}
@@ -77,17 +77,17 @@ def compare(
             answer = next((result.answer for result in ours.values() if result.answer is not None), "")
             known = reference.reviewed.get((name, row["problem_id"])) if reference else None
             kind, truth = known or (classify(row["gold"], ours), None)
-            found.append(Disagreement(name, row["problem_id"], row["gold"], answer, verdicts, kind, truth))
+            disagreements.append(Disagreement(name, row["problem_id"], row["gold"], answer, verdicts, kind, truth))
     own = [recorded[key] for row in rows if (key := (row["problem_id"], row["repeat"])) in recorded] if recorded else []
-    return Comparison(name, len(items), scores, found, grades, 100 * sum(own) / len(own) if own else None)
+    return Comparison(name, len(items), scores, disagreements, grades, 100 * sum(own) / len(own) if own else None)
 
 
-def class_table(found: Sequence[Disagreement]) -> str:
+def class_table(disagreements: Sequence[Disagreement]) -> str:
     """Per class, the number of disagreements and, among the reviewed, how often each side is right."""
-    sides = [side for side in SIDES if any(side in one.verdicts for one in found)]
+    sides = [side for side in SIDES if any(side in one.verdicts for one in disagreements)]
     rows = []
     for kind, meaning in [*CLASSES.items(), ("all", "")]:
-        ours = [one for one in found if kind in (one.kind, "all")]
+        ours = [one for one in disagreements if kind in (one.kind, "all")]
         reviewed = [one for one in ours if one.truth]
         if ours:
             right = Counter(s for one in reviewed for s in sides if _right(one.verdicts.get(s)) == _right(one.truth))
@@ -105,22 +105,22 @@ def markdown(compared: Sequence[Comparison], reference: Reference | None = None)
     rows = []
     for one in compared:
         low, high = min(one.scores.values()), max(one.scores.values())
-        shown = f"{published[one.benchmark]:.1f}" if one.benchmark in published else ""
+        published_score = f"{published[one.benchmark]:.1f}" if one.benchmark in published else ""
         recorded = "" if one.recorded is None else f"{one.recorded:.1f}"
         scores = [f"{one.scores[grader]:.1f}" for grader in GRADERS]
-        rows.append([one.benchmark, one.completions, *scores, f"{low:.1f}–{high:.1f}", shown, recorded])
-    found = [disagreement for one in compared for disagreement in one.found]
+        rows.append([one.benchmark, one.completions, *scores, f"{low:.1f}–{high:.1f}", published_score, recorded])
+    disagreements = [disagreement for one in compared for disagreement in one.disagreements]
     scored = table(["benchmark", "completions", *GRADERS, "band", "published", "recorded"], rows)
     listed = table(
         ["benchmark", "problem", "gold", "answer", *SIDES, "class", "truth"],
         [
             [one.benchmark, one.problem_id, markdown_code(one.gold[:70]), markdown_code(one.answer[:70]),
              *(one.verdicts.get(side, "") for side in SIDES), one.kind, one.truth or "not reviewed"]
-            for one in found
+            for one in disagreements
         ],
     )  # fmt: skip
-    count = f"math-verify, qwen-rules and the recorded verdicts disagree on {len(found)} completions:"
-    return f"{scored}\n{count}\n\n{class_table(found)}\n{listed}"
+    count = f"math-verify, qwen-rules and the recorded verdicts disagree on {len(disagreements)} completions:"
+    return f"{scored}\n{count}\n\n{class_table(disagreements)}\n{listed}"
 
 
 def read_rows(path: Path, data: Path | None) -> tuple[str, list[dict[str, Any]]]:
@@ -133,7 +133,9 @@ def read_rows(path: Path, data: Path | None) -> tuple[str, list[dict[str, Any]]]
     if lost := [row["problem_id"] for row in samples if row["problem_id"] not in problems]:
         raise UserError(
             f"{len(lost)} samples in {path} are of problems that {data / name}.parquet does not have, such as "
-            f"{lost[0]}: import them with --problems, or leave out --data to grade by the golds that came with them"
+            f"{lost[0]}: import them with --problems, or leave out --data to grade by the golds that came with them",
+            code="other-problems",
+            count=len(lost),
         )
     return name, [
         {**row, "gold": problem["answer"], "task": problem["task"], "meta": problem["meta"]}

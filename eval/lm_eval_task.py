@@ -38,7 +38,9 @@ class BenchmarkTask(ConfigurableTask):
         if not data:
             raise UserError(
                 "lm-eval needs the folder of the benchmarks' problem tables: add "
-                """--metadata '{"data": "results/demo/data/benchmarks"}', or set CROSSZERO_BENCHMARK_DATA"""
+                """--metadata '{"data": "results/demo/data/benchmarks"}', or set CROSSZERO_BENCHMARK_DATA""",
+                code="missing-option",
+                option="data",
             )
         name = str(config["task"]).removeprefix(benchmark.TASK_PREFIX)
         protocol = protocols.load(
@@ -79,13 +81,17 @@ class BenchmarkTask(ConfigurableTask):
         if num_fewshot or system_instruction:
             raise UserError(
                 "the protocol decides the prompt of CrossZero's benchmarks: leave out --num_fewshot and "
-                "--system_instruction, or add a prompt to tasks/prompts.yaml and a protocol that uses it"
+                "--system_instruction, or add a prompt to tasks/prompts.yaml and a protocol that uses it",
+                code="prompt-is-fixed",
             )
         if not (apply_chat_template and self._protocol.needs_chat_template()):
             return benchmark.render(doc["question"], self._protocol, None)
         tokenizer = getattr(getattr(chat_template, "__self__", None), "tokenizer", None)
         if not hasattr(tokenizer, "apply_chat_template"):
-            raise UserError("CrossZero's benchmarks need a model with a local tokenizer, or `chat_template=false`")
+            raise UserError(
+                "CrossZero's benchmarks need a model with a local tokenizer, or `chat_template=false`",
+                code="missing-chat-template",
+            )
         return benchmark.render(doc["question"], self._protocol, tokenizer)
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **_: Any) -> None:

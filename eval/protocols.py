@@ -76,32 +76,48 @@ def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:
     fields = {**(written if isinstance(written, dict) else {}), **(overrides or {})}
     if missing := [key for key in ("source", *_FIELDS) if key not in fields]:
         raise UserError(
-            f"evaluation protocol '{name}' should have the fields {', '.join(missing)} and has not: add them"
+            f"evaluation protocol '{name}' should have the fields {', '.join(missing)} and has not: add them",
+            code="missing-field",
+            fields=missing,
         )
     for key, value in fields.items():
         if key == "source":
             continue
         if key not in _FIELDS:
-            raise UserError(f"evaluation protocol '{name}' has no field '{key}'; the fields are: {', '.join(_FIELDS)}")
+            raise UserError(
+                f"evaluation protocol '{name}' has no field '{key}'; the fields are: {', '.join(_FIELDS)}",
+                code="unknown-field",
+                key=key,
+            )
         if not jsonschema.Draft202012Validator(_FIELDS[key]).is_valid(value):
             needed = _FIELDS[key]["description"]
-            raise UserError(f"'{key}' of evaluation protocol '{name}' must be {needed}, not {value!r}")
+            raise UserError(
+                f"'{key}' of evaluation protocol '{name}' must be {needed}, not {value!r}",
+                code="value-not-allowed",
+                key=key,
+            )
     prompts.load(fields["prompt"])
     return Protocol(name=name, **{**fields, "stop": tuple(fields["stop"])})
 
 
 def parse_overrides(settings: Iterable[str]) -> dict[str, Any]:
     """Command-line settings `key=value`, values in YAML, as a dictionary: ["repeats=4"] gives {"repeats": 4}."""
-    found = {}
+    overrides = {}
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals:
-            raise UserError(f"--set needs key=value, such as temperature=0.6, not '{setting}'")
+            raise UserError(
+                f"--set needs key=value, such as temperature=0.6, not '{setting}'",
+                code="malformed-option",
+                option="--set",
+            )
         try:
-            found[key.strip()] = yaml.safe_load(text)
+            overrides[key.strip()] = yaml.safe_load(text)
         except yaml.YAMLError:
-            raise UserError(f"--set {key}=… needs a YAML value, not '{text}'") from None
-    return found
+            raise UserError(
+                f"--set {key}=… needs a YAML value, not '{text}'", code="malformed-option", option="--set"
+            ) from None
+    return overrides
 
 
 def add_extraction_option(parser: argparse.ArgumentParser, default: str | None, help: str) -> None:

@@ -20,21 +20,21 @@ def check_evaluation(run: Run) -> None:
     where = f"{display_path(run.file)}: {run.scale}.evaluation"
     for name in run.evaluation["benchmarks"]:
         if name not in benchmark.names():
-            raise UserError(f"{where}.benchmarks: {unknown('benchmark', name, benchmark.names())}")
+            raise unknown("benchmark", name, benchmark.names()).within(f"{where}.benchmarks")
     protocol = run.evaluation["protocol"]
     if protocol not in protocols.names():
-        raise UserError(f"{where}.protocol: {unknown('evaluation protocol', protocol, protocols.names())}")
+        raise unknown("evaluation protocol", protocol, protocols.names()).within(f"{where}.protocol")
     try:
         protocols.load(protocol, run.evaluation.get("override"))
     except UserError as error:
-        raise UserError(f"{where}.override: {error}") from None
+        raise error.within(f"{where}.override") from None
 
 
 def check_regrading(grader: str | None, extraction: str | None) -> None:
     """Raise UserError for a configured grader or extraction rule that does not exist."""
     for key, name, known in (("grader", grader, GRADERS), ("extraction", extraction, protocols.EXTRACTIONS)):
         if name not in (None, *known):
-            raise UserError(f"config: {unknown(key, str(name), known)}")
+            raise unknown(key, str(name), known).within("config")
 
 
 def protocol_of(run: Run) -> protocols.Protocol:

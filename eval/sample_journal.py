@@ -76,8 +76,12 @@ def read(folder: Path) -> dict[Key, dict[str, Any]]:
             for sample in json_lines.read(file, torn_last_line=True):
                 samples[(sample["problem_id"], sample["repeat"])] = sample
         except (UserError, KeyError, TypeError) as error:
-            what = str(error) if isinstance(error, UserError) else f"{file}: a line has no {error}"
-            raise UserError(f"{what}; delete this file, and its samples are generated again") from None
+            problem = str(error) if isinstance(error, UserError) else f"{file}: a line has no {error}"
+            raise UserError(
+                f"{problem}; delete this file, and its samples are generated again",
+                code="damaged-journal",
+                path=str(file),
+            ) from None
     return samples
 
 
@@ -93,9 +97,9 @@ class SampleCounter:
         """Complete lines in all files so far."""
         for folder in self._folders:
             for file in folder.glob("*.jsonl"):
-                position, found = self._counted.get(file, (0, 0))
+                position, lines_before = self._counted.get(file, (0, 0))
                 with file.open("rb") as lines:
                     lines.seek(position)
                     text = lines.read()
-                self._counted[file] = (position + len(text), found + text.count(b"\n"))
-        return sum(found for _, found in self._counted.values())
+                self._counted[file] = (position + len(text), lines_before + text.count(b"\n"))
+        return sum(lines_before for _, lines_before in self._counted.values())

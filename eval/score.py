@@ -21,7 +21,7 @@ from system.errors import UserError, run_command
 from tasks import registry
 
 
-def _some(names: Iterable[str]) -> str:
+def _first_names(names: Iterable[str]) -> str:
     names = list(names)
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
@@ -41,21 +41,32 @@ def check_complete(
         UserError: a sample is missing, is there twice, was not requested, or has no verdict; it names the first ones.
     """
     if graded.empty:
-        raise UserError(f"{where} should hold graded samples but is empty; generate and grade it again")
+        raise UserError(
+            f"{where} should hold graded samples but is empty; generate and grade it again",
+            code="no-samples",
+            path=where,
+        )
     fix = "run the generation again (it generates only what is missing), then the grading"
     if graded[["problem_id", "repeat"]].isna().any(axis=None):
         raise UserError(
-            f"{where} should say problem_id and repeat of every sample, but some have none; delete it and {fix}"
+            f"{where} should say problem_id and repeat of every sample, but some have none; delete it and {fix}",
+            code="unnamed-samples",
+            path=where,
         )
     requested = list(problems) if problems is not None else sorted(graded["problem_id"].unique())
     k = repeats or int(graded["repeat"].max()) + 1
     if twice := graded.duplicated(["problem_id", "repeat"]).sum():
         raise UserError(
-            f"{where} should hold every problem and repeat once, but {twice} are there twice; delete it and {fix}"
+            f"{where} should hold every problem and repeat once, but {twice} are there twice; delete it and {fix}",
+            code="duplicate-samples",
+            count=int(twice),
         )
     if unknown := sorted(set(graded["problem_id"]) - set(requested)):
         raise UserError(
-            f"{where} holds {len(unknown)} problems that were not requested ({_some(unknown)}); delete it and {fix}"
+            f"{where} holds {len(unknown)} problems that were not requested ({_first_names(unknown)}); delete it and "
+            f"{fix}",
+            code="other-problems",
+            count=len(unknown),
         )
     delivered = set(zip(graded["problem_id"], graded["repeat"], strict=True))
     missing = [
@@ -67,13 +78,23 @@ def check_complete(
     if missing:
         raise UserError(
             f"{where} should hold {len(requested)} problems × {k} repeats, but {len(missing)} are missing "
-            f"({_some(missing)}); {fix}"
+            f"({_first_names(missing)}); {fix}",
+            code="missing-samples",
+            missing=len(missing),
         )
     if len(delivered) != len(requested) * k:
-        raise UserError(f"{where} should hold {k} repeats per problem but holds more; delete it and {fix}")
+        raise UserError(
+            f"{where} should hold {k} repeats per problem but holds more; delete it and {fix}",
+            code="too-many-samples",
+            path=where,
+        )
     ungraded = graded.loc[~graded["verdict"].isin(tables.VERDICTS), "problem_id"]
     if len(ungraded):
-        raise UserError(f"{where} holds {len(ungraded)} samples without a verdict ({_some(ungraded)}); grade it again")
+        raise UserError(
+            f"{where} holds {len(ungraded)} samples without a verdict ({_first_names(ungraded)}); grade it again",
+            code="missing-verdicts",
+            missing=len(ungraded),
+        )
 
 
 @cache
@@ -89,7 +110,7 @@ def spelled_answers(graded: pd.DataFrame) -> pd.Series:
     return pd.Series(spelled, index=graded.index, dtype=object)
 
 
-def several(graded: pd.DataFrame, ties: str | None = None) -> dict[str, statistics.Estimate]:
+def multi_sample_estimates(graded: pd.DataFrame, ties: str | None = None) -> dict[str, statistics.Estimate]:
     """pass@k at powers of two up to all repeats, and maj@k, with intervals over problems.
 
     Args:
@@ -101,18 +122,18 @@ def several(graded: pd.DataFrame, ties: str | None = None) -> dict[str, statisti
     return {measure: statistics.mean_over_problems(value) for measure, value in values.items()}
 
 
-def score(graded: pd.DataFrame, ties: str | None = None) -> dict[str, object]:
+def score_row(graded: pd.DataFrame, ties: str | None = None) -> dict[str, object]:
     """The SCORE row of one run, step and benchmark, whose samples are complete (`check_complete`).
 
     An ungradable completion counts as not correct, so the score is a lower bound; n_ungradable says how far it could
-    rise. `ties` is that of `several`.
+    rise. `ties` is that of `multi_sample_estimates`.
     """
     graded = graded.sort_values(["problem_id", "repeat"])
     n = graded["problem_id"].nunique()
     k = len(graded) // n
     right = graded["verdict"].eq("correct")
     correct = right.to_numpy(dtype=bool).reshape(n, k)
-    *_, passed, majority = several(graded, ties).values()
+    *_, passed, majority = multi_sample_estimates(graded, ties).values()
     known = graded["finish_reason"].notna()
     cut = graded["finish_reason"].eq("length")
     estimate = statistics.avg_at_k(correct)
@@ -153,7 +174,7 @@ def score_run(folder: Path, problems: Path | None = None, ties: str | None = Non
     Args:
         folder: holds step-<n>/<benchmark>.parquet (GRADED).
         problems: holds <benchmark>.parquet (PROBLEM), what was requested; by default, all problems that any step has.
-        ties: of maj@k, see `several`.
+        ties: of maj@k, see `multi_sample_estimates`.
 
     Raises:
         UserError: there are no graded samples, or some are missing.
@@ -161,7 +182,9 @@ def score_run(folder: Path, problems: Path | None = None, ties: str | None = Non
     files = paths.tables(folder)
     if not files:
         raise UserError(
-            f"{folder} should hold step-<n>/<benchmark>.parquet but has none; grade the run's samples first"
+            f"{folder} should hold step-<n>/<benchmark>.parquet but has none; grade the run's samples first",
+            code="no-samples",
+            path=str(folder),
         )
     requested: dict[str, list[str]] = {}
     repeats: dict[str, int] = {}
@@ -177,7 +200,9 @@ def score_run(folder: Path, problems: Path | None = None, ties: str | None = Non
             repeats[name] = max(repeats.get(name, 1), int(graded["repeat"].max()) + 1)
     for path, graded in frames.items():
         check_complete(graded, str(path), requested[path.stem], repeats.get(path.stem))
-    rows = sorted((score(graded, ties) for graded in frames.values()), key=lambda row: (row["benchmark"], row["step"]))
+    rows = sorted(
+        (score_row(graded, ties) for graded in frames.values()), key=lambda row: (row["benchmark"], row["step"])
+    )
     return pa.Table.from_pylist(rows, schema=tables.SCORE)
 
 
@@ -215,8 +240,9 @@ def main() -> None:
         )
         if row["k_repeats"] > 1:
             graded = read_graded(arguments.graded / steps.folder(row["step"]) / f"{row['benchmark']}.parquet")
-            for measure, found in several(graded, arguments.ties).items():
-                print(f"    {measure:<28} {100 * found.value:5.1f} % [{100 * found.low:.1f}, {100 * found.high:.1f}]")
+            for measure, estimate in multi_sample_estimates(graded, arguments.ties).items():
+                percent, low, high = (100 * value for value in estimate)
+                print(f"    {measure:<28} {percent:5.1f} % [{low:.1f}, {high:.1f}]")
 
 
 if __name__ == "__main__":

@@ -33,10 +33,14 @@ class Replay(LM):
         super().__init__()
         self.folder = Path(samples)
         if not any(self.folder.glob("*.parquet")):
-            raise UserError(f"crosszero-replay needs a folder with sample tables (*.parquet), but {samples} has none")
+            raise UserError(
+                f"crosszero-replay needs a folder with sample tables (*.parquet), but {samples} has none",
+                code="no-samples",
+                path=samples,
+            )
         self._samples: dict[str, dict[tuple[str, int], CompletionText]] = {}
 
-    def _of(self, benchmark: str) -> dict[tuple[str, int], CompletionText]:
+    def _samples_of(self, benchmark: str) -> dict[tuple[str, int], CompletionText]:
         if benchmark not in self._samples:
             table = tables.read(self.folder / f"{benchmark}.parquet", tables.SAMPLE)
             self._samples[benchmark] = {
@@ -48,18 +52,20 @@ class Replay(LM):
     def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[CompletionText]:
         """The stored completions, in the order of the requests."""
         seen: dict[tuple[str, str], int] = {}
-        found = []
+        completions = []
         for request in requests:
             benchmark, problem_id = str(request.task_name).removeprefix(TASK_PREFIX), request.doc["problem_id"]
             repeat = seen.get((benchmark, problem_id), 0)
             seen[benchmark, problem_id] = repeat + 1
-            if (problem_id, repeat) not in self._of(benchmark):
+            if (problem_id, repeat) not in self._samples_of(benchmark):
                 raise UserError(
                     f"{self.folder / benchmark}.parquet has no sample {repeat} of problem {problem_id}: generate it, "
-                    "or set `data` to the problems that the samples are of"
+                    "or set `data` to the problems that the samples are of",
+                    code="missing-samples",
+                    missing=1,
                 )
-            found.append(self._of(benchmark)[problem_id, repeat])
-        return found
+            completions.append(self._samples_of(benchmark)[problem_id, repeat])
+        return completions
 
     def loglikelihood(self, requests: list[Instance]) -> NoReturn:
         """Not available: samples have no log-likelihoods."""

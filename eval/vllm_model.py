@@ -46,15 +46,15 @@ class Request:
 def requests_of(instances: Iterable[Instance], base_seed: int) -> list[Request]:
     """Requests of lm-eval's instances; lm-eval asks for k repeats by passing an instance k times."""
     seen: Counter[tuple[str, str]] = Counter()
-    found = []
+    requests = []
     for instance in instances:
         benchmark = str(instance.task_name).removeprefix(TASK_PREFIX)
         problem_id = str(instance.doc.get("problem_id", instance.doc_id))
         repeat = seen[benchmark, problem_id]
         seen[benchmark, problem_id] += 1
         seed = seeds.sampling_seed(base_seed, benchmark, problem_id, repeat)
-        found.append(Request(benchmark, problem_id, repeat, seed, instance.args[0]))
-    return found
+        requests.append(Request(benchmark, problem_id, repeat, seed, instance.args[0]))
+    return requests
 
 
 @register_model("crosszero-vllm")
@@ -88,7 +88,9 @@ class CrossZeroVLLM(VLLM):
         self.work = Path(work) if work else None
         if int(more.get("data_parallel_size", 1)) > 1:
             raise UserError(
-                "crosszero-vllm is one process; for data parallelism use `python -m eval.generate --data-parallel`"
+                "crosszero-vllm is one process; for data parallelism use `python -m eval.generate --data-parallel`",
+                code="needless-option",
+                option="data_parallel_size",
             )
         super().__init__(
             pretrained, **{"add_bos_token": None, **vllm_settings.engine("cpu" if device == "cpu" else "cuda"), **more}
@@ -122,9 +124,9 @@ class CrossZeroVLLM(VLLM):
                 )
             )
         emit(unfit)
-        asked = [TokensPrompt(prompt_token_ids=tokens[request.prompt]) for request in fit]
+        token_prompts = [TokensPrompt(prompt_token_ids=tokens[request.prompt]) for request in fit]
         # enqueue returns "<number>-<random>"; the outputs carry "<number>".
-        numbers = [name.partition("-")[0] for name in self.model.enqueue(asked, samplings, use_tqdm=False)]
+        numbers = [name.partition("-")[0] for name in self.model.enqueue(token_prompts, samplings, use_tqdm=False)]
         waiting = dict(zip(numbers, fit, strict=True))
         while waiting:
             finished = []
@@ -132,36 +134,36 @@ class CrossZeroVLLM(VLLM):
             for output in self.model.llm_engine.step():
                 if not output.finished:
                     continue
-                made = output.outputs[0]
-                if made.finish_reason not in ("stop", "length"):
-                    raise RuntimeError(f"vLLM ended a completion with finish reason '{made.finish_reason}'")
-                completion = CompletionText(made.text, made.finish_reason)
+                result = output.outputs[0]
+                if result.finish_reason not in ("stop", "length"):
+                    raise RuntimeError(f"vLLM ended a completion with finish reason '{result.finish_reason}'")
+                completion = CompletionText(result.text, result.finish_reason)
                 request = waiting.pop(output.request_id)
-                finished.append(sample_of(request, completion, len(output.prompt_token_ids), len(made.token_ids)))
+                finished.append(sample_of(request, completion, len(output.prompt_token_ids), len(result.token_ids)))
             emit(finished)
 
     def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[str]:
         """lm-eval's entry point: all completions in the order of the requests, resuming from the journal in `work`."""
         wanted = requests_of(requests, self.base_seed)
-        made: dict[tuple[str, str, int], dict[str, Any]] = {}
+        stored: dict[tuple[str, str, int], dict[str, Any]] = {}
         folders = {benchmark: self._folder(benchmark) for benchmark in {request.benchmark for request in wanted}}
         for benchmark, folder in folders.items():
             if folder:
                 for (problem_id, repeat), sample in sample_journal.read(folder).items():
-                    made[benchmark, problem_id, repeat] = sample
-        missing = [r for r in wanted if (r.benchmark, r.problem_id, r.repeat) not in made]
+                    stored[benchmark, problem_id, repeat] = sample
+        missing = [r for r in wanted if (r.benchmark, r.problem_id, r.repeat) not in stored]
         writers = {benchmark: sample_journal.Writer(folder) for benchmark, folder in folders.items() if folder}
 
         def emit(samples: list[dict[str, Any]]) -> None:
             for sample in samples:
-                made[sample["benchmark"], sample["problem_id"], sample["repeat"]] = sample
+                stored[sample["benchmark"], sample["problem_id"], sample["repeat"]] = sample
                 if sample["benchmark"] in writers:
                     writers[sample["benchmark"]].write([sample])
 
         self.generate(missing, emit)
         for writer in writers.values():
             writer.close()
-        samples = [made[r.benchmark, r.problem_id, r.repeat] for r in wanted]
+        samples = [stored[r.benchmark, r.problem_id, r.repeat] for r in wanted]
         return [CompletionText(sample["completion"], sample["finish_reason"]) for sample in samples]
 
     def close(self) -> None:

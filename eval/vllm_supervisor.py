@@ -65,8 +65,8 @@ def _clock(seconds: float) -> str:
 def devices(data_parallel: int, tensor_parallel: int) -> list[str]:
     """CUDA_VISIBLE_DEVICES of each process; see system.gpu_locks.take."""
     what = f"generating with --data-parallel {data_parallel} and --tensor-parallel {tensor_parallel}"
-    found = gpu_locks.take(data_parallel * tensor_parallel, what)
-    return [",".join(found[i * tensor_parallel : (i + 1) * tensor_parallel]) for i in range(data_parallel)]
+    taken = gpu_locks.take(data_parallel * tensor_parallel, what)
+    return [",".join(taken[i * tensor_parallel : (i + 1) * tensor_parallel]) for i in range(data_parallel)]
 
 
 def _start(plan: dict[str, Any], plan_file: Path, index: int, temporary: Path) -> subprocess.Popen[bytes]:
@@ -76,8 +76,8 @@ def _start(plan: dict[str, Any], plan_file: Path, index: int, temporary: Path) -
     heartbeat = plan_file.with_name(f"heartbeat-{index}")
     heartbeat.touch()
     # It has its own process group and watches this pipe: see eval.vllm_worker.end_with_supervisor.
-    words = fork_server.forked_command([sys.executable, "-m", "eval.vllm_worker", str(plan_file), str(index)])
-    return subprocess.Popen(words, env=settings, stdin=subprocess.PIPE, start_new_session=True)
+    command = fork_server.forked_command([sys.executable, "-m", "eval.vllm_worker", str(plan_file), str(index)])
+    return subprocess.Popen(command, env=settings, stdin=subprocess.PIPE, start_new_session=True)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -108,7 +108,9 @@ def _watch(plan: dict[str, Any], plan_file: Path, line: ProgressLine, stall_seco
                 if quiet_for > stall_seconds:
                     raise UserError(
                         f"vLLM process {index} made no progress for {stall_seconds:.0f} s and was ended; its samples "
-                        "are kept. If the model needs longer to load, raise --stall-seconds"
+                        "are kept. If the model needs longer to load, raise --stall-seconds",
+                        code="generation-stalled",
+                        process=index,
                     )
     finally:
         for process in running.values():
@@ -143,7 +145,9 @@ def run(make_plan: Callable[[], dict[str, Any]], work: Path, line: ProgressLine,
         if failed:
             raise UserError(
                 f"a vLLM process ended with status {failed[0]}; its messages are above. Finished samples are kept: fix "
-                "the cause and run the same command again"
+                "the cause and run the same command again",
+                code="generation-failed",
+                status=failed[0],
             )
         if not any(statuses):
             for file in (plan_file, *work.glob("heartbeat-*")):
@@ -159,5 +163,7 @@ def run(make_plan: Callable[[], dict[str, Any]], work: Path, line: ProgressLine,
     if make_plan()["jobs"]:
         raise UserError(
             f"generation failed {ATTEMPTS} times, the last time with {batch} sequences at a time: lower "
-            "--max-model-len, raise --tensor-parallel, or use a device with more memory; finished samples are kept"
+            "--max-model-len, raise --tensor-parallel, or use a device with more memory; finished samples are kept",
+            code="out-of-memory",
+            batch=batch,
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eval import benchmark as benchmarks
-from eval.importers.problem_matching import matched
+from eval.importers.problem_matching import count_matched
 from system.errors import UserError
 from tasks import dataset_specs
 from tasks.gold_answers import after_hash_marks, integer
@@ -42,21 +42,28 @@ def check_fit(rows: Sequence[dict[str, Any]], benchmark: str, tables: Sequence[P
     advice = f"check --benchmark and --input, or give the problems of {benchmark} with --problems"
     names = {row["problem_id"] for row in rows}
     if "files" in spec and len(names) > spec["rows"]:
-        raise UserError(f"{benchmark} has {spec['rows']} problems, but the generations are of {len(names)}; {advice}")
+        raise UserError(
+            f"{benchmark} has {spec['rows']} problems, but the generations are of {len(names)}; {advice}",
+            code="other-benchmark",
+            problems=len(names),
+        )
     form = str(spec.get("columns", {}).get("form"))
     odd = [str(row["gold"]) for row in rows if not _fits(str(row["gold"]), form)]
     if len(odd) > ODD * len(rows):
         raise UserError(
             f"the gold answers of {benchmark} are numbers, but {len(odd)} of the generations' {len(rows)} are not, "
-            f"such as {odd[0][:60]!r}; {advice}"
+            f"such as {odd[0][:60]!r}; {advice}",
+            code="other-benchmark",
+            odd=len(odd),
         )
-    asked = [row for row in rows if row.get("question") or row.get("prompt")]
+    with_question = [row for row in rows if row.get("question") or row.get("prompt")]
     table = next((path for path in tables if path.is_file()), None)
-    if table is None or not asked:
+    if table is None or not with_question:
         return f"Not compared with the questions of {benchmark}: give its problem table with --problems"
-    count = matched(asked, benchmarks.problems(table.parent, benchmark))
+    count = count_matched(with_question, benchmarks.problems(table.parent, benchmark))
     if not count:
         raise UserError(
-            f"no question of the generations is one of {benchmark}, whose problems are in {table}; {advice}"
+            f"no question of the generations is one of {benchmark}, whose problems are in {table}; {advice}",
+            code="other-benchmark",
         )
     return f"{count} of {len(rows)} questions are in {table}: --problems {table} takes its ids and gold answers"

@@ -24,30 +24,38 @@ from system.errors import UserError
 Row = dict[str, Any]
 
 
-def rows(path: Path) -> Iterator[tuple[int, Row]]:
+def numbered_rows(path: Path) -> Iterator[tuple[int, Row]]:
     """Rows of a JSONL file with their numbers from 1; an error names the file and the row."""
     if not path.is_file():
-        raise UserError(f"{path} should be a JSONL file, but there is no such file; give the path of the generations")
+        raise UserError(
+            f"{path} should be a JSONL file, but there is no such file; give the path of the generations",
+            code="missing-file",
+            path=str(path),
+        )
     return enumerate(json_lines.read(path), start=1)
 
 
-def _texts(value: Any, field: str, place: str) -> list[str]:
+def _check_texts(value: Any, field: str, where: str) -> list[str]:
     """The completions of a row, checked: otherwise a string would be iterated by character."""
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        found = json.dumps(value, default=str)
+        text = json.dumps(value, default=str)
         raise UserError(
-            f"{place}: {field} should be a list of strings, the completions, but is "
-            f"{found if len(found) <= 80 else found[:80] + '…'}; fix it, or choose the --format that wrote it"
+            f"{where}: {field} should be a list of strings, the completions, but is "
+            f"{text if len(text) <= 80 else text[:80] + '…'}; fix it, or choose the --format that wrote it",
+            code="wrong-type",
+            field=field,
         )
     return value
 
 
-def _need(row: Mapping[str, Any], path: Path, *names: str) -> None:
+def _check_keys(row: Mapping[str, Any], path: Path, *names: str) -> None:
     missing = [name for name in names if name not in row]
     if missing:
         raise UserError(
             f"{path} should have {', '.join(missing)}, but has {', '.join(map(str, row))}; "
-            "choose the --format that wrote it"
+            "choose the --format that wrote it",
+            code="missing-field",
+            fields=missing,
         )
 
 
@@ -56,10 +64,10 @@ def qwen_math(path: Path) -> Iterator[Row]:
 
     Its `gt` is the gold answer as that harness normalises it, which damages some: `answer` is used where there is one.
     """
-    for number, row in rows(path):
-        _need(row, path, "idx", "gt", "code")
+    for number, row in numbered_rows(path):
+        _check_keys(row, path, "idx", "gt", "code")
         scores = row.get("score") or []
-        for repeat, completion in enumerate(_texts(row["code"], "code", f"{path}, row {number}")):
+        for repeat, completion in enumerate(_check_texts(row["code"], "code", f"{path}, row {number}")):
             yield {
                 "problem_id": str(row["idx"]),
                 "repeat": repeat,
@@ -75,9 +83,9 @@ def lm_eval(path: Path) -> Iterator[Row]:
 
     The file has one line per document and filter. The completions are the same in all; each filter has verdicts.
     """
-    lines, metrics = list(rows(path)), defaultdict[Any, Row](dict)
+    lines, metrics = list(numbered_rows(path)), defaultdict[Any, Row](dict)
     for _, row in lines:
-        _need(row, path, "doc_id", "target", "resps")
+        _check_keys(row, path, "doc_id", "target", "resps")
         names = row.get("metrics") or ["exact_match"]
         metrics[row["doc_id"]] |= {f"{name},{row.get('filter', 'none')}": row[name] for name in names if name in row}
     first_filter = lines[0][1].get("filter") if lines else None
@@ -91,10 +99,10 @@ def lm_eval(path: Path) -> Iterator[Row]:
         else:
             prompt = arguments[0][0] if arguments else None
         nested = isinstance(row["resps"], list) and row["resps"] and isinstance(row["resps"][0], list)
-        responses = _texts(row["resps"][0] if nested else row["resps"], "resps", f"{path}, row {number}")
-        asked = next((row["doc"][name] for name in ("question", "problem") if name in row.get("doc", {})), prompt)
+        responses = _check_texts(row["resps"][0] if nested else row["resps"], "resps", f"{path}, row {number}")
+        question = next((row["doc"][name] for name in ("question", "problem") if name in row.get("doc", {})), prompt)
         # Of several responses a metric is the mean, or that of the first
-        found = verdicts(metrics[row["doc_id"]]) if len(responses) == 1 else {}
+        verdicts_of_one = verdicts(metrics[row["doc_id"]]) if len(responses) == 1 else {}
         for repeat, completion in enumerate(responses):
             yield {
                 "problem_id": str(row["doc_id"]),
@@ -102,13 +110,13 @@ def lm_eval(path: Path) -> Iterator[Row]:
                 "completion": completion,
                 "gold": str(row["target"]),
                 "prompt": prompt if isinstance(prompt, str) else None,
-                "question": asked if isinstance(asked, str) else None,
-                "verdicts": found,
-                "right": next(iter(found.values()), None),
+                "question": question if isinstance(question, str) else None,
+                "verdicts": verdicts_of_one,
+                "right": next(iter(verdicts_of_one.values()), None),
             }
 
 
-def _value(value: Any) -> Any:
+def _parse_cell(value: Any) -> Any:
     """A cell of lighteval's, which is text where its column mixes types."""
     if not isinstance(value, str) or value[:1] not in ("[", "{"):
         return value
@@ -119,22 +127,22 @@ def _value(value: Any) -> Any:
 
 
 def _listed(value: Any) -> list[Any]:
-    value = _value(value)
+    value = _parse_cell(value)
     return value if isinstance(value, list) else [value]
 
 
 def _lighteval_row(row: Row, path: Path) -> tuple[Row, list[Any], list[Any]]:
     """The columns that all completions of a row share, the completions, and their tokens."""
     if "model_response" in row:
-        _need(row, path, "doc")
-        doc, response = _value(row["doc"]), _value(row["model_response"])
+        _check_keys(row, path, "doc")
+        doc, response = _parse_cell(row["doc"]), _parse_cell(row["model_response"])
         choices = doc.get("choices") or [""]
         golds = [str(choices[index]) for index in _listed(doc.get("gold_index") or 0)]
         shared = {"problem_id": doc.get("id"), "prompt": response.get("input") or doc.get("query")}
         shared["question"] = doc.get("original_query") or doc.get("query")
         completions, tokens = response.get("text") or [], response.get("output_tokens") or []
     else:
-        _need(row, path, "gold", "predictions")
+        _check_keys(row, path, "gold", "predictions")
         golds = [str(gold) for gold in _listed(row["gold"])]
         shared = {"problem_id": row.get("example_id"), "prompt": row.get("full_prompt")}
         shared["question"] = row.get("example") or row.get("full_prompt")
@@ -144,11 +152,11 @@ def _lighteval_row(row: Row, path: Path) -> tuple[Row, list[Any], list[Any]]:
     return {**shared, "gold": golds[0]}, completions, tokens
 
 
-def _of_one(metrics: Any, repeat: int, count: int) -> Row:
+def _metrics_of_one(metrics: Any, repeat: int, count: int) -> Row:
     """What the metrics say of one of `count` completions: a list has a value for each, a number is their mean."""
-    found = metrics.items() if isinstance(metrics, dict) else ()
-    each = {name: value[repeat] for name, value in found if isinstance(value, list) and len(value) == count}
-    return each | ({name: value for name, value in found if name not in each} if count == 1 else {})
+    items = metrics.items() if isinstance(metrics, dict) else ()
+    each = {name: value[repeat] for name, value in items if isinstance(value, list) and len(value) == count}
+    return each | ({name: value for name, value in items if name not in each} if count == 1 else {})
 
 
 def lighteval(path: Path) -> Iterator[Row]:
@@ -160,17 +168,21 @@ def lighteval(path: Path) -> Iterator[Row]:
     try:
         details = pq.read_table(path).to_pylist()
     except (pa.ArrowInvalid, OSError) as error:
-        raise UserError(f"{path} should be a Parquet table of lighteval details but cannot be read ({error})") from None
+        raise UserError(
+            f"{path} should be a Parquet table of lighteval details but cannot be read ({error})",
+            code="damaged-table",
+            path=str(path),
+        ) from None
     for index, row in enumerate(details):
         shared, completions, tokens = _lighteval_row(row, path)
         named = shared["problem_id"] not in (None, "")
-        for repeat, completion in enumerate(_texts(completions, "the row's text", f"{path}, row {index + 1}")):
-            metrics = _value(row.get("metric") or row.get("metrics") or {})
-            found = verdicts(_of_one(metrics, repeat, len(completions)))
+        for repeat, completion in enumerate(_check_texts(completions, "the row's text", f"{path}, row {index + 1}")):
+            metrics = _parse_cell(row.get("metric") or row.get("metrics") or {})
+            verdicts_of_one = verdicts(_metrics_of_one(metrics, repeat, len(completions)))
             yield {
                 **shared,
-                "verdicts": found,
-                "right": next(iter(found.values()), None),
+                "verdicts": verdicts_of_one,
+                "right": next(iter(verdicts_of_one.values()), None),
                 "problem_id": str(shared["problem_id"] if named else index),
                 "repeat": repeat,
                 "completion": completion,
@@ -178,7 +190,7 @@ def lighteval(path: Path) -> Iterator[Row]:
             }
 
 
-def _stated(row: Row, repeat: int, place: str) -> Row:
+def _verdict_of_one(row: Row, repeat: int, where: str) -> Row:
     """The other harness's verdict on one completion: true or false, 1 or 0, or a list with one for each."""
     if "right" not in row:
         return {}
@@ -186,7 +198,11 @@ def _stated(row: Row, repeat: int, place: str) -> Row:
     if isinstance(right, list):
         right = right[repeat] if repeat < len(right) else None
     if right not in (None, 0, 1):
-        raise UserError(f"{place}: the verdict should be true or false, 1 or 0, but is {right!r}; fix --map right=…")
+        raise UserError(
+            f"{where}: the verdict should be true or false, 1 or 0, but is {right!r}; fix --map right=…",
+            code="value-not-allowed",
+            value=right,
+        )
     return {"right": None if right is None else bool(right)}
 
 
@@ -195,21 +211,26 @@ def jsonl(path: Path, mapping: Mapping[str, str]) -> Iterator[Row]:
 
     A completion that is a list gives one repeat per element; an unmapped problem_id is the row's number from 0.
     """
-    for index, (number, row) in enumerate(rows(path)):
-        found: Row = {}
+    for index, (number, row) in enumerate(numbered_rows(path)):
+        columns: Row = {}
         for column, field in mapping.items():
             value: Any = row
             for part in field.split("."):
                 if not isinstance(value, dict) or part not in value:
-                    raise UserError(f"{path} has no field {field} in row {number}; fix --map {column}={field}")
+                    raise UserError(
+                        f"{path} has no field {field} in row {number}; fix --map {column}={field}",
+                        code="missing-field",
+                        field=field,
+                        row=number,
+                    )
                 value = value[part]
-            found[column] = value
-        found["problem_id"] = str(found.get("problem_id", index))
-        found["gold"] = str(found["gold"])
-        completions = found["completion"] if isinstance(found["completion"], list) else [found["completion"]]
-        for repeat, completion in enumerate(_texts(completions, mapping["completion"], f"{path}, row {number}")):
-            verdict = _stated(found, repeat, place=f"{path}, row {number}")
-            yield {"repeat": repeat, **found, **verdict, "completion": completion}
+            columns[column] = value
+        columns["problem_id"] = str(columns.get("problem_id", index))
+        columns["gold"] = str(columns["gold"])
+        completions = columns["completion"] if isinstance(columns["completion"], list) else [columns["completion"]]
+        for repeat, completion in enumerate(_check_texts(completions, mapping["completion"], f"{path}, row {number}")):
+            verdict = _verdict_of_one(columns, repeat, where=f"{path}, row {number}")
+            yield {"repeat": repeat, **columns, **verdict, "completion": completion}
 
 
 FORMATS: dict[str, Callable[[Path], Iterator[Row]]] = {

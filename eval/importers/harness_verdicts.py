@@ -13,12 +13,12 @@ UNNAMED = "score"  # of files with one verdict, without a name
 
 def verdicts(metrics: Any) -> dict[str, bool]:
     """The metrics that call one completion right or wrong; others, such as a mean or a partial score, are left out."""
-    found = metrics.items() if isinstance(metrics, Mapping) else ()
-    read = {name: LETTERS.get(value) if isinstance(value, str) else value for name, value in found}
-    return {name: bool(value) for name, value in read.items() if value in (0, 1)}
+    items = metrics.items() if isinstance(metrics, Mapping) else ()
+    values = {name: LETTERS.get(value) if isinstance(value, str) else value for name, value in items}
+    return {name: bool(value) for name, value in values.items() if value in (0, 1)}
 
 
-def use(rows: Sequence[dict[str, Any]], metric: str | None) -> str:
+def choose_metric(rows: Sequence[dict[str, Any]], metric: str | None) -> str:
     """Let a metric decide which rows are `right`; by default the first of each row, as they come.
 
     Args:
@@ -34,7 +34,11 @@ def use(rows: Sequence[dict[str, Any]], metric: str | None) -> str:
     named = [row.get("verdicts", {UNNAMED: row.get("right")}) for row in rows]
     names = dict.fromkeys(name for one in named for name, value in one.items() if value is not None)
     if metric is not None and metric not in names:
-        raise UserError(f"--metric should be one of the file's, {'; '.join(names) or 'which has none'}, not {metric!r}")
+        raise UserError(
+            f"--metric should be one of the file's, {'; '.join(names) or 'which has none'}, not {metric!r}",
+            code="unknown-metric",
+            metrics=list(names),
+        )
     if metric is not None:
         for row, one in zip(rows, named, strict=True):
             row["right"] = one.get(metric)

@@ -81,7 +81,9 @@ def read(path: Path) -> Iterator[Row]:
         UserError: it is damaged, a sample is there twice, or it ended with an error or has no completion.
     """
     if not path.is_file():
-        raise UserError(f"{path} should be a log of inspect_ai, but there is no such file")
+        raise UserError(
+            f"{path} should be a log of inspect_ai, but there is no such file", code="missing-file", path=str(path)
+        )
     known = set[tuple[str, int]]()
     try:
         for sample in _samples(path):
@@ -89,25 +91,33 @@ def read(path: Path) -> Iterator[Row]:
             if sample.get("error") or not sample["output"]["choices"]:
                 raise UserError(
                     f"{path}: sample {name} ended with an error in inspect_ai or has no completion; finish the log "
-                    "with `inspect eval-retry`"
+                    "with `inspect eval-retry`",
+                    code="unfinished-sample",
+                    sample=name,
                 )
             if sample["id"] is None or not 1 <= sample["epoch"] <= LAST_EPOCH:
                 raise ValueError(f"sample {name} has the epoch {sample['epoch']}")
             if (key := (name, sample["epoch"])) in known:
                 raise UserError(
                     f"{path}: sample {name} is there twice for epoch {key[1]}, so it is not known which one counts: "
-                    "delete one"
+                    "delete one",
+                    code="duplicate-samples",
+                    sample=name,
                 )
             known.add(key)
             yield from _rows(sample)
     except DAMAGE as error:
-        raise UserError(f"{path} is no log of inspect_ai, or is damaged ({error}); copy it again") from None
+        raise UserError(
+            f"{path} is no log of inspect_ai, or is damaged ({error}); copy it again",
+            code="damaged-log",
+            path=str(path),
+        ) from None
 
 
 def _rows(sample: Row) -> Iterator[Row]:
-    asked = sample["input"]
-    if not isinstance(asked, str):
-        asked = "\n".join(_text(message["content"]) for message in asked if message["role"] == "user")
+    question = sample["input"]
+    if not isinstance(question, str):
+        question = "\n".join(_text(message["content"]) for message in question if message["role"] == "user")
     target, output = sample["target"], sample["output"]
     scores = verdicts({name: score["value"] for name, score in (sample.get("scores") or {}).items()})
     usage = output.get("usage") or {}
@@ -115,17 +125,17 @@ def _rows(sample: Row) -> Iterator[Row]:
         if tokens is not None and not 0 <= tokens <= LAST_TOKENS:
             raise ValueError(f"sample {sample['id']} has {tokens} tokens")
     one = len(output["choices"]) == 1  # usage and scores are of all choices together
-    found = scores if one else {}
+    verdicts_of_one = scores if one else {}
     for choice in output["choices"]:
         yield {
             "problem_id": str(sample["id"]),
             "repeat": sample["epoch"] - 1,
             "completion": _completion(choice["message"]["content"]),
             "gold": target if isinstance(target, str) else "; ".join(target),
-            "question": asked,
+            "question": question,
             "finish_reason": ENDS.get(choice.get("stop_reason")),
             "prompt_tokens": usage.get("input_tokens"),
             "completion_tokens": usage.get("output_tokens") if one else None,
-            "verdicts": found,
-            "right": next(iter(found.values()), None),
+            "verdicts": verdicts_of_one,
+            "right": next(iter(verdicts_of_one.values()), None),
         }

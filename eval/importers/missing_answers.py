@@ -9,7 +9,7 @@ from grading.extraction import ANSWER_IS, RULES, extract, extract_tagged
 from tasks import registry
 
 MOST = 0.2  # share without an answer above which the score would say little
-EXAMPLES, SHOWN = 3, 80  # completions, and characters of the end of each
+EXAMPLES, TAIL = 3, 80  # completions, and characters of the end of each
 
 
 def without_answer(completions: Sequence[str | None], task: str, rule: str = "none") -> str:
@@ -20,18 +20,21 @@ def without_answer(completions: Sequence[str | None], task: str, rule: str = "no
         task: the benchmark's task, which says where an answer stands.
         rule: the extraction rule (grading.extraction.RULES) by which they were, or will be, graded.
     """
-    tagged = registry.get(task).answer_format == "tagged"
-    rule = registry.get(task).own_grader.extraction or rule
+    resolved = registry.get(task)
+    tagged = resolved.answer_format == "tagged"
+    rule = resolved.own_grader.extraction or rule
     texts = [text or "" for text in completions]
     lost = [text for text in texts if (extract_tagged(text) if tagged else extract(text, rule)).answer is None]
     where = "an answer tag or a box" if tagged else "a box" if rule == "none" else f"a box or by {rule}"
-    said = f"Without an answer in {where}: {len(lost)} of {len(texts)} ({100 * len(lost) / max(len(texts), 1):.1f} %)"
+    sentence = (
+        f"Without an answer in {where}: {len(lost)} of {len(texts)} ({100 * len(lost) / max(len(texts), 1):.1f} %)"
+    )
     if not lost:
-        return said
-    examples = "".join(f"\n    … {json.dumps(text[-SHOWN:])}" for text in lost[:EXAMPLES])
+        return sentence
+    examples = "".join(f"\n    … {json.dumps(text[-TAIL:])}" for text in lost[:EXAMPLES])
     counts = {} if tagged else {rule: sum(extract(text, rule).answer is not None for text in lost) for rule in RULES}
     if counts:
-        counts["answer-is"] = sum(any(words in text for words in ANSWER_IS) for text in lost)
+        counts["answer-is"] = sum(any(phrase in text for phrase in ANSWER_IS) for text in lost)
     # A number stands in almost any text, so that rule comes last
     best = max(counts, key=lambda rule: (rule != "last-number" and counts[rule] > 0, counts[rule]), default="")
     advice = (
@@ -41,4 +44,4 @@ def without_answer(completions: Sequence[str | None], task: str, rule: str = "no
     )
     if len(lost) > MOST * len(texts):
         advice += "\n*** WARNING: they count as wrong, so the score will say little ***"
-    return f"{said}, such as{examples}{advice}"
+    return f"{sentence}, such as{examples}{advice}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ def _letters(text: str) -> str:
     return "".join(text.split())
 
 
-def _asked(row: dict[str, Any], same_options: bool) -> str:
+def _row_text(row: dict[str, Any], same_options: bool) -> str:
     """What a row was asked; with the options, which may stand in the prompt alone."""
     first, second = ("prompt", "question") if same_options else ("question", "prompt")
     return _letters(str(row.get(first) or row.get(second) or ""))
@@ -38,16 +39,18 @@ def _question(problem: dict[str, Any]) -> str:
 
 def _by_question(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]]) -> list[int | None]:
     """Per row, the problem with its question, else the one with the longest question that the row's text contains."""
-    texts = [_question(problem) for problem in problems]
-    places = {text: index for index, text in reversed([*enumerate(texts)])}
-    longest_first = sorted(places, key=len, reverse=True)
-    found: dict[str, int | None] = {}
-    texts_asked = [_asked(row, _same_options(problems)) for row in rows]
-    for asked in texts_asked:
-        if asked not in found:
-            held = asked if asked in places else next((text for text in longest_first if text in asked), None)
-            found[asked] = None if held is None else places[held]
-    return [found[asked] for asked in texts_asked]
+    questions = [_question(problem) for problem in problems]
+    index_of = {question: index for index, question in reversed([*enumerate(questions)])}
+    longest_first = sorted(index_of, key=len, reverse=True)
+
+    @cache
+    def problem_in(text: str) -> int | None:
+        if text in index_of:
+            return index_of[text]
+        return next((index_of[question] for question in longest_first if question in text), None)
+
+    same_options = _same_options(problems)
+    return [problem_in(_row_text(row, same_options)) for row in rows]
 
 
 def _by_order(
@@ -59,22 +62,24 @@ def _by_order(
     if len(order) != len(problems):
         raise UserError(
             f"to match by order there should be as many problems as in the benchmark, {len(problems)}, but the "
-            f"generations have {len(order)}; use --match question or id, or --allow-missing to import the first ones"
+            f"generations have {len(order)}; use --match question or id, or --allow-missing to import the first ones",
+            code="other-problems",
+            problems=len(order),
         )
     return [order[row["problem_id"]] for row in rows]
 
 
 def _advice(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]], by: str, lost: int) -> str:
     """What would match more generations."""
-    found = ""
+    advice = ""
     for way in WAYS:
         if way != by:
-            matched = len(rows) - _places(rows, problems, way, allow_missing=True).count(None)
-            found += f", or try --match {way}, which matches {matched}" if matched > len(rows) - lost else ""
-    return found + (f", or import the other {len(rows) - lost} with --allow-missing" if lost < len(rows) else "")
+            matched = len(rows) - _problem_indices(rows, problems, way, allow_missing=True).count(None)
+            advice += f", or try --match {way}, which matches {matched}" if matched > len(rows) - lost else ""
+    return advice + (f", or import the other {len(rows) - lost} with --allow-missing" if lost < len(rows) else "")
 
 
-def _places(
+def _problem_indices(
     rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]], by: str, allow_missing: bool
 ) -> list[int | None]:
     if by == "id":
@@ -84,23 +89,25 @@ def _places(
 
 
 def _check_options(
-    rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]], places: Sequence[int | None]
+    rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]], indices: Sequence[int | None]
 ) -> None:
     """Raise UserError if a row does not show its problem's options in their order: its letter means another one."""
     odd = [
         row["problem_id"]
-        for row, place in zip(rows, places, strict=True)
-        if place is not None and _question(problems[place]) not in _asked(row, same_options=True)
+        for row, index in zip(rows, indices, strict=True)
+        if index is not None and _question(problems[index]) not in _row_text(row, same_options=True)
     ]
     if odd:
         raise UserError(
             f"the benchmark's answers are letters of options, but {len(odd)} of {len(rows)} generations do not show "
             f"the options of their problem in its order, the first is that of {odd[0]}: generate them from the "
-            "benchmark's own questions, or import those that match with --match question --allow-missing"
+            "benchmark's own questions, or import those that match with --match question --allow-missing",
+            code="other-options",
+            count=len(odd),
         )
 
 
-def matched(rows: Sequence[dict[str, Any]], table: pa.Table) -> int:
+def count_matched(rows: Sequence[dict[str, Any]], table: pa.Table) -> int:
     """How many of the rows have the question of a problem in the table (PROBLEM)."""
     return len(rows) - _by_question(rows, table.to_pylist()).count(None)
 
@@ -121,20 +128,22 @@ def match(
             row was asked with the options in another order.
     """
     problems = table.to_pylist()
-    places = _places(rows, problems, by, allow_missing)
+    indices = _problem_indices(rows, problems, by, allow_missing)
     if by != "question" and _same_options(problems):
-        _check_options(rows, problems, places)
-    lost = [row["problem_id"] for row, place in zip(rows, places, strict=True) if place is None]
+        _check_options(rows, problems, indices)
+    lost = [row["problem_id"] for row, index in zip(rows, indices, strict=True) if index is None]
     if lost and allow_missing and len(lost) < len(rows):
         names = list(dict.fromkeys(map(str, lost)))
         print(f"Left out: {len(lost)} generations of {len(names)} problems: {', '.join(names)}", file=sys.stderr)
     elif lost:
         raise UserError(
             f"{len(lost)} of {len(rows)} generations match no problem of the benchmark by {by}, the first is that of "
-            f"{lost[0]}; check the benchmark{_advice(rows, problems, by, len(lost))}"
+            f"{lost[0]}; check the benchmark{_advice(rows, problems, by, len(lost))}",
+            code="unmatched-generations",
+            count=len(lost),
         )
     return [
-        {**row, "problem_id": problems[place]["problem_id"], "gold": problems[place]["answer"]}
-        for row, place in zip(rows, places, strict=True)
-        if place is not None
+        {**row, "problem_id": problems[index]["problem_id"], "gold": problems[index]["answer"]}
+        for row, index in zip(rows, indices, strict=True)
+        if index is not None
     ]

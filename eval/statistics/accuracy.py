@@ -126,13 +126,13 @@ def maj_by_problem(answers: Sequence[Sequence[str | None]], correct: Correct, ti
     if ties not in TIES:
         raise ValueError(f"ties should be one of {', '.join(TIES)}, not {ties!r}")
     credit = np.zeros(len(answers))
-    for place, (row, right) in enumerate(zip(answers, np.asarray(correct), strict=True)):
+    for problem, (row, right) in enumerate(zip(answers, np.asarray(correct), strict=True)):
         votes = Counter(True if is_right else answer for answer, is_right in zip(row, right, strict=True))
         votes.pop(None, None)
         if votes:
             most = max(votes.values())
             leaders = [answer for answer, count in votes.items() if count == most]  # in the order of first votes
-            credit[place] = leaders[0] is True if ties == "first" else (True in leaders) / len(leaders)
+            credit[problem] = leaders[0] is True if ties == "first" else (True in leaders) / len(leaders)
     return credit
 
 

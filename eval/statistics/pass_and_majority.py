@@ -34,6 +34,6 @@ def by_problem(graded: pd.DataFrame, answers: pd.Series, ties: str) -> dict[str,
     """
     problems = graded["problem_id"].nunique()
     correct = graded["verdict"].eq("correct").to_numpy(dtype=bool).reshape(problems, -1)
-    found = {f"pass@{k}": statistics.pass_by_problem(correct, k) for k in curve(correct.shape[1])}
+    measures = {f"pass@{k}": statistics.pass_by_problem(correct, k) for k in curve(correct.shape[1])}
     votes = answers.to_numpy().reshape(problems, -1).tolist()
-    return found | {f"maj@{correct.shape[1]} (ties: {ties})": statistics.maj_by_problem(votes, correct, ties)}
+    return measures | {f"maj@{correct.shape[1]} (ties: {ties})": statistics.maj_by_problem(votes, correct, ties)}

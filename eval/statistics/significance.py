@@ -33,11 +33,11 @@ def permutation(counts: npt.NDArray[np.int64]) -> float:
     sizes, times = np.unique(np.abs(counts[counts != 0]), return_counts=True)
     chances = np.ones(1)
     for size, number in zip(sizes, times, strict=True):
-        one = stats.binom.pmf(np.arange(number + 1), number, 0.5)  # of number differences, how many are positive
+        binomial = stats.binom.pmf(np.arange(number + 1), number, 0.5)  # of number differences, how many are positive
         spread = np.zeros(len(chances) + 2 * int(size) * int(number))
-        for positive, chance in enumerate(one):
-            at = 2 * int(size) * positive
-            spread[at : at + len(chances)] += chance * chances
+        for positive, chance in enumerate(binomial):
+            shift = 2 * int(size) * positive
+            spread[shift : shift + len(chances)] += chance * chances
         chances = spread
     observed, middle = abs(int(counts.sum())), len(chances) // 2
     if observed == 0:
@@ -80,9 +80,9 @@ def student(differences: Floats, null: float = 0.0) -> float:
 def holm(p_values: Sequence[float]) -> list[float]:
     """p-values adjusted so that the chance of any false positive stays below the nominal level (Holm 1979)."""
     adjusted, highest = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        adjusted[place] = highest
+    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = highest
     return adjusted
 
 
@@ -103,8 +103,8 @@ def mcnemar_power(n: int, discordant: float, difference: float, alpha: float) ->
     # the most minority problems with which m discordant ones are still significant; -1 where none is
     edge = stats.binom.ppf(alpha / 2, m, 0.5).astype(int)
     edge = np.where(stats.binom.cdf(edge, m, 0.5) > alpha / 2, edge - 1, edge)
-    found = np.where(edge >= 0, stats.binom.cdf(edge, m, 1 - better) + stats.binom.cdf(edge, m, better), 0.0)
-    return float(np.sum(stats.binom.pmf(m, n, discordant) * np.minimum(found, 1.0)))
+    power = np.where(edge >= 0, stats.binom.cdf(edge, m, 1 - better) + stats.binom.cdf(edge, m, better), 0.0)
+    return float(np.sum(stats.binom.pmf(m, n, discordant) * np.minimum(power, 1.0)))
 
 
 def student_power(n: int, deviation: float, difference: float, alpha: float) -> float:

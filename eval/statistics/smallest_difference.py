@@ -38,19 +38,19 @@ def smallest_detectable(parts: Sequence[Pair], alpha: float = ALPHA, power: floa
         first, second = parts[0]
         discordant = float(np.mean(first != second)) - abs(float(second.mean() - first.mean()))
 
-        def found(difference: float) -> float:
+        def power_at(difference: float) -> float:
             return mcnemar_power(len(first), discordant + difference * (1 - discordant / room), difference, alpha)
 
     else:
         simulated = [_Simulated(*part, seed) for seed, part in enumerate(parts)]
         scales = [1.0] if len(parts) == 1 else [1 / first.size for first, _ in parts]
 
-        def found(difference: float) -> float:
+        def power_at(difference: float) -> float:
             return float(np.mean(_permutation([part.differences(difference) for part in simulated], scales) <= alpha))
 
-    if found(room) < power:
+    if power_at(room) < power:
         return None
-    return float(optimize.bisect(lambda difference: found(difference) - power, 0.0, room, xtol=5e-4))
+    return float(optimize.bisect(lambda difference: power_at(difference) - power, 0.0, room, xtol=5e-4))
 
 
 class _Simulated:

@@ -82,7 +82,7 @@ def test_a_tracker_that_cannot_be_used_is_one_sentence(
 
 
 def test_accuracy_so_far(tmp_path: Path) -> None:
-    assert accuracy_so_far.text(accuracy_so_far.read(tmp_path)) == ""
+    assert accuracy_so_far.summary(accuracy_so_far.read(tmp_path)) == ""
     for step, benchmark, verdicts in ((0, "a", "cw"), (0, "b", "ww"), (20, "a", "cc"), (20, "b", "cw")):
         names = ["correct" if verdict == "c" else "wrong" for verdict in verdicts]
         rows = [{"run": "r", "step": step, "benchmark": benchmark, "verdict": name} for name in names]
@@ -91,4 +91,4 @@ def test_accuracy_so_far(tmp_path: Path) -> None:
     assert accuracy_so_far.read(tmp_path) == {0: 0.25, 20: 0.75}
     (tmp_path / "step-40").mkdir()
     (tmp_path / "step-40" / "a.parquet").write_bytes(b"PAR1")  # being written
-    assert accuracy_so_far.text(accuracy_so_far.read(tmp_path)) == "25.0 → 75.0 % (step 20)"
+    assert accuracy_so_far.summary(accuracy_so_far.read(tmp_path)) == "25.0 → 75.0 % (step 20)"

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from contracts import tables
-from eval.importers.__main__ import import_samples
+from eval.importers.import_samples import import_samples
 from grading import Item, grade
 from system import json_lines
 from system.errors import UserError

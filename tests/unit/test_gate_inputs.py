@@ -10,7 +10,7 @@ from scipy import stats
 
 from analysis.compare_checkpoints import paired_comparison
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
-from eval.importers.__main__ import import_samples
+from eval.importers.import_samples import import_samples
 from eval.statistics import significance
 from grading import Item, grade
 

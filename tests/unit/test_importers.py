@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from contracts import tables
-from eval.importers.__main__ import check_sample_names, import_samples, parse_mapping
+from eval.importers.import_samples import check_sample_names, import_samples, parse_mapping
 from system.errors import UserError
 from tests.unit.generations import columns, lines
 

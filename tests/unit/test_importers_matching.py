@@ -3,7 +3,7 @@
 import pytest
 
 from contracts import tables
-from eval.importers.__main__ import import_samples, parse_mapping
+from eval.importers.import_samples import import_samples, parse_mapping
 from eval.importers.missing_answers import without_answer
 from grading.extraction import extract
 from system.errors import UserError

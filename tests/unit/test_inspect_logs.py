@@ -15,7 +15,7 @@ import pytest
 from contracts import tables
 from contracts.run_file import ROOT
 from eval.importers import inspect_logs
-from eval.importers.__main__ import import_samples
+from eval.importers.import_samples import import_samples
 from system.errors import UserError
 
 CASES = Path(__file__).parent / "cases"

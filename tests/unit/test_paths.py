@@ -9,7 +9,7 @@ import yaml
 
 from contracts import paths, seeds, steps
 from contracts.run_file import ROOT, validate
-from eval.importers.__main__ import check_sample_names
+from eval.importers.import_samples import check_sample_names
 from system.errors import UserError
 from tests.user_errors import refused
 

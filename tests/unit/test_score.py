@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from contracts import tables
-from eval.score import check_complete, main, score, score_run
+from eval.score import check_complete, main, score_row, score_run
 from system.errors import UserError
 
 
@@ -32,7 +32,7 @@ def save(frame, path):
 
 
 def test_score_by_hand():
-    row = score(graded())
+    row = score_row(graded())
     assert (row["n_problems"], row["k_repeats"], row["avg_at_k"]) == (2, 2, 0.5)
     assert row["ci_low"] < 0.5 < row["ci_high"]
     assert row["pass_at_k"] == 1.0
@@ -46,8 +46,8 @@ def test_score_by_hand():
 def test_the_task_says_which_answers_are_one_in_a_vote():
     votes = graded(verdicts=("wrong", "wrong", "wrong"), answer=["1,000", "1000", "7"], problem_id=["p0"] * 3)
     votes = votes.assign(verdict=["wrong", "wrong", "correct"], repeat=[0, 1, 2])
-    assert score(votes)["maj_at_k"] == 0.0  # mathematics: 1,000 twice
-    assert score(votes.assign(benchmark="countdown_demo"))["maj_at_k"] == pytest.approx(1 / 3)  # three expressions
+    assert score_row(votes)["maj_at_k"] == 0.0  # mathematics: 1,000 twice
+    assert score_row(votes.assign(benchmark="countdown_demo"))["maj_at_k"] == pytest.approx(1 / 3)  # three expressions
 
 
 @pytest.mark.parametrize(("protocol", "ties", "expected"), [
@@ -55,9 +55,9 @@ def test_the_task_says_which_answers_are_one_in_a_vote():
 ])  # fmt: skip
 def test_ties_of_maj_at_k_are_broken_as_the_source_breaks_them(protocol, ties, expected):
     found = graded(verdicts=("wrong", "correct", "correct", "correct")).assign(protocol=protocol)
-    row = score(found)
+    row = score_row(found)
     assert (row["maj_ties"], row["maj_at_k"]) == (ties, expected)
-    assert score(found, "chance")["maj_at_k"] == 0.75
+    assert score_row(found, "chance")["maj_at_k"] == 0.75
     assert row["maj_low"] < row["maj_at_k"] < row["maj_high"]
     assert row["pass_low"] < row["pass_at_k"] == row["pass_high"] == 1.0
 
@@ -75,7 +75,7 @@ def test_the_command_prints_pass_and_maj_with_intervals(tmp_path, capsys, monkey
 
 
 def test_what_is_unknown_stays_null():
-    row = score(graded(finish_reason=[None] * 4, completion_tokens=[None] * 4))
+    row = score_row(graded(finish_reason=[None] * 4, completion_tokens=[None] * 4))
     assert row["truncated_rate"] is row["avg_at_k_completed"] is row["completion_tokens_mean"] is None
 
 

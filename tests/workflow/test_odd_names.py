@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from contracts import paths, tables
-from eval.importers.__main__ import import_samples
+from eval.importers.import_samples import import_samples
 from system import json_lines
 from tests.unit import test_model_folder
 from tests.unit.report.synthetic_results import training_log

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from analysis.results import RunResults
 from contracts import tables
-from eval.score import score
+from eval.score import score_row
 
 
 def graded_row(step: int, problem: str, repeat: int, verdict: str, **more: object) -> dict[str, object]:
@@ -32,7 +32,7 @@ def log_row(step: int, **more: object) -> dict[str, object]:
 def make_run(graded: Sequence[dict[str, object]], log: Sequence[dict[str, object]] | None = None) -> RunResults:
     """A run in memory, scored by the real scorer."""
     completions = pd.DataFrame(graded)
-    scores = [score(cell) for _, cell in completions.groupby(["step", "benchmark"])]
+    scores = [score_row(cell) for _, cell in completions.groupby(["step", "benchmark"])]
     steps = [log_row(step) for step in range(1, 11)] if log is None else log
     records = {"training_log.parquet.provenance.json": {"git_commit": "abc", "git_dirty": False},
                "scores.parquet.provenance.json": {"git_commit": "abc", "git_dirty": False}}  # fmt: skip

@@ -10,7 +10,7 @@ from analysis.load_results import load_results
 from analysis.measures.diagnostics import diagnose
 from analysis.report.build import report
 from contracts import tables
-from eval.importers.__main__ import import_samples
+from eval.importers.import_samples import import_samples
 from eval.score import score_run
 from grading import Item, grade
 
