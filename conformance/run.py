@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from conformance import cases, rounding
-from contracts.run_file import ROOT, framework_names
+from contracts.run_file import ROOT
 from envs.build import python
+from frameworks.adapter import frameworks_with
 from system.errors import UserError
 from system.yaml_files import read_yaml
 
@@ -29,7 +30,7 @@ ENVIRONMENT = {
 
 def installed() -> list[str]:
     """The frameworks whose environments are built; INDEPENDENT is last."""
-    return [name for name in (*framework_names(), INDEPENDENT) if python(name).exists()]
+    return [name for name in (*frameworks_with("conformance"), INDEPENDENT) if python(name).exists()]
 
 
 class Outcome(NamedTuple):
@@ -56,7 +57,7 @@ def input_of_frameworks(count: int, seed: int = 0) -> dict[str, Any]:
         "batches": batches,
         "cases": pairs,
         "float32": rounding.batches(),
-        "mutants": {name: read_yaml(MUTANTS / f"{name}.yaml") for name in framework_names()},
+        "mutants": {name: read_yaml(MUTANTS / f"{name}.yaml") for name in frameworks_with("conformance")},
     }
 
 

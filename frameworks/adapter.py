@@ -27,6 +27,8 @@ from system.errors import UserError
 from system.unknown_names import unknown
 from tasks import dataset_specs
 
+FOLDER = Path(__file__).parent
+
 
 @dataclass(frozen=True)
 class Paths:
@@ -263,7 +265,34 @@ def _try_arguments(run: Run, stage: Stage) -> None:
 
 def load(framework: str) -> Adapter:
     """The adapter of a framework; raises UserError for an unknown one."""
+    adapter: Adapter = load_module(framework, "adapter", "cannot train").ADAPTER
+    return adapter
+
+
+def frameworks_with(module: str) -> list[str]:
+    """The frameworks whose folders have a module; some modules are for one purpose, which a framework may lack."""
+    return [name for name in framework_names() if (FOLDER / name / f"{module}.py").is_file()]
+
+
+def load_module(framework: str, module: str, without: str) -> Any:
+    """A module of a framework's folder.
+
+    Args:
+        framework: its name.
+        module: such as `command_parser`.
+        without: what the framework cannot without it, for the message, such as `cannot be translated`.
+
+    Raises:
+        UserError: there is no such framework, or it has no such module.
+    """
     if framework not in framework_names():
         raise unknown("framework", framework, framework_names())
-    adapter: Adapter = importlib.import_module(f"frameworks.{framework}.adapter").ADAPTER
-    return adapter
+    if framework not in frameworks_with(module):
+        others = ", ".join(frameworks_with(module))
+        raise UserError(
+            f"{framework} {without}: it has no frameworks/{framework}/{module}.py; frameworks that have: {others}",
+            code="missing-framework-module",
+            framework=framework,
+            module=module,
+        )
+    return importlib.import_module(f"frameworks.{framework}.{module}")

@@ -16,7 +16,6 @@ unwritten  keys that this framework has no setting for, with what it does instea
 
 from __future__ import annotations
 
-import importlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -27,11 +26,10 @@ from typing import Any, ClassVar
 
 import yaml
 
-from contracts.run_file import Run, Stage, framework_names
+from contracts.run_file import Run, Stage
 from frameworks import adapter
 from frameworks.command_settings import Flags
 from system.errors import UserError
-from system.unknown_names import unknown
 from system.yaml_files import read_yaml
 
 FOLDER = Path(__file__).parent
@@ -248,8 +246,7 @@ def value_of_text(text: str) -> Any:
 
 
 def load(framework: str) -> CommandParser:
-    """The parser of a framework's commands; raises UserError for an unknown framework."""
-    if framework not in framework_names():
-        raise unknown("framework", framework, framework_names())
-    parser: CommandParser = importlib.import_module(f"frameworks.{framework}.command_parser").COMMAND_PARSER
+    """The parser of a framework's commands; raises UserError for a framework that is unknown or has none."""
+    module = adapter.load_module(framework, "command_parser", "cannot be translated from or to")
+    parser: CommandParser = module.COMMAND_PARSER
     return parser

@@ -12,7 +12,6 @@ a framework's folder, loaded for this alone. The weights after each step are lef
 from __future__ import annotations
 
 import argparse
-import importlib
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -105,7 +104,7 @@ def load_plug_in(framework: str, released: Sequence[str]) -> PlugIn:
     Raises:
         UserError: it cannot release one of these, or the order without the sampler.
     """
-    plug_in: PlugIn = importlib.import_module(f"frameworks.{framework}.fixed_rollouts")
+    plug_in: PlugIn = adapter.load_module(framework, "fixed_rollouts", "cannot train on recorded completions")
     if unable := sorted(set(released) - set(plug_in.RELEASES)):
         able = f"{', '.join(plug_in.RELEASES)} alone" if plug_in.RELEASES else "nothing"
         sentence = f"--release: {framework} can release {able}, not {', '.join(unable)}"

@@ -10,8 +10,8 @@ import pytest
 
 from conformance import cases, rounding, run
 from conformance.compare import Finding, Reference, findings, registry, unnoticed
-from contracts.run_file import framework_names
 from envs.build import python
+from frameworks.adapter import frameworks_with
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
@@ -27,7 +27,7 @@ def params(names: Sequence[str]) -> list[Any]:
     ]
 
 
-FRAMEWORKS = params(framework_names())
+FRAMEWORKS = params(frameworks_with("conformance"))
 
 
 @cache

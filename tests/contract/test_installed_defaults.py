@@ -10,8 +10,9 @@ import subprocess
 
 import pytest
 
-from contracts.run_file import ROOT, framework_names
+from contracts.run_file import ROOT
 from envs.build import python
+from frameworks.adapter import frameworks_with
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
@@ -34,9 +35,12 @@ print(json.dumps(differences))
 COMMANDS = ROOT / "tests" / "unit" / "cases" / "translate"
 
 
-@pytest.mark.parametrize("framework", framework_names())
+FRAMEWORKS = frameworks_with("command_parser")
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_the_installed_release_has_the_defaults_that_runs_rely_on(framework: str) -> None:
-    others = [str(COMMANDS / f"{name}.sh") for name in framework_names() if name != framework]
+    others = [str(COMMANDS / f"{name}.sh") for name in FRAMEWORKS if name != framework]
     done = subprocess.run(
         [python(framework), "-c", SCRIPT, framework, *others], capture_output=True, text=True, cwd=ROOT,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,

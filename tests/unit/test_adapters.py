@@ -9,9 +9,10 @@ import pytest
 from contracts.run_file import framework_names
 from contracts.tables import TRAINING_LOG
 from envs.build import lock_file
-from frameworks import adapter, checkpoints
+from frameworks import adapter, checkpoints, command_parser
 from recipes.runs import load_run
 from system.errors import UserError
+from tests.user_errors import refused
 
 OTHERS = {"seconds", "tokens", "loss", "critic_loss", "critic_grad_norm", "return"}
 PINNED = {
@@ -53,3 +54,17 @@ def test_newer_remains_are_deleted(tmp_path: Path) -> None:
     assert checkpoints.newest_complete(folders, lambda step: step == 2) == 2
     assert sorted(folder.name for folder in tmp_path.iterdir()) == ["step-1", "step-2"]
     assert checkpoints.newest_complete({}, lambda step: True) == 0
+
+
+def test_a_framework_without_an_optional_module_says_what_it_cannot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as a new one: nothing but translation needs `command_parser`."""
+    for folder in ("new", "trl"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "trl" / "command_parser.py").touch()
+    monkeypatch.setattr(adapter, "FOLDER", tmp_path)
+    monkeypatch.setattr(adapter, "framework_names", lambda: ["new", "trl"])
+    assert adapter.frameworks_with("command_parser") == ["trl"]
+    with refused("missing-framework-module", framework="new", module="command_parser"):
+        command_parser.load("new")

@@ -14,9 +14,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.run_file import SCALES, Run, Stage, framework_names, validate
+from contracts.run_file import SCALES, Run, Stage, validate
 from envs.build import lock_file
 from frameworks import command_parser
+from frameworks.adapter import frameworks_with
 from frameworks.command_parser import CommandParser, value_of_text
 from frameworks.run_settings import values
 from recipes.runs import load_run, run_names
@@ -29,7 +30,8 @@ from translate.translation import Translation, meanings, read
 from translate.translation import translate as translate_settings
 
 CASES = Path(__file__).with_name("cases") / "translate"
-PAIRS = list(itertools.permutations(framework_names(), 2))
+FRAMEWORKS = frameworks_with("command_parser")
+PAIRS = list(itertools.permutations(FRAMEWORKS, 2))
 ONLY_PPO = ("optimizer.critic_learning_rate", "objective.value_clip", "objective.gamma", "objective.gae_lambda")
 TRAINED = ("algorithm", "batch.", "rollout.", "optimizer.", "objective.", "lora", "hardware.")
 
@@ -37,7 +39,8 @@ TRAINED = ("algorithm", "batch.", "rollout.", "optimizer.", "objective.", "lora"
 @cache
 def stages() -> list[tuple[Run, Stage]]:
     runs = [load_run(name, scale) for name in run_names() for scale in SCALES]
-    return [(run, stage) for run in runs for stage in run.stages if not in_environment(run, stage)]
+    translatable = [run for run in runs if run.framework in FRAMEWORKS]
+    return [(run, stage) for run in translatable for stage in run.stages if not in_environment(run, stage)]
 
 
 def in_environment(run: Run, stage: Stage) -> bool:
@@ -104,7 +107,7 @@ def test_the_command_of_every_run_is_made_again_from_what_was_read() -> None:
                     assert again.flags[name][0] == value, f"{run.name} ({run.scale}): {name}"
 
 
-@pytest.mark.parametrize("target", framework_names())
+@pytest.mark.parametrize("target", FRAMEWORKS)
 def test_every_setting_of_every_run_is_said_to_become_something(target: str) -> None:
     for run, stage, parser, own in own_commands():
         if run.framework == target or run.scale == "demo":
@@ -227,7 +230,7 @@ def run_command(text: str, source: str, target: str, **more: Any) -> str:
     return translated_page(argparse.Namespace(text=text, source=source, target=target, **(usual | more)))
 
 
-@pytest.mark.parametrize("source", framework_names())
+@pytest.mark.parametrize("source", FRAMEWORKS)
 def test_a_run_file_made_of_a_command_is_valid_and_trains_the_same(source: str) -> None:
     content = yaml.safe_load(run_command(str(CASES / f"{source}.sh"), source, "run-file"))
     whole = load_run("crosscheck/trl", "full")
@@ -340,7 +343,7 @@ def test_a_variable_without_a_value_is_named() -> None:
         run_command("python -m verl.trainer.main_ppo trainer.nnodes=$N", "verl", "trl")
 
 
-@pytest.mark.parametrize("framework", framework_names())
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_the_tables_are_of_the_pinned_release(framework: str) -> None:
     _, version = command_parser.load(framework).tables["release"].split()
     assert f"{framework}=={version}" in lock_file(framework, "cpu").read_text().split()
