@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -58,15 +58,15 @@ def sentence_of(printed: str) -> str | None:
     return match[1] if match else None
 
 
-def missing_results(files: Iterable[str | Path], maker: str, allowed: Iterable[str]) -> UserError | None:
+def missing_results(files: Iterable[str | Path], maker: str, allowed: Collection[str] | None) -> UserError | None:
     """The error of files that are not stored and may not be made; None if there are none.
 
     Args:
         files: that a target reads.
         maker: the rule that makes them.
-        allowed: the value of --allowed-rules; empty for all rules.
+        allowed: the value of --allowed-rules; empty or None for all rules.
     """
-    if not (allowed := set(allowed)) or maker in allowed:
+    if not allowed or maker in allowed:
         return None
     absent = [str(file) for file in files if not Path(file).exists()]
     if not absent:
