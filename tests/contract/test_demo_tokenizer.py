@@ -56,9 +56,9 @@ def test_every_text_comes_back_and_fixed_parts_are_one_token_each() -> None:
         [PYTHON, "-c", SCRIPT], capture_output=True, text=True, cwd=ROOT, env=environment, check=False
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found["ends"] == ["<|end|>", "<|pad|>"] and found["same"]
-    assert set(found["phrases"]) == {1}
-    assert max(found["prompts"].values()) <= 10, found["prompts"]
-    assert found["longest"].pop("game24") <= found["context"]  # its base model is made to run past its limit
-    assert max(found["longest"].values()) <= 256, found["longest"]
+    results = json.loads(done.stdout.splitlines()[-1])
+    assert results["ends"] == ["<|end|>", "<|pad|>"] and results["same"]
+    assert set(results["phrases"]) == {1}
+    assert max(results["prompts"].values()) <= 10, results["prompts"]
+    assert results["longest"].pop("game24") <= results["context"]  # its base model is made to run past its limit
+    assert max(results["longest"].values()) <= 256, results["longest"]

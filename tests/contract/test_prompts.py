@@ -122,22 +122,22 @@ def test_training_and_evaluation_ask_the_same_text(model: Path, tmp_path: Path) 
         "meta": "{}",
     }  # fmt: skip
     tables.write(pa.Table.from_pylist([row], tables.PROBLEM), tables.PROBLEM, tmp_path / "arithmetic_words.parquet")
-    found = json.loads(run(ASKED, model, tmp_path).splitlines()[-1])
-    assert set(found) == set(prompts.library())
-    for name, (trained, trained_tokens, asked, asked_tokens) in found.items():
-        assert trained == [asked] * 2, name
-        assert asked_tokens == trained_tokens, name
-        assert QUESTION in asked and asked.endswith(prompts.load(name).assistant), name
+    texts = json.loads(run(ASKED, model, tmp_path).splitlines()[-1])
+    assert set(texts) == set(prompts.library())
+    for name, (trained, trained_tokens, evaluated, evaluated_tokens) in texts.items():
+        assert trained == [evaluated] * 2, name
+        assert evaluated_tokens == trained_tokens, name
+        assert QUESTION in evaluated and evaluated.endswith(prompts.load(name).assistant), name
         as_it_is = prompts.load(name).user.replace("{question}", QUESTION) + prompts.load(name).assistant
-        assert (asked == as_it_is) == prompts.load(name).raw, name  # else the chat template is around it
+        assert (evaluated == as_it_is) == prompts.load(name).raw, name  # else the chat template is around it
 
 
 def test_a_template_that_begins_to_think_leaves_the_tags_to_the_model_where_the_prompt_asks_for_them(
     model: Path,
 ) -> None:
-    asked, tags = json.loads(run(DISTILLED, model, ROOT / "tests/contract/cases/deepseek-r1-distill-qwen.jinja"))
-    assert asked["r1-tags"].endswith("<｜User｜>2+2?<｜Assistant｜>") and tags == 1.0
-    assert asked["lighteval-boxed"].endswith("<｜Assistant｜><think>\n")
+    prompt_text, tags = json.loads(run(DISTILLED, model, ROOT / "tests/contract/cases/deepseek-r1-distill-qwen.jinja"))
+    assert prompt_text["r1-tags"].endswith("<｜User｜>2+2?<｜Assistant｜>") and tags == 1.0
+    assert prompt_text["lighteval-boxed"].endswith("<｜Assistant｜><think>\n")
 
 
 @pytest.mark.skipif(not MIRROR.is_dir(), reason="the published training files are not in ../shared/data")

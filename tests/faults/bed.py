@@ -48,9 +48,9 @@ class Fault(AssertionError):
 class Stage:
     """What a trial disturbs: a command, the rule that it is about, and what that makes."""
 
-    words: tuple[str, ...]  # of `snakemake`, or of this Python where there is no rule
+    arguments: tuple[str, ...]  # of `snakemake`, or of this Python where there is no rule
     rule: str
-    made: tuple[str, ...]  # deleted before a trial, compared after it
+    outputs: tuple[str, ...]  # deleted before a trial, compared after it
     work: tuple[str, ...] = ()  # deleted before a trial
 
 
@@ -135,7 +135,7 @@ def finish(project: Path, stage: str) -> None:
     """Run a stage's command undisturbed."""
     command = Command(project, stage)
     command.wait()
-    assert (project / STAGES[stage].made[0]).exists(), command.output()
+    assert (project / STAGES[stage].outputs[0]).exists(), command.output()
 
 
 class Command:
@@ -147,7 +147,7 @@ class Command:
         program = ["snakemake"] if self.stage.rule else [sys.executable]
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*program, *self.stage.words],
+                [*program, *self.stage.arguments],
                 cwd=project,
                 env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
                 stdout=log,
@@ -198,12 +198,12 @@ def end(processes: list[psutil.Process]) -> None:
 
 def remaining(project: Path) -> list[psutil.Process]:
     """Living processes that work in this copy of the project."""
-    found = []
+    left_over = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.status() != psutil.STATUS_ZOMBIE and Path(process.cwd()).is_relative_to(project):
-                found.append(process)
-    return found
+                left_over.append(process)
+    return left_over
 
 
 def clear_sentence(output: str) -> str | None:
@@ -242,18 +242,18 @@ def content(file: Path, project: Path) -> object:
 
 def state(project: Path, stage: str) -> dict[str, object]:
     """All that a stage made, by path; a killed writer's hidden partial files do not count."""
-    found = {}
-    for made in map(project.joinpath, STAGES[stage].made):
-        for file in [made] if made.is_file() else made.rglob("*"):
+    contents = {}
+    for output in map(project.joinpath, STAGES[stage].outputs):
+        for file in [output] if output.is_file() else output.rglob("*"):
             if file.is_file() and not any(part.startswith(".") for part in file.relative_to(project).parts):
-                found[str(file.relative_to(project))] = content(file, project)
-    return found
+                contents[str(file.relative_to(project))] = content(file, project)
+    return contents
 
 
-def compare(expected: dict[str, object], found: dict[str, object]) -> None:
+def compare(expected: dict[str, object], actual: dict[str, object]) -> None:
     """Raise Fault unless both are the same."""
-    lost, more = sorted(expected.keys() - found.keys()), sorted(found.keys() - expected.keys())
-    changed = sorted(name for name in expected.keys() & found.keys() if expected[name] != found[name])
+    lost, more = sorted(expected.keys() - actual.keys()), sorted(actual.keys() - expected.keys())
+    changed = sorted(name for name in expected.keys() & actual.keys() if expected[name] != actual[name])
     said = [f"{what}: {', '.join(n)}" for what, n in (("lost", lost), ("more", more), ("changed", changed)) if n]
     if said:
         raise Fault("; ".join(said))
@@ -284,7 +284,7 @@ class Bed:
 
     def _copy(self, stage: str, folder: Path) -> Path:
         shutil.copytree(self.project, folder, symlinks=True)
-        for pattern in (*STAGES[stage].made, *STAGES[stage].work):
+        for pattern in (*STAGES[stage].outputs, *STAGES[stage].work):
             for path in folder.glob(pattern):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         return folder

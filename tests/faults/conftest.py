@@ -40,5 +40,5 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> bed.Bed:
 @pytest.fixture
 def bed_of(request: pytest.FixtureRequest, stage: str) -> bed.Bed:
     """The project for a trial of this stage."""
-    found: bed.Bed = request.getfixturevalue("light" if stage in bed.LIGHT else "line")
-    return found
+    chosen: bed.Bed = request.getfixturevalue("light" if stage in bed.LIGHT else "line")
+    return chosen

@@ -86,19 +86,19 @@ def params(kinds: Iterable[str], quick: Iterable[str] = ()) -> list[object]:
     ]
 
 
-def judged(of: bed.Bed, project: Path, stage: str, number: int = 0) -> str:
+def judged(test_bed: bed.Bed, project: Path, stage: str, number: int = 0) -> str:
     """How a stage's command ends on damaged input."""
     command = bed.Command(project, stage, number)
     status = command.wait()
-    if status != of.status[stage]:
+    if status != test_bed.status[stage]:
         if bed.clear_sentence(command.output()) is None:
             raise bed.Fault(f"status {status} without a clear sentence: {command.output()[-1500:]}")
         return "one clear sentence"
-    expected, found = of.expected[stage], bed.state(project, stage)
-    recorded = any(found.get(name) != expected[name] for name in expected if "provenance" in name)
-    if recorded or (found != expected and re.search("^WARNING: ", command.output(), re.MULTILINE)):
+    expected, actual = test_bed.expected[stage], bed.state(project, stage)
+    recorded = any(actual.get(name) != expected[name] for name in expected if "provenance" in name)
+    if recorded or (actual != expected and re.search("^WARNING: ", command.output(), re.MULTILINE)):
         return "noticed"
-    bed.compare(expected, found)
+    bed.compare(expected, actual)
     return "same result"
 
 
@@ -107,14 +107,14 @@ def test_a_damaged_input(
     request: pytest.FixtureRequest, book: Book, tmp_path: Path, kind: str, how: str, trial: int
 ) -> None:
     stage, pattern = INPUTS[kind]
-    of: bed.Bed = request.getfixturevalue("light" if stage in bed.LIGHT else "line")
+    test_bed: bed.Bed = request.getfixturevalue("light" if stage in bed.LIGHT else "line")
     draw = bed.rng("damage", kind, how, trial)
     with book.trial(how, kind, trial) as outcome:
-        project = of.without(stage, tmp_path)
+        project = test_bed.without(stage, tmp_path)
         file = draw.choice(sorted(project.glob(pattern)))
         damage(file, how, draw)
         with bed.cleared(project):
-            outcome.append(judged(of, project, stage))
+            outcome.append(judged(test_bed, project, stage))
         if how == "cut off" and outcome == ["noticed"] and file.suffix not in (".jsonl", ".csv"):
             raise bed.Fault(f"{file.name} was cut off, and used")
 

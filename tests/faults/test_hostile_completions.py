@@ -66,12 +66,12 @@ def largest_ended() -> int:
 
 def largest_alive() -> int:
     """Of all processes below this one: the largest memory that one had, in KiB."""
-    found = [0]
+    sizes = [0]
     for process in psutil.Process().children(recursive=True):
         with suppress(OSError, IndexError):  # it may end meanwhile
             status = Path(f"/proc/{process.pid}/status").read_text()
-            found.append(int(status.partition("VmHWM:")[2].split()[0]))
-    return max(found)
+            sizes.append(int(status.partition("VmHWM:")[2].split()[0]))
+    return max(sizes)
 
 
 @pytest.mark.slow
@@ -118,16 +118,16 @@ def test_what_a_completion_runs_would_be_seen(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         IN_JUDGES.replace("MADE", str(tmp_path / "made")).replace("SEEN", str(tmp_path / "seen"))
     )
-    made = tmp_path / "made"
+    marker = tmp_path / "made"
     for code in (
-        f"import os; os.system('touch {made}')",
-        f"compile({str(made)!r}, 'x', 'exec')",
-        f"open({str(made)!r}, 'w')",
+        f"import os; os.system('touch {marker}')",
+        f"compile({str(marker)!r}, 'x', 'exec')",
+        f"open({str(marker)!r}, 'w')",
     ):
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True
         )
-        found = list(tmp_path.glob("seen*"))
-        assert found, code
-        for file in found:
+        traces = list(tmp_path.glob("seen*"))
+        assert traces, code
+        for file in traces:
             file.unlink()

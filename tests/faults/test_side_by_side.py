@@ -62,7 +62,7 @@ def test_a_killed_worker_costs_nothing(bed_of: bed.Bed, book: Book, tmp_path: Pa
             if not command.wait_for(lambda: workers(command, stage)):
                 raise bed.Fault(f"no worker was seen: {command.output()[-1500:]}")
             time.sleep(draw.random() * bed_of.seconds[stage] * 0.7)
-            bed.end(draw.sample(found, 1) if (found := workers(command, stage)) else [])
+            bed.end(draw.sample(candidates, 1) if (candidates := workers(command, stage)) else [])
             if (status := command.wait()) != 0:
                 raise bed.Fault(f"status {status}: {command.output()[-1500:]}")
             bed.compare(bed_of.expected[stage], bed.state(project, stage))
@@ -71,12 +71,12 @@ def test_a_killed_worker_costs_nothing(bed_of: bed.Bed, book: Book, tmp_path: Pa
 
 def workers(command: bed.Command, stage: str) -> list[psutil.Process]:
     """The living workers below a command."""
-    found = []
+    processes = []
     for process in command.processes():
         with contextlib.suppress(psutil.Error):
             if any(WORKERS[stage] in word for word in process.cmdline()[:4]):
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 @pytest.mark.parametrize(("stage", "trial"), params(list(bed.STAGES), 1, ""))

@@ -53,14 +53,16 @@ def countdown_by_eval(turns, problems):
     values = []
     for turn, problem in zip(turns, problems, strict=True):
         numbers, target = problem.meta["nums"], int(problem.answer)
-        found = ANSWER.findall(turn.rpartition("\n")[2])
-        if not found:
+        answers = ANSWER.findall(turn.rpartition("\n")[2])
+        if not answers:
             values.append(0.0)
             continue
         right = False
-        if sorted(int(n) for n in re.findall(r"\d+", found[-1])) == sorted(numbers) and ALLOWED.fullmatch(found[-1]):
+        if sorted(int(n) for n in re.findall(r"\d+", answers[-1])) == sorted(numbers) and ALLOWED.fullmatch(
+            answers[-1]
+        ):
             try:
-                right = abs(eval(found[-1], {"__builtins__": None}, {}) - target) < 1e-5
+                right = abs(eval(answers[-1], {"__builtins__": None}, {}) - target) < 1e-5
             except (SyntaxError, ZeroDivisionError, TypeError):
                 right = False
         values.append(1.0 if right else 0.1)
@@ -86,15 +88,15 @@ def people_by_expression(turns, problems):
 
 
 def measured(benchmark, reward, batch):
-    given = benchmark.pedantic(reward, batch, rounds=5, warmup_rounds=1)
+    judged = benchmark.pedantic(reward, batch, rounds=5, warmup_rounds=1)
     benchmark.extra_info["rewards per second"] = round(ROWS / benchmark.stats["min"])
-    return given
+    return judged
 
 
 @pytest.mark.benchmark(group="countdown")
 def test_countdown(benchmark, countdown_batch):
-    given = measured(benchmark, countdown, countdown_batch)
-    assert [reward.value for reward in given] == countdown_by_eval(*countdown_batch)
+    judged = measured(benchmark, countdown, countdown_batch)
+    assert [reward.value for reward in judged] == countdown_by_eval(*countdown_batch)
 
 
 @pytest.mark.benchmark(group="countdown")
@@ -104,8 +106,8 @@ def test_countdown_by_eval(benchmark, countdown_batch):
 
 @pytest.mark.benchmark(group="knights and knaves")
 def test_knights_knaves(benchmark, people_batch):
-    given = measured(benchmark, knights_knaves, people_batch)
-    assert [reward.value for reward in given] == people_by_expression(*people_batch)
+    judged = measured(benchmark, knights_knaves, people_batch)
+    assert [reward.value for reward in judged] == people_by_expression(*people_batch)
 
 
 @pytest.mark.benchmark(group="knights and knaves")

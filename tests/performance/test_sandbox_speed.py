@@ -49,8 +49,8 @@ def plain(body):
 
 def firejail(body):
     """With the home folder in view, where Python may be installed."""
-    words = [*FIREJAIL, *PYTHON, "-c", bubblewrap.RUNNER.read_text(encoding="utf-8")]
-    return subprocess.run(words, input=body, stdout=subprocess.PIPE, check=True).stdout
+    command = [*FIREJAIL, *PYTHON, "-c", bubblewrap.RUNNER.read_text(encoding="utf-8")]
+    return subprocess.run(command, input=body, stdout=subprocess.PIPE, check=True).stdout
 
 
 @pytest.mark.parametrize("kind", PROGRAMS)
@@ -61,9 +61,9 @@ def test_programs_per_second(benchmark, way, count, kind):
     benchmark.group = f"a program {kind}"
     jobs = [job(PROGRAMS[kind], number) for number in range(count)]
     with ThreadPoolExecutor(CORES) as threads:
-        found = benchmark.pedantic(lambda: list(threads.map(way, jobs)), rounds=3, warmup_rounds=1)
+        results = benchmark.pedantic(lambda: list(threads.map(way, jobs)), rounds=3, warmup_rounds=1)
     benchmark.extra_info["programs per second"] = round(count / benchmark.stats["min"], 1)
-    assert [text.decode().split("\n")[2] for text in found] == [f"={number + 1}" for number in range(count)]
+    assert [text.decode().split("\n")[2] for text in results] == [f"={number + 1}" for number in range(count)]
 
 
 def test_a_warm_sandbox_is_several_times_as_fast(benchmark):

@@ -25,13 +25,13 @@ def of_sandboxes(runner: Path) -> list[psutil.Process]:
 
 def of_programs(process: psutil.Process) -> list[psutil.Process]:
     """The processes of programs in warm sandboxes, which are the second forks of their servers."""
-    found = []
+    processes = []
     for server in process.children(recursive=True):
         with contextlib.suppress(psutil.Error):
             if server.cmdline()[-2:-1] == [f"{bubblewrap.HOME}/{bubblewrap.FORK_SERVER.name}"]:
                 attendants = server.children() if server.name() != "bwrap" else []
-                found += [program for one in attendants for program in one.children()]
-    return found
+                processes += [program for one in attendants for program in one.children()]
+    return processes
 
 
 def attempt(program: str, way: SandboxRun, limits: Limits = SMALL) -> sandbox.Outcome:

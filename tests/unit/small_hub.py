@@ -53,8 +53,8 @@ def serve(repo: str, file: str, content: bytes, gated: bool = False) -> Iterator
             if any(path.startswith(f"/api/datasets/{repo}/tree/{r}") for r in known):
                 return self.answer(200, json.dumps([entry]).encode(), Content_Type="application/json")
             if any(path == f"/api/datasets/{repo}/paths-info/{r}" for r in known):
-                found = [entry] if file in sent or file in unquote(sent) else []
-                return self.answer(200, json.dumps(found).encode(), Content_Type="application/json")
+                entries = [entry] if file in sent or file in unquote(sent) else []
+                return self.answer(200, json.dumps(entries).encode(), Content_Type="application/json")
             if any(path == f"/datasets/{repo}/resolve/{r}/{file}" for r in known):
                 return self.answer(200, content, ETag=f'"{etag}"', Accept_Ranges="none")
             code = "EntryNotFound" if path.startswith(f"/datasets/{repo}/") else "RepoNotFound"

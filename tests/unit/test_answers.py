@@ -32,8 +32,8 @@ def test_the_last_complete_box_counts(first: str, second: str) -> None:
 
 @given(text=st.text(alphabet="\\boxedf{}$ 1\n", max_size=300))
 def test_any_text_has_a_box_or_none(text: str) -> None:
-    found = last_boxed_gold(text)
-    assert found is None or (found in text and "box" in text)
+    answer = last_boxed_gold(text)
+    assert answer is None or (answer in text and "box" in text)
     assert all(text[box.end - 1] == "}" and box.content in text[box.start : box.end] for box in find_boxes(text))
 
 

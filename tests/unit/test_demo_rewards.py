@@ -18,8 +18,8 @@ TRACES = 24
 def demo_runs() -> list[str]:
     """One run of each base model, prompt and reward; controls have a reward that does not say what is right."""
     runs = [load_run(name, "demo") for name in run_names()]
-    found = {(run.model, run.prompt, json.dumps(run.rewards)): run.name for run in runs if not run.control}
-    return sorted(found.values())
+    by_settings = {(run.model, run.prompt, json.dumps(run.rewards)): run.name for run in runs if not run.control}
+    return sorted(by_settings.values())
 
 
 @pytest.mark.parametrize("name", demo_runs())

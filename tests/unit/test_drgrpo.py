@@ -50,9 +50,9 @@ def test_a_run_is_evaluated_with_the_template_that_it_is_trained_with(name: str)
 
 
 def test_the_templates_are_the_published_texts() -> None:
-    asked = prompts.load("oat-r1").render("2+2?", None)
-    assert asked.startswith(
+    rendered = prompts.load("oat-r1").render("2+2?", None)
+    assert rendered.startswith(
         "A conversation between User and Assistant. The User asks a question, and the Assistant solves"
     )
-    assert asked.endswith("<answer> answer here </answer>.\nUser: 2+2?\nAssistant: <think>")
+    assert rendered.endswith("<answer> answer here </answer>.\nUser: 2+2?\nAssistant: <think>")
     assert prompts.load("question-alone").render("2+2?", None) == "2+2?"

@@ -111,17 +111,17 @@ WEIGHTS = {
 
 def paid(name: str, text: str, problem_: Problem = PROBLEM) -> Reward:
     """The value of a reward with the weight of its run file."""
-    (given_,) = getattr(reward, name)([text], [problem_])
-    return given_._replace(value=None if given_.value is None else WEIGHTS[name] * given_.value)
+    (judged,) = getattr(reward, name)([text], [problem_])
+    return judged._replace(value=None if judged.value is None else WEIGHTS[name] * judged.value)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_reward_is_the_published_one(kind: str) -> None:
     assert len(set(TEXTS)) >= 200
     expected = [getattr(Published, kind)(text) for text in TEXTS]
-    found = getattr(reward, kind)(TEXTS, [PROBLEM] * len(TEXTS))
+    rewarded = getattr(reward, kind)(TEXTS, [PROBLEM] * len(TEXTS))
     weight = 1.0 if kind == "tag_count" else 2.0 if kind == "right" else 0.5
-    assert [weight * one.value for one in found] == pytest.approx(expected)
+    assert [weight * one.value for one in rewarded] == pytest.approx(expected)
     assert len(set(expected)) > 1  # the texts reach both sides of each branch
 
 
@@ -171,25 +171,25 @@ def test_reasoning_of_several_lines_never_has_a_published_format() -> None:
 def test_verdicts_and_format_errors(kinds: tuple[str, ...]) -> None:
     texts = [SEVERAL_LINES.format("1,000"), SEVERAL_LINES.format("7"), "1000 it is", ""]
     loaded = [(getattr(reward, kind), 1.0) for kind in kinds]
-    found = rewards.total(loaded, texts, [PROBLEM] * 4)
-    assert [one.verdict for one in found] == ["correct", "wrong", "format_error", "format_error"]
-    assert [one.format_error for one in found] == [False, False, True, True]
+    totals = rewards.total(loaded, texts, [PROBLEM] * 4)
+    assert [one.verdict for one in totals] == ["correct", "wrong", "format_error", "format_error"]
+    assert [one.format_error for one in totals] == [False, False, True, True]
     for text in texts:
         (unusable,) = rewards.total(loaded[:1], [text], [problem_from_columns("math", "", "{}")])
         assert unusable == (None, "ungradable", False)
 
 
 def test_a_generated_problem_is_compared_with_its_answer() -> None:
-    asked = problem_from_columns("arithmetic", "12", "{}")
-    assert paid("right", "<answer>\n12\n</answer>", asked).value == 2.0
-    assert paid("right", "<answer>\n13\n</answer>", asked).value == 0.0
+    generated = problem_from_columns("arithmetic", "12", "{}")
+    assert paid("right", "<answer>\n12\n</answer>", generated).value == 2.0
+    assert paid("right", "<answer>\n13\n</answer>", generated).value == 0.0
 
 
 def test_demo_traces_write_the_format_that_the_prompt_asks_for() -> None:
     kept = traces.Habits(right_order=1.0, look_back=0.0, in_words=0.5, format_kept=1.0, slip=0.0)
-    for number, asked in enumerate(traces.problems(40, 0)):
-        text = traces.completion(asked, prompts.load("reasoning-answer"), kept, random.Random(number))
-        assert [paid(kind, text, asked).value for kind in AS_MEANT] == [2.0, 0.5, 0.5, 0.5, 0.5]
+    for number, generated in enumerate(traces.problems(40, 0)):
+        text = traces.completion(generated, prompts.load("reasoning-answer"), kept, random.Random(number))
+        assert [paid(kind, text, generated).value for kind in AS_MEANT] == [2.0, 0.5, 0.5, 0.5, 0.5]
     demo = {"prompts": ["reasoning-answer"], "problems": {"rows": 50}, "skill": {}}
     habits = {"right_order": 0.4, "look_back": 0.1, "in_words": 0.1, "format_kept": 0.5, "slip": 0.0}
     broken = [row.completion for row in rows("arithmetic", {**demo, "habits": habits}, 60, 0.0, 0)]

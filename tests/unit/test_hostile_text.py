@@ -54,10 +54,10 @@ def test_rewards_and_their_record(run: str, tmp_path: Path, monkeypatch: pytest.
     for cached in (reward_hook.load_rewards, rollout_log.process_recorder):
         cached.cache_clear()
     task = tables_task(run)
-    asked = {"problem_id": "p", "task": task, "answer": "6", "meta": json.dumps(META.get(task, {})), "prefill": ""}
-    given = reward_hook.judge([asked] * len(ALL), ALL, ALL, step=1)
-    assert all(one.value is None or math.isfinite(one.value) for one in given)
-    assert {one.verdict for one in given} <= {None, *tables.VERDICTS}
+    question = {"problem_id": "p", "task": task, "answer": "6", "meta": json.dumps(META.get(task, {})), "prefill": ""}
+    judged = reward_hook.judge([question] * len(ALL), ALL, ALL, step=1)
+    assert all(one.value is None or math.isfinite(one.value) for one in judged)
+    assert {one.verdict for one in judged} <= {None, *tables.VERDICTS}
     ((step, rows),) = rollout_log.read(tmp_path, rollout_log.Batch(1, len(ALL))).items()
     assert step == 1 and [(row["prompt"], row["completion"]) for row in rows] == [(text, text) for text in ALL]
     (file,) = tmp_path.rglob("*.jsonl")
@@ -75,8 +75,8 @@ def test_the_journal_of_samples(tmp_path: Path) -> None:
     writer = sample_journal.Writer(tmp_path)
     writer.write({"problem_id": text, "repeat": n, "completion": text} for n, text in enumerate(ALL))
     writer.close()
-    found = sample_journal.read(tmp_path)
-    assert [(key, row["completion"]) for key, row in found.items()] == [((t, n), t) for n, t in enumerate(ALL)]
+    samples = sample_journal.read(tmp_path)
+    assert [(key, row["completion"]) for key, row in samples.items()] == [((t, n), t) for n, t in enumerate(ALL)]
     assert sample_journal.SampleCounter([tmp_path]).count() == len(ALL)
 
 
@@ -86,10 +86,10 @@ def test_verifiers(task: str) -> None:
     assert set(rewards.verdicts(ALL, [problem] * len(ALL))) <= set(tables.VERDICTS)
 
 
-def command(folder: Path, *words: object) -> str:
+def command(folder: Path, *arguments: object) -> str:
     """What a command of ours prints; it succeeds, and no control code reaches the terminal."""
     done = subprocess.run(
-        [sys.executable, "-m", *map(str, words)],
+        [sys.executable, "-m", *map(str, arguments)],
         cwd=folder, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, capture_output=True, check=False,
     )  # fmt: skip
     said = (done.stdout + done.stderr).decode("utf-8")
@@ -189,8 +189,8 @@ def test_pages_run_and_load_nothing(line: Path) -> None:
 def test_no_control_code_and_no_formula_is_written(line: Path) -> None:
     for file in written(line):
         if file.suffix in (".html", ".md", ".tex", ".csv", ".txt", ".svg", ".json", ".js"):
-            found = CONTROL.search(file.read_text(encoding="utf-8"))
-            assert not found, (file, found)
+            match = CONTROL.search(file.read_text(encoding="utf-8"))
+            assert not match, (file, match)
         if file.suffix == ".csv":
             cells = pd.read_csv(file, dtype=str, keep_default_na=False).to_numpy().ravel()
             assert not [cell for cell in cells if re.match(r"[=@\t\r]|[+-](?!\d|inf)", cell)], file
@@ -216,5 +216,5 @@ def test_exported_tables_keep_their_shape(tmp_path: Path) -> None:
 def test_tables_give_every_text_back(tmp_path: Path) -> None:
     rows = [dict.fromkeys(tables.SAMPLE.names) | {"problem_id": text, "completion": text} for text in WHOLE]
     tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, tmp_path / "t.parquet")
-    found = tables.read(tmp_path / "t.parquet", tables.SAMPLE)
-    assert found["completion"].to_pylist() == found["problem_id"].to_pylist() == WHOLE
+    table = tables.read(tmp_path / "t.parquet", tables.SAMPLE)
+    assert table["completion"].to_pylist() == table["problem_id"].to_pylist() == WHOLE

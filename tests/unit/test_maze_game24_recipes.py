@@ -23,8 +23,8 @@ from recipes.game24 import reward as game24
 from recipes.maze import reward as maze
 from recipes.runs import load_run, run_names
 from studies.credit import runs
-from system.errors import UserError
 from tasks.maze.rules import Maze
+from tests.user_errors import refused
 
 PATHS = Paths(problems=Path("problems"), model=Path("model"), work=Path("work"))
 MAZE = rewards.problem_from_columns("maze", "RR", json.dumps(Maze(4, 4, (2, 0), ((1, 3), (3, 2))).meta()))
@@ -84,21 +84,21 @@ def test_running_statistics_by_hand() -> None:
 @settings(max_examples=100)
 @given(st.lists(st.floats(-2, 2), min_size=2, max_size=8))
 def test_without_momentum_running_statistics_are_the_groups(values: list[float]) -> None:
-    found = running_advantage.Running(0.0, 0.2).advantages(values, ["g"] * len(values))
+    advantages = running_advantage.Running(0.0, 0.2).advantages(values, ["g"] * len(values))
     mean, deviation = statistics.fmean(values), statistics.stdev(values)
-    assert found == pytest.approx([(value - mean) / (deviation + 1e-6) for value in values], abs=1e-6)
+    assert advantages == pytest.approx([(value - mean) / (deviation + 1e-6) for value in values], abs=1e-6)
 
 
 def test_running_statistics_reach_verl_by_name_and_environment() -> None:
     run = load_run("game24/grpo-running", "demo")
-    words = overrides(run, run.stages[0], 0, PATHS, PATHS.work)
-    assert words["algorithm.adv_estimator"][0] == running_advantage.NAME
+    arguments = overrides(run, run.stages[0], 0, PATHS, PATHS.work)
+    assert arguments["algorithm.adv_estimator"][0] == running_advantage.NAME
     assert adapter.momentum(run.stages[0]) == {running_advantage.VARIABLE: "[0.01, 0.2]"}
     plain = load_run("game24/grpo", "demo")
     assert overrides(plain, plain.stages[0], 0, PATHS, PATHS.work)["algorithm.adv_estimator"][0] == "grpo"
     assert adapter.momentum(plain.stages[0]) == {}
     del run.stages[0].objective["momentum_max"]
-    with pytest.raises(UserError, match="momentum_max is needed"):
+    with refused("missing-setting"):
         overrides(run, run.stages[0], 0, PATHS, PATHS.work)
 
 

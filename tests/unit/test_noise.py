@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from recipes import reward_noise, reward_randomness, rewards
 from recipes.rewards import Reward
-from system.errors import ROOT, UserError
+from system.errors import ROOT
 from tasks.problems import Problem
+from tests.user_errors import refused
 
 RIGHT, WRONG = r"\boxed{7}", r"\boxed{8}"
 PROBLEMS = [rewards.problem_from_columns("arithmetic", "7", json.dumps({"number": number})) for number in range(400)]
@@ -88,7 +89,7 @@ def test_unusable_problems_stay_without_a_reward() -> None:
         return [Reward(None, "ungradable")] * len(completions)
 
     assert reward_noise.flipped([RIGHT], PROBLEMS[:1], reward=none, false_positive=1.0) == none([RIGHT], PROBLEMS[:1])
-    with pytest.raises(UserError, match="found none"):
+    with refused("completions-without-reward"):
         reward_noise.reward_error(none, right, [RIGHT], PROBLEMS[:1])
 
 
@@ -171,7 +172,7 @@ def test_draws_are_the_same_in_another_process() -> None:
     ],
 )  # fmt: skip
 def test_arguments_out_of_range_are_refused_before_anything_is_judged(name: str, arguments: dict[str, object]) -> None:
-    with pytest.raises(UserError, match=f"recipes.reward_noise.{name}: {next(iter(arguments))} should be"):
+    with refused("argument-out-of-range", function=f"recipes.reward_noise.{name}", argument=next(iter(arguments))):
         dial(name, **arguments)((), ())
 
 
@@ -182,9 +183,9 @@ def test_what_cannot_be_loaded_or_measured_is_refused() -> None:
         entry = {"function": "recipes.reward_noise.flipped", "weight": 1.0, "arguments": {"reward": bad}}
         with pytest.raises(error):
             rewards.load([entry])
-    with pytest.raises(UserError, match=r"noise\.random: rate should be"):
+    with refused("argument-out-of-range", argument="rate"):
         reward_noise.random((), (), rate=2.0)
-    with pytest.raises(UserError, match="0 to 1"):
+    with refused("argument-out-of-range"):
         dial("rollouts", reward=of(1.5), count=2)([RIGHT], PROBLEMS[:1])
-    with pytest.raises(UserError, match="times should be"):
+    with refused("argument-out-of-range", argument="times"):
         reward_noise.reward_error(right, right, [RIGHT], PROBLEMS[:1], times=1)

@@ -17,7 +17,7 @@ PROBLEM = problem_from_columns("math", "4", "{}")
 def accuracy(*pairs: tuple[str, str]) -> list[float | None]:
     texts, golds = zip(*pairs, strict=True)
     return [
-        given.value for given in reward.accuracy(texts, [problem_from_columns("math", gold, "{}") for gold in golds])
+        judged.value for judged in reward.accuracy(texts, [problem_from_columns("math", gold, "{}") for gold in golds])
     ]
 
 
@@ -43,14 +43,14 @@ def test_the_sum_keeps_the_verdict_and_the_broken_form_apart() -> None:
         ]
     )
     texts, golds = [r"\boxed{4}", r"\boxed{5}", "none", r"\boxed{4}"], ["4", "4", "4", ""]
-    given = rewards.total(loaded, texts, [problem_from_columns("math", gold, "{}") for gold in golds])
-    assert given == [
+    totals = rewards.total(loaded, texts, [problem_from_columns("math", gold, "{}") for gold in golds])
+    assert totals == [
         Reward(2.5, "correct", False),
         Reward(0.5, "wrong", False),
         Reward(0.0, "no_answer", True),
         Reward(0.5, "ungradable", False),
     ]
-    assert rollout_log.verdict_rates(given) == {"accuracy": 0.25, "wrong_answer_rate": 0.25, "format_error_rate": 0.25}
+    assert rollout_log.verdict_rates(totals) == {"accuracy": 0.25, "wrong_answer_rate": 0.25, "format_error_rate": 0.25}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_tags_must_hold_the_whole_completion(text: str, expected: float) -> None
 
 def test_a_box_counts_only_when_it_closes() -> None:
     texts = [r"\boxed{4}", r"\boxed{4", "4", r"\boxed{\frac{1}{2}}"]
-    assert [given.value for given in reward.boxed(texts, [PROBLEM] * 4)] == [1.0, 0.0, 0.0, 1.0]
+    assert [judged.value for judged in reward.boxed(texts, [PROBLEM] * 4)] == [1.0, 0.0, 0.0, 1.0]
 
 
 @given(st.text(max_size=300))

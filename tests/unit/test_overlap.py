@@ -21,25 +21,25 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def counts(train: list[str], benchmark: list[str], common: int = 10) -> dict:
-    found, _ = compare(
+    counted, _ = compare(
         questions("train", [f"t{i}" for i in range(len(train))], train),
         questions("bench", [f"b{i}" for i in range(len(benchmark))], benchmark),
         common=common,
     )
-    return found
+    return counted
 
 
 def test_no_overlap_is_zero() -> None:
-    found = counts([FOX], ["How many sheep are left when eight of the twelve have gone home for the night again?"])
-    assert (found["exact"], found["gram13"], found["gram8"], found["gram8_share"]) == (0, 0, 0, 0.0)
-    assert "| 0 | 0 | 0 | 0 | 0 |" in to_markdown([found])
+    counted = counts([FOX], ["How many sheep are left when eight of the twelve have gone home for the night again?"])
+    assert (counted["exact"], counted["gram13"], counted["gram8"], counted["gram8_share"]) == (0, 0, 0, 0.0)
+    assert "| 0 | 0 | 0 | 0 | 0 |" in to_markdown([counted])
 
 
 def test_the_same_problem_set_differently_is_exact() -> None:
     ours = r"Find $\tan ^{5} \frac{3 \pi}{8}+\left( x_{1} \right)^{2}+\cdots$."
     theirs = "Find\n\\[\\tan^5 \\dfrac{3 \\pi}{8} + (x_1)^2 + \\dots.\\]"
-    found = counts([ours], [theirs])
-    assert found["exact"] == 1 and found["exact_share"] == 1.0 and found["exact_train_rows"] == 1
+    counted = counts([ours], [theirs])
+    assert counted["exact"] == 1 and counted["exact_share"] == 1.0 and counted["exact_train_rows"] == 1
 
 
 @pytest.mark.parametrize(("one", "other"), [("2 + 3", "2 - 3"), ("12", "1 2"), ("x^2", "x_2"), ("a<b", "a>b")])
@@ -48,36 +48,36 @@ def test_other_operators_and_numbers_are_not_exact(one: str, other: str) -> None
 
 
 def test_windows_of_thirteen_and_of_eight_words() -> None:
-    words = FOX.split()
-    thirteen = "Once " + " ".join(words[:13]) + " , somebody said"
-    twelve = "Once " + " ".join(words[:12]) + " , somebody said"
-    found = counts([FOX], [thirteen, twelve])
-    assert (found["gram13"], found["gram8"], found["exact"]) == (1, 2, 0)
+    fox_words = FOX.split()
+    thirteen = "Once " + " ".join(fox_words[:13]) + " , somebody said"
+    twelve = "Once " + " ".join(fox_words[:12]) + " , somebody said"
+    counted = counts([FOX], [thirteen, twelve])
+    assert (counted["gram13"], counted["gram8"], counted["exact"]) == (1, 2, 0)
 
 
 def test_a_window_does_not_span_two_problems() -> None:
-    words = FOX.split()
-    assert counts([" ".join(words[:9]), " ".join(words[9:])], [FOX])["gram13"] == 0
+    fox_words = FOX.split()
+    assert counts([" ".join(fox_words[:9]), " ".join(fox_words[9:])], [FOX])["gram13"] == 0
 
 
 def test_a_phrase_that_many_problems_share_is_not_rare() -> None:
     phrase = "can be written as m over n where m and n are relatively prime positive integers find m plus n"
     train = [f"{name} {phrase}" for name in ("area", "volume", "length")]
-    found = counts(train, [f"height {phrase}"], common=2)
-    assert (found["gram13"], found["gram13_rare"], found["gram13_half"]) == (1, 0, 0)
-    found = counts(train, [f"height {phrase}"], common=3)
-    assert (found["gram13"], found["gram13_rare"], found["gram13_half"]) == (1, 1, 1)
+    counted = counts(train, [f"height {phrase}"], common=2)
+    assert (counted["gram13"], counted["gram13_rare"], counted["gram13_half"]) == (1, 0, 0)
+    counted = counts(train, [f"height {phrase}"], common=3)
+    assert (counted["gram13"], counted["gram13_rare"], counted["gram13_half"]) == (1, 1, 1)
 
 
 def test_a_leaked_problem_is_seen_however_often_it_is_repeated() -> None:
-    found = counts([FOX + " twice"] * 50, [FOX])
-    assert (found["exact"], found["gram13_half"], found["gram8_half"]) == (0, 1, 1)
-    assert found["gram13_train_rows"] == 50
+    counted = counts([FOX + " twice"] * 50, [FOX])
+    assert (counted["exact"], counted["gram13_half"], counted["gram8_half"]) == (0, 1, 1)
+    assert counted["gram13_train_rows"] == 50
 
 
 def test_problems_too_short_for_a_window_are_counted() -> None:
-    found = counts(["What is 1 + 1?"], ["What is 1+1 ?", FOX])
-    assert (found["gram13_too_short"], found["gram8_too_short"], found["exact"]) == (1, 1, 1)
+    counted = counts(["What is 1 + 1?"], ["What is 1+1 ?", FOX])
+    assert (counted["gram13_too_short"], counted["gram8_too_short"], counted["exact"]) == (1, 1, 1)
 
 
 def test_empty_files_and_texts() -> None:
@@ -93,16 +93,16 @@ def test_empty_files_and_texts() -> None:
     common=st.integers(1, 3),
 )
 def test_as_a_plain_implementation(train: list, benchmark: list, n: int, common: int) -> None:
-    def grams(words: list[str]) -> set[tuple[str, ...]]:
-        return {tuple(words[i : i + n]) for i in range(len(words) - n + 1)}
+    def grams(text_words: list[str]) -> set[tuple[str, ...]]:
+        return {tuple(text_words[i : i + n]) for i in range(len(text_words) - n + 1)}
 
-    rows = [grams(words) for words in train]
-    problems = [grams(words) for words in benchmark]
-    different = {tuple(words): grams(words) for words in train}.values()
+    rows = [grams(text_words) for text_words in train]
+    problems = [grams(text_words) for text_words in benchmark]
+    different = {tuple(text_words): grams(text_words) for text_words in train}.values()
     seen = {gram: sum(gram in row for row in different) for problem in problems for gram in problem}
     ours, _ = compare(
-        questions("t", [str(i) for i in range(len(train))], [" ".join(words) for words in train]),
-        questions("b", [str(i) for i in range(len(benchmark))], [" ".join(words) for words in benchmark]),
+        questions("t", [str(i) for i in range(len(train))], [" ".join(text_words) for text_words in train]),
+        questions("b", [str(i) for i in range(len(benchmark))], [" ".join(text_words) for text_words in benchmark]),
         windows=(n,),
         common=common,
     )

@@ -33,8 +33,8 @@ def _words_are_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def cosine(text: str, **arguments: Any) -> float | None:
-    (found,) = reward_shaping.cosine([text], [PROBLEM], **arguments)
-    return found.value
+    (judged,) = reward_shaping.cosine([text], [PROBLEM], **arguments)
+    return judged.value
 
 
 def answer(box: str, length: int) -> str:
@@ -82,14 +82,14 @@ def published_over_long(length: int, maximum: int, buffer: int) -> Fraction:
 
 @given(st.integers(0, 3 * LIMIT), st.integers(1, LIMIT))
 def test_soft_over_long_is_the_published_one(length: int, buffer: int) -> None:
-    (found,) = reward_shaping.soft_over_long([" ".join("a" * length)], [PROBLEM], buffer=buffer)
-    assert found.value == pytest.approx(float(published_over_long(length, LIMIT, buffer)))
+    (judged,) = reward_shaping.soft_over_long([" ".join("a" * length)], [PROBLEM], buffer=buffer)
+    assert judged.value == pytest.approx(float(published_over_long(length, LIMIT, buffer)))
 
 
 def published_share(text: str, size: int) -> float:
     """The published share of repeated n-grams of words, counted here instead of put into a set."""
-    words = text.lower().split()
-    counts = Counter(tuple(words[start : start + size]) for start in range(len(words) - size + 1))
+    text_words = text.lower().split()
+    counts = Counter(tuple(text_words[start : start + size]) for start in range(len(text_words) - size + 1))
     return -sum(count - 1 for count in counts.values()) / counts.total() if counts else 0.0
 
 
@@ -105,8 +105,8 @@ def published_dense(tokens: list[str], size: int) -> int:
 
 @settings(max_examples=400)
 @given(WORDS, st.integers(1, 5))
-def test_repetition_is_the_published_one(words: list[str], size: int) -> None:
-    text = " ".join(words)
+def test_repetition_is_the_published_one(text_words: list[str], size: int) -> None:
+    text = " ".join(text_words)
     (share,) = reward_shaping.repetition([text], [PROBLEM], ngram=size)
     assert share.value == pytest.approx(published_share(text, size))
     (number,) = reward_shaping.repeated_tokens([text], [PROBLEM], ngram=size)
@@ -153,7 +153,7 @@ def test_equal_rewards_of_few_binary_digits_have_an_exact_mean_in_float32() -> N
     term = {"function": "recipes.reward_shaping.soft_over_long", "weight": 0.3, "arguments": {"buffer": LIMIT}}
     texts = [" ".join("a" * length) for length in range(1, LIMIT)]
     plain, rounded = (
-        [given.value for given in rewards.total(rewards.load([one]), texts, [PROBLEM] * len(texts))]
+        [judged.value for judged in rewards.total(rewards.load([one]), texts, [PROBLEM] * len(texts))]
         for one in (term, term | {"multiple_of": 2.0**-10})
     )
     assert rounded == pytest.approx(plain, abs=2.0**-11)

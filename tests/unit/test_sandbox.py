@@ -44,28 +44,28 @@ class Outside(NamedTuple):
         """The program with this machine's places in it."""
         places = {"FOLDER": self.folder, "NAME": self.name, "PORT": self.listeners["tcp"].getsockname()[1],
                   "PID": os.getpid(), "HOME": Path.home()}  # fmt: skip
-        for word, place in places.items():
-            program = program.replace(f"@{word}@", str(place))
+        for word, path in places.items():
+            program = program.replace(f"@{word}@", str(path))
         return program
 
     def visitors(self) -> list[str]:
         """The listeners to which something has connected; whoever did so waits in the listener's queue."""
-        found = []
+        visits = []
         for who, listener in self.listeners.items():
             with contextlib.suppress(BlockingIOError):
                 listener.accept()[0].close()
-                found.append(who)
-        return found
+                visits.append(who)
+        return visits
 
     def traces(self, values: list[str]) -> list[str]:
         """What a program has left or told."""
-        found = [f"told {value[:80]}" for value in values if self.secret in value]
-        found += [f"met {who}" for who in self.visitors()]
+        seen = [f"told {value[:80]}" for value in values if self.secret in value]
+        seen += [f"met {who}" for who in self.visitors()]
         names = {path.name for path in self.folder.iterdir()} if self.folder.is_dir() else set()
         if names != {"secret", "secret_module.py", "socket"}:
-            found.append(f"folder has {sorted(names)}")
-        found += [place for place in (f"/tmp/{self.name}", f"/dev/shm/{self.name}", "trace") if Path(place).exists()]
-        return found
+            seen.append(f"folder has {sorted(names)}")
+        seen += [path for path in (f"/tmp/{self.name}", f"/dev/shm/{self.name}", "trace") if Path(path).exists()]
+        return seen
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_without_the_sandbox_the_same_programs_leave_a_trace(name: str, trace: s
     )
     values = [line[1:] for line in done.stdout.split("\n") if line.startswith("=")]
     try:
-        assert any(found.startswith(trace) for found in outside.traces(values)), done
+        assert any(line.startswith(trace) for line in outside.traces(values)), done
     finally:
         Path(f"/tmp/{outside.name}").unlink(missing_ok=True)
 

@@ -17,10 +17,10 @@ import psutil
 import pytest
 
 from contracts.run_file import ROOT
-from system.errors import UserError
 from tasks import sandbox
 from tasks.sandbox import Call, Limits, bubblewrap, warm_pool
 from tests.unit.sandboxes import SMALL, attempt, needs_warm, of_programs, of_sandboxes
+from tests.user_errors import refused
 
 
 @needs_warm
@@ -107,6 +107,7 @@ ENDLESS = r"""
 import sys
 from tasks import sandbox
 from tasks.sandbox import Call, Limits, pool, single
+from tests.user_errors import refused
 way = {"single": single.run, "warm": pool.POOL.run}[sys.argv[1]]
 print("started", flush=True)
 program = "import ctypes, time\ndef f(): ctypes.CDLL(None).prctl(1, 0); time.sleep(10 ** 6)"
@@ -118,8 +119,8 @@ sandbox._run(program, "f", [Call()], Limits(wall_s=600.0), way)
 @needs_warm
 @pytest.mark.parametrize("way", ["single", "warm"])
 def test_nothing_outlives_a_killed_grader(way: str) -> None:
-    words = [sys.executable, "-c", ENDLESS, way]
-    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE) as grader:
+    command = [sys.executable, "-c", ENDLESS, way]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as grader:
         started = psutil.Process(grader.pid)
         wait_for(lambda: len(started.children(recursive=True)) >= (3 if way == "single" else 5))
         theirs = started.children(recursive=True)
@@ -163,10 +164,10 @@ def test_a_refusal_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     try:
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
         assert "No permissions to create new namespace)): allow unprivileged user" in (sandbox.why_unavailable() or "")
-        with pytest.raises(UserError, match="in a sandbox or not at all"):
+        with refused("no-sandbox"):
             sandbox.run("def f(): return 1", "f", [Call()])
         monkeypatch.setattr(sandbox, "why_unavailable", lambda: None)  # as if it had been there when it was asked for
-        with pytest.raises(UserError, match="did not start"):
+        with refused("sandbox-not-started"):
             sandbox.run("def f(): return 1", "f", [Call()])
         monkeypatch.undo()
         monkeypatch.setattr(sandbox.sys, "platform", "darwin")

@@ -30,14 +30,14 @@ def table() -> list[list[str]]:
 def rendered(name: str) -> dict[str, str]:
     run = load_run(name, "full")
     flags = arguments(run, run.stages[0], 0, Path("data"), Path("model"), Path("output"), PROBLEMS)
-    words, found = render(flags), dict[str, str]()
-    for word in words:
+    command, flags_by_name = render(flags), dict[str, str]()
+    for word in command:
         if word.startswith("--"):
             flag = word[2:]
-            found[flag] = ""
+            flags_by_name[flag] = ""
         else:
-            found[flag] = f"{found[flag]} {word}".strip()
-    return found
+            flags_by_name[flag] = f"{flags_by_name[flag]} {word}".strip()
+    return flags_by_name
 
 
 def same(one: str, other: str) -> bool:
@@ -135,13 +135,13 @@ def test_the_prompt_is_the_published_one_for_every_problem() -> None:
     ],
 )
 def test_reward(completion: str, value: float, verdict: str) -> None:
-    (given,) = boxed_answer([completion], [problem_from_columns("math", "15", "{}")])
-    assert (given.value, given.verdict) == (value, verdict)
-    assert given.format_error == ("boxed" not in completion)
+    (judged,) = boxed_answer([completion], [problem_from_columns("math", "15", "{}")])
+    assert (judged.value, judged.verdict) == (value, verdict)
+    assert judged.format_error == ("boxed" not in completion)
 
 
 @pytest.mark.slow
 def test_a_problem_without_a_usable_answer_is_left_out() -> None:
     problems = [problem_from_columns("math", "", "{}")] * 2
-    given = boxed_answer(["\\boxed{15}", "fifteen"], problems)
-    assert [one.value for one in given] == [None, -1.0]
+    judged = boxed_answer(["\\boxed{15}", "fifteen"], problems)
+    assert [one.value for one in judged] == [None, -1.0]

@@ -36,15 +36,15 @@ def name(case):
 
 def published(*datasets: str) -> list[Problem]:
     """Every 20th problem of the published files, if they are there."""
-    found = []
+    problems = []
     for dataset in datasets if MIRROR.is_dir() else ():
-        found += load_problems.load(dataset_specs.find(dataset), MIRROR)[0][::20]
-    return found
+        problems += load_problems.load(dataset_specs.find(dataset), MIRROR)[0][::20]
+    return problems
 
 
-def filled(case: dict, words: dict[str, str]) -> str:
+def filled(case: dict, slots: dict[str, str]) -> str:
     text = case["completion"]
-    for word, value in words.items():
+    for word, value in slots.items():
         text = text.replace(f"{{{word}}}", value)
     piece, count = case.get("fill", ("", 0))
     text = text.replace("{fill}", piece * count)
@@ -93,17 +93,17 @@ def some(rows: list, case: dict) -> list:
 def test_tinyzero_on_any_problem(case, countdown_rows):
     rows = some(countdown_rows, case)
     begun = prompts.load("tinyzero-base").assistant
-    given = countdown_reward([begun + filled(case, words) for _, words in rows], [row for row, _ in rows])
+    judged = countdown_reward([begun + filled(case, slots) for _, slots in rows], [row for row, _ in rows])
     expected = case.get("verdict") or VERDICT_OF[case["value"]]
-    wrong = [(r.problem_id, g) for (r, _), g in zip(rows, given, strict=True) if g[:2] != (case["value"], expected)]
+    wrong = [(r.problem_id, g) for (r, _), g in zip(rows, judged, strict=True) if g[:2] != (case["value"], expected)]
     assert not wrong
 
 
 @pytest.mark.parametrize("case", TINYZERO["one_problem"], ids=name)
 def test_tinyzero_on_its_own_problem(case):
-    asked = problem_from_columns("countdown", str(case["target"]), json.dumps({"nums": case["nums"]}))
-    (given,) = countdown_reward([filled(case, {})], [asked])
-    assert given[:2] == (case["value"], case.get("verdict") or VERDICT_OF[case["value"]])
+    own_problem = problem_from_columns("countdown", str(case["target"]), json.dumps({"nums": case["nums"]}))
+    (judged,) = countdown_reward([filled(case, {})], [own_problem])
+    assert judged[:2] == (case["value"], case.get("verdict") or VERDICT_OF[case["value"]])
 
 
 @pytest.mark.parametrize("prompt", ["logicrl-base", "logicrl-instruct"])
@@ -111,9 +111,9 @@ def test_tinyzero_on_its_own_problem(case):
 def test_logicrl_on_any_problem(case, prompt, people_rows):
     rows = some(people_rows, case)
     begun = prompts.load(prompt).assistant
-    given = knights_knaves([begun + filled(case, words) for _, words in rows], [row for row, _ in rows])
+    judged = knights_knaves([begun + filled(case, slots) for _, slots in rows], [row for row, _ in rows])
     expected = (case["value"], VERDICT_OF[case["value"]])
-    assert not [(row.problem_id, g) for (row, _), g in zip(rows, given, strict=True) if g[:2] != expected]
+    assert not [(row.problem_id, g) for (row, _), g in zip(rows, judged, strict=True) if g[:2] != expected]
 
 
 @pytest.mark.parametrize("table", [TINYZERO["any_problem"] + TINYZERO["one_problem"], LOGICRL["any_problem"]])
@@ -124,10 +124,10 @@ def test_what_differs_from_the_published_function_says_why(table):
 
 
 def test_broken_format_is_counted_apart_from_wrong_answers(people_rows):
-    row, words = people_rows[0]
+    row, slots = people_rows[0]
     turns = ["<think></think><answer>{right}</answer>", "<think></think><answer>{wrong}</answer>", "<think>{right}"]
-    given = knights_knaves([filled({"completion": turn}, words) for turn in turns], [row] * 3)
-    assert verdict_rates(given) == {"accuracy": 1 / 3, "wrong_answer_rate": 1 / 3, "format_error_rate": 1 / 3}
+    judged = knights_knaves([filled({"completion": turn}, slots) for turn in turns], [row] * 3)
+    assert verdict_rates(judged) == {"accuracy": 1 / 3, "wrong_answer_rate": 1 / 3, "format_error_rate": 1 / 3}
 
 
 @pytest.mark.parametrize("task", ["countdown", "knights_knaves"])
@@ -136,15 +136,15 @@ def test_broken_format_is_counted_apart_from_wrong_answers(people_rows):
     "meta", ["{}", "[]", "", "null", '{"nums": 5}', '{"nums": ["x"], "names": ["A"], "knights": []}']
 )
 def test_an_unusable_problem_is_left_out(reward, task, meta):
-    (given,) = reward(["<think></think><answer>5</answer>"], [problem_from_columns(task, "five", meta)])
-    assert given == (None, "ungradable", False)
+    (judged,) = reward(["<think></think><answer>5</answer>"], [problem_from_columns(task, "five", meta)])
+    assert judged == (None, "ungradable", False)
 
 
 def test_the_generic_reward_pays_for_the_task_s_own_verdict(countdown_rows):
-    row, words = countdown_rows[0]
+    row, slots = countdown_rows[0]
     turns = ["<think></think><answer>{right}</answer>", "<think></think><answer>{wrong}</answer>", "{right}"]
-    given = correct([filled({"completion": turn}, words) for turn in turns], [row] * 3)
-    assert given == [(1.0, "correct", False), (0.0, "wrong", False), (0.0, "format_error", False)]
+    judged = correct([filled({"completion": turn}, slots) for turn in turns], [row] * 3)
+    assert judged == [(1.0, "correct", False), (0.0, "wrong", False), (0.0, "format_error", False)]
 
 
 WORDS = (
@@ -174,8 +174,8 @@ def test_countdown_is_right_when_the_value_is_the_target(numbers, signs, left, b
     a, b, c = numbers
     expression = f"({a}{signs[0]}{b}){signs[1]}{c}" if left else f"{a}{signs[0]}({b}{signs[1]}{c})"
     value, _ = countdown.evaluate(expression)
-    (given,) = countdown_reward([f"{before}\n<answer>{expression}</answer>"], [COUNTDOWN])
-    assert given.value == (1.0 if value == Fraction(98) else 0.1)
+    (judged,) = countdown_reward([f"{before}\n<answer>{expression}</answer>"], [COUNTDOWN])
+    assert judged.value == (1.0 if value == Fraction(98) else 0.1)
 
 
 @settings(max_examples=500)
@@ -183,5 +183,5 @@ def test_countdown_is_right_when_the_value_is_the_target(numbers, signs, left, b
 def test_people_are_right_when_all_are(zoey, jack, between):
     role = {True: "knight", False: "knave"}
     answer = f"Zoey is a {role[zoey]}\n{between.replace('<', '')}\nJack is a {role[jack]}"
-    (given,) = knights_knaves([f"<think></think><answer>{answer}</answer>"], [PEOPLE])
-    assert given.value == (3.0 if (zoey, jack) == (True, False) else -0.5)
+    (judged,) = knights_knaves([f"<think></think><answer>{answer}</answer>"], [PEOPLE])
+    assert judged.value == (3.0 if (zoey, jack) == (True, False) else -0.5)

@@ -13,8 +13,8 @@ import tasks
 from grading import Item, grade
 from recipes import models, rewards
 from recipes.demo_model import mixture
-from system.errors import UserError
 from tasks import dataset_specs, load_problems, prompts, registry, task_yaml
+from tests.user_errors import refused
 
 PARITY = '''
 """Parity: is a number even or odd? A task in one module."""
@@ -113,9 +113,9 @@ def test_a_task_in_one_folder_is_loaded_graded_rewarded_and_learned(tmp_path: Pa
 
     completions = ["so </think> <answer>even</answer>", "so </think> <answer>maybe</answer>", "even"]
     items = [Item("parity", "even", completion) for completion in completions]
-    assert [given.verdict for given in grade(items)] == ["correct", "format_error", "format_error"]
-    asked = [rewards.problem_from_columns("parity", "even", "{}")] * 3
-    assert [given.value for given in rewards.correct(completions, asked)] == [1.0, 0.0, 0.0]
+    assert [judged.verdict for judged in grade(items)] == ["correct", "format_error", "format_error"]
+    problems_judged = [rewards.problem_from_columns("parity", "even", "{}")] * 3
+    assert [judged.value for judged in rewards.correct(completions, problems_judged)] == [1.0, 0.0, 0.0]
 
     assert models.find("demo-parity")["demo_task"] == "parity"
     rows = mixture.rows("parity", task_yaml.settings("parity")["demo"], 40, 0.5, 0)
@@ -126,22 +126,22 @@ def test_a_task_in_one_folder_is_loaded_graded_rewarded_and_learned(tmp_path: Pa
 def test_a_prompt_in_two_files_and_an_unknown_key_are_errors(folder: Path) -> None:
     file = folder / "parity" / "task.yaml"
     file.write_text(yaml.safe_dump({"prompts": {"boxed": {"source": "ours", "user": "{question}"}}}))
-    with pytest.raises(UserError, match=r"parity/task\.yaml: there is another prompt 'boxed'"):
+    with refused("repeated-name"):
         prompts.load("boxed")
     file.write_text("dataset: {}")
     _forget()
-    with pytest.raises(UserError, match=r"task\.yaml: `dataset` should be one of datasets, prompts, demo"):
+    with refused("invalid-task-file"):
         prompts.load("boxed")
 
 
 @pytest.mark.parametrize(
-    ("spec", "message"),
+    ("spec", "code"),
     [
-        ({"task": "math", "rows": 1, "generate": {"split": "train", "seed": 0}}, "the task math has no generator"),
-        ({"task": "countdown", "rows": 1, "generate": {"split": "train"}}, "here, mine: the task countdown cannot"),
-        ({"task": "countdown", "rows": 1, "generate": {"split": "dev", "seed": 0}}, "no split of countdown"),
+        ({"task": "math", "rows": 1, "generate": {"split": "train", "seed": 0}}, "task-without-generator"),
+        ({"task": "countdown", "rows": 1, "generate": {"split": "train"}}, "unknown-generator-argument"),
+        ({"task": "countdown", "rows": 1, "generate": {"split": "dev", "seed": 0}}, "unknown-name"),
     ],
 )
-def test_what_cannot_be_generated_is_named(spec: dict, message: str) -> None:
-    with pytest.raises(UserError, match=message):
+def test_what_cannot_be_generated_is_refused(spec: dict, code: str) -> None:
+    with refused(code):
         load_problems.load(dataset_specs.Entry("mine", spec, "here"), None)

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from contracts import tables
 from grading import Item, grade
-from system.errors import UserError
 from tasks import registry
 from tasks.dataset_specs import Entry, find
 from tasks.load_problems import load
 from tasks.problems import Problem
 from tasks.theoremqa.judge import judge, list_members, number_value, within_tolerance
 from tests.hostile_text import MATHS, TEXTS
+from tests.user_errors import refused
 
 TASK = registry.get("theoremqa")
 ROWS: list[tuple[Any, str]] = [
@@ -71,7 +71,7 @@ def test_both_sources_give_the_same_problems(tmp_path: Path) -> None:
     ],
 )
 def test_an_answer_of_another_type_is_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
-    with pytest.raises(UserError, match=rf"row 0 of .*set\.json is not as here\.yaml describes theoremqa .*{said}"):
+    with refused("row-not-as-described"):
         loaded(tmp_path, [rows()[0] | change])
 
 
@@ -198,8 +198,8 @@ def test_a_list_may_stand_in_several_boxes_and_strict_compares_texts() -> None:
     items = [
         Item("theoremqa", "[4, 1]", text, "stop", meta) for text in (r"\boxed{1} and \boxed{4}", r"\boxed{[4, 1]}")
     ]
-    assert [given.verdict for given in grade(items)] == ["correct", "correct"]
-    assert [given.verdict for given in grade(items, grader="strict")] == ["wrong", "correct"]
+    assert [judged.verdict for judged in grade(items)] == ["correct", "correct"]
+    assert [judged.verdict for judged in grade(items, grader="strict")] == ["wrong", "correct"]
 
 
 @pytest.mark.slow
@@ -213,7 +213,7 @@ def test_hostile_answers_are_judged_and_nothing_is_run(tmp_path: Path) -> None:
         for gold, kind in (("7", "integer"), ("[4, 1]", "list of integer"), ("True", "bool"), ("(b)", "option"))
     ]
     for grader in ("math-verify", "strict"):
-        assert {given.verdict for given in grade(items, deadline_s=1.0, grader=grader)} <= set(tables.VERDICTS)
+        assert {judged.verdict for judged in grade(items, deadline_s=1.0, grader=grader)} <= set(tables.VERDICTS)
     assert not target.exists()
 
 
