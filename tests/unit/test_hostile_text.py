@@ -80,7 +80,7 @@ def test_the_journal_of_samples(tmp_path: Path) -> None:
     assert sample_journal.SampleCounter([tmp_path]).count() == len(ALL)
 
 
-@pytest.mark.parametrize("task", registry.names())
+@pytest.mark.parametrize("task", registry.task_names())
 def test_verifiers(task: str) -> None:
     problem = Problem("p", task, "q", "6", META.get(task, {}))
     assert set(rewards.verdicts(ALL, [problem] * len(ALL))) <= set(tables.VERDICTS)

@@ -172,7 +172,7 @@ def test_wrong_number_of_problems_names_both_numbers(tmp_path: Path) -> None:
 
 def test_wrong_content_names_both_hashes_and_the_file(tmp_path: Path) -> None:
     content_hash = load(entry(tmp_path, ROWS), tmp_path)[1]["content_sha256"]
-    with refused("other-content", dataset="mine", sha256=content_hash):
+    with refused("other-content", sha256=content_hash):
         load(entry(tmp_path, ROWS, content_sha256="0" * 64), tmp_path)
     with refused("other-content"):
         load(entry(tmp_path, ROWS, raw_sha256={"columns": ["q"], "sha256": "0" * 64}), tmp_path)

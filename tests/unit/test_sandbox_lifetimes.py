@@ -106,9 +106,8 @@ def test_a_forked_process_has_sandboxes_of_its_own(own_runner: Path) -> None:
 ENDLESS = r"""
 import sys
 from tasks import sandbox
-from tasks.sandbox import Call, Limits, pool, single
-from tests.user_errors import refused
-way = {"single": single.run, "warm": pool.POOL.run}[sys.argv[1]]
+from tasks.sandbox import Call, Limits, single_use, warm_pool
+way = {"single": single_use.run, "warm": warm_pool.POOL.run}[sys.argv[1]]
 print("started", flush=True)
 program = "import ctypes, time\ndef f(): ctypes.CDLL(None).prctl(1, 0); time.sleep(10 ** 6)"
 sandbox._run(program, "f", [Call()], Limits(wall_s=600.0), way)
