@@ -148,28 +148,8 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
     """
     content = inherit(content, file)
     validate(content, "run", file)
-    if scale not in SCALES:
-        raise UserError(f"scale should be one of {', '.join(SCALES)}, not '{scale}'", code="unknown-name", kind="scale")
-    _check_framework(content["framework"], file)
-    if "sweep" in content:
-        raise UserError(
-            f"{display_path(file)}: sweep: a run has none; name the file of a sweep <sweep>.sweep.yaml",
-            code="sweep-in-run",
-        )
-    control = content.get("control")
-    if control and "extends" not in content:
-        raise UserError(
-            f"{display_path(file)}: control: a control extends the run that it belongs to; add `extends`",
-            code="control-without-run",
-        )
-    values = content[scale]
-    stages: list[Stage] = []
-    for number, own in enumerate(values.get("stages", [{}]), start=1):
-        merged = {key: _merge(values.get(key, {}), own.get(key)) for key in STAGE_KEYS}
-        first = stages[-1].steps_before + stages[-1].steps if stages else 0
-        merged["checkpoints"], merged["levels"] = tuple(merged["checkpoints"]), tuple(merged["levels"])
-        stages.append(Stage(number=number, steps_before=first, **merged))
-        _check_checkpoints(stages[-1], file, scale)
+    _check_content(content, file, scale)
+    values, control = content[scale], content.get("control")
     return Run(
         name=name,
         file=file,
@@ -182,12 +162,41 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
         deviations=tuple(content.get("deviations", ())),
         rewards=tuple(values.get("rewards", content["rewards"])),
         model=values["model"],
-        stages=tuple(stages),
+        stages=_stages(values, file, scale),
         hardware=values["hardware"],
         evaluation=values["evaluation"],
         control=control,
         control_of=f"{name.partition('/')[0]}/{content['extends']}" if control else None,
     )
+
+
+def _check_content(content: dict[str, Any], file: Path, scale: str) -> None:
+    """Raise UserError for what the schema cannot say."""
+    if scale not in SCALES:
+        raise UserError(f"scale should be one of {', '.join(SCALES)}, not '{scale}'", code="unknown-name", kind="scale")
+    _check_framework(content["framework"], file)
+    if "sweep" in content:
+        raise UserError(
+            f"{display_path(file)}: sweep: a run has none; name the file of a sweep <sweep>.sweep.yaml",
+            code="sweep-in-run",
+        )
+    if content.get("control") and "extends" not in content:
+        raise UserError(
+            f"{display_path(file)}: control: a control extends the run that it belongs to; add `extends`",
+            code="control-without-run",
+        )
+
+
+def _stages(values: dict[str, Any], file: Path, scale: str) -> tuple[Stage, ...]:
+    """The stages of a scale: what each states itself, over what the scale states for all."""
+    stages: list[Stage] = []
+    for number, own in enumerate(values.get("stages", [{}]), start=1):
+        merged = {key: _merge(values.get(key, {}), own.get(key)) for key in STAGE_KEYS}
+        steps_before = stages[-1].steps_before + stages[-1].steps if stages else 0
+        merged["checkpoints"], merged["levels"] = tuple(merged["checkpoints"]), tuple(merged["levels"])
+        stages.append(Stage(number=number, steps_before=steps_before, **merged))
+        _check_checkpoints(stages[-1], file, scale)
+    return tuple(stages)
 
 
 def _merge(common: Any, own: Any) -> Any:

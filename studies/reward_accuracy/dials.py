@@ -168,19 +168,7 @@ def read(task: StudyTask, scale: str, seeds: Sequence[int], results: Path) -> St
         UserError: a training is missing or incomplete, was ended, or was not measured like the others; its problems are
             not those that were graded; or the first setting draws, so that it is not exact.
     """
-    if len(seeds) < FEWEST:
-        raise UserError(
-            f"{task.sweep}: the study needs {FEWEST} training seeds or more, and found {len(seeds)}: train them with "
-            "`snakemake study_reward_accuracy --config seeds='[0,1,2,3,4,5,6,7]'`",
-            code="too-few-seeds",
-        )
-    setting_runs = settings.read(task.sweep, scale, seeds, results)
-    if ended := [run.name for one in setting_runs for run in one.runs if not run.evaluated]:
-        raise UserError(
-            f"{task.sweep}: every training has to reach its end, and {', '.join(ended)} was ended at a sign of "
-            "collapse; delete its folder, and train it again without stop_on_collapse",
-            code="training-ended-early",
-        )
+    setting_runs = _finished_settings(task, scale, seeds, results)
     problems = problems_of([run for one in setting_runs for run in one.runs], ResultsFolder(results).benchmarks)
     names = [f"{task.sweep}@{one.number}" for one in setting_runs]
     runs = [load_run(name, scale) for name in names]
@@ -209,6 +197,24 @@ def read(task: StudyTask, scale: str, seeds: Sequence[int], results: Path) -> St
             code="reward-not-exact",
         )
     return Studied(task, dials, completions)
+
+
+def _finished_settings(task: StudyTask, scale: str, seeds: Sequence[int], results: Path) -> list[settings.Setting]:
+    """The stored trainings of each setting; raises UserError for too few seeds, or a training that was ended."""
+    if len(seeds) < FEWEST:
+        raise UserError(
+            f"{task.sweep}: the study needs {FEWEST} training seeds or more, and found {len(seeds)}: train them with "
+            "`snakemake study_reward_accuracy --config seeds='[0,1,2,3,4,5,6,7]'`",
+            code="too-few-seeds",
+        )
+    setting_runs = settings.read(task.sweep, scale, seeds, results)
+    if ended := [run.name for one in setting_runs for run in one.runs if not run.evaluated]:
+        raise UserError(
+            f"{task.sweep}: every training has to reach its end, and {', '.join(ended)} was ended at a sign of "
+            "collapse; delete its folder, and train it again without stop_on_collapse",
+            code="training-ended-early",
+        )
+    return setting_runs
 
 
 def problems_of(runs: Sequence[RunResults], data: Path) -> dict[str, dict[str, Problem]]:
