@@ -137,7 +137,7 @@ def variant(name: str, runs: Sequence[RunResults], base: bool = False) -> Varian
             try:
                 reasons = right_reasons(step_counts, run.problems(benchmark))
             except UserError as error:
-                raise UserError(f"{run.name}, step {step} on {benchmark}: {error}") from None
+                raise error.within(f"{run.name}, step {step} on {benchmark}") from None
             correct = run.correct(step, benchmark).mean(axis=1, keepdims=True)
             values[ACCURACY].setdefault(benchmark, []).append(correct)
             values[RIGHT_REASONS].setdefault(benchmark, []).append(reasons)
