@@ -91,7 +91,7 @@ def test_the_samples_that_lm_eval_logs(tmp_path):
 
 def test_one_yaml_file_is_a_benchmark(tmp_path):
     project = tmp_path / "project"
-    for part in ("config", "contracts", "envs", "eval", "frameworks", "grading", "recipes", "tasks"):
+    for part in ("config", "contracts", "envs", "eval", "frameworks", "grading", "recipes", "system", "tasks"):
         shutil.copytree(ROOT / part, project / part, ignore=shutil.ignore_patterns("__pycache__"))
     (project / "eval/benchmarks/mine.yaml").write_text(
         "include: _base_yaml\ntask: crosszero_mine\nmetadata:\n  source:\n    task: math\n    rows: 3\n"

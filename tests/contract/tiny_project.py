@@ -15,7 +15,7 @@ import yaml
 from contracts.run_file import ROOT, read_yaml
 from envs.build import python
 
-PARTS = ("config", "contracts", "envs", "eval", "frameworks", "grading", "recipes", "tasks")
+PARTS = ("config", "contracts", "envs", "eval", "frameworks", "grading", "recipes", "system", "tasks")
 RUN, WORK, STEPS = "tiny/ppo", "work", 6
 COMPLETIONS_OF_A_STEP = 16
 STOPS = list(string.digits)  # 10 of 259 tokens: most completions of 24 random tokens would have one
