@@ -20,8 +20,8 @@ from typing import Any
 import pandas as pd
 
 from conformance import rounding
-from conformance.compare import TOLERANCE, Finding, Reference, findings, unnoticed
-from conformance.run import INDEPENDENT, input_of_frameworks, installed, run
+from conformance.compare import TOLERANCE, Finding, Reference, framework_findings, unnoticed_errors
+from conformance.run import INDEPENDENT, input_of_frameworks, installed_frameworks, run_cases
 from system import durable
 from system.errors import UserError, run_command
 from system.markdown import table
@@ -30,7 +30,7 @@ from system.text_safety import Markdown
 DIFFERS = " ≠"
 
 
-def matrix(results: Sequence[Finding], frameworks: Sequence[str]) -> str:
+def matrix_table(results: Sequence[Finding], frameworks: Sequence[str]) -> str:
     """A Markdown table with aligned columns: for each formula and framework the largest difference in value / gradient
     / step, and ≠ where one is above the tolerance.
 
@@ -52,7 +52,7 @@ def matrix(results: Sequence[Finding], frameworks: Sequence[str]) -> str:
     return table(head, body)
 
 
-def numbers(results: Sequence[Finding]) -> pd.DataFrame:
+def matrix_frame(results: Sequence[Finding]) -> pd.DataFrame:
     """The matrix as a table: formula, framework, value, gradient, step (null where it cannot be expressed), and what
     the registry says that the framework computes."""
     return pd.DataFrame(
@@ -67,11 +67,11 @@ def numbers(results: Sequence[Finding]) -> pd.DataFrame:
 def equal_rewards(results: Mapping[str, Mapping[str, Any]]) -> str:
     """A Markdown table: the largest advantage of groups of equal rewards in float32, by framework."""
     kinds = (rounding.GIVEN, rounding.ROUNDED)
-    rows = ([kind, *(f"{rounding.largest(one, kind):.2g}" for one in results.values())] for kind in kinds)
+    rows = ([kind, *(f"{rounding.largest_advantage(one, kind):.2g}" for one in results.values())] for kind in kinds)
     return table(["rewards", *results], rows)
 
 
-def tried(count: int, seed: int = 0) -> tuple[str, list[Finding], list[str]]:
+def compare_frameworks(count: int, seed: int = 0) -> tuple[str, list[Finding], list[str]]:
     """The page, what was found of each formula and framework, and what is not as the registry says.
 
     Args:
@@ -81,7 +81,7 @@ def tried(count: int, seed: int = 0) -> tuple[str, list[Finding], list[str]]:
     Raises:
         UserError: no environment of a framework is built, or one of their processes failed.
     """
-    frameworks = installed()
+    frameworks = installed_frameworks()
     if not (trainers := [name for name in frameworks if name != INDEPENDENT]):
         raise UserError(
             "no framework's environment is built; build one, such as with `python3.11 envs/build.py --help`",
@@ -90,22 +90,22 @@ def tried(count: int, seed: int = 0) -> tuple[str, list[Finding], list[str]]:
     start, inputs = time.monotonic(), input_of_frameworks(count, seed)
     reference = Reference(inputs["formulas"], inputs["batches"], inputs["cases"])
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # each only waits for its framework's process
-        outcomes = dict(zip(frameworks, pool.map(lambda name: run(name, inputs), frameworks), strict=True))
+        outcomes = dict(zip(frameworks, pool.map(lambda name: run_cases(name, inputs), frameworks), strict=True))
     results = {name: one.results for name, one in outcomes.items()}
     spent = ", ".join(f"{name} {one.cpu_seconds:.0f}" for name, one in outcomes.items())
-    comparisons = [one for name in frameworks for one in findings(name, results[name][""], reference)]
+    comparisons = [one for name in frameworks for one in framework_findings(name, results[name][""], reference)]
     problems = [f"{one.framework}, {one.formula}: {one.problem}" for one in comparisons if one.problem]
     noticed = []
     for name in trainers:
         mutants = {one: results[name][one] for one in inputs["mutants"][name]}
-        survivors = unnoticed(name, mutants, reference)
+        survivors = unnoticed_errors(name, mutants, reference)
         problems += [f"{name}: the planted error {one!r} is not noticed" for one in survivors]
         noticed.append(f"{name} {len(mutants) - len(survivors)} of {len(mutants)}")
     text = (
         f"{len(inputs['cases'])} cases through each framework in {time.monotonic() - start:.0f} s; "
         f"CPU seconds: {spent}. "
         "Largest difference from the reference in value / gradient / AdamW step, of max(1, |reference|); "
-        f"≠: one is above {TOLERANCE}.\n\n{matrix(comparisons, frameworks)}"
+        f"≠: one is above {TOLERANCE}.\n\n{matrix_table(comparisons, frameworks)}"
         "\nGroups of equal rewards in float32, largest advantage, which should be 0:\n\n"
         f"{equal_rewards({name: results[name] for name in trainers})}"
         f"\nPlanted errors that are noticed: {', '.join(noticed)}.\n"
@@ -122,9 +122,9 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="of the cases' numbers; default: %(default)s")
     arguments = parser.parse_args()
-    text, comparisons, problems = tried(arguments.cases, arguments.seed)
+    text, comparisons, problems = compare_frameworks(arguments.cases, arguments.seed)
     durable.write_text(arguments.output / "conformance.md", text)
-    durable.write_text(arguments.output / "matrix.csv", numbers(comparisons).to_csv(index=False))
+    durable.write_text(arguments.output / "matrix.csv", matrix_frame(comparisons).to_csv(index=False))
     print(text)
     if problems:
         raise UserError(

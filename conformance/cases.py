@@ -37,7 +37,7 @@ KINDS = ("ordinary", "on_policy", "one_token", "wide")
 FORMULAS = Path(__file__).parent / "formulas.yaml"
 
 
-def formulas() -> dict[str, dict[str, Any]]:
+def all_formulas() -> dict[str, dict[str, Any]]:
     """Every formula by name, with all of its settings, `source` and `batches`."""
     file = read_yaml(FORMULAS)
     return {name: file["settings"] | {"batches": KINDS} | own for name, own in file["formulas"].items()}
@@ -109,7 +109,7 @@ def _rewards(rng: np.random.Generator, seed: int, groups: int, samples: int) -> 
     return rewards
 
 
-def cases(count: int, base: int = 0) -> tuple[list[Batch], list[tuple[str, int]]]:
+def make_cases(count: int, base: int = 0) -> tuple[list[Batch], list[tuple[str, int]]]:
     """Batches, and at least `count` cases: a formula and the index of a batch, equally many of each formula.
 
     Args:
@@ -121,12 +121,12 @@ def cases(count: int, base: int = 0) -> tuple[list[Batch], list[tuple[str, int]]
     """
     if count < 1:
         raise UserError(f"the number of cases should be at least 1, not {count}", code="too-few-cases")
-    all_formulas = formulas()
-    each = -(-count // len(all_formulas))
+    formulas = all_formulas()
+    each = -(-count // len(formulas))
     batches: list[Batch] = []
     index: dict[tuple[str, int], int] = {}
     pairs = []
-    for name, formula in all_formulas.items():
+    for name, formula in formulas.items():
         kinds = formula["batches"]
         for number in range(each):
             key = (kinds[number % len(kinds)], number // len(kinds))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from conformance.cases import Batch, Numbers
-from conformance.reference import Result, direction, evaluate
+from conformance.reference import Result, adam_direction, evaluate_formula
 from frameworks.conformance import LEARNING_RATE
 from system.yaml_files import read_yaml
 
@@ -33,7 +33,7 @@ class Finding(NamedTuple):
 
 
 @cache
-def registry() -> dict[tuple[str, str], dict[str, Any]]:
+def known_differences() -> dict[tuple[str, str], dict[str, Any]]:
     """Entries by framework and formula."""
     entries_of_frameworks = read_yaml(REGISTRY)
     return {
@@ -44,7 +44,7 @@ def registry() -> dict[tuple[str, str], dict[str, Any]]:
     }
 
 
-def _parts(flat: Numbers, expected: Sequence[Result]) -> Iterator[tuple[Result, list[Numbers]]]:
+def _arrays_of_cases(flat: Numbers, expected: Sequence[Result]) -> Iterator[tuple[Result, list[Numbers]]]:
     """A framework's arrays of a formula, which are end to end, beside the reference's."""
     start = 0
     for one in expected:
@@ -57,7 +57,7 @@ def _parts(flat: Numbers, expected: Sequence[Result]) -> Iterator[tuple[Result, 
         raise ValueError(f"{flat.size} numbers came back, not {start}")
 
 
-def largest(flat: Numbers, expected: Sequence[Result]) -> Largest:
+def largest_differences(flat: Numbers, expected: Sequence[Result]) -> Largest:
     """The largest differences in value, gradient and step, relative to the larger of 1 and the reference.
 
     Where both gradients are below SMALL, and differ, the step is compared with that which the framework's own gradient
@@ -68,9 +68,9 @@ def largest(flat: Numbers, expected: Sequence[Result]) -> Largest:
         expected: the reference's.
     """
     worst = [0.0, 0.0, 0.0]
-    for reference, arrays in _parts(flat, expected):
+    for reference, arrays in _arrays_of_cases(flat, expected):
         gradient, own = reference.gradient, arrays[1]
-        other = LEARNING_RATE * (direction(gradient) - direction(own))
+        other = LEARNING_RATE * (adam_direction(gradient) - adam_direction(own))
         decided = np.maximum(np.abs(gradient), np.abs(own)) >= SMALL
         reference = reference._replace(step=reference.step + np.where(decided, 0.0, other))
         for number, (right, computed) in enumerate(zip(reference, arrays, strict=True)):
@@ -95,11 +95,11 @@ class Reference:
         key = (formula, repr(sorted(variant.items())))
         if key not in self.known:
             chosen = [self.batches[number] for number in self.index[formula]]
-            self.known[key] = [evaluate(self.formulas[formula], batch, variant) for batch in chosen]
+            self.known[key] = [evaluate_formula(self.formulas[formula], batch, variant) for batch in chosen]
         return self.known[key]
 
 
-def findings(framework: str, results: Mapping[str, Any], reference: Reference) -> list[Finding]:
+def framework_findings(framework: str, results: Mapping[str, Any], reference: Reference) -> list[Finding]:
     """Every formula that a framework was asked for, with the problem where the registry is not right.
 
     Args:
@@ -107,10 +107,10 @@ def findings(framework: str, results: Mapping[str, Any], reference: Reference) -
         results: by formula, as frameworks.conformance gives them.
         reference: of the same cases.
     """
-    return [_finding(framework, name, result, reference) for name, result in results.items()]
+    return [_formula_finding(framework, name, result, reference) for name, result in results.items()]
 
 
-def unnoticed(framework: str, mutants: Mapping[str, Mapping[str, Any]], reference: Reference) -> list[str]:
+def unnoticed_errors(framework: str, mutants: Mapping[str, Mapping[str, Any]], reference: Reference) -> list[str]:
     """The planted errors with which the framework still seems right.
 
     Args:
@@ -121,17 +121,17 @@ def unnoticed(framework: str, mutants: Mapping[str, Mapping[str, Any]], referenc
     return [
         name
         for name, results in mutants.items()
-        if not any(one.problem for one in findings(framework, results, reference))
+        if not any(one.problem for one in framework_findings(framework, results, reference))
     ]
 
 
-def _finding(framework: str, name: str, result: Any, reference: Reference) -> Finding:
-    entry = registry().get((framework, name))
+def _formula_finding(framework: str, name: str, result: Any, reference: Reference) -> Finding:
+    entry = known_differences().get((framework, name))
     if isinstance(result, str):
         told = (entry or {}).get("cannot")
         problem = "" if told == result else f"cannot be expressed ({result}), which the registry does not say"
         return Finding(name, framework, None, None, entry, problem)
-    published = largest(result, reference.results(name, {}))
+    published = largest_differences(result, reference.results(name, {}))
     if entry is None:
         problem = (
             "" if max(published) <= TOLERANCE else f"differs by {max(published):.1e}, and has no entry in the registry"
@@ -141,7 +141,7 @@ def _finding(framework: str, name: str, result: Any, reference: Reference) -> Fi
         return Finding(
             name, framework, published, None, entry, "can be expressed, and the registry says that it cannot"
         )
-    beyond = largest(result, reference.results(name, entry["variant"]))
+    beyond = largest_differences(result, reference.results(name, entry["variant"]))
     problem = ""
     if max(published) <= TOLERANCE:
         problem = "the difference in the registry has disappeared"

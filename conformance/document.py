@@ -13,7 +13,7 @@ FILE = ROOT / "docs" / "frameworks.md"
 START, END = "<!-- made of conformance/differences.yaml by python -m conformance.document -->", "<!-- end -->"
 
 
-def section() -> str:
+def registry_tables() -> str:
     """The tables: what each release computes otherwise, and what it cannot express."""
     other, cannot = [], []
     for framework, entries in read_yaml(REGISTRY).items():
@@ -32,19 +32,19 @@ def section() -> str:
     )
 
 
-def written(text: str) -> str:
+def with_registry(text: str) -> str:
     """The document with its part made anew; raises UserError where the marks of the part are missing."""
     if text.count(START) != 1 or text.count(END) != 1:
         raise UserError(
             f"docs/frameworks.md needs the lines {START} and {END}, once each; put them back", code="missing-marks"
         )
     before, _, rest = text.partition(START)
-    return f"{before}{START}\n\n{section()}\n{END}{rest.partition(END)[2]}"
+    return f"{before}{START}\n\n{registry_tables()}\n{END}{rest.partition(END)[2]}"
 
 
 def main() -> None:
     """Command line."""
-    durable.write_text(FILE, written(FILE.read_text(encoding="utf-8")))
+    durable.write_text(FILE, with_registry(FILE.read_text(encoding="utf-8")))
     print(FILE)
 
 

@@ -44,7 +44,7 @@ class Result(NamedTuple):
     step: Numbers  # change of the logits after one AdamW step, same shape
 
 
-def evaluate(settings: Settings, batch: Batch, variant: Settings) -> Result:
+def evaluate_formula(settings: Settings, batch: Batch, variant: Settings) -> Result:
     """A formula on a batch.
 
     Args:
@@ -52,23 +52,23 @@ def evaluate(settings: Settings, batch: Batch, variant: Settings) -> Result:
         batch: see conformance.cases.
         variant: see above; {} for what was published.
     """
-    mask = batch["mask"] * (1 - batch["truncated"][:, None]) if _drops(settings, batch) else batch["mask"]
+    mask = batch["mask"] * (1 - batch["truncated"][:, None]) if _drops_completions(settings, batch) else batch["mask"]
     are_given = settings["advantage"] == "given"
     per_token = (
         np.broadcast_to(batch["advantages"][:, None], mask.shape) if are_given else advantages(settings, batch, variant)
     )
-    value, gradient = loss(settings, batch, mask, per_token, variant)
-    moved = -LEARNING_RATE * (direction(gradient) + WEIGHT_DECAY * batch["logits"])
+    value, gradient = loss_and_gradient(settings, batch, mask, per_token, variant)
+    moved = -LEARNING_RATE * (adam_direction(gradient) + WEIGHT_DECAY * batch["logits"])
     return Result(np.array([value]) if are_given else per_token * mask, gradient, moved)
 
 
-def direction(gradient: Numbers) -> Numbers:
+def adam_direction(gradient: Numbers) -> Numbers:
     """AdamW's first step over the learning rate, without weight decay."""
     unit_step: Numbers = gradient / (np.abs(gradient) + EPSILON)
     return unit_step
 
 
-def _drops(settings: Settings, batch: Batch) -> bool:
+def _drops_completions(settings: Settings, batch: Batch) -> bool:
     return bool(settings["mask_truncated"]) or batch["kind"] == "masked"
 
 
@@ -77,7 +77,7 @@ def advantages(settings: Settings, batch: Batch, variant: Settings) -> Numbers:
     mask, rewards = batch["mask"], batch["rewards"]
     penalty = np.zeros(mask.shape)
     if settings["kl"] and settings["kl_in"] == "reward":
-        terms, _ = divergence(settings["kl"], batch["old"] - batch["reference"], variant)
+        terms, _ = kl_and_slope(settings["kl"], batch["old"] - batch["reference"], variant)
         penalty = settings["kl_coefficient"] * terms * mask
     if settings["advantage"] == "gae":
         last = np.eye(mask.shape[1])[mask.sum(1).astype(int) - 1]
@@ -87,13 +87,13 @@ def advantages(settings: Settings, batch: Batch, variant: Settings) -> Numbers:
     centred = totals - totals.mean(1, keepdims=True)
     if settings["advantage"] != "none":
         axis = {"group": 1, "batch": None}[settings["advantage"]]
-        centred = _divide(centred, totals.std(axis, ddof=1, keepdims=True) + variant.get("std_epsilon", 0.0))
+        centred = _divide_or_zero(centred, totals.std(axis, ddof=1, keepdims=True) + variant.get("std_epsilon", 0.0))
     to_go = penalty[:, ::-1].cumsum(1)[:, ::-1] if after else 0.0
     token_advantages: Numbers = (centred.reshape(-1, 1) - to_go) * mask
     return token_advantages
 
 
-def _divide(numerator: Numbers, denominator: Numbers) -> Numbers:
+def _divide_or_zero(numerator: Numbers, denominator: Numbers) -> Numbers:
     """Zero where the denominator is, or is rounding: groups of equal rewards teach nothing."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 1e-12)
 
@@ -116,7 +116,7 @@ def _whiten(values: Numbers, mask: Numbers, variant: Settings) -> Numbers:
     return whitened
 
 
-def divergence(estimator: str, difference: Numbers, variant: Settings) -> tuple[Numbers, Numbers]:
+def kl_and_slope(estimator: str, difference: Numbers, variant: Settings) -> tuple[Numbers, Numbers]:
     """An estimator of the KL and its derivative by log π, for log π − log π_ref."""
     value, slope = {
         "k1": (difference, np.ones_like(difference)),
@@ -127,7 +127,7 @@ def divergence(estimator: str, difference: Numbers, variant: Settings) -> tuple[
     return np.clip(value, -bound, bound), np.where(np.abs(value) <= bound, slope, 0.0)
 
 
-def loss(
+def loss_and_gradient(
     settings: Settings, batch: Batch, mask: Numbers, advantage: Numbers, variant: Settings
 ) -> tuple[float, Numbers]:
     """The loss and its gradient by the logits.
@@ -142,9 +142,9 @@ def loss(
     log_p = batch["logits"] - np.log(np.exp(batch["logits"]).sum(-1, keepdims=True))
     sampled = np.eye(log_p.shape[-1])[batch["tokens"]]
     own = (log_p * sampled).sum(-1)
-    terms, slopes = _policy(settings, own, batch, mask, advantage, variant)
-    correction = _correction(settings, batch, mask, variant)
-    weights = _weights(
+    terms, slopes = _policy_terms(settings, own, batch, mask, advantage, variant)
+    correction = _sampler_weights(settings, batch, mask, variant)
+    weights = _token_weights(
         settings["loss_aggregation"],
         settings,
         mask * (correction > 0 if variant.get("dropped_uncounted") else 1),
@@ -153,14 +153,14 @@ def loss(
     value = (weights * correction * terms).sum()
     by_log_p = weights * correction * slopes
     if settings["kl"] and settings["kl_in"] == "loss":
-        over = _weights(variant.get("kl_over", settings["loss_aggregation"]), settings, mask, variant)
+        over = _token_weights(variant.get("kl_over", settings["loss_aggregation"]), settings, mask, variant)
         terms, slopes = _kl_in_loss(settings, own, batch, variant)
         value += settings["kl_coefficient"] * (over * terms).sum()
         by_log_p = by_log_p + settings["kl_coefficient"] * over * slopes
     p = np.exp(log_p)
     gradient = by_log_p[..., None] * (sampled - p)
     if settings["entropy"]:
-        over = settings["entropy"] * _weights(
+        over = settings["entropy"] * _token_weights(
             variant.get("entropy_over", settings["loss_aggregation"]), settings, mask, variant
         )
         entropy = -(p * log_p).sum(-1)
@@ -169,7 +169,7 @@ def loss(
     return float(value), gradient
 
 
-def _policy(
+def _policy_terms(
     settings: Settings, own: Numbers, batch: Batch, mask: Numbers, advantage: Numbers, variant: Settings
 ) -> tuple[Numbers, Numbers]:
     """The token losses and their derivatives by log π."""
@@ -194,7 +194,7 @@ def _policy(
 
 
 def _kl_in_loss(settings: Settings, own: Numbers, batch: Batch, variant: Settings) -> tuple[Numbers, Numbers]:
-    terms, slopes = divergence(settings["kl"], own - batch["reference"], variant)
+    terms, slopes = kl_and_slope(settings["kl"], own - batch["reference"], variant)
     if settings["unbiased_kl"]:
         ratio = np.exp(own - batch["old"])
         slopes = (1.0 if variant.get("kl_unweighted") else ratio) * (own - batch["reference"])
@@ -202,7 +202,7 @@ def _kl_in_loss(settings: Settings, own: Numbers, batch: Batch, variant: Setting
     return terms, slopes
 
 
-def _correction(settings: Settings, batch: Batch, mask: Numbers, variant: Settings) -> Numbers:
+def _sampler_weights(settings: Settings, batch: Batch, mask: Numbers, variant: Settings) -> Numbers:
     """Weights by the old policy's probability over the sampler's."""
     chosen = settings["correction"]
     if not chosen:
@@ -217,7 +217,7 @@ def _correction(settings: Settings, batch: Batch, mask: Numbers, variant: Settin
     return np.where((judged >= chosen["low"]) & (judged <= chosen["high"]), ratio, 0.0)
 
 
-def _weights(kind: str, settings: Settings, mask: Numbers, variant: Settings) -> Numbers:
+def _token_weights(kind: str, settings: Settings, mask: Numbers, variant: Settings) -> Numbers:
     """What each token's loss is multiplied by, before all are added."""
     lengths = mask.sum(1, keepdims=True)
     if kind == "completion_mean":

@@ -17,7 +17,7 @@ SAMPLES, REPEATS = 7, 60
 GIVEN, ROUNDED = "equal rewards", "equal rewards, multiples of 2⁻¹⁰"
 
 
-def batches() -> dict[str, list[Batch]]:
+def equal_reward_batches() -> dict[str, list[Batch]]:
     """Two groups of equal rewards of two decimals in each batch; the same with rewards rounded to multiples of STEP."""
     batches_by_kind: dict[str, list[Batch]] = {GIVEN: [], ROUNDED: []}
     for seed in range(REPEATS):
@@ -33,7 +33,7 @@ def batches() -> dict[str, list[Batch]]:
     return batches_by_kind
 
 
-def largest(results: Mapping[str, Any], name: str) -> float:
+def largest_advantage(results: Mapping[str, Any], name: str) -> float:
     """The largest advantage, over all tokens of all batches.
 
     Args:
@@ -41,9 +41,9 @@ def largest(results: Mapping[str, Any], name: str) -> float:
         name: GIVEN or ROUNDED.
     """
     flat: Numbers = results[name]["group std"]
-    start, largest_advantage = 0, 0.0
-    for batch in batches()[name]:
+    start, worst = 0, 0.0
+    for batch in equal_reward_batches()[name]:
         tokens, logits = batch["mask"].size, batch["logits"].size
-        largest_advantage = max(largest_advantage, float(np.abs(flat[start : start + tokens]).max()))
+        worst = max(worst, float(np.abs(flat[start : start + tokens]).max()))
         start += tokens + 2 * logits
-    return largest_advantage
+    return worst

@@ -28,7 +28,7 @@ ENVIRONMENT = {
 }
 
 
-def installed() -> list[str]:
+def installed_frameworks() -> list[str]:
     """The frameworks whose environments are built; INDEPENDENT is last."""
     return [name for name in (*frameworks_with("conformance"), INDEPENDENT) if python(name).exists()]
 
@@ -51,17 +51,17 @@ def input_of_frameworks(count: int, seed: int = 0) -> dict[str, Any]:
     Raises:
         UserError: the count is below 1.
     """
-    batches, pairs = cases.cases(count, seed)
+    batches, pairs = cases.make_cases(count, seed)
     return {
-        "formulas": cases.formulas(),
+        "formulas": cases.all_formulas(),
         "batches": batches,
         "cases": pairs,
-        "float32": rounding.batches(),
+        "float32": rounding.equal_reward_batches(),
         "mutants": {name: read_yaml(MUTANTS / f"{name}.yaml") for name in frameworks_with("conformance")},
     }
 
 
-def run(framework: str, inputs: Mapping[str, Any]) -> Outcome:
+def run_cases(framework: str, inputs: Mapping[str, Any]) -> Outcome:
     """What a framework computes of the cases.
 
     Args:

@@ -24,7 +24,7 @@ from system.errors import UserError, run_command
 from translate.page import as_text
 from translate.run_file_text import as_run_file
 from translate.settings_of_text import settings_of_text
-from translate.translation import check, read, translate
+from translate.translation import check_accepted, read_settings, translate_settings
 
 RUN_FILE = "run-file"
 
@@ -78,13 +78,13 @@ def translated_page(arguments: argparse.Namespace) -> str:
                 f"a command of {framework} says how many GPUs it takes; leave --gpus out", code="needless-option"
             )
         settings[source.gpus] = arguments.gpus
-    reading, labels = read(source, settings)
+    reading, labels = read_settings(source, settings)
     if arguments.target == RUN_FILE:
         return as_run_file(source, reading, labels)
     target = command_parser.load(arguments.target)
-    translation, rendering = translate(source, target, reading, labels)
+    translation, rendering = translate_settings(source, target, reading, labels)
     if arguments.check:
-        check(rendering)
+        check_accepted(rendering)
     accepted = f"\n\nAccepted by the parser of {target.tables['release']}." if arguments.check else ""
     return as_text(translation, target) + accepted
 

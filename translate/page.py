@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from frameworks.command_parser import CommandParser
-from translate.translation import Line, Translation, meanings
+from translate.translation import Line, Translation, key_meanings
 
 
 def as_text(translation: Translation, target: CommandParser) -> str:
@@ -27,7 +27,7 @@ def _comment(line: Line, target: CommandParser) -> str:
     """What a setting means, its unit, and what it comes from; without brackets, which would end the array."""
     unit = target.tables["units"].get(line.setting)
     parts = [
-        meanings()[line.key],
+        key_meanings()[line.key],
         f"in {unit}" if unit else "",
         f"from {line.source}" if line.source else "",
         line.note,

@@ -9,7 +9,7 @@ import yaml
 
 from frameworks.command_parser import CommandParser, Reading
 from translate.rendering import GROUPS, Rendering, as_run
-from translate.translation import same
+from translate.translation import same_value
 
 WHOLE = ("model", "steps")  # keys without a group
 
@@ -37,7 +37,7 @@ def as_run_file(source: CommandParser, reading: Reading, labels: Mapping[str, li
     def is_native(name: str) -> bool:
         if name not in source.defaults or name in with_key or name in of_adapter or name in reading.idle:
             return False
-        return not same(reading.stated[name], source.defaults[name])
+        return not same_value(reading.stated[name], source.defaults[name])
 
     native = {name: reading.stated[name] for name in labels if is_native(name)}
     if native:

@@ -35,7 +35,7 @@ _OPERATORS: dict[type, Any] = {
 }  # fmt: skip
 
 
-def commands(text: str, entry: re.Pattern[str], assigned_outside: Mapping[str, str]) -> list[ScriptCommand]:
+def training_commands(text: str, entry: re.Pattern[str], assigned_outside: Mapping[str, str]) -> list[ScriptCommand]:
     """The commands of a text that start a training.
 
     Args:
@@ -46,7 +46,7 @@ def commands(text: str, entry: re.Pattern[str], assigned_outside: Mapping[str, s
     Raises:
         UserError: a quote is not closed, or a comment cuts a command off from the rest of its options.
     """
-    variables, exported, training_commands = dict(assigned_outside), dict[str, str](), list[ScriptCommand]()
+    variables, exported, found_commands = dict(assigned_outside), dict[str, str](), list[ScriptCommand]()
     for statement in _statements(text):
         tokens = statement[1:] if statement[0] in _DECLARE else statement
         while tokens and (assigned := _ASSIGNMENT.match(tokens[0])) and "." not in assigned[1]:
@@ -54,8 +54,8 @@ def commands(text: str, entry: re.Pattern[str], assigned_outside: Mapping[str, s
             if statement[0] == "export" or len(tokens) > 1:
                 exported[assigned[1]] = variables[assigned[1]]
             tokens = tokens[1:]
-        tokens = [part for word in tokens for part in _split(word, variables)]
-        if tokens and tokens[0].startswith("--") and training_commands:
+        tokens = [part for word in tokens for part in _expanded_words(word, variables)]
+        if tokens and tokens[0].startswith("--") and found_commands:
             raise UserError(
                 f"the option {tokens[0]} follows a comment or an empty line within the command, where a shell ends it; "
                 "delete the comment, or end the line before with a backslash",
@@ -64,13 +64,13 @@ def commands(text: str, entry: re.Pattern[str], assigned_outside: Mapping[str, s
             )
         positions = [number for number, word in enumerate(tokens) if entry.search(word)]
         if positions and tokens[0] not in _NO_LAUNCHERS:
-            training_commands.append(ScriptCommand(tokens[: positions[0]], tokens[positions[0] + 1 :], dict(exported)))
-    return training_commands
+            found_commands.append(ScriptCommand(tokens[: positions[0]], tokens[positions[0] + 1 :], dict(exported)))
+    return found_commands
 
 
 def plain_words(text: str, variables: Mapping[str, str]) -> list[str]:
     """The words of settings alone, without a command before them."""
-    return [part for statement in _statements(text) for word in statement for part in _split(word, variables)]
+    return [part for statement in _statements(text) for word in statement for part in _expanded_words(word, variables)]
 
 
 def _statements(text: str) -> Iterator[list[str]]:
@@ -80,12 +80,12 @@ def _statements(text: str) -> Iterator[list[str]]:
         held.append(match[0])
         return chr(_HELD + len(held) - 1)
 
-    text = _SUBSTITUTION.sub(hold, _joined(text))
-    text = _ARRAY.sub(lambda match: f"{match[1]}={shlex.quote(shlex.join(_lex(match[2])))}", text)
+    text = _SUBSTITUTION.sub(hold, _joined_lines(text))
+    text = _ARRAY.sub(lambda match: f"{match[1]}={shlex.quote(shlex.join(_shell_words(match[2])))}", text)
     text = _SUM.sub(lambda match: f"$(({''.join(match[1].split())}))", text)
     statement: list[str] = []
     to_file = False
-    for word in [*_lex(text, _SEPARATORS), "\n"]:
+    for word in [*_shell_words(text, _SEPARATORS), "\n"]:
         if not word.strip(_SEPARATORS):
             if statement:
                 yield statement
@@ -100,7 +100,7 @@ def _statements(text: str) -> Iterator[list[str]]:
             )
 
 
-def _joined(text: str) -> str:
+def _joined_lines(text: str) -> str:
     """Continued lines as one; a comment ends a command, as in a shell."""
     lines, pending = list[str](), ""
     for line in text.split("\n"):
@@ -115,7 +115,7 @@ def _joined(text: str) -> str:
     return "\n".join([*lines, pending])
 
 
-def _lex(text: str, separators: str = "") -> list[str]:
+def _shell_words(text: str, separators: str = "") -> list[str]:
     """Words as a shell splits them, with runs of separators as words."""
     lexer = shlex.shlex(
         text.replace("\n", "\n\n"), posix=True, punctuation_chars=separators or False
@@ -129,7 +129,7 @@ def _lex(text: str, separators: str = "") -> list[str]:
         ) from None
 
 
-def _split(word: str, variables: Mapping[str, str]) -> list[str]:
+def _expanded_words(word: str, variables: Mapping[str, str]) -> list[str]:
     """A word with its variables; a word that is only a variable may be several."""
     if word in ("$@", "$*", "${@}", "${@:1}"):
         return []
@@ -148,10 +148,10 @@ def _expanded(word: str, variables: Mapping[str, str]) -> str:
         word, before = _VARIABLE.sub(value, word), word
         if word == before:
             break
-    return _SUM.sub(lambda match: _sum(match[1], variables) or match[0], word)
+    return _SUM.sub(lambda match: _sum_text(match[1], variables) or match[0], word)
 
 
-def _sum(text: str, variables: Mapping[str, str]) -> str:
+def _sum_text(text: str, variables: Mapping[str, str]) -> str:
     """The value of a sum of whole numbers; empty if it is something else."""
     try:
         return str(_number(ast.parse(text, mode="eval").body, variables))

@@ -29,7 +29,7 @@ def settings_of_text(
     Raises:
         UserError: the text holds no command of the framework, or several and no number says which.
     """
-    framework, commands = parser.framework, script_commands.commands(text, parser.entry, variables)
+    framework, commands = parser.framework, script_commands.training_commands(text, parser.entry, variables)
     if not commands:
         settings = _without_command(parser, text, folder, variables)
         if not settings:

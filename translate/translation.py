@@ -44,12 +44,12 @@ class Translation:
 
 
 @cache
-def meanings() -> dict[str, str]:
+def key_meanings() -> dict[str, str]:
     """By key, what it means."""
     return read_yaml(FOLDER / "key_meanings.yaml")
 
 
-def read(parser: CommandParser, settings: Mapping[str, Any]) -> tuple[Reading, dict[str, list[str]]]:
+def read_settings(parser: CommandParser, settings: Mapping[str, Any]) -> tuple[Reading, dict[str, list[str]]]:
     """What settings mean, also those under names of earlier releases; and by present name how the text has each."""
     tables, stated, labels = parser.tables, dict[str, Any](), dict[str, list[str]]()
     for name, value in settings.items():
@@ -73,12 +73,12 @@ def shortened(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def same(one: Any, other: Any) -> bool:
+def same_value(one: Any, other: Any) -> bool:
     """Whether two values of settings are the same."""
     return bool(yaml_value(one) == yaml_value(other))
 
 
-def translate(
+def translate_settings(
     source: CommandParser, target: CommandParser, reading: Reading, labels: Mapping[str, list[str]]
 ) -> tuple[Translation, Rendering]:
     """Every setting of a text in another framework.
@@ -97,7 +97,7 @@ def translate(
     kept: dict[str, str] = {}
     for setting, (value, key) in rendering.flags.items():
         missing = key in source.unconverted and key not in rendering.common
-        if missing or key not in meanings() or _without_effect(setting, key, rendering.common, reading):
+        if missing or key not in key_meanings() or _without_effect(setting, key, rendering.common, reading):
             continue  # not said, the adapter's own, or of no effect
         stated = [
             label
@@ -105,7 +105,7 @@ def translate(
             for label in labels.get(name, [])
         ]
         default = target.defaults.get(setting)
-        is_default = (setting in target.defaults and same(value, default)) or not target.as_arguments(
+        is_default = (setting in target.defaults and same_value(value, default)) or not target.as_arguments(
             {setting: (value, key)}
         )
         if is_default and key not in rendering.notes and key not in ("hardware.gpus", "hardware.nodes"):
@@ -125,11 +125,11 @@ def translate(
     written = {line.key for line in translation.lines}
     for name, texts in labels.items():
         keys = [key for key, settings in reading.settings.items() if name in settings]
-        _sort(translation, ", ".join(texts), name, keys, written, kept, source, reading, rendering)
+        _list_setting(translation, ", ".join(texts), name, keys, written, kept, source, reading, rendering)
     for key, reason in rendering.refused.items():
         if key not in LAYOUT and not any(name in labels for name in reading.settings.get(key, ())):
             translation.cannot.append(
-                (f"{meanings()[key]}: {reading.common[key]}, a default of {source.tables['release']}", reason)
+                (f"{key_meanings()[key]}: {reading.common[key]}, a default of {source.tables['release']}", reason)
             )
     return translation, rendering
 
@@ -150,7 +150,7 @@ def unconverted_setting(parser: CommandParser, key: str) -> tuple[str, ...]:
     return (parser.unconverted[key],) if key in parser.unconverted else ()
 
 
-def _sort(
+def _list_setting(
     translation: Translation, text: str, name: str, keys: Iterable[str], written: set[str], kept: Mapping[str, str],
     source: CommandParser, reading: Reading, rendering: Rendering,
 ) -> None:  # fmt: skip
@@ -178,17 +178,17 @@ def _sort(
 
 def _sort_without_key(translation: Translation, text: str, name: str, source: CommandParser, value: Any) -> None:
     """The same of a setting that has no key: its framework's own tables say what it is."""
-    if reason := _first(source.tables["cannot"], name):
+    if reason := _first_reason(source.tables["cannot"], name):
         translation.cannot.append((text, reason))
     elif name in source.tables["machine"] or name.startswith(EXPORTED):  # by its own name, not by a pattern
         translation.machine.append(text)
     elif name in source.relied_on:
         entry = source.relied_on[name]
-        if same(value, entry["value"]):
+        if same_value(value, entry["value"]):
             translation.same.append((text, f"it is so without it: {entry['why']}"))
         else:
             translation.cannot.append((text, f"it has no counterpart; without it: {entry['why']}"))
-    elif name in source.defaults and same(value, source.defaults[name]):
+    elif name in source.defaults and same_value(value, source.defaults[name]):
         translation.same.append((text, "it is so without it"))
     elif _matches([*source.tables["machine"], *source.no_effect], name):
         translation.machine.append(text)
@@ -202,11 +202,11 @@ def _matches(patterns: Iterable[str], name: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _first(reasons: Mapping[str, str], name: str) -> str | None:
+def _first_reason(reasons: Mapping[str, str], name: str) -> str | None:
     return next((reason for pattern, reason in reasons.items() if fnmatchcase(name, pattern)), None)
 
 
-def drifted(parser: CommandParser, released: Mapping[str, Any]) -> list[str]:
+def outdated_entries(parser: CommandParser, released: Mapping[str, Any]) -> list[str]:
     """What command_parser.yaml says of the release and is not so.
 
     Args:
@@ -219,7 +219,7 @@ def drifted(parser: CommandParser, released: Mapping[str, Any]) -> list[str]:
         known[parser.gpus] = 1
     differences = [
         f"{name} is {known.get(name)!r}, not {value!r}" for name, value in tables["defaults"].items()
-        if name not in known or not same(known[name], value)
+        if name not in known or not same_value(known[name], value)
     ]  # fmt: skip
     names = [
         *tables["renamed"].values(),
@@ -229,7 +229,7 @@ def drifted(parser: CommandParser, released: Mapping[str, Any]) -> list[str]:
     return differences + [f"there is no setting {name}" for name in names if name not in known]
 
 
-def check(rendering: Rendering) -> None:
+def check_accepted(rendering: Rendering) -> None:
     """Raise UserError unless the target's own parser accepts what was translated."""
     name = rendering.parser.framework
     try:

@@ -17,7 +17,13 @@ from frameworks import checkpoints, memory, stop_tokens, tensorboard_events, tra
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.openrlhf import command, metrics, parser_check, reward_hook
-from frameworks.openrlhf.command import SAMPLING_TEMPERATURE, STATES_KEPT, arguments, render, sampling_temperature
+from frameworks.openrlhf.command import (
+    SAMPLING_TEMPERATURE,
+    STATES_KEPT,
+    command_line,
+    sampling_temperature,
+    trainer_flags,
+)
 from system import durable, fork_server
 
 FLASH = "flash_attention_2"  # the release's default
@@ -55,7 +61,7 @@ class OpenRLHFAdapter(Adapter):
         scratch = trainer_environment.empty_scratch(paths.work)
         rows, special_tokens = self.write_data(run, stage, seed, paths, paths.work / "data")
         data = (paths.work / "data" / "train.jsonl").absolute()
-        flags = arguments(run, stage, seed, data, paths.model.absolute(), paths.native.absolute(), rows)
+        flags = trainer_flags(run, stage, seed, data, paths.model.absolute(), paths.native.absolute(), rows)
         environment = {
             **trainer_environment.variables(run, stage, paths.model, scratch),
             **reward_hook.environment(special_tokens),
@@ -75,7 +81,7 @@ class OpenRLHFAdapter(Adapter):
             environment["RAY_OVERRIDE_RESOURCES"] = json.dumps({"GPU": 1, "CPU": 2})  # requested, and shared
         else:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(trainer_environment.take_gpus(run))
-        trainer = [sys.executable, "-m", "openrlhf.cli.train_ppo_ray", *render(flags)]
+        trainer = [sys.executable, "-m", "openrlhf.cli.train_ppo_ray", *command_line(flags)]
         return Command(trainer_environment.with_ray_cluster(run, scratch, trainer), environment, scratch=scratch)
 
     def write_data(self, run: Run, stage: Stage, seed: int, paths: Paths, folder: Path) -> tuple[int, list[str]]:

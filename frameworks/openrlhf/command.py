@@ -84,7 +84,7 @@ def _group(run: Run, gpus: int) -> dict[str, int]:
     return {"num_nodes": max(1, gpus // per_node), "num_gpus_per_node": min(gpus, per_node)}
 
 
-def layout(run: Run, stage: Stage) -> dict[str, int]:
+def gpu_layout(run: Run, stage: Stage) -> dict[str, int]:
     """GPUs of actor and reference, critic, and vLLM; on the CPU one process of each on a node."""
     total, engine = devices(run), stage.rollout.get("engine", "vllm-colocated")
     critics = int(run.algorithm == "ppo")
@@ -99,7 +99,7 @@ def layout(run: Run, stage: Stage) -> dict[str, int]:
     return {"actor": actor, "critic": actor * critics, "vllm": total - rest}
 
 
-def passes(run: Run, stage: Stage, rows: int) -> tuple[int, int]:
+def data_passes(run: Run, stage: Stage, rows: int) -> tuple[int, int]:
     """Steps in one pass over the training set, and number of passes; problems that do not fill a step are not used.
 
     Args:
@@ -124,7 +124,7 @@ def passes(run: Run, stage: Stage, rows: int) -> tuple[int, int]:
     return whole, stage.steps // whole
 
 
-def arguments(
+def trainer_flags(
     run: Run, stage: Stage, seed: int, data: Path, model: Path, output: Path, rows: int | None = None
 ) -> CommandSettings:
     """Every flag with its value and the key of the run file that it comes from.
@@ -146,7 +146,7 @@ def arguments(
     for key, value in keys.items():
         for flag in FLAGS.get(key, []):
             flags.state(flag, value, key)
-    gpus = layout(run, stage)
+    gpus = gpu_layout(run, stage)
     check_batch(run, stage, gpus["actor"])
     _state_batch(flags, stage, keys, rows)
     _state_optimizer(flags, keys)
@@ -160,7 +160,7 @@ def arguments(
 
 def stated_settings(run: Run, stage: Stage, rows: int | None = None) -> CommandSettings:
     """See frameworks.adapter.SettingsOfRuns; `rows` as in `arguments`."""
-    return arguments(run, stage, 0, Path("data"), Path(run.model), Path("output"), rows)
+    return trainer_flags(run, stage, 0, Path("data"), Path(run.model), Path("output"), rows)
 
 
 def sampling_temperature(stage: Stage) -> float | None:
@@ -175,7 +175,7 @@ def _state_batch(flags: CommandSettings, stage: Stage, keys: dict[str, Any], row
     completions = stage.batch["prompts_per_update"] * stage.batch["samples_per_prompt"]
     flags.state("rollout.batch_size", prompts, "batch.prompts_per_step")
     flags.state("train.batch_size", completions, "batch.prompts_per_update")
-    per_pass, episodes = passes(flags.run, stage, rows) if rows is not None else (stage.steps, 1)
+    per_pass, episodes = data_passes(flags.run, stage, rows) if rows is not None else (stage.steps, 1)
     flags.state("data.max_samples", per_pass * prompts, "steps")
     flags.state("train.num_episodes", episodes, "steps")
     longest = keys.get("rollout.max_prompt_tokens", 1024) + keys.get("rollout.max_response_tokens", 1024)
@@ -286,7 +286,7 @@ def _state_devices(flags: CommandSettings, stage: Stage, gpus: dict[str, int]) -
             flags.state(flag, value, "hardware.gpus")
 
 
-def render(flags: Flags) -> list[str]:
+def command_line(flags: Flags) -> list[str]:
     """The flags as words of a command line; what is False is left out."""
     arguments: list[str] = []
     for flag, (value, _) in flags.items():

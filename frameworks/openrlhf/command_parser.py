@@ -89,7 +89,7 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
 
     def as_arguments(self, flags: Flags) -> list[str]:
         """See CommandParser."""
-        return openrlhf.render(flags)
+        return openrlhf.command_line(flags)
 
     def launcher(self, run: Run, stage: Stage) -> list[str]:
         """See CommandParser."""

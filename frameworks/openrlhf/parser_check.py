@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 from contracts.run_file import Run, Stage
 from frameworks.command_settings import Flags
-from frameworks.openrlhf.command import render, stated_settings
+from frameworks.openrlhf.command import command_line, stated_settings
 from frameworks.run_settings import did_you_mean, refused_by_parser
 from system.errors import UserError
 from tasks import dataset_specs
@@ -36,7 +36,7 @@ def accept(run: Run, stage: Stage, flags: Flags) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of packages that torch imports
-            parse(render(flags))
+            parse(command_line(flags))
     except (_Refused, AssertionError) as error:
         raise refused_by_parser(run, "OpenRLHF", str(error), _refused_key(flags, str(error))) from None
 

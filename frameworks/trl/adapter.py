@@ -28,12 +28,12 @@ from frameworks.trl.command import (
     NATIVE_STEPS,
     TIME_LIMIT,
     Ports,
-    arguments,
-    devices,
-    launcher,
+    accelerate_options,
+    command_line,
     native_steps,
-    render,
-    server,
+    server_options,
+    trainer_flags,
+    training_devices,
 )
 from system import durable
 
@@ -79,7 +79,7 @@ class TRLAdapter(Adapter):
         data = paths.work / "data"
         self.write_data(run, stage, paths, data)
         ports = Ports(*slurm_nodes.free_ports(2))
-        trainer = render(arguments(run, stage, seed, data, paths.model, paths.native, ports))
+        trainer = command_line(trainer_flags(run, stage, seed, data, paths.model, paths.native, ports))
         if newest := self.newest_checkpoint(run, stage, paths):
             trainer += [
                 "--resume_from_checkpoint",
@@ -94,10 +94,15 @@ class TRLAdapter(Adapter):
         if run.device == "cpu":
             environment |= {"OMP_NUM_THREADS": str(run.hardware["cpus"]), "CUDA_VISIBLE_DEVICES": ""}
         else:
-            gpus, training = trainer_environment.take_gpus(run), devices(run, stage)
+            gpus, training = trainer_environment.take_gpus(run), training_devices(run, stage)
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus[:training])
             if stage.rollout.get("engine") == "vllm-server":
-                serve = [sys.executable, "-m", "trl.scripts.vllm_serve", *server(run, stage, paths.model, ports)]
+                serve = [
+                    sys.executable,
+                    "-m",
+                    "trl.scripts.vllm_serve",
+                    *server_options(run, stage, paths.model, ports),
+                ]
                 servers.append(Command(serve, environment | {"CUDA_VISIBLE_DEVICES": ",".join(gpus[training:])}))
         return Command([*_launch(run, stage), "-m", "trl.scripts.grpo", *trainer], environment, servers, scratch)
 
@@ -204,7 +209,7 @@ def _launch(run: Run, stage: Stage) -> list[str]:
     count = run.hardware.get("nodes", 1)
     if run.device == "cpu" and count == 1:
         return [sys.executable]
-    accelerate = [sys.executable, "-m", "accelerate.commands.launch", *launcher(run, stage)]
+    accelerate = [sys.executable, "-m", "accelerate.commands.launch", *accelerate_options(run, stage)]
     if count == 1:
         return accelerate
     rendezvous = ["--machine_rank", "{rank}", "--main_process_ip", "{head}", "--main_process_port", "{port}"]

@@ -76,7 +76,7 @@ CPU = {
 SERVER_START_SECONDS = 1200  # loading a large model from a cold disk and compiling it takes more than TRL's 240
 
 
-def devices(run: Run, stage: Stage) -> int:
+def training_devices(run: Run, stage: Stage) -> int:
     """Processes that train: all GPUs but those that only generate; on the CPU one on each node."""
     serving = stage.rollout.get("gpus", 1) if stage.rollout.get("engine") == "vllm-server" else 0
     training = run_settings.devices(run) - serving
@@ -121,7 +121,7 @@ class Ports(NamedTuple):
 UNUSED = Ports()  # where a command is only checked
 
 
-def arguments(
+def trainer_flags(
     run: Run, stage: Stage, seed: int, data: Path, model: Path, output: Path, ports: Ports = UNUSED
 ) -> CommandSettings:
     """Every flag with its value and the key of the run file that it comes from.
@@ -164,13 +164,13 @@ def arguments(
 
 def stated_settings(run: Run, stage: Stage) -> CommandSettings:
     """See frameworks.adapter.SettingsOfRuns."""
-    return arguments(run, stage, 0, Path("data"), Path(run.model), Path("output"))
+    return trainer_flags(run, stage, 0, Path("data"), Path(run.model), Path("output"))
 
 
 def _state_steps(flags: CommandSettings, stage: Stage, keys: dict[str, Any]) -> None:
     """What TRL counts in steps of the optimiser, and forward passes of one."""
     run = flags.run
-    steps, accumulation = native_steps(run, stage), check_batch(run, stage, devices(run, stage))
+    steps, accumulation = native_steps(run, stage), check_batch(run, stage, training_devices(run, stage))
     flags.state("max_steps", stage.steps * steps, "steps")
     flags.state("save_steps", math.gcd(*stage.checkpoints) * steps, "checkpoints")
     flags.state("gradient_accumulation_steps", accumulation, "batch.prompts_per_update")
@@ -210,7 +210,7 @@ def _state_engine(flags: CommandSettings, engine: str, ports: Ports) -> None:
         flags.state("vllm_server_timeout", SERVER_START_SECONDS, "rollout.engine")
 
 
-def render(flags: Flags) -> list[str]:
+def command_line(flags: Flags) -> list[str]:
     """The flags as words of a command line."""
     command_line: list[str] = []
     for flag, (value, _) in flags.items():
@@ -222,7 +222,7 @@ def render(flags: Flags) -> list[str]:
     return command_line
 
 
-def launcher(run: Run, stage: Stage) -> list[str]:
+def accelerate_options(run: Run, stage: Stage) -> list[str]:
     """Accelerate's flags: one process per training device."""
     sharding, nodes = run.hardware.get("sharding", "none"), run.hardware.get("nodes", 1)
     if nodes > 1 and stage.rollout.get("engine") == "vllm-server":
@@ -232,21 +232,21 @@ def launcher(run: Run, stage: Stage) -> list[str]:
             f": {nodes} nodes cannot share the GPUs of a vllm-server evenly; use rollout.engine: vllm-colocated",
             "too-many-nodes",
         )
-    options = ["--num_machines", str(nodes), "--num_processes", str(devices(run, stage))]
+    options = ["--num_machines", str(nodes), "--num_processes", str(training_devices(run, stage))]
     if nodes == 1:
         options += ["--main_process_port", "0"]  # any free one; by default all trainings of a node have the same
     options += ["--mixed_precision", "bf16" if stage.native.get("bf16") else "no", "--dynamo_backend", "no"]
     if sharding != "none":
         options += ["--use_deepspeed", "--zero_stage", sharding.removeprefix("zero")]
-        options += ["--gradient_accumulation_steps", str(check_batch(run, stage, devices(run, stage)))]
+        options += ["--gradient_accumulation_steps", str(check_batch(run, stage, training_devices(run, stage)))]
         if sharding == "zero3":
             options += ["--zero3_init_flag", "true", "--zero3_save_16bit_model", "true"]
-    elif devices(run, stage) > 1:
+    elif training_devices(run, stage) > 1:
         options.append("--multi_gpu")  # starts several processes with torchrun, with or without GPUs
     return options
 
 
-def server(run: Run, stage: Stage, model: Path, ports: Ports = UNUSED) -> list[str]:
+def server_options(run: Run, stage: Stage, model: Path, ports: Ports = UNUSED) -> list[str]:
     """Flags of TRL's vLLM server on the GPUs that only generate.
 
     Args:

@@ -98,11 +98,11 @@ class TRLCommandParser(command_parser.CommandParser):
 
     def as_arguments(self, flags: Flags) -> list[str]:
         """See CommandParser."""
-        return trl.render(flags)
+        return trl.command_line(flags)
 
     def launcher(self, run: Run, stage: Stage) -> list[str]:
         """See CommandParser."""
-        return ["accelerate", "launch", *trl.launcher(run, stage), "-m", "trl.scripts.grpo"]
+        return ["accelerate", "launch", *trl.accelerate_options(run, stage), "-m", "trl.scripts.grpo"]
 
 
 def _options(command_line: list[str]) -> dict[str, Any]:

@@ -47,11 +47,11 @@ class StopInTime(integration_utils.TensorBoardCallback):
             return
         now = time.monotonic()
         self.longest, self.last = max(self.longest, now - self.last), now
-        if agreed(self.asked or self.limit - time.time() < self.longest + SAVE_SECONDS, args.device):
+        if any_process_wants(self.asked or self.limit - time.time() < self.longest + SAVE_SECONDS, args.device):
             control.should_save = control.should_training_stop = True
 
 
-def agreed(wanted: bool, device: Any) -> bool:
+def any_process_wants(wanted: bool, device: Any) -> bool:
     """Whether any of the processes wants it; every process has to call this."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return wanted

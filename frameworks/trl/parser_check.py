@@ -11,7 +11,7 @@ from unittest.mock import patch
 from contracts.run_file import Run, Stage
 from frameworks.command_settings import Flags
 from frameworks.run_settings import did_you_mean, refused_by_parser
-from frameworks.trl.command import devices, launcher, render, server, stated_settings
+from frameworks.trl.command import accelerate_options, command_line, server_options, stated_settings, training_devices
 
 
 def check(run: Run, stage: Stage) -> None:
@@ -36,15 +36,15 @@ def accept(run: Run, stage: Stage, flags: Flags) -> None:
     if run.device == "cuda" and not _has_gpu():
         flags = flags | {"use_cpu": (True, "")}  # otherwise transformers refuses bf16 on a machine that only checks
     # The check is one process; TRL's batch arithmetic is that of the run's devices.
-    with patch.object(GRPOConfig, "world_size", devices(run, stage)):
-        _parse(grpo.make_parser(), render(flags), {flag: key for flag, (_, key) in flags.items()}, run)
+    with patch.object(GRPOConfig, "world_size", training_devices(run, stage)):
+        _parse(grpo.make_parser(), command_line(flags), {flag: key for flag, (_, key) in flags.items()}, run)
     if run.device == "cuda" or run.hardware.get("nodes", 1) > 1:
         from accelerate.commands.launch import launch_command_parser
 
-        _parse(launch_command_parser(), [*launcher(run, stage), "-m", "trl.scripts.grpo"], {}, run)
+        _parse(launch_command_parser(), [*accelerate_options(run, stage), "-m", "trl.scripts.grpo"], {}, run)
     if stage.rollout.get("engine") == "vllm-server":
         keys = {"gpu_memory_utilization": f"{run.scale}.native.vllm_gpu_memory_utilization"}
-        _parse(vllm_serve.make_parser(), server(run, stage, Path("model")), keys, run)
+        _parse(vllm_serve.make_parser(), server_options(run, stage, Path("model")), keys, run)
 
 
 def defaults() -> dict[str, Any]:

@@ -23,7 +23,7 @@ from frameworks import (
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.verl import command, memory, metrics, parser_check, running_advantage
-from frameworks.verl.command import overrides, render
+from frameworks.verl.command import command_line, trainer_overrides
 from frameworks.verl.cpu import processes as cpu_processes
 from system import durable, fork_server, json_lines
 from system.errors import UserError
@@ -79,14 +79,14 @@ class VerlAdapter(Adapter):
             run, stage, paths.model, scratch
         ) | trainer_environment.ray_variables(run)
         environment |= {"VERL_FILE_LOGGER_PATH": str(log.absolute())}
-        environment |= {"VERL_USE_EXTERNAL_MODULES": ",".join(external_modules(run))} | momentum(stage)
+        environment |= {"VERL_USE_EXTERNAL_MODULES": ",".join(external_modules(run))} | momentum_environment(stage)
         if run.device == "cpu":
             environment |= trainer_environment.ONE_CPU | cpu_processes.ENVIRONMENT
             fork_server.write_interpreter(scratch / "python")
         else:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(trainer_environment.take_gpus(run))
         trainer = [sys.executable, "-m", "verl.trainer.main_ppo"]
-        trainer += render(overrides(run, stage, seed, paths, scratch))
+        trainer += command_line(trainer_overrides(run, stage, seed, paths, scratch))
         return Command(trainer_environment.with_ray_cluster(run, scratch, trainer), environment, scratch=scratch)
 
     def write_data(self, run: Run, stage: Stage, paths: Paths, folder: Path) -> None:
@@ -135,7 +135,7 @@ class VerlAdapter(Adapter):
         steps: dict[int, dict[str, float]] = {}
         for file in sorted((paths.native / "log").glob("from-*.jsonl")):
             try:
-                for step, values in _entries(file):
+                for step, values in _logged_steps(file):
                     steps[step] = values
             except (UserError, OSError, KeyError, TypeError, ValueError, AttributeError) as error:
                 print(f"WARNING: the rest of {file} cannot be read, so the log has gaps: {error}", flush=True)
@@ -146,7 +146,7 @@ class VerlAdapter(Adapter):
         if file.match(tensorboard_events.PATTERN):
             return tensorboard_events.metrics_of_file(file, prefix="")
         if file.suffix == ".jsonl":
-            return dict(_entries(file))
+            return dict(_logged_steps(file))
         lines = (re.search(r"\bstep:(\d+) - ", line) for line in file.read_text(errors="replace").split("\n"))
         return {int(match[1]): self.printed(match.string) or {} for match in lines if match}
 
@@ -201,13 +201,13 @@ def external_modules(run: Run) -> list[str]:
     return ["frameworks.verl.weight_socket", "frameworks.verl.running_advantage", *cpu]
 
 
-def momentum(stage: Stage) -> dict[str, str]:
+def momentum_environment(stage: Stage) -> dict[str, str]:
     """The environment variable with the momentum of running statistics; nothing where the stage has none."""
     step_and_largest = [stage.objective.get(key) for key in ("momentum_step", "momentum_max")]
     return {running_advantage.VARIABLE: json.dumps(step_and_largest)} if None not in step_and_largest else {}
 
 
-def _entries(file: Path) -> Iterator[tuple[int, dict[str, float]]]:
+def _logged_steps(file: Path) -> Iterator[tuple[int, dict[str, float]]]:
     """Steps and metrics of a file of verl's file logger, which writes null for NaN."""
     for entry in json_lines.read(file, torn_last_line=True):
         values = {name: math.nan if value is None else value for name, value in entry["data"].items()}

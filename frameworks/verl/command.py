@@ -111,7 +111,7 @@ CPU_CRITIC = {
 }
 
 
-def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: Path) -> CommandSettings:
+def trainer_overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: Path) -> CommandSettings:
     """Every override with its value and the key of the run file that it comes from.
 
     Args:
@@ -131,7 +131,7 @@ def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: 
         for name in names if key in keys else []:
             if (ppo or not name.startswith("critic.")) and (reference or not name.startswith(REF)):
                 flags.state(name, keys[key], key)
-    flags.state("algorithm.adv_estimator", _estimator(run, keys), "algorithm")
+    flags.state("algorithm.adv_estimator", _advantage_estimator(run, keys), "algorithm")
     flags.state("data.train_batch_size", run_settings.prompts_per_step(run, stage), "batch.prompts_per_step")
     _state_optimizer(flags, keys)
     _state_loss(flags, keys)
@@ -148,7 +148,7 @@ def overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, scratch: 
 def stated_settings(run: Run, stage: Stage) -> CommandSettings:
     """See frameworks.adapter.SettingsOfRuns."""
     paths = adapter.Paths(problems=Path("problems"), model=Path(run.model), work=Path("work"))
-    flags = overrides(run, stage, 0, paths, Path("ray"))
+    flags = trainer_overrides(run, stage, 0, paths, Path("ray"))
     for name in MODEL_PATHS:
         if name in flags:
             flags.state(name, run.model, "model")
@@ -182,7 +182,7 @@ def _check(run: Run, stage: Stage, keys: dict[str, Any]) -> None:
     check_batch(run, stage, run_settings.devices(run))
 
 
-def _estimator(run: Run, keys: dict[str, Any]) -> str:
+def _advantage_estimator(run: Run, keys: dict[str, Any]) -> str:
     """Where advantages come from."""
     return running_advantage.NAME if keys.get("objective.scale_rewards") == "running" else ESTIMATORS[run.algorithm]
 
@@ -292,19 +292,19 @@ def _state_device(flags: CommandSettings, scratch: Path, reference: bool) -> Non
         flags.state(name, value, "hardware.gpus")
 
 
-def render(flags: Flags) -> list[str]:
+def command_line(flags: Flags) -> list[str]:
     """The overrides as words of a command line, in Hydra's grammar."""
-    return [f"{key}={_hydra(value)}" for key, (value, _) in flags.items()]
+    return [f"{key}={_hydra_text(value)}" for key, (value, _) in flags.items()]
 
 
-def _hydra(value: Any) -> str:
+def _hydra_text(value: Any) -> str:
     if isinstance(value, str):
         # Hydra drops a backslash before a quote, and one before each of those that are before a quote or the end;
         # OmegaConf drops one before an interpolation, `${…}`, likewise.
         text = re.sub(r"(\\*)\$\{", lambda match: 2 * match[1] + r"\${", value)
         return "'" + re.sub(r"(\\*)('|\Z)", lambda match: 2 * match[1] + match[2].replace("'", r"\'"), text) + "'"
     if isinstance(value, list):
-        return "[" + ",".join(_hydra(item) for item in value) + "]"
+        return "[" + ",".join(_hydra_text(item) for item in value) + "]"
     if isinstance(value, dict):
-        return "{" + ",".join(f"{key}:{_hydra(item)}" for key, item in value.items()) + "}"
+        return "{" + ",".join(f"{key}:{_hydra_text(item)}" for key, item in value.items()) + "}"
     return json.dumps(value)

@@ -81,7 +81,9 @@ class VerlCommandParser(command_parser.CommandParser):
 
     def as_arguments(self, flags: Flags) -> list[str]:
         """See CommandParser."""
-        return [re.sub(r"='(?!true'|false'|null')([A-Za-z][\w./-]*)'\Z", r"=\1", word) for word in verl.render(flags)]
+        return [
+            re.sub(r"='(?!true'|false'|null')([A-Za-z][\w./-]*)'\Z", r"=\1", word) for word in verl.command_line(flags)
+        ]
 
     def launcher(self, run: Run, stage: Stage) -> list[str]:
         """See CommandParser."""

@@ -37,7 +37,7 @@ class Replayed:
         return TokenOutput(token_ids=ids, stop_reason="completed", extra_fields=steps)
 
 
-def replay(module: ModuleType) -> None:
+def replay_completions(module: ModuleType) -> None:
     """Replace the client of each agent loop, which serves one completion."""
     run = module.SingleTurnAgentLoop.run
 
@@ -48,4 +48,4 @@ def replay(module: ModuleType) -> None:
     module.SingleTurnAgentLoop.run = replayed
 
 
-import_hooks.after_import({"verl.experimental.agent_loop.single_turn_agent_loop": replay})
+import_hooks.after_import({"verl.experimental.agent_loop.single_turn_agent_loop": replay_completions})

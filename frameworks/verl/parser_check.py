@@ -24,7 +24,7 @@ from contracts.run_file import Run, Stage
 from frameworks.command_settings import Flags
 from frameworks.run_settings import refuse, refused_by_parser
 from frameworks.verl import running_advantage
-from frameworks.verl.command import MODEL_PATHS, render, stated_settings
+from frameworks.verl.command import MODEL_PATHS, command_line, stated_settings
 
 LEGACY = ("custom_reward_function", "reward_model", "sandbox_fusion")
 TYPED = ("algorithm", "actor_rollout_ref.rollout", "actor_rollout_ref.actor", "actor_rollout_ref.model", "critic")
@@ -44,9 +44,9 @@ def accept(run: Run, stage: Stage, flags: Flags) -> None:
     try:
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that GRPO has no critic
-            _compose(flags)
+            _compose_and_check(flags)
     except Exception as error:  # Hydra, OmegaConf and verl's assertions have no error class in common
-        raise refused_by_parser(run, "verl", _reason(error), _refused_key(flags, error)) from None
+        raise refused_by_parser(run, "verl", _innermost_message(error), _refused_key(flags, error)) from None
 
 
 @cache
@@ -63,7 +63,7 @@ def _stand_in() -> Path:
     return folder
 
 
-def _compose(flags: Flags) -> None:
+def _compose_and_check(flags: Flags) -> None:
     from hydra import compose, initialize_config_module
     from omegaconf import OmegaConf
     from verl.trainer.ppo.reward import get_custom_reward_fn
@@ -71,7 +71,9 @@ def _compose(flags: Flags) -> None:
     from verl.utils.config import omega_conf_to_dataclass, validate_config
 
     with initialize_config_module("verl.trainer.config", version_base=None):
-        config = compose("ppo_trainer", overrides=[word for word in render(flags) if not word.startswith("hydra.")])
+        config = compose(
+            "ppo_trainer", overrides=[word for word in command_line(flags) if not word.startswith("hydra.")]
+        )
     OmegaConf.resolve(config)
     for path in TYPED:
         if path != "critic" or need_critic(config):
@@ -109,7 +111,7 @@ def _check_what_verl_finds_late(config: Any) -> None:
         config.algorithm.adv_estimator == running_advantage.NAME
         and running_advantage.NAME not in ADV_ESTIMATOR_REGISTRY
     ):
-        running_advantage.register(core_algos)
+        running_advantage.register_estimator(core_algos)
 
     for key, value, known in (
         ("algorithm.adv_estimator", config.algorithm.adv_estimator, ADV_ESTIMATOR_REGISTRY),
@@ -132,12 +134,12 @@ def _check_native(run: Run, native: dict[str, Any]) -> None:
         if name.partition(".")[0] in LEGACY:
             text = ": this release of verl accepts it and ignores it; set the rewards in `rewards`"
         elif name != key:
-            text = _unread(name)
+            text = _reason_if_unread(name)
         if text:
             raise refuse(run, f"native.{key}", text, "refused-by-parser")
 
 
-def _unread(name: str) -> str:
+def _reason_if_unread(name: str) -> str:
     """Why a setting that is added with a + has no effect; empty if it has one, or verl's own check will tell."""
     group, _, rest = name.partition(".")
     if group == "ray_kwargs":
@@ -159,7 +161,7 @@ def _names_read() -> frozenset[str]:
     return frozenset(name for source in sources for name in re.findall(r"""\.get\(\s*["']([a-z_0-9]+)["']""", source))
 
 
-def _reason(error: BaseException) -> str:
+def _innermost_message(error: BaseException) -> str:
     """The innermost message, in one line: Hydra wraps the message of a dataclass into a page."""
     while error.__cause__ is not None:
         error = error.__cause__
@@ -169,7 +171,7 @@ def _reason(error: BaseException) -> str:
 
 def _refused_key(flags: Flags, error: BaseException) -> str:
     """The run file's key of the override that the message names, if it names one."""
-    text = f"{error} {_reason(error)}"
+    text = f"{error} {_innermost_message(error)}"
     names = [name for name in flags if name.lstrip("+") in text]
     names = names or [name for name in flags if re.search(rf"\b{re.escape(name.rpartition('.')[2])}\b", text)]
     return next((flags[name][1] for name in sorted(names, key=len, reverse=True) if flags[name][1]), "")

@@ -54,7 +54,7 @@ class Running:
         return of_completions
 
 
-def register(module: ModuleType) -> None:
+def register_estimator(module: ModuleType) -> None:
     """Add the estimator to verl's, given the module `verl.trainer.ppo.core_algos`."""
     state = Running(*json.loads(os.environ.get(VARIABLE, "[0.0, 0.0]")))
 
@@ -67,4 +67,4 @@ def register(module: ModuleType) -> None:
 
 
 if os.environ.get(VARIABLE):
-    import_hooks.after_import({"verl.trainer.ppo.core_algos": register})
+    import_hooks.after_import({"verl.trainer.ppo.core_algos": register_estimator})

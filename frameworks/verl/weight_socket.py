@@ -16,7 +16,7 @@ from frameworks import import_hooks
 BEFORE = "ipc:///tmp/"
 
 
-def move(module: ModuleType) -> None:
+def move_socket(module: ModuleType) -> None:
     """Change where sender and receiver find each other."""
     for kind in (module.BucketedWeightSender, module.BucketedWeightReceiver):
         original = kind.__init__
@@ -28,4 +28,4 @@ def move(module: ModuleType) -> None:
         kind.__init__ = create
 
 
-import_hooks.after_import({"verl.workers.rollout.vllm_rollout.bucketed_weight_transfer": move})
+import_hooks.after_import({"verl.workers.rollout.vllm_rollout.bucketed_weight_transfer": move_socket})

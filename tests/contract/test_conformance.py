@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance import cases, rounding, run
-from conformance.compare import Finding, Reference, findings, registry, unnoticed
+from conformance.compare import Finding, Reference, framework_findings, known_differences, unnoticed_errors
 from envs.build import python
 from frameworks.adapter import frameworks_with
 
@@ -32,13 +32,13 @@ FRAMEWORKS = params(frameworks_with("conformance"))
 
 @cache
 def inputs() -> dict[str, Any]:
-    return run.input_of_frameworks(EACH * len(cases.formulas()))
+    return run.input_of_frameworks(EACH * len(cases.all_formulas()))
 
 
 @cache
 def results(framework: str) -> dict[str, Any]:
     """One process of the framework does all."""
-    return run.run(framework, inputs()).results
+    return run.run_cases(framework, inputs()).results
 
 
 @cache
@@ -48,7 +48,7 @@ def reference() -> Reference:
 
 @cache
 def differences(framework: str) -> list[Finding]:
-    return findings(framework, results(framework)[""], reference())
+    return framework_findings(framework, results(framework)[""], reference())
 
 
 @pytest.mark.parametrize("framework", [*FRAMEWORKS, *params([run.INDEPENDENT])])
@@ -61,7 +61,7 @@ def test_a_framework_differs_as_the_registry_says_and_not_otherwise(framework: s
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_no_planted_error_survives(framework: str) -> None:
     planted = inputs()["mutants"][framework]
-    survivors = unnoticed(framework, {name: results(framework)[name] for name in planted}, reference())
+    survivors = unnoticed_errors(framework, {name: results(framework)[name] for name in planted}, reference())
     print(f"{framework}: {len(planted) - len(survivors)} of {len(planted)} planted errors are noticed")
     assert len(planted) >= 10 and not survivors
 
@@ -69,7 +69,7 @@ def test_no_planted_error_survives(framework: str) -> None:
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_the_source_lines_of_the_registry_are_those_of_the_release(framework: str) -> None:
     (package,) = python(framework).parent.parent.glob(f"lib/python3.*/site-packages/{framework}")
-    for (name, formula), entry in registry().items():
+    for (name, formula), entry in known_differences().items():
         if name == framework and "source" in entry:
             file, number, part = entry["source"]
             assert part in (package / file).read_text(encoding="utf-8").split("\n")[number - 1], (formula, file, number)
@@ -78,5 +78,5 @@ def test_the_source_lines_of_the_registry_are_those_of_the_release(framework: st
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_equal_rewards_teach_nothing_in_float32_where_they_have_few_binary_digits(framework: str) -> None:
     """Others give an advantage, whose size depends on the constant beside the std; `multiple_of` is the way around."""
-    assert rounding.largest(results(framework), rounding.GIVEN) > 0
-    assert rounding.largest(results(framework), rounding.ROUNDED) == 0
+    assert rounding.largest_advantage(results(framework), rounding.GIVEN) > 0
+    assert rounding.largest_advantage(results(framework), rounding.ROUNDED) == 0

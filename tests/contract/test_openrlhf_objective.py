@@ -15,7 +15,7 @@ from contracts.run_file import ROOT
 from envs.build import python
 from frameworks import rollout_log
 from frameworks.openrlhf import reward_hook
-from frameworks.openrlhf.command import SAMPLING_TEMPERATURE, arguments, render, sampling_temperature
+from frameworks.openrlhf.command import SAMPLING_TEMPERATURE, command_line, sampling_temperature, trainer_flags
 from recipes import rewards
 from recipes.runs import load_run
 from tests.user_errors import refused
@@ -39,8 +39,8 @@ def arguments_of(name: str, without: tuple[str, ...] = (), samples: int = 8, **o
     kept = {key: value for key, value in (stage.objective | objective).items() if value is not None}
     batch = stage.batch | {"samples_per_prompt": samples}
     stage = dataclasses.replace(stage, objective=kept, batch=batch)
-    flags = arguments(run, stage, 0, Path("data"), Path("model"), Path("output"))
-    return render({flag: value for flag, value in flags.items() if flag not in without})
+    flags = trainer_flags(run, stage, 0, Path("data"), Path("model"), Path("output"))
+    return command_line({flag: value for flag, value in flags.items() if flag not in without})
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pytest
 
 from contracts.run_file import ROOT
 from envs.build import python
-from frameworks.trl.command import arguments, render
+from frameworks.trl.command import command_line, trainer_flags
 from recipes.runs import load_run
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -32,10 +32,10 @@ def arguments_of(name: str, model: Path, without: Sequence[str] = (), **objectiv
     batch = {"prompts_per_update": 2, "samples_per_prompt": 4, "samples_per_device": 8}
     kept = {key: value for key, value in (full.stages[0].objective | objective).items() if value is not None}
     stage = dataclasses.replace(demo.stages[0], objective=kept, rollout=rollout, batch=batch)
-    flags = arguments(demo, stage, 0, Path("data"), model, Path("output"))
+    flags = trainer_flags(demo, stage, 0, Path("data"), model, Path("output"))
     flags["report_to"] = ("none", "")
     flags["dtype"] = (full.stages[0].native.get("dtype", "float32"), "")
-    return render(
+    return command_line(
         {flag: value for flag, value in flags.items() if flag not in (*without, "output_dir", "reward_funcs")}
     )
 

@@ -14,7 +14,7 @@ import pytest
 from contracts.run_file import ROOT
 from envs.build import python
 from frameworks.adapter import Paths
-from frameworks.verl.command import overrides, render
+from frameworks.verl.command import command_line, trainer_overrides
 from recipes.runs import load_run
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -24,7 +24,7 @@ LONGEST = 24  # max_response_tokens
 RUNS = ("tinyzero/ppo-3b", "tinyzero/grpo-3b", "logicrl/qwen2.5-7b", "simplerl/qwen2.5-math-7b-zoo")
 
 
-def command_line(name: str, without: tuple[str, ...] = (), **objective: Any) -> list[str]:
+def overrides_of(name: str, without: tuple[str, ...] = (), **objective: Any) -> list[str]:
     """The overrides that train the objective of a full-scale run on the CPU, less some."""
     full, demo = load_run(name, "full"), load_run("tinyzero/grpo-3b", "demo")
     stage = dataclasses.replace(
@@ -34,20 +34,20 @@ def command_line(name: str, without: tuple[str, ...] = (), **objective: Any) -> 
         optimizer=demo.stages[0].optimizer | {"max_grad_norm": 0.7},
     )
     run = dataclasses.replace(demo, algorithm=full.algorithm, model=full.model)
-    flags = overrides(run, stage, 0, Paths(Path("problems"), Path("model"), Path("work")), Path("ray"))
-    return render({key: value for key, value in flags.items() if key.rpartition(".")[2] not in without})
+    flags = trainer_overrides(run, stage, 0, Paths(Path("problems"), Path("model"), Path("work")), Path("ray"))
+    return command_line({key: value for key, value in flags.items() if key.rpartition(".")[2] not in without})
 
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, Any]:
-    cases = {name: command_line(name) for name in RUNS}
-    cases["by_default"] = command_line("tinyzero/grpo-3b", without=("clip_ratio_c",))
-    cases["dual_clip"] = command_line("tinyzero/grpo-3b", dual_clip=3.0)
-    cases["constant"] = command_line("tinyzero/grpo-3b", loss_aggregation="max_length_mean")
-    cases["padded"] = command_line(
+    cases = {name: overrides_of(name) for name in RUNS}
+    cases["by_default"] = overrides_of("tinyzero/grpo-3b", without=("clip_ratio_c",))
+    cases["dual_clip"] = overrides_of("tinyzero/grpo-3b", dual_clip=3.0)
+    cases["constant"] = overrides_of("tinyzero/grpo-3b", loss_aggregation="max_length_mean")
+    cases["padded"] = overrides_of(
         "tinyzero/grpo-3b", loss_aggregation="max_length_mean", without=("loss_scale_factor",)
     )
-    cases["unbiased_kl"] = command_line("tinyzero/grpo-3b", unbiased_kl_gradient=True)
+    cases["unbiased_kl"] = overrides_of("tinyzero/grpo-3b", unbiased_kl_gradient=True)
     done = subprocess.run(
         [python("verl"), HERE / "objective_verl.py"], input=json.dumps(cases), capture_output=True, text=True,
         cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,

@@ -8,19 +8,31 @@ import numpy as np
 import pytest
 
 from conformance import cases, document
-from conformance.__main__ import matrix, numbers
-from conformance.compare import TOLERANCE, Finding, Reference, findings, largest, registry, unnoticed
-from conformance.reference import advantages, evaluate, loss
+from conformance.__main__ import matrix_frame, matrix_table
+from conformance.compare import (
+    TOLERANCE,
+    Finding,
+    Reference,
+    framework_findings,
+    known_differences,
+    largest_differences,
+    unnoticed_errors,
+)
+from conformance.reference import advantages, evaluate_formula, loss_and_gradient
 from conformance.run import INDEPENDENT
 from contracts.run_file import framework_names
 from frameworks.conformance import LEARNING_RATE, WEIGHT_DECAY
 from tests.user_errors import refused
 
-FORMULAS = cases.formulas()
+FORMULAS = cases.all_formulas()
 VARIANTS = {
     name: [
         {},
-        *(entry["variant"] for (_, formula), entry in registry().items() if formula == name and "variant" in entry),
+        *(
+            entry["variant"]
+            for (_, formula), entry in known_differences().items()
+            if formula == name and "variant" in entry
+        ),
     ]
     for name in FORMULAS
 }
@@ -30,7 +42,7 @@ HELD = ("KL k2, unbiased gradient", "KL k3, unbiased gradient", "CISPO", "CISPO,
 
 def flat(name: str, variant: dict[str, Any], batches: list[cases.Batch]) -> np.ndarray:
     """What a framework that computes a variant would answer."""
-    results = [evaluate(FORMULAS[name], batch, variant) for batch in batches]
+    results = [evaluate_formula(FORMULAS[name], batch, variant) for batch in batches]
     return np.concatenate([part.ravel() for result in results for part in result])
 
 
@@ -45,9 +57,11 @@ def test_the_gradient_is_that_of_the_value(name: str) -> None:
         advantage = advantages(settings, batch, {})
     direction = np.random.default_rng(0).normal(size=batch["logits"].shape)
     for variant in VARIANTS[name]:
-        _, gradient = loss(settings, batch, mask, advantage, variant)
+        _, gradient = loss_and_gradient(settings, batch, mask, advantage, variant)
         values = [
-            loss(settings, batch | {"logits": batch["logits"] + sign * 1e-5 * direction}, mask, advantage, variant)[0]
+            loss_and_gradient(
+                settings, batch | {"logits": batch["logits"] + sign * 1e-5 * direction}, mask, advantage, variant
+            )[0]
             for sign in (1, -1)
         ]
         slope = (values[0] - values[1]) / 2e-5
@@ -67,7 +81,7 @@ def test_the_unbiased_gradient_is_that_of_the_kl_on_average(estimator: str) -> N
             "kind": "", "logits": policy[None, None], "tokens": np.array([[token]]), "old": old[token] * one,
             "reference": base[token] * one,
         }  # fmt: skip
-        mean += np.exp(old[token]) * loss(settings, batch, one, 0 * one, {})[1][0, 0]
+        mean += np.exp(old[token]) * loss_and_gradient(settings, batch, one, 0 * one, {})[1][0, 0]
     p = np.exp(policy)
     assert mean == pytest.approx(p * (policy - base - (p * (policy - base)).sum()))
 
@@ -75,34 +89,34 @@ def test_the_unbiased_gradient_is_that_of_the_kl_on_average(estimator: str) -> N
 def test_padding_order_and_micro_batches_do_not_change_a_step() -> None:
     for name in ("mean over tokens", "mean over completions", "constant length", "GSPO", "entropy", "KL k3 in loss"):
         batch, settings = cases.make_batch("ordinary", 5), FORMULAS[name]
-        before = evaluate(settings, batch, {})
+        before = evaluate_formula(settings, batch, {})
         rows = {key: value for key, value in batch.items() if isinstance(value, np.ndarray)}
-        turned = evaluate(settings, batch | {key: value[::-1] for key, value in rows.items()}, {})
+        turned = evaluate_formula(settings, batch | {key: value[::-1] for key, value in rows.items()}, {})
         assert turned.gradient[::-1] == pytest.approx(before.gradient, abs=1e-12)
         widened = {
             key: np.concatenate([value, 0 * value[:, -1:]], 1) if value.ndim > 1 else value
             for key, value in rows.items()
         }
-        wide = evaluate(settings, batch | widened, {})
+        wide = evaluate_formula(settings, batch | widened, {})
         assert wide.gradient[:, :-1] == pytest.approx(before.gradient, abs=1e-12) and not wide.gradient[:, -1].any()
         for split in ("micro_batches", "processes"):
-            assert evaluate(settings | {split: 2}, batch, {}).gradient == pytest.approx(before.gradient)
+            assert evaluate_formula(settings | {split: 2}, batch, {}).gradient == pytest.approx(before.gradient)
 
 
 def test_a_group_of_equal_rewards_teaches_nothing() -> None:
     batch = cases.make_batch("ordinary", 0) | {"rewards": np.full(8, 0.1)}
-    assert not evaluate(FORMULAS["group std"], batch, {}).gradient.any()
+    assert not evaluate_formula(FORMULAS["group std"], batch, {}).gradient.any()
 
 
 def test_every_entry_is_of_a_formula_and_a_framework_and_complete() -> None:
-    for (framework, formula), entry in registry().items():
+    for (framework, formula), entry in known_differences().items():
         assert framework in {*framework_names(), INDEPENDENT} and formula in FORMULAS, (framework, formula)
         assert set(entry) in ({"formulas", "cannot"}, {"formulas", "what", "variant", "source", "agree"})
 
 
 def test_a_difference_that_appears_grows_or_disappears_is_a_problem() -> None:
     seeds = range(4)
-    for (framework, name), entry in registry().items():
+    for (framework, name), entry in known_differences().items():
         if "variant" not in entry:
             continue
         batches = [cases.make_batch(kind, seed) for kind in FORMULAS[name]["batches"] for seed in seeds]
@@ -110,7 +124,7 @@ def test_a_difference_that_appears_grows_or_disappears_is_a_problem() -> None:
         right, published = flat(name, entry["variant"], batches), flat(name, {}, batches)
 
         def problem(answer: Any, framework: str = framework, name: str = name, reference: Reference = reference) -> str:
-            return findings(framework, {name: answer}, reference)[0].problem
+            return framework_findings(framework, {name: answer}, reference)[0].problem
 
         assert problem(right) == "", (framework, name)
         assert "disappeared" in problem(published), (framework, name)
@@ -123,9 +137,9 @@ def test_a_difference_without_an_entry_is_a_problem() -> None:
     reference = Reference(FORMULAS, batches, [("clip", 0)])
     framework = framework_names()[0]
     right = flat("clip", {}, batches)
-    assert findings(framework, {"clip": right}, reference)[0].problem == ""
-    assert "no entry" in findings(framework, {"clip": right + 1e-5}, reference)[0].problem
-    assert "no entry" in findings(framework, {"clip": np.full_like(right, np.nan)}, reference)[0].problem
+    assert framework_findings(framework, {"clip": right}, reference)[0].problem == ""
+    assert "no entry" in framework_findings(framework, {"clip": right + 1e-5}, reference)[0].problem
+    assert "no entry" in framework_findings(framework, {"clip": np.full_like(right, np.nan)}, reference)[0].problem
 
 
 def steps(gradient: np.ndarray, logits: np.ndarray, epsilon: float = 1e-8) -> np.ndarray:
@@ -137,12 +151,12 @@ def test_a_rounding_near_a_gradient_of_zero_is_no_difference_and_another_optimis
     batch = cases.make_batch("ordinary", 0)
     batch["advantages"] = batch["advantages"] * 1e-8
     reference = Reference(FORMULAS, [batch], [("mean over tokens", 0)])
-    right = evaluate(FORMULAS["mean over tokens"], batch, {})
+    right = evaluate_formula(FORMULAS["mean over tokens"], batch, {})
     framework = framework_names()[0]
 
     def problem(gradient: np.ndarray, step: np.ndarray) -> str:
         flat = np.concatenate([right.value, gradient.ravel(), step.ravel()])
-        return findings(framework, {"mean over tokens": flat}, reference)[0].problem
+        return framework_findings(framework, {"mean over tokens": flat}, reference)[0].problem
 
     rounded = right.gradient + 3e-9
     assert np.abs(steps(rounded, batch["logits"]) - right.step).max() > 1e-4
@@ -154,10 +168,10 @@ def test_a_rounding_near_a_gradient_of_zero_is_no_difference_and_another_optimis
 def test_where_the_gradient_is_not_small_the_step_is_the_references() -> None:
     batch = cases.make_batch("ordinary", 0)
     reference = Reference(FORMULAS, [batch], [("mean over tokens", 0)])
-    right = evaluate(FORMULAS["mean over tokens"], batch, {})
+    right = evaluate_formula(FORMULAS["mean over tokens"], batch, {})
     turned = np.where(np.abs(right.gradient) > 1e-3, -1e-4, right.gradient)
     flat = np.concatenate([right.value, turned.ravel(), steps(turned, batch["logits"]).ravel()])
-    assert largest(flat, reference.results("mean over tokens", {}))[2] > 1e-3
+    assert largest_differences(flat, reference.results("mean over tokens", {}))[2] > 1e-3
 
 
 @pytest.mark.parametrize("kind", [*cases.KINDS, "far", "beyond", "far_reference", "truncated", "masked"])
@@ -173,7 +187,7 @@ def test_float32_cannot_decide_a_case(kind: str) -> None:
 
 
 def test_another_seed_makes_other_cases() -> None:
-    first, same, other = (cases.cases(46, base)[0][0]["logits"] for base in (0, 0, 1))
+    first, same, other = (cases.make_cases(46, base)[0][0]["logits"] for base in (0, 0, 1))
     assert np.array_equal(first, same) and not np.array_equal(first, other)
 
 
@@ -182,7 +196,7 @@ def test_the_band_may_be_of_the_inverse_ratio() -> None:
     name = "token weights, sequences masked by the geometric mean"
     batch = cases.make_batch("on_policy", 0)
     batch["rollout"] = batch["old"] - np.log(0.705) * batch["mask"]
-    kept, dropped = (evaluate(FORMULAS[name], batch, variant) for variant in ({}, {"judged_inverse": True}))
+    kept, dropped = (evaluate_formula(FORMULAS[name], batch, variant) for variant in ({}, {"judged_inverse": True}))
     assert kept.gradient.any() and not dropped.gradient.any()
 
 
@@ -191,7 +205,7 @@ def test_an_error_that_changes_nothing_is_not_noticed() -> None:
     reference = Reference(FORMULAS, batches, [("clip", 0)])
     right = flat("clip", {}, batches)
     mutants = {"none": {"clip": right}, "one": {"clip": right * 1.1}}
-    assert unnoticed(framework_names()[0], mutants, reference) == ["none"]
+    assert unnoticed_errors(framework_names()[0], mutants, reference) == ["none"]
 
 
 def test_the_matrix_has_every_difference_and_aligned_columns() -> None:
@@ -201,21 +215,21 @@ def test_the_matrix_has_every_difference_and_aligned_columns() -> None:
         Finding("clip", "b", None, None, None, ""),
         Finding("a longer name", "b", (0.0, 0.0, 1e-7), None, None, ""),
     ]
-    lines = matrix(results, ["a", "b"]).splitlines()
+    lines = matrix_table(results, ["a", "b"]).splitlines()
     assert "2e-06 / 1e-09 / 0e+00 ≠" in lines[2] and "cannot be expressed" in lines[2] and "≠" not in lines[3]
     assert len({len(line) for line in lines[2:]} | {len(lines[0])}) == 1
-    rows = numbers(results)
+    rows = matrix_frame(results)
     assert rows.loc[0, ["value", "gradient", "step", "registry"]].tolist() == [2 * TOLERANCE, 1e-9, 0.0, "other"]
     assert rows[["value", "gradient", "step"]].isna().all(axis=1).tolist() == [False, False, True, False]
 
 
 def test_a_number_of_cases_below_one_is_refused() -> None:
     with refused("too-few-cases"):
-        cases.cases(0)
+        cases.make_cases(0)
 
 
 def test_there_are_as_many_cases_as_asked_for_and_every_formula_has_its_share() -> None:
-    batches, pairs = cases.cases(1000)
+    batches, pairs = cases.make_cases(1000)
     assert len(pairs) >= 1000 and {name for name, _ in pairs} == set(FORMULAS)
     assert all(batches[number]["kind"] in FORMULAS[name]["batches"] for name, number in pairs)
 
@@ -223,5 +237,7 @@ def test_there_are_as_many_cases_as_asked_for_and_every_formula_has_its_share() 
 def test_the_document_holds_the_registry() -> None:
     """`python -m conformance.document` writes it."""
     text = document.FILE.read_text(encoding="utf-8")
-    assert document.written(text) == text
-    assert all(entry.get("what", entry.get("cannot")) in document.section() for entry in registry().values())
+    assert document.with_registry(text) == text
+    assert all(
+        entry.get("what", entry.get("cannot")) in document.registry_tables() for entry in known_differences().values()
+    )

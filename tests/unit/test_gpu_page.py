@@ -26,11 +26,11 @@ def names_of(run: Run) -> list[str]:
     """Settings that a demo run has because it has no GPU."""
     stage = run.stages[0]
     if run.framework == "trl":
-        options = trl.arguments(run, stage, 0, HERE, HERE, HERE)
+        options = trl.trainer_flags(run, stage, 0, HERE, HERE, HERE)
     elif run.framework == "verl":
-        options = verl.overrides(run, stage, 0, Paths(HERE, HERE, HERE), HERE)
+        options = verl.trainer_overrides(run, stage, 0, Paths(HERE, HERE, HERE), HERE)
     else:
-        options = openrlhf.arguments(run, stage, 0, HERE, HERE, HERE)
+        options = openrlhf.trainer_flags(run, stage, 0, HERE, HERE, HERE)
     return [key.lstrip("+") for key, (_, source) in options.items() if source == "demo.hardware.gpus"]
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from contracts.run_file import SCALES
 from frameworks.adapter import Paths
 from frameworks.verl import adapter, running_advantage
-from frameworks.verl.command import overrides
+from frameworks.verl.command import trainer_overrides
 from recipes import rewards
 from recipes.game24 import reward as game24
 from recipes.maze import reward as maze
@@ -91,15 +91,15 @@ def test_without_momentum_running_statistics_are_the_groups(values: list[float])
 
 def test_running_statistics_reach_verl_by_name_and_environment() -> None:
     run = load_run("game24/grpo-running", "demo")
-    arguments = overrides(run, run.stages[0], 0, PATHS, PATHS.work)
+    arguments = trainer_overrides(run, run.stages[0], 0, PATHS, PATHS.work)
     assert arguments["algorithm.adv_estimator"][0] == running_advantage.NAME
-    assert adapter.momentum(run.stages[0]) == {running_advantage.VARIABLE: "[0.01, 0.2]"}
+    assert adapter.momentum_environment(run.stages[0]) == {running_advantage.VARIABLE: "[0.01, 0.2]"}
     plain = load_run("game24/grpo", "demo")
-    assert overrides(plain, plain.stages[0], 0, PATHS, PATHS.work)["algorithm.adv_estimator"][0] == "grpo"
-    assert adapter.momentum(plain.stages[0]) == {}
+    assert trainer_overrides(plain, plain.stages[0], 0, PATHS, PATHS.work)["algorithm.adv_estimator"][0] == "grpo"
+    assert adapter.momentum_environment(plain.stages[0]) == {}
     del run.stages[0].objective["momentum_max"]
     with refused("missing-setting"):
-        overrides(run, run.stages[0], 0, PATHS, PATHS.work)
+        trainer_overrides(run, run.stages[0], 0, PATHS, PATHS.work)
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -15,7 +15,7 @@ from contracts.run_file import Run, Stage
 from frameworks import adapter, reward_hook, rollout_log
 from frameworks.openrlhf import reward_hook as openrlhf_reward
 from frameworks.openrlhf.adapter import keep_newest_checkpoint
-from frameworks.openrlhf.command import layout, passes
+from frameworks.openrlhf.command import data_passes, gpu_layout
 from recipes import rewards
 from recipes.runs import load_run
 from system.errors import UserError
@@ -39,19 +39,19 @@ def stage_of(run: Run, **changes: object) -> Stage:
     ],
 )
 def test_passes_over_the_data(rows: int, steps: int, expected: tuple[int, int]) -> None:
-    assert passes(RUN, stage_of(RUN, steps=steps), rows) == expected
+    assert data_passes(RUN, stage_of(RUN, steps=steps), rows) == expected
 
 
 @pytest.mark.parametrize(("rows", "steps", "code"), [(8523, 100, "ends-within-a-pass"), (1000, 4, "too-few-problems")])
 def test_a_stage_that_would_end_within_a_pass_is_refused(rows: int, steps: int, code: str) -> None:
     with refused(code):
-        passes(RUN, stage_of(RUN, steps=steps), rows)
+        data_passes(RUN, stage_of(RUN, steps=steps), rows)
 
 
 @given(st.integers(1, 20_000), st.integers(1, 500))
 def test_passes_make_as_many_steps_as_asked(rows: int, steps: int) -> None:
     try:
-        per_pass, number = passes(RUN, stage_of(RUN, steps=steps), rows)
+        per_pass, number = data_passes(RUN, stage_of(RUN, steps=steps), rows)
     except UserError:
         assert rows < 1024 or (steps > rows // 1024 and steps % (rows // 1024))
         return
@@ -59,10 +59,10 @@ def test_passes_make_as_many_steps_as_asked(rows: int, steps: int) -> None:
 
 
 def test_gpus_are_shared_out_as_in_the_script() -> None:
-    assert layout(RUN, RUN.stages[0]) == {"actor": 8, "critic": 8, "vllm": 16}
+    assert gpu_layout(RUN, RUN.stages[0]) == {"actor": 8, "critic": 8, "vllm": 16}
     colocated = stage_of(RUN, rollout=RUN.stages[0].rollout | {"engine": "vllm-colocated"})
-    assert layout(RUN, colocated) == {"actor": 32, "critic": 32, "vllm": 32}
-    assert layout(replace(RUN, algorithm="grpo"), RUN.stages[0]) == {"actor": 16, "critic": 0, "vllm": 16}
+    assert gpu_layout(RUN, colocated) == {"actor": 32, "critic": 32, "vllm": 32}
+    assert gpu_layout(replace(RUN, algorithm="grpo"), RUN.stages[0]) == {"actor": 16, "critic": 0, "vllm": 16}
 
 
 HEADER = b'{"w": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]}}'

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import RECIPES, ROOT
-from frameworks.openrlhf.command import arguments, render
+from frameworks.openrlhf.command import command_line, trainer_flags
 from recipes.rewards import problem_from_columns
 from recipes.runs import load_run
 from recipes.simplerl.reward import boxed_answer
@@ -29,8 +29,8 @@ def table() -> list[list[str]]:
 
 def rendered(name: str) -> dict[str, str]:
     run = load_run(name, "full")
-    flags = arguments(run, run.stages[0], 0, Path("data"), Path("model"), Path("output"), PROBLEMS)
-    command, flags_by_name = render(flags), dict[str, str]()
+    flags = trainer_flags(run, run.stages[0], 0, Path("data"), Path("model"), Path("output"), PROBLEMS)
+    command, flags_by_name = command_line(flags), dict[str, str]()
     for word in command:
         if word.startswith("--"):
             flag = word[2:]

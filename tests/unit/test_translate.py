@@ -26,8 +26,8 @@ from tests.user_errors import refused
 from translate.__main__ import translated_page
 from translate.rendering import Rendering
 from translate.settings_of_text import settings_of_text
-from translate.translation import Translation, meanings, read
-from translate.translation import translate as translate_settings
+from translate.translation import Translation, key_meanings, read_settings
+from translate.translation import translate_settings as translate_settings
 
 CASES = Path(__file__).with_name("cases") / "translate"
 FRAMEWORKS = frameworks_with("command_parser")
@@ -70,7 +70,7 @@ def translated(
     source: str, target: str, settings_of_source: dict[str, Any]
 ) -> tuple[Translation, dict[str, list[str]]]:
     parser = command_parser.load(source)
-    reading, labels = read(parser, settings_of_source)
+    reading, labels = read_settings(parser, settings_of_source)
     return translate_settings(parser, command_parser.load(target), reading, labels)[0], labels
 
 
@@ -82,7 +82,7 @@ def everything_printed(translation: Translation) -> str:
 
 def test_the_command_of_every_run_is_read_as_what_it_was_made_of() -> None:
     for run, stage, parser, own in own_commands():
-        reading, _ = read(parser, own)
+        reading, _ = read_settings(parser, own)
         wanted = values(stage)
         for key, value in reading.common.items():
             if key in wanted and key != "optimizer.warmup_ratio":  # which is rounded to whole steps there
@@ -94,7 +94,7 @@ def test_the_command_of_every_run_is_read_as_what_it_was_made_of() -> None:
 
 def test_the_command_of_every_run_is_made_again_from_what_was_read() -> None:
     for run, stage, parser, own in own_commands():
-        again = Rendering(parser, read(parser, own)[0].common)
+        again = Rendering(parser, read_settings(parser, own)[0].common)
         assert not again.refused and not again.notes, f"{run.name} ({run.scale})"
         for name, (value, source) in parser.stated_settings(run, stage).items():
             key = source.removeprefix(f"{run.scale}.")
@@ -112,7 +112,7 @@ def test_every_setting_of_every_run_is_said_to_become_something(target: str) -> 
     for run, stage, parser, own in own_commands():
         if run.framework == target or run.scale == "demo":
             continue
-        reading, labels = read(parser, own)
+        reading, labels = read_settings(parser, own)
         try:
             translation, _ = translate_settings(parser, command_parser.load(target), reading, labels)
         except UserError as error:  # PPO without groups, in a framework without PPO
@@ -120,7 +120,7 @@ def test_every_setting_of_every_run_is_said_to_become_something(target: str) -> 
             continue
         printed = everything_printed(translation)
         assert not [text for texts in labels.values() for text in texts if text not in printed], run.name
-        assert all(line.key in meanings() for line in translation.lines)
+        assert all(line.key in key_meanings() for line in translation.lines)
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
@@ -205,17 +205,17 @@ def test_a_kl_term_that_earlier_releases_of_verl_had_by_default_is_pointed_out()
 def test_names_of_earlier_releases_mean_the_same_as_todays() -> None:
     parser = command_parser.load("openrlhf")
     old = command("openrlhf")
-    new = read(parser, old)[0].stated
+    new = read_settings(parser, old)[0].stated
     assert all("." in name for name in new if name != "prompt_max_len")  # which has no name today
-    assert new["actor.adam.lr"] == 5e-7 and read(parser, new)[0].common == read(parser, old)[0].common
+    assert new["actor.adam.lr"] == 5e-7 and read_settings(parser, new)[0].common == read_settings(parser, old)[0].common
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_what_is_printed_can_be_translated_back(source: str, target: str, capsys: pytest.CaptureFixture[str]) -> None:
     page = run_command(str(CASES / f"{source}.sh"), source, target)
     parser = command_parser.load(target)
-    again = read(parser, settings_of_text(parser, page, Path(), {}, None))[0].common
-    first = read(command_parser.load(source), command(source))[0].common
+    again = read_settings(parser, settings_of_text(parser, page, Path(), {}, None))[0].common
+    first = read_settings(command_parser.load(source), command(source))[0].common
     for key in (
         "batch.prompts_per_step",
         "batch.prompts_per_update",
@@ -240,7 +240,7 @@ def test_a_run_file_made_of_a_command_is_valid_and_trains_the_same(source: str) 
     validate(
         {**content, "title": "x", "prompt": "x", "rewards": list(whole.rewards), "demo": full}, "run", "the run file"
     )
-    first = read(command_parser.load(source), command(source))[0].common
+    first = read_settings(command_parser.load(source), command(source))[0].common
     assert full["optimizer"]["learning_rate"] == first["optimizer.learning_rate"]
     assert full["batch"]["prompts_per_update"] == first["batch.prompts_per_update"]
 
@@ -309,7 +309,7 @@ def test_a_configuration_file_and_accelerates_are_found_beside_the_script(tmp_pa
     script.parent.mkdir()
     script.write_text("accelerate launch --config_file zero3.yaml src/grpo.py --config recipes/grpo.yaml --beta 0.1\n")
     settings_read = settings_of_text(command_parser.load("trl"), script.read_text(), script.parent, {}, None)
-    common = read(command_parser.load("trl"), settings_read)[0].common
+    common = read_settings(command_parser.load("trl"), settings_read)[0].common
     assert (common["batch.prompts_per_update"], common["objective.kl_coefficient"]) == (16, 0.1)
     assert (common["hardware.gpus"], common["hardware.sharding"]) == (8, "zero3")
 

@@ -26,7 +26,7 @@ def config(mode: str = "sync", max_num_seqs: int = 1024) -> Any:
 def sampled(step: int = 1, first: int = 0, **changes: Any) -> list[dict[str, Any]]:
     trajectory = {"step": step, "validate": changes.pop("validate", False)}
     return [
-        repeat.sampling(
+        repeat.sampling_parameters(
             config(**changes),
             trajectory,
             PARAMS,
@@ -67,4 +67,4 @@ def test_what_is_not_sampled_together_does_not_wait(changes: dict[str, Any]) -> 
 
 def test_completions_are_put_in_the_order_of_prompts_and_repeats() -> None:
     names = ["000000000010_0_0", "000000000002_10_0", "000000000002_9_0", "000000000002_9_1"]
-    assert sorted(names, key=repeat.position) == [names[2], names[3], names[1], names[0]]
+    assert sorted(names, key=repeat.completion_position) == [names[2], names[3], names[1], names[0]]

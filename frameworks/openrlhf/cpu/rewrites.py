@@ -85,7 +85,8 @@ RULES = [
         (
             "sampling order",
             r"@ray\.remote\nclass RolloutRayActor:",
-            r"from frameworks import repeatable_sampling\nsampling_order.hold_requests(vllm.AsyncLLMEngine)\n\n\n\g<0>",
+            r"from frameworks import repeatable_sampling\n"
+            r"repeatable_sampling.hold_requests(vllm.AsyncLLMEngine)\n\n\n\g<0>",
         ),
         (
             "sampling order",

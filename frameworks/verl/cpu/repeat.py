@@ -22,12 +22,12 @@ def name_prompts(module: ModuleType) -> None:
     module.uuid = SimpleNamespace(uuid4=lambda: f"{next(numbers):0{DIGITS}d}")  # type: ignore[attr-defined]
 
 
-def position(key: str) -> tuple[int, ...]:
+def completion_position(key: str) -> tuple[int, ...]:
     """Numbers of a prompt, its completion and a part of that, from `<prompt>_<completion>_<part>`."""
     return tuple(map(int, key.split("_")))
 
 
-def sampling(
+def sampling_parameters(
     config: Any, trajectory: dict[str, Any], params: dict[str, Any], request: dict[str, Any]
 ) -> dict[str, Any]:
     """The sampling parameters of one completion, with a seed and a place among those of its step.
@@ -58,7 +58,7 @@ def seed_requests(module: ModuleType) -> None:
     run = module.AgentLoopWorker._run_agent_loop
 
     async def seeded(self: Any, params: dict[str, Any], trajectory: dict[str, Any], **named: Any) -> Any:
-        return await run(self, sampling(self.config, trajectory, params, named), trajectory, **named)
+        return await run(self, sampling_parameters(self.config, trajectory, params, named), trajectory, **named)
 
     module.AgentLoopWorker._run_agent_loop = seeded
 

@@ -22,6 +22,6 @@ class QuickReplayBuffer(ReplayBuffer):
 
     def _materialize_batch(self, *arguments: Any) -> Any:
         batch = super()._materialize_batch(*arguments)
-        rows = sorted(zip(batch.keys, batch.tags, strict=True), key=lambda row: repeat.position(row[0]))
+        rows = sorted(zip(batch.keys, batch.tags, strict=True), key=lambda row: repeat.completion_position(row[0]))
         batch.keys[:], batch.tags[:] = (list(column) for column in zip(*rows, strict=True))
         return batch
