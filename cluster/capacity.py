@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster import memory, one_gpu
-from cluster.memory import fullest, verdict
+from cluster.memory import fit_verdict, fullest_stage
 from contracts import tables
 from contracts.run_file import Run, Stage
 from contracts.seeds import run_id
@@ -58,7 +58,7 @@ def native_checkpoints(stage: Stage) -> int:
 
 def disk_gb(run: Run) -> tuple[float, float]:
     """Gigabytes of native checkpoints, and of exported ones, of one training."""
-    model, size = memory.shape(run.model), adapter.load(run.framework).checkpoint_size
+    model, size = memory.model_shape(run.model), adapter.load(run.framework).checkpoint_size
     parameters = model["parameters"] / 1e9 if model else 0.0
     states = weights = 0
     for stage in run.stages:
@@ -71,7 +71,7 @@ def disk_gb(run: Run) -> tuple[float, float]:
     return native * trained, len(run.checkpoint_steps) * 2 * parameters
 
 
-def row(run: Run, seeds: int, gpu_gb: float | None, results: Path, generating: int) -> dict[str, Any]:
+def run_costs(run: Run, seeds: int, gpu_gb: float | None, results: Path, generating: int) -> dict[str, Any]:
     """One run's line of the page.
 
     Args:
@@ -85,7 +85,7 @@ def row(run: Run, seeds: int, gpu_gb: float | None, results: Path, generating: i
     size = gpu_gb or hardware.get("gpu_memory_gb", 80)
     measured, expected = measured_hours(run, results), hardware.get("expected_hours")
     native, exported = disk_gb(run)
-    need = fullest(run, size)
+    need = fullest_stage(run, size)
     at_most = sum(hardware["hours"] for _ in run.stages)
     return {
         "run": run.name,
@@ -101,11 +101,11 @@ def row(run: Run, seeds: int, gpu_gb: float | None, results: Path, generating: i
         "weights, gradients, optimiser": need.state if need else None,
         "completions in vLLM's cache": need.sequences if need else None,
         "host GB": need.host if need else None,
-        "fits": verdict(need, size, hardware["memory_gb"]) if need else "no GPU" if not gpus else "unknown",
+        "fits": fit_verdict(need, size, hardware["memory_gb"]) if need else "no GPU" if not gpus else "unknown",
     }
 
 
-def page(rows: list[dict[str, Any]], scale: str, seeds: int, gpu_gb: float | None) -> str:
+def costs_page(rows: list[dict[str, Any]], scale: str, seeds: int, gpu_gb: float | None) -> str:
     """The Markdown page: what the runs cost, and whether they fit the GPUs.
 
     Args:
@@ -116,13 +116,13 @@ def page(rows: list[dict[str, Any]], scale: str, seeds: int, gpu_gb: float | Non
     """
     sums = {column: sum(one[column] or 0 for one in rows) for column in (*HOURS, *DISK) if column != HOURS[1]}
     title = f"# What {len(rows)} runs need, at {scale} scale, with {seeds} seed{'s' * (seeds > 1)}"
-    cost = _table(("run", "nodes × GPUs", *HOURS, *DISK), [*rows, {"run": Markdown("**sum**"), **sums}])
+    cost = _costs_table(("run", "nodes × GPUs", *HOURS, *DISK), [*rows, {"run": Markdown("**sum**"), **sums}])
     notes = MEMORY_NOTES.format(gpu_gb=f"{gpu_gb:.0f} GB" if gpu_gb else "the size that its run file names")
-    fit = _table(("run", "model", *MEMORY), rows)
+    fit = _costs_table(("run", "model", *MEMORY), rows)
     return f"{title}\n\n## GPU-hours and disk\n\n{cost}{COST_NOTES}\n## GPU memory\n\n{fit}{notes}"
 
 
-def _table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
+def _costs_table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
     def cell(value: Any) -> str:
         if value is None:
             return "–"
@@ -148,10 +148,10 @@ def main() -> None:
     for word in arguments.run:
         name, _, generating = word.rpartition("=")
         runs.append(run := load_run(name, arguments.scale))
-        rows.append(row(run, arguments.seeds, arguments.gpu_memory_gb, arguments.results, int(generating)))
-    text = page(rows, arguments.scale, arguments.seeds, arguments.gpu_memory_gb)
+        rows.append(run_costs(run, arguments.seeds, arguments.gpu_memory_gb, arguments.results, int(generating)))
+    text = costs_page(rows, arguments.scale, arguments.seeds, arguments.gpu_memory_gb)
     if arguments.one_gpu_gb:
-        text += one_gpu.section(runs, arguments.one_gpu_gb)
+        text += one_gpu.markdown_section(runs, arguments.one_gpu_gb)
     durable.write_text(arguments.output, text)
     print(f"{text}\nWritten to {arguments.output}")
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cluster import capacity, memory
-from cluster.machine import Machine, look
+from cluster.machine import Machine, inspect_machine
 from contracts.run_file import Run
 from recipes.runs import load_run
 from system.errors import ROOT, UserError, run_command
@@ -39,7 +39,7 @@ class Finding:
     stops: tuple[str, ...] = ()
 
 
-def bad(what: str, text: str, *stops: str) -> Finding:
+def problem(what: str, text: str, *stops: str) -> Finding:
     """Something to change before these goals can be reached."""
     return Finding(what, text, WRONG, stops)
 
@@ -49,18 +49,18 @@ def check_python(machine: Machine) -> list[Finding]:
     findings = [Finding("system", machine.system)]
     if machine.architecture != "x86_64" or machine.libc < GLIBC:
         needed = f"the locks are for x86_64 with glibc {GLIBC[0]}.{GLIBC[1]} or later: use such a machine"
-        findings = [bad("system", f"{machine.system}, but {needed}", DEMO, GPU, FULL)]
+        findings = [problem("system", f"{machine.system}, but {needed}", DEMO, GPU, FULL)]
     if machine.python.startswith("3.11."):
         findings.append(Finding("python", machine.python))
     else:
         text = f"{machine.python}, but the locks are for 3.11: install Python 3.11"
-        findings.append(bad("python", text, DEMO, GPU, FULL))
+        findings.append(problem("python", text, DEMO, GPU, FULL))
     if not machine.headers:
         text = "Python.h is missing, which DeepSpeed and Triton compile with: install python3.11-dev"
-        findings.append(bad("headers", text, GPU, FULL))
+        findings.append(problem("headers", text, GPU, FULL))
     if not machine.compiler:
         text = "no g++: install one (Debian: g++; on a cluster: a gcc module), or name one in CXX"
-        return [*findings, bad("compiler", text, GPU, FULL)]
+        return [*findings, problem("compiler", text, GPU, FULL)]
     return [*findings, Finding("compiler", machine.compiler)]
 
 
@@ -77,15 +77,15 @@ def check_room(machine: Machine) -> list[Finding]:
         unit = "" if what == "cores" else " GB"
         if has < needed:
             text = f"{has:.0f}{unit}, the demo needs {needed:.0f}{unit}: free some, or use another machine"
-            findings.append(bad(what, text, DEMO, GPU, FULL))
+            findings.append(problem(what, text, DEMO, GPU, FULL))
         elif what == "disk" and has < (least := environments_disk(machine)):
             text = f"{has:.0f} GB free, the GPU environments that are not built need {least:.0f}: free some"
-            findings.append(bad(what, text, GPU, FULL))
+            findings.append(problem(what, text, GPU, FULL))
         else:
             findings.append(Finding(what, f"{has:.0f}{unit}{' free' if what == 'disk' else ''}"))
     if machine.shared_memory < 1:
         text = f"{machine.shared_memory:.2f} GB in /dev/shm, NCCL and vLLM need some: docker run --shm-size 16g"
-        findings.append(bad("shared memory", text, GPU, FULL))
+        findings.append(problem("shared memory", text, GPU, FULL))
     else:
         findings.append(Finding("shared memory", f"{machine.shared_memory:.0f} GB in /dev/shm"))
     for what, has, least, option in (
@@ -110,17 +110,17 @@ def check_gpus(machine: Machine) -> list[Finding]:
     findings = [Finding("GPUs", f"{len(machine.gpus)}: {names}, {smallest.memory_gb:.0f} GB each")]
     if int(machine.driver.partition(".")[0] or 0) < least:
         text = f"{machine.driver}, but the locks are for CUDA {machine.cuda}: install driver {least} or later"
-        findings.append(bad("driver", text, GPU, FULL))
+        findings.append(problem("driver", text, GPU, FULL))
     else:
         findings.append(Finding("driver", f"{machine.driver}, CUDA {machine.cuda} needs {least} or later"))
     if smallest.memory_gb < GPU_MEMORY:
         text = f"{smallest.memory_gb:.0f} GB, at least {GPU_MEMORY:.0f} are needed: use a larger GPU"
-        findings.append(bad("GPU memory", text, GPU, FULL))
+        findings.append(problem("GPU memory", text, GPU, FULL))
     capability = min(gpu.capability for gpu in machine.gpus)
     newest = max(gpu.capability for gpu in machine.gpus)
     if capability < CAPABILITY:
         text = f"compute capability {capability}, bfloat16 and flash-attn need {CAPABILITY}: use an A100, H100 or later"
-        findings.append(bad("GPU type", text, GPU, FULL))
+        findings.append(problem("GPU type", text, GPU, FULL))
     elif int(newest) not in COMPILED_FOR:
         text = f"compute capability {newest}: set FLASH_ATTN_CUDA_ARCHS={newest * 10:.0f} before environments are built"
         findings.append(Finding("GPU type", text, WARNING))
@@ -129,7 +129,7 @@ def check_gpus(machine: Machine) -> list[Finding]:
             findings.append(Finding(f"{name} on GPUs", "built, with nvcc and ninja"))
         else:
             text = f"has no nvcc or no ninja: delete .envs/{name}-cuda-*, and it is built again"
-            findings.append(bad(f"{name} on GPUs", text, GPU, FULL))
+            findings.append(problem(f"{name} on GPUs", text, GPU, FULL))
     return findings
 
 
@@ -149,7 +149,7 @@ def check_network(machine: Machine, offline: bool) -> list[Finding]:
             findings.append(Finding("network", f"{text}{'; data_mirror is set' if offline else ''}", WARNING))
     if not machine.hub_cache_writable:
         text = f"{machine.hub_cache} cannot be written to: set HF_HOME to a folder that can"
-        return [*findings, bad("hub cache", text, GPU, FULL)]
+        return [*findings, problem("hub cache", text, GPU, FULL)]
     return [*findings, Finding("hub cache", f"{machine.hub_cache}, {machine.hub_disk:.0f} GB free")]
 
 
@@ -164,7 +164,7 @@ def check_sandbox(machine: Machine) -> Finding:
     return Finding("sandbox", "starts, and is kept warm")
 
 
-def obstacles(run: Run, machine: Machine) -> list[str]:
+def missing_for(run: Run, machine: Machine) -> list[str]:
     """What of this machine is too small for a run at full scale, by the run file and the estimates."""
     hardware, needs = run.hardware, []
     nodes = hardware.get("nodes", 1)
@@ -173,8 +173,8 @@ def obstacles(run: Run, machine: Machine) -> list[str]:
     if len(machine.gpus) < hardware["gpus"] // nodes:
         needs.append(f"{hardware['gpus'] // nodes} GPUs")
     size = min((gpu.memory_gb for gpu in machine.gpus), default=0.0)
-    need = memory.fullest(run, size) if size else None
-    if need and memory.verdict(need, size).startswith("no"):
+    need = memory.fullest_stage(run, size) if size else None
+    if need and memory.fit_verdict(need, size).startswith("no"):
         needs.append(f"GPUs of {hardware['gpu_memory_gb']} GB")
     host = need.host if need else hardware["memory_gb"]
     if machine.memory < host:
@@ -185,7 +185,7 @@ def obstacles(run: Run, machine: Machine) -> list[str]:
     return needs
 
 
-def check(machine: Machine, runs: Sequence[Run], offline: bool = False) -> list[Finding]:
+def all_findings(machine: Machine, runs: Sequence[Run], offline: bool = False) -> list[Finding]:
     """Every line but the last ones.
 
     Args:
@@ -198,7 +198,7 @@ def check(machine: Machine, runs: Sequence[Run], offline: bool = False) -> list[
     slurm = f"{machine.slurm}: snakemake preflight --profile slurm checks it" if machine.slurm else "not here"
     findings.append(Finding("Slurm", slurm))
     for run in runs if machine.gpus else ():
-        needs = obstacles(run, machine)
+        needs = missing_for(run, machine)
         text = f"needs {', '.join(needs)}" if needs else "fits this machine"
         findings.append(Finding(run.name, text, WARNING if needs else OK))
     return findings
@@ -225,13 +225,14 @@ def main() -> None:
     parser.add_argument("--mirror", action="store_true", help="data sets come from a mirror")
     arguments = parser.parse_args()
     runs = [load_run(name, "full") for name in arguments.run]
-    findings = check(look(ROOT), runs, arguments.mirror)
+    findings = all_findings(inspect_machine(ROOT), runs, arguments.mirror)
     width = max(len(finding.what) for finding in findings)
     for finding in findings:
         print(f"{finding.state:<8}{finding.what:<{width + 2}}{finding.text}")
     print("", *what_runs(findings, runs), sep="\n")
     if stopping := [finding.what for finding in findings if DEMO in finding.stops]:
-        raise UserError(f"not even the demo runs here: see {', '.join(stopping)} above")
+        sentence = f"not even the demo runs here: see {', '.join(stopping)} above"
+        raise UserError(sentence, code="unsuitable-machine", problems=stopping)
 
 
 if __name__ == "__main__":

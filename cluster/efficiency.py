@@ -25,7 +25,7 @@ FORMAT = "JobIDRaw,State,Submit,Start,End,ElapsedRaw,AllocTRES"
 JOBS_PER_QUERY = 500
 
 
-def submitted(logs: Sequence[Path]) -> dict[str, tuple[str, str]]:
+def submitted_jobs(logs: Sequence[Path]) -> dict[str, tuple[str, str]]:
     """Rule and wildcards of every Slurm job in Snakemake's logs, by its id."""
     jobs = {}
     for log in logs:
@@ -58,7 +58,7 @@ def read_jobs(output: str, known: dict[str, tuple[str, str]]) -> pd.DataFrame:
     )
 
 
-def page(jobs: pd.DataFrame) -> str:
+def usage_page(jobs: pd.DataFrame) -> str:
     """The Markdown page: one table by rule, one of all jobs with GPUs."""
     failed = ~jobs["state"].isin(["COMPLETED", "RUNNING", "PENDING"])
     used = jobs["ran"] * jobs["gpus"]
@@ -85,14 +85,18 @@ def page(jobs: pd.DataFrame) -> str:
     )
 
 
-def query(known: dict[str, tuple[str, str]]) -> pd.DataFrame:
+def accounted_jobs(known: dict[str, tuple[str, str]]) -> pd.DataFrame:
     """The jobs in Slurm's accounting; raises UserError if there is no accounting."""
     parts, ids = [], sorted(known, key=int)
     command = ["sacct", "--allocations", "--parsable2", "--noheader", "--duplicates", f"--format={FORMAT}"]
     for first in range(0, len(ids), JOBS_PER_QUERY):
         status, output, error = slurm.run([*command, f"--jobs={','.join(ids[first : first + JOBS_PER_QUERY])}"])
         if status:
-            raise UserError(f"sacct failed ({slurm.reason(status, error)}): this cluster may keep no accounting")
+            raise UserError(
+                f"sacct failed ({slurm.failure_reason(status, error)}): this cluster may keep no accounting",
+                code="slurm-command-failed",
+                command="sacct",
+            )
         parts.append(read_jobs(output, known))
     return pd.concat(parts, ignore_index=True)
 
@@ -103,17 +107,19 @@ def main() -> None:
     parser.add_argument("--logs", type=Path, default=Path(".snakemake/log"), help="folder of Snakemake's logs")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
-    known = submitted(sorted(arguments.logs.glob("*.log")))
+    known = submitted_jobs(sorted(arguments.logs.glob("*.log")))
     if not known:
         raise UserError(
-            f"no log in {arguments.logs} contains a job submitted to Slurm: run snakemake --profile slurm first"
+            f"no log in {arguments.logs} contains a job submitted to Slurm: run snakemake --profile slurm first",
+            code="missing-jobs",
         )
-    jobs = query(known)
+    jobs = accounted_jobs(known)
     if jobs.empty:
         raise UserError(
-            f"Slurm's accounting has none of the {len(known)} jobs in {arguments.logs}: it may have expired"
+            f"Slurm's accounting has none of the {len(known)} jobs in {arguments.logs}: it may have expired",
+            code="missing-accounting",
         )
-    text = page(jobs)
+    text = usage_page(jobs)
     durable.write_text(arguments.output, text)
     print(f"{text}\nWritten to {arguments.output}")
 

@@ -43,7 +43,7 @@ def last_lines(log: Path, most: int = MAX_LINES) -> list[str]:
     return lines[starts[-1] :] if starts else lines
 
 
-def relevant(lines: Sequence[str]) -> list[str]:
+def relevant_lines(lines: Sequence[str]) -> list[str]:
     """At most SHOWN of the last lines: without empty ones, progress bars and the frames of Python tracebacks."""
     kept: list[str] = []
     in_traceback = False
@@ -94,21 +94,21 @@ class FailedJobs(logging.Filter):
         parts += [failed["rule_msg"]] if failed["rule_msg"] else []
         if logs and self.on_terminal(rule, failed["shellcmd"] or ""):
             return visible("; ".join([*parts, f"its output is above and in {logs[0]}"]))
-        ends = {log: lines for log in logs if (lines := relevant(last_lines(log, READ)))}
+        ends = {log: lines for log in logs if (lines := relevant_lines(last_lines(log, READ)))}
         # A sentence says it all; without one, Slurm's own log may say what the command's does not.
         said = [log for log, lines in ends.items() if lines[0].startswith(SENTENCES)][:1] or list(ends)
         parts += [f"the end of {log}:" + "".join(f"\n    {line}" for line in ends[log]) for log in said]
         return visible("; ".join(parts if said else [*parts, "it printed nothing"]))
 
 
-def attached(kind: type[Kind]) -> Kind | None:
+def attached_handler(kind: type[Kind]) -> Kind | None:
     """The handler of a kind that Snakemake's messages go to, such as that of its terminal; None if there is none."""
     return next((handler for handler in logger.handlers if isinstance(handler, kind)), None)
 
 
 def show(on_terminal: Callable[[str, str], bool]) -> FailedJobs | None:
     """Show failed jobs on Snakemake's terminal; None if it has none. See FailedJobs."""
-    if not (handler := attached(ColorizingTextHandler)):
+    if not (handler := attached_handler(ColorizingTextHandler)):
         return None
     for known in handler.filters:  # Snakemake reads the Snakefile more than once
         if isinstance(known, FailedJobs):

@@ -43,7 +43,7 @@ class Pass:
     checkpointing: bool = True
 
 
-def pass_of(run: Run, stage: Stage) -> Pass:
+def training_pass(run: Run, stage: Stage) -> Pass:
     """The pass that a stage's GPUs make, by its run file."""
     gpus = training_gpus(run, stage)
     needs = adapter.load(run.framework).memory(run, stage, gpus, 1.0)
@@ -60,7 +60,7 @@ def training_gpus(run: Run, stage: Stage) -> int:
     return rest // 2 if run.algorithm == "ppo" else rest
 
 
-def configuration(shape: Mapping[str, Any], longest: int) -> Any:
+def model_configuration(shape: Mapping[str, Any], longest: int) -> Any:
     """The configuration of a model of this shape."""
     from transformers import Qwen2Config
 
@@ -77,7 +77,7 @@ def configuration(shape: Mapping[str, Any], longest: int) -> Any:
     )
 
 
-def measure(shape: Mapping[str, Any], one: Pass) -> dict[str, float]:
+def peak_bytes(shape: Mapping[str, Any], one: Pass) -> dict[str, float]:
     """Bytes on one rank when most is in use, by torch's names of what they are for, and `Total`.
 
     Args:
@@ -98,7 +98,7 @@ def measure(shape: Mapping[str, Any], one: Pass) -> dict[str, float]:
         mesh = init_device_mesh("cpu", (one.gpus,))
         with FakeTensorMode():
             model = AutoModelForCausalLM.from_config(
-                configuration(shape, one.tokens), dtype=torch.float32, attn_implementation="sdpa"
+                model_configuration(shape, one.tokens), dtype=torch.float32, attn_implementation="sdpa"
             )
             if one.checkpointing:
                 model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
@@ -128,7 +128,7 @@ def measure(shape: Mapping[str, Any], one: Pass) -> dict[str, float]:
         dist.destroy_process_group()
 
 
-def working(peak: Mapping[str, float]) -> float:
+def working_bytes(peak: Mapping[str, float]) -> float:
     """Bytes of what `measure` found that a pass takes, beside what stays between passes."""
     return max(peak["total"], 1.0) - sum(peak.get(part, 0.0) for part in KEPT)
 
@@ -149,23 +149,24 @@ def deepspeed_says(sharding: str, gpus: int, parameters: float, largest: float) 
     return 4 * largest + 18 * parameters / gpus
 
 
-def row(run: Run) -> list[str]:
+def table_row(run: Run) -> list[str]:
     """The run's line: its most demanding stage, of which one model is counted.
 
     Raises:
         UserError: the model's shape is not known.
     """
     stage = max(run.stages, key=longest_sequence)
-    shape, one = memory.shape(run.model), pass_of(run, stage)
+    shape, one = memory.model_shape(run.model), training_pass(run, stage)
     if shape is None or not run.hardware["gpus"]:
-        raise UserError(f"{run.name} needs GPUs, and the shape of {run.model} in cluster/models.yaml")
-    passing, parameters = working(measure(shape, one)), shape["parameters"]
+        sentence = f"{run.name} needs GPUs, and the shape of {run.model} in cluster/models.yaml"
+        raise UserError(sentence, code="unknown-model-shape", model=run.model)
+    passing, parameters = working_bytes(peak_bytes(shape, one)), shape["parameters"]
     state = own = 16 * parameters / one.gpus
     if shards_with_deepspeed(run):
         largest = shape["vocabulary"] * shape["hidden"]
         state = deepspeed_says(run.hardware["sharding"], one.gpus, parameters, largest)
         own, _ = deepspeed_state(run, one.gpus, parameters, 1, 0.0)
-    estimate = memory.estimate(run, stage, 80.0)
+    estimate = memory.estimate_stage(run, stage, 80.0)
     formula = own / GB + (estimate.working if estimate else 0.0)
     measured = (state + passing) / GB
     numbers = (state / GB, passing / GB, measured, formula, formula - measured)
@@ -195,7 +196,7 @@ def main() -> None:
         if offloads(run):
             print(f"{name}: not counted, because its optimiser is not on the GPU", flush=True)
             continue
-        rows.append(row(run))
+        rows.append(table_row(run))
         print(" | ".join(rows[-1]), flush=True)
     durable.write_text(arguments.output, markdown.table(COLUMNS, rows))
 

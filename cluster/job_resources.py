@@ -1,4 +1,8 @@
-"""Snakemake resources of a job; on a cluster, the Slurm executor turns them into options of sbatch."""
+"""What a job asks of Slurm or of this machine, and how much more memory and time each retry asks for.
+
+The Slurm executor turns these resources of Snakemake into options of sbatch. Which failed jobs are retried at all is in
+retry_interrupted.py.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,9 @@ class Need:
     cpus: int = 1
 
 
-def resources_of(need: Need, cluster: Mapping[str, Any] | None, attempt: int = 1) -> dict[str, int | str | None]:
+def resources_for_attempt(
+    need: Need, cluster: Mapping[str, Any] | None, attempt: int = 1
+) -> dict[str, int | str | None]:
     """The resources of a job: memory and time grow with each attempt, up to the limits in the cluster's settings.
 
     Args:
@@ -40,7 +46,10 @@ def resources_of(need: Need, cluster: Mapping[str, Any] | None, attempt: int = 1
     """
     if need.gpus % need.nodes:
         raise UserError(
-            f"{need.gpus} GPUs do not divide over {need.nodes} nodes: change hardware.gpus or hardware.nodes"
+            f"{need.gpus} GPUs do not divide over {need.nodes} nodes: change hardware.gpus or hardware.nodes",
+            code="gpus-do-not-divide",
+            gpus=need.gpus,
+            nodes=need.nodes,
         )
     memory, minutes = need.memory_mb * attempt, need.minutes * attempt
     if cluster is None:

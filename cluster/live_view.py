@@ -20,8 +20,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from cluster.failed_jobs import attached
-from cluster.progress import STEP, WARNING, Progress, duration, of_job
+from cluster.failed_jobs import attached_handler
+from cluster.progress import STEP, WARNING, Progress, duration_text, job_label
 from cluster.snakemake_internals import ColorizingTextHandler, LogEvent, logger
 from system.text_safety import one_line
 
@@ -31,7 +31,7 @@ BAR = 30  # characters
 LOG_FILE = "Complete log(s): "  # where Snakemake's own messages are
 
 
-def stages(progress: Progress) -> Text:
+def stages_line(progress: Progress) -> Text:
     """The stages in a line, those that run in bold."""
     running = {progress.known[job]["rule_name"] for job in list(progress.running)}
     line = Text()
@@ -42,7 +42,7 @@ def stages(progress: Progress) -> Text:
     return line
 
 
-def drawn(progress: Progress, now: float) -> Group:
+def layout(progress: Progress, now: float) -> Group:
     """The view: a line of stages, how much is done, running jobs, accuracies, warnings."""
     whole = Table.grid(padding=(0, 1))
     bar = ProgressBar(progress.total.total(), progress.done.total(), width=BAR)
@@ -52,11 +52,11 @@ def drawn(progress: Progress, now: float) -> Group:
         jobs.add_column(name, no_wrap=name != "running")
     for job, started in list(progress.running.items()):
         step, reward, left = progress.step(job)
-        ends = duration(left) if left is not None else ""
-        jobs.add_row(*map(Text, (of_job(progress.known[job]), step, reward, duration(now - started), ends)))
+        ends = duration_text(left) if left is not None else ""
+        jobs.add_row(*map(Text, (job_label(progress.known[job]), step, reward, duration_text(now - started), ends)))
     accuracies = [Text(f"held-out accuracy of {run}: {text}") for run, text in [*progress.heldout.items()][-MOST:]]
     warnings = [Text(f"warning: {text}", style="yellow") for text in [*progress.warnings][-MOST:]]
-    return Group(stages(progress), whole, jobs, *accuracies, *warnings)
+    return Group(stages_line(progress), whole, jobs, *accuracies, *warnings)
 
 
 class LiveView(logging.Handler):
@@ -80,7 +80,7 @@ class LiveView(logging.Handler):
 
     def __rich__(self) -> Group:
         """What is drawn, several times a second."""
-        return drawn(self.progress, time.monotonic())
+        return layout(self.progress, time.monotonic())
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take an event of Snakemake."""
@@ -128,7 +128,7 @@ def show(rules: Callable[[], Mapping[str, bool]] = dict) -> LiveView | None:
     Args:
         rules: see Progress.
     """
-    known, handler = attached(LiveView), attached(ColorizingTextHandler)
+    known, handler = attached_handler(LiveView), attached_handler(ColorizingTextHandler)
     if known or not (handler and handler.stream.isatty() and sys.stdout.isatty()):
         return known  # Snakemake reads the Snakefile more than once
     view = LiveView(handler, rules)

@@ -70,7 +70,7 @@ class Machine:
         return f"{self.architecture}, glibc {'.'.join(map(str, self.libc)) or 'not found'}"
 
 
-def look(project: Path) -> Machine:
+def inspect_machine(project: Path) -> Machine:
     """Look at this machine; takes seconds where the network does not answer."""
     driver, gpus = nvidia()
     cache = Path(os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME", "~/.cache/huggingface")) / "hub")
@@ -83,7 +83,7 @@ def look(project: Path) -> Machine:
         libc=tuple(int(part) for part in version.split(".") if part.isdecimal()) if library == "glibc" else (),
         python=platform.python_version(),
         headers=(Path(sysconfig.get_path("include")) / "Python.h").is_file(),
-        compiler=_said(os.environ.get("CXX", "g++"), "--version").partition("\n")[0],
+        compiler=_output_of(os.environ.get("CXX", "g++"), "--version").partition("\n")[0],
         cores=len(os.sched_getaffinity(0)),
         memory=psutil.virtual_memory().total / GB,
         disk=shutil.disk_usage(project).free / GB,
@@ -98,7 +98,7 @@ def look(project: Path) -> Machine:
         hub_cache=cache,
         hub_cache_writable=os.access(existing, os.W_OK),
         hub_disk=shutil.disk_usage(existing).free / GB,
-        slurm=_said("sbatch", "--version").strip(),
+        slurm=_output_of("sbatch", "--version").strip(),
         sandbox=sandbox.why_unavailable(),
         cold_sandbox=sandbox.why_not_warm(),
     )
@@ -115,10 +115,10 @@ def read_gpus(listing: str) -> tuple[str, tuple[GPU, ...]]:
 def nvidia() -> tuple[str, tuple[GPU, ...]]:
     """NVIDIA's driver and the GPUs of this machine."""
     options = ("--query-gpu=name,memory.total,compute_cap,driver_version", "--format=csv,noheader,nounits")
-    return read_gpus(_said("nvidia-smi", *options))
+    return read_gpus(_output_of("nvidia-smi", *options))
 
 
-def _said(program: str, *arguments: str) -> str:
+def _output_of(program: str, *arguments: str) -> str:
     try:
         done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=20)
     except (OSError, subprocess.SubprocessError):

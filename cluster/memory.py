@@ -46,13 +46,13 @@ class Estimate:
     host: float  # a node's own memory: weights while they are loaded, and what is offloaded
 
 
-def shape(model: str) -> dict[str, float] | None:
+def model_shape(model: str) -> dict[str, float] | None:
     """A model's shape, None if it is not known."""
     known: dict[str, dict[str, float]] = read_yaml(Path(__file__).with_name("models.yaml"))
     return known.get(model)
 
 
-def working(shape: Mapping[str, float], tokens: float, scored: float, sharded: bool) -> float:
+def working_bytes(shape: Mapping[str, float], tokens: float, scored: float, sharded: bool) -> float:
     """Bytes of one forward and backward pass, with gradient checkpointing.
 
     Args:
@@ -88,7 +88,7 @@ def adapter_parameters(shape: dict[str, float], lora: dict[str, Any]) -> float:
     return float(lora["r"] * shape["layers"] * sum(sizes.get(name, 0) for name in targets))
 
 
-def estimate(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
+def estimate_stage(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
     """What one stage needs on its GPUs.
 
     Args:
@@ -99,7 +99,7 @@ def estimate(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
     Returns:
         None for a run without GPUs, or a model that is not in cluster/models.yaml.
     """
-    model = shape(run.model)
+    model = model_shape(run.model)
     if model is None or not run.hardware["gpus"]:
         return None
     separate = stage.rollout.get("engine") == "vllm-server"
@@ -108,7 +108,7 @@ def estimate(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
     adapters = needs.adapter * adapter_parameters(model, stage.lora)
     length, batch = longest_sequence(stage), stage.batch.get("samples_per_device", 1)
     tokens, scored = needs.pass_tokens or batch * length, needs.pass_tokens or batch * needs.scored_tokens
-    passing = working(model, tokens, scored, run.hardware.get("sharding") == "zero3")
+    passing = working_bytes(model, tokens, scored, run.hardware.get("sharding") == "zero3")
     engine = 0.0 if separate or stage.rollout.get("engine") == "transformers" else needs.engine_share * gpu_gb
     train = (needs.training + adapters + passing) / GB + (0 if needs.engine_sleeps else engine)
     peak = max(train, (needs.generating + adapters) / GB + engine) + OVERHEAD_GB
@@ -118,14 +118,14 @@ def estimate(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
     return Estimate((needs.training + adapters) / GB, passing / GB, engine, peak, sequences, needs.host / GB)
 
 
-def fullest(run: Run, gpu_gb: float) -> Estimate | None:
+def fullest_stage(run: Run, gpu_gb: float) -> Estimate | None:
     """The estimate of the stage that needs most memory; None if no stage has one."""
-    estimates = [estimate(run, stage, gpu_gb) for stage in run.stages]
+    estimates = [estimate_stage(run, stage, gpu_gb) for stage in run.stages]
     known = [one for one in estimates if one is not None]
     return max(known, key=lambda one: one.peak) if known else None
 
 
-def verdict(need: Estimate, gpu_gb: float, host_gb: float = math.inf) -> str:
+def fit_verdict(need: Estimate, gpu_gb: float, host_gb: float = math.inf) -> str:
     """Whether it fits GPUs and nodes of these sizes, in GB: yes, no, or tight."""
     if need.host > host_gb:
         return "no: the weights do not fit the node's memory"

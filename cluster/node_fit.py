@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cluster.job_resources import ATTEMPTS, Need, resources_of
+from cluster.job_resources import ATTEMPTS, Need, resources_for_attempt
 from cluster.slurm import Node, Partition
 from system.unknown_names import meant
 
@@ -27,11 +27,11 @@ def misfits(need: Need, settings: Mapping[str, Any], partition: Partition, nodes
     inside = [node for node in nodes if partition.name in node.partitions]
     if not inside:
         return [f"is submitted to partition {partition.name}, which has no nodes"]
-    if need.gpus and (wrong := wrong_type(settings["gpu_type"], partition, inside)):
+    if need.gpus and (wrong := gpu_type_problem(settings["gpu_type"], partition, inside)):
         return [wrong]
-    gpus, cpus = need.gpus // need.nodes, int(resources_of(need, settings)["cpus_per_task"] or 1)
-    most_gpus = max(gpus_of(node, settings["gpu_type"]) for node in inside)
-    fitting = [node for node in inside if gpus_of(node, settings["gpu_type"]) >= gpus]
+    gpus, cpus = need.gpus // need.nodes, int(resources_for_attempt(need, settings)["cpus_per_task"] or 1)
+    most_gpus = max(gpu_count(node, settings["gpu_type"]) for node in inside)
+    fitting = [node for node in inside if gpu_count(node, settings["gpu_type"]) >= gpus]
     if not fitting:
         return [
             f"requests {gpus} GPUs per node, but partition {partition.name} has at most {most_gpus}: set "
@@ -64,7 +64,7 @@ def over_limits(
         most_mb: memory of the partition's largest fitting node, in MB.
         attempt: from 1; later ones request more.
     """
-    request, problems = resources_of(need, settings, attempt), []
+    request, problems = resources_for_attempt(need, settings, attempt), []
     minutes, memory_mb = int(request["runtime"] or 0), int(request["mem_mb"] or 0)
     requests = "requests" if attempt == 1 else f"requests, at its {attempt}th attempt,"
     if partition.max_minutes is not None and minutes > partition.max_minutes:
@@ -83,12 +83,12 @@ def over_limits(
     return problems
 
 
-def gpus_of(node: Node, kind: str | None) -> int:
+def gpu_count(node: Node, kind: str | None) -> int:
     """Number of the node's GPUs of a type, or of any type."""
     return sum(number for name, number in node.gpus.items() if kind is None or name == kind)
 
 
-def wrong_type(kind: str | None, partition: Partition, nodes: Sequence[Node]) -> str:
+def gpu_type_problem(kind: str | None, partition: Partition, nodes: Sequence[Node]) -> str:
     """Why the partition has no GPUs of the type; empty if it has."""
     there = sorted({name for node in nodes for name in node.gpus})
     if not there:

@@ -28,7 +28,7 @@ class Fit(NamedTuple):
     reason: str  # why it does not
 
 
-def fit(run: Run, gpu_gb: float) -> Fit:
+def fit_run(run: Run, gpu_gb: float) -> Fit:
     """The largest forward passes, up to the run file's, with which a run fits one GPU.
 
     Args:
@@ -41,8 +41,8 @@ def fit(run: Run, gpu_gb: float) -> Fit:
     verdict = ""
     for size in one_gpu_variant.pass_sizes(run):
         tried = one_gpu_variant.on_one_gpu(run, size)
-        if need := memory.fullest(tried, gpu_gb):
-            verdict = memory.verdict(need, gpu_gb, run.hardware["memory_gb"])
+        if need := memory.fullest_stage(tried, gpu_gb):
+            verdict = memory.fit_verdict(need, gpu_gb, run.hardware["memory_gb"])
         if need and verdict == "yes":
             return Fit(tried, size, need.peak, "")
     if need is None:
@@ -53,7 +53,7 @@ def fit(run: Run, gpu_gb: float) -> Fit:
     return Fit(run, None, need.peak, f"{need.state:.0f} GB of {state}, {need.peak:.0f} GB in all with passes of 1")
 
 
-def fits(runs: Mapping[str, Run], gpu_gb: float, scale: str) -> dict[str, Fit]:
+def fitting_runs(runs: Mapping[str, Run], gpu_gb: float, scale: str) -> dict[str, Fit]:
     """The runs that fit, by name.
 
     Args:
@@ -65,23 +65,25 @@ def fits(runs: Mapping[str, Run], gpu_gb: float, scale: str) -> dict[str, Fit]:
         UserError: the runs use no GPU at this scale, or none fits.
     """
     if scale != "full":
-        raise UserError(f"config: gpu_memory_gb is for GPUs, which runs at scale {scale} do not use; add scale=full")
-    fitting_runs = {name: fit(run, gpu_gb) for name, run in runs.items()}
-    fitting = {name: one for name, one in fitting_runs.items() if one.samples_per_device}
+        sentence = f"config: gpu_memory_gb is for GPUs, which runs at scale {scale} do not use; add scale=full"
+        raise UserError(sentence, code="no-gpu-at-scale", scale=scale)
+    fits = {name: fit_run(run, gpu_gb) for name, run in runs.items()}
+    fitting = {name: one for name, one in fits.items() if one.samples_per_device}
     if not fitting:
-        least = min(one.peak_gb for one in fitting_runs.values() if one.peak_gb)
-        raise UserError(f"config: gpu_memory_gb: no run fits {gpu_gb:g} GB; the smallest needs about {least:.0f} GB")
+        least = min(one.peak_gb for one in fits.values() if one.peak_gb)
+        sentence = f"config: gpu_memory_gb: no run fits {gpu_gb:g} GB; the smallest needs about {least:.0f} GB"
+        raise UserError(sentence, code="no-run-fits", gpu_gb=gpu_gb)
     return fitting
 
 
-def section(runs: list[Run], gpu_gb: float) -> str:
+def markdown_section(runs: list[Run], gpu_gb: float) -> str:
     """A section of the capacity page: what fits, and why the rest does not.
 
     Args:
         runs: at full scale.
         gpu_gb: size of the GPU in GB.
     """
-    rows = [(run, fit(run, gpu_gb)) for run in runs]
+    rows = [(run, fit_run(run, gpu_gb)) for run in runs]
     cells: list[list[Any]] = [
         [
             run.name, run.model, str(run.hardware["gpus"]), "yes" if run_fit.samples_per_device else "no",

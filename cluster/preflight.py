@@ -24,7 +24,7 @@ from typing import Any
 import psutil
 
 from cluster import probe, slurm
-from cluster.job_resources import Need, resources_of
+from cluster.job_resources import Need, resources_for_attempt
 from cluster.node_fit import FILE, misfits
 from cluster.slurm import Node, Partition
 from system.errors import UserError, run_command
@@ -43,7 +43,7 @@ class Finding:
     text: str
 
 
-def check(settings: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]], first_check: int) -> list[Finding]:
+def all_findings(settings: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]], first_check: int) -> list[Finding]:
     """Everything that would fail or is worth knowing.
 
     Args:
@@ -62,7 +62,7 @@ def check(settings: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]], first_
     status, output, error = slurm.run(["scontrol", "show", "config"])
     if status:
         advice = "run this on a login node, or wait until the controller answers"
-        return [Finding(True, f"Slurm's controller does not answer ({slurm.reason(status, error)}): {advice}")]
+        return [Finding(True, f"Slurm's controller does not answer ({slurm.failure_reason(status, error)}): {advice}")]
     configuration = slurm.read_configuration(output)
     partitions = slurm.read_partitions(slurm.run(["scontrol", "show", "partition", "--oneliner"])[1])
     nodes = slurm.read_nodes(slurm.run(["scontrol", "show", "node", "--oneliner"])[1])
@@ -70,7 +70,7 @@ def check(settings: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]], first_
     chosen = {key: choose_partition(settings, key, partitions) for key in ("partition", "gpu_partition")}
     findings += {problem.text: problem for problem in chosen.values() if isinstance(problem, Finding)}.values()
     findings += check_export() + check_folder(Path.cwd(), nodes)
-    for name, need in needs(jobs):
+    for name, need in job_needs(jobs):
         partition = chosen["gpu_partition" if need.gpus else "partition"]
         if isinstance(partition, Partition):
             findings += [Finding(True, f"{name} {text}") for text in misfits(need, settings, partition, nodes)]
@@ -79,7 +79,7 @@ def check(settings: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]], first_
     return findings
 
 
-def needs(jobs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Need]]:
+def job_needs(jobs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Need]]:
     """Name and Need of each kind of job, from JSON."""
     return [(job["name"], Need(**{key: value for key, value in job.items() if key != "name"})) for job in jobs]
 
@@ -181,18 +181,20 @@ def check_folder(folder: Path, nodes: Sequence[Node]) -> list[Finding]:
 def check_submission(settings: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]]) -> list[Finding]:
     """Why sbatch would refuse a kind of job; nothing is queued."""
     refusals: dict[str, str] = {}
-    for name, need in needs(jobs):
-        options = probe.options(resources_of(need, settings))
+    for name, need in job_needs(jobs):
+        options = probe.sbatch_options(resources_for_attempt(need, settings))
         status, _, error = slurm.run(["sbatch", "--test-only", *options, "--wrap", "true"])
         if status and error not in refusals:
-            refusals[error] = f"{name} would be refused by sbatch {' '.join(options)}: {slurm.reason(status, error)}"
+            refusals[error] = (
+                f"{name} would be refused by sbatch {' '.join(options)}: {slurm.failure_reason(status, error)}"
+            )
     return [Finding(True, text) for text in refusals.values()]
 
 
 def check_node(settings: Mapping[str, Any]) -> list[Finding]:
     """What one short job finds on a node."""
-    options = probe.options(resources_of(Need(memory_mb=200, minutes=1), settings))
-    error, text = probe.run(options, Path.cwd(), Path(sys.executable))
+    options = probe.sbatch_options(resources_for_attempt(Need(memory_mb=200, minutes=1), settings))
+    error, text = probe.run_probe(options, Path.cwd(), Path(sys.executable))
     return [Finding(error, text)]
 
 
@@ -208,15 +210,19 @@ def main() -> None:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(
             f"{arguments.jobs} should hold the cluster and the jobs, but is damaged ({error}): delete it, and run "
-            "snakemake preflight --profile slurm"
+            "snakemake preflight --profile slurm",
+            code="damaged-file",
+            path=str(arguments.jobs),
         ) from None
     if content["cluster"] is None:
-        raise UserError("preflight needs a cluster: run snakemake preflight --profile slurm")
-    findings = check(content["cluster"], content["jobs"], arguments.first_check)
+        sentence = "preflight needs a cluster: run snakemake preflight --profile slurm"
+        raise UserError(sentence, code="missing-cluster")
+    findings = all_findings(content["cluster"], content["jobs"], arguments.first_check)
     for finding in findings:
         print(f"{'ERROR' if finding.error else 'note'}: {finding.text}")
     if errors := sum(finding.error for finding in findings):
-        raise UserError(f"preflight found {errors} error{'s' * (errors > 1)}: fix them before jobs are submitted")
+        sentence = f"preflight found {errors} error{'s' * (errors > 1)}: fix them before jobs are submitted"
+        raise UserError(sentence, code="preflight-failed", errors=errors)
     print(f"ready: all {len(content['jobs'])} kinds of jobs fit this cluster; none was queued")
 
 

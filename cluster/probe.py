@@ -24,13 +24,15 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def options(resources: Mapping[str, int | str | None]) -> list[str]:
+def sbatch_options(resources: Mapping[str, int | str | None]) -> list[str]:
     """The options that Snakemake's executor passes to sbatch for these resources."""
     arguments = [f"{OPTIONS[key]}={value}" for key, value in resources.items() if key in OPTIONS and value is not None]
     return arguments + shlex.split(str(resources.get("slurm_extra") or ""))
 
 
-def run(options: Sequence[str], folder: Path, python: Path, wait_seconds: float = WAIT_SECONDS) -> tuple[bool, str]:
+def run_probe(
+    options: Sequence[str], folder: Path, python: Path, wait_seconds: float = WAIT_SECONDS
+) -> tuple[bool, str]:
     """Submit the job and wait for its end.
 
     Args:
@@ -77,10 +79,10 @@ case $? in 0) exit 0;; {NOT_WARM}) exit {NOT_WARM};; *) exit {NO_SANDBOX};; esac
         )
     finally:
         token.unlink(missing_ok=True)
-    return explain(job.returncode, error, folder, python)
+    return explain_status(job.returncode, error, folder, python)
 
 
-def explain(status: int, error: str, folder: Path, python: Path) -> tuple[bool, str]:
+def explain_status(status: int, error: str, folder: Path, python: Path) -> tuple[bool, str]:
     """What the exit status of the short job means.
 
     Args:
@@ -116,4 +118,4 @@ def explain(status: int, error: str, folder: Path, python: Path) -> tuple[bool, 
             "a node starts a sandbox for each answer that is a program, but keeps none warm, which takes longer "
             "(docs/sandbox.md): have user namespaces allowed inside bubblewrap's, too, if you want those answers fast"
         )
-    return True, f"a short job failed: {slurm.reason(status, error.strip())}"
+    return True, f"a short job failed: {slurm.failure_reason(status, error.strip())}"

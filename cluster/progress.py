@@ -23,7 +23,7 @@ NUMBERED = ("stage", "step", "seed")  # wildcards whose value alone says little
 GRADED = RunFolder(Path()).graded.name
 
 
-def duration(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """A time for readers, such as 40 s, 12 min or 3 h 05 min."""
     minutes = round(seconds / 60)
     if minutes < 2:
@@ -31,7 +31,7 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def seconds(clock: str) -> float:
+def parse_seconds(clock: str) -> float:
     """Seconds of a time such as 64, 1:04 or 1:00:04."""
     total = 0.0
     for part in clock.split(":"):
@@ -39,7 +39,7 @@ def seconds(clock: str) -> float:
     return total
 
 
-def of_job(event: Mapping[str, Any]) -> str:
+def job_label(event: Mapping[str, Any]) -> str:
     """A job for readers, from its JOB_INFO event: its rule and what it is for, by its wildcards.
 
     Such as `train openr1/qwen2.5-math-7b/seed-0 stage 1`, `problems benchmarks gsm8k`.
@@ -138,14 +138,14 @@ class Progress:
                     self.warnings[one_line(line.removeprefix(WARNING))] = None
                 elif match := STEP.match(line):
                     step, total, reward, left = match.groups()
-                    newest = (f"{step}/{total}", reward or "", seconds(left) if left else None)
+                    newest = (f"{step}/{total}", reward or "", parse_seconds(left) if left else None)
         return newest
 
     def summary(self, now: float) -> str:
         """How much is done, and the time left, such as `12 of 57 jobs, about 8 min left`."""
         text = f"{self.done.total()} of {self.total.total()} jobs"
         left, whole = self.left(now) or (0.0, False)
-        return text + (f", {'about' if whole else 'at least'} {duration(left)} left" if left else "")
+        return text + (f", {'about' if whole else 'at least'} {duration_text(left)} left" if left else "")
 
     @property
     def is_shown(self) -> bool:

@@ -9,8 +9,8 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 
-from cluster.failed_jobs import attached
-from cluster.progress import Progress, duration, of_job
+from cluster.failed_jobs import attached_handler
+from cluster.progress import Progress, duration_text, job_label
 from cluster.snakemake_internals import ColorizingTextHandler, LogEvent, Quietness, logger
 
 REPLACED = (LogEvent.JOB_INFO, LogEvent.JOB_STARTED, LogEvent.JOB_FINISHED, LogEvent.PROGRESS)
@@ -46,9 +46,9 @@ class ProgressLines(logging.Handler):
         if not self.begun:
             return
         if kind == LogEvent.JOB_INFO:
-            self.say(f"{of_job(event)}: {'submitted' if self.cluster and not event['local'] else 'started'}")
+            self.say(f"{job_label(event)}: {'submitted' if self.cluster and not event['local'] else 'started'}")
         elif ended:
-            self.say(f"{of_job(ended.job)}: done after {duration(ended.seconds)}; {self.progress.summary(now)}")
+            self.say(f"{job_label(ended.job)}: done after {duration_text(ended.seconds)}; {self.progress.summary(now)}")
             for run, text in ended.accuracies.items():
                 self.say(f"held-out accuracy of {run}: {text}")
 
@@ -62,7 +62,7 @@ class ProgressLines(logging.Handler):
 
 def show(rules: Callable[[], Mapping[str, bool]] = dict, cluster: bool = False) -> ProgressLines | None:
     """Print lines on Snakemake's standard error; None if it has none. See ProgressLines."""
-    known, handler = attached(ProgressLines), attached(ColorizingTextHandler)
+    known, handler = attached_handler(ProgressLines), attached_handler(ColorizingTextHandler)
     if known or not handler:  # Snakemake reads the Snakefile more than once
         return known
     lines = ProgressLines(handler, rules, cluster)

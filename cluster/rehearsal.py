@@ -64,7 +64,7 @@ KERNELS = ("flash_attn_2_cuda",)  # that `envs/build.py --without-kernels` does 
 Line = tuple[bool | None, str, str]  # whether it is well (None: left out), what, and how it is
 
 
-def compilers(environment: dict[str, str]) -> Iterator[Line]:
+def check_compilers(environment: dict[str, str]) -> Iterator[Line]:
     """Whether a job finds ninja, nvcc and g++, and nvcc's CUDA is that of the headers."""
     for program in ("ninja", "nvcc", "g++"):
         path = shutil.which(program, path=environment["PATH"])
@@ -86,7 +86,7 @@ def compilers(environment: dict[str, str]) -> Iterator[Line]:
     yield nvcc == headers, "CUDA", f"nvcc {nvcc}, headers {headers}"
 
 
-def compiled(environment: dict[str, str], architecture: str) -> Line:
+def compile_kernel(environment: dict[str, str], architecture: str) -> Line:
     """Compile and link a kernel that uses CUB, for one architecture."""
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder) / "kernel.cu", Path(folder) / "kernel"
@@ -105,7 +105,7 @@ def compiled(environment: dict[str, str], architecture: str) -> Line:
     return not done.returncode, f"kernel for sm_{architecture}", text if isinstance(text, str) else "".join(text)
 
 
-def compiled_op(name: str) -> Line:
+def compile_op(name: str) -> Line:
     """Compile one of OPS, its kernels for each architecture, into an empty folder, in a process of its own."""
     dotted = [f"{architecture[:-1]}.{architecture[-1]}" for architecture in ARCHITECTURES]
     with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +133,7 @@ def compiled_op(name: str) -> Line:
     return not missing, f"compile {name}", text
 
 
-def without_kernels() -> Iterator[Line]:
+def stub_missing_kernels() -> Iterator[Line]:
     """Put empty modules in the place of kernels that this environment was built without, so that the rest is seen."""
     for name in KERNELS if sys.prefix.endswith(build.WITHOUT_KERNELS) else ():
         if importlib.util.find_spec(name) is None:
@@ -141,7 +141,7 @@ def without_kernels() -> Iterator[Line]:
             yield None, name, "not compiled in this environment (--without-kernels)"
 
 
-def imported(module: str) -> Line:
+def check_import(module: str) -> Line:
     """Import a module that a command at full scale starts with."""
     started = time.monotonic()
     try:
@@ -157,7 +157,7 @@ def runs_of(framework: str) -> list[Run]:
     return [run for run in runs if run.framework == framework]
 
 
-def read_commands(framework: str) -> Iterator[Line]:
+def check_commands(framework: str) -> Iterator[Line]:
     """Have the installed release's parser read the commands of each run at full scale."""
     for run in runs_of(framework):
         try:
@@ -168,7 +168,7 @@ def read_commands(framework: str) -> Iterator[Line]:
             yield True, run.name, "accepted"
 
 
-def attention(implementation: str) -> Line:
+def check_attention(implementation: str) -> Line:
     """Whether transformers has an attention implementation, and the package behind it can be imported."""
     try:
         if implementation.startswith("flash_attention"):  # what transformers takes of it; it asks for a GPU first
@@ -183,24 +183,24 @@ def attention(implementation: str) -> Line:
     return not missing, f"attention {implementation}", f"has no {', '.join(missing)}" if missing else "resolves"
 
 
-def attentions(framework: str) -> Iterator[Line]:
+def check_attentions(framework: str) -> Iterator[Line]:
     """Each attention implementation that a framework's runs load models with."""
     implementations = adapter.load(framework).attention
     named = {name for run in runs_of(framework) for stage in run.stages for name in implementations(run, stage)}
-    yield from (attention(name) for name in sorted(named))
+    yield from (check_attention(name) for name in sorted(named))
 
 
-def room(run: Run) -> Line:
+def check_memory(run: Run) -> Line:
     """Whether a run fits its GPUs and nodes with room to spare, by the formula of `snakemake capacity`."""
     size, host = run.hardware["gpu_memory_gb"], run.hardware["memory_gb"]
-    need = memory.fullest(run, size)
+    need = memory.fullest_stage(run, size)
     if need is None:
         return False, f"memory {run.name}", f"cluster/models.yaml has no shape of {run.model}"
     text = f"{need.peak:.0f} of {size} GB a GPU, {need.host:.0f} of {host} GB a node"
-    return memory.verdict(need, size, HOST_SHARE * host) == "yes", f"memory {run.name}", text
+    return memory.fit_verdict(need, size, HOST_SHARE * host) == "yes", f"memory {run.name}", text
 
 
-def engine_arguments(arguments: dict[str, object]) -> Iterator[Line]:
+def check_engine_arguments(arguments: dict[str, object]) -> Iterator[Line]:
     """Whether vLLM's own parser knows each argument of the evaluation's engine and takes its value."""
     from vllm.engine.arg_utils import EngineArgs
     from vllm.platforms import current_platform
@@ -226,7 +226,7 @@ def engine_arguments(arguments: dict[str, object]) -> Iterator[Line]:
             yield taken == value, f"vLLM {name}", f"{value}"
 
 
-def rehearse(framework: str, modules: list[str], evaluation: bool = False) -> Iterator[Line]:
+def all_checks(framework: str, modules: list[str], evaluation: bool = False) -> Iterator[Line]:
     """Every check, in the order of the quickest.
 
     Args:
@@ -236,20 +236,20 @@ def rehearse(framework: str, modules: list[str], evaluation: bool = False) -> It
     """
     environment = toolchain.environment()
     os.environ |= environment
-    yield from compilers(environment)
-    yield from without_kernels()
+    yield from check_compilers(environment)
+    yield from stub_missing_kernels()
     for architecture in ARCHITECTURES:
-        yield compiled(environment, architecture)
+        yield compile_kernel(environment, architecture)
     for module in [*(adapter.load(framework).entry_modules if framework else ()), *modules]:
-        yield imported(module)
+        yield check_import(module)
     if evaluation:
-        yield from engine_arguments({**vllm_settings.engine("cuda"), **EVALUATION_OPTIONS})
+        yield from check_engine_arguments({**vllm_settings.engine("cuda"), **EVALUATION_OPTIONS})
     if framework:
-        yield from read_commands(framework)
-        yield from attentions(framework)
-        yield from (room(run) for run in runs_of(framework))
+        yield from check_commands(framework)
+        yield from check_attentions(framework)
+        yield from (check_memory(run) for run in runs_of(framework))
     yield from map(
-        compiled_op, (*(adapter.load(framework).compiled_ops if framework else ()), *["sampler"][:evaluation])
+        compile_op, (*(adapter.load(framework).compiled_ops if framework else ()), *["sampler"][:evaluation])
     )
 
 
@@ -261,11 +261,12 @@ def main() -> None:
     parser.add_argument("--evaluation", action="store_true", help="have vLLM read the evaluation's engine arguments")
     arguments = parser.parse_args()
     wrong = 0
-    for well, what, text in rehearse(arguments.framework, arguments.modules, arguments.evaluation):
+    for well, what, text in all_checks(arguments.framework, arguments.modules, arguments.evaluation):
         print(f"{'left out' if well is None else 'ok' if well else 'wrong':<10}{what:<52}{text}", flush=True)
         wrong += well is False
     if wrong:
-        raise UserError(f"{wrong} checks of {sys.prefix} are wrong, see above: its runs would stop at full scale")
+        sentence = f"{wrong} checks of {sys.prefix} are wrong, see above: its runs would stop at full scale"
+        raise UserError(sentence, code="rehearsal-failed", wrong=wrong)
 
 
 if __name__ == "__main__":

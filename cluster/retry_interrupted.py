@@ -1,5 +1,7 @@
 """Which failed jobs are submitted again: those that Slurm interrupted and those that stopped to be resumed.
 
+What the next attempt asks for, such as more memory, is in job_resources.py.
+
 A job that ran out of memory or time, or lost its node, can succeed with more memory or on another node. A wrong setting
 or a bug fails the same way every time, after waiting in the queue again. Snakemake's `retries` repeats both alike.
 

@@ -44,12 +44,12 @@ def run(command: Sequence[str], timeout: float = TIMEOUT_SECONDS) -> tuple[int, 
     return done.returncode, done.stdout, done.stderr.strip()
 
 
-def reason(status: int, error: str) -> str:
+def failure_reason(status: int, error: str) -> str:
     """Why a command failed, from its exit status and its stderr: the last line, if there is one."""
     return error.split("\n")[-1] or f"status {status}"
 
 
-def minutes(limit: str) -> int | None:
+def limit_minutes(limit: str) -> int | None:
     """Slurm's time limit (`30`, `2:00:00`, `3-00:00:00`, UNLIMITED) in minutes, rounded down; None without a limit.
 
     Raises:
@@ -67,7 +67,7 @@ def minutes(limit: str) -> int | None:
     return parts[0]  # minutes[:seconds]
 
 
-def fields(line: str) -> dict[str, str]:
+def line_fields(line: str) -> dict[str, str]:
     """The `Key=value` words of a line of `scontrol show … --oneliner`; the values used here contain no spaces."""
     return dict(word.split("=", 1) for word in line.split() if "=" in word)
 
@@ -76,9 +76,9 @@ def read_partitions(output: str) -> list[Partition]:
     """Parse the output of `scontrol show partition --oneliner`."""
     partitions = []
     for line in filter(str.strip, output.split("\n")):
-        values = fields(line)
+        values = line_fields(line)
         if "PartitionName" in values:
-            limit = minutes(values.get("MaxTime", "UNLIMITED"))
+            limit = limit_minutes(values.get("MaxTime", "UNLIMITED"))
             up, default = values.get("State") == "UP", values.get("Default") == "YES"
             partitions.append(Partition(values["PartitionName"], default, up, limit))
     return partitions
@@ -88,7 +88,7 @@ def read_nodes(output: str) -> list[Node]:
     """Parse the output of `scontrol show node --oneliner`."""
     nodes = []
     for line in filter(str.strip, output.split("\n")):
-        values = fields(line)
+        values = line_fields(line)
         if "NodeName" not in values:
             continue
         down = any(word in values.get("State", "") for word in ("DOWN", "DRAIN", "FAIL", "INVAL", "FUTURE"))

@@ -5,7 +5,7 @@ import os
 
 from cluster import orphaned_jobs
 from cluster import retry_interrupted
-from cluster.job_resources import Need, resources_of
+from cluster.job_resources import Need, resources_for_attempt
 
 CLUSTER = config["cluster"]
 IN_JOB = not workflow.is_main_process and "SLURM_JOB_ID" in os.environ
@@ -41,12 +41,12 @@ def asks(need):
     def resource(key):
         def value(wildcards, attempt):
             asked = need if isinstance(need, Need) else need(wildcards)
-            return resources_of(asked, CLUSTER, attempt).get(key)
+            return resources_for_attempt(asked, CLUSTER, attempt).get(key)
 
         return value
 
     # Snakemake calls each several times per job, so there is none for what this machine does not ask.
-    keys = resources_of(Need(memory_mb=0, minutes=0), CLUSTER)
+    keys = resources_for_attempt(Need(memory_mb=0, minutes=0), CLUSTER)
     return {key: resource(key) for key in keys}
 
 

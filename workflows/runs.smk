@@ -130,7 +130,7 @@ def read_runs():
             check_evaluation(run)
         runs = NamedRuns(runs)
         if config.get("gpu_memory_gb"):
-            fits = one_gpu.fits(runs, config["gpu_memory_gb"], config["scale"])
+            fits = one_gpu.fitting_runs(runs, config["gpu_memory_gb"], config["scale"])
             runs.update({fit.run.name: fit.run for fit in fits.values()})
             return runs, list(fits), fits
         return runs, chosen, {}

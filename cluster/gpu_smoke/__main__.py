@@ -29,7 +29,7 @@ from system.errors import ROOT, UserError, run_command
 
 def check_gpu() -> None:
     """Raise UserError unless this machine's GPUs can run it."""
-    problems = [finding for finding in doctor.check_gpus(machine.look(ROOT)) if doctor.GPU in finding.stops]
+    problems = [finding for finding in doctor.check_gpus(machine.inspect_machine(ROOT)) if doctor.GPU in finding.stops]
     if problems:
         raise UserError(
             "; ".join(f"{problem.what}: {problem.text}" for problem in problems),

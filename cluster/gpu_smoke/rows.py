@@ -213,7 +213,7 @@ class SmokeTest:
             shutil.rmtree(folder, ignore_errors=True)
         for log in self.job_logs(run):
             log.unlink()
-        if estimate := memory.estimate(run, run.stages[0], self.gpu_gb):
+        if estimate := memory.estimate_stage(run, run.stages[0], self.gpu_gb):
             row.estimated_gb = estimate.peak
         killed = first < last
         if killed:

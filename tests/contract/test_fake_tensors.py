@@ -15,13 +15,13 @@ pytestmark = [pytest.mark.contract, pytest.mark.slow]
 SCRIPT = """
 import json
 from cluster import memory
-from cluster.fake_memory import Pass, measure, working
-shape = memory.shape("gpu-smoke")
+from cluster.fake_memory import Pass, peak_bytes, working_bytes
+shape = memory.model_shape("gpu-smoke")
 cases = [Pass(2, 4, 256, 256), Pass(4, 4, 256, 256), Pass(2, 4, 256, 16), Pass(2, 4, 256, 256, checkpointing=False)]
 wide = {**shape, "vocabulary": 60_000, "layers": 2}
-few, many = (working(measure(wide, Pass(8, 2, 512, scored))) for scored in (256, 512))
-print(json.dumps([measure(shape, one) for one in cases]))
-print(json.dumps([few, many, memory.working(wide, 1024, 512, True), memory.working(wide, 1024, 1024, True)]))
+few, many = (working_bytes(peak_bytes(wide, Pass(8, 2, 512, scored))) for scored in (256, 512))
+print(json.dumps([peak_bytes(shape, one) for one in cases]))
+print(json.dumps([few, many, *(memory.working_bytes(wide, 1024, scored, True) for scored in (512, 1024))]))
 """
 
 
@@ -31,7 +31,7 @@ def test_what_each_rank_holds() -> None:
     done = subprocess.run([python("trl"), "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=True)
     *_, first, second = done.stdout.strip().split("\n")
     two, four, few, all_kept = json.loads(first)
-    shape = memory.shape("gpu-smoke")
+    shape = memory.model_shape("gpu-smoke")
     assert shape is not None
     for bytes_by_kind, gpus in ((two, 2), (four, 4)):
         # float32: weights, and Adam's two moments

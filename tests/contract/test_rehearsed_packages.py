@@ -26,14 +26,14 @@ def ask(environment: str, expression: str) -> list[Any]:
 
 def test_vllm_knows_every_argument_of_the_evaluation_s_engine() -> None:
     planted = "'no_such_thing': 1, 'dtype': 'bfloat17', 'max_model_len': 64"
-    lines = ask("eval", "engine_arguments({**vllm_settings.engine('cuda'), **EVALUATION_OPTIONS})")
+    lines = ask("eval", "check_engine_arguments({**vllm_settings.engine('cuda'), **EVALUATION_OPTIONS})")
     assert len(lines) > 4 and all(well for well, *_ in lines), lines
     # vLLM for CUDA without a GPU knows no device
     unknown = "setattr(importlib.import_module('vllm.platforms').current_platform, 'device_type', '')"
-    lines = ask("eval", f"[{unknown}] and engine_arguments({{{planted}}})")
+    lines = ask("eval", f"[{unknown}] and check_engine_arguments({{{planted}}})")
     assert [well for well, *_ in lines] == [False, False, True]
 
 
 def test_attention_resolves_where_its_package_is_here() -> None:
-    lines = ask("trl", "map(attention, ('sdpa', 'eager', 'flash_attention_2', 'of_my_own'))")
+    lines = ask("trl", "map(check_attention, ('sdpa', 'eager', 'flash_attention_2', 'of_my_own'))")
     assert [well for well, *_ in lines] == [True, True, False, False]

@@ -37,7 +37,7 @@ def wrong(cluster: daemons.Cluster, **changes: Any) -> list[str]:
     """Preflight's errors."""
     settings = yaml.safe_load((ROOT / "profiles" / "slurm" / "cluster.yaml").read_text(encoding="utf-8"))["cluster"]
     jobs = [{"name": "tables", **asdict(Need(memory_mb=500, minutes=10))}]
-    return [finding.text for finding in preflight.check({**settings, **changes}, jobs, 40) if finding.error]
+    return [finding.text for finding in preflight.all_findings({**settings, **changes}, jobs, 40) if finding.error]
 
 
 def test_accounts(running: daemons.Cluster, known: Callable[[daemons.Cluster], daemons.Cluster]) -> None:

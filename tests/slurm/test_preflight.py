@@ -43,7 +43,7 @@ def settings(**changes: Any) -> dict[str, Any]:
 def run_preflight(training: Need = TRAINING, first_check: int = 40, **changes: Any) -> tuple[list[str], list[str]]:
     """Preflight's errors and notes."""
     jobs = [{"name": "tables", **asdict(ANALYSIS)}, {"name": "training r/x", **asdict(training)}]
-    findings = preflight.check(settings(**changes), jobs, first_check)
+    findings = preflight.all_findings(settings(**changes), jobs, first_check)
     return [f.text for f in findings if f.error], [f.text for f in findings if not f.error]
 
 
@@ -130,10 +130,12 @@ def test_a_folder_that_nodes_do_not_see_and_a_python_that_they_do_not_have(
     from cluster import probe
 
     known(running)
-    error, text = probe.run(["--partition=cpu", "--mem=100"], tmp_path, tmp_path / "python")
+    error, text = probe.run_probe(["--partition=cpu", "--mem=100"], tmp_path, tmp_path / "python")
     assert error and "cannot run" in text
-    assert probe.explain(probe.UNSEEN, "", tmp_path, tmp_path)[0]
-    error, text = probe.run(["--partition=cpu", "--mem=100", "--begin=now+1hour"], tmp_path, tmp_path, wait_seconds=3)
+    assert probe.explain_status(probe.UNSEEN, "", tmp_path, tmp_path)[0]
+    error, text = probe.run_probe(
+        ["--partition=cpu", "--mem=100", "--begin=now+1hour"], tmp_path, tmp_path, wait_seconds=3
+    )
     assert not error and "was not tested" in text
     running.wait_for("the short job's end", lambda: "PENDING" not in running.jobs().values())
 

@@ -18,18 +18,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster import capacity, memory, slurm
-from cluster.job_resources import ATTEMPTS, Need, resources_of
+from cluster.job_resources import ATTEMPTS, Need, resources_for_attempt
 from contracts import tables
 from contracts.run_file import ROOT, Run
 from frameworks import adapter
 from recipes.runs import load_run, run_names
-from system.errors import UserError
+from tests.user_errors import refused
 
 SETTINGS = yaml.safe_load((ROOT / "profiles" / "slurm" / "cluster.yaml").read_text(encoding="utf-8"))["cluster"]
 
 
 def requested(need: Need, attempt: int = 1, **changes: Any) -> dict[str, Any]:
-    resources = resources_of(need, {**SETTINGS, **changes}, attempt)
+    resources = resources_for_attempt(need, {**SETTINGS, **changes}, attempt)
     return {key: value for key, value in resources.items() if value is not None}
 
 
@@ -64,8 +64,8 @@ def test_memory_and_time_grow_with_the_attempt_up_to_what_there_is(attempt: int,
 
 
 def test_gpus_that_do_not_divide() -> None:
-    with pytest.raises(UserError, match="6 GPUs do not divide over 4 nodes"):
-        resources_of(Need(1, 1, gpus=6, nodes=4), None)
+    with refused("gpus-do-not-divide", gpus=6, nodes=4):
+        resources_for_attempt(Need(1, 1, gpus=6, nodes=4), None)
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ def test_gpus_that_do_not_divide() -> None:
     [("30", 30), ("90:30", 90), ("2:00:00", 120), ("3-00:00:00", 4320), ("1-12", 2160), ("UNLIMITED", None)],
 )
 def test_time_limits(limit: str, minutes: int | None) -> None:
-    assert slurm.minutes(limit) == minutes
+    assert slurm.limit_minutes(limit) == minutes
 
 
 @given(st.integers(0, 30), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59))
 def test_every_form_of_a_time_limit_means_the_same(days: int, hours: int, minutes: int, seconds: int) -> None:
-    assert slurm.minutes(f"{days}-{hours:02}:{minutes:02}:{seconds:02}") == (days * 24 + hours) * 60 + minutes
-    assert slurm.minutes(f"{hours}:{minutes:02}:{seconds:02}") == hours * 60 + minutes
+    assert slurm.limit_minutes(f"{days}-{hours:02}:{minutes:02}:{seconds:02}") == (days * 24 + hours) * 60 + minutes
+    assert slurm.limit_minutes(f"{hours}:{minutes:02}:{seconds:02}") == hours * 60 + minutes
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def full_runs() -> list[Run]:
 @pytest.mark.parametrize("run", full_runs(), ids=lambda run: run.name)
 def test_every_run_fits_the_gpus_that_it_was_published_with(run: Run) -> None:
     size = run.hardware["gpu_memory_gb"]
-    need = capacity.fullest(run, size)
-    assert need is not None and not capacity.verdict(need, size, run.hardware["memory_gb"]).startswith("no")
+    need = memory.fullest_stage(run, size)
+    assert need is not None and not memory.fit_verdict(need, size, run.hardware["memory_gb"]).startswith("no")
     assert run.hardware["expected_hours"] <= run.hardware["hours"] * len(run.stages)
 
 
@@ -114,14 +114,15 @@ def on(run: Run, gpus: int) -> Run:
 def test_the_rule_of_thumb_7b_on_80_gb_and_3b_on_40_gb() -> None:
     seven, three = load_run("openr1/qwen2.5-math-7b", "full"), load_run("tinyzero/grpo-3b", "full")
     assert (
-        capacity.verdict(estimate_of(seven, 80), 80) == "yes" and capacity.verdict(estimate_of(seven, 40), 40) == "no"
+        memory.fit_verdict(estimate_of(seven, 80), 80) == "yes"
+        and memory.fit_verdict(estimate_of(seven, 40), 40) == "no"
     )
-    assert capacity.verdict(estimate_of(three, 40), 40) == "yes"
-    assert capacity.verdict(estimate_of(on(three, 1), 40), 40) == "no"
+    assert memory.fit_verdict(estimate_of(three, 40), 40) == "yes"
+    assert memory.fit_verdict(estimate_of(on(three, 1), 40), 40) == "no"
 
 
 def estimate_of(run: Run, size: float) -> memory.Estimate:
-    need = capacity.fullest(run, size)
+    need = memory.fullest_stage(run, size)
     assert need is not None
     return need
 
@@ -149,7 +150,7 @@ def test_verls_reference_in_float32_and_its_passes_of_many_tokens() -> None:
     assert full.state == pytest.approx((16 + 12 + 4) / 2 * 3.09)
     gathered = 2 * 2048 * 151936 / 1e9
     assert full.working == pytest.approx(8192 * (2048 * 2 * 36 + 16 * 151936) / 1e9 + gathered)
-    assert capacity.verdict(full, 80) == "tight" and capacity.verdict(estimate_of(run, 80), 80) == "yes"
+    assert memory.fit_verdict(full, 80) == "tight" and memory.fit_verdict(estimate_of(run, 80), 80) == "yes"
     assert estimate_of(run, 80).state == pytest.approx(
         (16 + 12) / 2 * 3.09
     )  # while the critic trains, the actor's 12 stay
@@ -175,8 +176,8 @@ def test_what_the_processes_of_a_node_load_fits_its_memory() -> None:
     in_float32 = estimate_of(without(run, "dtype"), 80)
     assert in_float32.host == pytest.approx(7 * 2 * 4 * 7.62)
     assert (
-        capacity.verdict(in_float32, 80, 256).startswith("no")
-        and capacity.verdict(estimate_of(run, 80), 80, 256) == "yes"
+        memory.fit_verdict(in_float32, 80, 256).startswith("no")
+        and memory.fit_verdict(estimate_of(run, 80), 80, 256) == "yes"
     )
 
 
@@ -207,7 +208,7 @@ def test_the_page_and_what_was_measured(tmp_path: Path) -> None:
     assert capacity.measured_hours(run, tmp_path) == pytest.approx(steps * 90 / 3600)
     assert capacity.measured_hours(load_run("tinyzero/ppo-3b", "full"), tmp_path) is None
     runs = [run, load_run("simplerl/qwen2.5-math-7b", "full")]
-    page = capacity.page([capacity.row(one, 1, 80, tmp_path, 1) for one in runs], "full", 1, 80)
+    page = capacity.costs_page([capacity.run_costs(one, 1, 80, tmp_path, 1) for one in runs], "full", 1, 80)
     hours = run.hardware["gpus"] * run.hardware["expected_hours"]
     measured = run.hardware["gpus"] * steps * 90 / 3600
     assert f"| {run.name} | 1 × 4 | {hours:,.0f} | {measured:,.0f} |" in page

@@ -28,7 +28,7 @@ RUNS = [load_run(name, "full") for name in ("tinyzero/ppo-3b", "openr1/qwen2.5-m
 
 
 def findings(**changed: Any) -> dict[str, doctor.Finding]:
-    return {finding.what: finding for finding in doctor.check(dataclasses.replace(NODE, **changed), RUNS)}
+    return {finding.what: finding for finding in doctor.all_findings(dataclasses.replace(NODE, **changed), RUNS)}
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_the_index_and_the_hub_that_are_used_are_asked(
     for name, value in configured.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(machine, "_answers", lambda address: True)
-    assert set(machine.look(ROOT).reachable) == hosts
+    assert set(machine.inspect_machine(ROOT).reachable) == hosts
 
 
 def test_a_node_with_eight_gpus() -> None:
@@ -119,13 +119,13 @@ def test_gpus_as_nvidia_smi_lists_them() -> None:
 
 
 def test_the_locks_cuda_and_an_environment_without_a_compiler(tmp_path: Path) -> None:
-    assert machine.look(ROOT).cuda == "13.0"
+    assert machine.inspect_machine(ROOT).cuda == "13.0"
     stamp = tmp_path / ".envs" / "verl-cuda-0123" / ".stamp"
     stamp.parent.mkdir(parents=True)
     stamp.touch()
-    assert machine.look(tmp_path).toolkits == {"verl": False}
+    assert machine.inspect_machine(tmp_path).toolkits == {"verl": False}
     stamp.parent.rename(stamp.parent.with_name(f"verl-cuda-0123{WITHOUT_KERNELS}"))
-    assert machine.look(tmp_path).toolkits == {}  # that of a rehearsal, which no run uses
+    assert machine.inspect_machine(tmp_path).toolkits == {}  # that of a rehearsal, which no run uses
 
 
 def test_environments_that_are_built_need_no_more_disk() -> None:
@@ -152,14 +152,14 @@ def test_it_says_what_this_machine_has(tmp_path: Path) -> None:
 
 
 def test_a_node_without_a_sandbox_stops_no_job() -> None:
-    stops, text = probe.explain(probe.NO_SANDBOX, "", ROOT, Path(sys.executable))
+    stops, text = probe.explain_status(probe.NO_SANDBOX, "", ROOT, Path(sys.executable))
     assert not stops and "bubblewrap" in text
-    stops, text = probe.explain(sandbox.NOT_WARM, "", ROOT, Path(sys.executable))
+    stops, text = probe.explain_status(sandbox.NOT_WARM, "", ROOT, Path(sys.executable))
     assert not stops and "keeps none warm" in text
 
 
 def test_a_node_with_a_sandbox_is_told_too() -> None:
-    assert probe.explain(0, "", ROOT, Path(sys.executable)) == (
+    assert probe.explain_status(0, "", ROOT, Path(sys.executable)) == (
         False, "a node starts sandboxes for answers that are programs, and keeps them warm"
     )  # fmt: skip
     assert findings()["sandbox"].text == "starts, and is kept warm"

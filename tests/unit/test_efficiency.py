@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cluster import efficiency
-from system.errors import UserError
+from tests.user_errors import refused
 
 LOG = """\
 Job 16 has been submitted with SLURM jobid 101 (log: /p/.snakemake/slurm_logs/rule_train/simplerl_x_0_1/101.log).
@@ -24,7 +24,7 @@ SACCT = """\
 
 def test_gpu_hours_with_what_preemption_lost(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(LOG)
-    known = efficiency.submitted([tmp_path / "a.log"])
+    known = efficiency.submitted_jobs([tmp_path / "a.log"])
     assert known == {"101": ("train", "simplerl_x_0_1"), "102": ("grade_samples", "simplerl_x_0")}
     jobs = efficiency.read_jobs(SACCT, known)
     assert [(job.rule, job.state, job.waited, job.ran, job.gpus) for job in jobs.itertuples()] == [
@@ -32,12 +32,12 @@ def test_gpu_hours_with_what_preemption_lost(tmp_path: Path) -> None:
         ("train", "COMPLETED", 1.0, 10.0, 32),
         ("grade_samples", "CANCELLED", 0.0, 0.0, 0),
     ]
-    page = efficiency.page(jobs)
+    page = efficiency.usage_page(jobs)
     assert "| train | 2 | 1 | 352 | 32 | 2,816 | 2 | 2 |" in page
     assert "| train simplerl_x_0_1 | COMPLETED | 32 | 1.00 | 10.00 | 320.0 |" in page
 
 
 def test_no_accounting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match="sacct is not installed"):
-        efficiency.query({"1": ("train", "x")})
+    with refused("slurm-command-failed", command="sacct"):
+        efficiency.accounted_jobs({"1": ("train", "x")})

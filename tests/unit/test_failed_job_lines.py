@@ -23,7 +23,7 @@ def test_ten_lines_that_say_something(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with log.open("w") as file:
         subprocess.run([sys.executable, "-u", "-c", PROGRAM], stdout=file, stderr=file, check=False)
-    lines = failed_jobs.relevant(failed_jobs.last_lines(log, failed_jobs.READ))
+    lines = failed_jobs.relevant_lines(failed_jobs.last_lines(log, failed_jobs.READ))
     assert lines == [*(f"line {number}" for number in range(21, 30)), "KeyError: 'missing'"]
 
 
@@ -32,10 +32,10 @@ def test_actors_of_ray_have_tracebacks_too() -> None:
     lines = [
         f"{prefix}{text}" for text in ("Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: x")
     ]
-    assert failed_jobs.relevant(["before", *lines, ""]) == ["before", lines[-1]]
+    assert failed_jobs.relevant_lines(["before", *lines, ""]) == ["before", lines[-1]]
 
 
 def test_the_sentence_is_shown_alone(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("a\nb\nError: the file is missing; make it\n")
-    assert failed_jobs.relevant(failed_jobs.last_lines(log)) == ["Error: the file is missing; make it"]
+    assert failed_jobs.relevant_lines(failed_jobs.last_lines(log)) == ["Error: the file is missing; make it"]

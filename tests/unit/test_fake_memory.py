@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cluster import memory
-from cluster.fake_memory import Pass, deepspeed_says, offloads, pass_of, training_gpus
+from cluster.fake_memory import Pass, deepspeed_says, offloads, training_gpus, training_pass
 from frameworks.memory import deepspeed_state
 from recipes.runs import load_run, run_names
 
@@ -16,7 +16,7 @@ GIB = 2**30
 
 def pass_named(name: str) -> Pass:
     run = load_run(name, "full")
-    return pass_of(run, run.stages[0])
+    return training_pass(run, run.stages[0])
 
 
 def test_the_pass_is_that_of_the_run_file() -> None:
@@ -39,7 +39,7 @@ def test_an_optimiser_that_is_not_on_the_gpu_is_not_counted() -> None:
 def test_every_run_can_be_measured() -> None:
     for name in run_names():
         run = load_run(name, "full")
-        shape = memory.shape(run.model)
+        shape = memory.model_shape(run.model)
         assert shape is not None and shape["hidden"] == shape["heads"] * shape["head"], name
         assert shape["heads"] % shape["kv_heads"] == 0
         per_layer = shape["hidden"] * (
@@ -59,9 +59,9 @@ def test_every_run_can_be_measured() -> None:
 )
 def test_the_formula_of_a_pass_is_near_fake_tensors(model: str, tokens: int, scored: int, measured: float) -> None:
     """GB that `python -m cluster.fake_memory` printed: grpo-3b, ppo-7b at verl's limit, OpenR1's Math-7B."""
-    shape = memory.shape(model)
+    shape = memory.model_shape(model)
     assert shape is not None
-    assert memory.working(shape, tokens, scored, True) / 1e9 == pytest.approx(measured, rel=0.03)
+    assert memory.working_bytes(shape, tokens, scored, True) / 1e9 == pytest.approx(measured, rel=0.03)
 
 
 @pytest.mark.parametrize(("sharding", "published"), [("zero2", 15.93), ("zero3", 6.10)])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from cluster.progress import Progress, duration, of_job
+from cluster.progress import Progress, duration_text, job_label
 from contracts.run_file import ROOT
 
 STEP = "openr1/a: step 7/20, reward 0.25, length 30, 2.0 s per step, 26 s left"
@@ -155,7 +155,7 @@ def test_progress_of_base_models_trainings_and_evaluations(tmp_path: Path, line:
 
 @pytest.mark.parametrize(("seconds", "text"), [(40, "40 s"), (720, "12 min"), (11_100, "3 h 05 min")])
 def test_duration(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+    assert duration_text(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -169,4 +169,4 @@ def test_duration(seconds: float, text: str) -> None:
     ],
 )
 def test_a_job_for_readers(wildcards: dict[str, str] | None, text: str) -> None:
-    assert of_job({"rule_name": "any", "wildcards": wildcards}) == text
+    assert job_label({"rule_name": "any", "wildcards": wildcards}) == text

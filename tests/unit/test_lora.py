@@ -58,7 +58,7 @@ def test_a_run_without_it_has_the_same_settings_as_before_there_was_any() -> Non
 
 
 def test_its_parameters_are_those_that_the_notebook_prints() -> None:
-    shape = memory.shape(FULL.model)
+    shape = memory.model_shape(FULL.model)
     assert shape and memory.adapter_parameters(shape, FULL.stages[0].lora) == 119_734_272
     everywhere = FULL.stages[0].lora | {"target_modules": ["all-linear"]}
     assert memory.adapter_parameters(shape, everywhere) == 119_734_272
@@ -67,8 +67,8 @@ def test_its_parameters_are_those_that_the_notebook_prints() -> None:
 
 def test_it_takes_less_memory_and_disk_than_training_all_weights() -> None:
     whole = changed(FULL)
-    small, large = (memory.estimate(run, run.stages[0], 24) for run in (FULL, whole))
-    assert small and large and capacity.verdict(small, 24) == "yes" and capacity.verdict(large, 24) == "no"
+    small, large = (memory.estimate_stage(run, run.stages[0], 24) for run in (FULL, whole))
+    assert small and large and memory.fit_verdict(small, 24) == "yes" and memory.fit_verdict(large, 24) == "no"
     trained, frozen = 119_734_272, 3.09e9
     assert small.state == pytest.approx((16 * trained + 0.5625 * frozen) / 1e9)
     assert capacity.disk_gb(FULL)[0] < capacity.disk_gb(whole)[0] / 20

@@ -18,7 +18,7 @@ from system.errors import UserError
 
 SIZES = (24, 48, 80)
 RUNS = {name: load_run(name, "full") for name in run_names()}
-FITS = {size: one_gpu.fits(RUNS, size, "full") for size in SIZES}
+FITS = {size: one_gpu.fitting_runs(RUNS, size, "full") for size in SIZES}
 FITTING = [(size, name) for size in SIZES for name in FITS[size]]
 
 
@@ -32,8 +32,8 @@ def test_larger_gpus_fit_more() -> None:
 def test_updates_stay_those_of_the_run_file(size: int, name: str) -> None:
     written, variant = RUNS[name], FITS[size][name].run
     assert (variant.hardware["gpus"], variant.hardware["nodes"]) == (1, 1) and variant.evaluation["gpus"] <= 1
-    need = memory.fullest(variant, size)
-    assert need and memory.verdict(need, size, variant.hardware["memory_gb"]) == "yes"
+    need = memory.fullest_stage(variant, size)
+    assert need and memory.fit_verdict(need, size, variant.hardware["memory_gb"]) == "yes"
     for before, after in zip(written.stages, variant.stages, strict=True):
         assert run_settings.updates_per_step(variant, after) == run_settings.updates_per_step(written, before)
         for key in ("prompts_per_step", "prompts_per_update", "samples_per_prompt"):
@@ -54,7 +54,7 @@ def test_a_server_of_its_own_becomes_a_sampler_that_sleeps() -> None:
 
 
 def test_what_does_not_fit_says_why() -> None:
-    page = one_gpu.section(list(RUNS.values()), 24)
+    page = one_gpu.markdown_section(list(RUNS.values()), 24)
     for name in RUNS:
         (line,) = [line for line in page.splitlines() if line.startswith(f"| {name} |")]
         fits, reason = line.split(" | ")[3], line.split(" | ")[6].rstrip(" |")
@@ -63,9 +63,9 @@ def test_what_does_not_fit_says_why() -> None:
 
 def test_other_scales_and_sizes_are_refused() -> None:
     with pytest.raises(UserError, match="add scale=full"):
-        one_gpu.fits(RUNS, 24, "demo")
+        one_gpu.fitting_runs(RUNS, 24, "demo")
     with pytest.raises(UserError, match="no run fits 2 GB"):
-        one_gpu.fits(RUNS, 2, "full")
+        one_gpu.fitting_runs(RUNS, 2, "full")
 
 
 def dry_run(*arguments: str) -> tuple[int, str]:
