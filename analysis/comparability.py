@@ -45,12 +45,12 @@ def settings(graded: Mapping[str, Any], samples: Mapping[str, Any]) -> dict[str,
 
     The first repeats what is needed of the second, which may be elsewhere ({}).
     """
-    asked = {key: samples[key] for key in ("protocol", "chat_template_sha256") if key in samples}
+    sampling = {key: samples[key] for key in ("protocol", "chat_template_sha256") if key in samples}
     repeated = graded.get("samples")
-    found = {**asked, **(repeated if isinstance(repeated, dict) else {}), **graded}
-    if isinstance(found.get("protocol"), dict):
-        found["protocol"] = {key: value for key, value in found["protocol"].items() if key not in NOT_COMPARED}
-    return {key: found[key] for key in RECORDED if key in found}
+    records = {**sampling, **(repeated if isinstance(repeated, dict) else {}), **graded}
+    if isinstance(records.get("protocol"), dict):
+        records["protocol"] = {key: value for key, value in records["protocol"].items() if key not in NOT_COMPARED}
+    return {key: records[key] for key in RECORDED if key in records}
 
 
 def _unequal(first: pd.DataFrame, second: pd.DataFrame, column: str) -> int:
@@ -75,20 +75,20 @@ def differences(first: Result, second: Result, accepted: Collection[str] = ()) -
     if problems[0] != problems[1]:
         only = [len(problems[0] - problems[1]), len(problems[1] - problems[0])]
         return [f"different problems: {only[0]} only of the baseline, {only[1]} only of the checkpoint"]
-    found = []
-    for column, words in (("gold", "gold answers"), ("prompt", "prompts")):
+    reasons = []
+    for column, plural in (("gold", "gold answers"), ("prompt", "prompts")):
         if column not in accepted and (count := _unequal(first.samples, second.samples, column)):
-            found.append(f"different {words} on {count} problems")
+            reasons.append(f"different {plural} on {count} problems")
     for column in ("protocol", "grader"):
         one, two = (", ".join(sorted(side.samples[column].dropna().unique())) for side in (first, second))
         if column not in accepted and one != two:
-            found.append(f"different {column}: {one or 'none'} and {two or 'none'}")
-    return list(dict.fromkeys(found + _recorded_differences(first.settings, second.settings, accepted)))
+            reasons.append(f"different {column}: {one or 'none'} and {two or 'none'}")
+    return list(dict.fromkeys(reasons + _recorded_differences(first.settings, second.settings, accepted)))
 
 
 def _recorded_differences(first: Mapping[str, Any], second: Mapping[str, Any], accepted: Collection[str]) -> list[str]:
-    found = []
-    for key, (words, accepted_as) in RECORDED.items():
+    reasons = []
+    for key, (title, accepted_as) in RECORDED.items():
         one, two = first.get(key), second.get(key)
         if accepted_as in accepted or key not in first or key not in second:
             continue
@@ -96,19 +96,19 @@ def _recorded_differences(first: Mapping[str, Any], second: Mapping[str, Any], a
             free = OF_PROMPT if "prompt" in accepted else set()
             names = [name for name in {**one, **two} if name not in free and one.get(name) != two.get(name)]
             if names:
-                found.append(f"different {words}: " + ", ".join(f"{n} {one.get(n)} and {two.get(n)}" for n in names))
+                reasons.append(f"different {title}: " + ", ".join(f"{n} {one.get(n)} and {two.get(n)}" for n in names))
         elif one != two:
-            found.append(f"different {words}" + ("" if key.endswith("sha256") else f": {one} and {two}"))
-    return found
+            reasons.append(f"different {title}" + ("" if key.endswith("sha256") else f": {one} and {two}"))
+    return reasons
 
 
 def unrecorded(result: Result) -> list[str]:
     """What cannot be compared because this side did not record it."""
-    found = []
+    missing = []
     if result.samples["prompt"].isna().any():
-        found.append("prompts")
+        missing.append("prompts")
     if "protocol" not in result.settings:
-        found.append("protocol settings")
+        missing.append("protocol settings")
     if not {"problems_sha256", "task_sha256"} & result.settings.keys():
-        found.append("data hash")
-    return found
+        missing.append("data hash")
+    return missing

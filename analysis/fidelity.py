@@ -50,20 +50,20 @@ class Row(NamedTuple):
     why: str
 
 
-def _of_stage(stage: Stage) -> dict[str, Any]:
+def _stage_values(stage: Stage) -> dict[str, Any]:
     groups = {f"{group}.{key}": value for group in GROUPS for key, value in getattr(stage, group).items()}
     levels = {"levels": list(stage.levels)} if stage.levels else {}
     return {"dataset": stage.dataset, **levels, "steps": stage.steps, "checkpoints": list(stage.checkpoints), **groups}
 
 
-def values(run: Run) -> dict[str, Any]:
+def run_values(run: Run) -> dict[str, Any]:
     """What decides a run's training and scores, by the key of its run file; later stages where they differ."""
-    first, *later = map(_of_stage, run.stages)
+    first, *later = map(_stage_values, run.stages)
     evaluation = run.evaluation
-    found = {
+    by_key = {
         "algorithm": run.algorithm,
         "prompt": run.prompt,
-        **_of_rewards(run),
+        **_reward_values(run),
         "model": run.model,
         "model.revision": models.find(run.model)["revision"],
         **first,
@@ -75,19 +75,19 @@ def values(run: Run) -> dict[str, Any]:
         **{f"evaluation.override.{key}": value for key, value in evaluation.get("override", {}).items()},
     }
     for number, stage in enumerate(later, start=2):
-        found |= {f"stage-{number}.{key}": value for key, value in stage.items() if value != first.get(key)}
-    return found
+        by_key |= {f"stage-{number}.{key}": value for key, value in stage.items() if value != first.get(key)}
+    return by_key
 
 
-def _of_rewards(run: Run) -> dict[str, Any]:
+def _reward_values(run: Run) -> dict[str, Any]:
     if run.control:
         return {"control": run.control}
-    found: dict[str, Any] = {}
+    by_key: dict[str, Any] = {}
     for reward in run.rewards:
         name = f"rewards.{reward['function'].rpartition('.')[2]}"
         arguments = {f"{name}.{key}": value for key, value in reward.get("arguments", {}).items()}
-        found |= {name: reward["weight"], **arguments}
-    return found
+        by_key |= {name: reward["weight"], **arguments}
+    return by_key
 
 
 @cache
@@ -95,7 +95,7 @@ def _registered() -> dict[str, Any]:
     return read_yaml(FILE)
 
 
-def registered(name: str) -> bool:
+def is_registered(name: str) -> bool:
     """Whether published values are known for a run, `<recipe>/<run>`."""
     return name in _registered()["runs"]
 
@@ -104,16 +104,17 @@ def entries(run: Run) -> dict[str, Entry]:
     """The published values of a run by key, and of the run that it extends where it states none of its own."""
     base, known = read_yaml(run.file).get("extends"), _registered()["runs"]
     inherited = known.get(f"{run.name.partition('/')[0]}/{base}", {}) if base else {}
-    found = {**inherited, **known.get(run.name, {})}
-    for key, entry in found.items():
+    by_key = {**inherited, **known.get(run.name, {})}
+    for key, entry in by_key.items():
         if not 3 <= len(entry) <= 4:
             raise UserError(
                 f"results/reference/{FILE.name}: {run.name}, {key} should have a published value, a source, a line and "
-                f"perhaps a reason, and has {len(entry)} items; put a text with commas in quotes"
-            )
+                f"perhaps a reason, and has {len(entry)} items; put a text with commas in quotes",
+                code="malformed-entry", run=run.name, key=key,
+            )  # fmt: skip
     if run.control:
-        found["control"] = [None, OURS, "", f"a control of {run.control_of}, beside which its gain is read"]
-    return {key: Entry(*entry) for key, entry in found.items()}
+        by_key["control"] = [None, OURS, "", f"a control of {run.control_of}, beside which its gain is read"]
+    return {key: Entry(*entry) for key, entry in by_key.items()}
 
 
 def rows(run: Run, published: Mapping[str, Entry] | None = None) -> list[Row]:
@@ -126,17 +127,18 @@ def rows(run: Run, published: Mapping[str, Entry] | None = None) -> list[Row]:
     Raises:
         UserError: a value has no source, an unknown one, or differs from the published one without a reason.
     """
-    found, known = [], entries(run) if published is None else published
-    for key, here in values(run).items():
+    table_rows, known = [], entries(run) if published is None else published
+    for key, here in run_values(run).items():
         entry = known.get(key, known.get("*"))
         if entry is None:
             raise UserError(
                 f"{run.name}: full.{key} ({here}) has no source; add the published value, its source and line under "
-                f"{run.name} in results/reference/{FILE.name}, or `ours` with the reason"
-            )
-        found.append(_row(run, key, here, entry))
+                f"{run.name} in results/reference/{FILE.name}, or `ours` with the reason",
+                code="missing-source", run=run.name, key=f"full.{key}",
+            )  # fmt: skip
+        table_rows.append(_row(run, key, here, entry))
     no_setting = "the pinned release has no setting for it"
-    return found + [
+    return table_rows + [
         Row(run.name, one["what"], one["here"], one["published"], one["source"], DEVIATION, no_setting)
         for one in run.deviations
     ]
@@ -147,8 +149,9 @@ def _row(run: Run, key: str, here: Any, entry: Entry) -> Row:
     if not same and not entry.why:
         raise UserError(
             f"{run.name}: full.{key} is {here}, published is {entry.published} ({_cited(entry)}): correct the run "
-            f"file, or give the reason as the fourth item of the entry in results/reference/{FILE.name}"
-        )
+            f"file, or give the reason as the fourth item of the entry in results/reference/{FILE.name}",
+            code="unexplained-deviation", run=run.name, key=f"full.{key}", here=here, published=entry.published,
+        )  # fmt: skip
     verdict = SAME if same else NOT_STATED if entry.source == OURS else DEVIATION
     return Row(run.name, key, here, entry.published, _cited(entry), verdict, entry.why)
 
@@ -159,7 +162,10 @@ def _cited(entry: Entry) -> str:
         return OURS
     sources = _registered()["sources"]
     if entry.source not in sources:
-        raise UserError(f"results/reference/{FILE.name}: there is no source '{entry.source}'; list it under `sources`")
+        raise UserError(
+            f"results/reference/{FILE.name}: there is no source '{entry.source}'; list it under `sources`",
+            code="unknown-name", name=entry.source,
+        )  # fmt: skip
     source = sources[entry.source]
     if "text" in source:
         return f"{source['text']}, {entry.place}"
@@ -168,9 +174,9 @@ def _cited(entry: Entry) -> str:
 
 def table(names: Iterable[str]) -> Table:
     """The rows of several runs as one table."""
-    found = pd.DataFrame([row for name in names for row in rows(load_run(name, "full"))], columns=list(Row._fields))
-    shown = found.astype(object).where(found.notna(), "–").astype(str)
-    return Table("fidelity", found.astype(str), shown)
+    data = pd.DataFrame([row for name in names for row in rows(load_run(name, "full"))], columns=list(Row._fields))
+    texts = data.astype(object).where(data.notna(), "–").astype(str)
+    return Table("fidelity", data.astype(str), texts)
 
 
 def main() -> None:
@@ -179,11 +185,13 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--run", nargs="+", default=run_names(), metavar="RECIPE/RUN", help="by default all")
     arguments = parser.parse_args()
-    made = table(arguments.run)
-    table_texts.write(made, arguments.output)
-    counts = ", ".join(f"{number} {verdict}" for verdict, number in made.data["verdict"].value_counts().items())
-    print(f"{len(made.data)} values of {len(arguments.run)} runs: {counts}")
-    print(arguments.output / f"{made.name}.html")
+    fidelity_table = table(arguments.run)
+    table_texts.write(fidelity_table, arguments.output)
+    counts = ", ".join(
+        f"{number} {verdict}" for verdict, number in fidelity_table.data["verdict"].value_counts().items()
+    )
+    print(f"{len(fidelity_table.data)} values of {len(arguments.run)} runs: {counts}")
+    print(arguments.output / f"{fidelity_table.name}.html")
 
 
 if __name__ == "__main__":

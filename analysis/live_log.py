@@ -38,14 +38,14 @@ class LiveRun:
 
 def _stage_folder(work: Path, number: int) -> Path | None:
     """The newest work folder of a stage; others are of other settings."""
-    found = [folder for folder in work.glob(f"stage-{number}-*") if (folder / rollout_log.FOLDER).is_dir()]
-    return max(found, key=lambda folder: (folder / rollout_log.FOLDER).stat().st_mtime, default=None)
+    folders = [folder for folder in work.glob(f"stage-{number}-*") if (folder / rollout_log.FOLDER).is_dir()]
+    return max(folders, key=lambda folder: (folder / rollout_log.FOLDER).stat().st_mtime, default=None)
 
 
-def printed(framework: adapter.Adapter, stage: Stage, folder: Path) -> dict[int, Row]:
+def printed_metrics(framework: adapter.Adapter, stage: Stage, folder: Path) -> dict[int, Row]:
     """The metrics of each step that the trainer has printed so far; a resumed training repeats steps."""
     log, starts = folder / "train.log", [attempt.resumed_from for attempt in rollout_log.attempts(folder)]
-    found: dict[int, Row] = {}
+    by_step: dict[int, Row] = {}
     attempt, step = -1, 0
     for line in log.read_text(encoding="utf-8", errors="replace").split("\n") if log.is_file() else []:
         if line.startswith("$ "):  # the command of an attempt
@@ -58,13 +58,13 @@ def printed(framework: adapter.Adapter, stage: Stage, folder: Path) -> dict[int,
             continue
         if values is not None:
             step += 1
-            found[step] = dict(values)
-    return found
+            by_step[step] = dict(values)
+    return by_step
 
 
-def _running(run: Run, stage: Stage, folder: Path) -> tuple[list[Row], list[Row]]:
+def _running_stage(run: Run, stage: Stage, folder: Path) -> tuple[list[Row], list[Row]]:
     """The log's rows of a stage that is being trained, and the newest judged completions."""
-    logged = printed(adapter.load(run.framework), stage, folder)
+    logged = printed_metrics(adapter.load(run.framework), stage, folder)
     judged = rollout_log.read(folder, rollout_log.Batch.of_stage(stage))
     rows = []
     for step in sorted({*logged, *judged}):
@@ -76,7 +76,7 @@ def _running(run: Run, stage: Stage, folder: Path) -> tuple[list[Row], list[Row]
     return rows, rollout_log.kept_rows(judged[max(judged)]) if judged else []
 
 
-def of_log(run: RunResults) -> LiveRun:
+def from_log(run: RunResults) -> LiveRun:
     """A run of which the log alone is known."""
     absent = {column: {*run.log["step"]} - {*run.not_finite.get(column, [])} for column in run.log.columns}
     rows = [
@@ -91,7 +91,7 @@ def _with_signs(run: RunResults, rows: Sequence[Row], completions: list[Row]) ->
     return LiveRun(run, signs, rows[-1]["step"], completions)
 
 
-def read(results: Path, work: Path, name: str) -> LiveRun | None:
+def read_run(results: Path, work: Path, name: str) -> LiveRun | None:
     """One run as far as it is trained; None before its first step.
 
     Args:
@@ -114,7 +114,7 @@ def read(results: Path, work: Path, name: str) -> LiveRun | None:
             last = max((row["step"] for row in rollouts), default=0)
             newest = [row for row in rollouts if row["step"] == last]
         elif folder:
-            added, newest_here = _running(run, stage, folder)
+            added, newest_here = _running_stage(run, stage, folder)
             rows, newest = rows + added, newest_here or newest
     if not rows and stored.training_log.is_file():  # its stages were deleted to free space
         rows = tables.read(stored.training_log, tables.TRAINING_LOG).to_pylist()
@@ -124,24 +124,24 @@ def read(results: Path, work: Path, name: str) -> LiveRun | None:
     rows = [empty | row | {"run": name} for row in rows]
     log = pa.Table.from_pylist(rows, tables.TRAINING_LOG).to_pandas()
     scores, graded = (schema.empty_table().to_pandas() for schema in (tables.SCORE, tables.GRADED))
-    found = _with_signs(RunResults(name, log, {}, scores, graded, {}), rows, newest)
-    return replace(found, heldout=accuracy_so_far.summary(accuracy_so_far.read(stored.graded)))
+    live_run = _with_signs(RunResults(name, log, {}, scores, graded, {}), rows, newest)
+    return replace(live_run, heldout=accuracy_so_far.summary(accuracy_so_far.read(stored.graded)))
 
 
-def names(results: Path, work: Path) -> list[str]:
+def stored_names(results: Path, work: Path) -> list[str]:
     """The trainings of which anything is stored."""
-    found = [folder for root in (work, results) for folder in (root / "runs").glob("*/*/seed-*/stage-*")]
-    found += (results / "runs").glob(f"*/*/seed-*/{RunFolder(Path()).training_log.name}")
-    return sorted({"/".join(folder.parts[-4:-1]) for folder in found})
+    folders = [folder for root in (work, results) for folder in (root / "runs").glob("*/*/seed-*/stage-*")]
+    folders += (results / "runs").glob(f"*/*/seed-*/{RunFolder(Path()).training_log.name}")
+    return sorted({"/".join(folder.parts[-4:-1]) for folder in folders})
 
 
 def all_runs(results: Path, work: Path) -> tuple[list[LiveRun], dict[str, str]]:
     """Every run that has logged a step, and why others cannot be read, by their names."""
     runs, unreadable = list[LiveRun](), dict[str, str]()
-    for name in names(results, work):
+    for name in stored_names(results, work):
         try:
-            if found := read(results, work, name):
-                runs.append(found)
+            if live_run := read_run(results, work, name):
+                runs.append(live_run)
         except (UserError, OSError) as error:
             unreadable[name] = str(error)
     return runs, unreadable

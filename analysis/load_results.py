@@ -6,7 +6,7 @@ import itertools
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -56,9 +56,9 @@ def _read_provenance(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def _judged_again(data: Path, run: RunResults) -> dict[str, dict[str, Problem]]:
+def _problems_to_judge_again(data: Path, run: RunResults) -> dict[str, dict[str, Problem]]:
     """Problems by benchmark and name, of tasks with steps, pictures or a second verifier, if they are those graded."""
-    found = {}
+    by_benchmark = {}
     for name in run.benchmarks:
         if not (data / f"{name}.parquet").is_file():
             continue
@@ -69,7 +69,7 @@ def _judged_again(data: Path, run: RunResults) -> dict[str, dict[str, Problem]]:
             continue
         recorded = {run.graded_record(step, name).get("problems_sha256") for step in run.steps}
         if recorded == {problems_hash(data, name)}:
-            found[name] = {
+            by_benchmark[name] = {
                 row["problem_id"]: Problem(
                     row["problem_id"],
                     row["task"],
@@ -79,7 +79,7 @@ def _judged_again(data: Path, run: RunResults) -> dict[str, dict[str, Problem]]:
                 )
                 for row in rows
             }
-    return found
+    return by_benchmark
 
 
 def _listed(items: Sequence[str], most: int = 6) -> str:
@@ -106,17 +106,17 @@ def _incomplete_cells(run: RunResults) -> Iterator[str]:
         for step in run.steps:
             if wrong := _misfit(run.rows(step, benchmark), run.score(step, benchmark), expected):
                 yield f"step {step} on {benchmark} {wrong}"
-        asked = sorted({str(run.score(step, benchmark)["protocol"]) for step in run.steps})
-        if len(asked) > 1:
-            yield f"{benchmark} was sampled under different protocols ({', '.join(asked)})"
+        protocols = sorted({str(run.score(step, benchmark)["protocol"]) for step in run.steps})
+        if len(protocols) > 1:
+            yield f"{benchmark} was sampled under different protocols ({', '.join(protocols)})"
 
 
 def _misfit(samples: pd.DataFrame, score: pd.Series, expected: set[str]) -> str:
     """How the samples of a cell differ from the expected problems or from its score; empty if they do not."""
-    n, k, found = int(score["n_problems"]), int(score["k_repeats"]), set(samples["problem_id"].unique())
-    if absent := sorted(expected - found):
+    n, k, problems = int(score["n_problems"]), int(score["k_repeats"]), set(samples["problem_id"].unique())
+    if absent := sorted(expected - problems):
         return f"lacks {len(absent)} of {len(expected)} problems, such as {absent[0]}"
-    if extra := sorted(found - expected):
+    if extra := sorted(problems - expected):
         return f"has {len(extra)} problems that the base model does not have, such as {extra[0]}"
     if samples.duplicated(["problem_id", "repeat"]).any() or len(samples) != n * k or len(expected) != n:
         return f"has {len(samples)} samples of {len(expected)} problems, but its score counts {n} × {k}"
@@ -126,26 +126,43 @@ def _misfit(samples: pd.DataFrame, score: pd.Series, expected: set[str]) -> str:
     return f"mixes protocols ({', '.join(sorted(map(str, protocols)))})" if len(protocols) > 1 else ""
 
 
-def _tables(
-    folder: RunFolder, name: str
-) -> tuple[pd.DataFrame, dict[str, list[int]], pd.DataFrame, pd.DataFrame, dict[tuple[int, str], Path]]:
-    """The training log with its non-finite values, the scores, and what `_graded` reads of a run."""
+class _StoredTables(NamedTuple):
+    """The tables of a run: its training log with the non-finite values, its scores, and what `_graded` reads."""
+
+    log: pd.DataFrame
+    not_finite: dict[str, list[int]]
+    scores: pd.DataFrame
+    graded: pd.DataFrame
+    texts: dict[tuple[int, str], Path]
+
+
+def _read_tables(folder: RunFolder, name: str) -> _StoredTables:
     log_path = folder.training_log
     if not folder.scores.is_file():
-        raise UserError(f"run {name} has no {folder.scores.name} in {folder.path}; train and evaluate it first")
+        raise _missing_table(name, folder.scores.name, folder.path)
     scores = valid_text(tables.read(folder.scores, tables.SCORE)).to_pandas()
-    if not (_untrained(name, scores) or log_path.is_file()):
-        raise UserError(f"run {name} has no {log_path.name} in {folder.path}; train and evaluate it first")
+    if not (_is_untrained(name, scores) or log_path.is_file()):
+        raise _missing_table(name, log_path.name, folder.path)
     log, not_finite = _read_log(log_path) if log_path.is_file() else (tables.TRAINING_LOG.empty_table().to_pandas(), {})
     files = paths.tables(folder.graded)
     if not files:
-        raise UserError(f"run {name} has no graded samples in {folder.graded}; evaluate it first")
+        raise UserError(
+            f"run {name} has no graded samples in {folder.graded}; evaluate it first", code="missing-samples", run=name
+        )
     graded, texts = _graded(files)
     if others := sorted({str(n) for part in (log, scores, graded) for n in part["run"].unique()} - {name}):
         raise UserError(
-            f"the tables in {folder.path} should name run {name}, but name {_listed(others)} instead; rename it"
-        )
-    return log, not_finite, scores, graded.drop(columns="run"), texts
+            f"the tables in {folder.path} should name run {name}, but name {_listed(others)} instead; rename it",
+            code="other-run", run=name, names=others,
+        )  # fmt: skip
+    return _StoredTables(log, not_finite, scores, graded.drop(columns="run"), texts)
+
+
+def _missing_table(name: str, table: str, folder: Path) -> UserError:
+    return UserError(
+        f"run {name} has no {table} in {folder}; train and evaluate it first",
+        code="missing-table", run=name, table=table,
+    )  # fmt: skip
 
 
 def _graded(files: Sequence[Path]) -> tuple[pd.DataFrame, dict[tuple[int, str], Path]]:
@@ -162,12 +179,13 @@ def _graded(files: Sequence[Path]) -> tuple[pd.DataFrame, dict[tuple[int, str], 
 
 def _imported_log(folder: RunFolder, name: str) -> RunResults:
     """A training log that was made elsewhere, without samples of checkpoints."""
-    found = _log_alone(folder, name)
-    if others := sorted({str(run) for run in found.log["run"].unique()} - {name}):
+    run = _log_alone(folder, name)
+    if others := sorted({str(other) for other in run.log["run"].unique()} - {name}):
         raise UserError(
-            f"{folder.training_log} should name run {name}, but names {_listed(others)}; import it as {name}"
-        )
-    return found
+            f"{folder.training_log} should name run {name}, but names {_listed(others)}; import it as {name}",
+            code="other-run", run=name, names=others,
+        )  # fmt: skip
+    return run
 
 
 def _log_alone(folder: RunFolder, name: str) -> RunResults:
@@ -177,7 +195,7 @@ def _log_alone(folder: RunFolder, name: str) -> RunResults:
     return RunResults(name, log, not_finite, scores, graded.to_pandas(), records, rollouts)
 
 
-def _untrained(name: str, scores: pd.DataFrame) -> bool:
+def _is_untrained(name: str, scores: pd.DataFrame) -> bool:
     """Whether there is no training log: the samples were made elsewhere, or are of a model that was evaluated alone."""
     return name.startswith(MODELS) or bool(scores["protocol"].str.startswith(IMPORTED).all())
 
@@ -195,46 +213,87 @@ def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Ru
         UserError: there is no such run, no base model, or something is missing in the grid of checkpoints, benchmarks,
             problems and repeats. The message names it.
     """
-    runs = results / "runs"
     folder = ResultsFolder(results).run(name)
     if not folder.scores.is_file() and "imported" in provenance.read(folder.training_log):
         return _imported_log(folder, name)
     if ended_training.reason(folder.scores):
         return _log_alone(folder, name)
-    if not folder.scores.is_file():
-        stored = [*runs.rglob("scores.parquet"), *runs.glob(f"*/*/{folder.training_log.name}")]  # the latter imported
-        known = sorted({str(path.parent.relative_to(runs)) for path in stored})
-        inside = [run for run in known if run.startswith(f"{name}/")]
-        if inside or not folder.path.is_dir():
-            raise UserError(f"there is no run {name} under {runs}; there are: {', '.join(inside or known) or 'none'}")
-    log, not_finite, scores, graded, texts = _tables(folder, name)
-    steps = set(scores["step"]) | set(step_folders(folder.graded)) | set(step_folders(folder.path / "checkpoints"))
-    wanted = set(benchmarks) or set(scores["benchmark"]) | set(graded["benchmark"].unique())
-    if strange := [str(n) for n in (name, *sorted(wanted)) if n != visible(n)]:
-        raise UserError(f"names of runs and benchmarks should be readable, but {visible(strange[0])} is not; rename it")
-    missing = [] if BASE in steps or _untrained(name, scores) else ["step 0, the base model, was not evaluated"]
-    if scores.duplicated(["step", "benchmark"]).any():
+    _check_run_exists(results / "runs", folder, name)
+    stored = _read_tables(folder, name)
+    steps = set(stored.scores["step"]) | {
+        step for path in (folder.graded, folder.path / "checkpoints") for step in step_folders(path)
+    }
+    wanted = set(benchmarks) or set(stored.scores["benchmark"]) | set(stored.graded["benchmark"].unique())
+    _check_readable(name, *sorted(wanted))
+    if missing := _missing_parts(name, stored, steps, wanted):
+        raise _incomplete(name, missing, folder)
+    run = _run_results(results, name, stored, wanted)
+    if missing := list(_incomplete_cells(run)):
+        raise _incomplete(name, missing, folder)
+    return run
+
+
+def _check_run_exists(runs: Path, folder: RunFolder, name: str) -> None:
+    """Raise UserError if nothing of a run is stored; the message names the runs that are."""
+    if folder.scores.is_file():
+        return
+    stored = [*runs.rglob("scores.parquet"), *runs.glob(f"*/*/{folder.training_log.name}")]  # the latter imported
+    known = sorted({str(path.parent.relative_to(runs)) for path in stored})
+    inside = [run for run in known if run.startswith(f"{name}/")]
+    if inside or not folder.path.is_dir():
+        raise UserError(
+            f"there is no run {name} under {runs}; there are: {', '.join(inside or known) or 'none'}",
+            code="unknown-name", name=name,
+        )  # fmt: skip
+
+
+def _check_readable(*names: object) -> None:
+    for name in map(str, names):
+        if name != visible(name):
+            raise UserError(
+                f"names of runs and benchmarks should be readable, but {visible(name)} is not; rename it",
+                code="unreadable-name",
+            )
+
+
+def _missing_parts(name: str, stored: _StoredTables, steps: set[int], benchmarks: set[str]) -> list[str]:
+    """What is missing of a run by its tables alone."""
+    untrained = _is_untrained(name, stored.scores)
+    missing = [] if BASE in steps or untrained else ["step 0, the base model, was not evaluated"]
+    if stored.scores.duplicated(["step", "benchmark"]).any():
         missing.append("scores.parquet scores a checkpoint twice on the same benchmark")
-    if log.empty and not _untrained(name, scores):
+    if stored.log.empty and not untrained:
         missing.append("training_log.parquet has no rows")
-    missing += _missing_cells(scores, graded, steps, wanted)
-    if not missing:
-        scores = scores[scores["benchmark"].isin(wanted)].reset_index(drop=True)
-        if not (asked_for := graded["benchmark"].isin(wanted)).all():
-            graded = graded[asked_for].reset_index(drop=True)
-        others = {
+    return [*missing, *_missing_cells(stored.scores, stored.graded, steps, benchmarks)]
+
+
+def _incomplete(name: str, missing: Sequence[str], folder: RunFolder) -> UserError:
+    return UserError(
+        f"run {name} is incomplete and cannot be reported: {_listed(missing)}; delete {folder.graded} to grade "
+        f"it again, and delete checkpoints that the run file no longer names from {folder.path / 'checkpoints'}",
+        code="incomplete-run", run=name, missing=len(missing),
+    )  # fmt: skip
+
+
+def _run_results(results: Path, name: str, stored: _StoredTables, benchmarks: set[str]) -> RunResults:
+    folder, graded = ResultsFolder(results).run(name), stored.graded
+    if not (kept := graded["benchmark"].isin(benchmarks)).all():
+        graded = graded[kept].reset_index(drop=True)
+    probes = ResultsFolder(results).contamination(name)
+    run = RunResults(
+        name,
+        stored.log,
+        stored.not_finite,
+        stored.scores[stored.scores["benchmark"].isin(benchmarks)].reset_index(drop=True),
+        graded,
+        _read_provenance(folder.path),
+        _read_rollouts(folder.path),
+        other_graders={
             grader: valid_text(tables.read(other.scores, tables.SCORE)).to_pandas()
             for grader, other in folder.other_graders.items()
-        }
-        records, rollouts = _read_provenance(folder.path), _read_rollouts(folder.path)
-        asked = ResultsFolder(results).contamination(name)
-        probed = pd.read_csv(asked) if asked.is_file() else pd.DataFrame()
-        run = RunResults(name, log, not_finite, scores, graded, records, rollouts, others, probed, texts=texts)
-        run.problem_rows.update(_judged_again(ResultsFolder(results).benchmarks, run))
-        missing = [*_incomplete_cells(run)]
-    if missing:
-        raise UserError(
-            f"run {name} is incomplete and cannot be reported: {_listed(missing)}; delete {folder.graded} to grade "
-            f"it again, and delete checkpoints that the run file no longer names from {folder.path / 'checkpoints'}"
-        )
+        },
+        contamination=pd.read_csv(probes) if probes.is_file() else pd.DataFrame(),
+        texts=stored.texts,
+    )
+    run.problem_rows.update(_problems_to_judge_again(ResultsFolder(results).benchmarks, run))
     return run

@@ -43,7 +43,7 @@ TOPICS = (
     ("data", ("sha256", "problems", "task", "imported", "dataset")),
     ("prompts and decoding", ("prompt", "template", "temperature", "top_p", "max_tokens", "decoding", "protocol")),
 )  # fmt: skip
-VERDICTS = {"rose": "beyond noise", "fell": "beyond noise", "cannot tell": "within noise"}
+NOISE_TEXTS = {"rose": "beyond noise", "fell": "beyond noise", "cannot tell": "within noise"}
 
 
 COMPARED = {"prompt": "another prompt", "gold": "another gold answer", "completion": "another completion"}
@@ -65,13 +65,16 @@ class ScoreDifference:
     not_comparable: tuple[str, ...]  # why the two scores are not of the same measurement
 
 
-def load(folder: Path) -> RunResults:
+def load_run_folder(folder: Path) -> RunResults:
     """The run in a folder results/<scale>/runs/<name>."""
     parts = folder.resolve().parts
     if "runs" not in parts:
-        raise UserError(f"{folder} should be the folder of a run, results/<scale>/runs/<recipe>/<run>/seed-<n>")
-    place = len(parts) - 1 - parts[::-1].index("runs")
-    return load_results(Path(*parts[:place]), "/".join(parts[place + 1 :]))
+        raise UserError(
+            f"{folder} should be the folder of a run, results/<scale>/runs/<recipe>/<run>/seed-<n>",
+            code="not-a-run", path=str(folder),
+        )  # fmt: skip
+    position = len(parts) - 1 - parts[::-1].index("runs")
+    return load_results(Path(*parts[:position]), "/".join(parts[position + 1 :]))
 
 
 def _differs(first: pd.Series, second: pd.Series) -> npt.NDArray[np.bool_]:
@@ -96,7 +99,7 @@ def compare_scores(first: RunResults, second: RunResults, step: int, benchmark: 
     was, now = (shared[f"verdict_{i}"].eq("correct").to_numpy(dtype=bool) for i in (1, 2))
     differs = {name: _differs(shared[f"{name}_1"], shared[f"{name}_2"]) for name in (*COMPARED, "verdict")}
     changed = differs["completion"]
-    other = {words: int(differs[name].sum()) for name, words in COMPARED.items()}
+    other = {description: int(differs[name].sum()) for name, description in COMPARED.items()}
     other["the same completion and another verdict"] = int((differs["verdict"] & ~changed).sum())
     same_problems = first.problems(benchmark) == second.problems(benchmark)
     pair = first.correct(step, benchmark), second.correct(step, benchmark)
@@ -119,35 +122,35 @@ def compare_scores(first: RunResults, second: RunResults, step: int, benchmark: 
 
 def _topic(stage: str, name: str) -> str:
     what = f"{stage}: {name}"
-    return next((topic for topic, words in TOPICS if any(word in name or word == what for word in words)), "settings")
+    return next((topic for topic, parts in TOPICS if any(word in name or word == what for word in parts)), "settings")
 
 
-def _changed(one: str, two: str) -> str:
+def _change_text(one: str, two: str) -> str:
     """Two values on one line. Of two lists, only the items that the other one lacks or has less often."""
     items = [Counter(value.split(", ")) for value in (one, two)]
     if items[0] == items[1]:
         return "the same items in another order"
     if all(own.total() > 1 for own in items):
         one, two = (", ".join((own - other).elements()) for own, other in (items, items[::-1]))
-    shown = [" ".join(visible(value).split()) or "nothing" for value in (one, two)]
+    texts = [" ".join(visible(value).split()) or "nothing" for value in (one, two)]
     half = MAX_CHARACTERS // 2
-    return " → ".join(f"{text[:half]} … {text[-half:]}" if len(text) > MAX_CHARACTERS else text for text in shown)
+    return " → ".join(f"{text[:half]} … {text[-half:]}" if len(text) > MAX_CHARACTERS else text for text in texts)
 
 
-def _about(place: str, steps: Collection[int], benchmarks: Collection[str]) -> bool:
+def _concerns(record_path: str, steps: Collection[int], benchmarks: Collection[str]) -> bool:
     """Whether a record concerns these steps and benchmarks. Records of the whole run always do."""
-    *folders, file = place.split("/")
+    *folders, file = record_path.split("/")
     step = next((folder for folder in folders if folder.startswith(step_folder(""))), None)
     if step is None:
         return True
-    of_them = file == "provenance.json" or any(file.startswith(f"{name}.") for name in benchmarks)
-    return of_them and step in {step_folder(number) for number in steps}
+    of_benchmarks = file == "provenance.json" or any(file.startswith(f"{name}.") for name in benchmarks)
+    return of_benchmarks and step in {step_folder(number) for number in steps}
 
 
-def _setting_differences(first: RunResults, second: RunResults, place: str) -> dict[str, tuple[str, str]]:
+def _setting_differences(first: RunResults, second: RunResults, record_path: str) -> dict[str, tuple[str, str]]:
     """The settings that differ between two records at the same place, each with its two values."""
     one, two = (
-        {name: value.replace(run.name, "<run>") for name, value in flat(run.provenance[place])}
+        {name: value.replace(run.name, "<run>") for name, value in flat(run.provenance[record_path])}
         for run in (first, second)
     )
     pairs = {name: (one.get(name, "not recorded"), two.get(name, "not recorded")) for name in sorted({**one, **two})}
@@ -168,29 +171,29 @@ def provenance_differences(
         steps: checkpoints whose records are compared, besides those of the whole run.
         benchmarks: likewise.
     """
-    found: dict[str, Counter[str]] = {}
-    for place in sorted({**first.provenance, **second.provenance}):
-        if not _about(place, steps, benchmarks):
+    by_topic: dict[str, Counter[str]] = {}
+    for record_path in sorted({**first.provenance, **second.provenance}):
+        if not _concerns(record_path, steps, benchmarks):
             continue
-        stage = place.split("/")[0].split(".")[0]
-        if place not in first.provenance or place not in second.provenance:
-            which = "first" if place in first.provenance else "second"
-            found.setdefault("records", Counter())[f"{stage}: a record of only the {which} result"] += 1
+        stage = record_path.split("/")[0].split(".")[0]
+        if record_path not in first.provenance or record_path not in second.provenance:
+            which = "first" if record_path in first.provenance else "second"
+            by_topic.setdefault("records", Counter())[f"{stage}: a record of only the {which} result"] += 1
             continue
-        for name, (one, two) in _setting_differences(first, second, place).items():
-            found.setdefault(_topic(stage, name), Counter())[f"{stage}: {name}: {_changed(one, two)}"] += 1
+        for name, (one, two) in _setting_differences(first, second, record_path).items():
+            by_topic.setdefault(_topic(stage, name), Counter())[f"{stage}: {name}: {_change_text(one, two)}"] += 1
     return {
         topic: [text + (f" ({count} records)" if count > 1 else "") for text, count in texts.items()]
-        for topic, texts in found.items()
+        for topic, texts in by_topic.items()
     }
 
 
-def explain(score: ScoreDifference) -> list[str]:
+def explanation_lines(score: ScoreDifference) -> list[str]:
     """The difference of one score and what it consists of, as lines of text."""
     gap = f"{points(score.second - score.first)} points"
     if score.difference and not score.not_comparable:
         low, high = points(score.difference.low), points(score.difference.high)
-        gap += f", 95 % interval {low} to {high}: {VERDICTS[score.difference.change]}"
+        gap += f", 95 % interval {low} to {high}: {NOISE_TEXTS[score.difference.change]}"
     lines = [f"step {score.step}, {score.benchmark}: {percent(score.first)} % → {percent(score.second)} % ({gap})"]
     if any(score.only):
         lines.append("  {} samples are only in the first result and {} only in the second".format(*score.only))
@@ -228,11 +231,12 @@ def provenance_diff(
         raise UserError(
             f"{first.name} and {second.name} should have a score in common, but there is none"
             + (f" at step {step}" if step is not None else "")
-            + (f" on {benchmark}" if benchmark else "")
-        )
+            + (f" on {benchmark}" if benchmark else ""),
+            code="no-common-score", step=step, benchmark=benchmark,
+        )  # fmt: skip
     lines = [f"first:  {first.name}", f"second: {second.name}", "", "Scores"]
     for score in sorted(scores, key=lambda score: -abs(score.second - score.first)):
-        lines += explain(score)
+        lines += explanation_lines(score)
     steps, benchmarks = {score.step for score in scores}, {score.benchmark for score in scores}
     differences = provenance_differences(first, second, steps, benchmarks)
     lines += ["", "Provenance differs in" if differences else "Their provenance records are the same."]
@@ -251,7 +255,7 @@ def main() -> None:
     parser.add_argument("--step", type=int, help="only this checkpoint")
     parser.add_argument("--benchmark", help="only this benchmark")
     arguments = parser.parse_args()
-    first, second = load(arguments.first), load(arguments.second)
+    first, second = load_run_folder(arguments.first), load_run_folder(arguments.second)
     print(provenance_diff(first, second, arguments.step, arguments.benchmark), end="")
 
 

@@ -26,7 +26,7 @@ SAMPLE_COLUMNS = [
     "answer", "verdict", "grader", "protocol",
 ]  # fmt: skip
 TEXTS = ("prompt", "completion")  # the long ones of them
-OF_SAMPLES = ["protocol", "n_problems", "k_repeats", "completion_tokens_mean", "completion_tokens_max"]  # of a score
+SAMPLE_FACTS = ["protocol", "n_problems", "k_repeats", "completion_tokens_mean", "completion_tokens_max"]  # of a score
 BASE = 0  # the step of the model before training
 
 
@@ -121,8 +121,8 @@ class RunResults:
             rows[(rows["step"] == step) & (rows["benchmark"] == benchmark)] for rows in self.other_graders.values()
         ]
         same = [float(row["avg_at_k"]) for rows in cells for _, row in rows.iterrows() if _same_samples(own, row)]
-        found = [float(own["avg_at_k"]), *same]
-        return (min(found), max(found)) if same else None
+        accuracies = [float(own["avg_at_k"]), *same]
+        return (min(accuracies), max(accuracies)) if same else None
 
     @property
     def cells(self) -> list[tuple[int, str]]:
@@ -154,10 +154,10 @@ class RunResults:
 
     def rows(self, step: int, benchmark: str) -> pd.DataFrame:
         """The same as `samples`, but without the texts if those would have to be read."""
-        places = self._sample_rows[step, benchmark]
-        if places[-1] - places[0] + 1 == len(places):  # as read from files, so that no text is copied
-            places = slice(places[0], places[-1] + 1)
-        rows: pd.DataFrame = self.graded.iloc[places]
+        positions = self._sample_rows[step, benchmark]
+        if positions[-1] - positions[0] + 1 == len(positions):  # as read from files, so that no text is copied
+            positions = slice(positions[0], positions[-1] + 1)
+        rows: pd.DataFrame = self.graded.iloc[positions]
         return rows
 
     def graded_record(self, step: int, benchmark: str) -> dict[str, Any]:
@@ -189,7 +189,7 @@ class RunResults:
 
     @cached_property
     def _correct(self) -> dict[tuple[int, str], tuple[list[str], Correct, Correct]]:
-        found = {}
+        by_cell = {}
         for cell in self._sample_rows:
             rows = self.rows(*cell)
             problem, names = pd.factorize(rows["problem_id"], sort=True)
@@ -198,8 +198,8 @@ class RunResults:
                 rows["verdict"].eq(verdict).to_numpy(dtype=bool)[order].reshape(len(names), -1)
                 for verdict in ("correct", "truncated")
             )
-            found[int(cell[0]), str(cell[1])] = (list(map(str, names)), right, cut)
-        return found
+            by_cell[int(cell[0]), str(cell[1])] = (list(map(str, names)), right, cut)
+        return by_cell
 
     @cached_property
     def _score_rows(self) -> dict[Any, Any]:
@@ -212,7 +212,7 @@ class RunResults:
 
 def _same_samples(first: pd.Series, second: pd.Series) -> bool:
     """Whether two rows of scores are of the same samples, as far as scores tell: not of those before a new sampling."""
-    return first[OF_SAMPLES].astype(str).equals(second[OF_SAMPLES].astype(str))
+    return first[SAMPLE_FACTS].astype(str).equals(second[SAMPLE_FACTS].astype(str))
 
 
 def labels(runs: Sequence[RunResults], rows: pd.DataFrame) -> list[str]:
@@ -247,8 +247,9 @@ def _text(path: Path, column: str, count: int) -> pa.ChunkedArray:
     if len(texts) != count:
         raise UserError(
             f"{path} should have {count:,} samples, as when they were first read, but has {len(texts):,}: it was "
-            "made again meanwhile; make the report again"
-        )
+            "made again meanwhile; make the report again",
+            code="samples-changed", path=str(path),
+        )  # fmt: skip
     return texts
 
 
@@ -261,5 +262,6 @@ def check_one_measurement(run: RunResults) -> None:
                 raise UserError(
                     f"run {run.name} cannot be reported: step {step} on {benchmark} was measured in another way than "
                     f"step {run.steps[0]}: {'; '.join(reasons)}; delete the run's samples and graded folders to make "
-                    "them again"
-                )
+                    "them again",
+                    code="not-comparable", run=run.name, benchmark=benchmark, step=step,
+                )  # fmt: skip

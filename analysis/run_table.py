@@ -64,8 +64,9 @@ def rows(report: Path, jobs: pd.DataFrame) -> list[dict[str, str]]:
     file = report / "tables" / "accuracy.csv"
     if not file.is_file():
         raise UserError(
-            f"{report} should be a report's folder, but it has no {file.relative_to(report)}: make the report first"
-        )
+            f"{report} should be a report's folder, but it has no {file.relative_to(report)}: make the report first",
+            code="not-a-report", path=str(report),
+        )  # fmt: skip
     scale = report.resolve().parent.parent.name
     return [
         _row(str(run_id), load_run(seeds.run_of(str(run_id)), scale), steps, jobs)

@@ -27,10 +27,10 @@ REPORT = re.compile(r"/report/([^/]+)/")
 
 def _label(rule: str, output: str) -> str:
     """Such as "train simplerl/qwen2.5-math-7b stage-1"."""
-    if found := RUN.search(output):
-        return " ".join([rule, found[1], *([Path(found[2]).name] if found[2] else [])])
-    if found := REPORT.search(output):
-        return f"{rule} {found[1]}"
+    if match := RUN.search(output):
+        return " ".join([rule, match[1], *([Path(match[2]).name] if match[2] else [])])
+    if match := REPORT.search(output):
+        return f"{rule} {match[1]}"
     return f"{rule} {Path(output).parent.name.split('-')[0] if output.endswith('.stamp') else Path(output).stem}"
 
 
@@ -40,7 +40,7 @@ def jobs(metadata: Path) -> pd.DataFrame:
     Raises:
         UserError: Snakemake kept nothing in this folder.
     """
-    found: dict[int, tuple[str, str, str, float, float]] = {}  # one for all outputs of a job
+    by_hash: dict[int, tuple[str, str, str, float, float]] = {}  # one for all outputs of a job
     for file in sorted(metadata.rglob("*")):
         if not file.is_file():
             continue
@@ -49,15 +49,18 @@ def jobs(metadata: Path) -> pd.DataFrame:
         record = json.loads(file.read_text())
         rule, output = record["rule"], base64.b64decode(name).decode()
         times = record["starttime"], record["endtime"]
-        found.setdefault(record["job_hash"], (rule, _label(rule, output), output, *times))
-    if not found:
-        raise UserError(f"{metadata} should have what Snakemake keeps of its jobs, but has none: run a workflow first")
-    table = pd.DataFrame(list(found.values()), columns=["rule", "label", "output", "start", "end"])
+        by_hash.setdefault(record["job_hash"], (rule, _label(rule, output), output, *times))
+    if not by_hash:
+        raise UserError(
+            f"{metadata} should have what Snakemake keeps of its jobs, but has none: run a workflow first",
+            code="no-jobs-recorded", path=str(metadata),
+        )  # fmt: skip
+    table = pd.DataFrame(list(by_hash.values()), columns=["rule", "label", "output", "start", "end"])
     begin = table["start"].min()
     return table.assign(start=table["start"] - begin, end=table["end"] - begin).sort_values("start", ignore_index=True)
 
 
-def draw(table: pd.DataFrame, shortest: float, output: Path) -> None:
+def plot_jobs(table: pd.DataFrame, shortest: float, output: Path) -> None:
     """Write the picture.
 
     Args:
@@ -65,14 +68,14 @@ def draw(table: pd.DataFrame, shortest: float, output: Path) -> None:
         shortest: jobs of fewer seconds are left out.
         output: a .png, .svg or .pdf file.
     """
-    shown = table[table["end"] - table["start"] >= shortest]
-    rules = list(dict.fromkeys(shown["rule"]))
+    drawn = table[table["end"] - table["start"] >= shortest]
+    rules = list(dict.fromkeys(drawn["rule"]))
     colours = dict(zip(rules, itertools.cycle(figure_style.COLOURS)))
     figure_style.set_style()
-    figure, axes = plt.subplots(figsize=(9, 0.9 + 0.24 * len(shown)), layout="constrained")
-    for place, (rule, label, start, end) in enumerate(shown.drop(columns="output").itertuples(index=False, name=None)):
-        axes.barh(place, (end - start) / 60, left=start / 60, color=colours[rule], alpha=0.8)
-        axes.text(end / 60, place, f" {label}, {end - start:.0f} s", va="center", fontsize=7)
+    figure, axes = plt.subplots(figsize=(9, 0.9 + 0.24 * len(drawn)), layout="constrained")
+    for row, (rule, label, start, end) in enumerate(drawn.drop(columns="output").itertuples(index=False, name=None)):
+        axes.barh(row, (end - start) / 60, left=start / 60, color=colours[rule], alpha=0.8)
+        axes.text(end / 60, row, f" {label}, {end - start:.0f} s", va="center", fontsize=7)
     axes.set(yticks=[], xlabel="minutes", xlim=(0, table["end"].max() / 60 * 1.35))
     axes.invert_yaxis()
     figure.savefig(output, dpi=150)
@@ -86,7 +89,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, metavar="PICTURE")
     arguments = parser.parse_args()
     table = jobs(arguments.metadata)
-    draw(table, arguments.shortest, arguments.output)
+    plot_jobs(table, arguments.shortest, arguments.output)
     print(f"{len(table)} jobs in {table['end'].max() / 60:.1f} minutes: {arguments.output}")
 
 

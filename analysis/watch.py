@@ -56,8 +56,8 @@ class Cache:
             sizes = []
             for file in files:
                 with suppress(FileNotFoundError):  # deleted since
-                    found = file.stat()
-                    sizes.append([str(file), found.st_size, found.st_mtime_ns])
+                    status = file.stat()
+                    sizes.append([str(file), status.st_size, status.st_mtime_ns])
             if (state := fingerprint(sizes)) != self._state:
                 self._page, self._state = render(*self._folders, state), state
             return self._page, self._state
@@ -66,10 +66,10 @@ class Cache:
 class Handler(SimpleHTTPRequestHandler):
     """Answers `/` with the page, and `/report/…` from the reports' folder."""
 
-    def __init__(self, *given: Any, cache: Cache, **more: Any) -> None:
+    def __init__(self, *arguments: Any, cache: Cache, **more: Any) -> None:
         """Answer one request."""
         self.cache = cache
-        super().__init__(*given, **more)
+        super().__init__(*arguments, **more)
 
     def do_GET(self) -> None:
         """Answer, unless another site's name leads here (DNS rebinding)."""
@@ -98,7 +98,7 @@ class Handler(SimpleHTTPRequestHandler):
         """Folders are not listed."""
         self.send_error(404)
 
-    def log_message(self, format: str, *given: Any) -> None:
+    def log_message(self, format: str, *arguments: Any) -> None:
         """Print nothing for each request."""
 
 
@@ -119,7 +119,10 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=PORT, help=f"default: {PORT}, or another if it is taken")
     arguments = parser.parse_args()
     if not 0 <= arguments.port <= LAST_PORT:
-        raise UserError(f"--port should be from 0 to {LAST_PORT}, but is {arguments.port}: choose another")
+        raise UserError(
+            f"--port should be from 0 to {LAST_PORT}, but is {arguments.port}: choose another",
+            code="argument-out-of-range", port=arguments.port,
+        )  # fmt: skip
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell may have set the first to be ignored
         signal.signal(number, signal.default_int_handler)
     with server(arguments.results, arguments.work, arguments.port) as serving:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from analysis.claims.table import counted, table
+from analysis.claims.table import table, verdict_counts
 from analysis.load_results import load_results
 from analysis.pages import table_texts
 from contracts import ended_training
@@ -26,10 +26,10 @@ def main() -> None:
     runs = arguments.results / "runs"
     scored = (path for path in runs.glob("*/*/seed-*/scores.parquet") if not ended_training.reason(path))
     stored = sorted(str(path.parent.relative_to(runs)) for path in scored)
-    made = table((load_results(arguments.results, name) for name in stored), arguments.results.resolve().name)
-    table_texts.write(made, arguments.output)
-    print(counted(made))
-    print(arguments.output / f"{made.name}.html")
+    claims = table((load_results(arguments.results, name) for name in stored), arguments.results.resolve().name)
+    table_texts.write(claims, arguments.output)
+    print(verdict_counts(claims))
+    print(arguments.output / f"{claims.name}.html")
 
 
 if __name__ == "__main__":

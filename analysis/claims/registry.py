@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from analysis.claims.heldout import heldout, heldout_best_step, heldout_between, heldout_change
-from analysis.claims.without_runs import advantage, kl_bias, kl_spread, listed_deviation, not_stored, rows
+from analysis.claims.heldout_measures import heldout, heldout_best_step, heldout_between, heldout_change
+from analysis.claims.measures_without_runs import advantage, kl_bias, kl_spread, listed_deviation, not_stored, rows
 from analysis.measures.training_log import roughness_ratio, training, training_between, training_change, training_ratio
 from analysis.reference import CLAIMS
 from contracts.run_file import validate
@@ -47,28 +47,35 @@ def registered(file: Path = CLAIMS) -> dict[str, Any]:
     names = [claim["id"] for claim in content["claims"]]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UserError(
-            f"{file.name}: each claim should have its own id, but {', '.join(twice)} is used again; rename it"
-        )
+            f"{file.name}: each claim should have its own id, but {', '.join(twice)} is used again; rename it",
+            code="repeated-name", names=twice,
+        )  # fmt: skip
     for claim in content["claims"]:
         where = f"{file.name}: {claim['id']}"
         for name in (claim["source"], *claim.get("upstream", ())):
             if name not in content["sources"]:
-                raise UserError(f"{where}: {unknown('source', name, content['sources'])}")
+                raise unknown("source", name, content["sources"]).within(where)
         for rule in claim["rules"]:
-            _check(rule, where)
+            _check_rule(rule, where)
     return content
 
 
-def _check(rule: Rule, where: str) -> None:
+def _check_rule(rule: Rule, where: str) -> None:
     name = rule["measure"]
     if name not in KINDS:
-        raise UserError(f"{where}: {unknown('measurement', name, KINDS)}")
+        raise unknown("measurement", name, KINDS).within(where)
     if name != not_stored.__name__ and not set(LIMITS) & rule.keys():
-        raise UserError(f"{where}: the rule on {name} should state at_least, at_most or both, and states neither")
+        raise UserError(
+            f"{where}: the rule on {name} should state at_least, at_most or both, and states neither",
+            code="rule-without-limits", measure=name,
+        )  # fmt: skip
     try:
         inspect.signature(KINDS[name]).bind(**arguments(rule))
     except TypeError as error:
-        raise UserError(f"{where}: the arguments of {name} do not fit: {error}; see analysis/claims") from None
+        raise UserError(
+            f"{where}: the arguments of {name} do not fit: {error}; see analysis/claims",
+            code="wrong-arguments", measure=name,
+        ) from None  # fmt: skip
 
 
 def arguments(rule: Rule) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from analysis.claims.heldout import heldout_best_step
+from analysis.claims.heldout_measures import heldout_best_step
 from analysis.claims.registry import Claim, Rule, registered, runs_of
 from analysis.claims.verdicts import (
     CANNOT_TELL,
@@ -14,10 +14,10 @@ from analysis.claims.verdicts import (
     NOT_MEASURED,
     SUPPORTED,
     Finding,
-    by_name,
     finding,
-    number,
+    number_text,
     printed_finding,
+    runs_by_name,
 )
 from analysis.pages.table_texts import Table
 from analysis.results import RunResults
@@ -25,21 +25,21 @@ from analysis.results import RunResults
 
 def rule_text(rule: Rule) -> str:
     """The limits of a rule as text."""
-    low, high = (number(rule[key]) if key in rule else "" for key in ("at_least", "at_most"))
+    low, high = (number_text(rule[key]) if key in rule else "" for key in ("at_least", "at_most"))
     if low and high:
         return low if low == high else f"{low} to {high}"
     return f"at least {low}" if low else f"at most {high}" if high else "–"
 
 
-def lines(claim: Claim) -> str:
+def lines_text(claim: Claim) -> str:
     """The lines of the document on which a claim stands."""
     return f"line{'s' if len(claim['lines']) > 1 else ''} {', '.join(map(str, claim['lines']))}"
 
 
 def sources() -> dict[str, dict[str, str]]:
     """What claims are taken from, by name: the title, and where known the address."""
-    found: dict[str, dict[str, str]] = registered()["sources"]
-    return found
+    titles: dict[str, dict[str, str]] = registered()["sources"]
+    return titles
 
 
 def table(runs: Iterable[RunResults], scale: str) -> Table:
@@ -49,47 +49,50 @@ def table(runs: Iterable[RunResults], scale: str) -> Table:
         runs: the stored results.
         scale: theirs.
     """
-    known, data, shown = by_name(runs), [], []
+    known, rows, text_rows = runs_by_name(runs), [], []
     for claim in registered()["claims"]:
-        found, printed = finding(claim, known, scale), printed_finding(claim)
+        measured, printed = finding(claim, known, scale), printed_finding(claim)
         rules = "; ".join(map(rule_text, claim["rules"]))
         named = [claim["source"], *claim.get("upstream", ())]
-        data.append(
+        rows.append(
             {
-                "id": claim["id"], "claim": claim["claim"], "source": claim["source"], "lines": lines(claim),
+                "id": claim["id"], "claim": claim["claim"], "source": claim["source"], "lines": lines_text(claim),
                 "upstream": " ".join(named[1:]),
                 "addresses": " ".join(url for name in named if (url := sources()[name].get("url"))),
-                "decided_by": claim["decided_by"], "scale": claim["scale"], "rule": rules, "measured": found.evidence,
-                "verdict": found.verdict, "printed": printed.evidence if printed else "",
+                "decided_by": claim["decided_by"], "scale": claim["scale"], "rule": rules,
+                "measured": measured.evidence, "verdict": measured.verdict,
+                "printed": printed.evidence if printed else "",
                 "printed_verdict": printed.verdict if printed else "",
             }
         )  # fmt: skip
-        shown.append(
+        text_rows.append(
             {
                 "claim": claim["claim"],
-                "source": f"{claim['source']}, {lines(claim)}",
+                "source": f"{claim['source']}, {lines_text(claim)}",
                 "decided by": claim["decided_by"],
                 "claimed": rules,
-                "measured": found.evidence,
-                "verdict": found.verdict,
+                "measured": measured.evidence,
+                "verdict": measured.verdict,
                 "the source's own table": f"{printed.verdict}: {printed.evidence}" if printed else "–",
             }
         )
-    return Table("claims", pd.DataFrame(data), pd.DataFrame(shown))
+    return Table("claims", pd.DataFrame(rows), pd.DataFrame(text_rows))
 
 
-def of_best_checkpoint(runs: Iterable[RunResults]) -> list[tuple[str, str, Finding]]:
+def best_checkpoint_claims(runs: Iterable[RunResults]) -> list[tuple[str, str, Finding]]:
     """The claims on a best checkpoint of these runs: the claim, its source, and the verdict whatever their scale is."""
-    known, found = by_name(runs), []
+    known, findings = runs_by_name(runs), []
     for claim in registered()["claims"]:
-        asked = {name for rule in claim["rules"] for name in runs_of(rule)}
-        if asked <= known.keys() and any(rule["measure"] == heldout_best_step.__name__ for rule in claim["rules"]):
-            found.append((claim["claim"], sources()[claim["source"]]["title"], finding(claim, known, claim["scale"])))
-    return found
+        needed = {name for rule in claim["rules"] for name in runs_of(rule)}
+        if needed <= known.keys() and any(rule["measure"] == heldout_best_step.__name__ for rule in claim["rules"]):
+            findings.append(
+                (claim["claim"], sources()[claim["source"]]["title"], finding(claim, known, claim["scale"]))
+            )
+    return findings
 
 
-def counted(made: Table) -> str:
+def verdict_counts(claims: Table) -> str:
     """How many claims have each verdict."""
-    counts = made.data["verdict"].value_counts()
+    counts = claims.data["verdict"].value_counts()
     verdicts = (SUPPORTED, CONTRADICTED, CANNOT_TELL, NOT_MEASURED)
-    return f"{len(made.data)} claims: {', '.join(f'{counts.get(verdict, 0)} {verdict}' for verdict in verdicts)}"
+    return f"{len(claims.data)} claims: {', '.join(f'{counts.get(verdict, 0)} {verdict}' for verdict in verdicts)}"

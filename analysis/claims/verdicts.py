@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from analysis.claims.heldout import AVERAGE
+from analysis.claims.heldout_measures import AVERAGE
 from analysis.claims.registry import KINDS, LIMITS, RUNS, Claim, Rule, arguments, runs_of
 from analysis.results import RunResults
 from analysis.statistics import published_tables
@@ -37,12 +37,12 @@ class Finding(NamedTuple):
     evidence: str
 
 
-def by_name(runs: Iterable[RunResults]) -> Runs:
+def runs_by_name(runs: Iterable[RunResults]) -> Runs:
     """Runs by their name without the seed."""
-    found: dict[str, list[RunResults]] = {}
+    by_name: dict[str, list[RunResults]] = {}
     for run in runs:
-        found.setdefault(seeds.run_of(run.name), []).append(run)
-    return found
+        by_name.setdefault(seeds.run_of(run.name), []).append(run)
+    return by_name
 
 
 def decide(estimate: Estimate, at_least: float = -math.inf, at_most: float = math.inf) -> str:
@@ -52,20 +52,22 @@ def decide(estimate: Estimate, at_least: float = -math.inf, at_most: float = mat
     return CONTRADICTED if estimate.high < at_least or estimate.low > at_most else CANNOT_TELL
 
 
-def number(value: float) -> str:
+def number_text(value: float) -> str:
     """A number for readers."""
     return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", "\N{MINUS SIGN}")
 
 
-def _judge(estimates: Iterable[tuple[Rule, Estimate | NotMeasured]]) -> Finding:
+def _judge_estimates(estimates: Iterable[tuple[Rule, Estimate | NotMeasured]]) -> Finding:
     verdicts, evidence = [], []
-    for rule, found in estimates:
-        if isinstance(found, NotMeasured):
+    for rule, measured in estimates:
+        if isinstance(measured, NotMeasured):
             verdicts.append(NOT_MEASURED)
-            evidence.append(str(found))
+            evidence.append(str(measured))
         else:
-            verdicts.append(decide(found, **{key: rule[key] for key in LIMITS if key in rule}))
-            evidence.append(f"{number(found.value)} [{number(found.low)}, {number(found.high)}]")
+            verdicts.append(decide(measured, **{key: rule[key] for key in LIMITS if key in rule}))
+            evidence.append(
+                f"{number_text(measured.value)} [{number_text(measured.low)}, {number_text(measured.high)}]"
+            )
     return Finding(min(verdicts, key=VERDICTS.index), "; ".join(dict.fromkeys(evidence)))
 
 
@@ -76,13 +78,13 @@ def measure(rule: Rule, runs: Runs) -> Estimate | NotMeasured:
         return NotMeasured(f"needs {' and '.join(missing)}")
     rest = {key: value for key, value in arguments(rule).items() if key not in RUNS}
     try:
-        found = [
+        estimates = [
             KINDS[rule["measure"]](*chosen, **rest) for chosen in itertools.product(*(runs[name] for name in names))
         ]
     except NotMeasured as missing_part:
         return missing_part
-    value = sum(one.value for one in found) / len(found)
-    return Estimate(value, min(one.low for one in found), max(one.high for one in found))
+    value = sum(one.value for one in estimates) / len(estimates)
+    return Estimate(value, min(one.low for one in estimates), max(one.high for one in estimates))
 
 
 def finding(claim: Claim, runs: Runs, scale: str) -> Finding:
@@ -98,7 +100,7 @@ def finding(claim: Claim, runs: Runs, scale: str) -> Finding:
         if missing := sorted(name for name in names if not runs.get(name)):
             return Finding(NOT_MEASURED, f"needs {' and '.join(missing)} at full scale")
         return Finding(CANNOT_TELL, f"the runs are of {scale} scale")
-    return _judge((rule, measure(rule, runs)) for rule in claim["rules"])
+    return _judge_estimates((rule, measure(rule, runs)) for rule in claim["rules"])
 
 
 @cache
@@ -128,6 +130,6 @@ def printed_finding(claim: Claim) -> Finding | None:
     """What the source's own table says of its claim; None if the claim names no table."""
     if "printed" not in claim:
         return None
-    found = [(rule, measure_printed(rule, claim["printed"])) for rule in claim["rules"]]
-    judged = _judge((rule, estimate) for rule, estimate in found if estimate)
+    estimates = [(rule, measure_printed(rule, claim["printed"])) for rule in claim["rules"]]
+    judged = _judge_estimates((rule, estimate) for rule, estimate in estimates if estimate)
     return judged._replace(verdict=judged.verdict.removesuffix(" at this scale"))

@@ -179,7 +179,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
     right_reasons = reasoning_tables.table(runs, checked) if len(checked) else None
     second = reasoning_tables.second_table(runs, others) if len(others) else None
     printed = {name: published_tables.rows(name) for name in published_tables.table_names()}
-    reproduced = list(dict.fromkeys(filter(fidelity.registered, (seeds.run_of(run.name) for run in runs))))
+    reproduced = list(dict.fromkeys(filter(fidelity.is_registered, (seeds.run_of(run.name) for run in runs))))
     sources = fidelity.table(reproduced) if reproduced else None
     claimed = claims.table(runs, scale)
     in_text, drawings = document_figures.figures_table(claimed), document_figures.drawings_table(runs)
@@ -227,7 +227,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
             "rewards_by_step": page.plain(by_reward.shown) if by_reward else None,
             "bad_cases": [(run.name, page.of_run(bad, run.name), bad_of[run.name][1]) for run in runs],
             "turning_points": page.plain(turns.shown) if turns else None,
-            "turning_claims": claims.of_best_checkpoint(runs),
+            "turning_claims": claims.best_checkpoint_claims(runs),
             "bad_classes": page.plain(classes.shown) if classes else None,
             "bad_kinds": bad_cases.KINDS,
             "accuracy": list(rows.items()),
@@ -245,7 +245,7 @@ def report(runs: Sequence[RunResults], output: Path, title: str, scale: str, ove
             "drawings": page.plain(drawings.shown),
             "drawings_source": source(DRAWINGS),
             "claims": claimed.data.to_dict("records"),
-            "claims_counted": claims.counted(claimed),
+            "claims_counted": claims.verdict_counts(claimed),
             "claim_sources": claims.sources(),
             "reasoning": [
                 (run.name, page.of_run(right_reasons, run.name), reasons[run.name][1])

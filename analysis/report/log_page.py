@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from analysis.live_log import LiveRun, of_log
+from analysis.live_log import LiveRun, from_log
 from analysis.measures.diagnostics import diagnose
 from analysis.pages import figure_style, page
 from analysis.report import figures_training
@@ -73,6 +73,6 @@ def write(runs: Sequence[RunResults], output: Path, scale: str) -> Path:
         scale: its name.
     """
     index = output / "index.html"
-    durable.write_text(index, render([of_log(run) for run in runs], scale))
+    durable.write_text(index, render([from_log(run) for run in runs], scale))
     provenance.write(output, runs=[run.name for run in runs], scale=scale)
     return index

@@ -171,7 +171,7 @@ def beside_published(runs: Sequence[RunResults], facts: dict[str, RunFacts]) -> 
         shared = [benchmark for benchmark in published_tables.sizes() if benchmark in run.benchmarks]
         if not name or not shared:
             continue
-        figures = {int(row["step"]): row for row in published_tables.published(name).to_dict("records")}
+        figures = {int(row["step"]): row for row in published_tables.published_table(name).to_dict("records")}
         pairs += [
             _beside_one(run, step, benchmark, float(figures[step][benchmark]))
             for step in run.steps

@@ -72,10 +72,10 @@ def between_runs(first: RunResults, second: RunResults, benchmarks: Sequence[str
 
 def obstacles(first: RunResults, second: RunResults, benchmarks: Sequence[str]) -> str:
     """Why the last checkpoints of two runs may not be compared on these benchmarks, in one line; empty if they may."""
-    found: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for name in benchmarks:
         reasons = comparability.differences(first.result(first.last, name), second.result(second.last, name))
         if reasons:
-            found.setdefault("; ".join(reasons), []).append(name)
-    everywhere = len(found) == 1 and list(found.values()) == [list(benchmarks)]
-    return "; ".join(reason if everywhere else f"{reason} ({', '.join(names)})" for reason, names in found.items())
+            by_reason.setdefault("; ".join(reasons), []).append(name)
+    everywhere = len(by_reason) == 1 and list(by_reason.values()) == [list(benchmarks)]
+    return "; ".join(reason if everywhere else f"{reason} ({', '.join(names)})" for reason, names in by_reason.items())

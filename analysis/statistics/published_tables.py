@@ -28,7 +28,7 @@ def table_names(path: Path = reference.PUBLISHED) -> list[str]:
     return list(dict.fromkeys(reference.read_csv(path)["table"]))
 
 
-def published(name: str, path: Path = reference.PUBLISHED) -> pd.DataFrame:
+def published_table(name: str, path: Path = reference.PUBLISHED) -> pd.DataFrame:
     """A published table: recipe, algorithm, checkpoint, step, the benchmarks and average_as_printed, as fractions.
 
     Raises:
@@ -37,39 +37,43 @@ def published(name: str, path: Path = reference.PUBLISHED) -> pd.DataFrame:
     figures = reference.read_csv(path)
     rows = figures[figures["table"] == name].sort_values("step", ignore_index=True)
     if rows.empty:
-        raise UserError(f"{path.name} should have a table {name}, but has only {', '.join(table_names(path))}")
+        raise UserError(
+            f"{path.name} should have a table {name}, but has only {', '.join(table_names(path))}",
+            code="unknown-name", name=name,
+        )  # fmt: skip
     accuracies = [*sizes(), AVERAGE_PRINTED]
     rows[accuracies] = rows[accuracies] / 100  # printed in percent
     return rows
 
 
-def solved(share: float, of: int) -> int:
-    """How many of `of` problems a printed share (fraction) means. Raises UserError if no whole number rounds to it."""
-    count = round(share * of)
-    if abs(round(100 * count / of, 1) - round(100 * share, 1)) > 1e-9:
+def solved(share: float, problems: int) -> int:
+    """How many problems a printed share (fraction) means. Raises UserError if no whole number rounds to it."""
+    count = round(share * problems)
+    if abs(round(100 * count / problems, 1) - round(100 * share, 1)) > 1e-9:
         raise UserError(
-            f"a printed {100 * share:.1f} % should be a share of {of} problems, but {count} of them are "
-            f"{100 * count / of:.1f} %; correct results/reference"
-        )
+            f"a printed {100 * share:.1f} % should be a share of {problems} problems, but {count} of them are "
+            f"{100 * count / problems:.1f} %; correct results/reference",
+            code="impossible-share", share=share, problems=problems,
+        )  # fmt: skip
     return count
 
 
-def estimate(share: float, of: int) -> Estimate:
+def estimate(share: float, problems: int) -> Estimate:
     """A printed share of problems answered once, with its interval."""
-    return statistics.avg_at_k(np.arange(of)[:, None] < solved(share, of))._replace(value=share)
+    return statistics.avg_at_k(np.arange(problems)[:, None] < solved(share, problems))._replace(value=share)
 
 
 def rows(name: str, path: Path = reference.PUBLISHED) -> list[CheckpointRow]:
     """The rows of a published table. Nothing is paired because there are no samples."""
-    figures = {int(row["step"]): row for row in published(name, path).to_dict("records")}
+    figures = {int(row["step"]): row for row in published_table(name, path).to_dict("records")}
 
-    def of(step: int, name: str) -> Estimate:
+    def accuracy(step: int, name: str) -> Estimate:
         return estimate(figures[step][name], sizes()[name])
 
     return make_rows(
         f"published, table {name}",
         {step: str(row["checkpoint"]) for step, row in figures.items()},
         list(sizes()),
-        of,
-        lambda before, after, name: statistics.independent_difference(of(before, name), of(after, name)),
+        accuracy,
+        lambda before, after, name: statistics.independent_difference(accuracy(before, name), accuracy(after, name)),
     )

@@ -46,11 +46,11 @@ class Recipe(NamedTuple):
 
 def by_recipe(runs: Iterable[RunResults]) -> list[Recipe]:
     """The runs by recipe, in the order of the first of each. Imported generations stay alone."""
-    found: dict[str, list[RunResults]] = {}
+    by_name: dict[str, list[RunResults]] = {}
     for run in runs:
-        found.setdefault(seeds.run_of(run.name) if run.trained else run.name, []).append(run)
+        by_name.setdefault(seeds.run_of(run.name) if run.trained else run.name, []).append(run)
     return [
-        Recipe(kept) for own in found.values() for kept in ([own] if _measured_alike(own) else [[run] for run in own])
+        Recipe(kept) for own in by_name.values() for kept in ([own] if _measured_alike(own) else [[run] for run in own])
     ]
 
 

@@ -16,42 +16,47 @@ import pandas as pd
 from analysis.pages import page, table_texts
 from analysis.pages.table_texts import Table, interval_columns, interval_text, percent, points
 from analysis.statistics import training_seeds
-from analysis.sweep.figures import draw
-from analysis.sweep.settings import Chosen, Setting, choose, read
+from analysis.sweep.figures import plot_sweep
+from analysis.sweep.settings import Chosen, Setting, choose_best, read_settings
 from contracts.run_file import SCALES
-from eval.statistics import significance
+from eval.statistics import Estimate, significance
 from recipes.runs import load_run
 from system import durable
 from system.errors import run_command
 
 
-def settings_table(found: Sequence[Setting]) -> Table:
+def _differences_from_first(settings: Sequence[Setting]) -> dict[int, tuple[Estimate, float, str]]:
+    """By setting: its accuracy less the first one's, Holm's p-value, and the verdict; nothing with one seed."""
+    first, compared = settings[0], [setting for setting in settings[1:] if setting.evaluated]
+    if not (first.evaluated and first.trained.has_several_seeds and compared):
+        return {}
+    names = first.runs[0].benchmarks
+    results = [training_seeds.compare(first.trained, other.trained, names) for other in compared]
+    adjusted = significance.holm([max(result.welch.p_value, result.crossed.p_value) for result in results])
+    differences = {}
+    for setting, result, p in zip(compared, results, adjusted, strict=True):
+        direction = "better" if result.welch.difference.value > 0 else "worse"
+        verdict = direction if p <= significance.ALPHA else "cannot tell"
+        differences[setting.number] = (result.welch.difference, p, verdict)
+    return differences
+
+
+def settings_table(settings: Sequence[Setting]) -> Table:
     """Per setting: accuracy, gain over the base model, difference from the first setting, and collapsed trainings."""
-    first, compared = found[0], [setting for setting in found[1:] if setting.evaluated]
-    lines = {}
-    if first.evaluated and first.trained.has_several_seeds and compared:
-        names = first.runs[0].benchmarks
-        results = [training_seeds.compare(first.trained, other.trained, names) for other in compared]
-        adjusted = significance.holm([max(line.welch.p_value, line.crossed.p_value) for line in results])
-        lines = {other.number: line for other, line in zip(compared, zip(results, adjusted, strict=True), strict=True)}
-    data, shown = [], []
-    for setting in found:
+    differences = _differences_from_first(settings)
+    rows, text_rows = [], []
+    for setting in settings:
         accuracy, gain = (setting.accuracy, setting.gain) if setting.evaluated else (None, None)
-        gap, p, verdict = None, None, ""
-        if setting.number in lines:
-            line, p = lines[setting.number]
-            gap = line.welch.difference
-            decided = "better" if gap.value > 0 else "worse"
-            verdict = decided if p <= significance.ALPHA else "cannot tell"
+        gap, p, verdict = differences.get(setting.number, (None, None, ""))
         ended_runs = sum(not run.evaluated for run in setting.runs)
-        data.append(
+        rows.append(
             {
                 "setting": setting.number, **setting.values, "seeds": len(setting.runs),
                 **interval_columns({"accuracy": accuracy, "gain": gain, "less_first": gap}),
                 "p_adjusted": p, "collapsed": len(setting.collapsed), "ended": ended_runs,
             }
         )  # fmt: skip
-        shown.append(
+        text_rows.append(
             {
                 "setting": str(setting.number),
                 **setting.values,
@@ -61,15 +66,19 @@ def settings_table(found: Sequence[Setting]) -> Table:
                 "collapsed": f"{len(setting.collapsed)} of {len(setting.runs)}",
             }
         )
-    return Table("settings", pd.DataFrame(data), pd.DataFrame(shown))
+    return Table("settings", pd.DataFrame(rows), pd.DataFrame(text_rows))
 
 
-def sentences(found: Sequence[Setting], chosen: Chosen | None) -> list[str]:
+def summary_sentences(settings: Sequence[Setting], chosen: Chosen | None) -> list[str]:
     """What the sweep shows, for the top of its page."""
-    text = [_best(found[0], chosen) if chosen else "Every setting has a training that was ended at a sign of collapse."]
-    if not found[0].trained.has_several_seeds:
+    text = [
+        _best_sentence(settings[0], chosen)
+        if chosen
+        else "Every setting has a training that was ended at a sign of collapse."
+    ]
+    if not settings[0].trained.has_several_seeds:
         text.append("One seed of each: this compares checkpoints, not settings. Add seeds='[0,1,2,3,4]'.")
-    lost = [setting for setting in found if setting.collapsed]
+    lost = [setting for setting in settings if setting.collapsed]
     parts = ", ".join(f"{setting.number} ({len(setting.collapsed)} of {len(setting.runs)})" for setting in lost)
     text.append(
         f"Settings with a grave sign of collapse, not chosen from, and how many of their trainings show it: {parts}."
@@ -79,7 +88,7 @@ def sentences(found: Sequence[Setting], chosen: Chosen | None) -> list[str]:
     return text
 
 
-def _best(first: Setting, chosen: Chosen) -> str:
+def _best_sentence(first: Setting, chosen: Chosen) -> str:
     one, two = chosen.settings
     best = f"setting {one.number} ({one.display_name})"
     if one.number != two.number:
@@ -104,16 +113,17 @@ def main() -> None:
     parser.add_argument("--results", type=Path, required=True, help="the results of this scale, such as results/demo")
     parser.add_argument("--output", type=Path, required=True, help="folder for the page, its table and figures")
     arguments = parser.parse_args()
-    found = read(arguments.sweep, arguments.scale, arguments.seeds, arguments.results)
-    chosen, table = choose(found), settings_table(found)
+    settings = read_settings(arguments.sweep, arguments.scale, arguments.seeds, arguments.results)
+    chosen, table = choose_best(settings), settings_table(settings)
     table_texts.write(table, arguments.output)
-    figures = draw(found, arguments.output)
+    figures = plot_sweep(settings, arguments.output)
     text = page.environment().get_template("sweep.html.j2").render(
-        css=page.css(), title=load_run(found[0].runs[0].name.rpartition("/")[0], arguments.scale).title,
-        name=arguments.sweep, scale=arguments.scale, seeds=arguments.seeds, sentences=sentences(found, chosen),
+        css=page.css(), title=load_run(settings[0].runs[0].name.rpartition("/")[0], arguments.scale).title,
+        name=arguments.sweep, scale=arguments.scale, seeds=arguments.seeds,
+        sentences=summary_sentences(settings, chosen),
         figures={name: page.inline_svg(svg, name, name) for name, svg in figures.items()},
-        table=page.plain(table.shown), keys=len(found[0].values),
-        collapsed=[(run, why) for setting in found for run, why in setting.collapsed.items()],
+        table=page.plain(table.shown), keys=len(settings[0].values),
+        collapsed=[(run, why) for setting in settings for run, why in setting.collapsed.items()],
     )  # fmt: skip
     durable.write_text(arguments.output / "index.html", text)
     print(f"sweep: {arguments.output / 'index.html'}")

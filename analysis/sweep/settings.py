@@ -76,13 +76,13 @@ class Setting:
         return training_seeds.gain(self.trained, None, self.runs[0].benchmarks)
 
 
-def collapse_of(results: Path, run: RunResults) -> str:
+def collapse_evidence(results: Path, run: RunResults) -> str:
     """Why a training was ended, or the first grave sign of collapse in its log; empty without one."""
-    signs = (found.text for found in diagnostics.diagnose(run) if found.topic == "collapse")
+    signs = (sign.text for sign in diagnostics.diagnose(run) if sign.topic == "collapse")
     return ended_training.reason(ResultsFolder(results).run(run.name).scores) or next(signs, "")
 
 
-def read(name: str, scale: str, numbers: Sequence[int], results: Path) -> list[Setting]:
+def read_settings(name: str, scale: str, numbers: Sequence[int], results: Path) -> list[Setting]:
     """The settings of a sweep with their stored results.
 
     Args:
@@ -94,23 +94,28 @@ def read(name: str, scale: str, numbers: Sequence[int], results: Path) -> list[S
     Raises:
         UserError: a training is missing or incomplete, or trainings were not measured in the same way.
     """
-    found: list[Setting] = []
+    settings: list[Setting] = []
     first: RunResults | None = None
     for number, values in enumerate(sweeps.settings(name, scale), start=1):
         runs = [load_results(results, seeds.run_id(f"{name}@{number}", seed)) for seed in numbers]
         for run in (run for run in runs if run.evaluated):
             first = first or run
             if run.benchmarks != first.benchmarks:
-                raise UserError(f"{run.name} and {first.name} should have the same benchmarks, but have others")
+                raise UserError(
+                    f"{run.name} and {first.name} should have the same benchmarks, but have others",
+                    code="different-benchmarks", run=run.name,
+                )  # fmt: skip
             if reasons := checkpoint_difference.obstacles(first, run, run.benchmarks):
-                raise UserError(f"{run.name} and {first.name} cannot be compared: {reasons}")
+                raise UserError(
+                    f"{run.name} and {first.name} cannot be compared: {reasons}", code="not-comparable", run=run.name
+                )
         texts = {key: sweeps.value_text(value) for key, value in values.items()}
-        collapsed = {run.name: evidence for run in runs if (evidence := collapse_of(results, run))}
-        found.append(Setting(number, texts, runs, collapsed))
-    return found
+        collapsed = {run.name: evidence for run in runs if (evidence := collapse_evidence(results, run))}
+        settings.append(Setting(number, texts, runs, collapsed))
+    return settings
 
 
-def _right(setting: Setting, benchmark: str) -> list[Floats]:
+def _correct_by_seed(setting: Setting, benchmark: str) -> list[Floats]:
     """Per seed, right or wrong at the last checkpoint, of shape (problems, repeats)."""
     return [run.correct(run.last, benchmark).astype(float) for run in setting.runs]
 
@@ -133,39 +138,39 @@ class Chosen:
     difference: Estimate | None
 
 
-def choose(found: Sequence[Setting]) -> Chosen | None:
+def choose_best(settings: Sequence[Setting]) -> Chosen | None:
     """The best setting without a collapse, or of all that reached their end; None if there is none. See Chosen."""
-    able = [setting for setting in found if setting.evaluated and not setting.collapsed]
-    able = able or [setting for setting in found if setting.evaluated]
+    able = [setting for setting in settings if setting.evaluated and not setting.collapsed]
+    able = able or [setting for setting in settings if setting.evaluated]
     if not able:
         return None
     any_run = able[0].runs[0]
     names = any_run.benchmarks
     sides = {name: np.array([problem_half(problem) for problem in any_run.problems(name)]) for name in names}
 
-    def on(setting: Setting, side: int) -> float:
-        parts = [np.stack(_right(setting, name))[:, sides[name] == side] for name in names]
+    def accuracy_on_half(setting: Setting, side: int) -> float:
+        parts = [np.stack(_correct_by_seed(setting, name))[:, sides[name] == side] for name in names]
         return float(np.mean([part.mean() for part in parts if part.size]))
 
-    best = tuple(max(able, key=lambda setting: on(setting, 1 - side)) for side in (0, 1))
+    best = tuple(max(able, key=lambda setting: accuracy_on_half(setting, 1 - side)) for side in (0, 1))
     mixed = {
         name: [
             np.where((sides[name] == 0)[:, None], zero, one)
-            for zero, one in zip(*(_right(setting, name) for setting in best), strict=True)
+            for zero, one in zip(*(_correct_by_seed(setting, name) for setting in best), strict=True)
         ]
         for name in names
     }
-    if found[0].trained.has_several_seeds:
+    if settings[0].trained.has_several_seeds:
         accuracy = recipe_difference.mean_over_seeds(
             [np.stack([run.mean(axis=1) for run in mixed[name]]) for name in names]
         )
     else:
         accuracy = mean_of([avg_at_k(mixed[name][0] > 0) for name in names])
     chosen = (best[0], best[1])
-    if not found[0].evaluated:
+    if not settings[0].evaluated:
         return Chosen(chosen, accuracy, None, None)
-    first = {name: _right(found[0], name) for name in names}
-    if found[0].trained.has_several_seeds:
+    first = {name: _correct_by_seed(settings[0], name) for name in names}
+    if settings[0].trained.has_several_seeds:
         line = recipe_difference.compare(first, mixed)[-1]
         return Chosen(chosen, accuracy, line, line.welch.difference)
     gaps = [paired_difference(first[name][0] > 0, mixed[name][0] > 0) for name in names]

@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from analysis.claims.registry import registered
-from analysis.claims.table import lines, rule_text
+from analysis.claims.table import lines_text, rule_text
 from analysis.claims.verdicts import finding
 from analysis.pages import figure_style, page, table_texts
 from analysis.pages.table_texts import Table, percent
@@ -78,7 +78,7 @@ def claims_table() -> Table:
         if any(rule["measure"].startswith("kl_") for rule in claim["rules"]):
             judged = finding(claim, {}, claim["scale"])
             rows.append(
-                {"claim": claim["claim"], "where": f"{claim['source']}, {lines(claim)}",
+                {"claim": claim["claim"], "where": f"{claim['source']}, {lines_text(claim)}",
                  "claimed": "; ".join(map(rule_text, claim["rules"])), "measured": judged.evidence,
                  "verdict": judged.verdict}
             )  # fmt: skip

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.claims.registry import LIMITS, registered
-from analysis.claims.table import lines, rule_text
-from analysis.claims.verdicts import NOT_MEASURED, VERDICTS, decide, number
+from analysis.claims.table import lines_text, rule_text
+from analysis.claims.verdicts import NOT_MEASURED, VERDICTS, decide, number_text
 from analysis.pages.table_texts import Table
 from analysis.results import RunResults
 from analysis.statistics import recipe_difference
@@ -156,7 +156,8 @@ def judge(rules: list[dict[str, Any]], studied: Mapping[str, Studied]) -> tuple[
         else:
             verdicts.append(decide(value, **{key: rule[key] for key in LIMITS if key in rule}))
             evidence.append(
-                f"{task_study.task.title}: {number(value.value)} [{number(value.low)}, {number(value.high)}]"
+                f"{task_study.task.title}: {number_text(value.value)} "
+                f"[{number_text(value.low)}, {number_text(value.high)}]"
             )
     return min(verdicts, key=VERDICTS.index), "; ".join(evidence)
 
@@ -169,11 +170,13 @@ def decided(studied: Mapping[str, Studied]) -> list[Claimed]:
         claim = known.pop(one["id"], {}) | one
         verdict, measured = judge(one["rules"], studied)
         limits = "; ".join(map(rule_text, one["rules"]))
-        decisions.append(Claimed(one["id"], claim["claim"], lines(claim), one["decided_by"], limits, measured, verdict))
+        decisions.append(
+            Claimed(one["id"], claim["claim"], lines_text(claim), one["decided_by"], limits, measured, verdict)
+        )
     for name, claim in known.items():
         needs = "; ".join(rule["needs"] for rule in claim["rules"] if "needs" in rule)
         decisions.append(
-            Claimed(name, claim["claim"], lines(claim), claim["decided_by"], "–", f"needs {needs}", NOT_MEASURED)
+            Claimed(name, claim["claim"], lines_text(claim), claim["decided_by"], "–", f"needs {needs}", NOT_MEASURED)
         )
     return decisions
 

@@ -207,7 +207,7 @@ def _finished_settings(task: StudyTask, scale: str, seeds: Sequence[int], result
             "`snakemake study_reward_accuracy --config seeds='[0,1,2,3,4,5,6,7]'`",
             code="too-few-seeds",
         )
-    setting_runs = settings.read(task.sweep, scale, seeds, results)
+    setting_runs = settings.read_settings(task.sweep, scale, seeds, results)
     if ended := [run.name for one in setting_runs for run in one.runs if not run.evaluated]:
         raise UserError(
             f"{task.sweep}: every training has to reach its end, and {', '.join(ended)} was ended at a sign of "

@@ -23,15 +23,15 @@ pytestmark = [
 ]
 
 
-def check(place: Path) -> tuple[str, str]:
-    words = [
+def check(folder: Path) -> tuple[str, str]:
+    command = [
         sys.executable, "-m", "analysis.compare_checkpoints", "sequential", "--python", PYTHON,
-        "--checkpoint", place / "model",
-        "--baseline", place / "model", "--benchmark", "arithmetic_words", "--most", "2", "--data", place / "data",
-        "--work", place / "work", "--output", place / "check", "--", "--protocol", "demo", "--set", "max_tokens=16",
+        "--checkpoint", folder / "model",
+        "--baseline", folder / "model", "--benchmark", "arithmetic_words", "--most", "2", "--data", folder / "data",
+        "--work", folder / "work", "--output", folder / "check", "--", "--protocol", "demo", "--set", "max_tokens=16",
         "--seed", "0", "--device", "cpu",
     ]  # fmt: skip
-    done = subprocess.run(words, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 
@@ -45,18 +45,18 @@ def test_a_model_against_itself_is_sampled_to_the_end_and_each_round_adds_to_the
     path = tmp_path / "data" / "arithmetic_words.parquet"
     tables.write(pa.Table.from_pylist(rows, tables.PROBLEM), tables.PROBLEM, path)
 
-    said, progress = check(tmp_path)
-    assert "1 per problem: cannot tell; open: arithmetic_words" in said  # equal models, whatever they wrote
+    output, progress = check(tmp_path)
+    assert "1 per problem: cannot tell; open: arithmetic_words" in output  # equal models, whatever they wrote
     assert progress.count(f"{PROBLEMS}/{PROBLEMS} samples") >= 4 and f"/{2 * PROBLEMS} samples" not in progress
-    made = pq.read_table(tmp_path / "work/checkpoint/samples/step-0/arithmetic_words.parquet").to_pylist()
-    assert Counter((row["problem_id"], row["repeat"]) for row in made) == Counter(
+    samples = pq.read_table(tmp_path / "work/checkpoint/samples/step-0/arithmetic_words.parquet").to_pylist()
+    assert Counter((row["problem_id"], row["repeat"]) for row in samples) == Counter(
         (f"p{n}", repeat) for n in range(PROBLEMS) for repeat in range(2)
     )
-    found = json.loads((tmp_path / "check" / "check.json").read_text())
-    (line,) = found["lines"]
-    assert (found["verdict"], found["exit_status"], line["repeats"]) == ("cannot tell", 0, [2, 2])
+    result = json.loads((tmp_path / "check" / "check.json").read_text())
+    (line,) = result["lines"]
+    assert (result["verdict"], result["exit_status"], line["repeats"]) == ("cannot tell", 0, [2, 2])
     assert (tmp_path / "check" / "index.html").is_file()
 
     _, progress = check(tmp_path)  # as after an interruption
     again = pq.read_table(tmp_path / "work/checkpoint/samples/step-0/arithmetic_words.parquet").to_pylist()
-    assert "samples/s" not in progress and again == made
+    assert "samples/s" not in progress and again == samples

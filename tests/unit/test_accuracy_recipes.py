@@ -14,8 +14,8 @@ RUNS = [name for name in run_names() if name.split("/")[0] in ("code", "gomoku",
 def argument(run: Run, name: str) -> int | None:
     """An argument of the run's only reward."""
     (reward,) = run.rewards
-    found: int | None = reward.get("arguments", {}).get(name)
-    return found
+    value: int | None = reward.get("arguments", {}).get(name)
+    return value
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -57,9 +57,9 @@ def test_a_random_reward_is_a_fair_coin_that_nothing_can_be_learned_from() -> No
 
 @pytest.mark.parametrize("kind", controls.KINDS)
 def test_verdicts_are_the_recipes_own(kind: str) -> None:
-    found = given(kind, [RIGHT, WRONG, BARE])
-    assert [one.verdict for one in found[:2]] == ["correct", "wrong"]
-    assert [one.format_error for one in found] == [False, False, True]
+    verdicts = given(kind, [RIGHT, WRONG, BARE])
+    assert [one.verdict for one in verdicts[:2]] == ["correct", "wrong"]
+    assert [one.format_error for one in verdicts] == [False, False, True]
 
 
 def test_a_control_of_nothing_is_refused(tmp_path: Path) -> None:

@@ -30,19 +30,20 @@ def test_the_bets_by_hand() -> None:
 def test_the_expectation_of_a_bet_is_one_where_there_is_nothing_to_find(above: bool) -> None:
     # All outcomes of four problems: the expectation is a finite sum.
     values, chances = np.array([-1.0, 0.0, 1.0]), np.array([0.3, 0.4, 0.3])
-    places = np.array(np.meshgrid(*[range(3)] * 4)).reshape(4, -1).T
+    outcomes = np.array(np.meshgrid(*[range(3)] * 4)).reshape(4, -1).T
     for bet in (e_process.symmetric, functools.partial(e_process.bounded, mean=0.0)):
-        total = sum(np.prod(chances[place]) * math.exp(bet(values[place], above=above)) for place in places)
+        total = sum(np.prod(chances[outcome]) * math.exp(bet(values[outcome], above=above)) for outcome in outcomes)
         assert total == pytest.approx(1)
 
 
 def test_the_bounded_bet_needs_no_symmetry() -> None:
     # Many small gains and few large losses, with a mean of 0, on four problems.
     values, chances = np.array([-0.75, 0.25]), np.array([0.25, 0.75])
-    places = np.array(np.meshgrid(*[range(2)] * 4)).reshape(4, -1).T
+    outcomes = np.array(np.meshgrid(*[range(2)] * 4)).reshape(4, -1).T
     for above in (True, False):
         total = sum(
-            np.prod(chances[place]) * math.exp(e_process.bounded(values[place], 0.0, above=above)) for place in places
+            np.prod(chances[outcome]) * math.exp(e_process.bounded(values[outcome], 0.0, above=above))
+            for outcome in outcomes
         )
         assert total == pytest.approx(1)
 
@@ -108,7 +109,7 @@ def test_a_loss_within_the_margin_is_not_worse() -> None:
 
 @pytest.mark.slow
 def test_the_simulation_saves_most_where_the_difference_is_large() -> None:
-    found = study.table(times=5, most=8, seed=0).set_index("true difference")
-    drawn = found["completions drawn in rounds (% of fixed)"].astype(float)
+    table = study.table(times=5, most=8, seed=0).set_index("true difference")
+    drawn = table["completions drawn in rounds (% of fixed)"].astype(float)
     assert drawn["none"] > 90 and drawn["+20 points"] <= 40
-    assert float(found.loc["+20 points", "benchmarks called better, rounds (%)"]) > 80
+    assert float(table.loc["+20 points", "benchmarks called better, rounds (%)"]) > 80

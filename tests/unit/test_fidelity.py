@@ -40,8 +40,8 @@ def test_a_changed_value_is_an_error_until_a_reason_is_given() -> None:
 
 def test_what_a_release_cannot_do_is_listed_too() -> None:
     listed = {one["what"]: one["source"] for one in RUN.deviations}
-    found = {row.key: row.source for row in fidelity.rows(RUN) if row.key in listed}
-    assert found == listed != {}
+    rows = {row.key: row.source for row in fidelity.rows(RUN) if row.key in listed}
+    assert rows == listed != {}
 
 
 def test_an_unlisted_source_is_an_error() -> None:

@@ -76,8 +76,8 @@ def process(*arguments, module="analysis.compare_checkpoints"):
 def command(monkeypatch, capsys):
     """The same in this process, which has the packages imported."""
 
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["gate", *map(str, words)])
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["gate", *map(str, arguments)])
         capsys.readouterr()
         try:
             status = gate.main()
@@ -92,12 +92,12 @@ def test_the_four_verdicts(tmp_path):
     low, high = sample(200, 4, 0.3, 0), sample(200, 4, 0.6, 1)
     one, two = read(tmp_path, "low", graded(low)), read(tmp_path, "high", graded(high))
     other = read(tmp_path, "other", graded(high, prompt="another"))
-    found = [paired_comparison.compare(*pair) for pair in ((two, one), (one, two), (one, one), (other, one))]
-    assert [result.verdict for result in found] == ["better", "worse", "cannot tell", "not comparable"]
-    assert [result.exit_status for result in found] == [0, 1, 0, 2]
-    assert found[2].lines[0].difference.value == 0.0 and found[2].lines[0].p_adjusted == 1.0
-    assert found[0].lines[0].difference.value == pytest.approx(high.mean() - low.mean())
-    assert len(found[0].lines) == 1  # one benchmark has no mean of its own
+    results = [paired_comparison.compare(*pair) for pair in ((two, one), (one, two), (one, one), (other, one))]
+    assert [result.verdict for result in results] == ["better", "worse", "cannot tell", "not comparable"]
+    assert [result.exit_status for result in results] == [0, 1, 0, 2]
+    assert results[2].lines[0].difference.value == 0.0 and results[2].lines[0].p_adjusted == 1.0
+    assert results[0].lines[0].difference.value == pytest.approx(high.mean() - low.mean())
+    assert len(results[0].lines) == 1  # one benchmark has no mean of its own
 
 
 def test_a_mean_line_joins_the_family_of_several_benchmarks(tmp_path):
@@ -129,7 +129,7 @@ def test_a_margin_forgives_a_loss_below_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "reason"),
     [
         ({"grader": "strict"}, "different grader: math-verify 1 and strict"),
         ({"protocol": "demo"}, "different protocol: greedy-boxed and demo"),
@@ -137,10 +137,10 @@ def test_a_margin_forgives_a_loss_below_it(tmp_path):
         ({"prompt": "x"}, "different prompts on 20 problems"),
     ],
 )
-def test_what_differs_is_named(tmp_path, change, words):
+def test_what_differs_is_named(tmp_path, change, reason):
     right = sample(20, 2, 0.5, 0)
     one, two = read(tmp_path, "one", graded(right)), read(tmp_path, "two", graded(right, **change))
-    assert paired_comparison.compare(two, one).lines[0].reasons == (words,)
+    assert paired_comparison.compare(two, one).lines[0].reasons == (reason,)
     accepted = set(change) & set(comparability.ACCEPTABLE)
     assert paired_comparison.compare(two, one, accepted=accepted).verdict == (
         "cannot tell" if accepted else "not comparable"
@@ -148,7 +148,7 @@ def test_what_differs_is_named(tmp_path, change, words):
 
 
 def test_data_hash_and_decoding_are_compared_where_they_are_recorded(tmp_path):
-    made = []
+    checkpoints = []
     for name, task, heat in (("one", "aa", 0.0), ("two", "bb", 0.6)):
         folder = save(tmp_path / name / "graded" / "step-0", graded(sample(20, 2, 0.5, 0)))
         samples = tmp_path / name / "samples" / "step-0"
@@ -156,8 +156,8 @@ def test_data_hash_and_decoding_are_compared_where_they_are_recorded(tmp_path):
         record = {"task_sha256": task, "extraction": "none"}
         (folder / "questions.parquet.provenance.json").write_text(json.dumps(record))
         (samples / "questions.parquet.provenance.json").write_text(json.dumps({"protocol": {"temperature": heat}}))
-        made.append(graded_checkpoint.read(folder))
-    assert graded_checkpoint.obstacles(made[1], made[0], "questions") == [
+        checkpoints.append(graded_checkpoint.read(folder))
+    assert graded_checkpoint.obstacles(checkpoints[1], checkpoints[0], "questions") == [
         "different protocol settings: temperature 0.0 and 0.6",
         "different benchmark data",
     ]
@@ -186,8 +186,8 @@ def test_a_published_figure_is_never_paired(tmp_path):
         verdicts.append(result.verdict)
     assert verdicts == ["cannot tell", "better", "worse", "cannot tell"]
     short = read(tmp_path, "short", graded(sample(30, 1, 0.5, 0), "math500"))
-    found = against_published.compare(short, row, accepted=(*ACCEPTED, "subset"))
-    assert found.lines[0].reasons == ("different problems: 30 here, 500 at the source",)
+    result = against_published.compare(short, row, accepted=(*ACCEPTED, "subset"))
+    assert result.lines[0].reasons == ("different problems: 30 here, 500 at the source",)
 
 
 def test_regressions_are_found_where_the_score_is_the_same(tmp_path):
@@ -247,14 +247,14 @@ def test_needed_samples(command):
 def test_needed_refuses_what_no_model_can_have(option, value):
     parser = argparse.ArgumentParser()
     samples_needed.add_arguments(parser)
-    given = parser.parse_args(["--difference=2", f"--{option}={value}"])
+    arguments = parser.parse_args(["--difference=2", f"--{option}={value}"])
     with pytest.raises(UserError, match=f"--{option} (has to be )?(above|from) 0"):
-        given.run(given)
+        arguments.run(arguments)
 
 
 def test_needed_with_a_change_that_is_the_same_on_all_problems(capsys):
     parser = argparse.ArgumentParser()
     samples_needed.add_arguments(parser)
-    given = parser.parse_args(["--difference=2", "--change=0", "--accuracy=100"])
-    assert given.run(given) == 0
+    arguments = parser.parse_args(["--difference=2", "--change=0", "--accuracy=100"])
+    assert arguments.run(arguments) == 0
     assert re.search(r"aime24 +30 +1  0\.0 points", capsys.readouterr().out)  # nothing varies: one repeat finds it

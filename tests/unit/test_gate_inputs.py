@@ -66,10 +66,10 @@ def test_damage_is_found_as_often_as_the_power_calculation_says(original, share)
     for frame in original.values():
         right = frame["verdict"].eq("correct").to_numpy()
         lost = random.binomial(right.sum(), share, 2000)
-        found = np.mean([significance.permutation(np.full(m, -1)) <= level for m in lost])
+        hits = np.mean([significance.permutation(np.full(m, -1)) <= level for m in lost])
         # Which problems are right is given here, and random in the formula: a binomial of the same mean
         difference = share * right.mean()
-        assert significance.mcnemar_power(len(right), difference, difference, level) == pytest.approx(found, abs=0.06)
+        assert significance.mcnemar_power(len(right), difference, difference, level) == pytest.approx(hits, abs=0.06)
 
 
 def test_the_original_against_itself_differs_by_exactly_nothing(original):

@@ -147,8 +147,8 @@ def test_the_interval_covers_rare_right_answers(n, k, accuracy):
     random, hits = np.random.default_rng(n + k), []
     for _ in range(400):
         chance = random.beta(0.67 * accuracy, 0.67 * (1 - accuracy), (n, 1))  # intraclass correlation 0.6
-        found = statistics.avg_at_k(random.random((n, k)) < chance)
-        hits.append(found.low <= accuracy <= found.high)
+        estimate = statistics.avg_at_k(random.random((n, k)) < chance)
+        hits.append(estimate.low <= accuracy <= estimate.high)
     assert np.mean(hits) >= 0.92  # 93 % less the noise of 400 draws
 
 
@@ -159,15 +159,15 @@ def test_the_paired_interval_covers_sparse_gains(n):
         before = random.random(n) < 0.4
         after = before | (random.random(n) < 0.03)  # repeats agree: the problem is solved always or never
         pair = [np.repeat(side[:, None], 16, axis=1) for side in (before, after)]
-        found = statistics.paired_difference(*pair)
-        hits.append(found.low <= 0.6 * 0.03 <= found.high)
+        estimate = statistics.paired_difference(*pair)
+        hits.append(estimate.low <= 0.6 * 0.03 <= estimate.high)
     assert np.mean(hits) >= 0.93
 
 
 @pytest.mark.parametrize(("n", "k"), [(100, 1), (100, 4), (300, 2)])
 def test_the_detectable_difference_is_found_in_80_percent(n, k):
     """Stated from data without a difference; then data with just that difference are drawn and tested."""
-    random, found = np.random.default_rng(n + k), []
+    random, hits = np.random.default_rng(n + k), []
     for _ in range(8):
         chance = random.beta(0.5, 0.5, (n, 1))
         stated = smallest_difference.smallest_detectable([tuple(random.random((n, k)) < chance for _ in "ab")], 0.05)
@@ -175,8 +175,8 @@ def test_the_detectable_difference_is_found_in_80_percent(n, k):
             chance = random.beta(0.5, 0.5, n)
             better = chance + 2 * stated * (1 - chance)
             counts = random.binomial(k, better) - random.binomial(k, chance)
-            found.append(significance.permutation(counts) <= 0.05)
-    assert np.mean(found) == pytest.approx(0.8, abs=0.065)  # 2 points and the noise of 320 draws
+            hits.append(significance.permutation(counts) <= 0.05)
+    assert np.mean(hits) == pytest.approx(0.8, abs=0.065)  # 2 points and the noise of 320 draws
 
 
 def test_the_detectable_difference_of_checkpoints_that_agree_follows_from_the_number_of_problems():
@@ -209,28 +209,28 @@ def test_broken_inputs_end_with_a_sentence(tmp_path):
     (damaged / "questions.parquet.provenance.json").write_text('{"samples": 3, "protocol": []}')
     blocked = tmp_path / "file"
     blocked.touch()
-    for words, status, said in (
+    for arguments, status, said in (
         ((nameless, good), 2, "problem_id"),
         ((tmp_path / "runs", good), 3, "step-latest"),
         ((damaged, good), 0, "cannot tell"),
         ((good, good, "--output", blocked / "below"), 3, "cannot be used"),
     ):
-        one, two, *more = words
-        found, printed = process("compare", "--checkpoint", one, "--baseline", two, *more)
-        assert (found, said in printed, "Traceback" in printed) == (status, True, False), printed
+        one, two, *more = arguments
+        exit_status, printed = process("compare", "--checkpoint", one, "--baseline", two, *more)
+        assert (exit_status, said in printed, "Traceback" in printed) == (status, True, False), printed
 
 
 def test_pass_at_k_has_a_curve_with_intervals_and_paired_differences(tmp_path):
     first, second = sample(50, 6, 0.3, 0), sample(50, 6, 0.5, 1)
     tables = tuple(graded(side) for side in (first, second))
-    found = {line.measure: line for line in pass_at_k_difference.differences(tables)}
-    assert list(found) == ["pass@1", "pass@2", "pass@4", "pass@6", "maj@6 (ties: chance)"]
-    assert found["pass@1"].difference == statistics.paired_difference(first, second)
-    assert found["pass@6"].baseline.value == first.any(axis=1).mean()
-    for line in found.values():
+    measures = {line.measure: line for line in pass_at_k_difference.differences(tables)}
+    assert list(measures) == ["pass@1", "pass@2", "pass@4", "pass@6", "maj@6 (ties: chance)"]
+    assert measures["pass@1"].difference == statistics.paired_difference(first, second)
+    assert measures["pass@6"].baseline.value == first.any(axis=1).mean()
+    for line in measures.values():
         assert line.difference.value == pytest.approx(line.checkpoint.value - line.baseline.value)
         assert line.difference.low < line.difference.value < line.difference.high
         assert line.baseline.low < line.baseline.value < line.baseline.high
     result = paired_comparison.compare(read(tmp_path, "b", tables[1]), read(tmp_path, "a", tables[0]))
-    assert result.lines[0].passes == tuple(found.values())
+    assert result.lines[0].passes == tuple(measures.values())
     assert pass_at_k_difference.differences(tuple(graded(side[:, :1]) for side in (first, second))) == ()

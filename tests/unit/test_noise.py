@@ -48,9 +48,9 @@ def dial(name: str, **arguments: object) -> rewards.RewardFunction:
 def test_faults_come_at_their_rates_and_always_the_same(per: str) -> None:
     flipped = dial("flipped", false_positive=0.2, false_negative=0.4, per=per)
     for completion, share in ((RIGHT, 0.6), (WRONG, 0.2)):
-        found = given_by(flipped, completion)
-        assert set(found) == {0.0, 1.0} and abs(statistics.fmean(found) - share) < 6 * 0.5 / 20
-        assert found == given_by(flipped, completion)
+        values = given_by(flipped, completion)
+        assert set(values) == {0.0, 1.0} and abs(statistics.fmean(values) - share) < 6 * 0.5 / 20
+        assert values == given_by(flipped, completion)
     assert given_by(flipped, WRONG) != given_by(dial("flipped", false_positive=0.2, per=per, seed=1), WRONG)
 
 
@@ -58,8 +58,8 @@ def test_a_problem_is_faulty_as_a_whole_or_each_completion_is() -> None:
     texts = [f"so {number} {WRONG}" for number in range(60)]
     for per, kinds in (("problem", {1}), ("completion", {2})):
         flipped = dial("flipped", false_positive=0.5, per=per)
-        several = [len({one.value for one in flipped(texts, [problem] * 60)}) for problem in PROBLEMS[:5]]
-        assert set(several) == kinds
+        counts = [len({one.value for one in flipped(texts, [problem] * 60)}) for problem in PROBLEMS[:5]]
+        assert set(counts) == kinds
 
 
 def test_without_noise_a_dial_changes_nothing_and_verdicts_stay_true() -> None:
@@ -79,8 +79,8 @@ def test_a_run_file_names_what_is_disturbed_and_wrappers_nest() -> None:
         "weight": 2.0,
         "arguments": {"reward": middle, "false_positive": 1.0},
     }
-    found = rewards.total(rewards.load([json.loads(json.dumps(outer))]), [RIGHT, WRONG], PROBLEMS[:2])
-    assert found == [Reward(2.0, "correct"), Reward(2.0, "wrong")]
+    total = rewards.total(rewards.load([json.loads(json.dumps(outer))]), [RIGHT, WRONG], PROBLEMS[:2])
+    assert total == [Reward(2.0, "correct"), Reward(2.0, "wrong")]
     assert rewards.short_names([outer]) == ["flipped"]
 
 
@@ -94,9 +94,11 @@ def test_unusable_problems_stay_without_a_reward() -> None:
 
 
 def test_the_extremes_do_not_look_at_the_answer_but_their_verdicts_do() -> None:
-    found = reward_noise.random([RIGHT, WRONG] * 200, PROBLEMS, rate=0.25)
-    assert abs(statistics.fmean(one.value or 0.0 for one in found) - 0.25) < 6 * 0.5 / 20
-    assert {one.verdict for one in found[::2]} == {"correct"} and {one.verdict for one in found[1::2]} == {"wrong"}
+    rewards_given = reward_noise.random([RIGHT, WRONG] * 200, PROBLEMS, rate=0.25)
+    assert abs(statistics.fmean(one.value or 0.0 for one in rewards_given) - 0.25) < 6 * 0.5 / 20
+    assert {one.verdict for one in rewards_given[::2]} == {"correct"} and {
+        one.verdict for one in rewards_given[1::2]
+    } == {"wrong"}
     assert {one.value for one in reward_noise.constant([RIGHT, WRONG], PROBLEMS[:2], value=0.3)} == {0.3}
 
 
@@ -117,12 +119,12 @@ ERRORS: list[tuple[Callable[[], rewards.RewardFunction], float, float]] = [
 def test_the_measured_error_is_the_true_one(case: int) -> None:
     make, bias, variance = ERRORS[case]
     texts = [RIGHT, WRONG] * 200
-    found = reward_noise.reward_error(make(), right, texts, PROBLEMS, times=8)
-    assert found.bias_squared == pytest.approx(bias, abs=0.09)
-    assert found.variance == pytest.approx(variance, abs=0.05)
-    assert found.mean_squared == pytest.approx(found.bias_squared + found.variance, abs=1e-9)
+    error = reward_noise.reward_error(make(), right, texts, PROBLEMS, times=8)
+    assert error.bias_squared == pytest.approx(bias, abs=0.09)
+    assert error.variance == pytest.approx(variance, abs=0.05)
+    assert error.mean_squared == pytest.approx(error.bias_squared + error.variance, abs=1e-9)
     if not variance:
-        assert found.variance == pytest.approx(0.0, abs=1e-12)
+        assert error.variance == pytest.approx(0.0, abs=1e-12)
 
 
 @settings(max_examples=50)
@@ -131,19 +133,19 @@ def test_squared_bias_and_variance_add_up(values: list[list[float]]) -> None:
     judged = iter(range(3))
 
     def reward(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
-        place = next(judged)
-        return [Reward(one[place]) for one in values]
+        repeat = next(judged)
+        return [Reward(one[repeat]) for one in values]
 
-    found = reward_noise.reward_error(reward, of(0.25), [""] * len(values), PROBLEMS[: len(values)], times=3)
+    error = reward_noise.reward_error(reward, of(0.25), [""] * len(values), PROBLEMS[: len(values)], times=3)
     mean = statistics.fmean((value - 0.25) ** 2 for one in values for value in one)
-    assert found.mean_squared == pytest.approx(mean) == pytest.approx(found.bias_squared + found.variance)
+    assert error.mean_squared == pytest.approx(mean) == pytest.approx(error.bias_squared + error.variance)
 
 
 def test_more_rollouts_have_less_variance() -> None:
     texts, problems = [RIGHT] * 200, PROBLEMS[:200]
     dials = [dial("rollouts", reward=of(0.5), count=count) for count in (1, 8, 64)]
-    found = [reward_noise.reward_error(noisy, of(0.5), texts, problems, 8).variance for noisy in dials]
-    assert found == pytest.approx([0.25, 0.25 / 8, 0.25 / 64], rel=0.25)
+    variances = [reward_noise.reward_error(noisy, of(0.5), texts, problems, 8).variance for noisy in dials]
+    assert variances == pytest.approx([0.25, 0.25 / 8, 0.25 / 64], rel=0.25)
 
 
 def test_draws_are_the_same_in_another_process() -> None:

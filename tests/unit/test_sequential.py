@@ -21,16 +21,16 @@ RUN = load_run("openr1/qwen2.5-math-7b", "demo")
 
 def side(name: str, **accuracy: tuple[float, int]) -> GradedCheckpoint:
     """Graded samples of 200 problems per benchmark, from accuracies and repeats."""
-    random, made = np.random.default_rng(len(name)), {}
+    random, tables_by_benchmark = np.random.default_rng(len(name)), {}
     for benchmark, (chance, repeats) in accuracy.items():
         rows = [(f"p{i}", r) for i in range(200) for r in range(repeats)]
         right = random.random(len(rows)) < chance
         frame = pd.DataFrame(rows, columns=["problem_id", "repeat"])
-        made[benchmark] = frame.assign(
+        tables_by_benchmark[benchmark] = frame.assign(
             run=name, step=0, gold="4", prompt="?", completion=[f"{name} {i}" for i in range(len(rows))],
             protocol="demo", grader="g", verdict=np.where(right, "correct", "wrong"), benchmark=benchmark,
         )  # fmt: skip
-    return GradedCheckpoint(name, made, {benchmark: {} for benchmark in made}, {})
+    return GradedCheckpoint(name, tables_by_benchmark, {benchmark: {} for benchmark in tables_by_benchmark}, {})
 
 
 def compared(new: GradedCheckpoint, old: GradedCheckpoint) -> Comparison:
@@ -38,16 +38,16 @@ def compared(new: GradedCheckpoint, old: GradedCheckpoint) -> Comparison:
 
 
 def test_a_benchmark_with_a_clear_verdict_is_sampled_no_more() -> None:
-    found = compared(side("new", words=(0.8, 1), sums=(0.5, 1)), side("old", words=(0.3, 1), sums=(0.5, 1)))
-    assert found.verdict == "better" and sequential.undecided_benchmarks(found) == ["sums"]
+    result = compared(side("new", words=(0.8, 1), sums=(0.5, 1)), side("old", words=(0.3, 1), sums=(0.5, 1)))
+    assert result.verdict == "better" and sequential.undecided_benchmarks(result) == ["sums"]
     later = compared(side("new", words=(0.8, 1), sums=(0.5, 8)), side("old", words=(0.3, 1), sums=(0.5, 8)))
     assert {line.benchmark: line.repeats for line in later.lines} == {"words": (1, 1), "sums": (8, 8)}
     assert "1,800 completions a side, of 3,200 with 8 per problem (44 % saved)" in " ".join(later.notes)
 
 
 def test_one_that_is_worse_ends_the_check() -> None:
-    found = compared(side("new", words=(0.2, 1), sums=(0.5, 1)), side("old", words=(0.8, 1), sums=(0.5, 1)))
-    assert (found.verdict, found.exit_status, sequential.undecided_benchmarks(found)) == ("worse", 1, [])
+    result = compared(side("new", words=(0.2, 1), sums=(0.5, 1)), side("old", words=(0.8, 1), sums=(0.5, 1)))
+    assert (result.verdict, result.exit_status, sequential.undecided_benchmarks(result)) == ("worse", 1, [])
 
 
 def asked(**config: str) -> check_request.CheckRequest:

@@ -31,7 +31,7 @@ def test_with_one_sample_it_is_the_exact_mcnemar_test(gained, lost):
 def test_permutation_agrees_with_scipy_on_repeats():
     random = np.random.default_rng(1)
     counts = random.integers(-4, 6, 60)
-    found = stats.permutation_test(
+    expected = stats.permutation_test(
         (counts, np.zeros(60)),
         lambda x, y, axis: np.mean(x - y, axis=axis),
         permutation_type="samples",
@@ -39,8 +39,8 @@ def test_permutation_agrees_with_scipy_on_repeats():
         vectorized=True,
         rng=random,
     )
-    assert significance.permutation(counts) == pytest.approx(found.pvalue, abs=0.003)
-    assert significance.permutation_of_mean([counts / 4]) == pytest.approx(found.pvalue, abs=0.005)
+    assert significance.permutation(counts) == pytest.approx(expected.pvalue, abs=0.003)
+    assert significance.permutation_of_mean([counts / 4]) == pytest.approx(expected.pvalue, abs=0.005)
 
 
 def test_student_agrees_with_scipy():
@@ -53,10 +53,10 @@ def test_student_agrees_with_scipy():
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_rejects_what_the_step_down_procedure_rejects(p_values):
     rejected, order = set(), sorted(range(len(p_values)), key=lambda i: p_values[i])
-    for rank, place in enumerate(order):
-        if p_values[place] * (len(p_values) - rank) > 0.05:
+    for rank, position in enumerate(order):
+        if p_values[position] * (len(p_values) - rank) > 0.05:
             break
-        rejected.add(place)
+        rejected.add(position)
     assert {i for i, p in enumerate(significance.holm(p_values)) if p <= 0.05} == rejected
 
 
@@ -77,8 +77,8 @@ def test_student_power_is_how_often_the_t_test_rejects():
 def test_needed_repeats_reach_the_power_and_problems_set_a_limit():
     parts = significance.assumed_spread(0.5, 0.5, 0.1)
     assert parts == pytest.approx((0.01, 0.25))
-    found = significance.needed(300, 0.03, parts)
-    for repeats, enough in ((found.repeats, True), (found.repeats - 1, False)):
+    need = significance.needed(300, 0.03, parts)
+    for repeats, enough in ((need.repeats, True), (need.repeats - 1, False)):
         reached = significance.student_power(300, np.sqrt(parts.between + parts.within / repeats), 0.03, 0.05)
         assert (reached >= 0.797) == enough
     beyond = significance.needed(30, 0.03, parts)

@@ -124,8 +124,8 @@ def test_independent_difference_is_newcombes():
         )
         return statistics.Estimate(p, middle - half, middle + half)
 
-    found = statistics.independent_difference(wilson(48, 80), wilson(56, 70))
-    assert found == pytest.approx((0.2, 0.0524, 0.3339), abs=1e-4)
+    difference = statistics.independent_difference(wilson(48, 80), wilson(56, 70))
+    assert difference == pytest.approx((0.2, 0.0524, 0.3339), abs=1e-4)
     assert statistics.independent_difference(wilson(56, 70), wilson(48, 80)) == pytest.approx(
         (-0.2, -0.3339, -0.0524), abs=1e-4
     )

@@ -15,7 +15,7 @@ import yaml
 
 from analysis.sweep import __main__ as sweep_page
 from analysis.sweep import settings as sweep
-from analysis.sweep.figures import draw
+from analysis.sweep.figures import plot_sweep
 from contracts import ended_training, run_file, tables
 from contracts.run_file import RECIPES, SCALES, read_yaml
 from eval import score
@@ -47,9 +47,9 @@ def test_every_combination_is_a_run(recipes_folder: Path) -> None:
     rates, sizes = [4.0e-4, 1.0e-3], [{"prompts_per_update": 36, "samples_per_prompt": 7}, {"samples_per_prompt": 14}]
     write(recipes_folder, {"optimizer.learning_rate": rates, "batch": sizes})
     assert sweeps.names() == [NAME] and NAME not in runs.run_names() and "openr1/base" in runs.run_names()
-    found = list(runs.load_sweep(NAME, "demo").values())
-    assert [run.name for run in found] == [f"{NAME}@{number}" for number in (1, 2, 3, 4)]
-    stages = [run.stages[0] for run in found]
+    settings_by_run = list(runs.load_sweep(NAME, "demo").values())
+    assert [run.name for run in settings_by_run] == [f"{NAME}@{number}" for number in (1, 2, 3, 4)]
+    stages = [run.stages[0] for run in settings_by_run]
     assert [stage.optimizer["learning_rate"] for stage in stages] == [4.0e-4, 4.0e-4, 1.0e-3, 1.0e-3]
     assert [stage.batch["samples_per_prompt"] for stage in stages] == [7, 14, 7, 14]
     assert [stage.batch["prompts_per_update"] for stage in stages] == [36, 18, 36, 18]
@@ -58,7 +58,7 @@ def test_every_combination_is_a_run(recipes_folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("demo", "words"),
+    ("demo", "message"),
     [
         ({"optimizer.learning_rates": [1.0, 2.0]}, "unknown key demo.optimizer.learning_rates"),
         ({"optimizer.learning_rate": [1.0e-3]}, "too short"),
@@ -67,9 +67,9 @@ def test_every_combination_is_a_run(recipes_folder: Path) -> None:
         ({"hardware.memory_gb": [3, 4]}, "should differ in how they train"),
     ],
 )
-def test_what_a_sweep_cannot_vary_is_said(recipes_folder: Path, demo: Any, words: str) -> None:
+def test_what_a_sweep_cannot_vary_is_said(recipes_folder: Path, demo: Any, message: str) -> None:
     write(recipes_folder, demo)
-    with pytest.raises(UserError, match=words):
+    with pytest.raises(UserError, match=message):
         runs.load_sweep(NAME, "demo")
 
 
@@ -93,9 +93,11 @@ def test_the_sweeps_of_the_project_can_be_read() -> None:
     assert sweeps.names()
     for name in sweeps.names():
         for scale in SCALES:
-            found = runs.load_sweep(name, scale)
-            assert len(found) == len(sweeps.settings(name, scale)) > 1
-            assert all(runs.file_content(run, sweeps.sweep_file(name), scale).get("sweep") is None for run in found)
+            sweep_runs = runs.load_sweep(name, scale)
+            assert len(sweep_runs) == len(sweeps.settings(name, scale)) > 1
+            assert all(
+                runs.file_content(run, sweeps.sweep_file(name), scale).get("sweep") is None for run in sweep_runs
+            )
         assert "extends" in read_yaml(sweeps.sweep_file(name)), name
 
 
@@ -106,30 +108,30 @@ def _stored(results: Path, folder: Path, ceilings: list[float], seeds: int) -> l
             write_run(
                 results, f"{NAME}@{number}/seed-{seed}", ceiling, benchmarks=("words",), steps=(0, 20), problems=40
             )
-    return sweep.read(NAME, "demo", range(seeds), results)
+    return sweep.read_settings(NAME, "demo", range(seeds), results)
 
 
 @pytest.mark.slow
 def test_the_best_setting_is_chosen_and_a_collapsed_one_is_not(tmp_path: Path, recipes_folder: Path) -> None:
-    found = _stored(tmp_path / "demo", recipes_folder, [0.5, 0.9, 0.95], 2)
-    first_choice = sweep.choose(found)
+    settings = _stored(tmp_path / "demo", recipes_folder, [0.5, 0.9, 0.95], 2)
+    first_choice = sweep.choose_best(settings)
     assert first_choice and {setting.number for setting in first_choice.settings} <= {2, 3}
     log = tmp_path / "demo" / "runs" / f"{NAME}@3" / "seed-1" / "training_log.parquet"
     rows = training_log(f"{NAME}@3/seed-1", 0.95, 20)
     for row in rows[10:]:
         row["truncated_rate"] = 0.9  # the answers grow to the limit
     tables.write(pa.Table.from_pylist(rows, tables.TRAINING_LOG), tables.TRAINING_LOG, log)
-    found = sweep.read(NAME, "demo", (0, 1), tmp_path / "demo")
-    assert [len(setting.collapsed) for setting in found] == [0, 0, 1]
-    chosen, table = sweep.choose(found), sweep_page.settings_table(found)
+    settings = sweep.read_settings(NAME, "demo", (0, 1), tmp_path / "demo")
+    assert [len(setting.collapsed) for setting in settings] == [0, 0, 1]
+    chosen, table = sweep.choose_best(settings), sweep_page.settings_table(settings)
     assert chosen and [setting.number for setting in chosen.settings] == [2, 2]
     assert chosen.less_first and chosen.difference and chosen.difference.low > 0
     assert chosen.less_first.verdict == "B is better"
     assert list(table.data["collapsed"]) == [0, 0, 1] and "1 of 2" in table.shown.iloc[2].to_list()
-    assert found[1].accuracy.value == pytest.approx(chosen.accuracy.value)  # one setting for both halves
-    texts = sweep_page.sentences(found, chosen)
+    assert settings[1].accuracy.value == pytest.approx(chosen.accuracy.value)  # one setting for both halves
+    texts = sweep_page.summary_sentences(settings, chosen)
     assert "setting 2 (temperature 1.1)" in texts[0] and texts[-1].endswith("3 (1 of 2).")
-    svgs = draw(found, tmp_path / "page")
+    svgs = plot_sweep(settings, tmp_path / "page")
     assert set(svgs) == {"sweep", "sweep_training"} and all(map(len, svgs.values()))
 
 
@@ -143,26 +145,29 @@ def test_a_setting_with_a_training_that_was_ended_has_no_mean(
     shutil.rmtree(folder / "graded")
     (folder / "scores.parquet").unlink()
     ended_training.write_absence(folder / "graded", "training is collapsing (KL at step 7: 9 nats) and was ended")
-    words = ["score", "--graded", str(folder / "graded"), "--output", str(folder / "scores.parquet")]
-    monkeypatch.setattr(sys, "argv", words)
+    command = ["score", "--graded", str(folder / "graded"), "--output", str(folder / "scores.parquet")]
+    monkeypatch.setattr(sys, "argv", command)
     score.main()
-    found = sweep.read(NAME, "demo", (0, 1), results)
-    assert [setting.evaluated for setting in found] == [False, True] and "KL at step 7" in str(found[0].collapsed)
-    chosen, shown = sweep.choose(found), sweep_page.settings_table(found).shown
+    settings = sweep.read_settings(NAME, "demo", (0, 1), results)
+    assert [setting.evaluated for setting in settings] == [False, True] and "KL at step 7" in str(settings[0].collapsed)
+    chosen, texts = sweep.choose_best(settings), sweep_page.settings_table(settings).shown
     assert chosen and [setting.number for setting in chosen.settings] == [2, 2] and chosen.difference is None
-    assert shown["last checkpoint (%)"][0] == "1 ended" and shown["collapsed"][0] == "1 of 2"
-    assert draw(found, tmp_path / "page")["sweep"].count("ended") == 1
-    assert sweep.choose(found[:1]) is None and "Every setting" in sweep_page.sentences(found[:1], None)[0]
-    assert "ended" in draw(found[:1], tmp_path / "page")["sweep"]
+    assert texts["last checkpoint (%)"][0] == "1 ended" and texts["collapsed"][0] == "1 of 2"
+    assert plot_sweep(settings, tmp_path / "page")["sweep"].count("ended") == 1
+    assert (
+        sweep.choose_best(settings[:1]) is None
+        and "Every setting" in sweep_page.summary_sentences(settings[:1], None)[0]
+    )
+    assert "ended" in plot_sweep(settings[:1], tmp_path / "page")["sweep"]
 
 
 @pytest.mark.slow
 def test_one_seed_gives_no_verdict_about_settings(tmp_path: Path, recipes_folder: Path) -> None:
-    found = _stored(tmp_path / "demo", recipes_folder, [0.5, 0.9], 1)
-    chosen = sweep.choose(found)
+    settings = _stored(tmp_path / "demo", recipes_folder, [0.5, 0.9], 1)
+    chosen = sweep.choose_best(settings)
     assert chosen and chosen.less_first is None and chosen.difference and chosen.difference.low > 0
-    assert any("One seed of each" in text for text in sweep_page.sentences(found, chosen))
-    assert set(sweep_page.settings_table(found).shown["less setting 1 (points)"]) == {"–"}
+    assert any("One seed of each" in text for text in sweep_page.summary_sentences(settings, chosen))
+    assert set(sweep_page.settings_table(settings).shown["less setting 1 (points)"]) == {"–"}
 
 
 class _Run:
@@ -183,16 +188,16 @@ def test_settings_that_are_all_alike_do_not_win_by_being_chosen() -> None:
     """The best of ten by chance is above the mean where it was chosen, and not where it is reported."""
     rng, chosen, naive = np.random.default_rng(0), [], []
     for _ in range(150):
-        found = [
+        settings = [
             sweep.Setting(
                 number, {"key": str(number)},
                 [_Run(f"x/y@{number}/seed-{seed}", rng.random((60, 2)) < 0.5) for seed in (0, 1)], {},  # type: ignore[misc]
             )
             for number in range(1, 11)
         ]  # fmt: skip
-        best = sweep.choose(found)
+        best = sweep.choose_best(settings)
         assert best
         chosen.append(best.accuracy.value)
-        naive.append(max(np.mean([run.right.mean() for run in setting.runs]) for setting in found))  # type: ignore[attr-defined]
+        naive.append(max(np.mean([run.right.mean() for run in setting.runs]) for setting in settings))  # type: ignore[attr-defined]
     error = float(np.std(chosen)) / len(chosen) ** 0.5
     assert abs(np.mean(chosen) - 0.5) < 4 * error and np.mean(naive) - 0.5 > 8 * error

@@ -36,7 +36,7 @@ def test_jobs_and_their_picture(tmp_path: Path) -> None:
     assert list(table["label"]) == ["environment trl", "train recipe/run stage-1"]
     assert table["start"][0] == 0 and table["end"][0] <= table["start"][1] <= table["end"][1] - 1
     picture = tmp_path / "timeline.png"
-    timeline.draw(table, 0.5, picture)
+    timeline.plot_jobs(table, 0.5, picture)
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -127,7 +127,7 @@ def test_headline_over_two_benchmarks_names_both() -> None:
 
 
 def opening(*runs: RunResults) -> list[str]:
-    warnings = [found for run in runs for found in diagnose(run)]
+    warnings = [x for run in runs for x in diagnose(run)]
     rows_of, facts = {run.name: run_rows(run) for run in runs}, {run.name: RunFacts("trl") for run in runs}
     return [text.replace("\N{NO-BREAK SPACE}", " ") for text in summary(runs, rows_of, facts, warnings, "demo")]
 

@@ -23,10 +23,10 @@ from analysis.claims.verdicts import (
     CONTRADICTED,
     NOT_MEASURED,
     SUPPORTED,
-    by_name,
     finding,
     measure,
     printed_finding,
+    runs_by_name,
 )
 from analysis.results import RunResults
 from contracts import tables
@@ -57,7 +57,7 @@ def synthetic(name: str, solved: int = 10, level: float = 100.0, swing: float = 
     return replace(make_run(rows, log), name=name)
 
 
-RUNS = by_name([synthetic("a/run/seed-0"), synthetic("b/run/seed-0", solved=16, level=50.0, swing=5.0)])
+RUNS = runs_by_name([synthetic("a/run/seed-0"), synthetic("b/run/seed-0", solved=16, level=50.0, swing=5.0)])
 A, B = {"run": "a/run"}, {"run": "b/run", "against": "a/run"}
 EARLY, LATE = [1, 20], [21, 40]
 LENGTH = {"column": "response_length_mean"}
@@ -83,7 +83,7 @@ MEASURED: dict[str, tuple[dict[str, Any], float]] = {
     "rough": ({"measure": "roughness_ratio", **B, **LENGTH, "steps": EARLY, "against_steps": EARLY}, 10.0),
     "bias": ({"measure": "kl_bias", "estimator": "k2", "shift": 1.0}, 0.25),  # Schulman's note, second case
     "spread": ({"measure": "kl_spread", "estimator": "k3", "than": "k1", "shift": 0.1}, 1.42 / 20),  # its first case
-    "advantage": ({"measure": "advantage", "rewards": [1, 1, -1, -1], "place": 0}, 0.75**0.5),
+    "advantage": ({"measure": "advantage", "rewards": [1, 1, -1, -1], "position": 0}, 0.75**0.5),
     "rows": ({"measure": "rows", "sets": ["gsm8k", "aime24"]}, 1349.0),
     "listed": ({**KL_SIGN, "run_file": "tinyzero/grpo-3b"}, 1.0),
     "unlisted": ({**KL_SIGN, "run_file": "tinyzero/ppo-3b"}, 0.0),
@@ -96,15 +96,15 @@ def claim(*rules: dict[str, Any], scale: str = "full") -> dict[str, Any]:
 
 @pytest.mark.parametrize(("rule", "expected"), MEASURED.values(), ids=MEASURED)
 def test_each_kind_measures_a_known_value_and_its_interval_decides(rule: dict[str, Any], expected: float) -> None:
-    found = measure(rule, RUNS)
-    assert isinstance(found, Estimate)
-    assert found.value == pytest.approx(expected, rel=0.01)
-    assert found.low <= found.value <= found.high
-    above = {"at_least": found.high + 1}
-    assert finding(claim({**rule, "at_least": found.low - 1e-9}), RUNS, "full").verdict == SUPPORTED
+    estimate = measure(rule, RUNS)
+    assert isinstance(estimate, Estimate)
+    assert estimate.value == pytest.approx(expected, rel=0.01)
+    assert estimate.low <= estimate.value <= estimate.high
+    above = {"at_least": estimate.high + 1}
+    assert finding(claim({**rule, "at_least": estimate.low - 1e-9}), RUNS, "full").verdict == SUPPORTED
     assert finding(claim({**rule, **above}), RUNS, "full").verdict == CONTRADICTED
-    if found.low < found.high:
-        between = (found.low + found.high) / 2
+    if estimate.low < estimate.high:
+        between = (estimate.low + estimate.high) / 2
         assert finding(claim({**rule, "at_most": between}), RUNS, "full").verdict == CANNOT_TELL
     if runs_of(rule):
         missing = finding(claim({**rule, **above}), {}, "full")
@@ -116,8 +116,8 @@ def test_each_kind_measures_a_known_value_and_its_interval_decides(rule: dict[st
     [({**KL_SIGN, "run_file": "tinyzero/none"}, "tinyzero/none"), ({"measure": "rows", "sets": ["none"]}, "none")],
 )
 def test_a_run_file_or_set_that_was_removed_leaves_its_claim_open(rule: dict[str, Any], missing: str) -> None:
-    found = finding(claim({**rule, "at_least": 1}), RUNS, "full")
-    assert found.verdict == NOT_MEASURED and missing in found.evidence
+    judged = finding(claim({**rule, "at_least": 1}), RUNS, "full")
+    assert judged.verdict == NOT_MEASURED and missing in judged.evidence
 
 
 def test_every_kind_is_tested() -> None:
@@ -126,8 +126,8 @@ def test_every_kind_is_tested() -> None:
 
 @pytest.mark.parametrize("kind", ["share", "change", "longer", "between", "level", "rise", "apart", "ratio", "rough"])
 def test_only_exact_counts_have_an_interval_without_width(kind: str) -> None:
-    found = measure(MEASURED[kind][0], RUNS)
-    assert isinstance(found, Estimate) and found.low < found.high
+    estimate = measure(MEASURED[kind][0], RUNS)
+    assert isinstance(estimate, Estimate) and estimate.low < estimate.high
 
 
 def test_results_of_the_demo_scale_decide_nothing_about_the_full_scale() -> None:
@@ -139,18 +139,18 @@ def test_results_of_the_demo_scale_decide_nothing_about_the_full_scale() -> None
 
 
 def test_what_is_missing_is_said() -> None:
-    for change, said in (
+    for change, reason in (
         ({"step": 10}, "not evaluated at step 10"),
         ({"benchmark": "differences"}, "on differences"),
     ):
-        found = finding(claim({**MEASURED["share"][0], **change, "at_least": 0}), RUNS, "full")
-        assert found.verdict == NOT_MEASURED and said in found.evidence
+        judged = finding(claim({**MEASURED["share"][0], **change, "at_least": 0}), RUNS, "full")
+        assert judged.verdict == NOT_MEASURED and reason in judged.evidence
     log = {**MEASURED["level"][0], "at_least": 0}
-    for change, said in (({"steps": [30, 50]}, "30 to 50"), ({"column": "kl"}, "no kl")):
-        found = finding(claim({**log, **change}), RUNS, "full")
-        assert found.verdict == NOT_MEASURED and said in found.evidence
-    found = finding(claim({"measure": "not_stored", "needs": "a judge"}), RUNS, "full")
-    assert found == (NOT_MEASURED, "needs a judge")
+    for change, reason in (({"steps": [30, 50]}, "30 to 50"), ({"column": "kl"}, "no kl")):
+        judged = finding(claim({**log, **change}), RUNS, "full")
+        assert judged.verdict == NOT_MEASURED and reason in judged.evidence
+    judged = finding(claim({"measure": "not_stored", "needs": "a judge"}), RUNS, "full")
+    assert judged == (NOT_MEASURED, "needs a judge")
 
 
 def test_all_rules_must_hold_and_one_may_contradict() -> None:
@@ -169,16 +169,16 @@ def test_all_rules_must_hold_and_one_may_contradict() -> None:
 def test_an_interval_covers_those_of_all_training_seeds() -> None:
     rule = MEASURED["share"][0]
     one, other = synthetic("a/run/seed-0"), synthetic("a/run/seed-1", solved=16)
-    apart = [measure(rule, by_name([run])) for run in (one, other)]
-    both = measure(rule, by_name([one, other]))
+    apart = [measure(rule, runs_by_name([run])) for run in (one, other)]
+    both = measure(rule, runs_by_name([one, other]))
     assert both == pytest.approx((0.325, apart[0].low, apart[1].high))  # type: ignore[union-attr]
 
 
 def test_two_runs_that_were_measured_differently_are_not_compared() -> None:
     other = synthetic("b/run/seed-0")
     other = replace(other, graded=other.graded.assign(protocol="another"))
-    found = measure(MEASURED["between"][0], by_name([synthetic("a/run/seed-0"), other]))
-    assert not isinstance(found, Estimate) and "not comparable" in str(found)
+    difference = measure(MEASURED["between"][0], runs_by_name([synthetic("a/run/seed-0"), other]))
+    assert not isinstance(difference, Estimate) and "not comparable" in str(difference)
 
 
 def test_the_printed_table_is_judged_by_the_same_rules() -> None:
@@ -202,16 +202,16 @@ def _full_scale(rule: dict[str, Any]) -> Iterator[tuple[Run, list[int], list[lis
     """Each run of a rule that exists, with the checkpoints and the windows of steps that the rule reads of it."""
     for key, name in ((key, rule[key]) for key in ("run", "against") if key in rule and rule[key] in run_names()):
         keys = ("against_step", "against_steps") if key == "against" else ("step", "steps", "before", "after")
-        asked = [rule[one] for one in keys if one in rule]
+        arguments = [rule[one] for one in keys if one in rule]
         yield (
             load_run(name, "full"),
-            [one for one in asked if type(one) is int],
-            [one for one in asked if type(one) is list],
+            [one for one in arguments if type(one) is int],
+            [one for one in arguments if type(one) is list],
         )
 
 
-RULES = [pytest.param(rule, id=f"{one['id']}-{place}") for one in registered()["claims"]
-         for place, rule in enumerate(one["rules"]) if runs_of(rule)]  # fmt: skip
+RULES = [pytest.param(rule, id=f"{one['id']}-{position}") for one in registered()["claims"]
+         for position, rule in enumerate(one["rules"]) if runs_of(rule)]  # fmt: skip
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -225,11 +225,11 @@ def test_the_full_runs_make_what_a_rule_reads(rule: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 def test_the_table_has_every_claim_and_its_addresses() -> None:
-    made = claims.table(RUNS["a/run"], "demo")
-    assert len(made.data) == len(made.shown) == len(registered()["claims"])
-    (row,) = made.data[made.data["id"] == "simplerl-length"].to_dict("records")
+    table = claims.table(RUNS["a/run"], "demo")
+    assert len(table.data) == len(table.shown) == len(registered()["claims"])
+    (row,) = table.data[table.data["id"] == "simplerl-length"].to_dict("records")
     assert "mp.weixin.qq.com" in row["addresses"] and row["lines"] == "line 392" and row["verdict"] == NOT_MEASURED
-    assert claims.counted(made).startswith(f"{len(made.data)} claims: ")
+    assert claims.verdict_counts(table).startswith(f"{len(table.data)} claims: ")
 
 
 @pytest.mark.slow
@@ -242,9 +242,9 @@ def test_the_command_reads_every_stored_run(
     main()
     page = str(tmp_path / "out" / "claims.html")
     assert capsys.readouterr().out.split("\n")[1] == page and Path(page).is_file()
-    found = pd.read_csv(tmp_path / "out" / "claims.csv").set_index("id")
-    assert found.loc["openr1-generalises", "verdict"] == NOT_MEASURED
-    gsm8k, minerva, missing = found.loc["openr1-generalises", "measured"].split("; ")[:3]
+    rows = pd.read_csv(tmp_path / "out" / "claims.csv").set_index("id")
+    assert rows.loc["openr1-generalises", "verdict"] == NOT_MEASURED
+    gsm8k, minerva, missing = rows.loc["openr1-generalises", "measured"].split("; ")[:3]
     assert "[" in gsm8k and "[" in minerva and missing == f"{name} was not evaluated at step 0 on olympiadbench"
 
 
@@ -284,8 +284,8 @@ def test_a_damaged_claim_is_one_sentence(tmp_path: Path, changes: dict[str, Any]
 
 def numbers(sentence: str) -> list[str]:
     """The numbers of a sentence, without those in names such as GSM8K, 7B or Qwen2.5."""
-    words = [word.rstrip(".,;:").rpartition("=")[2] for word in sentence.split()]
-    return [word.lstrip("+-").rstrip("KG%") for word in words if NUMBER.fullmatch(word)]
+    tokens = [word.rstrip(".,;:").rpartition("=")[2] for word in sentence.split()]
+    return [word.lstrip("+-").rstrip("KG%") for word in tokens if NUMBER.fullmatch(word)]
 
 
 def test_numbers_of_a_sentence() -> None:

@@ -80,12 +80,12 @@ def reasons(results: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_all_name_what_differs_and_nothing_is_paired(results: Path, what: str) -> None:
-    change, words = CHANGES[what]
+    change, reason = CHANGES[what]
     record(results, SECOND, change)
-    assert reasons(results) == dict.fromkeys(("gate", "report", "provenance_diff"), words)
+    assert reasons(results) == dict.fromkeys(("gate", "report", "provenance_diff"), reason)
     pairs = run_comparison.pairs_table([load_results(results, name) for name in (FIRST, SECOND)])
     assert pairs is not None and "value" not in pairs.data
-    assert pairs.shown.iloc[0]["verdict"] == f"not compared: {words}"
+    assert pairs.shown.iloc[0]["verdict"] == f"not compared: {reason}"
 
 
 @pytest.mark.parametrize("change", NO_CHANGES)
@@ -95,21 +95,21 @@ def test_what_does_not_decide_a_score_is_no_difference(results: Path, change: di
 
 
 def test_checkpoints_of_a_run_that_were_measured_differently_are_not_reported(results: Path) -> None:
-    change, words = CHANGES["an override"]
+    change, reason = CHANGES["an override"]
     record(results, FIRST, change, steps=(STEP,))
-    with pytest.raises(UserError, match=words):
+    with pytest.raises(UserError, match=reason):
         build.report([load_results(results, FIRST)], results / "report", "title", "demo")
     record(results, FIRST, change, steps=(0,))
     check_one_measurement(load_results(results, FIRST))
 
 
 def test_a_pair_that_differs_on_one_benchmark_is_said_to(results: Path) -> None:
-    change, words = CHANGES["the problems"]
+    change, reason = CHANGES["the problems"]
     for step in STEPS:
         table = paths.table(results / "runs" / SECOND / "graded", step, BENCHMARKS[1])
         provenance.write(table, **merged(RECORD, change))
     pairs = run_comparison.pairs_table([load_results(results, name) for name in (FIRST, SECOND)])
-    assert pairs is not None and pairs.data["not_compared"].iloc[0] == f"{words} ({BENCHMARKS[1]})"
+    assert pairs is not None and pairs.data["not_compared"].iloc[0] == f"{reason} ({BENCHMARKS[1]})"
 
 
 def test_records_of_regraded_samples_say_how_these_were_asked_for(results: Path) -> None:

@@ -25,7 +25,7 @@ def other(results: Path) -> Path:
 
 def diff(results: Path, other: Path, **only: object) -> str:
     return provenance_diff.provenance_diff(
-        provenance_diff.load(results / "runs" / NAMES[0]), provenance_diff.load(other), **only
+        provenance_diff.load_run_folder(results / "runs" / NAMES[0]), provenance_diff.load_run_folder(other), **only
     )  # type: ignore[arg-type]
 
 
@@ -100,12 +100,12 @@ def test_no_score_in_common_and_no_run(results: Path, other: Path) -> None:
     with pytest.raises(UserError, match="should have a score in common, but there is none at step 7 on aime24"):
         diff(results, other, step=7, benchmark="aime24")
     with pytest.raises(UserError, match="should be the folder of a run"):
-        provenance_diff.load(results.parent)
+        provenance_diff.load_run_folder(results.parent)
 
 
 @pytest.mark.slow
 def test_command(results: Path, other: Path) -> None:
     folders = [str(results / "runs" / NAMES[0]), str(other)]
-    words = [sys.executable, "-m", "analysis.provenance_diff", *folders, "--step", "20"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[3])
+    command = [sys.executable, "-m", "analysis.provenance_diff", *folders, "--step", "20"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[3])
     assert done.returncode == 0 and done.stdout.count("same samples, same verdicts") == 2, done.stderr

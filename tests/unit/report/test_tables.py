@@ -140,23 +140,23 @@ def printed() -> pd.DataFrame:
 def test_the_published_tables_are_made_again_cell_by_cell(name: str, count: int) -> None:
     there = printed()
     expected = there[there["table"] == name].drop(columns="table")
-    made = pd.DataFrame({"model": published_tables.published(name)["checkpoint"]})
+    made = pd.DataFrame({"model": published_tables.published_table(name)["checkpoint"]})
     for column in (*published_tables.sizes(), "average_as_printed"):
-        made[column] = published_tables.published(name)[column].map(table_texts.percent)
+        made[column] = published_tables.published_table(name)[column].map(table_texts.percent)
     assert made.to_numpy().tolist() == expected.to_numpy().tolist()
     assert made.shape == (count, 8)
 
 
 def test_the_published_averages_are_the_means_of_their_rows() -> None:
     for name in published_tables.table_names():
-        rows = published_tables.published(name)
+        rows = published_tables.published_table(name)
         means = rows[list(published_tables.sizes())].mean(axis=1)
         assert (means - rows["average_as_printed"]).abs().max() < 0.00051
 
 
 def test_every_published_percentage_is_a_whole_number_of_problems() -> None:
     for name in published_tables.table_names():
-        for row in published_tables.published(name).to_dict("records"):
+        for row in published_tables.published_table(name).to_dict("records"):
             for benchmark, of in published_tables.sizes().items():
                 assert 0 <= published_tables.solved(row[benchmark], of) <= of
     with pytest.raises(UserError, match=r"a printed 13\.4 % should be a share of 30 problems, but 4 of them are 13\.3"):
@@ -190,7 +190,7 @@ def test_what_the_published_tables_show_is_said_in_numbers() -> None:
 
 def test_a_table_that_was_not_published() -> None:
     with pytest.raises(UserError, match=r"should have a table 9.9, but has only 3.2.1\(1\), 3.2.2\(1\)"):
-        published_tables.published("9.9")
+        published_tables.published_table("9.9")
 
 
 @given(st.text(max_size=40))

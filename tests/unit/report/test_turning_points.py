@@ -113,9 +113,9 @@ def test_the_best_checkpoint_is_among_those_that_may_be() -> None:
     ],
 )
 def test_the_documents_claim_on_runs_of_any_scale(right: dict[int, int], expected: str) -> None:
-    ((claim, source, found),) = claims.of_best_checkpoint([trained(right)])
+    ((claim, source, found),) = claims.best_checkpoint_claims([trained(right)])
     assert "30" in claim and "24 points" in source and found.verdict == expected
-    assert not claims.of_best_checkpoint([])
+    assert not claims.best_checkpoint_claims([])
 
 
 def test_completions_that_were_cut_off_have_the_last_bin() -> None:

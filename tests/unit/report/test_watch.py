@@ -89,15 +89,15 @@ def get(port: int, path: str = "/", host: str = "127.0.0.1", method: str = "GET"
 
 def test_a_training_is_read_as_it_goes_and_after_it_resumed(folders: tuple[Path, Path]) -> None:
     training = Training(folders[1])
-    assert live_log.read(*folders, NAME) is None
+    assert live_log.read_run(*folders, NAME) is None
     for number in (1, 2, 3):
         training.do_step("a", reward=number / 10)
-    first = live_log.read(*folders, NAME)
+    first = live_log.read_run(*folders, NAME)
     assert first and first.results.log["reward_mean"].round(6).tolist() == [0.1, 0.2, 0.3]
     assert first.results.log["kl"].tolist() == [0.01] * 3 and first.results.log["accuracy"].tolist() == [1.0] * 3
     training.resume(1)
     training.do_step("again", reward=0.9)
-    resumed = live_log.read(*folders, NAME)
+    resumed = live_log.read_run(*folders, NAME)
     assert resumed and resumed.results.log["reward_mean"].round(6).tolist()[:2] == [0.1, 0.9]
     assert {row["completion"] for row in resumed.completions} == {"again"}
 
@@ -171,8 +171,8 @@ def test_a_taken_port_is_no_obstacle(folders: tuple[Path, Path], port: int) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_says_where_it_serves_and_ends_with_ctrl_c(folders: tuple[Path, Path], number: int) -> None:
-    words = [sys.executable, "-m", "analysis.watch", "--results", folders[0], "--work", folders[1], "--port", "0"]
-    with subprocess.Popen([str(word) for word in words], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-m", "analysis.watch", "--results", folders[0], "--work", folders[1], "--port", "0"]
+    with subprocess.Popen([str(word) for word in command], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         address = process.stdout.readline().split()[1]
         assert get(int(address.rstrip("/").rpartition(":")[2]))[0] == 200
@@ -182,12 +182,12 @@ def test_the_command_says_where_it_serves_and_ends_with_ctrl_c(folders: tuple[Pa
 
 def wait_for(browser: Browser, code: str, value: object) -> None:
     """Wait until an expression has a value; a page that is being loaded has none."""
-    deadline, found = time.monotonic() + 60, None
-    while found != value:
-        assert time.monotonic() < deadline, found
+    deadline, current = time.monotonic() + 60, None
+    while current != value:
+        assert time.monotonic() < deadline, current
         time.sleep(0.1)
         with contextlib.suppress(RuntimeError, KeyError):
-            found = browser.evaluate(code)
+            current = browser.evaluate(code)
 
 
 @pytest.mark.slow
@@ -198,22 +198,22 @@ def test_the_page_is_read_again_when_a_run_goes_on_but_not_under_an_open_complet
     monkeypatch.setattr(watch, "SECONDS", 0.2)
     training = Training(folders[1])
     training.do_step("the first")
-    shown = "document.querySelector('main details pre')?.textContent.trim()"
-    said = "document.getElementById('connection').textContent"
+    completion = "document.querySelector('main details pre')?.textContent.trim()"
+    state = "document.getElementById('connection').textContent"
     with Browser(tmp_path / "profile") as browser:
         browser.open(f"http://127.0.0.1:{port}/")
-        wait_for(browser, shown, "the first")
+        wait_for(browser, completion, "the first")
         browser.evaluate("document.querySelector('main details').open = true")
-        wait_for(browser, said, "paused while completions are open")
+        wait_for(browser, state, "paused while completions are open")
         training.do_step("the second")
         time.sleep(2)
-        assert browser.evaluate(shown) == "the first"
+        assert browser.evaluate(completion) == "the first"
         browser.evaluate("document.querySelector('main details').open = false")
-        wait_for(browser, shown, "the second")
+        wait_for(browser, completion, "the second")
 
 
 @pytest.mark.slow
 def test_a_port_that_is_none_is_one_sentence(folders: tuple[Path, Path]) -> None:
-    words = [sys.executable, "-m", "analysis.watch", "--results", folders[0], "--work", folders[1], "--port", "99999"]
-    done = subprocess.run([str(word) for word in words], cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "analysis.watch", "--results", folders[0], "--work", folders[1], "--port", "99999"]
+    done = subprocess.run([str(word) for word in command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stderr.startswith("Error: --port should be from 0 to 65535"), done.stderr

@@ -31,62 +31,63 @@ def _checkpoint(run: RunResults, step: int | str) -> int:
     return run.last if step == "last" else int(step)
 
 
-def _of_completions(run: RunResults, step: int | str, benchmark: str, what: Any) -> Numbers:
+def _by_completion(run: RunResults, step: int | str, benchmark: str, what: Any) -> Numbers:
     """A number for each completion, of shape (problems, repeats): 1 or 0 for a verdict, keyword or range of tokens."""
     step = _checkpoint(run, step)
     if step not in run.steps or benchmark not in run.benchmarks:
         raise NotMeasured(f"{run.name} was not evaluated at step {step} on {benchmark}")
     read = run.rows if what in (*VERDICTS, "tokens") else run.samples
     rows = read(step, benchmark).sort_values(["problem_id", "repeat"])
-    tokens: Numbers = rows["completion_tokens"].to_numpy(dtype=float, na_value=np.nan)
-    found: Numbers
-    if what in VERDICTS:
-        found = np.asarray(rows["verdict"] == what, dtype=float)
-    elif what in ("thinking_tokens", "answer_tokens"):
-        found = split_tokens(as_arrow(rows["completion"]), rows["completion_tokens"])[
-            what.removesuffix("_tokens")
-        ].to_numpy(dtype=float)
-    elif what == RIGHT_REASONS:
-        found = _right_reasons(run, step, benchmark, rows)
-    elif what == "tokens":
-        found = tokens
-    elif isinstance(what, dict) and "fault" in what:
-        found = _fault(run, step, benchmark, rows, what["fault"])
-    elif isinstance(what, dict):
-        low, high = what["tokens"]
-        found = np.where(np.isnan(tokens), np.nan, np.logical_and(low <= tokens, tokens < high))
-    else:
-        regex = {item.name: item.regex for item in reasoning_patterns.load_lists()}[what]
-        found = (reasoning_patterns.count(rows["completion"], regex) > 0).astype(float)
-    if np.isnan(found).all():
+    values = _values_of_rows(run, step, benchmark, what, rows)
+    if np.isnan(values).all():
         raise NotMeasured(f"{run.name} has no {what} at step {step} on {benchmark}")
-    return found.reshape(len(run.problems(benchmark)), -1)
+    return values.reshape(len(run.problems(benchmark)), -1)
 
 
-def _checked(run: RunResults, step: int, benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
-    found = reasoning.checked(rows, run.problem_rows.get(benchmark, {}), most=len(rows))
-    if found is None:
+def _values_of_rows(run: RunResults, step: int, benchmark: str, what: Any, rows: pd.DataFrame) -> Numbers:
+    tokens: Numbers = rows["completion_tokens"].to_numpy(dtype=float, na_value=np.nan)
+    if what == "tokens":
+        return tokens
+    if what in VERDICTS:
+        return np.asarray(rows["verdict"] == what, dtype=float)
+    if what in ("thinking_tokens", "answer_tokens"):
+        parts = split_tokens(as_arrow(rows["completion"]), rows["completion_tokens"])
+        return np.asarray(parts[what.removesuffix("_tokens")], dtype=float)
+    if what == RIGHT_REASONS:
+        return _right_reasons(run, step, benchmark, rows)
+    if isinstance(what, dict) and "fault" in what:
+        return _fault(run, step, benchmark, rows, what["fault"])
+    if isinstance(what, dict):
+        low, high = what["tokens"]
+        return np.where(np.isnan(tokens), np.nan, np.logical_and(low <= tokens, tokens < high))
+    regex = {item.name: item.regex for item in reasoning_patterns.load_lists()}[what]
+    return (reasoning_patterns.count(rows["completion"], regex) > 0).astype(float)
+
+
+def _checked_steps(run: RunResults, step: int, benchmark: str, rows: pd.DataFrame) -> pd.DataFrame:
+    steps = reasoning.checked(rows, run.problem_rows.get(benchmark, {}), most=len(rows))
+    if steps is None:
         raise NotMeasured(f"{run.name} has no steps that can be checked on {benchmark}")
-    return found
+    return steps
 
 
 def _right_reasons(run: RunResults, step: int, benchmark: str, rows: pd.DataFrame) -> Numbers:
     """For each right answer with reasoning that can be checked, whether all of it is right; NaN for the others."""
-    kinds = _checked(run, step, benchmark, rows)["kind"]
+    kinds = _checked_steps(run, step, benchmark, rows)["kind"]
     return np.asarray(kinds.map({"right_right": 1.0, "right_wrong": 0.0}), dtype=float)
 
 
-def _fault(run: RunResults, step: int, benchmark: str, rows: pd.DataFrame, words: str) -> Numbers:
+def _fault(run: RunResults, step: int, benchmark: str, rows: pd.DataFrame, reason_part: str) -> Numbers:
     """For each completion, whether its first wrong step is wrong for a reason with these words."""
-    checked = _checked(run, step, benchmark, rows)
-    if (checked["checkable"] > 0).mean() < MIN_CHECKABLE:
+    checked_steps = _checked_steps(run, step, benchmark, rows)
+    if (checked_steps["checkable"] > 0).mean() < MIN_CHECKABLE:
         raise NotMeasured(f"{run.name} has too few completions with a step that can be checked on {benchmark}")
-    return np.asarray(checked["why"].str.contains(words, regex=False), dtype=float)
+    return np.asarray(checked_steps["why"].str.contains(reason_part, regex=False), dtype=float)
 
 
 def _by_problem(run: RunResults, step: int | str, benchmark: str, what: Any) -> Numbers:
     """The mean over the repeats of each problem; NaN where none of them has the number."""
-    means = pd.DataFrame(_of_completions(run, step, benchmark, what)).mean(axis=1)
+    means = pd.DataFrame(_by_completion(run, step, benchmark, what)).mean(axis=1)
     return np.asarray(means, dtype=float)
 
 
@@ -124,7 +125,7 @@ def heldout(run: RunResults, step: int | str, what: Any = "correct", benchmark: 
             means = _by_problem(run, step, name, what)
             parts.append(mean(means[~np.isnan(means)]))
         else:
-            parts.append(statistics.avg_at_k(_of_completions(run, step, name, what) == 1))
+            parts.append(statistics.avg_at_k(_by_completion(run, step, name, what) == 1))
     return mean_of(parts)
 
 

@@ -20,8 +20,8 @@ def _kl_estimates(estimator: str, shift: float) -> Numbers:
     """Estimates of KL(q, p) from draws of q = N(shift, 1), for p = N(0, 1), in a hundred blocks (Schulman 2020)."""
     draws = np.random.default_rng(0).normal(shift, 1.0, (BLOCKS, DRAWS))
     log_ratio = ((draws - shift) ** 2 - draws**2) / 2  # log p(x) - log q(x)
-    found: Numbers = {"k1": -log_ratio, "k2": log_ratio**2 / 2, "k3": np.expm1(log_ratio) - log_ratio}[estimator]
-    return found
+    estimates: Numbers = {"k1": -log_ratio, "k2": log_ratio**2 / 2, "k3": np.expm1(log_ratio) - log_ratio}[estimator]
+    return estimates
 
 
 def kl_bias(estimator: str, shift: float) -> Estimate:
@@ -36,10 +36,10 @@ def kl_spread(estimator: str, than: str, shift: float) -> Estimate:
     return mean(second / first)
 
 
-def advantage(rewards: Sequence[float], place: int) -> Estimate:
+def advantage(rewards: Sequence[float], position: int) -> Estimate:
     """The group-relative advantage of one completion, between dividing by the deviation with n and with n - 1."""
     values = np.asarray(rewards, dtype=float)
-    both = [float((values[place] - values.mean()) / values.std(ddof=ddof)) for ddof in (0, 1)]
+    both = [float((values[position] - values.mean()) / values.std(ddof=ddof)) for ddof in (0, 1)]
     return Estimate(both[1], min(both), max(both))
 
 
@@ -60,10 +60,10 @@ def rows(sets: Sequence[str]) -> Estimate:
 def listed_deviation(run_file: str, deviation: str) -> Estimate:
     """1 if a run file lists this deviation, read in the published release, and 0 if not: exact."""
     try:
-        found = float(any(one["what"] == deviation for one in load_run(run_file, "full").deviations))
+        listed = float(any(one["what"] == deviation for one in load_run(run_file, "full").deviations))
     except UserError as error:
         raise NotMeasured(str(error)) from None
-    return Estimate(found, found, found)
+    return Estimate(listed, listed, listed)
 
 
 def not_stored(needs: str) -> Estimate:
