@@ -92,110 +92,111 @@ def translate_settings(
     Raises:
         UserError: the batch does not fit the target.
     """
-    rendering = Rendering(target, reading.common)
-    translation = Translation(rendering.launcher)
-    kept: dict[str, str] = {}
-    for setting, (value, key) in rendering.flags.items():
-        missing = key in source.unconverted and key not in rendering.common
-        if missing or key not in key_meanings() or _without_effect(setting, key, rendering.common, reading):
-            continue  # not said, the adapter's own, or of no effect
-        stated = [
-            label
-            for name in reading.settings.get(key, unconverted_setting(source, key))
-            for label in labels.get(name, [])
-        ]
-        default = target.defaults.get(setting)
-        is_default = (setting in target.defaults and same_value(value, default)) or not target.as_arguments(
-            {setting: (value, key)}
-        )
-        if is_default and key not in rendering.notes and key not in ("hardware.gpus", "hardware.nodes"):
-            kept.setdefault(key, f"{setting} is {value} by default")
-            continue
-        note = rendering.notes.get(key, "")
-        if not stated and not note:
-            note = (
-                f"default differs: stated, it would be {default}"
-                if setting in target.defaults and not is_default
-                else ""
-            )
-        told = "" if key in LAYOUT else ", ".join(dict.fromkeys(stated))
-        translation.lines.append(
-            Line(setting, value, key, told, "" if key in LAYOUT and key not in rendering.notes else note)
-        )
-    written = {line.key for line in translation.lines}
+    sorting = _Sorting(source, target, reading, labels)
+    for setting, (value, key) in sorting.rendering.flags.items():
+        sorting.add_line(setting, value, key)
+    sorting.written = {line.key for line in sorting.translation.lines}
     for name, texts in labels.items():
-        keys = [key for key, settings in reading.settings.items() if name in settings]
-        _list_setting(translation, ", ".join(texts), name, keys, written, kept, source, reading, rendering)
-    for key, reason in rendering.refused.items():
-        if key not in LAYOUT and not any(name in labels for name in reading.settings.get(key, ())):
-            translation.cannot.append(
-                (f"{key_meanings()[key]}: {reading.common[key]}, a default of {source.tables['release']}", reason)
-            )
-    return translation, rendering
+        sorting.list_setting(name, ", ".join(texts))
+    sorting.list_defaults()
+    return sorting.translation, sorting.rendering
 
 
-def _without_effect(setting: str, key: str, common: Mapping[str, Any], reading: Reading) -> bool:
-    """Whether a setting is of a critic or a KL term that is not there."""
-    critic = setting.startswith("critic.") and common["algorithm"] != "ppo"
-    kl = (
-        key in KL
-        and not common.get("objective.kl_coefficient")
-        and not any(name in reading.stated for name in reading.settings.get(key, ()))
-    )
-    return critic or kl
+class _Sorting:
+    """Sorts the settings of a text into lines and lists."""
 
+    def __init__(
+        self, source: CommandParser, target: CommandParser, reading: Reading, labels: Mapping[str, list[str]]
+    ) -> None:
+        self.source, self.target, self.reading, self.labels = source, target, reading, labels
+        self.rendering = Rendering(target, reading.common)
+        self.translation = Translation(self.rendering.launcher)
+        self.left_out: dict[str, str] = {}  # by key, the default that makes a line needless
+        self.written: set[str] = set()  # keys that have a line
 
-def unconverted_setting(parser: CommandParser, key: str) -> tuple[str, ...]:
-    """The setting that holds a key's value as it is."""
-    return (parser.unconverted[key],) if key in parser.unconverted else ()
+    def settings_of(self, key: str) -> tuple[str, ...]:
+        """The source's settings that a key comes from."""
+        own = self.source.unconverted.get(key)
+        return self.reading.settings.get(key, (own,) if own else ())
 
+    def add_line(self, setting: str, value: Any, key: str) -> None:
+        """Add a setting of the target, unless it is the adapter's own, of no effect, or so by default."""
+        not_in_text = key in self.source.unconverted and key not in self.rendering.common
+        if not_in_text or key not in key_meanings() or self._has_no_effect(setting, key):
+            return
+        has_default, default = setting in self.target.defaults, self.target.defaults.get(setting)
+        is_default = has_default and same_value(value, default)
+        note, is_layout = self.rendering.notes.get(key, ""), key in LAYOUT
+        if (is_default or not self.target.as_arguments({setting: (value, key)})) and not (
+            note or key in ("hardware.gpus", "hardware.nodes")
+        ):
+            self.left_out.setdefault(key, f"{setting} is {value} by default")
+            return
+        texts = [text for name in self.settings_of(key) for text in self.labels.get(name, [])]
+        if not texts and not note and not is_layout and has_default and not is_default:
+            note = f"default differs: stated, it would be {default}"
+        source = "" if is_layout else ", ".join(dict.fromkeys(texts))
+        self.translation.lines.append(Line(setting, value, key, source, note))
 
-def _list_setting(
-    translation: Translation, text: str, name: str, keys: Iterable[str], written: set[str], kept: Mapping[str, str],
-    source: CommandParser, reading: Reading, rendering: Rendering,
-) -> None:  # fmt: skip
-    """Put a setting of the text into the list where it belongs, unless a line has it."""
-    target = rendering.parser
-    keys = list(keys)
-    refused = next((rendering.refused[key] for key in keys if key in rendering.refused), None)
-    if keys and all(key in LAYOUT for key in keys):
-        translation.machine.append(text)
-    elif reason := reading.reasons.get(name) or refused:
-        translation.cannot.append((text, reason))
-    elif any(key in written for key in keys):
-        pass
-    elif reason := next((kept[key] for key in keys if key in kept), None):
-        translation.same.append((text, reason))
-    elif reason := next((target.tables["unwritten"][key] for key in keys if key in target.tables["unwritten"]), None):
-        translation.cannot.append((text, reason))
-    elif keys:
-        translation.same.append((text, f"{target.tables['release']} has no other"))
-    elif reason := reading.idle.get(name):
-        translation.same.append((text, reason))
-    else:
-        _sort_without_key(translation, text, name, source, reading.stated.get(name))
+    def _has_no_effect(self, setting: str, key: str) -> bool:
+        """Whether a setting is of a critic or a KL term that is not there."""
+        common = self.rendering.common
+        if setting.startswith("critic.") and common["algorithm"] != "ppo":
+            return True
+        in_text = any(name in self.reading.stated for name in self.reading.settings.get(key, ()))
+        return key in KL and not common.get("objective.kl_coefficient") and not in_text
 
-
-def _sort_without_key(translation: Translation, text: str, name: str, source: CommandParser, value: Any) -> None:
-    """The same of a setting that has no key: its framework's own tables say what it is."""
-    if reason := _first_reason(source.tables["cannot"], name):
-        translation.cannot.append((text, reason))
-    elif name in source.tables["machine"] or name.startswith(EXPORTED):  # by its own name, not by a pattern
-        translation.machine.append(text)
-    elif name in source.relied_on:
-        entry = source.relied_on[name]
-        if same_value(value, entry["value"]):
-            translation.same.append((text, f"it is so without it: {entry['why']}"))
+    def list_setting(self, name: str, text: str) -> None:
+        """Put a setting of the text into the list where it belongs, unless a line has it."""
+        translation, rendering, unwritten = self.translation, self.rendering, self.target.tables["unwritten"]
+        keys = [key for key, settings in self.reading.settings.items() if name in settings]
+        refused = next((rendering.refused[key] for key in keys if key in rendering.refused), None)
+        if keys and all(key in LAYOUT for key in keys):
+            translation.machine.append(text)
+        elif reason := self.reading.reasons.get(name) or refused:
+            translation.cannot.append((text, reason))
+        elif any(key in self.written for key in keys):
+            pass
+        elif reason := next((self.left_out[key] for key in keys if key in self.left_out), None):
+            translation.same.append((text, reason))
+        elif reason := next((unwritten[key] for key in keys if key in unwritten), None):
+            translation.cannot.append((text, reason))
+        elif keys:
+            translation.same.append((text, f"{self.target.tables['release']} has no other"))
+        elif reason := self.reading.idle.get(name):
+            translation.same.append((text, reason))
         else:
-            translation.cannot.append((text, f"it has no counterpart; without it: {entry['why']}"))
-    elif name in source.defaults and same_value(value, source.defaults[name]):
-        translation.same.append((text, "it is so without it"))
-    elif _matches([*source.tables["machine"], *source.no_effect], name):
-        translation.machine.append(text)
-    else:
-        translation.cannot.append(
-            (text, f"{source.tables['release']} is not known to have it: of another release, or a copy")
-        )
+            self._list_without_key(name, text, self.reading.stated.get(name))
+
+    def _list_without_key(self, name: str, text: str, value: Any) -> None:
+        """The same of a setting that has no key: its framework's own tables say what it is."""
+        translation, source = self.translation, self.source
+        if reason := _first_reason(source.tables["cannot"], name):
+            translation.cannot.append((text, reason))
+        elif name in source.tables["machine"] or name.startswith(EXPORTED):  # by its own name, not by a pattern
+            translation.machine.append(text)
+        elif name in source.relied_on:
+            entry = source.relied_on[name]
+            if same_value(value, entry["value"]):
+                translation.same.append((text, f"it is so without it: {entry['why']}"))
+            else:
+                translation.cannot.append((text, f"it has no counterpart; without it: {entry['why']}"))
+        elif name in source.defaults and same_value(value, source.defaults[name]):
+            translation.same.append((text, "it is so without it"))
+        elif _matches([*source.tables["machine"], *source.no_effect], name):
+            translation.machine.append(text)
+        else:
+            release = source.tables["release"]
+            translation.cannot.append((text, f"{release} is not known to have it: of another release, or a copy"))
+
+    def list_defaults(self) -> None:
+        """Put defaults of the source, which the text does not state, into the list of what cannot be expressed."""
+        for key, reason in self.rendering.refused.items():
+            if key not in LAYOUT and not any(name in self.labels for name in self.reading.settings.get(key, ())):
+                text = (
+                    f"{key_meanings()[key]}: {self.reading.common[key]}, a default of {self.source.tables['release']}"
+                )
+                self.translation.cannot.append((text, reason))
 
 
 def _matches(patterns: Iterable[str], name: str) -> bool:
