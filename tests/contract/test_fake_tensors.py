@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.contract, pytest.mark.slow]
 SCRIPT = """
 import json
 from cluster import memory
-from cluster.fake_memory import Pass, peak_bytes, working_bytes
+from studies.gpu_memory.study import Pass, peak_bytes, working_bytes
 shape = memory.model_shape("gpu-smoke")
 cases = [Pass(2, 4, 256, 256), Pass(4, 4, 256, 256), Pass(2, 4, 256, 16), Pass(2, 4, 256, 256, checkpointing=False)]
 wide = {**shape, "vocabulary": 60_000, "layers": 2}

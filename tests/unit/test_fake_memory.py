@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from cluster import memory
-from cluster.fake_memory import Pass, deepspeed_says, offloads, training_gpus, training_pass
 from frameworks.memory import deepspeed_state
 from recipes.runs import load_run, run_names
+from studies.gpu_memory.study import Pass, deepspeed_says, offloads, training_gpus, training_pass
 
 GIB = 2**30
 
@@ -58,7 +58,7 @@ def test_every_run_can_be_measured() -> None:
     ],
 )
 def test_the_formula_of_a_pass_is_near_fake_tensors(model: str, tokens: int, scored: int, measured: float) -> None:
-    """GB that `python -m cluster.fake_memory` printed: grpo-3b, ppo-7b at verl's limit, OpenR1's Math-7B."""
+    """GB that `python -m studies.gpu_memory.study` printed: grpo-3b, ppo-7b at verl's limit, OpenR1's Math-7B."""
     shape = memory.model_shape(model)
     assert shape is not None
     assert memory.working_bytes(shape, tokens, scored, True) / 1e9 == pytest.approx(measured, rel=0.03)

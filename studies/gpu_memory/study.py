@@ -1,6 +1,6 @@
 """GPU memory of a training pass of each run, on fake tensors, beside the formula of `snakemake capacity`.
 
-    .envs/trl-cpu-*/bin/python -m cluster.fake_memory --run tinyzero/ppo-7b openr1/qwen2.5-math-7b --output memory.md
+    .envs/trl-cpu-*/bin/python -m studies.gpu_memory.study --run tinyzero/ppo-7b --output memory.md
 
 No GPU: torch counts the bytes of tensors that have shapes and no values, for one rank of FSDP2 (a fake process group).
 One trained model of a run's size goes through two steps with its batch, number of GPUs and gradient checkpointing; for
@@ -186,7 +186,9 @@ def shards_with_deepspeed(run: Run) -> bool:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m cluster.fake_memory", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m studies.gpu_memory.study", description=(__doc__ or "").split("\n")[0]
+    )
     parser.add_argument("--run", nargs="+", default=run_names(), metavar="RUN", help="default: all")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
