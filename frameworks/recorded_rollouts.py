@@ -1,6 +1,7 @@
 """Recorded completions, a line for each prompt of a step: written from one training, replayed in others.
 
-fixed_rollout_training.py trains with them. What an ordinary training records of its rollouts is in rollout_log.py.
+studies/lockstep/fixed_rollout_training.py trains with them. What an ordinary training records of its rollouts is in
+rollout_log.py.
 """
 
 from __future__ import annotations

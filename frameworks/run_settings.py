@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -133,12 +132,6 @@ def check_batch(run: Run, stage: Stage, devices: int) -> int:
             "batch-does-not-divide",
         )
     return int(prompts * group // at_once)
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: the nearest known one, if there is a near one."""
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean '{near[0]}'?" if near else ""
 
 
 def devices(run: Run) -> int:

@@ -1,4 +1,4 @@
-"""Has OpenRLHF take recorded completions in their order; see frameworks/fixed_rollout_training.py.
+"""Has OpenRLHF take recorded completions in their order; see studies/lockstep/fixed_rollout_training.py.
 
 The release shuffles by itself. A line of it is rewritten as frameworks/openrlhf/cpu does, in trainings that name a
 recording alone. RELEASES are what such a training may do as in production: sample by itself, draw its own prompts, and

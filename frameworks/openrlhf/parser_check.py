@@ -20,8 +20,9 @@ from unittest.mock import patch
 from contracts.run_file import Run, Stage
 from frameworks.command_settings import Flags
 from frameworks.openrlhf.command import command_line, stated_settings
-from frameworks.run_settings import did_you_mean, refused_by_parser
+from frameworks.run_settings import refused_by_parser
 from system.errors import UserError
+from system.unknown_names import meant
 from tasks import dataset_specs
 
 
@@ -67,7 +68,7 @@ class _StrictParser(argparse.ArgumentParser):
         flags = [word[2:] for word in unknown if word.startswith("--")]
         if flags:
             known = [option[2:] for option in self._option_string_actions if option.startswith("--")]
-            raise _Refused(f"this release of OpenRLHF has no setting '{flags[0]}'{did_you_mean(flags[0], known)}")
+            raise _Refused(f"this release of OpenRLHF has no setting '{flags[0]}'{meant(flags[0], known, most=1)}")
         if unknown:
             raise _Refused(f"unexpected '{' '.join(unknown)}'")
         return parsed

@@ -1,4 +1,7 @@
-"""Records what TRL's trainer samples, or has it take recorded completions; see frameworks/fixed_rollout_training.py."""
+"""Records what TRL's trainer samples, or has it take recorded completions.
+
+See studies/lockstep/fixed_rollout_training.py.
+"""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ from unittest.mock import patch
 
 from contracts.run_file import Run, Stage
 from frameworks.command_settings import Flags
-from frameworks.run_settings import did_you_mean, refused_by_parser
+from frameworks.run_settings import refused_by_parser
 from frameworks.trl.command import accelerate_options, command_line, server_options, stated_settings, training_devices
+from system.unknown_names import meant
 
 
 def check(run: Run, stage: Stage) -> None:
@@ -67,7 +68,7 @@ def _parse(parser: argparse.ArgumentParser, command_line: list[str], keys: dict[
     known = {option[2:] for option in parser._option_string_actions if option.startswith("--")}
     for flag in (word[2:] for word in command_line if word.startswith("--")):
         if flag not in known:
-            message = f"this release has no setting '{flag}'{did_you_mean(flag, known)}"
+            message = f"this release has no setting '{flag}'{meant(flag, known, most=1)}"
             raise refused_by_parser(run, "TRL", message, keys.get(flag, ""))
     parser.allow_abbrev = False
 

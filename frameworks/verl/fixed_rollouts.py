@@ -1,4 +1,7 @@
-"""Has verl's agent loop take recorded completions (frameworks/fixed_rollout_training.py); imported in each process."""
+"""Has verl's agent loop take recorded completions; imported in each process.
+
+See studies/lockstep/fixed_rollout_training.py.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     python -m studies.lockstep.study --problems FILE --model FOLDER --work FOLDER --output FOLDER [--steps 40]
 
 A training of the recipe's first run is recorded; then each run of the recipe, that one included, trains on what was
-recorded (frameworks/fixed_rollout_training.py). FOLDER gets lockstep.md (what is printed), .csv and .png.
+recorded (studies/lockstep/fixed_rollout_training.py). FOLDER gets lockstep.md (what is printed), .csv and .png.
 Demo scale, on the CPU: seven trainings, about a quarter of an hour on two free cores. Killed, it resumes.
 """
 
@@ -72,7 +72,7 @@ class Study:
         command: list[str | Path] = [
             interpreter,
             "-m",
-            "frameworks.fixed_rollout_training",
+            "studies.lockstep.fixed_rollout_training",
             "--run",
             run,
             "--work",

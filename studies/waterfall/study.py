@@ -5,8 +5,8 @@
     python -m studies.waterfall.study page --results FOLDER --seeds 0 1 2 3 4 --output FOLDER
 
 The first stage is the recipe's run through one framework. Each later one trains through the other and takes one thing
-less from it (frameworks/fixed_rollout_training.py), until nothing is left but the other's own training: waterfall.yaml
-lists them. `train` trains one stage with one seed and has its last checkpoint answer the run's benchmarks; `page` needs
+less from it (studies/lockstep/fixed_rollout_training.py), until nothing is left but the other's own training;
+waterfall.yaml lists them. `train` trains one stage with one seed and has its last checkpoint answer the run's benchmarks; `page` needs
 these stored answers alone.
 """
 
@@ -204,7 +204,7 @@ def command(stage: Stage, arguments: argparse.Namespace) -> list[str | Path]:
     command_line: list[str | Path] = [
         python(run.framework),
         "-m",
-        "frameworks.fixed_rollout_training",
+        "studies.lockstep.fixed_rollout_training",
         "--run",
         stage.run,
     ]

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frameworks import fixed_rollout_training, recorded_rollouts, rollout_log
+from frameworks import adapter, recorded_rollouts, rollout_log
 from recipes.runs import load_run
-from studies.lockstep import weights
+from studies.lockstep import fixed_rollout_training, weights
 from studies.lockstep.study import runs
 from system import json_lines
 from tests.user_errors import refused
@@ -84,8 +84,8 @@ def test_settings_replace_those_of_the_run_file() -> None:
 
 @pytest.mark.parametrize("run", runs())
 def test_the_framework_of_every_run_replays_a_recording(run: str) -> None:
-    file = Path(fixed_rollout_training.__file__).parent / load_run(run, "demo").framework / "fixed_rollouts.py"
-    assert file.is_file(), "frameworks/fixed_rollout_training.py loads it"
+    file = adapter.FOLDER / load_run(run, "demo").framework / "fixed_rollouts.py"
+    assert file.is_file(), "studies/lockstep/fixed_rollout_training.py loads it"
 
 
 def test_the_run_that_the_others_extend_is_recorded() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frameworks import fixed_rollout_training
+from studies.lockstep import fixed_rollout_training
 from studies.waterfall import study
 from system.errors import ROOT
 from tests.user_errors import refused

@@ -1,7 +1,7 @@
 """Trains a run on recorded completions, so that several frameworks take the same steps: `snakemake study_lockstep`.
 
-    python -m frameworks.fixed_rollout_training --run RUN --problems FILE --model FOLDER --work FOLDER --record FILE
-    python -m frameworks.fixed_rollout_training --run RUN --problems FILE --model FOLDER --work FOLDER --replay FILE
+    python -m studies.lockstep.fixed_rollout_training --run RUN --problems FILE --model FOLDER --work FOLDER
+        --record FILE | --replay FILE
 
 The framework's own command trains, in its own environment. `--record` writes what it samples to a file. With `--replay`
 the sampler hands out these completions instead, and the prompts come in their order; all else (rewards, advantages,
@@ -215,7 +215,7 @@ def train(arguments: argparse.Namespace) -> None:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m frameworks.fixed_rollout_training", description=(__doc__ or "").split("\n")[0]
+        prog="python -m studies.lockstep.fixed_rollout_training", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--run", required=True, help="<recipe>/<run>, of one stage")
     parser.add_argument("--problems", type=Path, required=True)
