@@ -6,8 +6,8 @@
 
 The first stage is the recipe's run through one framework. Each later one trains through the other and takes one thing
 less from it (studies/lockstep/fixed_rollout_training.py), until nothing is left but the other's own training;
-waterfall.yaml lists them. `train` trains one stage with one seed and has its last checkpoint answer the run's benchmarks; `page` needs
-these stored answers alone.
+waterfall.yaml lists them. `train` trains one stage with one seed and has its last checkpoint answer the run's
+benchmarks; `page` needs these stored answers alone.
 """
 
 from __future__ import annotations
