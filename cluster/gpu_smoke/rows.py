@@ -25,7 +25,7 @@ from frameworks import adapter
 from frameworks.adapter import Paths
 from recipes.runs import load_run, smoke_run_names
 from system import gpu_locks
-from system.errors import ROOT
+from system.errors import ROOT, UserError
 
 DEVICE, EVALUATION = "device", "evaluation"
 HERE, LOCKED = "here", "locked"
@@ -133,14 +133,18 @@ class SmokeTest:
         return ended
 
     def run_workflow(
-        self, row: Row, run: Run, target: str | Path, *settings: str, until: Callable[[], bool] = lambda: False
+        self,
+        row: Row,
+        run: Run,
+        targets: Sequence[str | Path],
+        settings: Sequence[str] = (),
+        until: Callable[[], bool] = lambda: False,
     ) -> watched_command.Ended:
-        """Have Snakemake make a target with a run's settings; see run_command."""
+        """Have Snakemake make targets with a run's settings; see run_command."""
         folders = [f"results={self.folder / 'results'}", f"work={self.folder / 'work'}"]
         configuration = [f"scale={self.scale}", f"reproduce=[{run.name}]", f"interpreter={self.interpreter}", *folders]
-        return self.run_command(
-            row, [sys.executable, "-m", "snakemake", str(target), "--config", *configuration, *settings], until
-        )
+        command = [sys.executable, "-m", "snakemake", *map(str, targets), "--config", *configuration, *settings]
+        return self.run_command(row, command, until)
 
     def missing(self, environment: str, modules: Sequence[str]) -> str:
         """Why an environment cannot run a row; empty if it can. It is built where it is not there."""
@@ -185,7 +189,7 @@ class SmokeTest:
                 self.evaluate_untrained(row)
             else:
                 self.train(row, self.runs[name])
-        except Failed as error:
+        except (Failed, UserError) as error:
             row.wrong(str(error), table.advice(str(error), self.log(row)))
         row.seconds = time.monotonic() - self.started
         return row
@@ -202,8 +206,8 @@ class SmokeTest:
         run = next(iter(self.runs.values()))
         model = self.results.model(run.model)
         shutil.rmtree(self.results.path / "runs" / "models", ignore_errors=True)
-        self.run_workflow(row, run, model)
-        self.run_workflow(row, run, "evaluate", f"checkpoint={model}")
+        self.run_workflow(row, run, [model])
+        self.run_workflow(row, run, ["evaluate"], [f"checkpoint={model}"])
         row.remarks += map(score_text, (self.results.path / "runs" / "models").glob("*/scores.parquet"))
 
     def train(self, row: Row, run: Run) -> None:
@@ -215,11 +219,11 @@ class SmokeTest:
             log.unlink()
         if estimate := memory.estimate_stage(run, run.stages[0], self.gpu_gb):
             row.estimated_gb = estimate.peak
-        killed = first < last
+        targets, killed = [stored.training_log, stored.scores], first < last
         if killed:
-            killed = self.run_workflow(row, run, stored.scores, until=lambda: self.printed_steps(run) > first).stopped
+            killed = self.run_workflow(row, run, targets, until=lambda: self.printed_steps(run) > first).stopped
             row.remarks += [] if killed else ["not killed: it had ended"]
-        self.run_workflow(row, run, stored.scores)
+        self.run_workflow(row, run, targets)
         if killed:
             printed = "".join(log.read_text("utf-8", "replace") for log in self.job_logs(run))
             if not (match := re.search(r"resuming from step (\d+)", printed)):
