@@ -64,6 +64,9 @@ class SettingsOfRuns(Protocol):
             UserError: the framework does not have what the run wants, or the batch or the GPUs do not divide.
         """
 
+    def command_line(self, flags: Flags) -> list[str]:
+        """Settings as words of the command."""
+
 
 class InstalledParser(Protocol):
     """What frameworks/<name>/parser_check.py offers: the installed framework's own parser. It needs its environment."""

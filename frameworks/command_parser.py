@@ -202,13 +202,14 @@ class CommandParser(ABC):
         """The settings of the keys `more.…`, with the key of each."""
         return {setting: (common[key], key) for key, setting in self.extra.items() if key in common}
 
-    @abstractmethod
     def as_arguments(self, flags: Flags) -> list[str]:
         """Settings as words of a command line."""
+        return adapter.load(self.framework).command.command_line(flags)
 
-    @abstractmethod
     def launcher(self, run: Run, stage: Stage) -> list[str]:
         """The words before the settings."""
+        del run, stage
+        return self.command.split()
 
 
 def options(arguments: list[str]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from contracts.run_file import Run, Stage
 from frameworks import command_parser
 from frameworks.command_parser import Reading
 from frameworks.command_settings import Flags
@@ -86,15 +85,6 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
             betas = [common["more.adam_beta1"], common.get("optimizer.adam_beta2", 0.95)]
             flags["actor.adam.betas"] = (betas, "more.adam_beta1")
         return flags
-
-    def as_arguments(self, flags: Flags) -> list[str]:
-        """See CommandParser."""
-        return openrlhf.command_line(flags)
-
-    def launcher(self, run: Run, stage: Stage) -> list[str]:
-        """See CommandParser."""
-        del run, stage
-        return ["python3", "-m", "openrlhf.cli.train_ppo_ray"]
 
 
 def _read_advantages(reading: Reading) -> bool:

@@ -96,10 +96,6 @@ class TRLCommandParser(command_parser.CommandParser):
             flags["warmup_steps"] = (common["optimizer.warmup_ratio"], "optimizer.warmup_ratio")
         return flags
 
-    def as_arguments(self, flags: Flags) -> list[str]:
-        """See CommandParser."""
-        return trl.command_line(flags)
-
     def launcher(self, run: Run, stage: Stage) -> list[str]:
         """See CommandParser."""
         return ["accelerate", "launch", *trl.accelerate_options(run, stage), "-m", "trl.scripts.grpo"]

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from contracts.run_file import Run, Stage
 from frameworks import command_parser
 from frameworks.command_parser import Reading, ScriptCommand, value_of_text
 from frameworks.command_settings import Flags
@@ -80,15 +79,9 @@ class VerlCommandParser(command_parser.CommandParser):
         return flags
 
     def as_arguments(self, flags: Flags) -> list[str]:
-        """See CommandParser."""
-        return [
-            re.sub(r"='(?!true'|false'|null')([A-Za-z][\w./-]*)'\Z", r"=\1", word) for word in verl.command_line(flags)
-        ]
-
-    def launcher(self, run: Run, stage: Stage) -> list[str]:
-        """See CommandParser."""
-        del run, stage
-        return ["python3", "-m", "verl.trainer.main_ppo"]
+        """See CommandParser; without quotes where Hydra needs none."""
+        plain_text = re.compile(r"='(?!true'|false'|null')([A-Za-z][\w./-]*)'\Z")
+        return [plain_text.sub(r"=\1", override) for override in super().as_arguments(flags)]
 
 
 def _read_algorithm(reading: Reading) -> bool:
