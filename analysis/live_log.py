@@ -53,7 +53,7 @@ def printed_metrics(framework: adapter.Adapter, stage: Stage, folder: Path) -> d
             step = starts[attempt] if attempt < len(starts) else 0
             continue
         try:
-            values = framework.progress(stage, line)
+            values = framework.columns_in_line(stage, line)
         except UserError:  # the training itself reports it
             continue
         if values is not None:

@@ -1,6 +1,6 @@
 """Whether a training fits its GPUs, by formula. An estimate: it can tell 40 GB from 80 GB, but not 76 from 80.
 
-Weights, gradients, optimiser, reference model and critic: each framework's own (Adapter.memory). For the rest:
+Weights, gradients, optimiser, reference model and critic: each framework's own (Adapter.memory_per_gpu). For the rest:
 
 - activations with checkpointing take 2·b·s·h for each layer and 34·b·s·h within one (Korthikanti et al. 2022, "Reducing
   activation recomputation", sections 4 and 5), for b completions of s tokens and hidden size h.
@@ -104,7 +104,7 @@ def estimate_stage(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
         return None
     separate = stage.rollout.get("engine") == "vllm-server"
     gpus = run.hardware["gpus"] - (stage.rollout.get("gpus", 1) if separate else 0)
-    needs = adapter.load(run.framework).memory(run, stage, gpus, model["parameters"])
+    needs = adapter.load(run.framework).memory_per_gpu(run, stage, gpus, model["parameters"])
     adapters = needs.adapter * adapter_parameters(model, stage.lora)
     length, batch = longest_sequence(stage), stage.batch.get("samples_per_device", 1)
     tokens, scored = needs.pass_tokens or batch * length, needs.pass_tokens or batch * needs.scored_tokens

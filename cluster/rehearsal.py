@@ -185,7 +185,7 @@ def check_attention(implementation: str) -> Line:
 
 def check_attentions(framework: str) -> Iterator[Line]:
     """Each attention implementation that a framework's runs load models with."""
-    implementations = adapter.load(framework).attention
+    implementations = adapter.load(framework).attention_implementations
     named = {name for run in runs_of(framework) for stage in run.stages for name in implementations(run, stage)}
     yield from (check_attention(name) for name in sorted(named))
 

@@ -167,11 +167,11 @@ class Adapter(ABC):
         """
 
     @abstractmethod
-    def printed(self, line: str) -> dict[str, float] | None:
+    def metrics_in_line(self, line: str) -> dict[str, float] | None:
         """The metrics, under the framework's names, in a line of output that ends a step; None for another line."""
 
     @abstractmethod
-    def logged(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
+    def metrics_of_training(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
         """By step of the stage, the metrics that the framework logged, under its own names; NaN where it has none.
 
         Where a resumed training repeated a step, the later counts. What cannot be read is reported and left out.
@@ -183,7 +183,7 @@ class Adapter(ABC):
         """
 
     @abstractmethod
-    def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
+    def metrics_of_file(self, file: Path) -> dict[int, dict[str, float]]:
         """By native step, the metrics under the framework's names in a log that it wrote in a training without us.
 
         Args:
@@ -197,7 +197,7 @@ class Adapter(ABC):
         """The same with each metric that is a sum since the training began turned into that of a step."""
         return {step: dict(values) for step, values in logged.items()}
 
-    def columns(self, values: Mapping[str, float], max_response_tokens: int | None) -> dict[str, float]:
+    def our_columns(self, values: Mapping[str, float], max_response_tokens: int | None) -> dict[str, float]:
         """The metrics of one step under our names; a framework adds here what follows from several of its own.
 
         Args:
@@ -206,7 +206,7 @@ class Adapter(ABC):
         """
         return {ours: values[native] for native, ours in self.metrics.items() if native in values}
 
-    def progress(self, stage: Stage, line: str) -> dict[str, float] | None:
+    def columns_in_line(self, stage: Stage, line: str) -> dict[str, float] | None:
         """The metrics of a step under our names from a line of output; None for another line.
 
         Raises:
@@ -215,8 +215,8 @@ class Adapter(ABC):
         if FAILURE in line:
             reason = line.partition(FAILURE)[2].strip()
             raise UserError(f"was ended: {FAILURE}{reason}", code="reward-failed", reason=reason)
-        values = self.printed(line)
-        return None if values is None else self.columns(values, stage.rollout["max_response_tokens"])
+        values = self.metrics_in_line(line)
+        return None if values is None else self.our_columns(values, stage.rollout["max_response_tokens"])
 
     @abstractmethod
     def export(self, run: Run, stage: Stage, step: int, paths: Paths, output: Path) -> None:
@@ -233,20 +233,20 @@ class Adapter(ABC):
             UserError: there is no such checkpoint.
         """
 
-    def stated(self, run: Run, stage: Stage) -> dict[str, Any]:
+    def stated_settings(self, run: Run, stage: Stage) -> dict[str, Any]:
         """The framework's settings that a stage's command states, under its own names (without Hydra's +)."""
         return {name.lstrip("+"): value for name, (value, _) in self.command.stated_settings(run, stage).items()}
 
-    def released(self) -> dict[str, Any]:
+    def released_defaults(self) -> dict[str, Any]:
         """By setting, what the installed release takes where a command does not state it; needs its environment."""
         return self.parser.defaults()
 
     @abstractmethod
-    def attention(self, run: Run, stage: Stage) -> set[str]:
+    def attention_implementations(self, run: Run, stage: Stage) -> set[str]:
         """The attention implementations that a stage's models are loaded with, under transformers' names."""
 
     @abstractmethod
-    def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
+    def memory_per_gpu(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """What training keeps in the memory of one GPU.
 
         Args:

@@ -49,7 +49,7 @@ def _metrics_of_file(file: Path, framework: adapter.Adapter | None) -> dict[int,
         )
     else:
         try:
-            logged = framework.logged_elsewhere(file)
+            logged = framework.metrics_of_file(file)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise UserError(
                 f"{file} is not a log as this framework writes it, or is damaged ({type(error).__name__}: {error}): "
@@ -105,7 +105,7 @@ def read(files: Sequence[Path], framework: str | None, run: str, max_response_to
     for step, values in (known.per_step(logged) if known else logged).items():
         own = {name: values[name] for name in OURS if name in values}
         if known:
-            columns = known.columns(values, max_response_tokens)
+            columns = known.our_columns(values, max_response_tokens)
             renamed = {ours: values[native] for native, ours in known.imported_metrics.items() if native in values}
             own = columns | renamed | own
         own = {name: _number(name, value, step, files) for name, value in own.items()}

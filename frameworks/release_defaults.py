@@ -49,7 +49,7 @@ def stated_settings(framework: str) -> tuple[tuple[Run, Stage, frozenset[str]], 
     speaks = adapter.load(framework)
     runs = [load_run(name, scale) for name in run_names() for scale in SCALES]
     return tuple(
-        (run, stage, frozenset(speaks.stated(run, stage)))
+        (run, stage, frozenset(speaks.stated_settings(run, stage)))
         for run in runs if run.framework == framework for stage in run.stages
     )  # fmt: skip
 
@@ -59,7 +59,7 @@ def drifts(framework: str, released: Mapping[str, Any]) -> list[Drift]:
 
     Args:
         framework: whose defaults.yaml is read.
-        released: by setting, the default of the installed release, as Adapter.released gives it.
+        released: by setting, the default of the installed release, as Adapter.released_defaults gives it.
     """
     stated = read_yaml(FOLDER / framework / "defaults.yaml")["defaults"]
     flipped = {name: entry for name, entry in stated.items() if yaml_value(released.get(name)) != entry["value"]}

@@ -38,10 +38,10 @@ def read(
     recorded = rollout_log.read(paths.work, rollout_log.Batch.of_stage(stage))
     log: list[Row] = []
     elapsed, empty = 0.0, dict.fromkeys(tables.TRAINING_LOG.names)
-    logged, names = adapter.logged(run, stage, paths), rewards.short_names(run.rewards)
+    logged, names = adapter.metrics_of_training(run, stage, paths), rewards.short_names(run.rewards)
     last = stage.steps if steps is None else steps
     for step in range(1, last + 1):
-        metrics = adapter.columns(logged.get(step, {}), stage.rollout["max_response_tokens"])
+        metrics = adapter.our_columns(logged.get(step, {}), stage.rollout["max_response_tokens"])
         _check_numbers(metrics, step, run, paths)
         seconds = metrics.get("seconds")
         elapsed += seconds or 0.0

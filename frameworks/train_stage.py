@@ -111,7 +111,7 @@ def launch_stage(
             monitor = trainer_process.Monitor(
                 run.name,
                 stage.steps,
-                partial(framework.progress, stage),
+                partial(framework.columns_in_line, stage),
                 rollout_log.LiveColumns(attempt, rollout_log.Batch.of_stage(stage)).columns,
                 trackers.add,
                 resumed_from=resumed_from,

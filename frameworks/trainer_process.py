@@ -56,7 +56,7 @@ class Monitor:
 
     name: str  # of the run, for the progress line
     steps: int  # of the stage, for the time left
-    parse_line: Callable[[str], Metrics | None]  # metrics of a step from a line of output: Adapter.progress
+    parse_line: Callable[[str], Metrics | None]  # metrics of a step from a line of output: Adapter.columns_in_line
     recorded_columns: Callable[[int], Metrics] = lambda step: {}  # what a step's rollouts say: rollout_log.Live.columns
     on_step: Callable[[int, Metrics], None] = lambda step, row: None  # takes each step and all that is known of it
     resumed_from: int = 0  # step of the checkpoint that training continues

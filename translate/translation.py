@@ -212,7 +212,7 @@ def outdated_entries(parser: CommandParser, released: Mapping[str, Any]) -> list
 
     Args:
         parser: whose tables.
-        released: by setting, the default of the installed release, as Adapter.released gives it.
+        released: by setting, the default of the installed release, as Adapter.released_defaults gives it.
     """
     tables = parser.tables
     known = {name: yaml_value(value) for name, value in released.items()}

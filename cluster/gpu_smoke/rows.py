@@ -240,14 +240,14 @@ class SmokeTest:
         framework, count = adapter.load(run.framework), 0
         for log in (folder / "train.log" for folder in self.native_folders(run)):
             lines = log.read_text(errors="replace").split("\n")[:-1] if log.is_file() else []
-            count += sum(framework.printed(line) is not None for line in lines)
+            count += sum(framework.metrics_in_line(line) is not None for line in lines)
         return count
 
     def figures(self, run: Run) -> dict[str, Any]:
         """What a training's log says: first and last reward, speed, and how far the sampler is from the trainer."""
         framework, stage = adapter.load(run.framework), run.stages[0]
         rows = tables.read(self.stored(run).training_log, tables.TRAINING_LOG).to_pylist()
-        logged = framework.logged(run, stage, Paths(Path(), Path(), self.native_folders(run)[0]))
+        logged = framework.metrics_of_training(run, stage, Paths(Path(), Path(), self.native_folders(run)[0]))
         key = framework.sampler_distance
         distances = [abs(values[key]) for values in logged.values() if key in values]
         speeds = [row["tokens_per_second"] for row in rows[1:] if row["tokens_per_second"] is not None]  # 1: starts up

@@ -105,24 +105,24 @@ class OpenRLHFAdapter(Adapter):
                 file.write(json.dumps({"prompt": beginning + row["prompt"], "label": json.dumps(label)}) + "\n")
         return len(rows), list(tokenizer.all_special_tokens)
 
-    def printed(self, line: str) -> dict[str, float] | None:
+    def metrics_in_line(self, line: str) -> dict[str, float] | None:
         """See Adapter; OpenRLHF prints a step as a Python dictionary."""
         if "Global step " not in line:
             return None
         values = dict(re.findall(r"'([\w/]+)': ([-\w.+]+)", line.partition("Global step ")[2]))
         return {name: float(values[name]) for name in self.metrics if name in values}
 
-    def logged(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
+    def metrics_of_training(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
         """See Adapter."""
         return tensorboard_events.metrics_by_step(paths.native / "log")
 
-    def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
+    def metrics_of_file(self, file: Path) -> dict[int, dict[str, float]]:
         """See Adapter; TensorBoard events."""
         return tensorboard_events.metrics_of_file(file)
 
-    def columns(self, values: Mapping[str, float], max_response_tokens: int | None) -> dict[str, float]:
+    def our_columns(self, values: Mapping[str, float], max_response_tokens: int | None) -> dict[str, float]:
         """See Adapter; a step's tokens are those of its mean sequence times its samples."""
-        columns = super().columns(values, max_response_tokens)
+        columns = super().our_columns(values, max_response_tokens)
         if "total_length" in values and "rollout/num_samples" in values:
             columns["tokens"] = values["total_length"] * values["rollout/num_samples"]
         return columns
@@ -132,11 +132,11 @@ class OpenRLHFAdapter(Adapter):
         checkpoints.copy_into(checkpoints.weight_files(paths.native / "checkpoints" / f"global_step{step}_hf"), output)
         checkpoints.copy_into(checkpoints.files_beside_weights(paths.model), output)
 
-    def attention(self, run: Run, stage: Stage) -> set[str]:
+    def attention_implementations(self, run: Run, stage: Stage) -> set[str]:
         """See Adapter."""
-        return {self.stated(run, stage).get("ds.attn_implementation", FLASH)}
+        return {self.stated_settings(run, stage).get("ds.attn_implementation", FLASH)}
 
-    def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
+    def memory_per_gpu(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter."""
         models, reference = 1 + (run.algorithm == "ppo"), memory.reference_bytes(stage, parameters)
         of_node = min(gpus, run.hardware["gpus"] // run.hardware.get("nodes", 1))  # that train, at most

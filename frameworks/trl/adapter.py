@@ -117,7 +117,7 @@ class TRLAdapter(Adapter):
         folder.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.Table.from_pylist(rows), folder / "train.parquet")
 
-    def printed(self, line: str) -> dict[str, float] | None:
+    def metrics_in_line(self, line: str) -> dict[str, float] | None:
         """See Adapter; transformers prints a step as a Python dictionary of words."""
         if not (line.startswith("{") and "'reward'" in line):
             return None
@@ -127,7 +127,7 @@ class TRLAdapter(Adapter):
             return None
         return {name: _number(values[name]) for name in self.metrics if name in values}
 
-    def logged(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
+    def metrics_of_training(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
         """See Adapter; where a step makes several updates, TRL reports its completions with the first of them."""
         updates, steps, tokens_before = native_steps(run, stage), dict[int, dict[str, float]](), 0.0
         for native_step, values in tensorboard_events.metrics_by_step(paths.native).items():
@@ -140,7 +140,7 @@ class TRLAdapter(Adapter):
                 steps[step]["step_time"] = steps[step].get("step_time", 0.0) + values.get("step_time", 0.0)
         return steps
 
-    def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
+    def metrics_of_file(self, file: Path) -> dict[int, dict[str, float]]:
         """See Adapter; TensorBoard events, or the history in trainer_state.json."""
         if file.suffix != ".json":
             return tensorboard_events.metrics_of_file(file)
@@ -180,11 +180,11 @@ class TRLAdapter(Adapter):
         if stage.rollout.get("stop"):
             stop_tokens.restore_generation_config(paths.model, output)
 
-    def attention(self, run: Run, stage: Stage) -> set[str]:
+    def attention_implementations(self, run: Run, stage: Stage) -> set[str]:
         """See Adapter; without a choice transformers takes sdpa."""
-        return {self.stated(run, stage).get("attn_implementation", "sdpa")}
+        return {self.stated_settings(run, stage).get("attn_implementation", "sdpa")}
 
-    def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
+    def memory_per_gpu(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter; TRL computes logits of the completion alone."""
         reference = memory.reference_bytes(stage, parameters)
         training, generating = memory.deepspeed_state(run, gpus, parameters, 1, reference)

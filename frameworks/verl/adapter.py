@@ -111,7 +111,7 @@ class VerlAdapter(Adapter):
         folder.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.Table.from_pylist(rows), folder / "train.parquet")
 
-    def printed(self, line: str) -> dict[str, float] | None:
+    def metrics_in_line(self, line: str) -> dict[str, float] | None:
         """See Adapter; verl prints a step as `step:7 - name:value - name:value …`."""
         step = re.search(r"\bstep:\d+ - (.+)", line)
         if step is None:
@@ -123,14 +123,14 @@ class VerlAdapter(Adapter):
                 values[name] = float(value)
         return values
 
-    def progress(self, stage: Stage, line: str) -> dict[str, float] | None:
+    def columns_in_line(self, stage: Stage, line: str) -> dict[str, float] | None:
         """See Adapter."""
-        columns = super().progress(stage, line)
+        columns = super().columns_in_line(stage, line)
         if DROPPED in line:
             raise UserError("was ended: verl failed to sample or to reward a prompt", code="prompt-dropped")
         return columns
 
-    def logged(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
+    def metrics_of_training(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
         """See Adapter; verl's file logger begins a file for each checkpoint that training starts from."""
         steps: dict[int, dict[str, float]] = {}
         for file in sorted((paths.native / "log").glob("from-*.jsonl")):
@@ -141,18 +141,18 @@ class VerlAdapter(Adapter):
                 print(f"WARNING: the rest of {file} cannot be read, so the log has gaps: {error}", flush=True)
         return steps
 
-    def logged_elsewhere(self, file: Path) -> dict[int, dict[str, float]]:
+    def metrics_of_file(self, file: Path) -> dict[int, dict[str, float]]:
         """See Adapter; what verl's file logger or its TensorBoard wrote, or what it printed."""
         if file.match(tensorboard_events.PATTERN):
             return tensorboard_events.metrics_of_file(file, prefix="")
         if file.suffix == ".jsonl":
             return dict(_logged_steps(file))
         lines = (re.search(r"\bstep:(\d+) - ", line) for line in file.read_text(errors="replace").split("\n"))
-        return {int(match[1]): self.printed(match.string) or {} for match in lines if match}
+        return {int(match[1]): self.metrics_in_line(match.string) or {} for match in lines if match}
 
-    def columns(self, values: Mapping[str, float], max_response_tokens: int | None) -> dict[str, float]:
+    def our_columns(self, values: Mapping[str, float], max_response_tokens: int | None) -> dict[str, float]:
         """See Adapter; verl's clip ratio counts completions as long as the longest, even where that was not cut."""
-        columns = super().columns(values, max_response_tokens)
+        columns = super().our_columns(values, max_response_tokens)
         if max_response_tokens and {"response_length/clip_ratio", "response_length/max"} <= values.keys():
             cut = values["response_length/max"] >= max_response_tokens
             columns["truncated_rate"] = values["response_length/clip_ratio"] if cut else 0.0
@@ -185,12 +185,14 @@ class VerlAdapter(Adapter):
             checkpoints.copy_into(checkpoints.weight_files(whole), output)
         checkpoints.copy_into(checkpoints.files_beside_weights(paths.model), output)
 
-    def attention(self, run: Run, stage: Stage) -> set[str]:
+    def attention_implementations(self, run: Run, stage: Stage) -> set[str]:
         """See Adapter; the release loads the critic with flash attention whatever is configured."""
-        chosen = self.stated(run, stage).get("actor_rollout_ref.model.override_config.attn_implementation", FLASH)
+        chosen = self.stated_settings(run, stage).get(
+            "actor_rollout_ref.model.override_config.attn_implementation", FLASH
+        )
         return {chosen, FLASH} if run.algorithm == "ppo" and run.device == "cuda" else {chosen}
 
-    def memory(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
+    def memory_per_gpu(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter."""
         return memory.estimate(run, stage, gpus, parameters)
 

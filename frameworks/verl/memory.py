@@ -19,7 +19,7 @@ PASS_TOKENS = ("actor_rollout_ref.actor.ppo_max_token_len_per_gpu", 16384)  # se
 
 
 def estimate(run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
-    """See frameworks.adapter.Adapter.memory."""
+    """See frameworks.adapter.Adapter.memory_per_gpu."""
 
     def stays(part: str, bytes_each: dict[str, int]) -> float:
         kept = sum(size for what, size in bytes_each.items() if not stage.native.get(f"{part}.{what}"))

@@ -46,7 +46,7 @@ class Pass:
 def training_pass(run: Run, stage: Stage) -> Pass:
     """The pass that a stage's GPUs make, by its run file."""
     gpus = training_gpus(run, stage)
-    needs = adapter.load(run.framework).memory(run, stage, gpus, 1.0)
+    needs = adapter.load(run.framework).memory_per_gpu(run, stage, gpus, 1.0)
     if needs.pass_tokens:
         return Pass(gpus, 1, needs.pass_tokens, needs.pass_tokens)
     return Pass(gpus, stage.batch["samples_per_device"], longest_sequence(stage), needs.scored_tokens)

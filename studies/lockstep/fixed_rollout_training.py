@@ -138,7 +138,7 @@ def launch_stage(
     attempt = rollout_log.start_attempt(paths.work, resumed_from)
     command.environment[rollout_log.VARIABLE] = str(attempt.folder)
     monitor = trainer_process.Monitor(
-        run.name, stage.steps, partial(framework.progress, stage), resumed_from=resumed_from
+        run.name, stage.steps, partial(framework.columns_in_line, stage), resumed_from=resumed_from
     )
     trainer_process.run(command, paths.work / "train.log", monitor)
 

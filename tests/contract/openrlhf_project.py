@@ -28,7 +28,7 @@ def main() -> None:
         (work / "export").mkdir()
         openrlhf.export(run, stage, stage.steps, paths, work / "export")
         log, rollouts = stage_training_log.read(openrlhf, run, stage, paths, "test/short/seed-0")
-        print(json.dumps({"log": log, "rollouts": rollouts, "logged": openrlhf.logged(run, stage, paths)}))
+        print(json.dumps({"log": log, "rollouts": rollouts, "logged": openrlhf.metrics_of_training(run, stage, paths)}))
     except UserError as error:
         sys.exit(f"Error: {error}")
 

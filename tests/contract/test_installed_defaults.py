@@ -23,7 +23,7 @@ from translate import translation
 from translate.__main__ import main as translate
 with contextlib.redirect_stdout(sys.stderr):
     _, name, *files = sys.argv
-    released = adapter.load(name).released()
+    released = adapter.load(name).released_defaults()
     differences = [[str(drift) for drift in release_defaults.drifts(name, released)],
                    release_defaults.unknown_settings(name, released),
                    translation.drifted(command_parser.load(name), released)]

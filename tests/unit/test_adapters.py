@@ -30,7 +30,7 @@ def test_metrics_have_the_names_of_our_columns(name: str) -> None:
         *framework.metrics.values()
     }
     stage = load_run("tinyzero/grpo-3b", "demo").stages[0]
-    assert framework.progress(stage, "loading\n") is None
+    assert framework.columns_in_line(stage, "loading\n") is None
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def test_state_of_adam_in_mixed_precision() -> None:
     stage = dataclasses.replace(run.stages[0], objective={})
     for sharding, gigabytes in (("none", 120.0), ("zero2", 16.6), ("zero3", 1.9)):
         shared = dataclasses.replace(run, hardware={**run.hardware, "sharding": sharding})
-        state = adapter.load(run.framework).memory(shared, stage, 64, 7.5e9).training
+        state = adapter.load(run.framework).memory_per_gpu(shared, stage, 64, 7.5e9).training
         assert state / 1e9 == pytest.approx(gigabytes, abs=0.05)
 
 

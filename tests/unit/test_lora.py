@@ -22,7 +22,7 @@ def changed(run: Run, **lora: object) -> Run:
 
 
 def flags(run: Run) -> dict[str, object]:
-    return dict(adapter.load(run.framework).stated(run, run.stages[0]))
+    return dict(adapter.load(run.framework).stated_settings(run, run.stages[0]))
 
 
 def test_its_flags() -> None:

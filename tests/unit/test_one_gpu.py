@@ -41,7 +41,7 @@ def test_updates_stay_those_of_the_run_file(size: int, name: str) -> None:
         assert (after.optimizer, after.objective, after.lora) == (before.optimizer, before.objective, before.lora)
         per_update = after.batch["prompts_per_update"] * after.batch["samples_per_prompt"]
         assert run_settings.check_batch(variant, after, 1) * after.batch["samples_per_device"] == per_update
-        assert adapter.load(variant.framework).stated(variant, after)
+        assert adapter.load(variant.framework).stated_settings(variant, after)
 
 
 def test_a_server_of_its_own_becomes_a_sampler_that_sleeps() -> None:
@@ -49,7 +49,7 @@ def test_a_server_of_its_own_becomes_a_sampler_that_sleeps() -> None:
     assert run.stages[0].rollout["engine"] == "vllm-server"
     (stage,) = FITS[80][run.name].run.stages
     assert stage.rollout["engine"] == "vllm-colocated" and "gpus" not in stage.rollout
-    settings = adapter.load(run.framework).stated(FITS[80][run.name].run, stage)
+    settings = adapter.load(run.framework).stated_settings(FITS[80][run.name].run, stage)
     assert settings["vllm_mode"] == "colocate" and settings["vllm_enable_sleep_mode"] is True
 
 

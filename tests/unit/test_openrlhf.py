@@ -127,13 +127,13 @@ LINE = (
 
 def test_metrics_of_a_step_are_read_from_its_line() -> None:
     openrlhf = adapter.load("openrlhf")
-    metrics = openrlhf.progress(RUN.stages[0], LINE)
+    metrics = openrlhf.columns_in_line(RUN.stages[0], LINE)
     assert metrics is not None and math.isnan(metrics.pop("loss"))
     assert metrics == {
         "critic_loss": 0.02, "kl": 1e-5, "return": -0.5, "grad_norm": 1.8, "reward_mean": 0.03125,
         "response_length_mean": 24.0,
     }  # fmt: skip
-    assert openrlhf.progress(RUN.stages[0], "(PPOTrainer pid=1) Episode [1/1]: 12%") is None
+    assert openrlhf.columns_in_line(RUN.stages[0], "(PPOTrainer pid=1) Episode [1/1]: 12%") is None
 
 
 PROMPT = "<|im_start|>user\nhow many?<|im_end|>\n<|im_start|>assistant\n<think>"

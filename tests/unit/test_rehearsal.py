@@ -142,11 +142,11 @@ def test_a_critic_needs_flash_attention_whatever_the_actor_has() -> None:
     run = load_run("tinyzero/ppo-3b", "full")
     sdpa = {"+actor_rollout_ref.model.override_config.attn_implementation": "sdpa"}
     framework = adapter.load(run.framework)
-    assert framework.attention(run, run.stages[0]) == {"flash_attention_2"}
+    assert framework.attention_implementations(run, run.stages[0]) == {"flash_attention_2"}
     chosen = with_native(run, sdpa)
-    assert framework.attention(chosen, chosen.stages[0]) == {"flash_attention_2", "sdpa"}
+    assert framework.attention_implementations(chosen, chosen.stages[0]) == {"flash_attention_2", "sdpa"}
     grpo = with_native(load_run("tinyzero/grpo-3b", "full"), sdpa)
-    assert framework.attention(grpo, grpo.stages[0]) == {"sdpa"}
+    assert framework.attention_implementations(grpo, grpo.stages[0]) == {"sdpa"}
 
 
 def test_every_run_has_room() -> None:

@@ -141,10 +141,10 @@ class Logged:
     def __init__(self, steps: dict[int, dict[str, float]]) -> None:
         self.steps = steps
 
-    def logged(self, *_: Any) -> dict[int, dict[str, float]]:
+    def metrics_of_training(self, *_: Any) -> dict[int, dict[str, float]]:
         return self.steps
 
-    def columns(self, values: dict[str, float], _: Any) -> dict[str, float]:
+    def our_columns(self, values: dict[str, float], _: Any) -> dict[str, float]:
         return values
 
 

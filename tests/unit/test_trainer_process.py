@@ -31,7 +31,7 @@ def trainer(script: str) -> Command:
 
 
 def run(command: Command, log: Path, steps: int, framework: str = "trl", **settings: Any) -> None:
-    parse_line = partial(adapter.load(framework).progress, STAGE)
+    parse_line = partial(adapter.load(framework).columns_in_line, STAGE)
     trainer_process.run(command, log, Monitor("r/x", steps, parse_line, **settings))
 
 

@@ -31,18 +31,18 @@ PRINTED = {
 
 
 def test_metrics_of_a_step_are_read_from_its_line() -> None:
-    assert VERL.progress(STAGE, LINE) == PRINTED
-    assert VERL.progress(STAGE, "(WorkerDict pid=7) loading step 3 of 4\n") is None
+    assert VERL.columns_in_line(STAGE, LINE) == PRINTED
+    assert VERL.columns_in_line(STAGE, "(WorkerDict pid=7) loading step 3 of 4\n") is None
 
 
 def test_the_clip_ratio_is_no_truncation_where_the_longest_was_not_cut() -> None:
     shorter = LINE.replace(f"max:{LIMIT}.0", f"max:{LIMIT - 1}.0")
-    assert VERL.progress(STAGE, shorter) == PRINTED | {"response_length_max": LIMIT - 1, "truncated_rate": 0.0}
+    assert VERL.columns_in_line(STAGE, shorter) == PRINTED | {"response_length_max": LIMIT - 1, "truncated_rate": 0.0}
 
 
 def test_a_prompt_that_verl_drops_ends_the_run() -> None:
     with refused("prompt-dropped"):
-        VERL.progress(STAGE, "(AgentLoop pid=7) Error in _run_prompt for uid=1\n")
+        VERL.columns_in_line(STAGE, "(AgentLoop pid=7) Error in _run_prompt for uid=1\n")
 
 
 def paths(work: Path) -> Paths:
@@ -58,7 +58,7 @@ def test_the_log_is_read_whatever_a_kill_or_a_disk_did_to_it(
     (log / "from-000000.jsonl").write_text("\n".join(lines) + '\n{"step": 4, "da', encoding="utf-8")
     resumed = '{"step": 3, "data": {"actor/loss": null}}\n{"step": 4}\n{"step": 5, "data": {}}\n'
     (log / "from-000002.jsonl").write_text(resumed)
-    metrics = VERL.logged(RUN, STAGE, paths(tmp_path))
+    metrics = VERL.metrics_of_training(RUN, STAGE, paths(tmp_path))
     assert [metrics[step]["actor/loss"] for step in (1, 2)] == [1.0, 2.0]
     assert math.isnan(metrics[3]["actor/loss"])  # the later attempt counts, and null is not a number
     assert sorted(metrics) == [1, 2, 3]
