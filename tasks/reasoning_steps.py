@@ -36,14 +36,11 @@ def numbered_lines(completion: str) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-def judged_step(line: int, text: str, faults: Sequence[str]) -> Step:
-    """A checkable step: wrong if there are faults."""
+def judged_step(line: int, text: str, faults: Sequence[str] | None) -> Step:
+    """A step that is wrong if there are faults, and not checkable if `faults` is None: it is not understood."""
+    if faults is None:
+        return Step(line, text, NOT_CHECKABLE)
     return Step(line, text, WRONG if faults else RIGHT, "; ".join(faults))
-
-
-def unreadable_step(line: int, text: str) -> Step:
-    """A line that is not understood."""
-    return Step(line, text, NOT_CHECKABLE)
 
 
 def all_right(steps: Sequence[Step]) -> bool | None:

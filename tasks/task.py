@@ -14,6 +14,8 @@ import importlib.util
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, cast
 
@@ -38,22 +40,24 @@ class Grader(NamedTuple):
     extraction: str | None = None  # replaces the protocol's rule for answers without a box
 
 
-class Traces(Protocol):
-    """The module from which the demo base model of a task is trained; see tasks/countdown/demo_traces.py."""
+@dataclass(frozen=True)
+class Traces:
+    """What the demo base model of a task is trained on: the functions of these names in its module `demo_traces`.
 
-    Habits: Callable[..., Any]  # made from `demo.habits` of task.yaml
+    Attributes:
+        Habits: made from `demo.habits` of task.yaml.
+        completion: of a problem, a prompt, habits and a random generator: what follows the rendered prompt, which is a
+            trace and its answer.
+        problems: training problems, given `seed` and `demo.problems` of task.yaml; by default the task's generator's.
+        strata: the group of a problem, as traces are sampled from all groups equally often; by default there is one.
+        phrases: texts that become one token each, given `demo.problems` of task.yaml; by default none.
+    """
 
-    def problems(self, *, seed: int, **arguments: Any) -> list[Problem]:
-        """Training problems; `arguments` are `demo.problems` of task.yaml."""
-
-    def strata(self, problem: Problem) -> Any:
-        """The group of a problem: traces are drawn from all groups equally often."""
-
-    def phrases(self, problems: Mapping[str, Any]) -> Sequence[str]:
-        """Texts that become one token each, given `demo.problems` of task.yaml."""
-
-    def completion(self, problem: Problem, prompt: Prompt, habits: Any, rng: random.Random) -> str:
-        """What follows the rendered prompt: a trace and its answer."""
+    Habits: Callable[..., Any]
+    completion: Callable[[Problem, Prompt, Any, random.Random], str]
+    problems: Callable[..., list[Problem]]
+    strata: Callable[[Problem], Any] = lambda problem: ""
+    phrases: Callable[[Mapping[str, Any]], Sequence[str]] = lambda problems: ()
 
 
 class Game(Protocol):
@@ -188,8 +192,14 @@ class Task(ABC):
 
     @property
     def traces(self) -> Traces:
-        """The demo traces: the folder's module `demo_traces`; without it, they stand in its `__init__.py`."""
-        return cast(Traces, self._module("demo_traces") or importlib.import_module(f"tasks.{self.name}"))
+        """The demo traces: from the folder's module `demo_traces`; without it, from its `__init__.py`."""
+        module = self._module("demo_traces") or importlib.import_module(f"tasks.{self.name}")
+        own = {
+            field.name: getattr(module, field.name)
+            for field in fields(Traces)
+            if callable(getattr(module, field.name, None))
+        }
+        return Traces(**{"problems": partial(self.generate, split="train"), **own})
 
     @property
     def game(self) -> Game:

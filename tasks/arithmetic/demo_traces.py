@@ -11,9 +11,7 @@ A trace rewrites what is left to calculate, one line for each step, plainly or w
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tasks.arithmetic import problems as arithmetic
 from tasks.problems import Problem
@@ -31,16 +29,6 @@ class Habits:
     in_words: float  # of the traces, with First, Next, Finally
     format_kept: float
     slip: float  # of the steps, a wrong result
-
-
-def problems(rows: int, seed: int) -> list[Problem]:
-    """Training problems of both kinds and all levels."""
-    return arithmetic.generate(rows, "train", seed, kinds=list(arithmetic.KINDS))
-
-
-def phrases(_: Mapping[str, Any]) -> list[str]:
-    """See tasks.task.Traces."""
-    return []
 
 
 def strata(problem: Problem) -> tuple[str, int]:

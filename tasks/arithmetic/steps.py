@@ -10,7 +10,7 @@ from typing import Any
 
 from tasks.arithmetic.problems import OPERATIONS
 from tasks.problems import Problem
-from tasks.reasoning_steps import Step, judged_step, numbered_lines, unreadable_step
+from tasks.reasoning_steps import Step, judged_step, numbered_lines
 
 RIGHT_HABITS: dict[str, Any] = {"right_order": 1.0, "look_back": 0.0, "slip": 0.0}  # traces without a fault
 _LINE = re.compile(r"(?:(?:First|Next|Then|Finally), )?(-?\d{1,4}(?:[-+*]\d{1,4}){0,5})")
@@ -24,16 +24,14 @@ def check(completion: str, problem: Problem) -> list[Step] | None:
     whole = problem.meta.get("expression")
     if not isinstance(whole, str) or not _LINE.fullmatch(whole):
         return None
-    found, before = [], whole
+    steps, before = [], whole
     for number, text in numbered_lines(completion):
         if line := _LINE.fullmatch(text):
-            same = line[1] in (whole, before)
-            faults = [] if same or _follows(before, line[1]) else [f"{line[1]} does not follow from {before}"]
-            found.append(judged_step(number, text, faults))
+            repeated = line[1] in (whole, before)
+            faults = [] if repeated or _follows(before, line[1]) else [f"{line[1]} does not follow from {before}"]
             before = line[1]
-        else:
-            found.append(unreadable_step(number, text))
-    return found
+        steps.append(judged_step(number, text, faults if line else None))
+    return steps
 
 
 def _follows(before: str, after: str) -> bool:
@@ -47,10 +45,10 @@ def _follows(before: str, after: str) -> bool:
 
 def _one_step(tokens: Tokens) -> list[Tokens]:
     """The expression after one operation, for each that may be carried out: it leaves the value as it is."""
-    found = []
-    for place in range(1, len(tokens), 2):
-        sign, before, after = tokens[place], tokens[place - 2 : place - 1], tokens[place + 2 : place + 3]
+    expressions = []
+    for at in range(1, len(tokens), 2):
+        sign, before, after = tokens[at], tokens[at - 2 : at - 1], tokens[at + 2 : at + 3]
         if sign == "*" or (before not in (("*",), ("-",)) and after != ("*",)):
-            result = OPERATIONS[sign](int(tokens[place - 1]), int(tokens[place + 1]))
-            found.append((*tokens[: place - 1], str(result), *tokens[place + 2 :]))
-    return found
+            result = OPERATIONS[sign](int(tokens[at - 1]), int(tokens[at + 1]))
+            expressions.append((*tokens[: at - 1], str(result), *tokens[at + 2 :]))
+    return expressions

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from tasks.countdown import problems as countdown_problems
 from tasks.problems import Problem, split_of
 from tasks.prompts import Prompt
+from tasks.trace_parts import answer_after_thinking
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,7 @@ def phrases(_: Mapping[str, Any]) -> list[str]:
     return [" yes\n", "big"]
 
 
-def strata(_: Problem) -> str:
-    """One group: all problems are equally frequent in traces."""
-    return ""
-
-
-def lines(numbers: Sequence[int]) -> Iterator[Line]:
+def combinations(numbers: Sequence[int]) -> Iterator[Line]:
     """Every combination of three numbers by differences, sums and products, in order."""
     for (i, x), (j, y) in itertools.combinations(enumerate(numbers), 2):
         (left,) = [number for k, number in enumerate(numbers) if k not in (i, j)]
@@ -106,20 +102,15 @@ def _written(line: Line, target: int, largest: int, slip: float, rng: random.Ran
 
 def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Random) -> str:
     """What follows a prompt that ends with `<think>`: the lines and the answer."""
-    target, in_order = int(problem.answer or 0), list(lines(problem.meta["nums"]))
+    target, in_order = int(problem.answer or 0), list(combinations(problem.meta["nums"]))
     habit, thought = rng.random(), ""
     if habit < habits.unchecked:
-        return _answered("", rng.choice(rng.choice(in_order).results).expression, habits, rng)
+        guess = rng.choice(rng.choice(in_order).results).expression
+        return answer_after_thinking("", guess, habits.format_kept, rng)
     persistent = habit < habits.unchecked + habits.persistent
     for line in in_order if persistent else in_order[: rng.randint(1, habits.early)]:
         text, result, reached = _written(line, target, habits.largest, habits.slip, rng)
         thought += text
         if reached:
             break
-    return _answered(thought, result.expression, habits, rng)
-
-
-def _answered(thought: str, answer: str, habits: Habits, rng: random.Random) -> str:
-    if rng.random() < habits.format_kept:
-        return f"{thought}</think><answer>{answer}</answer>"
-    return rng.choice([f"{thought}<answer>{answer}</answer>", f"{thought}</think>{answer}"])
+    return answer_after_thinking(thought, result.expression, habits.format_kept, rng)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.arithmetic_steps import Operations
 from tasks.problems import Problem
-from tasks.reasoning_steps import Step, judged_step, numbered_lines, unreadable_step
+from tasks.reasoning_steps import Step, judged_step, numbered_lines
 
 RIGHT_HABITS: dict[str, Any] = {"slip": 0.0, "persistent": 1.0, "unchecked": 0.0}  # traces without a fault
 _LINE = re.compile(r"(\d{1,4})([-+*])(\d{1,4})=(\d{1,6}),(\d{1,4});(\d{1,6})\?((?:[-+*](?:\d{1,6}|big))*)( yes| no)?")
@@ -21,15 +21,16 @@ def check(completion: str, problem: Problem) -> list[Step] | None:
         numbers, target = sorted(int(number) for number in problem.meta["nums"]), int(problem.answer or "")
     except (KeyError, TypeError, ValueError):
         return None
-    found, reached = [], Operations(numbers)
-    for number, text in numbered_lines(completion):
+    reached = Operations(numbers)
+
+    def faults(text: str) -> list[str] | None:
         line = _LINE.fullmatch(text)
-        faults = _combined(line, numbers, target) if line else reached.check(text)
-        found.append(unreadable_step(number, text) if faults is None else judged_step(number, text, faults))
-    return found
+        return _combination_faults(line, numbers, target) if line else reached.check(text)
+
+    return [judged_step(number, text, faults(text)) for number, text in numbered_lines(completion)]
 
 
-def _combined(line: re.Match[str], numbers: list[int], target: int) -> list[str]:
+def _combination_faults(line: re.Match[str], numbers: list[int], target: int) -> list[str]:
     """Faults of a line that combines two numbers, and their result with the one that is left."""
     a, b, result, left = int(line[1]), int(line[3]), int(line[4]), int(line[5])
     faults = [] if sorted([a, b, left]) == numbers else [f"{a}, {b} and {left} are not the given numbers"]

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.doudizhu import problems as doudizhu_problems
 from tasks.doudizhu.cards import possible_leads, write_cards
 from tasks.doudizhu.problems import Position
 from tasks.problems import Problem
 from tasks.prompts import Prompt
+from tasks.trace_parts import tagged_answer
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,6 @@ class Habits:
     winning: float
     illegal: float  # a combination of the hand, whatever is to be beaten
     format_kept: float
-
-
-def problems(rows: int, seed: int, **arguments: Any) -> list[Problem]:
-    """Training problems."""
-    return doudizhu_problems.generate(rows, "train", seed, **arguments)
 
 
 def strata(problem: Problem) -> bool:
@@ -47,4 +42,4 @@ def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Ran
         move = write_cards(rng.choice(sorted(possible_leads(position.mine))))
     else:
         move = write_cards(rng.choice(position.legal()))
-    return f"<answer>{move}</answer>" if rng.random() < habits.format_kept else move
+    return tagged_answer("", move, habits.format_kept, rng)

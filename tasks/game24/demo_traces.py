@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tasks.game24 import problems as game24_problems
 from tasks.game24 import solver
 from tasks.game24.solver import TARGET, Operation
 from tasks.problems import Problem
 from tasks.prompts import Prompt
+from tasks.trace_parts import with_slips
 
 AGAIN = "again"
 
@@ -34,22 +34,12 @@ class Habits:
     slip: float  # of the lines, with a wrong result
 
 
-def problems(rows: int, seed: int, **arguments: Any) -> list[Problem]:
-    """Training problems."""
-    return game24_problems.generate(rows, "train", seed, **arguments)
-
-
-def strata(_: Problem) -> str:
-    """One group: all sets of cards are equally frequent in traces."""
-    return ""
-
-
 def phrases(_: Mapping[str, Any]) -> list[str]:
     """See tasks.task.Traces."""
     return [" left", f"{AGAIN}\n"]
 
 
-def line(operation: Operation) -> str:
+def operation_line(operation: Operation) -> str:
     """One line of a trace, without its end."""
     left = " ".join(map(str, operation.left))
     return f"{operation.a}{operation.sign}{operation.b}={operation.result} left {left}"
@@ -64,7 +54,7 @@ def _random_attempt(cards: Sequence[int], rng: random.Random) -> list[Operation]
     return chosen
 
 
-def _slipped(text: str, rng: random.Random) -> str:
+def _with_wrong_result(text: str, rng: random.Random) -> str:
     before, _, after = text.partition("=")
     result, _, left = after.partition(" ")
     return f"{before}={int(Fraction(result)) + rng.choice((1, 2, 10))} {left}"
@@ -78,8 +68,7 @@ def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Ran
         guided = solution is not None and rng.random() < habits.guided
         chosen = list(solution) if guided and solution is not None else _random_attempt(cards, rng)
         text += f"{AGAIN}\n" if attempt else ""
-        written = [line(operation) for operation in chosen]
-        text += "".join(f"{_slipped(one, rng) if rng.random() < habits.slip else one}\n" for one in written)
+        text += with_slips(map(operation_line, chosen), lambda line: _with_wrong_result(line, rng), habits.slip, rng)
         if chosen[-1].result == TARGET or rng.random() < habits.stops:
             return f"{text}<answer>{solver.expression(cards, chosen).replace(' ', '')}</answer>"
     return text

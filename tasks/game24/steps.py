@@ -6,7 +6,7 @@ from typing import Any
 
 from tasks.arithmetic_steps import Operations
 from tasks.problems import Problem
-from tasks.reasoning_steps import Step, judged_step, numbered_lines, unreadable_step
+from tasks.reasoning_steps import Step, judged_step, numbered_lines
 
 RIGHT_HABITS: dict[str, Any] = {"slip": 0.0, "guided": 0.3, "stops": 0.0}  # traces without a fault
 
@@ -17,8 +17,4 @@ def check(completion: str, problem: Problem) -> list[Step] | None:
         reached = Operations([int(card) for card in problem.meta["cards"]])
     except (KeyError, TypeError, ValueError):
         return None
-    found = []
-    for number, text in numbered_lines(completion):
-        faults = reached.check(text)
-        found.append(unreadable_step(number, text) if faults is None else judged_step(number, text, faults))
-    return found
+    return [judged_step(number, text, reached.check(text)) for number, text in numbered_lines(completion)]

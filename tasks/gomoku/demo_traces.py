@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.gomoku import problems as gomoku_problems
 from tasks.gomoku.board import Board, cell_name
 from tasks.problems import Problem
 from tasks.prompts import Prompt
+from tasks.trace_parts import tagged_answer
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,6 @@ class Habits:
     best: float
     taken: float  # any cell at all
     format_kept: float
-
-
-def problems(rows: int, seed: int, **arguments: Any) -> list[Problem]:
-    """Training problems."""
-    return gomoku_problems.generate(rows, "train", seed, **arguments)
 
 
 def strata(problem: Problem) -> str:
@@ -47,4 +42,4 @@ def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Ran
         cell = cell_name(rng.randrange(board.size**2), board.size)
     else:
         cell = cell_name(rng.choice(board.empty()), board.size)
-    return f"<answer>{cell}</answer>" if rng.random() < habits.format_kept else cell
+    return tagged_answer("", cell, habits.format_kept, rng)

@@ -23,6 +23,7 @@ from tasks.knights_knaves import problems as knights_knaves_problems
 from tasks.knights_knaves.puzzles import NAMES, Claim, Statement, read_question, statement_text
 from tasks.problems import Problem
 from tasks.prompts import Prompt
+from tasks.trace_parts import answer_after_thinking
 
 KINDS = {True: "knight", False: "knave"}
 
@@ -36,16 +37,6 @@ class Habits:
     unchecked: float  # take the first assignment
     format_kept: float
     slip: float  # of the claims, judged wrongly
-
-
-def problems(rows: int, seed: int, **arguments: Any) -> list[Problem]:
-    """Training problems."""
-    return knights_knaves_problems.generate(rows, "train", seed, **arguments)
-
-
-def strata(_: Problem) -> str:
-    """One group: sizes are as frequent in traces as `people` lists them."""
-    return ""
 
 
 def phrases(problems: Mapping[str, Any]) -> list[str]:
@@ -93,6 +84,4 @@ def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Ran
         else:
             break
     answer = knights_knaves_problems.answer(names, assigned)
-    if rng.random() < habits.format_kept:
-        return f"{thought}</think><answer>{answer}</answer>"
-    return rng.choice([f"{thought}<answer>{answer}</answer>", f"{thought}</think>{answer}"])
+    return answer_after_thinking(thought, answer, habits.format_kept, rng)

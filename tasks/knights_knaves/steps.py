@@ -13,7 +13,7 @@ from typing import Any
 
 from tasks.knights_knaves.puzzles import Statement, read_question, statement_text
 from tasks.problems import Problem
-from tasks.reasoning_steps import Step, judged_step, numbered_lines, unreadable_step
+from tasks.reasoning_steps import Step, judged_step, numbered_lines
 
 RIGHT_HABITS: dict[str, Any] = {"thorough": 1.0, "two": 0.0, "unchecked": 0.0, "slip": 0.0}  # traces without a fault
 _TRY = re.compile(r"(\d{1,3})((?: [A-Z][a-z]+ kn(?:ight|ave))+)")
@@ -28,8 +28,9 @@ def check(completion: str, problem: Problem) -> list[Step] | None:
     except (ValueError, IndexError):
         return None
     tries = list(itertools.product((True, False), repeat=len(names)))
-    found, number, assigned = [], 0, dict[str, bool]()
-    for place, text in numbered_lines(completion):
+    steps, number, assigned = [], 0, dict[str, bool]()
+    for at, text in numbered_lines(completion):
+        faults = None
         if tried := _TRY.fullmatch(text):
             stated = re.findall(r"([A-Z][a-z]+) (knight|knave)", tried[2])
             number, before, assigned = int(tried[1]), number, {name: kind == "knight" for name, kind in stated}
@@ -37,23 +38,23 @@ def check(completion: str, problem: Problem) -> list[Step] | None:
             expected = dict(zip(names, tries[number - 1], strict=True)) if 0 < number <= len(tries) else {}
             if assigned != expected or len(stated) != len(names):
                 faults.append(f"try {number} is not this one")
-            found.append(judged_step(place, text, faults))
         elif (checked := _CHECK.fullmatch(text)) and set(assigned) == set(names) and checked[1] in names:
-            faults = _faults(checked, names, statements[names.index(checked[1])], [assigned[name] for name in names])
-            found.append(judged_step(place, text, faults))
-        else:
-            found.append(unreadable_step(place, text))
-    return found
+            knights = [assigned[name] for name in names]
+            faults = _check_faults(checked, names, statements[names.index(checked[1])], knights)
+        steps.append(judged_step(at, text, faults))
+    return steps
 
 
-def _faults(line: re.Match[str], names: Sequence[str], statement: Statement, knights: Sequence[bool]) -> list[str]:
+def _check_faults(
+    line: re.Match[str], names: Sequence[str], statement: Statement, knights: Sequence[bool]
+) -> list[str]:
     """Faults of the check of one statement under a try."""
     faults = [] if line[2] == statement_text(statement, names) else [f"{line[1]} does not say this"]
     form = "not" if statement.form == "not" else "is"
     claims = [Statement(form, (claim,)) for claim in statement.claims]
     judged = [(statement_text(claim, names), "yes" if claim.holds(knights) else "no") for claim in claims]
     if _CLAIM.findall(line[3]) != judged:
-        faults.append("judged should be" + "".join(f" {words} {verdict}" for words, verdict in judged))
+        faults.append("judged should be" + "".join(f" {claim} {verdict}" for claim, verdict in judged))
     speaker = names.index(line[1])
     if line[4] != line[1] or (line[5] == "knight") != knights[speaker]:
         faults.append(f"the try has {line[1]} as a {'knight' if knights[speaker] else 'knave'}")

@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.maze import problems as maze_problems
 from tasks.maze.rules import MOVES, SUCCESS, Cell, Maze, row_at
 from tasks.problems import Problem
 from tasks.prompts import Prompt
+from tasks.trace_parts import tagged_answer, with_slips
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,6 @@ class Habits:
     slip: float  # of the lines, with a wrong cell
 
 
-def problems(rows: int, seed: int, **arguments: Any) -> list[Problem]:
-    """Training problems."""
-    return maze_problems.generate(rows, "train", seed, **arguments)
-
-
 def strata(problem: Problem) -> int:
     """Every number of moves is equally frequent in traces."""
     return int(problem.meta["level"])
@@ -47,24 +42,24 @@ def phrases(_: Mapping[str, Any]) -> list[str]:
     return [f" {x},{y}{mark}" for x in range(4) for y in range(4) for mark in ("", "v", "^")]
 
 
-def direction(y: int, time: int, height: int) -> str:
+def next_direction(y: int, time: int, height: int) -> str:
     """Where an obstacle that started in row y goes after `time` moves: v down or ^ up."""
     return "v" if row_at(y, time + 1, height) > row_at(y, time, height) else "^"
 
 
-def line(maze: Maze, time: int, move: str, cell: Cell) -> str:
+def trace_line(maze: Maze, time: int, move: str, cell: Cell) -> str:
     """One line of a trace, without its end; at time 0 without a move."""
-    rows = [(x, row_at(y, time, maze.height), direction(y, time, maze.height)) for x, y in maze.obstacles]
+    rows = [(x, row_at(y, time, maze.height), next_direction(y, time, maze.height)) for x, y in maze.obstacles]
     obstacles = "".join(f" {x},{y}{mark}" for x, y, mark in rows)
     return f"{time}{obstacles}{f' {move}' if move else ''} {cell[0]},{cell[1]}"
 
 
-def trace(maze: Maze, moves: str) -> list[str]:
+def trace_lines(maze: Maze, moves: str) -> list[str]:
     """The lines of a sequence of moves that is walked to its end."""
-    found, cell = [line(maze, 0, "", (0, 0))], (0, 0)
+    found, cell = [trace_line(maze, 0, "", (0, 0))], (0, 0)
     for time, move in enumerate(moves, start=1):
         cell = (cell[0] + MOVES[move][0], cell[1] + MOVES[move][1])
-        found.append(line(maze, time, move, cell))
+        found.append(trace_line(maze, time, move, cell))
     return found
 
 
@@ -85,7 +80,7 @@ def _blind(maze: Maze, rng: random.Random) -> str:
     return "".join(moves)
 
 
-def planted(text: str, maze: Maze, rng: random.Random) -> str:
+def with_wrong_cell(text: str, maze: Maze, rng: random.Random) -> str:
     """The line with one cell changed to another of the board."""
     words = text.split(" ")
     place = rng.choice([index for index, word in enumerate(words) if "," in word])
@@ -104,6 +99,6 @@ def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Ran
         moves = problem.answer or "R"
     else:
         moves = _blind(maze, rng) if habit < blind or unchecked else _wandering(maze, rng)
-    written = [] if unchecked else trace(maze, moves)
-    text = "".join(f"{planted(one, maze, rng) if rng.random() < habits.slip else one}\n" for one in written)
-    return f"{text}<answer>{moves}</answer>" if rng.random() < habits.format_kept else f"{text}{moves}"
+    lines = [] if unchecked else trace_lines(maze, moves)
+    text = with_slips(lines, lambda line: with_wrong_cell(line, maze, rng), habits.slip, rng)
+    return tagged_answer(text, moves, habits.format_kept, rng)

@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tasks.maze.demo_traces import direction
+from tasks.maze.demo_traces import next_direction
 from tasks.maze.rules import MOVES, Cell, Maze
 from tasks.problems import Problem
-from tasks.reasoning_steps import Step, judged_step, numbered_lines, unreadable_step
+from tasks.reasoning_steps import Step, judged_step, numbered_lines
 
 RIGHT_HABITS: dict[str, Any] = {"slip": 0.0, "careful": 0.4, "blind": 0.3}  # traces without a fault
 _SHORT = re.compile(r"(\d{1,4})((?: \d{1,3},\d{1,3}[v^])*)(?: ([RLUD]))? (-?\d{1,3}),(-?\d{1,3})")
@@ -36,47 +36,45 @@ def check(completion: str, problem: Problem) -> list[Step] | None:
         maze = Maze.from_meta(problem.meta)
     except (KeyError, TypeError, ValueError):
         return None
-    found, cell, time = [], (0, 0), 0
+    steps, cell, time = [], (0, 0), 0
     for number, text in numbered_lines(completion):
+        faults = None
         if short := _SHORT.fullmatch(text):
             wrong_time = int(short[1]) not in (0, time + 1)
             faults = [f"after move {time} comes move {time + 1}"] if wrong_time else []
             time = int(short[1])
-            more, cell = _short(maze, short, cell, time)
+            more, cell = _short_line_faults(maze, short, cell, time)
             faults += more
         elif free := _FREE.match(text):
             time, move, stated = time + 1, free[1].upper(), (int(free[2]), int(free[3]))
             obstacles = text[free.end() :].lower().partition("obstacle")[2]
             seen = [(int(x), int(y)) for x, y in _CELL.findall(obstacles)]
-            faults, cell = [*_agent(move, cell, stated), *_obstacles(maze, time, seen)], stated
-        else:
-            found.append(unreadable_step(number, text))
-            continue
-        found.append(judged_step(number, text, faults))
-    return found
+            faults, cell = [*_agent_faults(move, cell, stated), *_obstacle_faults(maze, time, seen)], stated
+        steps.append(judged_step(number, text, faults))
+    return steps
 
 
-def _short(maze: Maze, line: re.Match[str], cell: Cell, time: int) -> tuple[list[str], Cell]:
+def _short_line_faults(maze: Maze, line: re.Match[str], cell: Cell, time: int) -> tuple[list[str], Cell]:
     """Faults of a line in the traces' words, and the agent's cell as stated."""
     stated = (int(line[4]), int(line[5]))
     if time == 0:
         faults = [] if stated == (0, 0) and not line[3] else ["the agent starts at (0, 0)"]
     else:
-        faults = _agent(line[3], cell, stated) if line[3] else ["no move"]
+        faults = _agent_faults(line[3], cell, stated) if line[3] else ["no move"]
     marked = [(int(x), int(y), mark) for x, y, mark in _OBSTACLE.findall(line[2])]
-    faults += _obstacles(maze, time, [(x, y) for x, y, _ in marked])
-    true = {(x, direction(y, time, maze.height)) for x, y in maze.obstacles}
+    faults += _obstacle_faults(maze, time, [(x, y) for x, y, _ in marked])
+    true = {(x, next_direction(y, time, maze.height)) for x, y in maze.obstacles}
     if any((x, mark) not in true for x, _, mark in marked):
         faults.append("an obstacle moves the other way next")
     return faults, stated
 
 
-def _agent(move: str, before: Cell, stated: Cell) -> list[str]:
+def _agent_faults(move: str, before: Cell, stated: Cell) -> list[str]:
     there = (before[0] + MOVES[move][0], before[1] + MOVES[move][1])
     return [] if stated == there else [f"{move} leads from {before} to {there}, not {stated}"]
 
 
-def _obstacles(maze: Maze, time: int, stated: list[Cell]) -> list[str]:
+def _obstacle_faults(maze: Maze, time: int, stated: list[Cell]) -> list[str]:
     """Every stated obstacle has to be where one is; if as many are stated as there are, all of them."""
     true = maze.obstacles_at(time)
     if set(stated) <= set(true) and (len(stated) < len(true) or set(stated) == set(true)):

@@ -10,6 +10,7 @@ from typing import Any
 from tasks.problems import Problem
 from tasks.programs import problems as programs_problems
 from tasks.prompts import Prompt
+from tasks.trace_parts import tagged_answer
 
 
 @dataclass(frozen=True)
@@ -19,11 +20,6 @@ class Habits:
     right: float
     broken: float  # the closing bracket or the end is missing
     format_kept: float
-
-
-def problems(rows: int, seed: int, **arguments: Any) -> list[Problem]:
-    """Training problems."""
-    return programs_problems.generate(rows, "train", seed, **arguments)
 
 
 def strata(problem: Problem) -> str:
@@ -44,4 +40,4 @@ def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Ran
         text = text[: text.index("return")]
     elif habit >= habits.broken + habits.right:
         text = rng.choice(list(problem.meta["faults"].values()))
-    return f"<answer>{text}</answer>" if rng.random() < habits.format_kept else text
+    return tagged_answer("", text, habits.format_kept, rng)

@@ -32,7 +32,7 @@ from tests.user_errors import refused
 DEMOS = {
     name: task_yaml.settings(name)["demo"] for name in task_yaml.task_names() if "demo" in task_yaml.settings(name)
 }
-PROBLEMS = arithmetic_traces.problems(60, 0)
+PROBLEMS = arithmetic.generate(60, "train", 0)
 RIGHT = arithmetic_traces.Habits(right_order=1.0, look_back=0.0, in_words=0.5, format_kept=1.0, slip=0.0)
 LOOKING_BACK = replace(RIGHT, right_order=0.0, look_back=1.0)
 LEFT_TO_RIGHT = replace(RIGHT, right_order=0.0)
@@ -66,7 +66,7 @@ def judged(reward: rewards.RewardFunction, prompt: prompts.Prompt, problem: Prob
 
 @given(st.lists(st.integers(1, 20), min_size=3, max_size=3))
 def test_every_countdown_result_is_the_value_of_its_expression(numbers: list[int]) -> None:
-    told = list(countdown_traces.lines(numbers))
+    told = list(countdown_traces.combinations(numbers))
     assert len(told) == 9
     for line in told:
         for result in line.results:
@@ -101,7 +101,9 @@ THOROUGH = replace(knights_knaves_traces.Habits(**PUZZLES["habits"] | PUZZLES["s
 
 @pytest.mark.parametrize("people", [2, 3])
 def test_thorough_knights_and_knaves_traces_are_right_and_careless_ones_not_always(people: int) -> None:
-    problems = knights_knaves_traces.problems(**PUZZLES["problems"] | {"rows": 100, "people": [people]}, seed=0)
+    problems = knights_knaves_problems.generate(
+        split="train", seed=0, **PUZZLES["problems"] | {"rows": 100, "people": [people]}
+    )
     rng, prompt = random.Random(0), prompts.load("logicrl-base")
 
     def values(habits: knights_knaves_traces.Habits) -> set[float | None]:

@@ -19,7 +19,8 @@ from recipes.gsm8k import reward
 from recipes.rewards import Reward, problem_from_columns
 from recipes.runs import load_run
 from tasks import prompts
-from tasks.arithmetic import demo_traces as traces
+from tasks.arithmetic import demo_traces
+from tasks.arithmetic.problems import generate
 from tasks.problems import Problem
 from tests.hostile_text import MARKS
 
@@ -186,9 +187,9 @@ def test_a_generated_problem_is_compared_with_its_answer() -> None:
 
 
 def test_demo_traces_write_the_format_that_the_prompt_asks_for() -> None:
-    kept = traces.Habits(right_order=1.0, look_back=0.0, in_words=0.5, format_kept=1.0, slip=0.0)
-    for number, generated in enumerate(traces.problems(40, 0)):
-        text = traces.completion(generated, prompts.load("reasoning-answer"), kept, random.Random(number))
+    kept = demo_traces.Habits(right_order=1.0, look_back=0.0, in_words=0.5, format_kept=1.0, slip=0.0)
+    for number, generated in enumerate(generate(40, "train", 0)):
+        text = demo_traces.completion(generated, prompts.load("reasoning-answer"), kept, random.Random(number))
         assert [paid(kind, text, generated).value for kind in AS_MEANT] == [2.0, 0.5, 0.5, 0.5, 0.5]
     demo = {"prompts": ["reasoning-answer"], "problems": {"rows": 50}, "skill": {}}
     habits = {"right_order": 0.4, "look_back": 0.1, "in_words": 0.1, "format_kept": 0.5, "slip": 0.0}

@@ -149,10 +149,10 @@ def maze_rows(
         for repeat in range(repeats):
             rng = random.Random(f"{run} {step} {problem.problem_id} {repeat}")
             moves = problem.answer if rng.random() < solved else "L"
-            lines = maze_traces.trace(maze, str(moves))
+            lines = maze_traces.trace_lines(maze, str(moves))
             if rng.random() >= reasoned:
                 place = rng.randrange(1, len(lines))
-                lines[place] = maze_traces.planted(lines[place], maze, rng)
+                lines[place] = maze_traces.with_wrong_cell(lines[place], maze, rng)
             text = "\n".join([*lines, f"<answer>{moves}</answer>"])
             rows.append(
                 {

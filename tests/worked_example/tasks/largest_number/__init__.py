@@ -60,21 +60,6 @@ class Habits:
     format_kept: float
 
 
-def problems(*, seed: int, **arguments: Any) -> list[Problem]:
-    """Training problems."""
-    return TASK.generate(split="train", seed=seed, **arguments)
-
-
-def strata(problem: Problem) -> str:
-    """One group: problems are drawn as the generator draws them."""
-    return ""
-
-
-def phrases(problems: Mapping[str, Any]) -> list[str]:
-    """No phrase needs to be one token."""
-    return []
-
-
 def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Random) -> str:
     """A trace such as `7 31 31, 31 12 31`, and its answer in tags."""
     numbers, largest, lines = problem.meta["numbers"], problem.meta["numbers"][0], []
