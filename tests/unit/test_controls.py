@@ -8,15 +8,15 @@ from contracts.run_file import RECIPES, SCALES, parse_run
 from recipes import controls, rewards
 from recipes.rewards import Reward
 from recipes.runs import load_run
-from system.errors import UserError
 from tasks.problems import Problem
+from tests.user_errors import refused
 
 BASE = "openr1/qwen2.5-math-7b"
 PROBLEM = Problem("p", "arithmetic", "", "6", {})
 RIGHT, WRONG, BARE = r"so \boxed{6}", r"so \boxed{7}", "six"
 
 
-def given(kind: str, completions: list[str]) -> list[Reward]:
+def total_rewards(kind: str, completions: list[str]) -> list[Reward]:
     run = load_run(f"{BASE}-{kind}", "demo")
     return rewards.total(rewards.load(run.rewards), completions, [PROBLEM] * len(completions))
 
@@ -38,15 +38,15 @@ def test_a_control_is_one_line_and_differs_from_its_recipe_in_its_reward_alone(k
 
 
 def test_the_format_alone_pays_right_and_wrong_answers_alike() -> None:
-    assert [one.value for one in given("format", [RIGHT, WRONG, BARE])] == [1, 1, 0]
+    assert [one.value for one in total_rewards("format", [RIGHT, WRONG, BARE])] == [1, 1, 0]
 
 
 def test_the_opposite_sign_pays_what_the_recipe_takes() -> None:
-    assert [one.value for one in given("opposite", [RIGHT, WRONG, BARE])] == [-2, -1, 0]
+    assert [one.value for one in total_rewards("opposite", [RIGHT, WRONG, BARE])] == [-2, -1, 0]
 
 
 def test_a_random_reward_is_a_fair_coin_that_nothing_can_be_learned_from() -> None:
-    first, second = (given("random", [RIGHT] * 400 + [WRONG] * 400) for _ in range(2))
+    first, second = (total_rewards("random", [RIGHT] * 400 + [WRONG] * 400) for _ in range(2))
     values = [[one.value for one in batch] for batch in (first, second)]
     assert {*values[0], *values[1]} == {0.0, 1.0}
     for batch in values:  # 400 throws: 200, with a standard deviation of 10
@@ -57,7 +57,7 @@ def test_a_random_reward_is_a_fair_coin_that_nothing_can_be_learned_from() -> No
 
 @pytest.mark.parametrize("kind", controls.KINDS)
 def test_verdicts_are_the_recipes_own(kind: str) -> None:
-    verdicts = given(kind, [RIGHT, WRONG, BARE])
+    verdicts = total_rewards(kind, [RIGHT, WRONG, BARE])
     assert [one.verdict for one in verdicts[:2]] == ["correct", "wrong"]
     assert [one.format_error for one in verdicts] == [False, False, True]
 
@@ -66,5 +66,5 @@ def test_a_control_of_nothing_is_refused(tmp_path: Path) -> None:
     from system.yaml_files import read_yaml
 
     content = {**read_yaml(RECIPES / f"{BASE}.yaml"), "control": "random"}
-    with pytest.raises(UserError, match=r"own\.yaml: control: a control extends the run that it belongs to"):
+    with refused("control-without-run"):
         parse_run(content, "openr1/own", tmp_path / "own.yaml", "demo")

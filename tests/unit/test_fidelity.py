@@ -9,7 +9,7 @@ import pytest
 from analysis import fidelity
 from analysis.fidelity import Entry
 from recipes.runs import load_run, run_names
-from system.errors import UserError
+from tests.user_errors import refused
 
 RUN = load_run("simplerl/qwen2.5-math-7b", "full")
 
@@ -24,14 +24,14 @@ def test_every_value_has_a_source_and_none_differs_without_a_reason(name: str) -
 def test_a_value_without_a_source_is_an_error() -> None:
     known = fidelity.entries(RUN)
     del known["rollout.temperature"]
-    with pytest.raises(UserError, match=r"full\.rollout\.temperature \(0\.6\) has no source"):
+    with refused("missing-source", key="full.rollout.temperature"):
         fidelity.rows(RUN, known)
 
 
 def test_a_changed_value_is_an_error_until_a_reason_is_given() -> None:
     stage = dataclasses.replace(RUN.stages[0], batch=RUN.stages[0].batch | {"prompts_per_step": 512})
     changed = dataclasses.replace(RUN, stages=(stage,))
-    with pytest.raises(UserError, match=r"batch\.prompts_per_step is 512, published is 1024 .*lv35_new\.sh:22"):
+    with refused("unexplained-deviation", key="full.batch.prompts_per_step", here=512, published=1024):
         fidelity.rows(changed)
     known = fidelity.entries(RUN) | {"batch.prompts_per_step": Entry(1024, "simplerl", 22, "half of the memory")}
     (row,) = [row for row in fidelity.rows(changed, known) if row.key == "batch.prompts_per_step"]
@@ -45,7 +45,7 @@ def test_what_a_release_cannot_do_is_listed_too() -> None:
 
 
 def test_an_unlisted_source_is_an_error() -> None:
-    with pytest.raises(UserError, match="no source 'hearsay'"):
+    with refused("unknown-name", name="hearsay"):
         fidelity.rows(RUN, {"*": Entry(None, "hearsay", 1, "somebody said so")})
 
 

@@ -25,7 +25,7 @@ from analysis.compare_checkpoints import (
 )
 from contracts import tables
 from contracts.run_file import ROOT
-from system.errors import UserError
+from tests.user_errors import refused
 
 ACCEPTED = ("prompt", "protocol", "grader")
 
@@ -248,7 +248,7 @@ def test_needed_refuses_what_no_model_can_have(option, value):
     parser = argparse.ArgumentParser()
     samples_needed.add_arguments(parser)
     arguments = parser.parse_args(["--difference=2", f"--{option}={value}"])
-    with pytest.raises(UserError, match=f"--{option} (has to be )?(above|from) 0"):
+    with refused("argument-out-of-range", option=f"--{option}"):
         arguments.run(arguments)
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from analysis.compare_checkpoints import published_baselines
 from system.errors import UserError
+from tests.user_errors import refused
 
 
 def test_every_row_is_there_and_in_range():
@@ -31,12 +32,14 @@ def test_repeats_take_off_only_the_variance_within_problems():
 
 @pytest.mark.parametrize("typed", ["sober/DeepSeek-R1-Distil-Qwen-1.5B", "deepseek-r1-distill-qwen1.5b"])
 def test_a_typo_gets_the_nearest_names(typed):
-    with pytest.raises(UserError, match=r"sober/DeepSeek-R1-Distill-Qwen-1\.5B"):
+    with pytest.raises(UserError) as error:
         published_baselines.find(typed)
+    assert error.value.code == "unknown-name"
+    assert "sober/DeepSeek-R1-Distill-Qwen-1.5B" in error.value.facts["nearest"]
 
 
 def test_an_ambiguous_name_is_refused_with_both():
-    with pytest.raises(UserError, match="report/openr1/GRPO-step100, report/openr1-distill/GRPO-step100"):
+    with refused("ambiguous-name", matches=["report/openr1/GRPO-step100", "report/openr1-distill/GRPO-step100"]):
         published_baselines.find("GRPO-step100")
 
 

@@ -1,6 +1,5 @@
 """What the gate is asked: words of the configuration, the settings of a model's evaluation, and where samples are."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,13 @@ from eval.run_settings import protocol_of
 from recipes.runs import load_run
 from system.errors import UserError
 from tests.unit.test_model_folder import CONTENT, weights
+from tests.user_errors import refused
 
 STORED = load_run("openr1/qwen2.5-math-7b", "demo")
 
 
 @pytest.mark.parametrize(
-    ("word", "kind"),
+    ("value", "kind"),
     [
         (f"{STORED.name}/seed-0/step-{STORED.checkpoint_steps[-1]}", "stored"),
         ("sober/Qwen2.5-Math-7B", "published"),
@@ -26,29 +26,31 @@ STORED = load_run("openr1/qwen2.5-math-7b", "demo")
         (".", "graded"),
     ],
 )
-def test_what_a_word_of_the_configuration_means(word, kind):
-    assert check_request.side_from_config(word, "baseline", {STORED.name: STORED}).kind == kind
+def test_what_a_value_of_the_configuration_means(value, kind):
+    assert check_request.side_from_config(value, "baseline", {STORED.name: STORED}).kind == kind
 
 
-def test_a_mistyped_word_gets_the_nearest_names(tmp_path):
+def test_a_mistyped_value_gets_the_nearest_names(tmp_path):
     (tmp_path / "config.json").touch()
-    with pytest.raises(UserError, match="no weights"):  # before a job is started for it
+    with refused("incomplete-model"):  # before a job is started for it
         check_request.side_from_config(str(tmp_path), "checkpoint", {})
     for name, content in CONTENT.items():
         (tmp_path / name).write_text(content)
     weights(tmp_path / "model.safetensors")
     assert check_request.side_from_config(str(tmp_path), "checkpoint", {}).kind == "folder"
-    for word, near in (
+    for value, nearest in (
         ("sober/Qwen2.5Math-7B", "sober/Qwen2.5-Math-7B"),
         ("sobr/Qwen2.5-Math-7B", "sober/Qwen2.5-Math-7B"),
-        ("openr1/qwen2.5-math-7/seed-0/step-0", f"{STORED.name}/seed-0"),
-        (f"{STORED.name}/seed-0/step-777", f"there are: {', '.join(map(str, STORED.checkpoint_steps))}"),
+        ("openr1/qwen2.5-math-7/seed-0/step-0", f"{STORED.name}/seed-0/step-0"),
     ):
-        with pytest.raises(UserError, match=re.escape(near)):
-            check_request.side_from_config(word, "baseline", {STORED.name: STORED})
+        with pytest.raises(UserError) as error:
+            check_request.side_from_config(value, "baseline", {STORED.name: STORED})
+        assert error.value.code == "unknown-name" and nearest in error.value.facts["nearest"]
+    with refused("unknown-step", step=777):
+        check_request.side_from_config(f"{STORED.name}/seed-0/step-777", "baseline", {STORED.name: STORED})
 
 
-def asked(benchmarks, **sides):
+def request(benchmarks, **sides):
     runs = {STORED.name: STORED}
     return check_request.CheckRequest(
         {**sides, "benchmarks": benchmarks}, runs, STORED.name, ResultsFolder(Path("results/demo"))
@@ -57,16 +59,16 @@ def asked(benchmarks, **sides):
 
 def test_benchmarks_that_a_side_does_not_have_are_refused_at_once():
     hub, stored = "acme/model-7b", f"{STORED.name}/seed-0/step-0"
-    asked(STORED.evaluation["benchmarks"], checkpoint=stored, baseline=hub)
-    asked(["knights_knaves_8ppl"], checkpoint=hub)
-    with pytest.raises(UserError, match="no benchmark 'maths500'"):
-        asked(["maths500"], checkpoint=hub)
-    with pytest.raises(UserError, match=r"is evaluated on .*, not on knights_knaves_8ppl"):
-        asked(["knights_knaves_8ppl"], checkpoint=hub, baseline=stored)
+    request(STORED.evaluation["benchmarks"], checkpoint=stored, baseline=hub)
+    request(["knights_knaves_8ppl"], checkpoint=hub)
+    with refused("unknown-name", kind="benchmark", name="maths500"):
+        request(["maths500"], checkpoint=hub)
+    with refused("not-evaluated", missing=["knights_knaves_8ppl"]):
+        request(["knights_knaves_8ppl"], checkpoint=hub, baseline=stored)
 
 
 def test_where_the_graded_samples_of_each_side_are(tmp_path):
-    wanted = asked(None, checkpoint="acme/model-7b", baseline=f"{STORED.name}/seed-1/step-0")
+    wanted = request(None, checkpoint="acme/model-7b", baseline=f"{STORED.name}/seed-1/step-0")
     assert wanted.run is STORED and wanted.benchmarks == STORED.evaluation["benchmarks"]
     slug = wanted.side("checkpoint").slug
     assert wanted.side_with_slug(slug).name == "acme/model-7b" and wanted.model_folder(slug).endswith(
@@ -74,17 +76,17 @@ def test_where_the_graded_samples_of_each_side_are(tmp_path):
     )
     assert wanted.evaluation_id("checkpoint").startswith(f"models/{slug}-")
     assert wanted.graded("checkpoint") == f"results/demo/runs/{wanted.evaluation_id('checkpoint')}/graded"
-    with pytest.raises(UserError, match="is stored, but a folder with a model or a hub id is needed"):
+    with refused("not-a-model", key="baseline", kind="stored"):
         wanted.evaluation_id("baseline")
     assert wanted.compared_samples("checkpoint") == f"{wanted.graded('checkpoint')}/step-0"
     assert wanted.compared_samples("baseline") == f"results/demo/runs/{STORED.name}/seed-1/graded/step-0"
-    published = asked(["math500"], checkpoint=str(tmp_path), baseline="sober/Qwen2.5-Math-7B")
+    published = request(["math500"], checkpoint=str(tmp_path), baseline="sober/Qwen2.5-Math-7B")
     assert published.compared_samples("baseline") == "sober/Qwen2.5-Math-7B" and published.graded("baseline") is None
     assert published.compared_samples("checkpoint") == published.graded("checkpoint") == str(tmp_path)
     # Other benchmarks mean other samples.
-    other = asked(["math500"], checkpoint="acme/model-7b")
+    other = request(["math500"], checkpoint="acme/model-7b")
     assert other.graded("checkpoint") != wanted.graded("checkpoint")
-    with pytest.raises(UserError, match="baseline is missing"):
+    with refused("missing-key", key="baseline"):
         other.side("baseline")
 
 
@@ -104,5 +106,5 @@ def test_a_model_is_asked_as_the_first_run_that_has_the_benchmarks_or_by_the_nam
         )
         assert protocol_of(named.run).name == "svg-drawing" and protocol_of(named.run).prompt == "svg-drawing"
         assert named.evaluation_id("checkpoint") != of_model.evaluation_id("checkpoint")
-    with pytest.raises(UserError, match=r"no evaluation protocol 'svg-drawings'.*svg-drawing"):
-        asked(None, checkpoint="acme/model-7b", protocol="svg-drawings")
+    with refused("unknown-name", kind="evaluation protocol", name="svg-drawings"):
+        request(None, checkpoint="acme/model-7b", protocol="svg-drawings")

@@ -32,7 +32,7 @@ def right(completions: Sequence[str], problems: Sequence[Problem]) -> list[Rewar
     return [Reward(float(text == RIGHT), "correct" if text == RIGHT else "wrong") for text in completions]
 
 
-def of(value: float) -> rewards.RewardFunction:
+def always(value: float) -> rewards.RewardFunction:
     return lambda completions, problems: [Reward(value)] * len(completions)
 
 
@@ -65,8 +65,8 @@ def test_a_problem_is_faulty_as_a_whole_or_each_completion_is() -> None:
 def test_without_noise_a_dial_changes_nothing_and_verdicts_stay_true() -> None:
     for function in (dial("flipped"), dial("shifted", deviation=0.0), dial("gaussian", deviation=0.0)):
         assert function([RIGHT, WRONG], PROBLEMS[:2]) == right([RIGHT, WRONG], PROBLEMS[:2])
-    always = dial("flipped", false_positive=1.0, false_negative=1.0)([RIGHT, WRONG], PROBLEMS[:2])
-    assert always == [Reward(0.0, "correct"), Reward(1.0, "wrong")]
+    inverted = dial("flipped", false_positive=1.0, false_negative=1.0)([RIGHT, WRONG], PROBLEMS[:2])
+    assert inverted == [Reward(0.0, "correct"), Reward(1.0, "wrong")]
     spread = dial("flipped", false_negative=1.0, low=-1.0, high=2.0)([RIGHT, WRONG], PROBLEMS[:2])
     assert [one.value for one in spread] == [-1.0, -1.0]
 
@@ -107,8 +107,8 @@ ERRORS: list[tuple[Callable[[], rewards.RewardFunction], float, float]] = [
     (lambda: dial("flipped", false_positive=0.3, false_negative=0.1), 0.2, 0.0),
     (lambda: dial("shifted", deviation=0.5), 0.25, 0.0),
     (lambda: dial("gaussian", deviation=0.5), 0.0, 0.25),
-    (lambda: dial("gaussian", reward=of(0.5), deviation=0.5), 0.25, 0.25),
-    (lambda: dial("rollouts", reward=of(0.5), count=4), 0.25, 0.0625),
+    (lambda: dial("gaussian", reward=always(0.5), deviation=0.5), 0.25, 0.25),
+    (lambda: dial("rollouts", reward=always(0.5), count=4), 0.25, 0.0625),
     (lambda: reward_noise.random, 0.25, 0.25),
     (lambda: reward_noise.constant, 0.5, 0.0),
     (lambda: right, 0.0, 0.0),
@@ -136,15 +136,15 @@ def test_squared_bias_and_variance_add_up(values: list[list[float]]) -> None:
         repeat = next(judged)
         return [Reward(one[repeat]) for one in values]
 
-    error = reward_noise.reward_error(reward, of(0.25), [""] * len(values), PROBLEMS[: len(values)], times=3)
+    error = reward_noise.reward_error(reward, always(0.25), [""] * len(values), PROBLEMS[: len(values)], times=3)
     mean = statistics.fmean((value - 0.25) ** 2 for one in values for value in one)
     assert error.mean_squared == pytest.approx(mean) == pytest.approx(error.bias_squared + error.variance)
 
 
 def test_more_rollouts_have_less_variance() -> None:
     texts, problems = [RIGHT] * 200, PROBLEMS[:200]
-    dials = [dial("rollouts", reward=of(0.5), count=count) for count in (1, 8, 64)]
-    variances = [reward_noise.reward_error(noisy, of(0.5), texts, problems, 8).variance for noisy in dials]
+    dials = [dial("rollouts", reward=always(0.5), count=count) for count in (1, 8, 64)]
+    variances = [reward_noise.reward_error(noisy, always(0.5), texts, problems, 8).variance for noisy in dials]
     assert variances == pytest.approx([0.25, 0.25 / 8, 0.25 / 64], rel=0.25)
 
 
@@ -188,6 +188,6 @@ def test_what_cannot_be_loaded_or_measured_is_refused() -> None:
     with refused("argument-out-of-range", argument="rate"):
         reward_noise.random((), (), rate=2.0)
     with refused("argument-out-of-range"):
-        dial("rollouts", reward=of(1.5), count=2)([RIGHT], PROBLEMS[:1])
+        dial("rollouts", reward=always(1.5), count=2)([RIGHT], PROBLEMS[:1])
     with refused("argument-out-of-range", argument="times"):
         reward_noise.reward_error(right, right, [RIGHT], PROBLEMS[:1], times=1)

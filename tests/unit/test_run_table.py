@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from analysis import run_table
-from system.errors import UserError
+from tests.user_errors import refused
 
 JOBS = pd.DataFrame(
     [
@@ -50,5 +49,5 @@ def test_the_average_stands_for_several_benchmarks(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_no_report(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="make the report first"):
+    with refused("not-a-report"):
         run_table.rows(tmp_path, JOBS)

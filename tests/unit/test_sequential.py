@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from analysis.compare_checkpoints import check_request, sequential
 from analysis.compare_checkpoints.comparison import Comparison
@@ -14,7 +13,7 @@ from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
 from analysis.compare_checkpoints.sequential import Rules
 from contracts.paths import ResultsFolder
 from recipes.runs import load_run
-from system.errors import UserError
+from tests.user_errors import refused
 
 RUN = load_run("openr1/qwen2.5-math-7b", "demo")
 
@@ -50,22 +49,22 @@ def test_one_that_is_worse_ends_the_check() -> None:
     assert (result.verdict, result.exit_status, sequential.undecided_benchmarks(result)) == ("worse", 1, [])
 
 
-def asked(**config: str) -> check_request.CheckRequest:
+def request(**config: str) -> check_request.CheckRequest:
     return check_request.CheckRequest(config, {RUN.name: RUN}, RUN.name, ResultsFolder(Path("results/demo")))
 
 
 def test_sides_are_models_or_stored_checkpoints(tmp_path: Path) -> None:
-    wanted = asked(checkpoint="acme/model-7b", baseline=f"{RUN.name}/seed-1/step-0")
-    assert wanted.model_to_sample("baseline") == f"results/demo/runs/{RUN.name}/seed-1/checkpoints/step-0"
-    assert wanted.model_to_sample("checkpoint").startswith("results/demo/check/models/")
-    assert wanted.most_repeats(8) == 8
+    check = request(checkpoint="acme/model-7b", baseline=f"{RUN.name}/seed-1/step-0")
+    assert check.model_to_sample("baseline") == f"results/demo/runs/{RUN.name}/seed-1/checkpoints/step-0"
+    assert check.model_to_sample("checkpoint").startswith("results/demo/check/models/")
+    assert check.most_repeats(8) == 8
     for baseline in (str(tmp_path), "sober/Qwen2.5-Math-7B"):
-        with pytest.raises(UserError, match="sampling in rounds needs models"):
-            asked(checkpoint="acme/model-7b", baseline=baseline).model_to_sample("baseline")
+        with refused("not-a-model", key="baseline"):
+            request(checkpoint="acme/model-7b", baseline=baseline).model_to_sample("baseline")
 
 
 def test_a_greedy_protocol_is_refused() -> None:
     full = load_run(RUN.name, "full")
-    wanted = check_request.CheckRequest({}, {full.name: full}, full.name, ResultsFolder(Path("results/full")))
-    with pytest.raises(UserError, match="which is greedy"):
-        wanted.most_repeats(8)
+    check = check_request.CheckRequest({}, {full.name: full}, full.name, ResultsFolder(Path("results/full")))
+    with refused("greedy-protocol"):
+        check.most_repeats(8)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from analysis import timeline
-from system.errors import UserError
+from tests.user_errors import refused
 
 LONG = "results/demo/runs/recipe/run/seed-0/stage-1/" + "x" * 180
 SNAKEFILE = f"""
@@ -41,5 +41,5 @@ def test_jobs_and_their_picture(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_workflow(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="run a workflow first"):
+    with refused("no-jobs-recorded"):
         timeline.jobs(tmp_path)

@@ -13,7 +13,7 @@ from analysis.load_results import load_results
 from analysis.report import build, run_comparison
 from analysis.results import check_one_measurement
 from contracts import paths, provenance
-from system.errors import UserError
+from tests.user_errors import refused
 
 FIRST, SECOND = "recipe/first/seed-0", "recipe/second/seed-0"
 STEPS, STEP = (0, 10), 10
@@ -95,9 +95,9 @@ def test_what_does_not_decide_a_score_is_no_difference(results: Path, change: di
 
 
 def test_checkpoints_of_a_run_that_were_measured_differently_are_not_reported(results: Path) -> None:
-    change, reason = CHANGES["an override"]
+    change, _ = CHANGES["an override"]
     record(results, FIRST, change, steps=(STEP,))
-    with pytest.raises(UserError, match=reason):
+    with refused("not-comparable", benchmark=BENCHMARKS[0], step=STEP):
         build.report([load_results(results, FIRST)], results / "report", "title", "demo")
     record(results, FIRST, change, steps=(0,))
     check_one_measurement(load_results(results, FIRST))

@@ -10,7 +10,7 @@ from synthetic_results import NAMES, write_scores
 
 from analysis import provenance_diff
 from contracts import provenance, tables
-from system.errors import UserError
+from tests.user_errors import refused
 
 CELL = "graded/step-20/arithmetic_words.parquet"
 
@@ -97,9 +97,9 @@ def test_a_record_that_only_one_result_has_is_listed_and_a_step_that_only_one_ha
 
 
 def test_no_score_in_common_and_no_run(results: Path, other: Path) -> None:
-    with pytest.raises(UserError, match="should have a score in common, but there is none at step 7 on aime24"):
+    with refused("no-common-score", step=7, benchmark="aime24"):
         diff(results, other, step=7, benchmark="aime24")
-    with pytest.raises(UserError, match="should be the folder of a run"):
+    with refused("not-a-run"):
         provenance_diff.load_run_folder(results.parent)
 
 

@@ -57,12 +57,12 @@ def test_seeds_that_were_measured_in_another_way_are_not_averaged(other: dict[st
 def test_the_interval_over_seeds_by_hand() -> None:
     # All problems alike, so that only seeds differ: means .7, .75, .8, standard error .05 / √3, t(2, .975) = 4.3027
     values = np.repeat([[0.7], [0.75], [0.8]], 40, axis=1)
-    found = recipe_difference.mean_over_seeds([values])
-    assert found == pytest.approx((0.75, 0.75 - 4.302653 * 0.028868, 0.75 + 4.302653 * 0.028868), abs=1e-5)
+    interval = recipe_difference.mean_over_seeds([values])
+    assert interval == pytest.approx((0.75, 0.75 - 4.302653 * 0.028868, 0.75 + 4.302653 * 0.028868), abs=1e-5)
     # All seeds alike, so that only problems differ: the interval of a mean over 40 problems, t(39, .975) = 2.0227
     solved = np.tile([0.0, 1.0], 20)
-    found = recipe_difference.mean_over_seeds([np.stack([solved, solved])])
-    assert found.high == pytest.approx(0.5 + 2.022691 * 0.5 * (40 / 39) ** 0.5 / 40**0.5, abs=1e-5)
+    interval = recipe_difference.mean_over_seeds([np.stack([solved, solved])])
+    assert interval.high == pytest.approx(0.5 + 2.022691 * 0.5 * (40 / 39) ** 0.5 / 40**0.5, abs=1e-5)
 
 
 @pytest.mark.parametrize(("of_seeds", "of_problems"), [(0.0, 0.1), (0.05, 0.1), (0.1, 0.02)])
@@ -86,11 +86,11 @@ def test_a_sentence_about_a_recipe_needs_seeds_and_one_about_a_checkpoint_says_s
     assert "this checkpoint" in main_result(runs[0], run_rows(runs[0])).sentence
 
 
-@pytest.mark.parametrize(("right", "words"), [(RIGHT, "in 1 of 1 recipe"), ({0: 14}, "about its checkpoint, not")])
-def test_the_opening_speaks_of_recipes_only_with_seeds(right: dict[int, int], words: str) -> None:
+@pytest.mark.parametrize(("right", "sentence"), [(RIGHT, "in 1 of 1 recipe"), ({0: 14}, "about its checkpoint, not")])
+def test_the_opening_speaks_of_recipes_only_with_seeds(right: dict[int, int], sentence: str) -> None:
     runs = seeds_of(right=right)
     rows, facts = {run.name: run_rows(run) for run in runs}, {run.name: RunFacts("trl") for run in runs}
-    assert words in summary(runs, rows, facts, [], "demo")[1]
+    assert sentence in summary(runs, rows, facts, [], "demo")[1]
 
 
 def test_seeds_that_differ_more_than_they_gained_do_not_make_a_recipe_better() -> None:
@@ -101,12 +101,12 @@ def test_seeds_that_differ_more_than_they_gained_do_not_make_a_recipe_better() -
 
 
 def test_the_table_has_the_spread_over_seeds_by_hand() -> None:
-    found = seeds_tables.seeds_table(training_seeds.by_recipe(seeds_of()))
-    last = found.data.iloc[-1]
+    table = seeds_tables.seeds_table(training_seeds.by_recipe(seeds_of()))
+    last = table.data.iloc[-1]
     assert (last["step"], last["seeds"], last["recipe"]) == (LAST, 3, "recipe/run")
     assert (last["mean"], last["deviation"]) == pytest.approx((0.75, 0.05))
     assert (last["lowest"], last["highest"], last["gain"]) == pytest.approx((0.7, 0.8, 0.35))
-    assert found.data.iloc[0]["deviation"] == pytest.approx(0) and pd.isna(found.data.iloc[0]["gain"])
+    assert table.data.iloc[0]["deviation"] == pytest.approx(0) and pd.isna(table.data.iloc[0]["gain"])
 
 
 def test_recipes_are_compared_over_seeds_where_checkpoints_alone_would_differ() -> None:
@@ -121,7 +121,7 @@ def test_recipes_are_compared_over_seeds_where_checkpoints_alone_would_differ() 
 
 def bands(figure: object) -> list[FillBetweenPolyCollection]:
     axes = figure.axes[0]  # type: ignore[attr-defined]
-    return [found for found in axes.collections if isinstance(found, FillBetweenPolyCollection)]
+    return [band for band in axes.collections if isinstance(band, FillBetweenPolyCollection)]
 
 
 def test_figures_draw_every_seed_and_the_band_of_the_mean() -> None:
@@ -184,5 +184,5 @@ def test_a_report_of_single_seeds_has_the_controls_and_no_table_over_seeds(tmp_p
     runs = [*seeds_of(BESIDE, {0: 14}), *seeds_of(f"{BESIDE}-random", {0: 9})]
     page = report(runs, tmp_path / "report", "Beside a control", "demo").read_text(encoding="utf-8")
     assert "random reward" in page and "openr1-random demo, GRPO (trl)" in page
-    made = tmp_path / "report" / "tables"
-    assert (made / "controls.csv").is_file() and not (made / "seeds.csv").exists() and "headline recipe" not in page
+    tables = tmp_path / "report" / "tables"
+    assert (tables / "controls.csv").is_file() and not (tables / "seeds.csv").exists() and "headline recipe" not in page
