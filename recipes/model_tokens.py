@@ -1,4 +1,4 @@
-"""The tokens of the model that a training process trains, and how many a completion may have: for rewards of lengths.
+"""Count tokens in rewards of lengths: with the tokenizer of the model that trains, up to the limit of a completion.
 
 A completion is text here, so its length is that of the text encoded again. That can differ from the sampled length by
 some tokens where the model wrote another spelling of the same text.

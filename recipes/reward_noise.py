@@ -1,4 +1,4 @@
-"""Dials for a reward's error: any reward with added bias or variance, from a run file; the extremes; what the error is.
+"""Rewards with added error: bias or variance around any reward, from a run file; and how large an error is.
 
     - function: recipes.reward_noise.flipped
       weight: 1.0

@@ -1,4 +1,4 @@
-"""Random draws of rewards: seeded by what is judged, so that they are the same on every machine."""
+"""Random generators for rewards, seeded by what is judged, so that draws are the same on every machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewards: functions of a completion and its problem, the same whatever framework trains with them.
+"""Rewards: functions of a completion and its problem, the same whatever framework trains with them, and their sum.
 
 A run file names each with a weight. A reward takes the completions of a batch (the assistant's whole turn as text,
 with whatever the prompt already held of it in front) and their problems, and returns a Reward for each:

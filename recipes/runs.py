@@ -1,4 +1,4 @@
-"""Runs by name: each recipes/<recipe>/<run>.yaml is a run file, read at one scale, its training's names checked."""
+"""Load a run by name: recipes/<recipe>/<run>.yaml at one scale, its prompt, model and training sets looked up."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Reasoning with given numbers, an operation a line: are its numbers available, and is its result right?
+"""Check reasoning with given numbers, one operation a line, as in Countdown and the game of 24.
 
     3 * 4 = 12
     12 - 2 = 10, left 10 6
 
-A line may state what is left; without it, what is left is worked out. A line may go back to any earlier state.
+The numbers have to be available, and the result right. A line may state what is left; without it, what is left is
+worked out. A line may go back to any earlier state.
 """
 
 from __future__ import annotations

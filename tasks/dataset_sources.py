@@ -1,4 +1,4 @@
-"""Rows as their owners publish them: from a mirror folder, from an address, or from the Hugging Face hub."""
+"""Read a data set's raw rows as its owners publish them: from a mirror folder, an address, or the Hugging Face hub."""
 
 from __future__ import annotations
 

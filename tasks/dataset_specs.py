@@ -1,7 +1,7 @@
-"""Where each training set and benchmark comes from and what it must contain, by name.
+"""What is written about each training set and benchmark: where it comes from, what it must contain. Nothing is loaded.
 
 Training sets are under `datasets` in tasks/<task>/task.yaml; benchmarks are the `metadata.source` blocks of
-eval/benchmarks/<name>.yaml, with the same keys and `task`. Both are loaded by
+eval/benchmarks/<name>.yaml, with the same keys and `task`. What loads and checks both is tasks/load_problems.py:
 
     python -m tasks.load_problems NAME --output FILE [--mirror DIR]
 

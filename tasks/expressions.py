@@ -1,7 +1,7 @@
-"""The value of an arithmetic expression that a model wrote.
+"""The value of an arithmetic expression that a model wrote, in exact arithmetic; × ÷ − are read as * / -.
 
-The text is never evaluated as code: once it holds nothing but whole numbers, + - * / and brackets, Python's
-parser gives its structure, and the arithmetic is exact.
+The verifiers of Countdown and of the game of 24 use it. The text is never evaluated as code: once it holds nothing but
+whole numbers, + - * / (or × ÷ −) and brackets, Python's parser gives its structure.
 """
 
 from __future__ import annotations

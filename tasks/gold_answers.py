@@ -1,4 +1,4 @@
-"""Gold answers as data sets write them: in a box, after `####`, as an integer. Nothing is evaluated."""
+"""Read a data set's gold answer as it is written there: in a box, after `####`, as an integer. Nothing is evaluated."""
 
 from __future__ import annotations
 

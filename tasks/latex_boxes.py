@@ -1,4 +1,4 @@
-r"""The boxes of a text: `\boxed{…}` and `\fbox{…}`, which hold a final answer. In time linear in the text."""
+r"""Find the boxes in a text: `\boxed{…}` and `\fbox{…}`, which hold a final answer. In time linear in the text."""
 
 from __future__ import annotations
 

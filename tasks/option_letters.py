@@ -1,4 +1,4 @@
-r"""Letters of options in answers: `B`, `(B)`, `\text{B}`, `**B.**`. In time linear in the answer."""
+r"""Read the letter of an option in an answer: `B`, `(B)`, `\text{B}`, `**B.**`. In time linear in the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts by name, put around a question: one text for training and for evaluation.
+"""Prompts by name, and how one is put around a question: the same text for training and for evaluation.
 
 They stand in tasks/prompts.yaml, and those that only one task uses in its task.yaml, under `prompts`.
 """

@@ -1,4 +1,4 @@
-"""A completion's reasoning, step by step: what a program could check of it, and what it found.
+"""The steps of a completion's reasoning, one a line, and the verdict on each: right, wrong or not checkable.
 
 A task that can check reasoning has a module `steps` with `check(completion, problem)`, which `Task.check_steps` calls.
 Text that is not understood is `not checkable`, never wrong.

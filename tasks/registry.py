@@ -1,4 +1,4 @@
-"""The tasks by name."""
+"""Find a task by its name: `registry.get("countdown")` imports tasks/countdown and returns its `TASK`."""
 
 from __future__ import annotations
 

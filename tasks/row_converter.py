@@ -1,4 +1,4 @@
-"""Rows of data sets with the question and the gold answer in columns of their own, as most sets have them."""
+"""Make a problem of a raw row whose question and answer are columns: the converter of sets that name no other."""
 
 from __future__ import annotations
 

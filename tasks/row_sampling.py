@@ -1,4 +1,4 @@
-"""Part of a data set, drawn as pandas draws it: a share of each group, then so many rows of these in another order."""
+"""Sample part of a data set's rows as pandas does: a share of each group, then so many of these in another order."""
 
 from __future__ import annotations
 

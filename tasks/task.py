@@ -1,6 +1,7 @@
-"""A task: one kind of problem whose answers a program can judge. Everything else asks this object.
+"""The base class of every task, `Task`: one kind of problem whose answers a program can judge.
 
-A folder `tasks/<name>/` is a task if it has a `task.yaml` (tasks/task_yaml.py). Its package defines
+Grading, rewards, reports and demo models ask this object, and know no task by name. A folder `tasks/<name>/` is a task
+if it has a `task.yaml` (tasks/task_yaml.py). Its package defines
 
     TASK = Countdown("countdown")
 

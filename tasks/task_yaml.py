@@ -1,4 +1,4 @@
-"""The files of the tasks: every folder of tasks/ with a task.yaml is a task, and that file holds its settings."""
+"""Read tasks/<task>/task.yaml: a task's training sets, prompts and demo settings. A folder with this file is a task."""
 
 from __future__ import annotations
 

@@ -29,19 +29,41 @@ def build(output: Path, task: str, demo: dict[str, Any], untrained: dict[str, An
         demo: `demo` of its task.yaml, perhaps with other prompts (recipes.models.demo_settings).
         untrained: the architecture of a model with random weights in its place.
     """
-    import torch
-    from transformers import Qwen2Config, Qwen2ForCausalLM
-
     started = time.monotonic()
     settings = read_yaml(SETTINGS)
-    seed, training = settings["seed"], settings["training"]
-    count = TOKENIZER_ROWS if untrained else demo["steps"] * training["batch"]
-    rows = mixture.rows(task, demo, count, training["skills_first"], seed)
-
+    training, steps = settings["training"], 0 if untrained else demo["steps"]
+    count = TOKENIZER_ROWS if untrained else steps * training["batch"]
+    rows = mixture.rows(task, demo, count, training["skills_first"], settings["seed"])
     texts = [f"{row.question} {row.completion}" for row in rows[-TOKENIZER_ROWS:]]
-    prompt_list = [prompts.load(name) for name in demo["prompts"]]
     phrases = registry.get(task).traces.phrases(demo["problems"])
-    tokenizer = demo_tokenizer.build(texts, prompt_list, phrases, settings["vocabulary"])
+    demo_prompts = [prompts.load(name) for name in demo["prompts"]]
+    tokenizer = demo_tokenizer.build(texts, demo_prompts, phrases, settings["vocabulary"])
+    model = random_model(tokenizer, untrained or settings["architecture"], settings["seed"])
+    size = sum(p.numel() for p in model.parameters()) / 1e6
+    print(f"{output.name}: {size:.1f} M parameters, {len(tokenizer)} tokens, {steps} steps", flush=True)
+    loss = None
+    if not untrained:
+        examples = tokenized(rows, tokenizer)
+        loss = train(model, examples, tokenizer.pad_token_id, training, settings["seed"], output.name)
+    output.mkdir(parents=True, exist_ok=True)
+    learned = "" if loss is None else f", loss {loss:.2f}"
+    print(f"{output.name}: built in {time.monotonic() - started:.0f} s{learned}")
+    model.save_pretrained(output)
+    tokenizer.save_pretrained(output)
+    demo_tokenizer.check_reload(output, texts[:200])
+    provenance.write(output, settings=settings, task=task, demo=demo, loss=loss, sha256=provenance.sha256(output))
+
+
+def random_model(tokenizer: Any, architecture: dict[str, Any], seed: int) -> Any:
+    """A Qwen2 model with random weights, for the tokens of a tokenizer.
+
+    Args:
+        tokenizer: of transformers.
+        architecture: sizes, as Qwen2Config takes them.
+        seed: of the weights.
+    """
+    import torch
+    from transformers import Qwen2Config, Qwen2ForCausalLM
 
     torch.manual_seed(seed)
     model = Qwen2ForCausalLM(
@@ -53,27 +75,16 @@ def build(output: Path, task: str, demo: dict[str, Any], untrained: dict[str, An
             eos_token_id=tokenizer.eos_token_id,
             pad_token_id=tokenizer.pad_token_id,
             dtype="float32",
-            **(untrained or settings["architecture"]),
+            **architecture,
         )
     )
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
-    size = sum(p.numel() for p in model.parameters()) / 1e6
-    print(
-        f"{output.name}: {size:.1f} M parameters, {len(tokenizer)} tokens, {0 if untrained else demo['steps']} steps",
-        flush=True,
-    )
+    return model
 
-    loss = None
-    if not untrained:
-        prompt_tokens = tokenizer([row.prompt.render(row.question, tokenizer) for row in rows])["input_ids"]
-        completion_tokens = tokenizer([row.completion + tokenizer.eos_token for row in rows])["input_ids"]
-        examples = [Example(*tokens) for tokens in zip(prompt_tokens, completion_tokens, strict=True)]
-        loss = train(model, examples, tokenizer.pad_token_id, training, seed, output.name)
-    output.mkdir(parents=True, exist_ok=True)
-    learned = "" if loss is None else f", loss {loss:.2f}"
-    print(f"{output.name}: built in {time.monotonic() - started:.0f} s{learned}")
-    model.save_pretrained(output)
-    tokenizer.save_pretrained(output)
-    demo_tokenizer.check_reload(output, texts[:200])
-    provenance.write(output, settings=settings, task=task, demo=demo, loss=loss, sha256=provenance.sha256(output))
+
+def tokenized(rows: list[mixture.Row], tokenizer: Any) -> list[Example]:
+    """The tokens of each row's rendered prompt, and of its completion with the end-of-text token."""
+    prompt_tokens = tokenizer([row.prompt.render(row.question, tokenizer) for row in rows])["input_ids"]
+    completion_tokens = tokenizer([row.completion + tokenizer.eos_token for row in rows])["input_ids"]
+    return [Example(*tokens) for tokens in zip(prompt_tokens, completion_tokens, strict=True)]

@@ -1,7 +1,7 @@
 """The verifier of Countdown: does `(1 + 2) / 3` use exactly the given numbers, and is its value the target?
 
-The expression is never evaluated as code: once it holds nothing but whole numbers, + - * / and brackets, Python's
-parser gives its structure, and the arithmetic is exact.
+tasks/expressions.py evaluates the expression: whole numbers, + - * / (or × ÷ −) and brackets, never as code, in exact
+arithmetic.
 """
 
 from __future__ import annotations

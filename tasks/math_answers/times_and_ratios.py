@@ -1,4 +1,4 @@
-"""Times of day: `3:30`, `15:30`, `3:30 p.m.`, `8 a.m.`, `noon`; and ratios of several numbers, `1:2:3`."""
+"""Compare times of day: `3:30`, `15:30`, `3:30 p.m.`, `8 a.m.`, `noon`; and ratios of several numbers, `1:2:3`."""
 
 from __future__ import annotations
 

@@ -108,11 +108,11 @@ def run(program: str, function: str, calls: Sequence[Call], limits: Limits | Non
 
 def _run(program: str, function: str, calls: Sequence[Call], limits: Limits, way: SandboxRun) -> Outcome:
     job = {"program": program, "function": function, "calls": [list(call) for call in calls], **limits._asdict()}
-    told = way(json.dumps(job).encode("utf-8", "replace"), limits.output, limits.wall_s)
-    if not told.ready:  # the program has not begun, so that it is not to blame
-        why = " ".join(told.said.decode("utf-8", "replace").split())[:200] or told.ended or "it wrote nothing"
+    output = way(json.dumps(job).encode("utf-8", "replace"), limits.output, limits.wall_s)
+    if not output.ready:  # the program has not begun, so that it is not to blame
+        why = " ".join(output.errors.decode("utf-8", "replace").split())[:200] or output.ended or "it wrote nothing"
         raise UserError(f"the sandbox of a program did not start ({why})", code="sandbox-not-started")
-    return _outcome(told.results, len(calls), told.ended)
+    return _outcome(output.results, len(calls), output.ended)
 
 
 def _outcome(results: bytes, count: int, ended: str) -> Outcome:

@@ -1,4 +1,4 @@
-"""The words that start a sandbox: bubblewrap with namespaces of its own and no file but Python's, read-only."""
+"""The command line of a sandbox: bubblewrap with namespaces of its own and no file but Python's, read-only."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sandbox_command() -> list[str]:
 
 
 def python_command(script: Path) -> list[str]:
-    """The words that run one of the two scripts inside."""
+    """The command line that runs one of the two scripts inside."""
     return [f"{HOME}/bin/python", *["-I", "-S", "-B", "-X", "utf8"], f"{HOME}/{script.name}"]
 
 

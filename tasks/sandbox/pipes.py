@@ -28,7 +28,7 @@ class ProcessOutput(NamedTuple):
     """
 
     results: bytes
-    said: bytes
+    errors: bytes
     ended: str
 
     @property
@@ -46,7 +46,7 @@ def exchange(streams: Streams, job: bytes, most: int, wall_s: float) -> ProcessO
         most: bytes of its results, and as many of its standard error.
         wall_s: seconds from when it is ready; until then it has SETUP_SECONDS.
     """
-    results, said, printed = bytearray(), bytearray(), 0
+    results, errors, printed = bytearray(), bytearray(), 0
     waiting = memoryview(job)
     end, ready = time.monotonic() + SETUP_SECONDS, False
     with selectors.DefaultSelector() as selector:
@@ -60,7 +60,7 @@ def exchange(streams: Streams, job: bytes, most: int, wall_s: float) -> ProcessO
         while streams.results in _open(selector):
             left = end - time.monotonic()
             if left <= 0:
-                return ProcessOutput(bytes(results), bytes(said), "time")
+                return ProcessOutput(bytes(results), bytes(errors), "time")
             for key, _ in selector.select(left):
                 if key.fileobj is streams.job:
                     waiting = _write(streams.job, waiting, selector)
@@ -75,10 +75,10 @@ def exchange(streams: Streams, job: bytes, most: int, wall_s: float) -> ProcessO
                         ready, end = True, time.monotonic() + wall_s
                 else:
                     printed += len(read)
-                    said += read[: KEPT - len(said)]
+                    errors += read[: KEPT - len(errors)]
             if len(results) > most or printed > most:
-                return ProcessOutput(bytes(results[:most]), bytes(said), "output")
-    return ProcessOutput(bytes(results), bytes(said), "")
+                return ProcessOutput(bytes(results[:most]), bytes(errors), "output")
+    return ProcessOutput(bytes(results), bytes(errors), "")
 
 
 def _open(selector: selectors.BaseSelector) -> list[object]:

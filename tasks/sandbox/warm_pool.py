@@ -71,12 +71,12 @@ class WarmSandbox:
                 finally:
                     for pipe in theirs:
                         os.close(pipe)
-                told = pipes.exchange(streams, job, most, wall_s)
+                output = pipes.exchange(streams, job, most, wall_s)
         finally:
             ended = self._end()
-        if not ended or not told.ready:
-            raise Lost(told.said.decode("utf-8", "replace") or "the fork server ended")
-        return told
+        if not ended or not output.ready:
+            raise Lost(output.errors.decode("utf-8", "replace") or "the fork server ended")
+        return output
 
     def _end(self) -> bool:
         """End the program's process; whether it is gone and the fork server is there."""
@@ -95,11 +95,11 @@ class WarmSandbox:
         """End the fork server and whatever it runs; returns what it or bubblewrap wrote."""
         self._channel.close()
         try:
-            said, _ = self._process.communicate(timeout=END_SECONDS)
+            output, _ = self._process.communicate(timeout=END_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            said = b""
-        return " ".join(said.decode("utf-8", "replace").split())[:200]
+            output = b""
+        return " ".join(output.decode("utf-8", "replace").split())[:200]
 
 
 def _pipes() -> tuple[pipes.Streams, list[int]]:
@@ -127,12 +127,12 @@ class Pool:
         except IndexError:
             warm = WarmSandbox()
         try:
-            told = warm.run(job, most, wall_s)
+            output = warm.run(job, most, wall_s)
         except BaseException:
             warm.close()
             raise
         self._idle.append(warm)
-        return told
+        return output
 
     def close(self) -> None:
         """End all that run nothing."""

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from tasks.sandbox import bubblewrap, warm_pool
-from tests.unit.sandboxes import of_sandboxes
+from tests.unit.sandboxes import sandbox_processes
 
 
 @pytest.fixture
@@ -22,5 +22,5 @@ def own_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     monkeypatch.setattr(warm_pool, "POOL", warm_pool.Pool())
     yield runner
     warm_pool.POOL.close()
-    _, alive = psutil.wait_procs(of_sandboxes(runner), timeout=30)
+    _, alive = psutil.wait_procs(sandbox_processes(runner), timeout=30)
     assert not alive

@@ -18,12 +18,12 @@ SMALL = Limits(cpu_s=1, wall_s=3.0, memory=256 << 20, output=1 << 20)
 ENDINGS = {"all calls", "not runnable", "time", "output", "died"}
 
 
-def of_sandboxes(runner: Path) -> list[psutil.Process]:
+def sandbox_processes(runner: Path) -> list[psutil.Process]:
     """The processes of sandboxes that were started with a runner of that path; of this test alone."""
     return [one for one in psutil.process_iter(["cmdline"]) if str(runner) in (one.info["cmdline"] or [])]
 
 
-def of_programs(process: psutil.Process) -> list[psutil.Process]:
+def program_processes(process: psutil.Process) -> list[psutil.Process]:
     """The processes of programs in warm sandboxes, which are the second forks of their servers."""
     processes = []
     for server in process.children(recursive=True):

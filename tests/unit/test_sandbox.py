@@ -23,7 +23,7 @@ import psutil
 import pytest
 
 from tasks.sandbox import Limits, SandboxRun, bubblewrap, seccomp, single_use, warm_pool
-from tests.unit.sandboxes import attempt, needs_sandbox, needs_warm, of_programs
+from tests.unit.sandboxes import attempt, needs_sandbox, needs_warm, program_processes
 
 CASES = Path(__file__).with_name("cases")
 TEXT = (CASES / "hostile_programs.txt").read_text(encoding="utf-8")
@@ -147,7 +147,7 @@ def test_a_program_sees_its_own_namespaces_and_pipes_alone(own_runner: Path) -> 
         waiting = [threads.submit(attempt, "import time\ndef f(): time.sleep(2)", warm_pool.POOL.run) for _ in range(2)]
         programs: list[psutil.Process] = []
         while len(programs) < 2:
-            programs = [one for one in of_programs(psutil.Process()) if one.children() == []]
+            programs = [one for one in program_processes(psutil.Process()) if one.children() == []]
         servers = [one.parent().parent() for one in programs]
         kinds = ("user", "pid", "mnt", "net", "ipc", "uts", "cgroup")
         for kind in kinds:

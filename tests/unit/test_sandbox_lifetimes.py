@@ -19,7 +19,7 @@ import pytest
 from contracts.run_file import ROOT
 from tasks import sandbox
 from tasks.sandbox import Call, Limits, bubblewrap, warm_pool
-from tests.unit.sandboxes import SMALL, attempt, needs_warm, of_programs, of_sandboxes
+from tests.unit.sandboxes import SMALL, attempt, needs_warm, program_processes, sandbox_processes
 from tests.user_errors import refused
 
 
@@ -50,7 +50,7 @@ def test_a_warm_sandbox_outlives_the_thread_that_started_it_and_serves_many(own_
         with ThreadPoolExecutor(2) as threads:
             done = list(threads.map(lambda number: attempt(f"def f(): return {number}", warm_pool.POOL.run), range(20)))
         assert [outcome.values for outcome in done] == [(str(number),) for number in range(20)]
-        assert len(warm_pool.POOL._idle) <= 2 and len(of_sandboxes(own_runner)) <= 4  # bubblewrap is two processes
+        assert len(warm_pool.POOL._idle) <= 2 and len(sandbox_processes(own_runner)) <= 4  # bubblewrap is two processes
 
 
 @pytest.mark.slow
@@ -61,13 +61,13 @@ def test_a_killed_warm_sandbox_costs_no_program_its_outcome(
 ) -> None:
     monkeypatch.setattr(sandbox, "why_not_warm", lambda: None)
     attempt("def f(): return 0", warm_pool.POOL.run)
-    (first,) = of_sandboxes(own_runner)[:1]
+    (first,) = sandbox_processes(own_runner)[:1]
     with ThreadPoolExecutor(1) as threads:
         if moment == "idle":
             kill_all(own_runner)
         waiting = threads.submit(sandbox.run, "import time\ndef f(): time.sleep(1); return 5", "f", [Call()])
         if moment == "running":
-            wait_for(lambda: of_programs(psutil.Process()))
+            wait_for(lambda: program_processes(psutil.Process()))
             kill_all(own_runner)
         assert waiting.result() == sandbox.Outcome("all calls", ("5",))
     assert not first.is_running() and sandbox.run("def f(): return 6", "f", [Call()]).values == ("6",)
@@ -75,7 +75,7 @@ def test_a_killed_warm_sandbox_costs_no_program_its_outcome(
 
 def kill_all(runner: Path) -> None:
     """Kill bubblewrap's processes: the first of the namespace takes the others with it."""
-    for process in of_sandboxes(runner):
+    for process in sandbox_processes(runner):
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
 
