@@ -56,12 +56,12 @@ rule reproduce_all:
     default_target: True
     input:
         # Depend on the runs as well, so that an existing report does not hide missing scores.
-        page_of("all"),
+        page_and_scores("all"),
 
 
 rule reproduce_one_gpu:
     input:
-        of_one_gpu,
+        one_gpu_results,
     localrule: True
 
 
@@ -71,13 +71,13 @@ for recipe in RECIPES:
         name:
             f"reproduce_{recipe}"
         input:
-            page_of(recipe),
+            page_and_scores(recipe),
         localrule: True
 
 
 rule report:
     input:
-        page_of("all"),
+        page_and_scores("all"),
 
 
 rule sweep:
@@ -87,12 +87,12 @@ rule sweep:
 
 rule grade:
     input:
-        lambda wildcards: [verdicts(results_of(run_id)) for run_id in RUN_IDS],
+        lambda wildcards: [verdict_files(results_of(run_id)) for run_id in RUN_IDS],
 
 
 rule evaluate:
     input:
-        evaluated,
+        evaluation_targets,
 
 
 rule check_recipes:

@@ -48,7 +48,7 @@ rule capacity:
         page=f"{RESULTS}/capacity.md",
         runs=[
             f"{name}={generation_gpus(RUNS[name])}"
-            for name in (RUNS if ON_ONE_GPU else ASKED)
+            for name in (RUNS if ON_ONE_GPU else CHOSEN)
         ],
         size=["--gpu-memory-gb", CLUSTER["gpu_memory_gb"]] if CLUSTER else [],
         seeds=len(config["seeds"]),
@@ -77,7 +77,7 @@ rule doctor:
         f"logs/{config['scale']}/doctor.log",
     params:
         base=BASE,
-        runs=ASKED,
+        runs=CHOSEN,
         mirror=["--mirror"] if config["data_mirror"] else [],
     shell:
         "{params.base:q} -m cluster.doctor --run {params.runs:q} {params.mirror:q} 2>&1 | tee {log:q}"

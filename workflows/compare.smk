@@ -9,7 +9,7 @@ from analysis.compare_checkpoints.check_request import (
 )
 
 try:
-    CHECK = CheckRequest(config, RUNS, ASKED[0], FOLDER)
+    CHECK = CheckRequest(config, RUNS, CHOSEN[0], FOLDER)
 except UserError as error:
     raise refusal(error) from None
 
@@ -52,7 +52,7 @@ rule compare_checkpoints:
 # --config sequential=16: both models are sampled in rounds until the verdict is clear, all in one job.
 rule check_in_rounds:
     input:
-        lambda wildcards: stamp("eval", CHECK.run.device),
+        lambda wildcards: environment_stamp("eval", CHECK.run.device),
         checkpoint=lambda wildcards: CHECK.model_to_sample("checkpoint"),
         baseline=lambda wildcards: CHECK.model_to_sample("baseline"),
         problems=lambda wildcards: [
@@ -67,7 +67,7 @@ rule check_in_rounds:
         other="[^/]+",
     threads: 1
     resources:
-        **asks(lambda wildcards: generation_need(CHECK.run)),
+        **resources_for(lambda wildcards: generation_need(CHECK.run)),
     params:
         base=BASE,
         data=DATA_FOLDER,
@@ -110,8 +110,8 @@ rule check:
 
 rule compare:
     input:
-        a=lambda wildcards: graded_of("recipe_a"),
-        b=lambda wildcards: graded_of("recipe_b"),
+        a=lambda wildcards: graded_samples("recipe_a"),
+        b=lambda wildcards: graded_samples("recipe_b"),
     log:
         f"logs/{config['scale']}/check/recipes.log",
     params:

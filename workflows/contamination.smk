@@ -35,7 +35,7 @@ rule beginnings:
 
 rule complete_beginnings:
     input:
-        lambda wildcards: stamp("eval", run_of(wildcards).device),
+        lambda wildcards: environment_stamp("eval", run_of(wildcards).device),
         model=lambda wildcards: folder_of(wildcards).checkpoint(0),
         problems=lambda wildcards: [
             FOLDER.beginnings(name) for name in benchmarks_of(wildcards)
@@ -46,7 +46,7 @@ rule complete_beginnings:
         f"logs/{config['scale']}/contamination/{{recipe}}/{{run}}/seed-{{seed}}.log",
     threads: 1
     resources:
-        **asks(lambda wildcards: generation_need(run_of(wildcards))),
+        **resources_for(lambda wildcards: generation_need(run_of(wildcards))),
     params:
         command=lambda wildcards, input, output: commands.generate(
             python("eval", run_of(wildcards).device),
@@ -73,7 +73,7 @@ rule complete_beginnings:
 
 rule measure_contamination:
     input:
-        lambda wildcards: stamp("eval", run_of(wildcards).device),
+        lambda wildcards: environment_stamp("eval", run_of(wildcards).device),
         samples=PROBE / "samples",
         problems=lambda wildcards: [
             FOLDER.beginnings(name) for name in benchmarks_of(wildcards)
@@ -84,7 +84,7 @@ rule measure_contamination:
     log:
         f"logs/{config['scale']}/contamination/{{recipe}}/{{run}}/seed-{{seed}}-measured.log",
     resources:
-        **asks(Need(memory_mb=4000, minutes=60)),
+        **resources_for(Need(memory_mb=4000, minutes=60)),
     params:
         grade=lambda wildcards, input, output: commands.grade(
             python("eval", run_of(wildcards).device),

@@ -54,7 +54,7 @@ rule overlap:
     wildcard_constraints:
         which="[^/.]+",
     resources:
-        **asks(Need(memory_mb=4000, minutes=30)),
+        **resources_for(Need(memory_mb=4000, minutes=30)),
     params:
         base=BASE,
     shell:
@@ -62,16 +62,10 @@ rule overlap:
         " --output {output.table:q} > {log:q} 2>&1"
 
 
-def maker_device(model):
-    """The device of the environment that makes a model: that of the runs that start from it, which is there anyway."""
-    devices = {RUNS[name].device for name in ASKED if RUNS[name].model == model}
-    return "cuda" if "cuda" in devices else "cpu"
-
-
 rule base_model:
     input:
         lambda wildcards: (
-            stamp(
+            environment_stamp(
                 MODELS[wildcards.model]["environment"], maker_device(wildcards.model)
             )
             if "environment" in MODELS[wildcards.model]
@@ -84,7 +78,7 @@ rule base_model:
     priority: 1  # trainings wait for it
     threads: 1
     resources:
-        **asks(Need(memory_mb=4000, minutes=240)),
+        **resources_for(Need(memory_mb=4000, minutes=240)),
     params:
         python=lambda wildcards: (
             python(

@@ -30,8 +30,8 @@ rule environments:
     input:
         sorted(
             {
-                stamp(name, RUNS[run].device)
-                for run in ASKED
+                environment_stamp(name, RUNS[run].device)
+                for run in CHOSEN
                 for name in (RUNS[run].framework, "eval")
             }
         ),
@@ -39,7 +39,7 @@ rule environments:
 
 rule parse_run_files:
     input:
-        lambda wildcards: stamp(wildcards.framework, "cpu"),
+        lambda wildcards: environment_stamp(wildcards.framework, "cpu"),
         [str(run.file) for run in RUNS.values()],
         "config/schemas/run.schema.yaml",
         prompts.files(),
@@ -48,7 +48,7 @@ rule parse_run_files:
     log:
         f"logs/{config['scale']}/check/{{framework}}.log",
     resources:
-        **asks(Need(memory_mb=2000, minutes=10)),
+        **resources_for(Need(memory_mb=2000, minutes=10)),
     params:
         python=lambda wildcards: python(wildcards.framework, "cpu"),
     shell:

@@ -13,7 +13,7 @@ def regrading_extraction(wildcards):
 
 rule generate_samples:
     input:
-        lambda wildcards: stamp("eval", run_of(wildcards).device),
+        lambda wildcards: environment_stamp("eval", run_of(wildcards).device),
         checkpoints=checkpoints_of,
         problems=benchmark_tables,
     output:
@@ -22,7 +22,7 @@ rule generate_samples:
         f"logs/{config['scale']}/generate/{{recipe}}/{{run}}/seed-{{seed}}.log",
     threads: 1
     resources:
-        **asks(lambda wildcards: generation_need(run_of(wildcards))),
+        **resources_for(lambda wildcards: generation_need(run_of(wildcards))),
     params:
         command=lambda wildcards, input, output: commands.generate(
             python("eval", run_of(wildcards).device),
@@ -47,7 +47,7 @@ rule generate_samples:
 
 rule grade_samples:
     input:
-        lambda wildcards: stamp("eval", run_of(wildcards).device),
+        lambda wildcards: environment_stamp("eval", run_of(wildcards).device),
         samples=RUN_FOLDER.samples,
         problems=benchmark_tables,
     output:
@@ -56,7 +56,7 @@ rule grade_samples:
         f"logs/{config['scale']}/grade/{{recipe}}/{{run}}/seed-{{seed}}.log",
     threads: 1
     resources:
-        **asks(Need(memory_mb=4000, minutes=60)),
+        **resources_for(Need(memory_mb=4000, minutes=60)),
     params:
         command=lambda wildcards, input, output: commands.grade(
             python("eval", run_of(wildcards).device),
@@ -81,7 +81,7 @@ rule score_run:
     log:
         f"logs/{config['scale']}/score/{{recipe}}/{{run}}/seed-{{seed}}.log",
     resources:
-        **asks(Need(memory_mb=2000, minutes=30)),
+        **resources_for(Need(memory_mb=2000, minutes=30)),
     params:
         command=lambda wildcards, input, output: commands.score(
             python("base", "cpu"),
@@ -131,7 +131,7 @@ rule validate_evaluations:
     log:
         f"logs/{config['scale']}/check/evaluations.log",
     resources:
-        **asks(Need(memory_mb=1000, minutes=10)),
+        **resources_for(Need(memory_mb=1000, minutes=10)),
     params:
         base=BASE,
     shell:

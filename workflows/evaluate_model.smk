@@ -32,7 +32,7 @@ rule download_model:
 
 rule generate_of_model:
     input:
-        lambda wildcards: stamp("eval", CHECK.run.device),
+        lambda wildcards: environment_stamp("eval", CHECK.run.device),
         model=lambda wildcards: CHECK.model_folder(wildcards.model),
         problems=lambda wildcards: tables_of(tuple(CHECK.benchmarks)),
     output:
@@ -41,7 +41,7 @@ rule generate_of_model:
         f"logs/{config['scale']}/{MODEL_ID}/generate.log",
     threads: 1
     resources:
-        **asks(lambda wildcards: generation_need(CHECK.run)),
+        **resources_for(lambda wildcards: generation_need(CHECK.run)),
     params:
         command=lambda wildcards, input, output: commands.generate(
             python("eval", CHECK.run.device),
@@ -64,7 +64,7 @@ rule generate_of_model:
 
 use rule grade_samples as grade_of_model with:
     input:
-        lambda wildcards: stamp("eval", CHECK.run.device),
+        lambda wildcards: environment_stamp("eval", CHECK.run.device),
         samples=MODEL_FOLDER.samples,
         problems=lambda wildcards: tables_of(tuple(CHECK.benchmarks)),
     output:

@@ -3,9 +3,11 @@
 
 rule report_page:
     input:
-        scored=lambda wildcards: may_be_made(scored(reported(wildcards.which))),
+        scored=lambda wildcards: stored_or_allowed(
+            score_files(reported_runs(wildcards.which))
+        ),
         logs=lambda wildcards: [
-            results_of(run_id).training_log for run_id in ids_of(wildcards.which)
+            results_of(run_id).training_log for run_id in training_ids(wildcards.which)
         ],
         overlap=FOLDER.overlap("{which}"),
     output:
@@ -36,14 +38,14 @@ rule report_page:
     wildcard_constraints:
         which="[^/]+",
     resources:
-        **asks(Need(memory_mb=4000, minutes=30)),
+        **resources_for(Need(memory_mb=4000, minutes=30)),
     params:
         results=unrecorded(RESULTS),
         base=BASE,
-        runs=lambda wildcards: reported(wildcards.which),
+        runs=lambda wildcards: reported_runs(wildcards.which),
         output=lambda wildcards: f"{RESULTS}/report/{wildcards.which}",
         settings=lambda wildcards: report_hash(runs_of(wildcards.which)),
-        regraded=lambda wildcards: regraded_hash(reported(wildcards.which)),
+        regraded=lambda wildcards: regraded_hash(reported_runs(wildcards.which)),
     shell:
         "{params.base:q} -m analysis.report --results {params.results:q}"
         " --run {params.runs:q} --overlap {input.overlap:q} --output {params.output:q} > {log:q} 2>&1 && tail -n 1 {log:q}"

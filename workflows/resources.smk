@@ -35,13 +35,13 @@ if CLUSTER:
     )
 
 
-def asks(need):
+def resources_for(need):
     """The `resources` of a rule, from a Need or a function from wildcards to a Need."""
 
     def resource(key):
         def value(wildcards, attempt):
-            asked = need if isinstance(need, Need) else need(wildcards)
-            return resources_for_attempt(asked, CLUSTER, attempt).get(key)
+            job_need = need if isinstance(need, Need) else need(wildcards)
+            return resources_for_attempt(job_need, CLUSTER, attempt).get(key)
 
         return value
 
@@ -78,7 +78,7 @@ def export_need(run):
 def job_kinds():
     """Name and Need of every kind of job of the configured runs."""
     jobs = {"grading and tables": Need(memory_mb=4000, minutes=60)}
-    for run in (RUNS[name] for name in ASKED):
+    for run in (RUNS[name] for name in CHOSEN):
         jobs[f"training {run.name}"] = training_need(run)
         jobs[f"exporting {run.name}"] = export_need(run)
         jobs[f"generating {run.name}"] = generation_need(run)

@@ -3,15 +3,15 @@
 from cluster.snakemake_internals import missing_results
 
 
-def page_of(which):
+def page_and_scores(which):
     """Input of a target: scores and the page. A function, so that Snakemake takes up the files of the asked target alone."""
     return lambda wildcards: [
-        *may_be_made(scored(reported(which))),
+        *stored_or_allowed(score_files(reported_runs(which))),
         f"{RESULTS}/report/{which}/index.html",
     ]
 
 
-def may_be_made(scores):
+def stored_or_allowed(scores):
     """Refuse, before Snakemake lists them all, scores that are missing and that --allowed-rules leaves out."""
     allowed = workflow.dag_settings.allowed_rules
     if workflow.is_main_process and (
@@ -135,7 +135,7 @@ def tables_of(benchmarks):
     return [FOLDER.problems("benchmarks", name) for name in benchmarks]
 
 
-def collapse_words(wildcards):
+def collapse_options(wildcards):
     """How a training ends at a sign of collapse: a sweep goes on with its other settings."""
     if not config["stop_on_collapse"]:
         return []
@@ -143,12 +143,12 @@ def collapse_words(wildcards):
     return ["--end-at-collapse" if sweeping else "--stop-on-collapse"]
 
 
-def one_gpu_words(wildcards):
+def one_gpu_options(wildcards):
     found = ON_ONE_GPU.get(run_of(wildcards).name)
     return ["--one-gpu", found.samples_per_device] if found else []
 
 
-def graded_of(side):
+def graded_samples(side):
     """The graded samples of the training runs of a side of the comparison of recipes: a run stands for all its seeds."""
     if not config.get(side):
         sentence = f"snakemake compare needs --config recipe_a='[run,…]' recipe_b='[run,…]', but {side} is missing"
@@ -181,8 +181,8 @@ def logs_of_sweep(wildcards):
     return [results_of(name).training_log for name in trainings_of_sweep(wildcards)]
 
 
-def evaluated_of_sweep(wildcards):
-    return scored(trainings_of_sweep(wildcards))
+def scores_of_sweep(wildcards):
+    return score_files(trainings_of_sweep(wildcards))
 
 
 def sweep_pages(wildcards):
@@ -196,20 +196,26 @@ def sweep_pages(wildcards):
     return [f"{RESULTS}/report/sweeps/{name}/index.html" for name in config["sweep"]]
 
 
-def scored_and_logged(names):
+def scores_and_logs(names):
     """What `load_results` reads of trainings."""
-    return scored(names) + [results_of(name).training_log for name in names]
+    return score_files(names) + [results_of(name).training_log for name in names]
 
 
-def evaluated(wildcards):
+def evaluation_targets(wildcards):
     """What `snakemake evaluate` makes: the scores of the configured runs, or those of the named model and its page."""
     if not config.get("checkpoint"):
         if named := [key for key in ("benchmarks", "protocol") if config.get(key)]:
             sentence = f"snakemake evaluate needs checkpoint=… beside {' and '.join(named)}: a model's folder or a hub id"
             raise refusal(UserError(sentence, code="missing-setting", key="checkpoint"))
-        return scored(RUN_IDS)
+        return score_files(RUN_IDS)
     try:
         run_id = CHECK.evaluation_id("checkpoint")
     except UserError as error:
         raise refusal(error) from None
-    return [*scored([run_id]), f"{RESULTS}/report/{run_id}/index.html"]
+    return [*score_files([run_id]), f"{RESULTS}/report/{run_id}/index.html"]
+
+
+def maker_device(model):
+    """The device of the environment that makes a model: that of the runs that start from it, which is there anyway."""
+    devices = {RUNS[name].device for name in CHOSEN if RUNS[name].model == model}
+    return "cuda" if "cuda" in devices else "cpu"

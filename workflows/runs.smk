@@ -140,7 +140,7 @@ def read_runs():
         raise refusal(UserError(str(error), code="unusable-path")) from None
 
 
-RUNS, ASKED, ON_ONE_GPU = read_runs()
+RUNS, CHOSEN, ON_ONE_GPU = read_runs()
 SWEPT = [name for name in RUNS if "@" in name]  # the runs of the configured sweeps
 RECIPES = sorted({name.split("/")[0] for name in RUNS})
 FRAMEWORKS = sorted({run.framework for run in RUNS.values()})
@@ -154,7 +154,7 @@ def read_library():
     """All models and data sets by name; what the runs to reproduce need of them is checked before the graph is built."""
     try:
         known_models, known_data = models.library(), dataset_specs.entries()
-        for run in (RUNS[name] for name in ASKED + SWEPT):
+        for run in (RUNS[name] for name in CHOSEN + SWEPT):
             if run.model in known_models:  # else a hub id
                 models.settings(run.model)
             for name in [stage.dataset for stage in run.stages] + run.evaluation[
@@ -199,13 +199,13 @@ def stage_of(wildcards):
 def runs_of(which):
     """The runs of a target: all configured ones, or a recipe's configured ones, or all of the recipe's if none is."""
     if which == "all":
-        return ASKED
+        return CHOSEN
     own = [name for name in RUNS if name.split("/")[0] == which]
-    return [name for name in own if name in ASKED] or own
+    return [name for name in own if name in CHOSEN] or own
 
 
 @cache
-def ids_of(which):
+def training_ids(which):
     return [
         seeds.run_id(name, seed) for name in runs_of(which) for seed in config["seeds"]
     ]
@@ -217,7 +217,7 @@ def results_of(run_id):
     return FOLDER.run(run_id)
 
 
-def reported(which):
+def reported_runs(which):
     """The runs on a page; the page of all runs also shows generations and training logs made elsewhere."""
     imported = config["imported"] if which == "all" else []
     for run_id in imported:
@@ -228,18 +228,18 @@ def reported(which):
                 f"import, grade and score completions, at scale {config['scale']} (docs/report.md), or set another scale"
             )
             raise refusal(UserError(sentence, code="missing-results", first=run_id))
-    return ids_of(which) + imported
+    return training_ids(which) + imported
 
 
-def of_one_gpu(wildcards):
+def one_gpu_results(wildcards):
     """What reproduce_one_gpu makes: scores and the page of the runs that fit."""
     if not config.get("gpu_memory_gb"):
         sentence = "reproduce_one_gpu needs the size of the GPU: add --config scale=full gpu_memory_gb=24, or another size"
         raise refusal(UserError(sentence, code="missing-setting", key="gpu_memory_gb"))
-    return [*scored(RUN_IDS), f"{RESULTS}/report/all/index.html"]
+    return [*score_files(RUN_IDS), f"{RESULTS}/report/all/index.html"]
 
 
-def verdicts(run):
+def verdict_files(run):
     """What `snakemake grade` makes in a run's folder: the verdicts that reports use, or those of another grader."""
     if config["grader"] or config["extraction"]:
         grader = config["grader"] or DEFAULT
@@ -247,7 +247,7 @@ def verdicts(run):
     return run.graded
 
 
-def scored(run_ids):
+def score_files(run_ids):
     """What a report reads of every run besides its training: verdicts and scores; of an imported log, the log."""
     alone = [
         name
@@ -259,15 +259,15 @@ def scored(run_ids):
     return [file for run in runs for file in (run.graded, run.scores)] + logs
 
 
-RUN_IDS = ids_of("all")
-reported("all")  # an imported name that does not exist stops every target
+RUN_IDS = training_ids("all")
+reported_runs("all")  # an imported name that does not exist stops every target
 
 
 # Jobs run with the Python of Snakemake itself, such as a CUDA image's, instead of the locked environments.
 THIS_INTERPRETER = config.get("interpreter") == "here"
 
 
-def stamp(name, device):
+def environment_stamp(name, device):
     """The stamp of an environment; as an input, it makes Snakemake build the environment first.
 
     The path has the lock's hash; a stamp that is newer than a result is that of the same environment, built again.

@@ -4,7 +4,7 @@
 
 rule sweep_page:
     input:
-        scored=evaluated_of_sweep,
+        scored=scores_of_sweep,
         logs=logs_of_sweep,
     output:
         f"{RESULTS}/report/sweeps/{{recipe}}/{{sweep}}/index.html",
@@ -13,7 +13,7 @@ rule sweep_page:
     wildcard_constraints:
         sweep="[^/@]+",
     resources:
-        **asks(Need(memory_mb=4000, minutes=30)),
+        **resources_for(Need(memory_mb=4000, minutes=30)),
     params:
         base=BASE,
         scale=SCALE,

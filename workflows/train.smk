@@ -3,7 +3,9 @@
 
 rule train:
     input:
-        lambda wildcards: stamp(run_of(wildcards).framework, run_of(wildcards).device),
+        lambda wildcards: environment_stamp(
+            run_of(wildcards).framework, run_of(wildcards).device
+        ),
         problems=lambda wildcards: FOLDER.problems("train", stage_of(wildcards).dataset),
         model=stage_start,
     output:
@@ -13,15 +15,15 @@ rule train:
         f"logs/{config['scale']}/train/{{recipe}}/{{run}}/seed-{{seed}}/stage-{{stage}}.log",
     threads: lambda wildcards: run_of(wildcards).hardware["cpus"]
     resources:
-        **asks(lambda wildcards: training_need(run_of(wildcards))),
+        **resources_for(lambda wildcards: training_need(run_of(wildcards))),
     params:
         scale=SCALE,
         python=lambda wildcards: python(
             run_of(wildcards).framework, run_of(wildcards).device
         ),
         work=unrecorded(stage_work),
-        collapse=unrecorded(collapse_words),
-        one_gpu=unrecorded(one_gpu_words),
+        collapse=unrecorded(collapse_options),
+        one_gpu=unrecorded(one_gpu_options),
         settings=lambda wildcards: training_hash(
             run_of(wildcards).name, int(wildcards.stage)
         ),
@@ -35,7 +37,9 @@ rule train:
 
 rule export:
     input:
-        lambda wildcards: stamp(run_of(wildcards).framework, run_of(wildcards).device),
+        lambda wildcards: environment_stamp(
+            run_of(wildcards).framework, run_of(wildcards).device
+        ),
         source=checkpoint_source,
         model=lambda wildcards: FOLDER.model(run_of(wildcards).model),
     output:
@@ -43,7 +47,7 @@ rule export:
     log:
         f"logs/{config['scale']}/export/{{recipe}}/{{run}}/seed-{{seed}}/step-{{step}}.log",
     resources:
-        **asks(lambda wildcards: export_need(run_of(wildcards))),
+        **resources_for(lambda wildcards: export_need(run_of(wildcards))),
     params:
         scale=SCALE,
         python=lambda wildcards: python(
@@ -68,7 +72,7 @@ rule training_log:
     log:
         f"logs/{config['scale']}/training_log/{{recipe}}/{{run}}/seed-{{seed}}.log",
     resources:
-        **asks(Need(memory_mb=1000, minutes=10)),
+        **resources_for(Need(memory_mb=1000, minutes=10)),
     params:
         base=BASE,
     shell:

@@ -13,7 +13,7 @@ def compared_for_credit(wildcards):
         raise refusal(
             UserError(sentence, code="too-few-seeds", seeds=len(config["seeds"]))
         )
-    return scored_and_logged(
+    return scores_and_logs(
         [
             seeds.run_id(name, seed)
             for name in credit_runs.RUNS.values()

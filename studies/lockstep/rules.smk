@@ -7,7 +7,7 @@ CROSSCHECK = [
 
 rule study_lockstep:
     input:
-        [stamp(run.framework, "cpu") for run in CROSSCHECK],
+        [environment_stamp(run.framework, "cpu") for run in CROSSCHECK],
         # Functions, because a project may have other recipes alone.
         problems=lambda wildcards: FOLDER.problems(
             "train", CROSSCHECK[0].stages[0].dataset

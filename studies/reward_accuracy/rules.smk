@@ -18,7 +18,7 @@ def trained_for_accuracy(wildcards):
         tasks = reward_accuracy_runs.chosen(config.get("tasks", []))
     except UserError as error:
         raise refusal(error.within("config")) from None
-    return scored_and_logged(
+    return scores_and_logs(
         [
             seeds.run_id(name, seed)
             for task in tasks
@@ -38,7 +38,7 @@ rule study_reward_accuracy:
     log:
         f"logs/{config['scale']}/study_reward_accuracy.log",
     resources:
-        **asks(Need(memory_mb=4000, minutes=120)),
+        **resources_for(Need(memory_mb=4000, minutes=120)),
     params:
         base=BASE,
         scale=SCALE,

@@ -34,9 +34,9 @@ def waterfall_trainings(wildcards):
 
 rule waterfall_training:
     input:
-        [stamp(run.framework, "cpu") for run in CROSSCHECK],
+        [environment_stamp(run.framework, "cpu") for run in CROSSCHECK],
         waterfall_recording,
-        stamp("eval", "cpu"),
+        environment_stamp("eval", "cpu"),
         problems=lambda wildcards: FOLDER.problems(
             "train", CROSSCHECK[0].stages[0].dataset
         ),

@@ -112,6 +112,16 @@ class Cluster:
         return "\n".join(f"== {file.name}\n" + "\n".join(file.read_text().splitlines()[-15:]) for file in files)
 
 
+def write_gpus(folder: Path, names: list[str], gpus: int) -> None:
+    """Write gres.conf with simulated GPUs, and their devices."""
+    for number in range(gpus):  # slurmd counts character devices and does not open them
+        os.mknod(folder / f"gpu{number}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    device = f"File={folder}/gpu[0-{gpus - 1}]" if gpus > 1 else f"File={folder}/gpu0"
+    (folder / "gres.conf").write_text(
+        "AutoDetect=off\n" + "".join(f"NodeName={name} Name=gpu Type=demo {device}\n" for name in names)
+    )
+
+
 def configuration(folder: Path, nodes: int, *, gpus: int, cpus: int, memory_mb: int, extra: str) -> str:
     """Write slurm.conf and gres.conf; return the path of slurm.conf."""
     host, (controller, *ports) = socket.gethostname(), free_ports(nodes + 1)
@@ -158,13 +168,17 @@ def configuration(folder: Path, nodes: int, *, gpus: int, cpus: int, memory_mb: 
         lines.append("PartitionName=short Nodes=ALL Default=YES MaxTime=1-0 State=UP")
     (folder / "slurm.conf").write_text("\n".join([*lines, extra, ""]))
     if gpus:
-        for number in range(gpus):  # slurmd counts character devices and does not open them
-            os.mknod(folder / f"gpu{number}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
-        device = f"File={folder}/gpu[0-{gpus - 1}]" if gpus > 1 else f"File={folder}/gpu0"
-        (folder / "gres.conf").write_text(
-            "AutoDetect=off\n" + "".join(f"NodeName={name} Name=gpu Type=demo {device}\n" for name in names)
-        )
+        write_gpus(folder, names, gpus)
     return str(folder / "slurm.conf")
+
+
+def write_wrappers(folder: Path, conf: str) -> None:
+    """Slurm's programs that know the cluster: Snakemake removes SLURM_CONF from the environment of a job's srun."""
+    folder.mkdir()
+    for program in ("sbatch", "srun", "scancel", "squeue", "sinfo", "scontrol", "sacct", "sacctmgr", "sshare"):
+        command = folder / program
+        command.write_text(f'#!/bin/sh\nSLURM_CONF={conf} exec {shutil.which(program, path=PATH)} "$@"\n')
+        command.chmod(0o755)
 
 
 @contextmanager
@@ -191,12 +205,7 @@ def cluster(
         extra += "\n" + accounting.settings(folder, database[0], accounts)
     conf = configuration(folder, nodes, gpus=gpus, cpus=cpus, memory_mb=memory_mb, extra=extra)
     (folder / "state").mkdir()
-    # Wrappers that know the cluster, because Snakemake removes SLURM_CONF from the environment of a job's srun.
-    (folder / "bin").mkdir()
-    for program in ("sbatch", "srun", "scancel", "squeue", "sinfo", "scontrol", "sacct", "sacctmgr", "sshare"):
-        command = folder / "bin" / program
-        command.write_text(f'#!/bin/sh\nSLURM_CONF={conf} exec {shutil.which(program, path=PATH)} "$@"\n')
-        command.chmod(0o755)
+    write_wrappers(folder / "bin", conf)
     inherited = {name: value for name, value in os.environ.items() if not re.match("SLURM|SBATCH|SRUN", name)}
     running = Cluster(folder, {**inherited, "PATH": f"{folder}/bin:{PATH}"})
     try:
