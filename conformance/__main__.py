@@ -21,7 +21,7 @@ import pandas as pd
 
 from conformance import rounding
 from conformance.compare import TOLERANCE, Finding, Reference, framework_findings, unnoticed_errors
-from conformance.run import INDEPENDENT, input_of_frameworks, installed_frameworks, run_cases
+from conformance.run_frameworks import INDEPENDENT, input_of_frameworks, installed_frameworks, run_cases
 from system import durable
 from system.errors import UserError, run_command
 from system.markdown import table

@@ -19,7 +19,7 @@ from frameworks.command_settings import CommandSettings, Flags
 from frameworks.run_settings import check_batch, check_known, choose, devices, refuse, values
 
 REWARD_FILE = Path(__file__).with_name("reward_hook.py")
-SAMPLER_FILE = Path(__file__).with_name("sampler.py")
+AGENT_FILE = Path(__file__).with_name("temperature_agent.py")
 SAMPLING_TEMPERATURE = "CROSSZERO_SAMPLING_TEMPERATURE"  # environment variable that the sampler reads
 FLAGS = {
     "batch.samples_per_prompt": ["rollout.n_samples_per_prompt"],
@@ -198,13 +198,15 @@ def _state_optimizer(flags: CommandSettings, keys: dict[str, Any]) -> None:
 def _state_new_defaults(flags: CommandSettings, stage: Stage, keys: dict[str, Any]) -> None:
     """What this release does otherwise than earlier ones unless it is told not to."""
     correction = keys.get("objective.sampler_correction", "none")
-    if sampling_temperature(stage) is not None:  # rollout.temperature is the actor's; sampler.py samples at another
+    if (
+        sampling_temperature(stage) is not None
+    ):  # rollout.temperature is the actor's; temperature_agent.py samples at another
         if correction != "none":
             text = ": compares probabilities at one temperature; remove logits_temperature"
             raise refuse(flags.run, "objective.sampler_correction", text, "settings-conflict")
         divisor = keys["objective.logits_temperature"]
         flags.state("rollout.temperature", divisor, "objective.logits_temperature")
-        flags.state("train.agent_func_path", str(SAMPLER_FILE), "objective.logits_temperature")
+        flags.state("train.agent_func_path", str(AGENT_FILE), "objective.logits_temperature")
     unbiased = keys.get("objective.unbiased_kl_gradient", False)
     flags.state("algo.kl.unbiased_gradient", unbiased, "objective.unbiased_kl_gradient")
     level = CORRECTIONS[correction]

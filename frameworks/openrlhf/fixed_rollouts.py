@@ -19,7 +19,7 @@ from system import json_lines
 if TYPE_CHECKING:
     from frameworks.adapter import Command, Paths
 
-AGENT_FILE = Path(__file__).with_name("recorded_agent.py")
+AGENT_FILE = Path(__file__).with_name("recorded_rollout_agent.py")
 RELEASES = ("sampler", "order", "precision")
 RULES = [("unshuffled", r"shuffle=shuffle if sampler is None else False", "shuffle=False")]
 UNSHUFFLED = {"openrlhf.utils.deepspeed.deepspeed": {"unshuffled": 1}}

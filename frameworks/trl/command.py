@@ -23,7 +23,7 @@ from frameworks.run_settings import check_batch, check_known, choose, refuse, up
 from frameworks.trl import lora
 from system.errors import UserError
 
-# When the trainer has to stop (early_stop.py): a callback, by its name in --report_to, and environment variables.
+# When the trainer has to stop (stop_in_time.py): a callback, by its name in --report_to, and environment variables.
 STOP_IN_TIME = "tensorboard_and_stop_in_time"
 TIME_LIMIT = "CROSSZERO_TIME_LIMIT"  # when the job will be ended, in seconds since 1970
 NATIVE_STEPS = "CROSSZERO_NATIVE_STEPS"  # the trainer's steps in one of the run file; it resumes only at its end

@@ -8,10 +8,10 @@ from typing import Any
 
 from frameworks import recorded_rollouts, reward_hook
 from frameworks.training_prompts import QUESTION
-from frameworks.trl import early_stop, fixed_rollouts
+from frameworks.trl import fixed_rollouts, stop_in_time
 from frameworks.trl.command import NATIVE_STEPS
 
-early_stop.register()  # TRL's script imports this module before it makes the trainer
+stop_in_time.register()  # TRL's script imports this module before it makes the trainer
 if recorded_rollouts.VARIABLE in os.environ:
     fixed_rollouts.install()
 

@@ -24,7 +24,7 @@ from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.verl import command, memory, metrics, parser_check, running_advantage
 from frameworks.verl.command import command_line, trainer_overrides
-from frameworks.verl.cpu import processes as cpu_processes
+from frameworks.verl.cpu import process_environment
 from system import durable, fork_server, json_lines
 from system.errors import UserError
 
@@ -42,7 +42,7 @@ class VerlAdapter(Adapter):
     sampler_distance = "training/rollout_probs_diff_mean"
     engine_share = "actor_rollout_ref.rollout.gpu_memory_utilization"
     several_gpus = ("actor_rollout_ref.rollout.tensor_model_parallel_size",)
-    preloaded = cpu_processes.PRELOADED
+    preloaded = process_environment.PRELOADED
     entry_modules = ("verl.trainer.main_ppo", "verl.workers.engine_workers", "verl.model_merger", "flash_attn", "vllm")
 
     def newest_checkpoint(self, run: Run, stage: Stage, paths: Paths) -> int:
@@ -81,7 +81,7 @@ class VerlAdapter(Adapter):
         environment |= {"VERL_FILE_LOGGER_PATH": str(log.absolute())}
         environment |= {"VERL_USE_EXTERNAL_MODULES": ",".join(external_modules(run))} | momentum_environment(stage)
         if run.device == "cpu":
-            environment |= trainer_environment.ONE_CPU | cpu_processes.ENVIRONMENT
+            environment |= trainer_environment.ONE_CPU | process_environment.ENVIRONMENT
             fork_server.write_interpreter(scratch / "python")
         else:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(trainer_environment.take_gpus(run))
@@ -199,7 +199,7 @@ class VerlAdapter(Adapter):
 
 def external_modules(run: Run) -> list[str]:
     """The modules that each of verl's processes loads besides its own."""
-    cpu = [cpu_processes.MODULE] if run.device == "cpu" else []
+    cpu = [process_environment.MODULE] if run.device == "cpu" else []
     return ["frameworks.verl.weight_socket", "frameworks.verl.running_advantage", *cpu]
 
 

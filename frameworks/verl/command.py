@@ -87,8 +87,8 @@ CPU: dict[str, Any] = {
     f"{ROLLOUT}.checkpoint_engine.update_weights_bucket_megabytes": 64,
     "reward.num_workers": 1,
     "transfer_queue.backend.SimpleStorage.num_data_storage_units": 1,
-    "trainer.v1.sampler.custom_sampler.path": "pkg://frameworks.verl.cpu.sampler",
-    "trainer.v1.sampler.custom_sampler.name": "QuickReplayBuffer",
+    "trainer.v1.sampler.custom_sampler.path": "pkg://frameworks.verl.cpu.ordered_replay_buffer",
+    "trainer.v1.sampler.custom_sampler.name": "OrderedReplayBuffer",
 }
 CPU_RAY = {
     "ray_kwargs.ray_init.num_cpus": trainer_environment.CPUS_IN_NAME,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance import cases, rounding, run
+from conformance import cases, rounding, run_frameworks
 from conformance.compare import Finding, Reference, framework_findings, known_differences, unnoticed_errors
 from envs.build import python
 from frameworks.adapter import frameworks_with
@@ -32,13 +32,13 @@ FRAMEWORKS = params(frameworks_with("conformance"))
 
 @cache
 def inputs() -> dict[str, Any]:
-    return run.input_of_frameworks(EACH * len(cases.all_formulas()))
+    return run_frameworks.input_of_frameworks(EACH * len(cases.all_formulas()))
 
 
 @cache
 def results(framework: str) -> dict[str, Any]:
     """One process of the framework does all."""
-    return run.run_cases(framework, inputs()).results
+    return run_frameworks.run_cases(framework, inputs()).results
 
 
 @cache
@@ -51,7 +51,7 @@ def differences(framework: str) -> list[Finding]:
     return framework_findings(framework, results(framework)[""], reference())
 
 
-@pytest.mark.parametrize("framework", [*FRAMEWORKS, *params([run.INDEPENDENT])])
+@pytest.mark.parametrize("framework", [*FRAMEWORKS, *params([run_frameworks.INDEPENDENT])])
 def test_a_framework_differs_as_the_registry_says_and_not_otherwise(framework: str) -> None:
     problems = [f"{one.formula}: {one.problem}" for one in differences(framework) if one.problem]
     assert not problems, "\n".join(problems)

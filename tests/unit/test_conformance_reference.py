@@ -19,7 +19,7 @@ from conformance.compare import (
     unnoticed_errors,
 )
 from conformance.reference import advantages, evaluate_formula, loss_and_gradient
-from conformance.run import INDEPENDENT
+from conformance.run_frameworks import INDEPENDENT
 from contracts.run_file import framework_names
 from frameworks.conformance import LEARNING_RATE, WEIGHT_DECAY
 from tests.user_errors import refused

@@ -18,7 +18,7 @@ import torch
 from verl.plugin.platform import PlatformBase, PlatformRegistry
 
 from frameworks import import_hooks
-from frameworks.verl.cpu import repeat
+from frameworks.verl.cpu import repeatable_requests
 
 RELEASE = "0.9.1"
 
@@ -179,11 +179,11 @@ REPLACEMENTS: dict[str, import_hooks.Change] = {
     "verl.utils.distributed": one_process_group,
     "transformers.modeling_utils": attention_without_flash,
     "torch.distributed.fsdp": offload_unpinned,
-    "verl.experimental.agent_loop.agent_loop": repeat.seed_requests,
-    "verl.trainer.ppo.v1.trainer_base": repeat.name_prompts,
+    "verl.experimental.agent_loop.agent_loop": repeatable_requests.seed_requests,
+    "verl.trainer.ppo.v1.trainer_base": repeatable_requests.name_prompts,
     "vllm.distributed.device_communicators.shm_broadcast": wait_for_messages,
     "vllm.model_executor.layers.utils": keep_weights,
-    "vllm.v1.engine.async_llm": repeat.hold_requests,
+    "vllm.v1.engine.async_llm": repeatable_requests.hold_requests,
 }
 
 

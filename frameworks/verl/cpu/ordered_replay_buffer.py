@@ -10,10 +10,10 @@ from typing import Any
 
 from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
 
-from frameworks.verl.cpu import repeat
+from frameworks.verl.cpu import repeatable_requests
 
 
-class QuickReplayBuffer(ReplayBuffer):
+class OrderedReplayBuffer(ReplayBuffer):
     """ReplayBuffer with a short poll interval, and completions in order."""
 
     def __init__(self, **settings: Any) -> None:
@@ -22,6 +22,8 @@ class QuickReplayBuffer(ReplayBuffer):
 
     def _materialize_batch(self, *arguments: Any) -> Any:
         batch = super()._materialize_batch(*arguments)
-        rows = sorted(zip(batch.keys, batch.tags, strict=True), key=lambda row: repeat.completion_position(row[0]))
+        rows = sorted(
+            zip(batch.keys, batch.tags, strict=True), key=lambda row: repeatable_requests.completion_position(row[0])
+        )
         batch.keys[:], batch.tags[:] = (list(column) for column in zip(*rows, strict=True))
         return batch

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from frameworks.repeatable_sampling import KEY
-from frameworks.verl.cpu import repeat
+from frameworks.verl.cpu import repeatable_requests
 
 SAMPLES, PROMPTS = 2, 3
 PARAMS = {"temperature": 1.0}
@@ -26,7 +26,7 @@ def config(mode: str = "sync", max_num_seqs: int = 1024) -> Any:
 def sampled(step: int = 1, first: int = 0, **changes: Any) -> list[dict[str, Any]]:
     trajectory = {"step": step, "validate": changes.pop("validate", False)}
     return [
-        repeat.sampling_parameters(
+        repeatable_requests.sampling_parameters(
             config(**changes),
             trajectory,
             PARAMS,
@@ -40,7 +40,7 @@ def sampled(step: int = 1, first: int = 0, **changes: Any) -> list[dict[str, Any
 def test_prompts_are_named_by_their_number_so_that_names_sort_like_numbers() -> None:
     module = ModuleType("trainer")
     module.uuid = uuid  # type: ignore[attr-defined]
-    repeat.name_prompts(module)
+    repeatable_requests.name_prompts(module)
     names = [str(module.uuid.uuid4()) for _ in range(12)]
     assert names == sorted(names) and len(set(names)) == 12 and [int(name) for name in names] == list(range(12))
     assert not any("_" in name for name in names), "verl parts a completion's name there"
@@ -67,4 +67,4 @@ def test_what_is_not_sampled_together_does_not_wait(changes: dict[str, Any]) -> 
 
 def test_completions_are_put_in_the_order_of_prompts_and_repeats() -> None:
     names = ["000000000010_0_0", "000000000002_10_0", "000000000002_9_0", "000000000002_9_1"]
-    assert sorted(names, key=repeat.completion_position) == [names[2], names[3], names[1], names[0]]
+    assert sorted(names, key=repeatable_requests.completion_position) == [names[2], names[3], names[1], names[0]]
