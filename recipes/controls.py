@@ -37,7 +37,7 @@ def apply_control(run: Run) -> Run:
     return replace(run, title=f"{run.title}, control: {TITLES[run.control]}", reference=None, rewards=(reward,))
 
 
-def _judged(
+def _recipe_rewards(
     rewards: Sequence[Mapping[str, Any]], completions: Sequence[str], problems: Sequence[Problem]
 ) -> list[Reward]:
     return total(load(rewards), completions, problems)
@@ -64,7 +64,7 @@ def random_reward(
     return [
         judged._replace(value=coin(position, text))
         for position, (text, judged) in enumerate(
-            zip(completions, _judged(rewards, completions, problems), strict=True)
+            zip(completions, _recipe_rewards(rewards, completions, problems), strict=True)
         )
     ]
 
@@ -81,7 +81,7 @@ def format_alone(
     """
     return [
         judged._replace(value=float(not (judged.format_error or judged.verdict in MALFORMED)))
-        for judged in _judged(rewards, completions, problems)
+        for judged in _recipe_rewards(rewards, completions, problems)
     ]
 
 
@@ -97,5 +97,5 @@ def opposite_sign(
     """
     return [
         judged if judged.value is None else judged._replace(value=-judged.value)
-        for judged in _judged(rewards, completions, problems)
+        for judged in _recipe_rewards(rewards, completions, problems)
     ]

@@ -37,7 +37,7 @@ def exact(completions: Sequence[str], problems: Sequence[Problem], *, illegal: f
     Raises:
         UserError: a position is not solved.
     """
-    return _reward_moves(completions, problems, illegal, 0, _exact)
+    return _reward_moves(completions, problems, illegal, 0, _exact_value)
 
 
 def playouts(
@@ -78,10 +78,10 @@ def engine(
         UserError: the task has no engine, or `nodes` is below 1.
     """
     check_argument("recipes.move_rewards.engine", "nodes", nodes, nodes >= 1, "1 or more")
-    return _reward_moves(completions, problems, illegal, 0, functools.partial(_by_engine, nodes))
+    return _reward_moves(completions, problems, illegal, 0, functools.partial(_engine_value, nodes))
 
 
-def _by_engine(nodes: int, game: Game, move: Any, meta: Mapping[str, Any], rng: random.Random) -> float:
+def _engine_value(nodes: int, game: Game, move: Any, meta: Mapping[str, Any], rng: random.Random) -> float:
     if not hasattr(game, "engine"):
         raise UserError(
             "recipes.move_rewards.engine: the task has no engine: use recipes.move_rewards.exact or "
@@ -92,7 +92,7 @@ def _by_engine(nodes: int, game: Game, move: Any, meta: Mapping[str, Any], rng: 
     return value
 
 
-def _exact(game: Game, move: Any, meta: Mapping[str, Any], rng: random.Random) -> float:
+def _exact_value(game: Game, move: Any, meta: Mapping[str, Any], rng: random.Random) -> float:
     value = game.value(move, meta)
     if value is None:
         raise UserError(

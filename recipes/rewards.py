@@ -122,24 +122,24 @@ def load(rewards: Iterable[Mapping[str, Any]]) -> Weighted:
     """
     weighted_functions: Weighted = []
     for reward in rewards:
-        weighted = _function(reward), float(reward["weight"])
+        weighted = _load_function(reward), float(reward["weight"])
         weighted_functions.append(
-            (_rounded(*weighted, reward["multiple_of"]), 1.0) if "multiple_of" in reward else weighted
+            (_rounded_to_multiple(*weighted, reward["multiple_of"]), 1.0) if "multiple_of" in reward else weighted
         )
     return weighted_functions
 
 
-def _function(reward: Mapping[str, Any]) -> RewardFunction:
+def _load_function(reward: Mapping[str, Any]) -> RewardFunction:
     """The function of an entry with its arguments; its argument `reward` may name another one in the same way."""
     module, _, name = reward["function"].rpartition(".")
     function, arguments = getattr(importlib.import_module(module), name), dict(reward.get("arguments", {}))
     if isinstance(arguments.get("reward"), Mapping):
-        arguments["reward"] = _function(arguments["reward"])
+        arguments["reward"] = _load_function(arguments["reward"])
     inspect.signature(function).bind((), (), **arguments)
     return functools.partial(function, **arguments)
 
 
-def _rounded(function: RewardFunction, weight: float, step: float) -> RewardFunction:
+def _rounded_to_multiple(function: RewardFunction, weight: float, step: float) -> RewardFunction:
     """The weighted reward as a multiple of a step."""
 
     def rounded(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:

@@ -23,7 +23,7 @@ _LINE = re.compile(
 MOST_STATES = 500  # that a line may go back to
 
 
-def _calculated(a: Fraction, sign: str, b: Fraction) -> Fraction | None:
+def _calculate(a: Fraction, sign: str, b: Fraction) -> Fraction | None:
     if sign in "/÷":
         return a / b if b else None
     return a + b if sign == "+" else a - b if sign == "-" else a * b
@@ -50,7 +50,7 @@ class Operations:
         except ZeroDivisionError:
             return None
         used, faults = Counter([a, b]), []
-        if (result := _calculated(a, sign, b)) != stated:
+        if (result := _calculate(a, sign, b)) != stated:
             faults.append(f"{match[1]} {sign} {match[3]} is {'nothing' if result is None else result}, not {match[4]}")
         possible = [state for state in reversed(self.states) if used <= state]
         if not possible:

@@ -29,7 +29,7 @@ ANSWER_WITHIN = 8  # seconds for the hub's first answer, before the loaders woul
 DOWNLOAD_WITHIN = 60  # seconds without a byte while a file is downloaded
 
 
-def _otherwise(entry: Entry) -> str:
+def _mirror_advice(entry: Entry) -> str:
     paths = " and ".join(file["path"] for file in entry.spec.get("files", ()))
     return f"set `data_mirror` (--mirror) to a folder that holds {paths or 'its files'}"
 
@@ -49,7 +49,7 @@ def from_files(entry: Entry, mirror: Path | None) -> tuple[Rows, dict[str, Any]]
     rows: list[dict[str, Any]] = []
     facts = []
     for file in entry.spec.get("files", ()):
-        source, content = _from_mirror(entry, mirror, file) if mirror is not None else _download(entry, file)
+        source, content = _from_mirror(entry, mirror, file) if mirror is not None else _download_file(entry, file)
         _check_bytes(entry, source, content, file)
         rows += parse_rows(source, content)
         named = {"file": file["path"]} if mirror is not None else {"url": source}
@@ -79,11 +79,11 @@ def _from_mirror(entry: Entry, mirror: Path, file: dict[str, Any]) -> tuple[str,
     return str(path), path.read_bytes()
 
 
-def _download(entry: Entry, file: dict[str, Any]) -> tuple[str, bytes]:
+def _download_file(entry: Entry, file: dict[str, Any]) -> tuple[str, bytes]:
     url = file.get("url")
     if not url:
         raise UserError(
-            f"{entry.name} has no address to be downloaded from ({entry.where}): {_otherwise(entry)}",
+            f"{entry.name} has no address to be downloaded from ({entry.where}): {_mirror_advice(entry)}",
             code="no-download-address",
             dataset=entry.name,
         )
@@ -93,7 +93,7 @@ def _download(entry: Entry, file: dict[str, Any]) -> tuple[str, bytes]:
     except (urllib.error.URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise UserError(
-            f"cannot download {entry.name} from {url} ({reason}): {_otherwise(entry)}",
+            f"cannot download {entry.name} from {url} ({reason}): {_mirror_advice(entry)}",
             code="download-failed",
             name=entry.name,
         ) from None
@@ -185,12 +185,14 @@ def from_hub(entry: Entry) -> tuple[Rows, dict[str, Any]]:
         if hub.get("gated") and not reason:
             raise UserError(
                 f"{unavailable}: {why}); its owners grant access on request: ask for it at "
-                f"{_endpoint()}/datasets/{hub['path']} and set HF_TOKEN, or {_otherwise(entry)}",
+                f"{_endpoint()}/datasets/{hub['path']} and set HF_TOKEN, or {_mirror_advice(entry)}",
                 code="access-not-granted",
                 dataset=entry.name,
             ) from None
         raise UserError(
-            f"{unavailable}: {why}); check the network, or {_otherwise(entry)}", code="download-failed", name=entry.name
+            f"{unavailable}: {why}); check the network, or {_mirror_advice(entry)}",
+            code="download-failed",
+            name=entry.name,
         ) from None
     facts = {"kind": "hub", "path": hub["path"], "name": hub.get("name"), "split": hub["split"], "revision": revision}
     if hub.get("revision") is None:

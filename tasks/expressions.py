@@ -34,14 +34,14 @@ _OPERATIONS: dict[type[ast.operator], Callable[[Value, Value], Value]] = {
 }  # fmt: skip
 
 
-def _value(node: ast.expr) -> Value:
+def _node_value(node: ast.expr) -> Value:
     match node:
         case ast.Constant(value=int(number)):
             return number
         case ast.UnaryOp(op=ast.UAdd() | ast.USub()):
-            return _value(node.operand) if isinstance(node.op, ast.UAdd) else -_value(node.operand)
+            return _node_value(node.operand) if isinstance(node.op, ast.UAdd) else -_node_value(node.operand)
         case ast.BinOp() if type(node.op) in _OPERATIONS:
-            return _OPERATIONS[type(node.op)](_value(node.left), _value(node.right))
+            return _OPERATIONS[type(node.op)](_node_value(node.left), _node_value(node.right))
     raise Unparsable
 
 
@@ -56,7 +56,7 @@ def evaluate(expression: str) -> tuple[Value | None, list[int]]:
     except (SyntaxError, RecursionError, MemoryError):
         raise Unparsable from None
     try:
-        value = _value(parsed)
+        value = _node_value(parsed)
     except ZeroDivisionError:
         value = None
     return value, [int(token) for token in tokens if token.isdigit()]

@@ -36,7 +36,7 @@ def load(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, An
     Raises:
         UserError: the source cannot be reached or read, or does not hold what the registry says.
     """
-    problems, source = _generate(entry) if "generate" in entry.spec else _read(entry, mirror)
+    problems, source = _generate(entry) if "generate" in entry.spec else _read_source(entry, mirror)
     graded = [problem for problem in problems if problem.answer is not None]
     if (stated := entry.spec.get("problems", len(graded))) != len(graded):
         raise UserError(
@@ -53,7 +53,7 @@ def load(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, An
         "rows": len(problems),
         "problems": len(graded),
         "distinct_questions": len(problems) - sum(len(group) - 1 for group in repeated_questions(problems)),
-        "levels": _levels(problems),
+        "levels": _count_levels(problems),
         "content_sha256": content,
         "same_content_as_registered": None if known is None else content == known,
         "without_gold_answer": [problem.problem_id for problem in problems if problem.answer is None],
@@ -76,12 +76,12 @@ def _generate(entry: Entry) -> tuple[list[Problem], dict[str, Any]]:
     return problems, {"kind": "generated", "task": task, **arguments}
 
 
-def _read(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, Any]]:
+def _read_source(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, Any]]:
     """Problems of the entry's files or hub set, with the registered number of rows and hashes."""
     spec = entry.spec
     from_hub = mirror is None and "hub" in spec
     rows, source = dataset_sources.from_hub(entry) if from_hub else dataset_sources.from_files(entry, mirror)
-    read_from = _read_from(source, mirror)
+    read_from = _source_text(source, mirror)
     stated = spec["draw"]["of"] if "draw" in spec else spec["rows"]
     if len(rows) != stated:
         raise UserError(
@@ -94,15 +94,17 @@ def _read(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict[str, A
     if raw := spec.get("raw_sha256"):
         _check_hash(entry, read_from, raw["sha256"], rows_digest([row[c] for c in raw["columns"]] for row in rows))
     if "draw" in spec:
-        rows = _drawn(entry, rows, read_from)
-    problems = _convert(entry, rows, {**spec, **{k: held[k] for k in ("convert", "columns") if k in held}}, read_from)
+        rows = _sampled_part(entry, rows, read_from)
+    problems = _convert_rows(
+        entry, rows, {**spec, **{k: held[k] for k in ("convert", "columns") if k in held}}, read_from
+    )
     ids = json.dumps([problem.problem_id for problem in problems])
     _check_hash(entry, read_from, spec.get("draw", {}).get("ids_sha256"), hashlib.sha256(ids.encode()).hexdigest())
     _check_hash(entry, read_from, held.get("content_sha256"), content_digest(problems))
     return problems, source
 
 
-def _drawn(entry: Entry, rows: dataset_sources.Rows, read_from: str) -> dataset_sources.Rows:
+def _sampled_part(entry: Entry, rows: dataset_sources.Rows, read_from: str) -> dataset_sources.Rows:
     """The part of the source that the entry draws."""
     stated, wanted = entry.spec["draw"], entry.spec["rows"]
     try:
@@ -119,13 +121,13 @@ def _drawn(entry: Entry, rows: dataset_sources.Rows, read_from: str) -> dataset_
     return [rows[index] for index in places]
 
 
-def _levels(problems: Sequence[Problem]) -> dict[str, int]:
+def _count_levels(problems: Sequence[Problem]) -> dict[str, int]:
     """Problems of each level of difficulty, where the data set states levels."""
     counts = Counter(str(problem.meta["level"]) for problem in problems if problem.meta.get("level") is not None)
     return dict(sorted(counts.items()))
 
 
-def _read_from(source: dict[str, Any], mirror: Path | None) -> str:
+def _source_text(source: dict[str, Any], mirror: Path | None) -> str:
     if source["kind"] == "generated":
         return f"the generator of {source['task']}"
     if source["kind"] == "hub":
@@ -144,7 +146,7 @@ def _check_hash(entry: Entry, read_from: str, expected: str | None, actual: str)
         )
 
 
-def _convert(entry: Entry, rows: dataset_sources.Rows, spec: dict[str, Any], read_from: str) -> list[Problem]:
+def _convert_rows(entry: Entry, rows: dataset_sources.Rows, spec: dict[str, Any], read_from: str) -> list[Problem]:
     name = f"tasks.{spec['task']}.{spec['convert']}" if "convert" in spec else "tasks.row_converter"
     try:
         converter = importlib.import_module(name)
@@ -182,7 +184,7 @@ def _convert(entry: Entry, rows: dataset_sources.Rows, spec: dict[str, Any], rea
 
 def report(facts: dict[str, Any], mirror: Path | None) -> str:
     """What was loaded, and what a reader should know about it, in a few lines."""
-    lines = [f"{facts['dataset']}: {facts['problems']:,} problems from {_read_from(facts['source'], mirror)}"]
+    lines = [f"{facts['dataset']}: {facts['problems']:,} problems from {_source_text(facts['source'], mirror)}"]
     levels = "".join(f"; level {level}: {count:,}" for level, count in facts["levels"].items())
     lines.append(f"  {facts['rows']:,} rows, {facts['distinct_questions']:,} distinct questions{levels}")
     if missing := facts["without_gold_answer"]:

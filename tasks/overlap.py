@@ -77,10 +77,10 @@ class Questions:
 
 def exact_form(text: str) -> str:
     """Words, numbers and operators of a text, one space between them; equal for texts that are the same."""
-    return " ".join(_SYMBOL.findall(_unify(text)))
+    return " ".join(_SYMBOL.findall(_unified_text(text)))
 
 
-def _unify(text: str) -> str:
+def _unified_text(text: str) -> str:
     return _DOTS.sub(" dots ", _FRAC.sub(" frac", _LAYOUT.sub(" ", text.casefold())))
 
 
@@ -90,7 +90,7 @@ def questions(name: str, ids: Sequence[str], texts: Sequence[str]) -> Questions:
     flat: list[int] = []
     starts = [0]
     for text in texts:
-        for word in _WORD.findall(_unify(text)):
+        for word in _WORD.findall(_unified_text(text)):
             number = numbers.get(word)
             if number is None:
                 number = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "little")
@@ -126,13 +126,13 @@ def compare(
     same = [(problem, row) for problem, text in enumerate(benchmark.exact) for row in of_text.get(text, ())]
     for pair in same:
         pairs[pair] = {"exact": True}
-    _count(counts, "exact", {problem for problem, _ in same}, total)
+    _add_count(counts, "exact", {problem for problem, _ in same}, total)
     counts["exact_train_rows"] = len({row for _, row in same})
     for n in windows:
         shared, rare, rows, too_short = _shared_windows(train, benchmark, n, common)
-        _count(counts, f"gram{n}", shared, total)
-        _count(counts, f"gram{n}_rare", {problem for problem, _ in rare}, total)
-        _count(counts, f"gram{n}_half", {problem for (problem, _), share in rare.items() if share >= HALF}, total)
+        _add_count(counts, f"gram{n}", shared, total)
+        _add_count(counts, f"gram{n}_rare", {problem for problem, _ in rare}, total)
+        _add_count(counts, f"gram{n}_half", {problem for (problem, _), share in rare.items() if share >= HALF}, total)
         counts[f"gram{n}_train_rows"] = rows
         counts[f"gram{n}_too_short"] = too_short
         for pair, share in rare.items():
@@ -150,7 +150,7 @@ def compare(
     return counts, sorted(listed, key=lambda pair: [pair["exact"], *(pair[f"gram{n}_share"] for n in windows)])[::-1]
 
 
-def _count(counts: dict[str, Any], kind: str, problems: set[int], total: int) -> None:
+def _add_count(counts: dict[str, Any], kind: str, problems: set[int], total: int) -> None:
     counts[kind] = len(problems)
     counts[f"{kind}_share"] = round(len(problems) / total, 4) if total else 0.0
 

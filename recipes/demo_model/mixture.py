@@ -34,7 +34,7 @@ def _strata(traces: Traces, problems: list[Problem]) -> list[list[Problem]]:
     return list(strata.values())
 
 
-def _examples(
+def _generate_examples(
     traces: Traces, prompt_list: list[prompts.Prompt], habits: Any, strata: list[list[Problem]], rng: random.Random
 ) -> Iterator[Row]:
     while True:
@@ -60,6 +60,6 @@ def rows(task: str, demo: Mapping[str, Any], count: int, skills_first: float, se
     skills = round(count * skills_first)
     examples: list[Row] = []
     for part, changes in ((skills, demo["skill"]), (count - skills, {})):
-        stream = _examples(traces, prompt_list, traces.Habits(**demo["habits"] | changes), strata, rng)
+        stream = _generate_examples(traces, prompt_list, traces.Habits(**demo["habits"] | changes), strata, rng)
         examples += [next(stream) for _ in range(part)]
     return examples

@@ -35,7 +35,7 @@ def in_batches_of_similar_length(
     return batches
 
 
-def _padded(rows: Sequence[Example], padding: int) -> tuple[Any, Any]:
+def _padded_batch(rows: Sequence[Example], padding: int) -> tuple[Any, Any]:
     """Tokens, and which of them are learned: two tensors of shape (rows, longest)."""
     import torch
 
@@ -82,7 +82,7 @@ def train(
     schedules = [torch.optim.lr_scheduler.LambdaLR(optimizer, scale) for optimizer in optimizers]
     started, losses = time.monotonic(), list[float]()
     for step, rows in enumerate(batches, start=1):
-        tokens, learned = _padded(rows, padding)
+        tokens, learned = _padded_batch(rows, padding)
         # Padding stands on the right: causal attention keeps it from every token that counts.
         hidden = model.model(input_ids=tokens).last_hidden_state[:, :-1]
         kept = learned[:, 1:]

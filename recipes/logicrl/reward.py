@@ -28,7 +28,7 @@ def knights_knaves(completions: Sequence[str], problems: Sequence[Problem]) -> l
 
 
 def _reward(completion: str, problem: Problem) -> Reward:
-    answer = _answer(completion)
+    answer = _tagged_answer(completion)
     verdict = registry.get(problem.task).verify(answer or "", problem.answer or "", problem.meta)
     if verdict == "ungradable":
         return Reward(None, verdict)
@@ -38,7 +38,7 @@ def _reward(completion: str, problem: Problem) -> Reward:
     return Reward(FORMAT + value, verdict)
 
 
-def _answer(turn: str) -> str | None:
+def _tagged_answer(turn: str) -> str | None:
     """What stands in the answer tag; None if the format is broken."""
     places = [turn.find(tag) for tag in TAGS]
     if places != sorted(places) or any(turn.count(tag) != 1 for tag in TAGS):

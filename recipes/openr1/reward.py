@@ -19,11 +19,11 @@ accuracy = correct  # open-r1's too: 1 or 0 by math-verify, none where the gold 
 
 def tags(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
     """1 if the whole completion is `<think>…</think><answer>…</answer>`, else 0."""
-    kept = [_tagged(text) for text in completions]
+    kept = [_has_tags(text) for text in completions]
     return [Reward(float(ok), format_error=not ok) for ok in kept]
 
 
-def _tagged(text: str) -> bool:
+def _has_tags(text: str) -> bool:
     between = BETWEEN.search(text, len("<think>")) if text.startswith("<think>") else None
     return between is not None and END.search(text, between.end()) is not None
 

@@ -32,7 +32,7 @@ class Parts(NamedTuple):
     parts: list[str]
 
 
-def split(text: str, separators: str) -> list[str]:
+def split_outside_brackets(text: str, separators: str) -> list[str]:
     """The text between separators that stand outside all brackets."""
     parts, depth, start = [], 0, 0
     for index, character in enumerate(text):
@@ -43,7 +43,7 @@ def split(text: str, separators: str) -> list[str]:
     return [part.strip() for part in [*parts, text[start:]] if part.strip()]
 
 
-def _enclosed(text: str) -> bool:
+def _is_enclosed(text: str) -> bool:
     """Whether the first bracket is closed by the last character."""
     depth = 0
     for index, character in enumerate(text):
@@ -61,16 +61,25 @@ def read_parts(text: str) -> Parts:
     if text.startswith("\\langle") and text.endswith("\\rangle"):
         text = f"({text[7:-7]})"
     if text.startswith("\\{") and text.endswith("\\}"):
-        return Parts("set", _signs(_thousands(text[2:-2]) or split(text[2:-2], ",;")))
-    if text[:1] == "(" and text[-1:] == ")" and _enclosed(text) and len(parts := split(text[1:-1], ",")) > 1:
-        return Parts("tuple", _thousands(text[1:-1]) or parts)
-    if text[:1] in "([" and text[-1:] in ")]" and _enclosed(text):
+        return Parts(
+            "set", _expand_plus_minus(_numbers_with_thousands(text[2:-2]) or split_outside_brackets(text[2:-2], ",;"))
+        )
+    if (
+        text[:1] == "("
+        and text[-1:] == ")"
+        and _is_enclosed(text)
+        and len(parts := split_outside_brackets(text[1:-1], ",")) > 1
+    ):
+        return Parts("tuple", _numbers_with_thousands(text[1:-1]) or parts)
+    if text[:1] in "([" and text[-1:] in ")]" and _is_enclosed(text):
         return Parts("leaf", [text])
     if _NUMBER.fullmatch(text):
         return Parts("leaf", [text])
-    cases = split(_WORD.sub(";", text), ";")
-    parts = [part for case in cases for part in ([case] if len(cases) > 1 and case.count("=") > 1 else _list(case))]
-    parts = _signs(parts)
+    cases = split_outside_brackets(_WORD.sub(";", text), ";")
+    parts = [
+        part for case in cases for part in ([case] if len(cases) > 1 and case.count("=") > 1 else _split_list(case))
+    ]
+    parts = _expand_plus_minus(parts)
     return Parts("list" if len(parts) > 1 else "leaf", parts or [text])
 
 
@@ -82,10 +91,10 @@ def vector_parts(text: str) -> Parts | None:
     return Parts("tuple", [cell.strip() for cell in cells]) if one_line and len(cells) > 1 else None
 
 
-def _list(text: str) -> list[str]:
+def _split_list(text: str) -> list[str]:
     """Parts between commas; `x=1,2` has the value 2 for x too."""
-    parts = [text] if _NUMBER.fullmatch(text) else split(text, ",")
-    if len(parts) > 1 and (spaced := _thousands(text)):
+    parts = [text] if _NUMBER.fullmatch(text) else split_outside_brackets(text, ",")
+    if len(parts) > 1 and (spaced := _numbers_with_thousands(text)):
         return spaced
     first = _ASSIGNED.match(parts[0]) if parts else None
     if first and not any("=" in part for part in parts[1:]):
@@ -93,14 +102,14 @@ def _list(text: str) -> list[str]:
     return parts
 
 
-def _thousands(text: str) -> list[str]:
+def _numbers_with_thousands(text: str) -> list[str]:
     """The numbers of `1,000, 2,000`, where commas stand between thousands too; empty for anything else."""
     spaced = re.split(r",\s+", text.strip())
     numbers = all(_NUMBER.fullmatch(part) or _DIGITS.fullmatch(part) for part in spaced)
     return spaced if numbers and 1 < len(spaced) <= text.count(",") else []
 
 
-def _signs(parts: Sequence[str]) -> list[str]:
+def _expand_plus_minus(parts: Sequence[str]) -> list[str]:
     both = []
     for part in parts:
         if "\\pm" in part and "\\mp" not in part:
@@ -110,7 +119,7 @@ def _signs(parts: Sequence[str]) -> list[str]:
     return both
 
 
-def _assigned(parts: Sequence[str]) -> dict[str, str] | None:
+def _values_by_symbol(parts: Sequence[str]) -> dict[str, str] | None:
     """Values by symbol, where every part gives another symbol its value."""
     matches = [_ASSIGNED.fullmatch(part) for part in parts]
     values = {one[1]: one[2] for one in matches if one}
@@ -127,7 +136,7 @@ def _without_index(parts: Sequence[str], others: Sequence[str]) -> list[str]:
     return [f"{theirs[0]}={one[2]}" for one in matches[0] if one]
 
 
-def _match(gold: Sequence[str], answer: Sequence[str], same: Same) -> bool:
+def _match_in_any_order(gold: Sequence[str], answer: Sequence[str], same: Same) -> bool:
     """Whether each part has a partner of its own, whatever the order."""
     left = list(answer)
     for expected in gold:
@@ -138,7 +147,7 @@ def _match(gold: Sequence[str], answer: Sequence[str], same: Same) -> bool:
     return not left
 
 
-def _unique(parts: Sequence[str]) -> list[str]:
+def _unique_parts(parts: Sequence[str]) -> list[str]:
     return list({normalise(part): part for part in parts}.values())
 
 
@@ -161,16 +170,16 @@ def compare(gold: str, answer: str, same: Same) -> bool | None:
         other = theirs if ours.kind == "leaf" else ours
         if other.kind == "tuple":
             return None
-        parts = _unique(other.parts)
+        parts = _unique_parts(other.parts)
         return same(ours.parts[0], parts[0]) if len(parts) == 1 and one is ours else None
     if "tuple" not in kinds:
-        expected = _unique(_without_index(ours.parts, theirs.parts))
-        stated = _unique(_without_index(theirs.parts, ours.parts))
-        return len(expected) == len(stated) and _match(expected, stated, same)
+        expected = _unique_parts(_without_index(ours.parts, theirs.parts))
+        stated = _unique_parts(_without_index(theirs.parts, ours.parts))
+        return len(expected) == len(stated) and _match_in_any_order(expected, stated, same)
     if "set" in kinds:
         return False
     in_order = []
     for one in (ours, theirs):
-        values = _assigned(one.parts)
+        values = _values_by_symbol(one.parts)
         in_order.append([values[symbol] for symbol in sorted(values)] if values else one.parts)
     return len(in_order[0]) == len(in_order[1]) and all(map(same, *in_order))

@@ -62,7 +62,7 @@ class _Reader:
         value = -value if negative else value
         while self.next in ("+", "-"):
             value = _ARITHMETIC.add(value, self.product() if self.take() == "+" else -self.product())
-        return _bounded(value)
+        return _check_size(value)
 
     def product(self) -> Decimal:
         value = self.power()
@@ -75,7 +75,7 @@ class _Reader:
             elif self.next and self.next not in "+-,)}]":
                 raise _Outside  # two numbers side by side, or a mixed number: what they mean is not ours to say
             else:
-                return _bounded(value)
+                return _check_size(value)
 
     def power(self) -> Decimal:
         value = self.atom()
@@ -83,7 +83,7 @@ class _Reader:
             self.take()
             exponent = self.braced() if self.next == "{" else Decimal(self.digit())
             value = _ARITHMETIC.power(value, exponent)
-        return _bounded(value)
+        return _check_size(value)
 
     def digit(self) -> str:
         token = self.take()
@@ -110,7 +110,7 @@ class _Reader:
         return Decimal(token)
 
 
-def _bounded(value: Decimal) -> Decimal:
+def _check_size(value: Decimal) -> Decimal:
     if not value.is_finite() or abs(value) > _LARGEST:
         raise _Outside
     return value

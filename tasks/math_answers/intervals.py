@@ -40,7 +40,7 @@ class Interval(NamedTuple):
     open_high: bool
 
 
-def _value(text: str) -> Decimal | None:
+def _end_value(text: str) -> Decimal | None:
     text = text.strip().removeprefix("+")
     if text in ("\\infty", "-\\infty"):
         return -_INFINITY if text[0] == "-" else _INFINITY
@@ -48,19 +48,19 @@ def _value(text: str) -> Decimal | None:
     return values[0] if values is not None and len(values) == 1 and "," not in text else None
 
 
-def _interval(low: str, open_low: bool, high: str, open_high: bool) -> list[Interval] | None:
-    first, last = _value(low), _value(high)
+def _interval_between(low: str, open_low: bool, high: str, open_high: bool) -> list[Interval] | None:
+    first, last = _end_value(low), _end_value(high)
     if first is None or last is None:
         return None
     one = Interval(first, open_low or not first.is_finite(), last, open_high or not last.is_finite())
     return [one] if first < last or (first == last and not (open_low or open_high)) else None
 
 
-def _condition(text: str) -> list[Interval] | None:
+def _read_condition(text: str) -> list[Interval] | None:
     if match := _ABSOLUTE.fullmatch(text):
         return _around_zero(match[1].lstrip("\\"), match[2])
     if match := _UNEQUAL.fullmatch(text):
-        return _without(f"\\{{{match[1]}\\}}")
+        return _all_except(f"\\{{{match[1]}\\}}")
     sides, signs = _RELATION.split(text), [sign.lstrip("\\") for sign in _RELATION.findall(text)]
     places = [index for index, side in enumerate(sides) if re.fullmatch(rf"\s*{SYMBOL}\s*", side)]
     if len(places) != 1 or len(sides) not in (2, 3) or (len(sides) == 3 and places != [1]):
@@ -71,15 +71,15 @@ def _condition(text: str) -> list[Interval] | None:
         sides, signs = sides[::-1], signs[::-1]
     opens = ["e" not in sign and "=" not in sign for sign in signs]
     if len(sides) == 3:
-        return _interval(sides[0], opens[0], sides[2], opens[1])
+        return _interval_between(sides[0], opens[0], sides[2], opens[1])
     if re.fullmatch(rf"\s*{SYMBOL}\s*", sides[0]):
-        return _interval("-\\infty", True, sides[1], opens[0])
-    return _interval(sides[0], opens[0], "\\infty", True)
+        return _interval_between("-\\infty", True, sides[1], opens[0])
+    return _interval_between(sides[0], opens[0], "\\infty", True)
 
 
 def _around_zero(sign: str, size: str) -> list[Interval] | None:
     """What `|x| < size` and the like stand for."""
-    value, opened = _value(size), "e" not in sign and "=" not in sign
+    value, opened = _end_value(size), "e" not in sign and "=" not in sign
     if value is None or value <= 0:
         return None
     if sign[0] in "l<":
@@ -87,9 +87,9 @@ def _around_zero(sign: str, size: str) -> list[Interval] | None:
     return [Interval(-_INFINITY, True, -value, opened), Interval(value, opened, _INFINITY, True)]
 
 
-def _both(texts: list[str]) -> list[Interval] | None:
+def _intersection(texts: list[str]) -> list[Interval] | None:
     """What two conditions leave together, if that is one interval."""
-    sets = [_condition(text) for text in texts]
+    sets = [_read_condition(text) for text in texts]
     if len(sets) != 2 or not sets[0] or not sets[1] or len(sets[0]) != 1 or len(sets[1]) != 1:
         return None
     one, other = sets[0][0], sets[1][0]
@@ -98,35 +98,35 @@ def _both(texts: list[str]) -> list[Interval] | None:
     return [Interval(low, open_low, high, not closed)] if low < high else None
 
 
-def _listed(texts: list[str]) -> list[Interval] | None:
+def _read_two_conditions(texts: list[str]) -> list[Interval] | None:
     """Two conditions with a comma between them: `x<1, x>3` can only mean one or the other, `x>1, x<3` only both."""
-    sets = [_condition(text) for text in texts]
+    sets = [_read_condition(text) for text in texts]
     if not sets[0] or not sets[1]:
         return None
-    together = _both(texts)
+    together = _intersection(texts)
     if together is None:
         return sets[0] + sets[1]
     return together if together[0].low.is_finite() and together[0].high.is_finite() else None
 
 
-def _without(points: str) -> list[Interval] | None:
-    values = [_value(part) for part in points.strip().removeprefix("\\{").removesuffix("\\}").split(",")]
+def _all_except(points: str) -> list[Interval] | None:
+    values = [_end_value(part) for part in points.strip().removeprefix("\\{").removesuffix("\\}").split(",")]
     if any(value is None for value in values):
         return None
     ends = [-_INFINITY, *sorted({value for value in values if value is not None}), _INFINITY]
     return [Interval(low, True, high, True) for low, high in itertools.pairwise(ends)]
 
 
-def _one(text: str) -> list[Interval] | None:
+def _read_part(text: str) -> list[Interval] | None:
     text = _OVER_REALS.sub("", text.strip())
     if match := _BUILDER.fullmatch(text):
         return read_intervals(match[1])
     if _ALL_REALS.fullmatch(text):
         return [Interval(-_INFINITY, True, _INFINITY, True)]
     if len(conditions := _AND.split(text)) > 1:
-        return _both(conditions)
+        return _intersection(conditions)
     if len(conditions := text.split(",")) == 2 and all(map(_RELATION.search, conditions)):
-        return _listed(conditions)
+        return _read_two_conditions(conditions)
     if text[:1] + text[-1:] in ("][", "]]", "[["):  # French: an end that looks away is open
         text = ("(" if text[0] == "]" else "[") + text[1:-1] + (")" if text[-1] == "[" else "]")
     if match := _REALS.match(text):
@@ -135,17 +135,17 @@ def _one(text: str) -> list[Interval] | None:
             return [Interval(Decimal(0), True, _INFINITY, True)]
         if not rest.strip():
             return [Interval(-_INFINITY, True, _INFINITY, True)]
-        return _without(rest[cut.end() :]) if (cut := _WITHOUT.match(rest)) else None
+        return _all_except(rest[cut.end() :]) if (cut := _WITHOUT.match(rest)) else None
     if text.startswith("\\{") and text.endswith("\\}"):
-        values = [_value(part) for part in text[2:-2].split(",")]
+        values = [_end_value(part) for part in text[2:-2].split(",")]
         return None if None in values else [Interval(v, False, v, False) for v in values if v is not None]
     if text[:1] in ("(", "[") and text[-1:] in (")", "]") and text.count(",") == 1:
         low, high = text[1:-1].split(",")
-        return _interval(low, text[0] == "(", high, text[-1] == ")")
-    return _condition(text)
+        return _interval_between(low, text[0] == "(", high, text[-1] == ")")
+    return _read_condition(text)
 
 
-def _symbols(text: str) -> int:
+def _count_symbols(text: str) -> int:
     """On how many numbers the conditions of a text are."""
     return len({side for part in _SIDES.split(text) if re.fullmatch(SYMBOL, side := part.strip())})
 
@@ -153,11 +153,11 @@ def _symbols(text: str) -> int:
 def read_intervals(text: str) -> list[Interval] | None:
     """The disjoint intervals of a set of numbers, in order; None for anything else."""
     intervals: list[Interval] = []
-    if _symbols(text) > 1:
+    if _count_symbols(text) > 1:
         return None
     member = _MEMBER.match(text)
     for part in _OR.split(text[member.end() :] if member else text):
-        members = _one(part)
+        members = _read_part(part)
         if members is None:
             return None
         intervals += members
@@ -172,7 +172,7 @@ def read_intervals(text: str) -> list[Interval] | None:
     return merged
 
 
-def ambiguous(text: str) -> bool:
+def is_ambiguous(text: str) -> bool:
     """Whether a text may as well be a point or a list: `(2, 5)`, `{1}`."""
     text = text.strip()
     return "\\cup" not in text and ((text[:1] == "(" and text[-1:] == ")" and "infty" not in text) or bool(
@@ -182,10 +182,10 @@ def ambiguous(text: str) -> bool:
 
 def compare(gold: str, answer: str) -> bool | None:
     """Compare two sets of numbers, of which at least one is written as nothing else; None if one of them is no set."""
-    if ambiguous(gold) and ambiguous(answer):
+    if is_ambiguous(gold) and is_ambiguous(answer):
         return None
     ours, theirs = read_intervals(gold), read_intervals(answer)
-    if ours and _symbols(answer) > 1:
+    if ours and _count_symbols(answer) > 1:
         return False
     if not ours or not theirs or (any(one.low == one.high for one in ours + theirs) and len(ours + theirs) == 2):
         return None

@@ -39,7 +39,7 @@ _RADIANS = re.compile(r"\\pi(?![a-zA-Z])|π|(?<![a-zA-Z\\])rad(?:ians?)?(?![a-zA
 _ELLIPSIS = re.compile(r"\\[lcd]?dots|…|\.\.\.")
 
 
-def _bad_gold(gold: str, parsed: list[Any]) -> bool:
+def _is_unusable_gold(gold: str, parsed: list[Any]) -> bool:
     """Nothing could be read, or only a string that is clearly meant as mathematics and broken."""
     if not parsed:
         return True
@@ -55,7 +55,7 @@ def _differ_relatively(gold: Any, answer: Any, tolerance: float = 1e-4) -> bool:
     return bool(size != 0 and size < 1 and abs((gold - answer).evalf(15)) > tolerance * size)
 
 
-def _within(gold: Any, answer: Any, meta: dict[str, Any]) -> bool:
+def _is_within_tolerance(gold: Any, answer: Any, meta: dict[str, Any]) -> bool:
     """Whether two numbers agree within the problem's own `tolerance` (absolute) or `relative_tolerance`.
 
     Where each of several answers has a tolerance of its own, the smallest holds for all.
@@ -72,17 +72,17 @@ def _within(gold: Any, answer: Any, meta: dict[str, Any]) -> bool:
     return abs(expected - value) <= max(float(absolute or 0), float(relative or 0) * abs(expected))
 
 
-def _tolerant(meta: dict[str, Any]) -> bool:
+def _has_tolerance(meta: dict[str, Any]) -> bool:
     return meta.get("tolerance") is not None or meta.get("relative_tolerance") is not None
 
 
-def _equal(gold: str, answer: str, meta: dict[str, Any]) -> str:
+def _judge_plain(gold: str, answer: str, meta: dict[str, Any]) -> str:
     """The verdict on two answers in plain notation, or on two parts of them."""
     gold, answer = (_MEMBER.sub("", text).strip() for text in (gold, answer))
     if _PERCENT.search(gold) and _PERCENT.search(answer):
         gold, answer = (_PERCENT.sub("", text) for text in (gold, answer))
     same = compare_exactly(gold, answer)
-    if same or (same is False and not _tolerant(meta)):
+    if same or (same is False and not _has_tolerance(meta)):
         return _verdict(same)
     for compare in (
         times_and_ratios.compare,
@@ -92,15 +92,17 @@ def _equal(gold: str, answer: str, meta: dict[str, Any]) -> str:
     ):
         if (same := compare(gold, answer)) is not None:
             return _verdict(same)
-    same = answer_parts.compare(gold, answer, lambda one, other: _equal(one, other, meta) == "correct")
-    return _leaf(gold, answer, meta) if same is None else _verdict(same)
+    same = answer_parts.compare(gold, answer, lambda one, other: _judge_plain(one, other, meta) == "correct")
+    return _judge_single(gold, answer, meta) if same is None else _verdict(same)
 
 
-def _leaf(gold: str, answer: str, meta: dict[str, Any]) -> str:
+def _judge_single(gold: str, answer: str, meta: dict[str, Any]) -> str:
     """The verdict on two answers without parts."""
     exact, rounded = equations.exact_and_rounded(answer)
     if rounded:  # the exact value stands before the sign, or the rounded one is asked for
-        return "correct" if "correct" in (_equal(gold, exact, meta), _equal(gold, rounded, meta)) else "wrong"
+        return (
+            "correct" if "correct" in (_judge_plain(gold, exact, meta), _judge_plain(gold, rounded, meta)) else "wrong"
+        )
     ours, theirs = len(equations.sides(gold)), len(equations.sides(answer))
     if ours != theirs or ours > 2:
         expected_side, found_side = equations.answer_side(gold), equations.answer_side(answer)
@@ -108,25 +110,30 @@ def _leaf(gold: str, answer: str, meta: dict[str, Any]) -> str:
             return "wrong"
         if expected_side is None or (expected_side == gold and found_side == answer):
             return _by_math_verify(gold, answer, meta)
-        return _equal(expected_side, found_side, meta)
+        return _judge_plain(expected_side, found_side, meta)
     if ours == theirs == 2 and (values := equations.right_sides(gold, answer)):
-        return _equal(*values, meta)
+        return _judge_plain(*values, meta)
     if equations.has_relation(answer) and not equations.has_relation(gold):
         return "wrong"
-    if ours == 1 and not _tolerant(meta) and (total := units.total(gold)) and (found_total := units.total(answer)):
+    if (
+        ours == 1
+        and not _has_tolerance(meta)
+        and (total := units.total_quantity(gold))
+        and (found_total := units.total_quantity(answer))
+    ):
         return _verdict(total == found_total)
-    if ours == 1 and (expected := units.split(gold)) is not None and not has_symbols(gold):
-        answer_split = units.split(answer)
+    if ours == 1 and (expected := units.number_and_unit(gold)) is not None and not has_symbols(gold):
+        answer_split = units.number_and_unit(answer)
         if answer_split is None:
             if units.has_words(answer):
                 return "wrong"
             return _by_math_verify(expected[0], answer, meta)
-        ratio = units.ratio(expected[1], answer_split[1])
+        ratio = units.conversion_factor(expected[1], answer_split[1])
         if ratio is None:
             return "wrong"
         gold, answer = expected[0], answer_split[0] if ratio == 1 else f"({answer_split[0]})\\cdot {ratio:f}"
         same = compare_exactly(gold, answer)
-        if same is not None and not _tolerant(meta):
+        if same is not None and not _has_tolerance(meta):
             return _verdict(same)
     return _by_math_verify(gold, answer, meta)
 
@@ -152,15 +159,15 @@ def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
         answer = answer.removesuffix(unit)
     if gold.count("{") != gold.count("}") or gold.replace("\\$", "").count("$") % 2 == 1:
         return _by_math_verify(gold, answer, meta)
-    letter = _unwrapped(gold).strip("() ")
+    letter = _without_wrapping(gold).strip("() ")
     if (choice := _LETTER_OF_CHOICE.match(answer)) and letter in tuple("ABCDE"):
         return _verdict(choice[1] == letter)
-    gold, answer = (_LETTER_OF_CHOICE.sub("", _unwrapped(text)) for text in (gold, answer))
+    gold, answer = (_LETTER_OF_CHOICE.sub("", _without_wrapping(text)) for text in (gold, answer))
     if (_WORDS.fullmatch(gold) and gold.casefold() == answer.casefold()) or (
         _EMPTY.fullmatch(gold) and _EMPTY.fullmatch(answer)
     ):
         return "correct"
-    return _equal(*_in_one_measure(gold, answer), meta)
+    return _judge_plain(*_in_one_measure(gold, answer), meta)
 
 
 def _in_one_measure(gold: str, answer: str) -> tuple[str, str]:
@@ -176,7 +183,7 @@ def _in_radians(degrees: str) -> str:
     return f"({degrees})\\cdot\\frac{{\\pi}}{{180}}"
 
 
-def _unwrapped(text: str) -> str:
+def _without_wrapping(text: str) -> str:
     """An answer without what is around the whole of it, a number in words as a number, an amount with its unit."""
     text = _ANNOUNCED.sub("", text.strip()).strip()
     if whole := _WRAPPED.fullmatch(text.strip("$") if not text.startswith("\\$") else text):
@@ -194,14 +201,14 @@ def _by_math_verify(gold: str, answer: str, meta: dict[str, Any]) -> str:
     source, symbols = gold.replace("\\$", ""), has_symbols(gold)
     gold, answer = for_math_verify(gold, symbols), for_math_verify(answer, symbols)
     golds = parse(f"\\boxed{{{gold}}}", parsing_timeout=None)
-    if _bad_gold(source, golds):
+    if _is_unusable_gold(source, golds):
         return "ungradable"
     # As LaTeX alone: otherwise an answer that cannot be read would be its last number
     answers = parse(f"\\boxed{{{answer}}}", [LatexExtractionConfig()], parsing_timeout=None)
     for expected in golds:
         for parsed in answers:
             if not isinstance(expected, str) and not isinstance(parsed, str):
-                if _within(expected, parsed, meta):
+                if _is_within_tolerance(expected, parsed, meta):
                     return "correct"
                 if (equal := values_at_points.compare(expected, parsed)) is not None:
                     if equal:

@@ -83,7 +83,7 @@ def _brace_arguments(text: str) -> str:
     return _SHORT_ROOT.sub(r"\\sqrt{\1}", _ROOT.sub(r"\\sqrt", "".join(characters)))
 
 
-def _mixed(match: re.Match[str]) -> str:
+def _mixed_number(match: re.Match[str]) -> str:
     sign, whole = match[1], match[2]
     above, below = match[3] or match[5], match[4] or match[6]
     if int(above) >= int(below):
@@ -91,7 +91,7 @@ def _mixed(match: re.Match[str]) -> str:
     return f"{sign}({whole}+\\frac{{{above}}}{{{below}}})"
 
 
-def _binomials(text: str) -> str:
+def _write_binomials(text: str) -> str:
     for pattern, swapped in _BINOMIALS:
         if "C" not in text:
             break
@@ -105,14 +105,14 @@ def _binomials(text: str) -> str:
     return text
 
 
-def _repeating(match: re.Match[str]) -> str:
+def _repeating_decimal(match: re.Match[str]) -> str:
     r"""`0.1\overline{6}` as a fraction."""
     whole, fixed, period = match[1] or "0", match[2], match[3]
     above = int(whole + fixed + period) - int(whole + fixed)
     return f"(\\frac{{{above}}}{{{10 ** len(fixed) * (10 ** len(period) - 1)}}})"
 
 
-def _raised(match: re.Match[str]) -> str:
+def _superscript(match: re.Match[str]) -> str:
     return "^{" + "".join("0123456789-"[_SUPERSCRIPTS.index(sign)] for sign in match[0]) + "}"
 
 
@@ -125,7 +125,8 @@ def plain(text: str) -> str:
     """An answer without styles, in notation that the parser reads as it is meant."""
     text = (
         _SPACE.sub(
-            " ", _STYLE.sub("", _SUPERSCRIPT.sub(_raised, _NUMPY.sub("", text.replace("\\$", ""))).translate(_SIGNS))
+            " ",
+            _STYLE.sub("", _SUPERSCRIPT.sub(_superscript, _NUMPY.sub("", text.replace("\\$", ""))).translate(_SIGNS)),
         )
         .strip()
         .rstrip(".,;")
@@ -138,14 +139,14 @@ def plain(text: str) -> str:
         if match := pattern.match(text):
             text = f"{match[1]}\\cdot10^{{{int(match[2])}}}{text[match.end() :]}"
     if match := _MIXED.match(text):
-        text = _mixed(match) + text[match.end() :]
-    text = _REPEATING.sub(_repeating, text)
+        text = _mixed_number(match) + text[match.end() :]
+    text = _REPEATING.sub(_repeating_decimal, text)
     text = _CUBE_ROOT.sub(r"\\sqrt[3]{\1}", text)
     text = _LARGE_WORD.sub(lambda match: f"\\cdot10^{{{_LARGE[match[1]]}}} ", _OHM.sub("Ω", text))
     text = _ARRANGEMENTS.sub(lambda match: str(math.perm(int(match[1]), int(match[2]))), text)
     text = _ARC_MINUTES.sub(r"(\1+\\frac{\2}{60})", text)
     text = _FUNCTION.sub(r"\\\1", _POWER.sub(r"^{\1}", _brace_arguments(text)))
-    text = _NATURAL.sub(r"\\ln", _PERCENT.sub(r"\\%", _binomials(text)))
+    text = _NATURAL.sub(r"\\ln", _PERCENT.sub(r"\\%", _write_binomials(text)))
     if _TRIGONOMETRIC.search(text):
         text = _ANGLE.sub(r"(\\frac{\1\\pi}{180})", text)
     return _DEGREES.sub("", text).strip()

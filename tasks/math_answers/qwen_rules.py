@@ -27,7 +27,7 @@ _UNIT = re.compile(
 )
 
 
-def _clean(text: str) -> str:
+def _cleaned_text(text: str) -> str:
     text = text.replace("\\%", "").replace("%", "").replace("\\$", "").replace("$", "")
     text = text.replace("^{\\circ}", "").replace("^\\circ", "").replace("\\circ", "")
     text = _BOX.sub("", _TEXT.sub(r"\1", _LAST_TEXT.sub("", text.strip())))
@@ -41,7 +41,7 @@ def _number(text: str) -> float | None:
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
-def _close(gold: float, answer: float) -> bool:
+def _is_close(gold: float, answer: float) -> bool:
     return any(
         abs(answer - expected) <= RELATIVE_TOLERANCE * abs(expected) for expected in (gold / 100, gold, gold * 100)
     )
@@ -59,29 +59,29 @@ def _elements(text: str) -> list[str]:
     return parts
 
 
-def _same(gold: str, answer: str) -> bool:
+def _is_same(gold: str, answer: str) -> bool:
     if gold.lower() == answer.lower():
         return True
     expected, number = _number(gold), _number(answer)
     if expected is not None and number is not None:
-        return _close(expected, number)
+        return _is_close(expected, number)
     ends = "([{", ")]}"
     if all(len(text) > 2 and text[0] in ends[0] and text[-1] in ends[1] for text in (gold, answer)):
         ours, theirs = _elements(gold), _elements(answer)
         if len(ours) > 1 or len(theirs) > 1:
-            return len(ours) == len(theirs) and all(map(_same, ours, theirs))
+            return len(ours) == len(theirs) and all(map(_is_same, ours, theirs))
     if "matrix}" in gold and "matrix}" in answer:
         ours, theirs = (re.split(r"&|\\\\", _MATRIX.sub("", text).rstrip("\\")) for text in (gold, answer))
-        return len(ours) == len(theirs) and all(map(_same, ours, theirs))
+        return len(ours) == len(theirs) and all(map(_is_same, ours, theirs))
     if gold.count("=") == answer.count("=") == 1:
         (left, right), (their_left, their_right) = gold.split("="), answer.split("=")
-        return _symbolically(f"({left})-({right})", f"({their_left})-({their_right})", signed=False)
+        return _is_same_in_sympy(f"({left})-({right})", f"({their_left})-({their_right})", signed=False)
     if answer.count("=") == 1 and "=" not in gold and len(answer.split("=")[0]) <= 2:
-        return _same(gold, answer.split("=")[1])
-    return _symbolically(gold, answer)
+        return _is_same(gold, answer.split("=")[1])
+    return _is_same_in_sympy(gold, answer)
 
 
-def _symbolically(gold: str, answer: str, signed: bool = True) -> bool:
+def _is_same_in_sympy(gold: str, answer: str, signed: bool = True) -> bool:
     from latex2sympy2_extended import latex2sympy
     from sympy import simplify
 
@@ -92,14 +92,14 @@ def _symbolically(gold: str, answer: str, signed: bool = True) -> bool:
     try:
         if simplify(ours - theirs) == 0 or (not signed and simplify(ours + theirs) == 0):
             return True
-        return _close(float(ours), float(theirs))
+        return _is_close(float(ours), float(theirs))
     except (TypeError, ValueError, AttributeError, NotImplementedError, OverflowError):
         return False
 
 
 def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
     """Judge by the rules above; `meta` is not used. An empty gold equals an empty answer, as it does there."""
-    return "correct" if _same(_clean(gold), _clean(answer)) else "wrong"
+    return "correct" if _is_same(_cleaned_text(gold), _cleaned_text(answer)) else "wrong"
 
 
 def warm_up() -> None:

@@ -17,7 +17,7 @@ _HOUR = re.compile(r"(\d{1,2})\s*(?:\\(?:text|mathrm|mbox)\s*\{\s*)?([ap])\.?\s*
 _NAMED = re.compile(r"(?:12(?::00)?)?\s*(?:\\(?:text|mathrm|mbox)\s*\{\s*)?(noon|midnight)\s*\}?", re.IGNORECASE)
 
 
-def _read(text: str) -> tuple[int, int, str] | None:
+def _read_time(text: str) -> tuple[int, int, str] | None:
     if named := _NAMED.fullmatch(text.strip()):
         return 12, 0, "p" if named[1].lower() == "noon" else "a"
     if (whole := _HOUR.fullmatch(text.strip())) and int(whole[1]) <= 12:
@@ -30,10 +30,10 @@ def _read(text: str) -> tuple[int, int, str] | None:
 
 def compare(gold: str, answer: str) -> bool | None:
     """Compare two times; half of the day counts only where both state it. None if one of them is no time."""
-    ours, theirs = _read(gold), _read(answer)
+    ours, theirs = _read_time(gold), _read_time(answer)
     if ours is None or theirs is None:
         return None
-    return ours[1] == theirs[1] and bool(_hours(ours) & _hours(theirs))
+    return ours[1] == theirs[1] and bool(_possible_hours(ours) & _possible_hours(theirs))
 
 
 def compare_ratios(gold: str, answer: str) -> bool | None:
@@ -46,7 +46,7 @@ def compare_ratios(gold: str, answer: str) -> bool | None:
     return len(ours) == len(theirs) and all(a * theirs[0] == b * ours[0] for a, b in zip(ours, theirs, strict=True))
 
 
-def _hours(time: tuple[int, int, str]) -> set[int]:
+def _possible_hours(time: tuple[int, int, str]) -> set[int]:
     hour, _, half = time
     if half:
         return {hour % 12 + 12 * (half == "p")}

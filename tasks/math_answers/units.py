@@ -70,7 +70,7 @@ _SEVERAL = re.compile(rf"\s*(?:{_TERM.pattern}\.?\s*)+")
 _AFTER = re.compile(r"[a-zA-Zµ€£¥Ω\s{}/^.\d()*\-]*")
 
 
-def split(text: str) -> tuple[str, str] | None:
+def number_and_unit(text: str) -> tuple[str, str] | None:
     """A number, or a closed form, and the words behind it; None if the text is anything else."""
     text = text[_LEADING.match(text).end() :] if _LEADING.match(text) else text  # type: ignore[union-attr]
     start = next((match.start() for match in _TOKEN.finditer(text) if _begins_words(match)), len(text))
@@ -80,7 +80,9 @@ def split(text: str) -> tuple[str, str] | None:
         return None
     unit_text = _TEXT.sub(" ", unit_text).replace("\\cdot", " ").replace("\\%", "")
     return (
-        (value, unit_text.strip(" {}")) if _AFTER.fullmatch(unit_text) and _harmless(text[start:], unit_text) else None
+        (value, unit_text.strip(" {}"))
+        if _AFTER.fullmatch(unit_text) and _is_harmless(text[start:], unit_text)
+        else None
     )
 
 
@@ -88,7 +90,7 @@ def _begins_words(match: re.Match[str]) -> bool:
     return not match[0].startswith("\\") or bool(_TEXT.fullmatch(match[0]))
 
 
-def _harmless(written: str, unit_text: str) -> bool:
+def _is_harmless(written: str, unit_text: str) -> bool:
     if _NUMBER_INSIDE.search(unit_text):
         return False
     in_text = bool(_TEXT.match(written.strip()))
@@ -107,7 +109,7 @@ def has_words(text: str) -> bool:
     return bool(_TEXT.search(text) or re.search(r"[a-zA-Z]{2}", re.sub(r"\\[a-zA-Z]+", " ", text)))
 
 
-def _unit(unit_text: str) -> tuple[str, int] | None:
+def _read_unit(unit_text: str) -> tuple[str, int] | None:
     """A known unit and its power: `cm^{2}`, `square centimeters`."""
     match = _POWER.fullmatch(unit_text.strip(" ."))
     word = match["unit"] if match else ""
@@ -119,21 +121,21 @@ def _unit(unit_text: str) -> tuple[str, int] | None:
     return (word, power) if word else None
 
 
-def ratio(gold: str, answer: str) -> Decimal | None:
+def conversion_factor(gold: str, answer: str) -> Decimal | None:
     """What the answer's number has to be multiplied with: 1 unless both units are known; None if they do not fit."""
-    ours, theirs = _unit(gold), _unit(answer)
+    ours, theirs = _read_unit(gold), _read_unit(answer)
     if ours is None or theirs is None:
         return Decimal(1)
     (kind, size), (other, their_size) = _dimension(*ours), _dimension(*theirs)
     return their_size / size if kind == other else None
 
 
-def total(text: str) -> tuple[tuple[str, int], Decimal] | None:
+def total_quantity(text: str) -> tuple[tuple[str, int], Decimal] | None:
     """What numbers with known units amount to, such as `8 ft 6 in` or `5 km`; None for anything else."""
     plain_text = re.sub(r"[{},]|\band\b", " ", _TEXT.sub(" ", text))
     if not _SEVERAL.fullmatch(plain_text):
         return None
-    terms = [(Decimal(number), _unit(unit)) for number, unit in _TERM.findall(plain_text)]
+    terms = [(Decimal(number), _read_unit(unit)) for number, unit in _TERM.findall(plain_text)]
     parts = [(_dimension(*unit), number) for number, unit in terms if unit]
     if len(parts) < len(terms) or len({kind for (kind, _), _ in parts}) != 1:
         return None

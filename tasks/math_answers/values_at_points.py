@@ -13,16 +13,16 @@ def compare(gold: Any, answer: Any) -> bool | None:
     import sympy
 
     if isinstance(gold, sympy.Eq) and isinstance(answer, sympy.Eq):
-        return False if _solved_by_others(gold, answer) else None
-    return _expressions(gold, answer)
+        return False if _have_other_solutions(gold, answer) else None
+    return _compare_expressions(gold, answer)
 
 
-def _values(symbols: list[Any], start: float) -> dict[Any, float]:
+def _point_values(symbols: list[Any], start: float) -> dict[Any, float]:
     """A number for each symbol, all different."""
     return {symbol: start + 0.173 * i / len(symbols) for i, symbol in enumerate(symbols)}
 
 
-def _expressions(gold: Any, answer: Any) -> bool | None:
+def _compare_expressions(gold: Any, answer: Any) -> bool | None:
     """Whether two expressions are equal, as their values at two of four points show; None where those do not tell.
 
     Saves the seconds in which sympy fails to simplify the difference of unequal expressions to zero, and finds equal
@@ -46,7 +46,7 @@ def _expressions(gold: Any, answer: Any) -> bool | None:
         return None
     same, far = 0, 0
     for start in POINTS if symbols else POINTS[:1]:
-        point = _values(symbols, start)
+        point = _point_values(symbols, start)
         try:
             expected, value = (one.evalf(15, subs=point) for one in expressions)
         except Exception:  # sympy's functions raise anything on values they cannot take: nothing learned
@@ -67,12 +67,12 @@ def _equal_complex(gold: Any, answer: Any) -> bool | None:
     """Whether two expressions are the same complex number; None where one has no value."""
     try:
         expected, value = complex(gold.evalf(15)), complex(answer.evalf(15))
-    except Exception:  # as in _expressions
+    except Exception:  # as in _compare_expressions
         return None
     return abs(expected - value) <= 1e-9 * max(abs(expected), abs(value), 1e-9)
 
 
-def _solved_by_others(gold: Any, answer: Any) -> bool:
+def _have_other_solutions(gold: Any, answer: Any) -> bool:
     """Whether two equations have different solutions, as values show that solve the first and not the second.
 
     The values are found where one symbol of the first equation is linear: drawn for the others, and solved for it.
@@ -91,7 +91,7 @@ def _solved_by_others(gold: Any, answer: Any) -> bool:
     symbols = sorted(first.free_symbols | second.free_symbols, key=str)
     seen = []
     for start in POINTS:
-        point = _values(symbols, start)
+        point = _point_values(symbols, start)
         for symbol in sorted(first.free_symbols, key=str):
             try:
                 at = [float(first.evalf(15, subs={**point, symbol: x})) for x in (0, 1, 2)]
@@ -100,7 +100,7 @@ def _solved_by_others(gold: Any, answer: Any) -> bool:
                     continue  # not there, or not linear
                 root = -at[0] / slope
                 near = [abs(float(second.evalf(15, subs={**point, symbol: root + x}))) for x in (0, 1, -1)]
-            except Exception:  # as in _expressions
+            except Exception:  # as in _compare_expressions
                 continue
             if max(near) > 0:
                 seen.append(near[0] > CLEARLY * max(near))

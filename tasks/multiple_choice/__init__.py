@@ -46,7 +46,7 @@ class MultipleChoice(Task):
         options = meta.get("options") or LETTERS
         if not gold or gold not in list(LETTERS[: len(options)]):
             return "ungradable"
-        chosen = answer if grader == "strict" else _chosen(answer, options)
+        chosen = answer if grader == "strict" else _chosen_letter(answer, options)
         return "correct" if chosen == gold else "wrong"
 
     def canonical_answer(self, answer: str) -> str:
@@ -58,17 +58,17 @@ class MultipleChoice(Task):
         return question.removesuffix(INSTRUCTION)
 
 
-def _chosen(answer: str, options: Sequence[str]) -> str | None:
+def _chosen_letter(answer: str, options: Sequence[str]) -> str | None:
     """The letter that an answer names, alone or with that option's own text."""
     labelled = option_letters.letter_and_text(answer)
     if labelled is None:
         return option_letters.bare_letter(answer)
     letter, text = labelled
     index = LETTERS.index(letter)
-    return letter if index < len(options) and _bare(text) == _bare(str(options[index])) else None
+    return letter if index < len(options) and _bare_text(text) == _bare_text(str(options[index])) else None
 
 
-def _bare(text: str) -> str:
+def _bare_text(text: str) -> str:
     return canonical(option_letters.without_markup(text.strip().removesuffix(".")))
 
 

@@ -67,12 +67,12 @@ def number_value(text: str) -> float | None:
     if side is None:
         return None
     bare = _PERCENT.sub("", side).strip()
-    split = units.split(bare)
-    value = _value(split[0] if split else bare)
+    split = units.number_and_unit(bare)
+    value = _parsed_value(split[0] if split else bare)
     return value / 100 if value is not None and bare != side.strip() else value
 
 
-def _value(text: str) -> float | None:
+def _parsed_value(text: str) -> float | None:
     exact = closed_forms.closed_form_values(normalise(text))
     if exact is not None and len(exact) == 1 and "," not in normalise(text):
         return float(exact[0])
