@@ -117,9 +117,8 @@ def _joined_lines(text: str) -> str:
 
 def _shell_words(text: str, separators: str = "") -> list[str]:
     """Words as a shell splits them, with runs of separators as words."""
-    lexer = shlex.shlex(
-        text.replace("\n", "\n\n"), posix=True, punctuation_chars=separators or False
-    )  # a comment eats one
+    text = text.replace("\n", "\n\n")  # a comment eats one
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=separators or False)
     lexer.whitespace, lexer.whitespace_split = (" \t\r" if separators else " \t\r\n"), True
     try:
         return list(lexer)

@@ -198,9 +198,7 @@ def _state_optimizer(flags: CommandSettings, keys: dict[str, Any]) -> None:
 def _state_new_defaults(flags: CommandSettings, stage: Stage, keys: dict[str, Any]) -> None:
     """What this release does otherwise than earlier ones unless it is told not to."""
     correction = keys.get("objective.sampler_correction", "none")
-    if (
-        sampling_temperature(stage) is not None
-    ):  # rollout.temperature is the actor's; temperature_agent.py samples at another
+    if sampling_temperature(stage) is not None:  # rollout.temperature is the actor's; AGENT_FILE samples at another
         if correction != "none":
             text = ": compares probabilities at one temperature; remove logits_temperature"
             raise refuse(flags.run, "objective.sampler_correction", text, "settings-conflict")

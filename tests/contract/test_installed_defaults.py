@@ -26,7 +26,7 @@ with contextlib.redirect_stdout(sys.stderr):
     released = adapter.load(name).released_defaults()
     differences = [[str(drift) for drift in release_defaults.drifts(name, released)],
                    release_defaults.unknown_settings(name, released),
-                   translation.drifted(command_parser.load(name), released)]
+                   translation.outdated_entries(command_parser.load(name), released)]
     for file in files:
         sys.argv = ["translate", file, "--from", file.split("/")[-1].split(".")[0], "--to", name, "--check"]
         translate()

@@ -110,11 +110,11 @@ import json, sys
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
-from frameworks.verl.command import render
+from frameworks.verl.command import command_line
 parser = OverridesParser.create()
 def read(value):
     config = OmegaConf.create({"x": 0})
-    ConfigLoaderImpl._apply_overrides_to_config(parser.parse_overrides(render({"x": (value, "")})), config)
+    ConfigLoaderImpl._apply_overrides_to_config(parser.parse_overrides(command_line({"x": (value, "")})), config)
     return OmegaConf.to_container(config, resolve=True)["x"]
 print(json.dumps([read(value) for value in json.load(sys.stdin)]))
 """

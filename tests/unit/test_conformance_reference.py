@@ -181,9 +181,8 @@ def test_float32_cannot_decide_a_case(kind: str) -> None:
         assert (batch["rewards"].astype(np.float32) == batch["rewards"]).all()
         log_p = batch["logits"] - np.log(np.exp(batch["logits"]).sum(-1, keepdims=True))
         large_ratios = kind in ("far", "beyond", "far_reference")
-        assert log_p.min() > (
-            -4.1 if large_ratios else -6.1
-        )  # half a unit in the last place of float32 is 2.4e-7 at most
+        # half a unit in the last place of float32 is 2.4e-7 at most
+        assert log_p.min() > (-4.1 if large_ratios else -6.1)
 
 
 def test_another_seed_makes_other_cases() -> None:
