@@ -10,12 +10,6 @@ PROBE = probe_folder(seeds.run_id("{recipe}/{run}", "{seed}"))
 BEGINNINGS = str(FOLDER.beginnings("x").parent)
 
 
-def completion_limit(wildcards):
-    """Short models have a shorter limit than the protocol's."""
-    limits = run_of(wildcards).evaluation.get("override", {})
-    return {key: value for key, value in limits.items() if key == "max_tokens"}
-
-
 rule beginnings:
     input:
         FOLDER.problems("benchmarks", "{benchmark}"),

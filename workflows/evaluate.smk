@@ -5,12 +5,6 @@
 REGRADED = RUN_FOLDER.regraded("{grader}", "{extraction}")
 
 
-def regrading_extraction(wildcards):
-    if wildcards.extraction == "protocol":
-        return extraction_of(run_of(wildcards).name)
-    return wildcards.extraction
-
-
 rule generate_samples:
     input:
         lambda wildcards: environment_stamp("eval", run_of(wildcards).device),

@@ -5,10 +5,6 @@ MODEL_ID = f"{paths.MODELS}{{model}}-{{settings}}"
 MODEL_FOLDER = FOLDER.run(MODEL_ID)
 
 
-def model_id(wildcards):
-    return MODEL_ID.format(model=wildcards.model, settings=wildcards.settings)
-
-
 wildcard_constraints:
     settings="[0-9a-f]{8}",
 

@@ -219,3 +219,32 @@ def maker_device(model):
     """The device of the environment that makes a model: that of the runs that start from it, which is there anyway."""
     devices = {RUNS[name].device for name in CHOSEN if RUNS[name].model == model}
     return "cuda" if "cuda" in devices else "cpu"
+
+
+def regrading_extraction(wildcards):
+    if wildcards.extraction == "protocol":
+        return extraction_of(run_of(wildcards).name)
+    return wildcards.extraction
+
+
+def completion_limit(wildcards):
+    """Short models have a shorter limit than the protocol's."""
+    limits = run_of(wildcards).evaluation.get("override", {})
+    return {key: value for key, value in limits.items() if key == "max_tokens"}
+
+
+def model_id(wildcards):
+    """The run id of a model that is evaluated alone."""
+    return MODEL_ID.format(model=wildcards.model, settings=wildcards.settings)
+
+
+def check_seeds(target, fewest):
+    """Refuse a study with fewer training seeds than its test needs."""
+    if len(config["seeds"]) < fewest:
+        sentence = (
+            f"snakemake {target} needs {fewest} training seeds or more, but seeds has {len(config['seeds'])}: add "
+            f"--config seeds='{list(range(fewest))}'"
+        )
+        raise refusal(
+            UserError(sentence, code="too-few-seeds", seeds=len(config["seeds"]))
+        )

@@ -1,25 +1,7 @@
 # snakemake study_credit: trains what is missing of its runs, with the configured seeds.
 
-from studies.credit import runs as credit_runs
 
-
-def compared_for_credit(wildcards):
-    """What study_credit reads: the trainings of its runs with the configured seeds."""
-    if len(config["seeds"]) < credit_runs.FEWEST:
-        sentence = (
-            f"snakemake study_credit needs {credit_runs.FEWEST} training seeds or more, but seeds has "
-            f"{len(config['seeds'])}: add --config seeds='[0,1,2,3,4]'"
-        )
-        raise refusal(
-            UserError(sentence, code="too-few-seeds", seeds=len(config["seeds"]))
-        )
-    return scores_and_logs(
-        [
-            seeds.run_id(name, seed)
-            for name in credit_runs.RUNS.values()
-            for seed in config["seeds"]
-        ]
-    )
+include: "inputs.smk"
 
 
 rule study_credit:

@@ -1,31 +1,8 @@
 # snakemake study_reward_accuracy: trains what is missing of its sweeps, with the configured seeds; then the rewards judge
 # the stored completions again.
 
-from studies.reward_accuracy import runs as reward_accuracy_runs
 
-
-def trained_for_accuracy(wildcards):
-    """What study_reward_accuracy reads: the trainings of each task's settings with the seeds that the task has."""
-    if len(config["seeds"]) < reward_accuracy_runs.FEWEST:
-        sentence = (
-            f"snakemake study_reward_accuracy needs {reward_accuracy_runs.FEWEST} training seeds or more, but seeds has "
-            f"{len(config['seeds'])}: add --config seeds='[0,1,2,3,4,5,6,7]'"
-        )
-        raise refusal(
-            UserError(sentence, code="too-few-seeds", seeds=len(config["seeds"]))
-        )
-    try:
-        tasks = reward_accuracy_runs.chosen(config.get("tasks", []))
-    except UserError as error:
-        raise refusal(error.within("config")) from None
-    return scores_and_logs(
-        [
-            seeds.run_id(name, seed)
-            for task in tasks
-            for name in sweeps.run_names(task.sweep, config["scale"])
-            for seed in task.seeds(config["seeds"])
-        ]
-    )
+include: "inputs.smk"
 
 
 rule study_reward_accuracy:

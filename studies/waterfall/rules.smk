@@ -1,35 +1,7 @@
 # snakemake study_waterfall: a training for each stage and configured seed; all but the first replay its recording.
 
-from studies.waterfall import stages as waterfall
 
-CROSSCHECK = [
-    load_run(name, "demo") for name in run_names() if name.startswith("crosscheck/")
-]
-
-
-def waterfall_recording(wildcards):
-    """The training whose recording a stage of the waterfall takes; none for that one itself."""
-    recorded = waterfall.RECORDED.name
-    if wildcards.stage == recorded:
-        return []
-    return f"results/studies/waterfall/{recorded}/seed-{wildcards.seed}"
-
-
-def waterfall_trainings(wildcards):
-    """What study_waterfall reads: every stage with every configured seed."""
-    if len(config["seeds"]) < waterfall.FEWEST:
-        sentence = (
-            f"snakemake study_waterfall needs {waterfall.FEWEST} training seeds or more, but seeds has "
-            f"{len(config['seeds'])}: add --config seeds='[0,1,2,3,4]'"
-        )
-        raise refusal(
-            UserError(sentence, code="too-few-seeds", seeds=len(config["seeds"]))
-        )
-    return [
-        f"results/studies/waterfall/{stage.name}/seed-{seed}"
-        for stage in waterfall.STAGES
-        for seed in config["seeds"]
-    ]
+include: "inputs.smk"
 
 
 rule waterfall_training:
