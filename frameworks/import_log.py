@@ -101,21 +101,21 @@ def read(files: Sequence[Path], framework: str | None, run: str, max_response_to
             logged.setdefault(step, {}).update(values)
     logged = dict(sorted(logged.items()))
     rows: list[Row] = []
-    elapsed, before, empty = 0.0, 0, dict.fromkeys(tables.TRAINING_LOG.names)
+    elapsed, step_before, nulls = 0.0, 0, dict.fromkeys(tables.TRAINING_LOG.names)
     for step, values in (known.per_step(logged) if known else logged).items():
-        own = {name: values[name] for name in OURS if name in values}
+        numbers = {name: values[name] for name in OURS if name in values}
         if known:
             columns = known.our_columns(values, max_response_tokens)
             renamed = {ours: values[native] for native, ours in known.imported_metrics.items() if native in values}
-            own = columns | renamed | own
-        own = {name: _number(name, value, step, files) for name, value in own.items()}
-        seconds, tokens = own.pop("seconds", None), own.pop("tokens", None)
-        elapsed, before = elapsed + (seconds or 0.0) * (step - before), step
+            numbers = columns | renamed | numbers
+        numbers = {name: _number(name, value, step, files) for name, value in numbers.items()}
+        seconds, tokens = numbers.pop("seconds", None), numbers.pop("tokens", None)
+        elapsed, step_before = elapsed + (seconds or 0.0) * (step - step_before), step
         timed = {"wall_time": elapsed if seconds else None,
                  "tokens_per_second": tokens / seconds if seconds and tokens is not None else None}  # fmt: skip
-        metrics = {name: value for name, value in own.items() if name in OURS}
+        metrics = {name: value for name, value in numbers.items() if name in OURS}
         if metrics:
-            rows.append(empty | timed | metrics | {"run": run, "stage": 1, "step": step})
+            rows.append(nulls | timed | metrics | {"run": run, "stage": 1, "step": step})
     if not rows:
         raise UserError(
             f"{', '.join(map(str, files))} should hold metrics of a training but hold none that is known; check "

@@ -92,20 +92,20 @@ def wait_for_nodes(address: str, count: int, gpus: int, step: subprocess.Popen[s
     Raises:
         UserError: the step has ended, or ten minutes have passed.
     """
-    deadline, seen = time.monotonic() + WAIT_SECONDS, "none"
+    deadline, state = time.monotonic() + WAIT_SECONDS, "none"
     while time.monotonic() < deadline:
         if step.poll() is not None:
             sentence = f"Ray did not start on every node (status {step.returncode}); its output is above"
             raise UserError(sentence, code="ray-did-not-start", status=step.returncode)
-        there = node_resources(address, step)
-        gpus_there = int(sum(node.get("GPU", 0) for node in there))
-        seen = f"{len(there)} nodes with {gpus_there} GPUs"
-        if len(there) == count and gpus_there >= count * gpus:
-            print(f"Ray: {seen} at {address}", flush=True)
+        joined = node_resources(address, step)
+        gpus_there = int(sum(node.get("GPU", 0) for node in joined))
+        state = f"{len(joined)} nodes with {gpus_there} GPUs"
+        if len(joined) == count and gpus_there >= count * gpus:
+            print(f"Ray: {state} at {address}", flush=True)
             return
         time.sleep(LOOK_SECONDS)
     raise UserError(
-        f"Ray should have {count} nodes with {count * gpus} GPUs, but has {seen} after {WAIT_SECONDS / 60:.0f} minutes",
+        f"Ray should have {count} nodes with {count * gpus} GPUs, has {state} after {WAIT_SECONDS / 60:.0f} minutes",
         code="nodes-did-not-join",
         nodes=count,
         gpus=count * gpus,

@@ -47,20 +47,22 @@ def prompt_params(params: Any, base: int, step: int | None, prompts: Sequence[st
     """
     if step is None:
         return params
-    own = copy(params)
-    own.seed = seed(base, step, prompts[index])
-    own.extra_args = batch_position(str(seed(step, *prompts)), index * samples, len(prompts) * samples)
-    return own
+    params_of_prompt = copy(params)
+    params_of_prompt.seed = seed(base, step, prompts[index])
+    params_of_prompt.extra_args = batch_position(str(seed(step, *prompts)), index * samples, len(prompts) * samples)
+    return params_of_prompt
 
 
 def completion_params(params: Any, repeat: int) -> Any:
     """SamplingParams of a prompt's completion, by its number from 0."""
     if not (params.extra_args or {}).get(KEY):
         return params
-    own = copy(params)
-    own.seed = seed(params.seed, repeat)
-    own.extra_args = {KEY: {**params.extra_args[KEY], "number": params.extra_args[KEY]["number"] + repeat}}
-    return own
+    params_of_completion = copy(params)
+    params_of_completion.seed = seed(params.seed, repeat)
+    params_of_completion.extra_args = {
+        KEY: {**params.extra_args[KEY], "number": params.extra_args[KEY]["number"] + repeat}
+    }
+    return params_of_completion
 
 
 Add = Callable[[], Awaitable[Any]]

@@ -103,7 +103,7 @@ class Recorder:
 
 @cache
 def process_recorder() -> Recorder:
-    """The recorder of a training process; the launcher names its folder in the environment."""
+    """The recorder of a training process; train_stage.py names its folder in the environment."""
     return Recorder(Path(os.environ[VARIABLE]))
 
 
@@ -194,12 +194,12 @@ class LiveColumns:
         except (UserError, OSError):
             return {}
         by_step = rows_by_step(self._waiting, self._done, self._batch)
-        here = by_step.get(step, [])
-        if not self._batch.complete(here):
+        step_rows = by_step.get(step, [])
+        if not self._batch.complete(step_rows):
             return {}
         self._waiting = [row for other, rows in by_step.items() if other > step for row in rows]
         self._done = step
-        return step_columns(here)
+        return step_columns(step_rows)
 
     def _new_rows(self) -> Iterator[Row]:
         for file in sorted(self._attempt.folder.glob("*.jsonl")):

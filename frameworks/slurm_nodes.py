@@ -47,11 +47,11 @@ def job_nodes(needed: int) -> list[Node]:
     if "SLURM_JOB_ID" not in os.environ:
         sentence = f"a run on {needed} nodes needs a Slurm job: snakemake --profile slurm, or hardware.nodes: 1"
         raise UserError(sentence, code="no-slurm-job", nodes=needed)
-    here = os.environ.get("SLURMD_NODENAME") or socket.gethostname().split(".")[0]
+    own_name = os.environ.get("SLURMD_NODENAME") or socket.gethostname().split(".")[0]
     job = _scontrol("show", "job", os.environ["SLURM_JOB_ID"], "--oneliner")
-    listed = re.search(r" NodeList=(\S+)", job)
-    names = _scontrol("show", "hostnames", listed[1]).split() if listed else []
-    if len(names) != needed or here not in names:
+    node_list = re.search(r" NodeList=(\S+)", job)
+    names = _scontrol("show", "hostnames", node_list[1]).split() if node_list else []
+    if len(names) != needed or own_name not in names:
         raise UserError(
             f"a run on {needed} nodes needs a Slurm job on as many, but this one has {len(names)} nodes "
             f"({', '.join(names) or 'none'})",
@@ -59,7 +59,7 @@ def job_nodes(needed: int) -> list[Node]:
             nodes=needed,
             has=len(names),
         )
-    return [Node(name, _address(name)) for name in sorted(names, key=lambda name: (name != here, name))]
+    return [Node(name, _address(name)) for name in sorted(names, key=lambda name: (name != own_name, name))]
 
 
 def job_end_time() -> float | None:
@@ -107,10 +107,10 @@ def environment_without_step() -> dict[str, str]:
 def free_ports(count: int) -> list[int]:
     """Different ports of this node that are not in use now."""
     with contextlib.ExitStack() as stack:
-        taken = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in taken:
-            one.bind(("", 0))
-        return [int(one.getsockname()[1]) for one in taken]
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for free in sockets:
+            free.bind(("", 0))
+        return [int(free.getsockname()[1]) for free in sockets]
 
 
 def free_port() -> int:

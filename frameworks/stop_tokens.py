@@ -39,9 +39,9 @@ def with_stops(run: Run, stage: Stage, paths: Paths) -> Paths:
     tokenizer = AutoTokenizer.from_pretrained(paths.model)
     config = _read(paths.model / FILE)
     declared = config.get("eos_token_id", _read(paths.model / "config.json").get("eos_token_id"))
-    own = declared if isinstance(declared, list) else [declared]
+    of_model = declared if isinstance(declared, list) else [declared]
     stops = [_number(run, paths.model, tokenizer, stop) for stop in stage.rollout["stop"]]
-    end_tokens = dict.fromkeys(number for number in [tokenizer.eos_token_id, *own, *stops] if number is not None)
+    end_tokens = dict.fromkeys(number for number in [tokenizer.eos_token_id, *of_model, *stops] if number is not None)
 
     folder = paths.work / "model"
     shutil.rmtree(folder, ignore_errors=True)

@@ -76,12 +76,12 @@ def select_levels(run: Run, stage: Stage, problems: list[dict[str, Any]]) -> lis
     if not stage.levels:
         return problems
     levels = [registry.get(row["task"]).level(json.loads(row["meta"] or "{}")) for row in problems]
-    there, weights = Counter(levels), {str(one["level"]): float(one["weight"]) for one in stage.levels}
-    if missing := [level for level in weights if not there[level]]:
-        known = ", ".join(sorted(str(level) for level in there if level is not None)) or "none"
+    available, weights = Counter(levels), {str(one["level"]): float(one["weight"]) for one in stage.levels}
+    if missing := [level for level in weights if not available[level]]:
+        known = ", ".join(sorted(str(level) for level in available if level is not None)) or "none"
         text = f": {stage.dataset} has no problem of level {missing[0]}; its levels are: {known}"
         raise refuse(run, "levels", text, "unknown-level")
-    share = min(there[level] / weight for level, weight in weights.items())
+    share = min(available[level] / weight for level, weight in weights.items())
     chosen: list[int] = []
     for level, weight in weights.items():
         of_level = [index for index, own_level in enumerate(levels) if own_level == level]
