@@ -54,7 +54,7 @@ class Line(NamedTuple):
 
 def problems(largest_number: int, targets: Sequence[int], wording: str, seed: int) -> list[Problem]:
     """All training problems of three numbers, with the numbers in every order; `seed` draws nothing here."""
-    found = []
+    solvable = []
     for chosen in itertools.combinations_with_replacement(range(1, largest_number + 1), 3):
         for target in range(targets[0], targets[1] + 1):
             if split_of(countdown_problems.identity(chosen, target)) == "train" and countdown_problems.solve(
@@ -62,8 +62,10 @@ def problems(largest_number: int, targets: Sequence[int], wording: str, seed: in
             ):
                 for numbers in sorted(set(itertools.permutations(chosen))):
                     question = countdown_problems.question(numbers, target, wording)
-                    found.append(Problem("", countdown_problems.TASK, question, str(target), {"nums": list(numbers)}))
-    return found
+                    solvable.append(
+                        Problem("", countdown_problems.TASK, question, str(target), {"nums": list(numbers)})
+                    )
+    return solvable
 
 
 def phrases(_: Mapping[str, Any]) -> list[str]:

@@ -45,9 +45,9 @@ def _search(parts: list[tuple[int, str]], target: int) -> str | None:
             for joined in _joined(left, parts[j]):
                 if len(rest) == 0 and joined[0] != target:
                     continue
-                found = _search([*rest, joined], target)
-                if found is not None:
-                    return found
+                expression = _search([*rest, joined], target)
+                if expression is not None:
+                    return expression
     return None
 
 

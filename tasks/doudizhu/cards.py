@@ -97,9 +97,9 @@ def write_cards(cards: Sequence[int]) -> str:
 
 def read_cards(text: str) -> Cards | None:
     """The cards of a text such as `10 3,3`, in any order; pass is empty, and None is no cards at all."""
-    words = text.upper().replace(",", " ").split()
-    if words == ["PASS"]:
+    names = text.upper().replace(",", " ").split()
+    if names == ["PASS"]:
         return PASS
-    if not words or len(words) > len(DECK) or not set(words) <= set(NAMES):
+    if not names or len(names) > len(DECK) or not set(names) <= set(NAMES):
         return None
-    return tuple(sorted(NAMES.index(word) for word in words))
+    return tuple(sorted(NAMES.index(word) for word in names))

@@ -31,9 +31,9 @@ def plot_answer(answer: str, problem: Problem) -> str | None:
         _row("to beat", position.last, [False] * len(position.last), 1),
         _row("mine", position.mine, raised, 2),
     ]
-    shown = read_cards(answer)
+    stated = read_cards(answer)
     colour = "#2a7a2a" if verdict == "wins" else "#b02020"
-    text = f"{'no cards' if shown is None else write_cards(shown)}: {verdict}"
+    text = f"{'no cards' if stated is None else write_cards(stated)}: {verdict}"
     width, height = LEFT + 5 * (WIDE + GAP) + 10, 3 * (HIGH + 14) + 30
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
@@ -42,8 +42,8 @@ def plot_answer(answer: str, problem: Problem) -> str | None:
     )
 
 
-def _row(label: str, cards: Cards, raised: Sequence[bool], place: int) -> str:
-    top = 12 + place * (HIGH + 14)
+def _row(label: str, cards: Cards, raised: Sequence[bool], row: int) -> str:
+    top = 12 + row * (HIGH + 14)
     parts = [f'<text x="4" y="{top + HIGH // 2}">{label}</text>']
     for index, (card, up) in enumerate(zip(cards, raised, strict=True)):
         x, y = LEFT + index * (WIDE + GAP), top - (10 if up else 0)

@@ -44,9 +44,9 @@ class Position(NamedTuple):
     @classmethod
     def from_meta(cls, meta: Mapping[str, Any]) -> Position:
         """The position of a problem; KeyError, TypeError or ValueError if its `meta` describes none."""
-        found = [read_cards(str(meta[name])) for name in cls._fields]
-        mine, theirs, last = (hand or () for hand in found)
-        if None in found or not mine or not theirs or max(map(len, (mine, theirs, last))) > MOST_CARDS:
+        hands = [read_cards(str(meta[name])) for name in cls._fields]
+        mine, theirs, last = (hand or () for hand in hands)
+        if None in hands or not mine or not theirs or max(map(len, (mine, theirs, last))) > MOST_CARDS:
             raise ValueError(f"no position: {meta}")
         if not Counter(mine + theirs + last) <= Counter(DECK) or (last and combination(last) is None):
             raise ValueError(f"no such cards: {meta}")
@@ -76,7 +76,7 @@ def question(position: Position, wording: str = "full") -> str:
 def sample_position(cards: int, rng: random.Random) -> Position:
     """Any position: two hands of so many cards each and, half of the time, something to beat from a third hand."""
     dealt = rng.sample(DECK, 3 * cards)
-    mine, theirs, gone = (tuple(sorted(dealt[place * cards : (place + 1) * cards])) for place in range(3))
+    mine, theirs, gone = (tuple(sorted(dealt[player * cards : (player + 1) * cards])) for player in range(3))
     last = rng.choice(sorted(possible_leads(gone))) if rng.random() < 0.5 else ()
     return Position(mine, theirs, last)
 

@@ -48,7 +48,7 @@ def operation_line(operation: Operation) -> str:
 def _random_attempt(cards: Sequence[int], rng: random.Random) -> list[Operation]:
     numbers, chosen = tuple(sorted(map(Fraction, cards))), list[Operation]()
     while len(numbers) > 1:
-        possible = [found for found in solver.operations(numbers, whole=True) if found.result < 100]
+        possible = [operation for operation in solver.operations(numbers, whole=True) if operation.result < 100]
         chosen.append(rng.choice(possible or list(solver.operations(numbers, whole=True))))
         numbers = chosen[-1].left
     return chosen

@@ -29,7 +29,7 @@ def operations(numbers: Sequence[Fraction], whole: bool = False) -> Iterator[Ope
             if (a, b) in seen:
                 continue
             seen.add((a, b))
-            rest = [number for place, number in enumerate(numbers) if place not in (i, j)]
+            rest = [number for index, number in enumerate(numbers) if index not in (i, j)]
             results = [(a, "+", b, a + b), (a, "*", b, a * b), (a, "-", b, a - b)]
             results += [(b, "-", a, b - a)] if a != b and not whole else []
             results += [(a, "/", b, a / b)] if b else []
@@ -65,7 +65,7 @@ def expression(cards: Sequence[int], chosen: Sequence[Operation]) -> str:
     for operation in chosen:
         texts = []
         for number in (operation.a, operation.b):
-            place = next(place for place, (value, _) in enumerate(parts) if value == number)
-            texts.append(parts.pop(place)[1])
+            index = next(index for index, (value, _) in enumerate(parts) if value == number)
+            texts.append(parts.pop(index)[1])
         parts.append((operation.result, f"({texts[0]} {operation.sign} {texts[1]})"))
     return parts[0][1][1:-1] if chosen else parts[0][1]

@@ -18,13 +18,13 @@ _CELL = re.compile(r"([A-S])\s*0?([1-9]\d?)")
 @cache
 def winning_lines(size: int, need: int) -> tuple[tuple[int, ...], ...]:
     """The cells of every row of `need` cells that wins, on a board of size by size cells."""
-    found = []
+    rows = []
     for y in range(size):
         for x in range(size):
             for dx, dy in ((1, 0), (0, 1), (1, 1), (-1, 1)):
                 if 0 <= x + (need - 1) * dx < size and y + (need - 1) * dy < size:
-                    found.append(tuple((y + step * dy) * size + x + step * dx for step in range(need)))
-    return tuple(found)
+                    rows.append(tuple((y + step * dy) * size + x + step * dx for step in range(need)))
+    return tuple(rows)
 
 
 @cache
@@ -36,7 +36,7 @@ def winning_masks(size: int, need: int) -> tuple[int, ...]:
 @cache
 def symmetries(size: int) -> tuple[tuple[int, ...], ...]:
     """The eight turns and reflections: where the cell that comes to each place was."""
-    found = []
+    turns = []
     for turned in (False, True):
         for flip_x in (False, True):
             for flip_y in (False, True):
@@ -45,8 +45,8 @@ def symmetries(size: int) -> tuple[tuple[int, ...], ...]:
                     for x in range(size):
                         a, b = (size - 1 - x if flip_x else x), (size - 1 - y if flip_y else y)
                         places.append(a * size + b if turned else b * size + a)
-                found.append(tuple(places))
-    return tuple(found)
+                turns.append(tuple(places))
+    return tuple(turns)
 
 
 def has_won(stones: int, size: int, need: int) -> bool:
@@ -56,13 +56,13 @@ def has_won(stones: int, size: int, need: int) -> bool:
 
 def winning_cells(stones: int, others: int, size: int, need: int) -> int:
     """The empty cells that complete a row for `stones`, as a mask."""
-    found = 0
+    cells = 0
     for mask in winning_masks(size, need):
         if not mask & others:
             left = mask & ~stones
             if left and not left & (left - 1):
-                found |= left
-    return found
+                cells |= left
+    return cells
 
 
 def cells_of(mask: int) -> list[int]:
@@ -77,10 +77,10 @@ def cell_name(cell: int, size: int) -> str:
 
 def read_cell(text: str, size: int) -> int | None:
     """The cell of a text such as `C4` or `c 4`; None if it names none of the board."""
-    found = _CELL.fullmatch(text.strip().upper())
-    if not found:
+    match = _CELL.fullmatch(text.strip().upper())
+    if not match:
         return None
-    x, y = ord(found[1]) - ord("A"), int(found[2]) - 1
+    x, y = ord(match[1]) - ord("A"), int(match[2]) - 1
     return y * size + x if x < size and 0 <= y < size else None
 
 

@@ -20,8 +20,8 @@ def read_move(answer: str, meta: Mapping[str, Any]) -> int | None:
 
 def value(move: int, meta: Mapping[str, Any]) -> float | None:
     """What the move is worth in the problem: with perfect play on a solved board, else 1 for a right answer."""
-    found = meta["values"].get(cell_name(move, Board.from_meta(meta).size))
-    return None if found is None else float(found)
+    worth = meta["values"].get(cell_name(move, Board.from_meta(meta).size))
+    return None if worth is None else float(worth)
 
 
 def win_rate(move: int, meta: Mapping[str, Any], count: int, rng: random.Random) -> float:

@@ -33,16 +33,16 @@ def plot_answer(answer: str, problem: Problem) -> str | None:
         verdict, colour = ("right", "#2a7a2a") if right else ("wrong", "#b02020")
         parts.append(_circle(move, board.size, 8, f'fill="none" stroke="{colour}" stroke-width="3"'))
     columns = "".join(
-        f'<text x="{at}" y="-4" text-anchor="middle">{chr(ord("A") + place)}</text>'
-        f'<text x="-5" y="{at + 4}" text-anchor="end">{place + 1}</text>'
-        for place, at in enumerate(middle)
+        f'<text x="{at}" y="-4" text-anchor="middle">{chr(ord("A") + index)}</text>'
+        f'<text x="-5" y="{at + 4}" text-anchor="end">{index + 1}</text>'
+        for index, at in enumerate(middle)
     )
-    shown = "" if move is None else f"{cell_name(move, board.size)}: "
+    stated = "" if move is None else f"{cell_name(move, board.size)}: "
     width, height = side + 30, side + 46
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-24 -18 {width} {height}" width="{width}" height="{height}" '
         f'font-family="sans-serif" font-size="11">{"".join(parts)}{columns}'
-        f'<text x="0" y="{side + 18}" fill="{colour}">{board.mark} plays {shown}{verdict}</text></svg>'
+        f'<text x="0" y="{side + 18}" fill="{colour}">{board.mark} plays {stated}{verdict}</text></svg>'
     )
 
 

@@ -72,7 +72,7 @@ def _two_at_once(rows: list[int], blocked: int) -> bool:
             low = row & -row
             wins[low] = wins.get(low, 0) | row ^ low
             wins[row ^ low] = wins.get(row ^ low, 0) | low
-    return any(found & (found - 1) for found in wins.values())
+    return any(cells & (cells - 1) for cells in wins.values())
 
 
 def sample_board(size: int, need: int, kind: str, stones: Sequence[int], rng: random.Random) -> Board:

@@ -85,7 +85,7 @@ def _turn_tables(size: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """For each symmetry and each row of the board: the mask that the row's stones become."""
     tables = []
     for places in symmetries(size):
-        goes_to = {cell: place for place, cell in enumerate(places)}
+        goes_to = {cell: target for target, cell in enumerate(places)}
         tables.append(
             tuple(
                 tuple(
@@ -126,12 +126,15 @@ def main() -> None:
     parser.add_argument("--need", type=int, default=4, help="in a row that win")
     arguments = parser.parse_args()
     if not 2 <= arguments.need <= arguments.size <= LARGEST_SOLVED:
-        raise UserError(f"give 2 <= need <= size <= {LARGEST_SOLVED}, not {arguments.need} and {arguments.size}")
+        raise UserError(
+            f"give 2 <= need <= size <= {LARGEST_SOLVED}, not {arguments.need} and {arguments.size}",
+            code="argument-out-of-range",
+        )
     start, solve = time.process_time(), Solver(arguments.size, arguments.need)
     value = {1: "a win for X", 0: "a draw", -1: "a win for O"}[solve.value(0, 0)]
     seconds = time.process_time() - start
-    shown = f"{arguments.size} by {arguments.size}, {arguments.need} in a row: {value}"
-    print(f"{shown}; {solve.nodes:,} positions looked at in {seconds:.1f} s of CPU time")
+    label = f"{arguments.size} by {arguments.size}, {arguments.need} in a row: {value}"
+    print(f"{label}; {solve.nodes:,} positions looked at in {seconds:.1f} s of CPU time")
 
 
 if __name__ == "__main__":

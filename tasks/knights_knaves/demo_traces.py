@@ -41,12 +41,12 @@ class Habits:
 
 def phrases(problems: Mapping[str, Any]) -> list[str]:
     """The claims and assignments of the names in the problems, and verdicts. See tasks.task.Traces."""
-    found = [" fits\n", " fails\n"]
+    texts = [" fits\n", " fails\n"]
     for name in NAMES[: problems["names"]]:
-        found.append(f"{name}:")
+        texts.append(f"{name}:")
         for kind in KINDS.values():
-            found += [f" {name} is a {kind}", f" {name} is not a {kind}", f" {name} {kind}"]
-    return found
+            texts += [f" {name} is a {kind}", f" {name} is not a {kind}", f" {name} {kind}"]
+    return texts
 
 
 def _check(
@@ -62,7 +62,7 @@ def _check(
         checked += f" {claim} {'yes' if judged[-1] else 'no'}"
     # The statement's own form decides over the claims as judged: the first is true, and so on.
     form = "is" if statement.form == "not" else statement.form
-    over_judged = Statement(form, tuple(Claim(place, True) for place in range(len(judged))))
+    over_judged = Statement(form, tuple(Claim(index, True) for index in range(len(judged))))
     fits = over_judged.holds(judged) == assigned[speaker]
     said = f"{names[speaker]}: {statement_text(statement, names)}."
     return f"{said}{checked} {names[speaker]} {KINDS[assigned[speaker]]} {'fits' if fits else 'fails'}\n", fits

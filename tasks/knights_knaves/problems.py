@@ -41,8 +41,8 @@ def identity(statements: Sequence[Statement]) -> str:
 def answer(names: Sequence[str], knights: Sequence[bool]) -> str:
     """The list that Logic-RL asks for: `(1) Zoey is a knight`, a line for each person."""
     return "\n".join(
-        f"({place}) {name} is a {'knight' if knight else 'knave'}"
-        for place, (name, knight) in enumerate(zip(names, knights, strict=True), start=1)
+        f"({number}) {name} is a {'knight' if knight else 'knave'}"
+        for number, (name, knight) in enumerate(zip(names, knights, strict=True), start=1)
     )
 
 

@@ -128,7 +128,7 @@ def read_question(question: str) -> tuple[list[str], list[Statement]]:
     said: list[tuple[str, str]] = []
     body, at = body.strip(), 0
     while at < len(body):
-        match = next((found for pattern in _PATTERNS if (found := pattern.match(body, at))), None)
+        match = next((statement for pattern in _PATTERNS if (statement := pattern.match(body, at))), None)
         if match is None:
             raise ValueError(f"no statement of a puzzle: {body[at : at + 80]}")
         said.append((match["name"], match["content"]))
@@ -139,12 +139,12 @@ def read_question(question: str) -> tuple[list[str], list[Statement]]:
 
 def _statement(text: str, names: list[str]) -> Statement:
     claims = _ONE_CLAIM.findall(text)
-    found = tuple(Claim(names.index(name), role == "knight") for name, _, role in claims)
-    if len(found) == 1:
-        return Statement("not" if claims[0][1] else "is", found)
+    claims_made = tuple(Claim(names.index(name), role == "knight") for name, _, role in claims)
+    if len(claims_made) == 1:
+        return Statement("not" if claims[0][1] else "is", claims_made)
     form = next(
         form
-        for form, words in (("if", "If "), ("iff", " if and only if "), ("and", " and "), ("or", " or "))
-        if words in text
+        for form, connective in (("if", "If "), ("iff", " if and only if "), ("and", " and "), ("or", " or "))
+        if connective in text
     )
-    return Statement(form, found)
+    return Statement(form, claims_made)

@@ -56,11 +56,11 @@ def trace_line(maze: Maze, time: int, move: str, cell: Cell) -> str:
 
 def trace_lines(maze: Maze, moves: str) -> list[str]:
     """The lines of a sequence of moves that is walked to its end."""
-    found, cell = [trace_line(maze, 0, "", (0, 0))], (0, 0)
+    lines, cell = [trace_line(maze, 0, "", (0, 0))], (0, 0)
     for time, move in enumerate(moves, start=1):
         cell = (cell[0] + MOVES[move][0], cell[1] + MOVES[move][1])
-        found.append(trace_line(maze, time, move, cell))
-    return found
+        lines.append(trace_line(maze, time, move, cell))
+    return lines
 
 
 def _wandering(maze: Maze, rng: random.Random) -> str:
@@ -82,12 +82,12 @@ def _blind(maze: Maze, rng: random.Random) -> str:
 
 def with_wrong_cell(text: str, maze: Maze, rng: random.Random) -> str:
     """The line with one cell changed to another of the board."""
-    words = text.split(" ")
-    place = rng.choice([index for index, word in enumerate(words) if "," in word])
-    cell, mark = words[place].rstrip("v^"), words[place][len(words[place].rstrip("v^")) :]
+    parts = text.split(" ")
+    position = rng.choice([index for index, word in enumerate(parts) if "," in word])
+    cell, mark = parts[position].rstrip("v^"), parts[position][len(parts[position].rstrip("v^")) :]
     cells = [f"{x},{y}" for x in range(maze.width) for y in range(maze.height) if f"{x},{y}" != cell]
-    words[place] = rng.choice(cells) + mark
-    return " ".join(words)
+    parts[position] = rng.choice(cells) + mark
+    return " ".join(parts)
 
 
 def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Random) -> str:

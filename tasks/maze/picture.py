@@ -16,14 +16,14 @@ def plot_answer(answer: str, problem: Problem) -> str | None:
         return None
     moves = read_moves(answer) or ""
     end, cells = maze.walk(moves)
-    shown = cells[:MOST_BOARDS]
+    walked = cells[:MOST_BOARDS]
     wide, high = maze.width * CELL, maze.height * CELL
-    boards = [_board(maze, shown[: time + 1], time, time * (wide + GAP) + CELL) for time in range(len(shown))]
+    boards = [_board(maze, walked[: time + 1], time, time * (wide + GAP) + CELL) for time in range(len(walked))]
     captions = [
         f'<text x="{time * (wide + GAP) + CELL}" y="11">{moves[time - 1] if time else "start"}</text>'
-        for time in range(len(shown))
+        for time in range(len(walked))
     ]
-    width, height = len(shown) * (wide + GAP) + CELL, high + 3 * CELL
+    width, height = len(walked) * (wide + GAP) + CELL, high + 3 * CELL
     colour = "#2a7a2a" if end == SUCCESS else "#b02020"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '

@@ -58,7 +58,7 @@ def disagreement(mazes: Iterable[Maze], longest: int) -> Counter[str]:
         that hit an obstacle even if moves into the wall are allowed; `refused`, those that with such moves allowed are
         right and that it refuses; `stated`, accepted by the stated rules.
     """
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for maze in mazes:
         walked = [obstacle_rows(y, longest, maze.height) for _, y in maze.obstacles]
         # Sequences with the same cell, left the board, hit an obstacle, hit a published one are counted together.
@@ -73,22 +73,22 @@ def disagreement(mazes: Iterable[Maze], longest: int) -> Counter[str]:
                     state = (there, left or there == cell, hit or there in true, other_hit or there in published)
                     following[state] += count
             states = following
-            found["sequences"] += states.total()
+            counts["sequences"] += states.total()
             for (cell, left, hit, other_hit), count in states.items():
                 if cell == maze.goal:
-                    found["stated"] += count * (not left and not hit)
-                    found["published"] += count * (not other_hit)
-                    found["broken"] += count * (not other_hit and (left or hit))
-                    found["hit"] += count * (not other_hit and hit)
-                    found["refused"] += count * (other_hit and not hit)
-    return found
+                    counts["stated"] += count * (not left and not hit)
+                    counts["published"] += count * (not other_hit)
+                    counts["broken"] += count * (not other_hit and (left or hit))
+                    counts["hit"] += count * (not other_hit and hit)
+                    counts["refused"] += count * (other_hit and not hit)
+    return counts
 
 
 def all_rows(name: str, mirror: Path | None) -> list[tuple[Problem, Maze]]:
     """Every row of a published set, also those whose goal cannot be reached, which training leaves out."""
     entry = dataset_specs.find(name)
     problems = [
-        rows.convert(row, place, "maze", {}) for place, row in enumerate(dataset_sources.from_files(entry, mirror)[0])
+        rows.convert(row, index, "maze", {}) for index, row in enumerate(dataset_sources.from_files(entry, mirror)[0])
     ]
     return [(problem, Maze.from_meta(problem.meta)) for problem in problems]
 
@@ -109,14 +109,14 @@ def main() -> None:
     wrong = sum(maze.walk(answer)[0] != SUCCESS for maze, answer in stored)
     refused = sum(not accepts(maze, answer) for maze, answer in stored)
     print(f"stored answers: {len(stored)}; wrong by the stated rules {wrong}, by the published verifier {refused}")
-    found = disagreement(distinct, arguments.longest)
-    print(f"sequences of 1 to {arguments.longest} moves: {found['sequences']:,}; right by the stated rules "
-          f"{found['stated']:,}")  # fmt: skip
-    share = found["broken"] / found["published"]
-    print(f"accepted by the published verifier: {found['published']:,}; of these, {found['broken']:,} ({share:.0%}) "
+    counts = disagreement(distinct, arguments.longest)
+    print(f"sequences of 1 to {arguments.longest} moves: {counts['sequences']:,}; right by the stated rules "
+          f"{counts['stated']:,}")  # fmt: skip
+    share = counts["broken"] / counts["published"]
+    print(f"accepted by the published verifier: {counts['published']:,}; of these, {counts['broken']:,} ({share:.0%}) "
           "break a stated rule")  # fmt: skip
-    print(f"with moves into the wall allowed, it accepts {found['hit']:,} that hit an obstacle and refuses "
-          f"{found['refused']:,} that do not")  # fmt: skip
+    print(f"with moves into the wall allowed, it accepts {counts['hit']:,} that hit an obstacle and refuses "
+          f"{counts['refused']:,} that do not")  # fmt: skip
 
 
 if __name__ == "__main__":

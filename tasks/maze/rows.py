@@ -16,7 +16,7 @@ def convert(row: dict[str, Any], index: int, task: str, columns: dict[str, Any])
     question = str(row["instruct"]).strip()
     maze = read_maze(question)
     drawn = "".join(str(row["map"]).split())
-    if [drawn.find("2"), *(place for place, cell in enumerate(drawn) if cell == "3")] != [
+    if [drawn.find("2"), *(position for position, cell in enumerate(drawn) if cell == "3")] != [
         y * maze.width + x for x, y in (maze.goal, *sorted(maze.obstacles, key=lambda cell: cell[::-1]))
     ]:
         raise ValueError(f"its map {drawn} is not the maze of its question")

@@ -116,12 +116,12 @@ class Maze:
 
 def read_maze(sentence: str, width: int = 4, height: int = 4) -> Maze:
     """The maze of a published question; ValueError if it is none."""
-    found = _SENTENCE.fullmatch(sentence.strip())
-    if not found:
+    match = _SENTENCE.fullmatch(sentence.strip())
+    if not match:
         raise ValueError(f"no maze: {sentence[:80]}")
-    numbers = [int(number) for number in re.findall(r"\d+", found[3])]
+    numbers = [int(number) for number in re.findall(r"\d+", match[3])]
     obstacles = tuple(zip(numbers[::2], numbers[1::2], strict=True))
-    return Maze(width, height, (int(found[1]), int(found[2])), obstacles)
+    return Maze(width, height, (int(match[1]), int(match[2])), obstacles)
 
 
 def read_moves(answer: str) -> str | None:

@@ -63,15 +63,15 @@ def sample_tests(
         numbers: x, y and z.
         rng: samples the arguments.
     """
-    found: list[tuple[list[int], dict[str, Any], int]] = []
+    tests: list[tuple[list[int], dict[str, Any], int]] = []
     for until in FAULTS:
         catching, allowed = _arguments(until)
-        group = [rng.choice(catching), *rng.choices(allowed, k=until - len(found) - 1)]
+        group = [rng.choice(catching), *rng.choices(allowed, k=until - len(tests) - 1)]
         rng.shuffle(group)
         for a, b in group:
             value = VALUES[kind](numbers["x"] * a, numbers["y"] * b) + numbers["z"]
-            found.append(([a, b], {}, value))
-    return found
+            tests.append(([a, b], {}, value))
+    return tests
 
 
 def generate(rows: int, split: str, seed: int, wording: str = "full") -> list[Problem]:

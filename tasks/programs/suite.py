@@ -88,14 +88,14 @@ def _read(value: str) -> Any:
         return [[[...]]]
 
 
-def same_value(found: Any, expected: Any) -> bool:
+def same_value(value: Any, expected: Any) -> bool:
     """Whether values are equal as Python's `==` has it; numbers that are not whole to nine digits."""
-    if isinstance(found, float) and isinstance(expected, int | float):
-        return math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-12)
+    if isinstance(value, float) and isinstance(expected, int | float):
+        return math.isclose(value, expected, rel_tol=1e-9, abs_tol=1e-12)
     try:
-        if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
-            return all(same_value(one, other) for one, other in zip(found, expected, strict=True))
-        return bool(found == expected)
+        if isinstance(value, list) and isinstance(expected, list) and len(value) == len(expected):
+            return all(same_value(one, other) for one, other in zip(value, expected, strict=True))
+        return bool(value == expected)
     except RecursionError:
         return False
 
@@ -126,10 +126,10 @@ def _read_assert(line: ast.stmt) -> tuple[list[Any], dict[str, Any], Any]:
                 comparators=[value],
             )
         ) if all(one.arg for one in named):
-            found = (
+            arguments = (
                 [ast.literal_eval(one) for one in args],
                 {str(one.arg): ast.literal_eval(one.value) for one in named},
             )
-            read: tuple[list[Any], dict[str, Any], Any] = json.loads(json.dumps([*found, ast.literal_eval(value)]))
+            read: tuple[list[Any], dict[str, Any], Any] = json.loads(json.dumps([*arguments, ast.literal_eval(value)]))
             return read
     raise ValueError("not a plain assert")

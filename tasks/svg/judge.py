@@ -70,7 +70,7 @@ def main() -> None:
     try:
         print("correct" if right(safe_svg.read(sys.stdin.read().strip()), drawing or {}) else "wrong")
     except safe_svg.Unreadable as error:
-        raise UserError(f"this is no drawing that can be judged: {error}") from None
+        raise UserError(f"this is no drawing that can be judged: {error}", code="unreadable-drawing") from None
 
 
 if __name__ == "__main__":

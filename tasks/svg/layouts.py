@@ -65,11 +65,12 @@ def _row(_: Picture, groups: Groups) -> bool:
 
 
 def _column(_: Picture, groups: Groups) -> bool:
-    found = sorted(groups[0], key=lambda part: part.centre[1])
+    ordered = sorted(groups[0], key=lambda part: part.centre[1])
     return all(
-        abs(one.centre[0] - found[0].centre[0]) < 0.15 * found[0].width and abs(one.height / found[0].height - 1) < 0.15
-        for one in found
-    ) and all(upper.box[3] <= lower.box[1] for upper, lower in pairwise(found))
+        abs(one.centre[0] - ordered[0].centre[0]) < 0.15 * ordered[0].width
+        and abs(one.height / ordered[0].height - 1) < 0.15
+        for one in ordered
+    ) and all(upper.box[3] <= lower.box[1] for upper, lower in pairwise(ordered))
 
 
 def _above(_: Picture, groups: Groups) -> bool:

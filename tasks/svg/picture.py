@@ -11,14 +11,14 @@ from tasks.svg import render
 
 def plot_answer(answer: str, problem: Problem) -> str | None:
     """An SVG that holds the PNG of the drawing; None if it cannot be drawn."""
-    made = png(answer)
-    if made is None:
+    image = png(answer)
+    if image is None:
         return None
-    width, height = struct.unpack(">II", made[16:24])  # of the PNG's header
+    width, height = struct.unpack(">II", image[16:24])  # of the PNG's header
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
         f'<rect width="{width}" height="{height}" fill="#fff"/><image width="{width}" height="{height}" '
-        f'href="data:image/png;base64,{base64.b64encode(made).decode()}"/></svg>'
+        f'href="data:image/png;base64,{base64.b64encode(image).decode()}"/></svg>'
     )
 
 

@@ -37,19 +37,20 @@ NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}
 
 def question(kind: str, figures: Sequence[dict[str, Any]], layout: str) -> str:
     """What is asked for, in words."""
-    words = [f"{one['colour']} {SHAPES[one['shape']]}" for one in figures]
-    named = [f"{'an' if word[0] in 'aeo' else 'a'} {word}" for word in words]
+    descriptions = [f"{one['colour']} {SHAPES[one['shape']]}" for one in figures]
+    named = [f"{'an' if word[0] in 'aeo' else 'a'} {word}" for word in descriptions]
     count = NUMBERS.get(figures[0]["count"], "")
     if kind == "place":
         return f"{named[0]} in the middle" if layout == "middle" else f"{named[0]} in the {layout} quarter"
     if kind == "count":
         where = "side by side in a row" if layout == "row" else "one below the other in a column"
-        return f"{count} {words[0]}s of one size, {where}, which do not touch"
+        return f"{count} {descriptions[0]}s of one size, {where}, which do not touch"
     if kind == "pair":
         where = "above" if layout == "above" else "to the left of"
         return f"{named[0]} {where} {named[1]}, which do not touch"
     if kind == "mirrored":
-        return f"two {words[0]}s that are mirror images of each other, one in the left half and one in the right half"
+        where = "one in the left half and one in the right half"
+        return f"two {descriptions[0]}s that are mirror images of each other, {where}"
     return named[0]
 
 

@@ -34,8 +34,8 @@ _NEIGHBOURS = np.ones((3, 3), bool)
 def pixels(svg: str) -> Pixels:
     """Red, green and blue of a drawing on white, of shape (height, width, 3); see render.png for errors."""
     with Image.open(io.BytesIO(render.png(svg))) as image:
-        shown = image.convert("RGBA")
-    return np.asarray(Image.alpha_composite(Image.new("RGBA", shown.size, "white"), shown).convert("RGB"))
+        rgba = image.convert("RGBA")
+    return np.asarray(Image.alpha_composite(Image.new("RGBA", rgba.size, "white"), rgba).convert("RGB"))
 
 
 @dataclass(frozen=True)
@@ -98,25 +98,27 @@ class Part:
             if areas[at] >= CORNER * self.area and np.hypot(*near.T).min() >= NEAR * self.area**0.5:
                 break
             del kept[at], areas[at]
-            for place in (at - 1, at % len(kept)):
-                near_by = [kept[place - 1], kept[place], kept[(place + 1) % len(kept)]]
-                areas[place] = _cut(*self.outline[near_by])
+            for index in (at - 1, at % len(kept)):
+                near_by = [kept[index - 1], kept[index], kept[(index + 1) % len(kept)]]
+                areas[index] = _cut(*self.outline[near_by])
         while True:
-            found = self._meetings(kept)
-            cuts = np.array([_cut(found[at - 1], found[at], found[(at + 1) % len(found)]) for at in range(len(found))])
-            lengths = np.hypot(*(np.roll(found, -1, axis=0) - found).T)
+            points = self._meetings(kept)
+            cuts = np.array(
+                [_cut(points[at - 1], points[at], points[(at + 1) % len(points)]) for at in range(len(points))]
+            )
+            lengths = np.hypot(*(np.roll(points, -1, axis=0) - points).T)
             pair = [int(lengths.argmin()), (int(lengths.argmin()) + 1) % len(kept)]
             if len(kept) > 3 and cuts.min() < CORNER * self.area:
                 del kept[int(cuts.argmin())]
             elif len(kept) > 3 and lengths.min() < NEAR * self.area**0.5:
                 del kept[min(pair, key=cuts.__getitem__)]
             else:
-                return found
+                return points
 
     def _meetings(self, kept: list[int]) -> Points:
         """Where the lines along the sides between these points of the outline meet."""
         lines = [self._line(one, other) for one, other in zip(kept, [*kept[1:], kept[0]], strict=True)]
-        return np.array([_meeting(lines[place - 1], lines[place], self.outline[at]) for place, at in enumerate(kept)])
+        return np.array([_meeting(lines[index - 1], lines[index], self.outline[at]) for index, at in enumerate(kept)])
 
     def _line(self, start: int, end: int) -> tuple[Points, Points]:
         """A point and the direction of the line along a side of the outline, without its ends."""
@@ -154,9 +156,9 @@ def sample(values: npt.NDArray[Any], x: Points, y: Points, outside: Any) -> npt.
     column, row = np.rint(x).astype(int), np.rint(y).astype(int)
     height, width = values.shape[:2]
     inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
-    found: npt.NDArray[Any] = values[row.clip(0, height - 1), column.clip(0, width - 1)]
-    found[~inside] = outside
-    return found
+    sampled: npt.NDArray[Any] = values[row.clip(0, height - 1), column.clip(0, width - 1)]
+    sampled[~inside] = outside
+    return sampled
 
 
 class Picture:
@@ -209,13 +211,13 @@ def parts(inked: Mask) -> list[Part]:
     """What hangs together, the largest silhouette first; what is inside a silhouette belongs to it."""
     filled = ndimage.binary_fill_holes(inked)
     numbers, count = ndimage.label(filled, _NEIGHBOURS)
-    found = [Part(inked & (numbers == number), numbers == number) for number in _largest(numbers, count)]
-    return [part for part in found if part.area >= SMALLEST * found[0].area]
+    components = [Part(inked & (numbers == number), numbers == number) for number in _largest(numbers, count)]
+    return [part for part in components if part.area >= SMALLEST * components[0].area]
 
 
 def _largest(numbers: npt.NDArray[np.int32], count: int, most: int = 60) -> list[int]:
     sizes = np.bincount(numbers.ravel(), minlength=count + 1)[1:]
-    return [int(place) + 1 for place in np.argsort(-sizes, kind="stable")[:most]]
+    return [int(index) + 1 for index in np.argsort(-sizes, kind="stable")[:most]]
 
 
 def runs(row: Mask) -> list[tuple[int, int]]:

@@ -38,17 +38,18 @@ def _resvg() -> ModuleType:
     except ModuleNotFoundError:
         raise UserError(
             "drawings are rendered with the package resvg-py, which this environment does not have: use the base "
-            "environment or that of evaluation, or install it"
+            "environment or that of evaluation, or install it",
+            code="missing-package",
+            package="resvg-py",
         ) from None
-    found: ModuleType = resvg_py
-    return found
+    return resvg_py
 
 
 @cache
 def _font() -> dict[str, Any]:
     """The same font on every machine, Matplotlib's, for all letters; no letters are drawn without it."""
-    found = importlib.util.find_spec("matplotlib")
-    folders = (found.submodule_search_locations if found else None) or []
+    spec = importlib.util.find_spec("matplotlib")
+    folders = (spec.submodule_search_locations if spec else None) or []
     files = [Path(folder) / "mpl-data/fonts/ttf/DejaVuSans.ttf" for folder in folders]
     families = [f"{kind}_family" for kind in ("font", "serif", "sans_serif", "monospace", "cursive", "fantasy")]
     return {"font_files": [str(file) for file in files if file.is_file()], **dict.fromkeys(families, "DejaVu Sans")}
@@ -82,10 +83,10 @@ def main() -> None:
         resource.setrlimit(limit, (value, value))
     text = sys.stdin.buffer.read(4 * safe_svg.MOST_CHARACTERS + 1).decode("utf-8", "replace")
     try:
-        made = png(safe_svg.drawing(safe_svg.read(text), SHOWN, text="drawn"))
+        image = png(safe_svg.drawing(safe_svg.read(text), SHOWN, text="drawn"))
     except safe_svg.Unreadable as error:
         sys.exit(f"no drawing: {error}")
-    sys.stdout.buffer.write(made)
+    sys.stdout.buffer.write(image)
 
 
 if __name__ == "__main__":

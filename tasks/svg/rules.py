@@ -157,10 +157,10 @@ def prohibition(picture: Picture) -> bool:
 
 def rating(picture: Picture) -> bool:
     """Five stars in a row: the first three have one filling, the last two another, or none."""
-    found = sorted(picture.parts, key=lambda part: part.centre[0])
-    if len(found) != 5 or not all(shapes.star(part, 5) for part in found) or not shapes.in_a_row(found):
+    stars = sorted(picture.parts, key=lambda part: part.centre[0])
+    if len(stars) != 5 or not all(shapes.star(part, 5) for part in stars) or not shapes.in_a_row(stars):
         return False
-    inside = [np.median(picture.rgb[part.eroded(0.12)], axis=0) for part in found]
+    inside = [np.median(picture.rgb[part.eroded(0.12)], axis=0) for part in stars]
     first, last = inside[0], inside[-1]
     return bool(
         differs(first, picture.ground, 40)
@@ -172,14 +172,14 @@ def rating(picture: Picture) -> bool:
 
 def bars(picture: Picture, count: int) -> bool:
     """So many upright bars on one line, each higher than the one before."""
-    found = sorted(picture.parts, key=lambda part: part.centre[0])
-    if len(found) != count or not all(shapes.rectangle(part) for part in found):
+    ordered = sorted(picture.parts, key=lambda part: part.centre[0])
+    if len(ordered) != count or not all(shapes.rectangle(part) for part in ordered):
         return False
-    high = max(part.height for part in found)
+    high = max(part.height for part in ordered)
     return (
-        all(abs(part.box[3] - found[0].box[3]) < 0.03 * high + 2 for part in found)
-        and all(abs(part.width / found[0].width - 1) < 0.15 for part in found)
-        and all(left.box[2] <= right.box[0] and right.height > 1.1 * left.height for left, right in pairwise(found))
+        all(abs(part.box[3] - ordered[0].box[3]) < 0.03 * high + 2 for part in ordered)
+        and all(abs(part.width / ordered[0].width - 1) < 0.15 for part in ordered)
+        and all(left.box[2] <= right.box[0] and right.height > 1.1 * left.height for left, right in pairwise(ordered))
     )
 
 
@@ -228,8 +228,8 @@ def first_aid(picture: Picture) -> bool:
 def _separate(mask: Mask, area: int) -> list[Part]:
     """The parts of a mask, with their holes, that are not tiny."""
     numbers, count = ndimage.label(mask)
-    found = [numbers == number for number in range(1, min(count, 40) + 1)]
-    return [Part(one, one) for one in found if one.sum() > 0.01 * area]
+    masks = [numbers == number for number in range(1, min(count, 40) + 1)]
+    return [Part(one, one) for one in masks if one.sum() > 0.01 * area]
 
 
 def _surrounded(part: Part, by: Mask) -> bool:
@@ -248,7 +248,7 @@ def clock(picture: Picture) -> bool:
         [width for _, width in runs_around(_off_face(picture, centre, share * radius)) if width >= 1]
         for share in (0.2, 0.26, 0.32)
     ]
-    return marked and any(2 <= len(found) <= 3 and max(found) <= 40 for found in hands)
+    return marked and any(2 <= len(widths) <= 3 and max(widths) <= 40 for widths in hands)
 
 
 def _off_face(picture: Picture, centre: tuple[float, float], radius: float) -> Mask:
@@ -258,9 +258,9 @@ def _off_face(picture: Picture, centre: tuple[float, float], radius: float) -> M
 
 
 def _twelve_marks(picture: Picture, centre: tuple[float, float], radius: float) -> bool:
-    found = runs_around(_off_face(picture, centre, radius))
-    return 12 <= len(found) <= 15 and all(
-        min(apart(middle, angle) for middle, _ in found) <= 4 for angle in range(0, 360, 30)
+    marks = runs_around(_off_face(picture, centre, radius))
+    return 12 <= len(marks) <= 15 and all(
+        min(apart(middle, angle) for middle, _ in marks) <= 4 for angle in range(0, 360, 30)
     )
 
 

@@ -159,8 +159,8 @@ def view_box(root: Element) -> tuple[float, float, float, float] | None:
 
 def _length(text: str | None) -> float | None:
     """A length in pixels; None if it is missing, a percentage or nothing."""
-    found = _LENGTH.fullmatch(text or "")
-    return float(found[1]) * _PIXELS[found[2]] or None if found else None
+    match = _LENGTH.fullmatch(text or "")
+    return float(match[1]) * _PIXELS[match[2]] or None if match else None
 
 
 def drawing(root: Element, side: int, *, text: Literal["drawn", "none", "boxes"]) -> str:
@@ -171,22 +171,22 @@ def drawing(root: Element, side: int, *, text: Literal["drawn", "none", "boxes"]
         side: of the square, in pixels.
         text: whether letters, whose form depends on a machine's fonts, are drawn, left out, or boxes of their size.
     """
-    made = copy.deepcopy(root)
+    drawn = copy.deepcopy(root)
     width, height = canvas(root)
     box = view_box(root) or (0.0, 0.0, width, height)
     scale = side / (width * height) ** 0.5
     if text != "drawn":
-        _replace_text(made, {}, boxes=text == "boxes")
-    made.attrib |= {
+        _replace_text(drawn, {}, boxes=text == "boxes")
+    drawn.attrib |= {
         "xmlns": SVG,
         "width": f"{max(width * scale, 1):g}",
         "height": f"{max(height * scale, 1):g}",
         "viewBox": " ".join(f"{number:g}" for number in box),
     }
-    if found := _BACKGROUND.search(root.get("style", "")):
+    if background := _BACKGROUND.search(root.get("style", "")):
         x, y, wide, high = (f"{number:g}" for number in box)
-        made.insert(0, Element("rect", {"x": x, "y": y, "width": wide, "height": high, "fill": found[1]}))
-    return ElementTree.tostring(made, encoding="unicode")
+        drawn.insert(0, Element("rect", {"x": x, "y": y, "width": wide, "height": high, "fill": background[1]}))
+    return ElementTree.tostring(drawn, encoding="unicode")
 
 
 def _replace_text(parent: Element, inherited: dict[str, str], *, boxes: bool) -> None:
@@ -195,11 +195,11 @@ def _replace_text(parent: Element, inherited: dict[str, str], *, boxes: bool) ->
     for name, value in re.findall(r"([\w-]{1,40})\s*:\s*([^;:]{1,80})", parent.get("style", "")):
         if name in _OF_TEXT:
             style[name] = value.strip()
-    for place, child in enumerate(list(parent)):
+    for index, child in enumerate(list(parent)):
         if child.tag != "text":
             _replace_text(child, style, boxes=boxes)
             continue
-        parent[place] = _box(child, style) if boxes else Element("g")
+        parent[index] = _box(child, style) if boxes else Element("g")
 
 
 def _box(text: Element, inherited: dict[str, str]) -> Element:
@@ -208,8 +208,8 @@ def _box(text: Element, inherited: dict[str, str]) -> Element:
     for name, value in re.findall(r"([\w-]{1,40})\s*:\s*([^;:]{1,80})", text.get("style", "")):
         style[name] = value.strip()
     size = _length(style.get("font-size")) or 16.0
-    words = " ".join("".join(text.itertext()).split())
-    width, height = 0.56 * size * len(words), 0.72 * size
+    label = " ".join("".join(text.itertext()).split())
+    width, height = 0.56 * size * len(label), 0.72 * size
     x, y = _number(text.get("x")), _number(text.get("y"))
     x -= {"middle": width / 2, "end": width}.get(style.get("text-anchor", ""), 0.0)
     y -= height / 2 if style.get("dominant-baseline") in ("middle", "central") else height
@@ -222,5 +222,5 @@ def _box(text: Element, inherited: dict[str, str]) -> Element:
 
 def _number(text: str | None) -> float:
     """A coordinate; 0 where there is none."""
-    found = re.fullmatch(r"\s*([-+]?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))(?:px)?\s*", text or "")
-    return float(found[1]) if found else 0.0
+    match = re.fullmatch(r"\s*([-+]?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))(?:px)?\s*", text or "")
+    return float(match[1]) if match else 0.0

@@ -78,14 +78,14 @@ def axes(part: Part) -> tuple[float, float] | None:
 
 def circle(part: Part) -> bool:
     """An ellipse with equal axes."""
-    found = axes(part)
-    return found is not None and found[0] <= ROUND * found[1]
+    half_axes = axes(part)
+    return half_axes is not None and half_axes[0] <= ROUND * half_axes[1]
 
 
 def ellipse(part: Part) -> bool:
     """An ellipse that is no circle."""
-    found = axes(part)
-    return found is not None and found[0] >= LONG * found[1]
+    half_axes = axes(part)
+    return half_axes is not None and half_axes[0] >= LONG * half_axes[1]
 
 
 def star(part: Part, tips: int, ratios: tuple[float, float] = (0.2, 0.72)) -> bool:
@@ -133,14 +133,14 @@ def cross(part: Part, equal: bool = False) -> bool:
     return bool(abs(x - 0.5) < 0.06 and level + 0.06 < y < 0.56 and part.height > 0.9 * part.width)
 
 
-def in_a_row(found: Sequence[Part]) -> bool:
+def in_a_row(ordered: Sequence[Part]) -> bool:
     """Side by side at one height, of about one size."""
     return all(
-        abs(one.centre[1] - found[0].centre[1]) < 0.15 * found[0].height
-        and abs(one.height / found[0].height - 1) < 0.15
-        and abs(one.width / found[0].width - 1) < 0.15
-        for one in found
-    ) and all(left.box[2] <= right.box[0] for left, right in pairwise(found))
+        abs(one.centre[1] - ordered[0].centre[1]) < 0.15 * ordered[0].height
+        and abs(one.height / ordered[0].height - 1) < 0.15
+        and abs(one.width / ordered[0].width - 1) < 0.15
+        for one in ordered
+    ) and all(left.box[2] <= right.box[0] for left, right in pairwise(ordered))
 
 
 SHAPES: dict[str, Callable[[Part], bool]] = {

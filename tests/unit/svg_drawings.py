@@ -95,8 +95,8 @@ def as_asked(drawing: dict[str, Any], rng: random.Random) -> list[Figure]:
     if layout in ("above", "left"):
         second = drawing["figures"][1]
         places = ((200, 105), (200, 300)) if layout == "above" else ((105, 200), (300, 200))
-        return [Figure(one["shape"], one["colour"], *place, rng.randint(55, 80))
-                for one, place in zip((first, second), places, strict=True)]  # fmt: skip
+        return [Figure(one["shape"], one["colour"], *position, rng.randint(55, 80))
+                for one, position in zip((first, second), places, strict=True)]  # fmt: skip
     if layout and layout != "middle":
         x, y = 100 if "left" in layout else 300, 100 if "top" in layout else 300
         return [Figure(*named, x, y, rng.randint(50, 80))]
@@ -144,8 +144,8 @@ def drawings(
 ) -> Iterator[tuple[str, str, dict[str, Any], str]]:
     """What is drawn and asked for, the truth, the rule with its arguments, and the SVG."""
     rng = random.Random(f"drawings/{seed}")
-    asked = problems.generate(right, "train", seed)
-    for number, problem in enumerate(asked):
+    generated = problems.generate(right, "train", seed)
+    for number, problem in enumerate(generated):
         drawing = problem.meta["drawing"]
         yield problem.question, "right", drawing, document(as_asked(drawing, rng), rng)
         if number < nearly:

@@ -57,7 +57,7 @@ def test_problems_are_distinct_in_range_and_trap_the_left_to_right_reader(kind: 
 
 
 def test_no_expression_is_in_both_splits_whatever_the_wording_or_seed() -> None:
-    found = {
+    texts = {
         split: {
             p.meta["expression"]
             for kind, seed in itertools.product(arithmetic.KINDS, (0, 1))
@@ -65,7 +65,7 @@ def test_no_expression_is_in_both_splits_whatever_the_wording_or_seed() -> None:
         }
         for split in SPLITS
     }
-    assert not found["train"] & found["test"]
+    assert not texts["train"] & texts["test"]
 
 
 def test_the_same_seed_gives_the_same_problems() -> None:

@@ -28,14 +28,14 @@ def kind_of(hand: str) -> tuple[str, int] | None:
     """What some cards are, told from how often each letter occurs: written apart from the product's rule."""
     counted = sorted(Counter(hand).items(), key=lambda pair: (-pair[1], ORDER.index(pair[0])))
     pattern = "".join(str(count) for _, count in counted)
-    place = ORDER.index(counted[0][0]) if counted else -1
+    rank = ORDER.index(counted[0][0]) if counted else -1
     if set(hand) == {"B", "R"} and len(hand) == 2:
         return "rocket", 0
     if pattern == "11111":
         straight = "".join(sorted(hand, key=ORDER.index)) in ORDER[: ORDER.index("2")]
-        return ("straight", place) if straight else None
+        return ("straight", rank) if straight else None
     names = {"1": "solo", "2": "pair", "3": "trio", "31": "trio solo", "32": "trio pair", "4": "bomb"}
-    return (names[pattern], place) if pattern in names else None
+    return (names[pattern], rank) if pattern in names else None
 
 
 def other_moves(hand: str, last: str) -> set[str]:
@@ -43,7 +43,7 @@ def other_moves(hand: str, last: str) -> set[str]:
     parts = {"".join(part) for size in range(len(hand) + 1) for part in itertools.combinations(hand, size)}
     if not last:
         return {part for part in parts if kind_of(part)}
-    to_beat, found = kind_of(last), {""}
+    to_beat, moves = kind_of(last), {""}
     assert to_beat
     for part in parts:
         kind = kind_of(part)
@@ -52,8 +52,8 @@ def other_moves(hand: str, last: str) -> set[str]:
         same = kind[0] == to_beat[0] and kind[1] > to_beat[1]
         bomb = kind[0] == "bomb" and to_beat[0] not in ("bomb", "rocket")
         if same or bomb or kind[0] == "rocket":
-            found.add(part)
-    return found
+            moves.add(part)
+    return moves
 
 
 def letters(hand: cards.Cards) -> str:
@@ -91,9 +91,9 @@ def test_legal_moves_are_those_of_another_generator(position: Position, seed: in
     for hand, last in ((position.mine, position.last), (few_ranks(seed), position.last), (few_ranks(seed), ()),
                        (straight, ()),
                        (few_ranks(seed + 1), max(cards.possible_leads(few_ranks(seed)), key=len))):  # fmt: skip
-        found = cards.legal_moves(hand, last)
-        assert len(found) == len(set(found))
-        assert {letters(move) for move in found} == other_moves(letters(hand), letters(last))
+        moves = cards.legal_moves(hand, last)
+        assert len(moves) == len(set(moves))
+        assert {letters(move) for move in moves} == other_moves(letters(hand), letters(last))
 
 
 def test_every_kind_is_met_and_beaten_as_the_rules_say() -> None:
@@ -132,9 +132,9 @@ def test_every_position_of_a_small_game_agrees_with_brute_force() -> None:
 def test_playouts_estimate_random_play(position: Position) -> None:
     move = position.legal()[-1]
     wanted = solver.random_play_after(position.mine, position.theirs, move)
-    found = solver.playouts(position.mine, position.theirs, move, 400, random.Random(0))
-    assert abs(found - wanted) <= 6 * (max(wanted * (1 - wanted), 0.01) / 400) ** 0.5
-    assert found == solver.playouts(position.mine, position.theirs, move, 400, random.Random(0))
+    estimate = solver.playouts(position.mine, position.theirs, move, 400, random.Random(0))
+    assert abs(estimate - wanted) <= 6 * (max(wanted * (1 - wanted), 0.01) / 400) ** 0.5
+    assert estimate == solver.playouts(position.mine, position.theirs, move, 400, random.Random(0))
 
 
 def test_random_play_by_hand() -> None:
@@ -191,19 +191,19 @@ def test_problems_are_won_but_not_by_every_move_and_splits_are_disjoint() -> Non
 
 def test_move_rewards() -> None:
     meta = {"mine": "3 3 2", "theirs": "4 4", "last": "A"}
-    asked = rewards.problem_from_columns("doudizhu", "2", json.dumps(meta))
+    problem = rewards.problem_from_columns("doudizhu", "2", json.dumps(meta))
     texts = ["<answer>2</answer>", "<answer>pass</answer>", "<answer>K</answer>", "2"]
-    asked_each = [asked] * len(texts)
+    asked_each = [problem] * len(texts)
     assert [one.value for one in move_rewards.exact(texts, asked_each, illegal=-1.0)] == [1.0, 0.0, -1.0, -1.0]
     assert [one.value for one in move_rewards.legal(texts, asked_each)] == [1.0, 1.0, 0.0, 0.0]
     assert [one.format_error for one in move_rewards.exact(texts, asked_each)] == [False, False, False, True]
     rough = [
-        move_rewards.playouts(texts[1:2] * 30, [asked] * 30, count=1),
+        move_rewards.playouts(texts[1:2] * 30, [problem] * 30, count=1),
         move_rewards.playouts(texts, asked_each, count=8),
     ]
     assert {one.value for one in rough[0]} == {0.0, 1.0}  # every completion has playouts of its own
     assert [one.value for one in rough[1]][2:] == [0.0, 0.0]
     with pytest.raises(UserError, match="count should be 1 or more"):
         move_rewards.playouts(texts, asked_each, count=0)
-    with pytest.raises(UserError, match="no moves"):
+    with refused("task-without-moves"):
         move_rewards.exact([r"\boxed{1}"], [rewards.problem_from_columns("arithmetic", "1", "{}")])

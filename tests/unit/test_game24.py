@@ -45,15 +45,15 @@ def test_the_solver_finds_what_brute_force_finds(cards: tuple[int, ...], solvabl
 @settings(max_examples=150)
 @given(st.lists(st.integers(1, 13), min_size=4, max_size=4), st.booleans())
 def test_solutions_are_right_and_use_every_card(cards: list[int], whole: bool) -> None:
-    found = solver.solve(cards, whole)
-    if found is None:
+    solution = solver.solve(cards, whole)
+    if solution is None:
         assert whole or VERIFY("none", problems.NONE, {"cards": cards}) == "correct"
         return
-    text = solver.expression(cards, found)
+    text = solver.expression(cards, solution)
     assert evaluate(text)[0] == 24 and sorted(evaluate(text)[1]) == sorted(cards)
     assert VERIFY(text, text, {"cards": cards}) == "correct" and VERIFY("none", text, {"cards": cards}) == "wrong"
-    assert not whole or all(one.result >= 0 and one.result.denominator == 1 for one in found)
-    assert found[-1].left == (Fraction(24),)
+    assert not whole or all(one.result >= 0 and one.result.denominator == 1 for one in solution)
+    assert solution[-1].left == (Fraction(24),)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_unusable_problems_and_the_shared_parser() -> None:
 def test_sets_are_solvable_and_share_no_multiset(cards: int, largest: int) -> None:
     splits = ("train", "test")
     sets = {split: problems.generate(57, split, 0, cards=cards, largest=largest, whole=True) for split in splits}
-    hands = {split: {tuple(sorted(p.meta["cards"])) for p in found} for split, found in sets.items()}
+    hands = {split: {tuple(sorted(p.meta["cards"])) for p in generated} for split, generated in sets.items()}
     assert not hands["train"] & hands["test"]
     assert all(len(hand) == 57 and {len(held) for held in hand} == {cards} for hand in hands.values())
     for problem in sets["train"]:

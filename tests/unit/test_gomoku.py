@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recipes import move_rewards, rewards
-from system.errors import UserError
 from tasks import registry
 from tasks.gomoku import board as boards
 from tasks.gomoku import engine, playouts, problems, solver
@@ -49,20 +48,20 @@ def minimax(text: str, size: int, need: int) -> int:
     if "." not in text:
         return 0
     mark = "X" if text.count("X") == text.count("O") else "O"
-    places = [place for place, cell in enumerate(text) if cell == "."]
-    return max(-minimax(text[:place] + mark + text[place + 1 :], size, need) for place in places)
+    places = [cell_number for cell_number, cell in enumerate(text) if cell == "."]
+    return max(-minimax(text[:cell_number] + mark + text[cell_number + 1 :], size, need) for cell_number in places)
 
 
 def reachable(size: int, need: int) -> set[str]:
     """Every position that play can reach, ended games left out."""
-    found, new = set[str](), {"." * size * size}
+    known, new = set[str](), {"." * size * size}
     while new:
-        found |= new
+        known |= new
         marks = {text: "X" if text.count("X") == text.count("O") else "O" for text in new}
-        after = {text[:place] + marks[text] + text[place + 1 :]
-                 for text in new for place, cell in enumerate(text) if cell == "."}  # fmt: skip
+        after = {text[:cell_number] + marks[text] + text[cell_number + 1 :]
+                 for text in new for cell_number, cell in enumerate(text) if cell == "."}  # fmt: skip
         new = {text for text in after if not rows_of(text, size, need)}
-    return found
+    return known
 
 
 def test_every_position_of_three_by_three_agrees_with_minimax() -> None:
@@ -83,8 +82,8 @@ def positions(draw: st.DrawFn, size: int, need: int, least: int, most: int) -> B
 def test_positions_of_larger_boards_agree_with_minimax(position: Board) -> None:
     text = position.stones()
     if not rows_of(text, position.size, position.need):
-        found = solver.Solver(position.size, position.need).value(position.own, position.other)
-        assert found == minimax(text, position.size, position.need)
+        value = solver.Solver(position.size, position.need).value(position.own, position.other)
+        assert value == minimax(text, position.size, position.need)
 
 
 @settings(max_examples=40)
@@ -144,15 +143,19 @@ def test_the_engine_sees_wins_and_threats_within_its_budget() -> None:
 
 @pytest.mark.parametrize(("size", "stones"), [(9, (12, 20)), (15, (12, 30))])
 def test_single_moves_are_right_by_looking_at_what_follows(size: int, stones: tuple[int, int]) -> None:
-    found = problems.generate(9, "test", 0, size=size, need=5, kinds=["win", "four", "three"], stones=stones)
-    assert [problem.meta["kind"] for problem in found] == ["win", "four", "three"] * 3
+    generated = problems.generate(9, "test", 0, size=size, need=5, kinds=["win", "four", "three"], stones=stones)
+    assert [problem.meta["kind"] for problem in generated] == ["win", "four", "three"] * 3
 
     def wins(text: str, mark: str) -> set[int]:
         """The cells at which a player has five at once."""
-        places = [place for place, cell in enumerate(text) if cell == "."]
-        return {place for place in places if mark in rows_of(text[:place] + mark + text[place + 1 :], size, 5)}
+        places = [cell_number for cell_number, cell in enumerate(text) if cell == "."]
+        return {
+            cell_number
+            for cell_number in places
+            if mark in rows_of(text[:cell_number] + mark + text[cell_number + 1 :], size, 5)
+        }
 
-    for problem in found:
+    for problem in generated:
         position = Board.from_meta(problem.meta)
         text, mark = position.stones(), position.mark
         other = "O" if mark == "X" else "X"
@@ -168,12 +171,12 @@ def test_single_moves_are_right_by_looking_at_what_follows(size: int, stones: tu
                 left = [move for move in position.empty() if move != cell]
                 wins_after = [boards.winning_cells(position.other | 1 << move, position.own | 1 << cell, size, 5)
                               for move in left]  # fmt: skip
-                assert any(found.bit_count() > 1 for found in wins_after) == (cell not in right)
+                assert any(generated.bit_count() > 1 for generated in wins_after) == (cell not in right)
 
 
 def test_solved_problems_splits_and_pictures() -> None:
     sets = {split: problems.generate(15, split, 0) for split in ("train", "test")}
-    seen = {split: {Board.from_meta(p.meta).canonical() for p in found} for split, found in sets.items()}
+    seen = {split: {Board.from_meta(p.meta).canonical() for p in generated} for split, generated in sets.items()}
     assert not seen["train"] & seen["test"] and sets["train"] == problems.generate(15, "train", 0)
     for problem in sets["train"]:
         position, values = Board.from_meta(problem.meta), problem.meta["values"]
@@ -234,16 +237,16 @@ def test_unusable_positions_are_ungradable() -> None:
 
 
 def test_move_rewards_of_gomoku() -> None:
-    asked = rewards.problem_from_columns("gomoku", "C1", json.dumps(META))
+    problem = rewards.problem_from_columns("gomoku", "C1", json.dumps(META))
     texts = [f"<answer>{cell}</answer>" for cell in ("C1", "C2", "C3", "A1", "D9")]
-    each = [asked] * len(texts)
+    each = [problem] * len(texts)
     assert [one.value for one in move_rewards.exact(texts, each)] == [1.0, 0.5, 0.0, 0.0, 0.0]
     assert [one.value for one in move_rewards.legal(texts, each, illegal=-1.0)] == [1.0, 1.0, 1.0, -1.0, -1.0]
     rates = [one.value for one in move_rewards.playouts(texts, each, count=64)]
     assert rates[0] == 1.0 and 0 < (rates[2] or 0) < 1
     judged = [one.value for one in move_rewards.engine(texts, each, nodes=300)]
     assert (judged[0] or 0) > 0.99 > 0.01 > (judged[2] or 0) and judged[3:] == [0.0, 0.0]
-    with pytest.raises(UserError, match="no engine"):
+    with refused("task-without-engine"):
         hands = json.dumps({"mine": "3 4", "theirs": "5", "last": "pass"})
         move_rewards.engine(["<answer>3</answer>"], [rewards.problem_from_columns("doudizhu", "3", hands)], nodes=9)
 

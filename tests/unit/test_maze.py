@@ -91,12 +91,12 @@ def test_the_published_verifier_is_a_second_grader() -> None:
 @given(mazes())
 def test_disagreements_are_counted_as_one_by_one(maze: Maze) -> None:
     sequences = ["".join(moves) for n in range(1, 5) for moves in itertools.product(rules.MOVES, repeat=n)]
-    found = published_rules.disagreement([maze], 4)
-    assert found["sequences"] == len(sequences)
-    assert found["published"] == sum(published_rules.accepts(maze, moves) for moves in sequences)
+    counts = published_rules.disagreement([maze], 4)
+    assert counts["sequences"] == len(sequences)
+    assert counts["published"] == sum(published_rules.accepts(maze, moves) for moves in sequences)
     right = [maze.walk(moves)[0] == SUCCESS for moves in sequences]
-    assert found["stated"] == sum(right)
-    assert found["broken"] == sum(
+    assert counts["stated"] == sum(right)
+    assert counts["broken"] == sum(
         published_rules.accepts(maze, moves) and not ok for moves, ok in zip(sequences, right, strict=True)
     )
 
@@ -106,9 +106,11 @@ def test_generated_mazes_are_solvable_distinct_and_disjoint() -> None:
         split: maze_problems.generate(40, split, 1, width=5, height=4, obstacles=3, moves=(2, 7)) for split in
         ("train", "test")
     }  # fmt: skip
-    found = {split: [Maze.from_meta(problem.meta) for problem in rows] for split, rows in sets.items()}
-    assert not set(found["train"]) & set(found["test"]) and all(len(set(rows)) == 40 for rows in found.values())
-    for problem, maze in zip(sets["train"], found["train"], strict=True):
+    mazes_of = {split: [Maze.from_meta(problem.meta) for problem in rows] for split, rows in sets.items()}
+    assert not set(mazes_of["train"]) & set(mazes_of["test"]) and all(
+        len(set(rows)) == 40 for rows in mazes_of.values()
+    )
+    for problem, maze in zip(sets["train"], mazes_of["train"], strict=True):
         assert 2 <= len(problem.answer or "") == problem.meta["level"] <= 7
         assert maze.walk(problem.answer or "")[0] == SUCCESS
         assert len({x for x, _ in maze.obstacles}) == 3 and problem.question.startswith("The maze is 5 by 4 cells. ")
@@ -151,6 +153,6 @@ def test_the_published_rows_and_what_is_wrong_with_them() -> None:
 
 
 def test_the_prompts_put_the_question_where_it_belongs() -> None:
-    asked = prompts.load("maze-chinese").messages(SMALL.sentence())
-    assert len(asked) == 1 and asked[0]["content"].endswith(f"例如<answer>RR</answer>。\n {SMALL.sentence()}")
+    messages = prompts.load("maze-chinese").messages(SMALL.sentence())
+    assert len(messages) == 1 and messages[0]["content"].endswith(f"例如<answer>RR</answer>。\n {SMALL.sentence()}")
     assert SMALL.sentence() in prompts.load("maze-english").messages(SMALL.sentence())[0]["content"]

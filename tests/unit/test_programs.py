@@ -59,7 +59,7 @@ def test_verdicts() -> None:
         right: "format_error",
     }
     items = [Item("programs", right, text, meta=PROBLEM.meta) for text in texts]
-    assert [given.verdict for given in grade(items, workers=1)] == list(texts.values())
+    assert [graded.verdict for graded in grade(items, workers=1)] == list(texts.values())
     verify = registry.get("programs").verify
     for meta in ({}, {"tests": []}, {"tests": [[1]], "function": "f"}, {"tests": 3}):
         assert verify(right, right, meta) == "ungradable"
@@ -76,8 +76,8 @@ def test_the_rewards_of_two_eight_and_all_tests() -> None:
         shares = [one.value for one in reward.share_passed(texts, each, tests=tests)]
         assert [share == 1.0 for share in shares] == [bool(one) for one in all_pass] and shares[-1] == 0.0
     assert 0.9 < (reward.share_passed(texts, each)[4].value or 0) < 1.0
-    (given,) = reward.in_steps(["def f(a, b): return 1"], each[:1], tests=2)
-    assert given == rewards.Reward(-1.1, "format_error", True)
+    (paid,) = reward.in_steps(["def f(a, b): return 1"], each[:1], tests=2)
+    assert paid == rewards.Reward(-1.1, "format_error", True)
     assert reward.in_steps(texts[:1], [each[0]._replace(meta={})])[0].value is None
     with pytest.raises(UserError, match="tests should be 1 or more"):
         reward.share_passed((), (), tests=0)
@@ -85,24 +85,24 @@ def test_the_rewards_of_two_eight_and_all_tests() -> None:
 
 def test_without_a_sandbox_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
-    monkeypatch.setattr("subprocess.Popen", lambda *words, **named: pytest.fail("a program was run"))
+    monkeypatch.setattr("subprocess.Popen", lambda *arguments, **named: pytest.fail("a program was run"))
     each = [rewards.problem_from_columns("programs", "", json.dumps(PROBLEM.meta))]
-    with pytest.raises(UserError, match=r"in a sandbox or not at all.*bubblewrap is not installed.*apt-get"):
+    with refused("no-sandbox"):
         reward.share_passed(["<answer>def f(a, b): return 'never seen'</answer>"], each)
-    with pytest.raises(UserError, match="bubblewrap is not installed"):
+    with refused("no-sandbox"):
         registry.get("programs").verify("def f(a, b): return 'never seen'", "", PROBLEM.meta)
 
 
 @pytest.mark.parametrize(
-    ("found", "expected", "equal"),
+    ("value", "expected", "equal"),
     [
         (1, 1, True), (1.0, 1, True), (True, 1, True), ("1", 1, False), ([1, 2], [1, 2], True), ([1], [1, 2], False),
         (0.1 + 0.2, 0.3, True), (0.3001, 0.3, False), ([[0.30000000000000004]], [[0.3]], True), (None, None, True),
         ({"a": 1}, {"a": 1}, True), (float("nan"), 1, False), ([...], [1], False), (10**400, 10**400, True),
     ],
 )  # fmt: skip
-def test_values_are_compared_as_python_does(found: object, expected: object, equal: bool) -> None:
-    assert same_value(found, expected) == equal
+def test_values_are_compared_as_python_does(value: object, expected: object, equal: bool) -> None:
+    assert same_value(value, expected) == equal
 
 
 def test_tests_are_read_from_plain_asserts_alone() -> None:
@@ -126,7 +126,7 @@ def test_compressed_rows_are_read_and_damaged_ones_refused() -> None:
     packed = gzip.compress(b'{"a": 1}\n{"a": 2}\n')
     assert dataset_sources.parse_rows("rows.jsonl.gz", packed) == [{"a": 1}, {"a": 2}]
     for damaged in (packed[:-6], b"no gzip", packed[:12] + b"x" + packed[13:]):
-        with pytest.raises(UserError, match="cannot be read as"):
+        with refused("unreadable-rows"):
             dataset_sources.parse_rows("rows.jsonl.gz", damaged)
 
 

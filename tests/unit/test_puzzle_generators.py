@@ -65,14 +65,14 @@ def values(nums: tuple[Fraction, ...]) -> set[Fraction]:
     """All values of expressions of all the numbers, fractions and negative values on the way included."""
     if len(nums) == 1:
         return {nums[0]}
-    found = set()
+    reachable = set()
     for i, a in enumerate(nums):
         for j, b in enumerate(nums):
             if i != j:
                 rest = tuple(n for k, n in enumerate(nums) if k not in (i, j))
                 for value in (a + b, a - b, a * b, *([a / b] if b else [])):
-                    found |= values((*rest, value))
-    return found
+                    reachable |= values((*rest, value))
+    return reachable
 
 
 @settings(max_examples=150)
@@ -158,11 +158,11 @@ def test_in_a_solution_knights_and_only_they_speak_the_truth(statements):
         }  # fmt: skip
         return table[statement.form]
 
-    found = set(puzzles.solutions(statements))
+    solutions = set(puzzles.solutions(statements))
     for number in range(2 ** len(statements)):
         knights = tuple(bool(number >> bit & 1) for bit in range(len(statements)))
         consistent = [truth(s, knights) for s in statements] == list(knights)
-        assert consistent == (knights in found)
+        assert consistent == (knights in solutions)
 
 
 @settings(max_examples=60)

@@ -27,8 +27,8 @@ def test_which_tasks_check_steps() -> None:
 
 @pytest.mark.parametrize("name", TASKS)
 def test_right_traces_are_right_and_planted_faults_are_found(name: str) -> None:
-    found = study.trial(name, 100, seed=1)
-    assert found.false_alarms == 0 and found.missed == 0 and found.checkable > found.traces
+    trial = study.trial(name, 100, seed=1)
+    assert trial.false_alarms == 0 and trial.missed == 0 and trial.checkable > trial.traces
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ def test_right_traces_are_right_and_planted_faults_are_found(name: str) -> None:
     ],
 )  # fmt: skip
 def test_steps_by_hand(problem: Problem, completion: str, verdicts: str) -> None:
-    found = registry.get(problem.task).check_steps(completion, problem)
-    assert found is not None
+    checked = registry.get(problem.task).check_steps(completion, problem)
+    assert checked is not None
     signs = {reasoning_steps.RIGHT: "+", reasoning_steps.WRONG: "-", reasoning_steps.NOT_CHECKABLE: "?"}
-    assert "".join(signs[step.verdict] for step in found) == verdicts, found
-    assert all(bool(step.why) == (step.verdict == reasoning_steps.WRONG) for step in found)
+    assert "".join(signs[step.verdict] for step in checked) == verdicts, checked
+    assert all(bool(step.why) == (step.verdict == reasoning_steps.WRONG) for step in checked)
 
 
 @settings(max_examples=300)
@@ -70,9 +70,9 @@ def test_steps_by_hand(problem: Problem, completion: str, verdicts: str) -> None
     st.text(alphabet="0123456789+-*/=,;?() RDv^\nleft:", max_size=80),
 )
 def test_any_text_has_steps(problem: Problem, text: str) -> None:
-    found = registry.get(problem.task).check_steps(text, problem)
-    assert found is not None and len(found) <= text.count("\n") + 1
-    assert reasoning_steps.all_right(found) in (None, reasoning_steps.first_wrong(found) is None)
+    checked = registry.get(problem.task).check_steps(text, problem)
+    assert checked is not None and len(checked) <= text.count("\n") + 1
+    assert reasoning_steps.all_right(checked) in (None, reasoning_steps.first_wrong(checked) is None)
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -120,10 +120,10 @@ def test_drawings_by_template() -> None:
 
 @pytest.mark.slow
 def test_every_rule_judges_every_drawing() -> None:
-    asked = {str(case.drawing): case.drawing for case in svg_confusion.by_hand()}
+    drawings = {str(case.drawing): case.drawing for case in svg_confusion.by_hand()}
     for case in svg_confusion.by_hand():
         picture = Picture(pixels(safe_svg.drawing(safe_svg.read(case.svg), 256, text="none")))
-        accepted = [name for name, drawing in asked.items() if judged(picture, drawing)]
+        accepted = [name for name, drawing in drawings.items() if judged(picture, drawing)]
         assert len(accepted) <= 3, (case.what, accepted)
 
 
@@ -184,9 +184,9 @@ def test_completions_are_graded_by_the_judge_in_processes_that_can_be_killed() -
         }
     }
     completions = [RED, RED.replace("red", "blue"), "I cannot draw.", "<svg><rect></svg>", RED[:-3]]
-    given_ = grade([Item("svg", "x", text, meta=meta) for text in completions], workers=1)
-    assert [one.verdict for one in given_] == ["correct", "wrong", "no_answer", "format_error", "no_answer"]
-    assert given_[0].grader.startswith("svg verifier (resvg-py ") and given_[0].answer == RED
+    graded = grade([Item("svg", "x", text, meta=meta) for text in completions], workers=1)
+    assert [one.verdict for one in graded] == ["correct", "wrong", "no_answer", "format_error", "no_answer"]
+    assert graded[0].grader.startswith("svg verifier (resvg-py ") and graded[0].answer == RED
     (unusable,) = grade([Item("svg", "x", RED, meta={"drawing": {"rule": "none"}})], workers=1)
     assert unusable.verdict == "ungradable"
 
@@ -208,13 +208,13 @@ def test_problems() -> None:
 def test_the_documents_prompts_are_those_of_the_table() -> None:
     table = read_csv(DRAWINGS, text=True)
     assert [one.printed for one in document_prompts.PROMPTS] == table["prompt"].tolist()
-    asked = problems.generate(len(document_prompts.JUDGED), "test", 0, kinds=["document"])
-    assert [one.meta["printed"] for one in asked] == [one.printed for one in document_prompts.JUDGED]
+    generated = problems.generate(len(document_prompts.JUDGED), "test", 0, kinds=["document"])
+    assert [one.meta["printed"] for one in generated] == [one.printed for one in document_prompts.JUDGED]
     assert all((one.drawing is None) == bool(one.unjudged) for one in document_prompts.PROMPTS)
-    found = list((ROOT.parent / "shared" / "seeds").glob("002_*.txt"))
-    if not found:
+    files = list((ROOT.parent / "shared" / "seeds").glob("002_*.txt"))
+    if not files:
         pytest.skip("the document is not in ../shared/seeds")
-    lines = found[0].read_text(encoding="utf-8").split("\n")
+    lines = files[0].read_text(encoding="utf-8").split("\n")
     for one, line in zip(document_prompts.PROMPTS, pd.to_numeric(table["line"]), strict=True):
         assert lines[line - 1].startswith(one.wording)
 

@@ -119,8 +119,8 @@ def test_what_is_no_closed_form(text):
 @given(expressions())
 def test_closed_forms_evaluate_what_was_built(pair):
     text, value = pair
-    found = closed_forms.closed_form_values(text.replace(" ", ""))
-    assert found is None or abs(Fraction(found[0]) - value) <= Fraction(1, 10**20) * max(1, abs(value))
+    values = closed_forms.closed_form_values(text.replace(" ", ""))
+    assert values is None or abs(Fraction(values[0]) - value) <= Fraction(1, 10**20) * max(1, abs(value))
 
 
 WORDS = (
@@ -133,12 +133,12 @@ LATEX = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 @settings(max_examples=3000)
 @given(LATEX, st.sampled_from(sorted(RULES)), st.booleans())
 @pytest.mark.slow
-def test_extraction_takes_any_text(text, rule, several):
-    found = extract(text, rule, is_multi_answer=several)
-    assert found.answer is None or found.answer.strip()
-    if found.answer is not None:
-        compare_exactly(found.answer, "7")
-        assert compare_exactly(found.answer, found.answer) is True
+def test_extraction_takes_any_text(text, rule, is_multi_answer):
+    extracted = extract(text, rule, is_multi_answer=is_multi_answer)
+    assert extracted.answer is None or extracted.answer.strip()
+    if extracted.answer is not None:
+        compare_exactly(extracted.answer, "7")
+        assert compare_exactly(extracted.answer, extracted.answer) is True
 
 
 @settings(max_examples=2000)
