@@ -3,7 +3,11 @@
 Data: https://huggingface.co/datasets/Jiayi-Pan/Countdown-Tasks-3to4, as TinyZero trains on it.
 
     question   Using the numbers [44, 19, 35], create an equation that equals 98. …
-    answer     98, and `nums` in meta; right is any expression such as 44 + 19 + 35
+    right      44 + 19 + 35, or any other expression of the three numbers with this value
+    wrong      44 + 54     (a number that is not given)
+
+>>> [TASK.verify(answer, "98", {"nums": [44, 19, 35]}) for answer in ("44 + 19 + 35", "44 + 54")]
+['correct', 'wrong']
 """
 
 from __future__ import annotations

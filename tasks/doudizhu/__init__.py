@@ -1,9 +1,14 @@
 """Two-player dou dizhu endgames with open hands: play what wins if both play perfectly.
 
-question   Your cards: 3 3 K K 2
-           Your opponent's cards: 5 6 6 A A
-           Your opponent has just played: Q
-answer     2; right is every legal move that wins
+    question   Your cards: 3 3 K K 2
+               Your opponent's cards: 5 6 6 A A
+               Your opponent has just played: Q
+    right      2, or any other legal move that wins, such as K
+    wrong      pass
+
+>>> meta = {"mine": "3 3 K K 2", "theirs": "5 6 6 A A", "last": "Q"}
+>>> [TASK.verify(answer, "2", meta) for answer in ("2", "K", "pass")]
+['correct', 'correct', 'wrong']
 """
 
 from __future__ import annotations

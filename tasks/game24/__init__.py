@@ -1,7 +1,11 @@
 """24 points: make 24 with four cards, each used exactly once, or say that there is no way.
 
-question   Make 24 with the cards 8, 3, 8, 3, each used exactly once, by +, -, *, / and brackets.
-answer     8 / (3 - 8 / 3), and `cards` in meta; `none` where there is no solution
+    question   Make 24 with the cards 8, 3, 8, 3, each used exactly once, by +, -, *, / and brackets.
+    right      8 / (3 - 8 / 3); where there is no solution, none
+    wrong      3 * 8       (two cards are left)
+
+>>> [TASK.verify(answer, "8 / (3 - 8 / 3)", {"cards": [8, 3, 8, 3]}) for answer in ("8 / (3 - 8 / 3)", "3 * 8")]
+['correct', 'wrong']
 """
 
 from __future__ import annotations

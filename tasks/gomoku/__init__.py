@@ -1,13 +1,18 @@
 """Gomoku: choose a cell in a position with one decision that is judged exactly.
 
-question      A B C D E
-            1 . . X . .
-            2 . X O . .
-            3 X O O . .
-            4 . . . . .
-            5 . . . X O
-           Four or more in a row win. You play X, and it is your turn.
-answer     a cell such as D4; right is every cell of the highest value (tasks/gomoku/problems.py)
+    question      A B C D E
+                1 . . X . .
+                2 . X O . .
+                3 X O O . .
+                4 . . . . .
+                5 . . . X O
+               Four or more in a row win. You play X, and it is your turn.
+    right      D4, or any other cell of the highest value: here a draw (tasks/gomoku/problems.py)
+    wrong      D1          (O wins)
+
+>>> meta = {"size": 5, "need": 4, "board": "..X../.XO../XOO../...../...XO", "values": {"D4": 0.5, "D1": 0.0}}
+>>> [TASK.verify(answer, "D4", meta) for answer in ("D4", "D1")]
+['correct', 'wrong']
 """
 
 from __future__ import annotations

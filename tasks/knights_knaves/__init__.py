@@ -3,9 +3,12 @@
 Data: K-and-K (Xie et al., arXiv:2410.23123) in Logic-RL's files, https://github.com/Unakar/Logic-RL.
 
     question   A very special island … You meet 2 inhabitants: Zoey, and Noah. Zoey said that Noah is a knave. …
-    answer     (1) Zoey is a knight
-               (2) Noah is a knave
-               and in meta `names` and `knights` (whether each is one)
+    right      (1) Zoey is a knight (2) Noah is a knave
+    wrong      (1) Zoey is a knave (2) Noah is a knight
+
+>>> answers = ("(1) Zoey is a knight (2) Noah is a knave", "(1) Zoey is a knave (2) Noah is a knight")
+>>> [TASK.verify(answer, "", {"names": ["Zoey", "Noah"], "knights": [True, False]}) for answer in answers]
+['correct', 'wrong']
 """
 
 from __future__ import annotations

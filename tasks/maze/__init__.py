@@ -3,7 +3,12 @@
 Data: https://github.com/KotoHanon/VERL-Maze (notes on training small models in a dynamic maze, in Chinese).
 
     question   The agent is at (0, 0). The goal is at (1, 2). Obstacles are located at (3, 1), (0, 2).
-    answer     RDD, a shortest sequence; right is every sequence that ends on the goal and breaks no rule
+    right      RDD, or any other sequence that ends on the goal and breaks no rule
+    wrong      DDR         (the second obstacle comes up to meet the agent)
+
+>>> meta = {"width": 4, "height": 4, "goal": [1, 2], "obstacles": [[3, 1], [0, 2]]}
+>>> [TASK.verify(answer, "RDD", meta) for answer in ("RDD", "DDR")]
+['correct', 'wrong']
 """
 
 from __future__ import annotations

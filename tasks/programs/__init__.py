@@ -1,10 +1,11 @@
-"""Programs: write a Python function that passes all tests of its problem.
+"""Programs: write a Python function that passes all tests of its problem, which run in a sandbox.
 
 Data: https://huggingface.co/datasets/newfacade/LeetCodeDataset (MIT), about 100 tests a problem; generated one-line
 functions whose first tests leave known faults uncaught.
 
-question   Write a Python function f(a, b) that returns the larger of a and b.
-answer     def f(a, b): return a if a > b else b
+    question   Write a Python function f(a, b) that returns the larger of a and b.
+    right      def f(a, b): return a if a > b else b
+    wrong      def f(a, b): return a
 """
 
 from __future__ import annotations

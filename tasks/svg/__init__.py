@@ -1,10 +1,18 @@
 """SVG: write a drawing that geometry can judge.
 
-question   three blue squares of one size, side by side in a row
-answer     <svg viewBox="0 0 300 100"><g fill="blue"><rect x="20" y="20" width="60" height="60"/>…</g></svg>
+    question   a red circle in the middle
+    right      <svg viewBox="0 0 90 90"><circle cx="45" cy="45" r="30" fill="red"/></svg>
+    wrong      <svg viewBox="0 0 90 90"><circle cx="45" cy="45" r="30" fill="blue"/></svg>
 
 The drawing is read without trust (tasks/svg/safe_svg.py), rendered by resvg, and judged by a rule on what can be seen
 (tasks/svg/rules.py): how it was drawn does not matter.
+
+>>> from tasks.svg.judge import judge
+>>> circle = {"shape": "circle", "colour": "red", "count": 1}
+>>> meta = {"drawing": {"rule": "figures", "figures": [circle], "layout": "middle"}}
+>>> svg = '<svg viewBox="0 0 90 90"><circle cx="45" cy="45" r="30" fill="{}"/></svg>'
+>>> [judge("", svg.format(colour), meta) for colour in ("red", "blue")]
+['correct', 'wrong']
 """
 
 from __future__ import annotations

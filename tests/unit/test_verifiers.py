@@ -1,5 +1,7 @@
 """Countdown, Knights and Knaves, and closed forms: by hand and by fuzzing; nothing that a model writes is run."""
 
+import doctest
+import importlib
 import math
 from fractions import Fraction
 
@@ -10,11 +12,20 @@ from hypothesis import strategies as st
 from contracts import tables
 from grading import Item, grade
 from grading.extraction import RULES, extract
+from tasks import task_yaml
 from tasks.countdown import verifier as countdown
 from tasks.knights_knaves import verifier as knights_knaves
 from tasks.math_answers import closed_forms
 from tasks.math_answers.exact_comparison import compare_exactly
 from tests.hostile_text import MARKS
+
+WITH_EXAMPLE = {"arithmetic", "countdown", "doudizhu", "game24", "gomoku", "knights_knaves", "maze", "svg"}
+
+
+def test_the_worked_problem_at_the_head_of_a_task_is_judged_as_it_says():
+    results = {name: doctest.testmod(importlib.import_module(f"tasks.{name}")) for name in task_yaml.task_names()}
+    assert not any(result.failed for result in results.values())
+    assert {name for name, result in results.items() if result.attempted} >= WITH_EXAMPLE
 
 
 @pytest.mark.parametrize(

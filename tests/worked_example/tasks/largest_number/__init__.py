@@ -1,7 +1,11 @@
 """The largest of some numbers: a small task, as an example of all that a task needs.
 
-question   Which is the largest of 7, 31, 12?
-answer     31
+    question   Which is the largest of 7, 31, 12?
+    right      31
+    wrong      12
+
+>>> [TASK.verify(answer, "31", {}) for answer in ("31", "12")]
+['correct', 'wrong']
 """
 
 from __future__ import annotations
@@ -11,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from system.errors import UserError
-from tasks.problems import Problem, split_of
+from tasks.problem_generation import ProblemSampler
+from tasks.problems import Problem
 from tasks.prompts import Prompt
 from tasks.task import Task
 
@@ -34,17 +38,18 @@ class LargestNumber(Task):
         return "correct" if answer.lstrip("0") == gold.lstrip("0") else "wrong"
 
     def generate(self, *, rows: int, split: str, seed: int, **arguments: Any) -> list[Problem]:
-        """Draw problems; `count` numbers each. A hash of the numbers decides the split. See Task.generate."""
-        rng, found = random.Random(f"{NAME}/{split}/{seed}"), dict[tuple[int, ...], Problem]()
-        for _ in range(1000 * rows):
-            numbers = tuple(rng.sample(range(HIGHEST + 1), arguments["count"]))
-            if split_of(str(sorted(numbers))) == split:
-                question = f"Which is the largest of {', '.join(map(str, numbers))}?"
-                name = "-".join(map(str, numbers))
-                found[numbers] = Problem(name, NAME, question, str(max(numbers)), {"numbers": list(numbers)})
-            if len(found) == rows:
-                return list(found.values())
-        raise UserError(f"{NAME} has fewer than {rows} problems of {arguments['count']} numbers: ask for fewer rows")
+        """Sample `count` numbers for each problem; a hash of the numbers decides the split. See Task.generate."""
+        sampler = ProblemSampler(NAME, split, seed)
+
+        def attempt(_: str) -> Problem | None:
+            numbers = sampler.rng.sample(range(HIGHEST + 1), arguments["count"])
+            identity = str(sorted(numbers))
+            if not sampler.in_split(identity) or not sampler.is_new(identity):
+                return None
+            question = f"Which is the largest of {', '.join(map(str, numbers))}?"
+            return sampler.problem(question, str(max(numbers)), {"numbers": numbers})
+
+        return sampler.generate(rows, attempt, tries=1000)
 
 
 TASK = LargestNumber(NAME)
