@@ -60,19 +60,21 @@ def flipped(
     )
 
     def disturbed(value: float, problem: Problem, completion: str) -> float:
-        drawn = reward_randomness.fixed_generator(
+        chance = reward_randomness.fixed_generator(
             seed, reward_randomness.problem_key(problem), completion if per == "completion" else ""
         ).random()
         if value > (low + high) / 2:
-            return low if drawn < false_negative else high
-        return high if drawn < false_positive else low
+            return low if chance < false_negative else high
+        return high if chance < false_positive else low
 
     return _replace_values(reward, completions, problems, disturbed)
 
 
-def _plus_normal(draw: Callable[[str, str], Random], deviation: float) -> Callable[[float, Problem, str], float]:
+def _plus_normal(generator: Callable[[str, str], Random], deviation: float) -> Callable[[float, Problem, str], float]:
     """A change of rewards: a normal value of mean 0 is added, from the numbers drawn for a problem and completion."""
-    return lambda value, problem, text: value + draw(reward_randomness.problem_key(problem), text).gauss(0.0, deviation)
+    return lambda value, problem, text: (
+        value + generator(reward_randomness.problem_key(problem), text).gauss(0.0, deviation)
+    )
 
 
 def shifted(

@@ -6,9 +6,9 @@ eval/benchmarks/<name>.yaml, with the same keys and `task`. What loads and check
     python -m tasks.load_problems NAME --output FILE [--mirror DIR]
 
 task            a folder of tasks/; a training set belongs to the task in whose file it stands
-rows            rows of the source, before those without a gold answer are left out; of a drawn part, its rows
-draw            only part of the source: `of` so many rows, one in `one_in` of each group of the column `by`, of these
-                `rows`, from `seed` (tasks/row_sampling.py); `ids_sha256` is of the JSON list of their ids
+rows            rows of the source, before those without a gold answer are left out; of a sampled part, its rows
+sample          only part of the source: of its `source_rows` rows, one in `one_in` of each group of the column `by`; of
+                these `rows`, from `seed` (tasks/row_sampling.py). `ids_sha256` is of the JSON list of their ids
 problems        how many are left then, where it is known that some are left out
 convert         module of the task's folder that makes a problem of a row; else tasks.row_converter does, which reads:
 columns         question, answer, form (tasks/gold_answers.py), and where there are such columns id and meta; for

@@ -82,7 +82,7 @@ def _read_source(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict
     from_hub = mirror is None and "hub" in spec
     rows, source = dataset_sources.from_hub(entry) if from_hub else dataset_sources.from_files(entry, mirror)
     read_from = _source_text(source, mirror)
-    stated = spec["draw"]["of"] if "draw" in spec else spec["rows"]
+    stated = spec["sample"]["source_rows"] if "sample" in spec else spec["rows"]
     if len(rows) != stated:
         raise UserError(
             f"{entry.name} should have {stated:,} rows ({entry.where}), but {read_from} has {len(rows):,}",
@@ -93,27 +93,27 @@ def _read_source(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict
     held = spec["hub"] if source["kind"] == "hub" else spec
     if raw := spec.get("raw_sha256"):
         _check_hash(entry, read_from, raw["sha256"], rows_digest([row[c] for c in raw["columns"]] for row in rows))
-    if "draw" in spec:
+    if "sample" in spec:
         rows = _sampled_part(entry, rows, read_from)
     problems = _convert_rows(
         entry, rows, {**spec, **{k: held[k] for k in ("convert", "columns") if k in held}}, read_from
     )
     ids = json.dumps([problem.problem_id for problem in problems])
-    _check_hash(entry, read_from, spec.get("draw", {}).get("ids_sha256"), hashlib.sha256(ids.encode()).hexdigest())
+    _check_hash(entry, read_from, spec.get("sample", {}).get("ids_sha256"), hashlib.sha256(ids.encode()).hexdigest())
     _check_hash(entry, read_from, held.get("content_sha256"), content_digest(problems))
     return problems, source
 
 
 def _sampled_part(entry: Entry, rows: dataset_sources.Rows, read_from: str) -> dataset_sources.Rows:
-    """The part of the source that the entry draws."""
-    stated, wanted = entry.spec["draw"], entry.spec["rows"]
+    """The part of the source that the entry samples."""
+    stated, wanted = entry.spec["sample"], entry.spec["rows"]
     try:
         groups = [row[stated["by"]] for row in rows]
         places = sample_rows(groups, one_in=stated["one_in"], rows=wanted, seed=stated["seed"])
     except (KeyError, ValueError) as error:
         raise UserError(
             f"{entry.name} should be {wanted:,} rows of {read_from}, one in {stated['one_in']} of each group of the "
-            f"column {stated['by']}, but drawing them fails ({type(error).__name__}: {error}): correct `draw` in "
+            f"column {stated['by']}, but sampling them fails ({type(error).__name__}: {error}): correct `sample` in "
             f"{entry.where}",
             code="rows-not-sampled",
             dataset=entry.name,

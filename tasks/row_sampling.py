@@ -7,16 +7,16 @@ from typing import Any
 
 
 def sample_rows(groups: Sequence[Any], *, one_in: int, rows: int, seed: int) -> list[int]:
-    """The places of the drawn rows, in the order in which they are drawn.
+    """The indices of the sampled rows, in the order in which they are sampled.
 
-    `groupby(…).sample(frac=1 / one_in)`, then `sample(n=rows)`, both with the same seed: how MMLU-Pro-1k is drawn
+    `groupby(…).sample(frac=1 / one_in)`, then `sample(n=rows)`, both with the same seed: how MMLU-Pro-1k was made
     (github.com/tongyx361/metagen @6229ee6, notebooks/downsample-mmlu-pro.ipynb).
 
     Args:
         groups: each row's group.
         one_in: the share of each group is one in so many rows, rounded.
         rows: how many are kept in the end.
-        seed: of both draws.
+        seed: of both samplings.
 
     Raises:
         ValueError: the groups' shares together have fewer rows.
