@@ -53,7 +53,7 @@ def settings(graded: Mapping[str, Any], samples: Mapping[str, Any]) -> dict[str,
     return {key: records[key] for key in RECORDED if key in records}
 
 
-def _unequal(first: pd.DataFrame, second: pd.DataFrame, column: str) -> int:
+def _count_unequal(first: pd.DataFrame, second: pd.DataFrame, column: str) -> int:
     """Number of problems for which both sides have a value in a column, and the values differ."""
     one, two = (
         side[["problem_id", column]].dropna().drop_duplicates("problem_id").set_index("problem_id")[column]
@@ -77,7 +77,7 @@ def differences(first: Result, second: Result, accepted: Collection[str] = ()) -
         return [f"different problems: {only[0]} only of the baseline, {only[1]} only of the checkpoint"]
     reasons = []
     for column, plural in (("gold", "gold answers"), ("prompt", "prompts")):
-        if column not in accepted and (count := _unequal(first.samples, second.samples, column)):
+        if column not in accepted and (count := _count_unequal(first.samples, second.samples, column)):
             reasons.append(f"different {plural} on {count} problems")
     for column in ("protocol", "grader"):
         one, two = (", ".join(sorted(side.samples[column].dropna().unique())) for side in (first, second))

@@ -34,7 +34,7 @@ class Entry(NamedTuple):
 
     published: Any
     source: str  # a name in `sources`
-    place: Any  # line, section, or the name that is searched for
+    location: Any  # line, section, or the name that is searched for
     why: str = ""
 
 
@@ -168,8 +168,8 @@ def _cited(entry: Entry) -> str:
         )  # fmt: skip
     source = sources[entry.source]
     if "text" in source:
-        return f"{source['text']}, {entry.place}"
-    return f"{source['repo']}@{source['commit']} {source['file']}:{entry.place}"
+        return f"{source['text']}, {entry.location}"
+    return f"{source['repo']}@{source['commit']} {source['file']}:{entry.location}"
 
 
 def table(names: Iterable[str]) -> Table:

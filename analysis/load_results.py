@@ -82,7 +82,7 @@ def _problems_to_judge_again(data: Path, run: RunResults) -> dict[str, dict[str,
     return by_benchmark
 
 
-def _listed(items: Sequence[str], most: int = 6) -> str:
+def _short_list(items: Sequence[str], most: int = 6) -> str:
     more = f" and {len(items) - most} more" if len(items) > most else ""
     return "; ".join(items[:most]) + more
 
@@ -104,14 +104,14 @@ def _incomplete_cells(run: RunResults) -> Iterator[str]:
     for benchmark in run.benchmarks:
         expected = set(run.rows(run.steps[0], benchmark)["problem_id"].unique())
         for step in run.steps:
-            if wrong := _misfit(run.rows(step, benchmark), run.score(step, benchmark), expected):
+            if wrong := _cell_misfit(run.rows(step, benchmark), run.score(step, benchmark), expected):
                 yield f"step {step} on {benchmark} {wrong}"
         protocols = sorted({str(run.score(step, benchmark)["protocol"]) for step in run.steps})
         if len(protocols) > 1:
             yield f"{benchmark} was sampled under different protocols ({', '.join(protocols)})"
 
 
-def _misfit(samples: pd.DataFrame, score: pd.Series, expected: set[str]) -> str:
+def _cell_misfit(samples: pd.DataFrame, score: pd.Series, expected: set[str]) -> str:
     """How the samples of a cell differ from the expected problems or from its score; empty if they do not."""
     n, k, problems = int(score["n_problems"]), int(score["k_repeats"]), set(samples["problem_id"].unique())
     if absent := sorted(expected - problems):
@@ -127,7 +127,7 @@ def _misfit(samples: pd.DataFrame, score: pd.Series, expected: set[str]) -> str:
 
 
 class _StoredTables(NamedTuple):
-    """The tables of a run: its training log with the non-finite values, its scores, and what `_graded` reads."""
+    """The tables of a run: its training log with the non-finite values, its scores, and what `_read_graded` reads."""
 
     log: pd.DataFrame
     not_finite: dict[str, list[int]]
@@ -149,10 +149,10 @@ def _read_tables(folder: RunFolder, name: str) -> _StoredTables:
         raise UserError(
             f"run {name} has no graded samples in {folder.graded}; evaluate it first", code="missing-samples", run=name
         )
-    graded, texts = _graded(files)
+    graded, texts = _read_graded(files)
     if others := sorted({str(n) for part in (log, scores, graded) for n in part["run"].unique()} - {name}):
         raise UserError(
-            f"the tables in {folder.path} should name run {name}, but name {_listed(others)} instead; rename it",
+            f"the tables in {folder.path} should name run {name}, but name {_short_list(others)} instead; rename it",
             code="other-run", run=name, names=others,
         )  # fmt: skip
     return _StoredTables(log, not_finite, scores, graded.drop(columns="run"), texts)
@@ -165,7 +165,7 @@ def _missing_table(name: str, table: str, folder: Path) -> UserError:
     )  # fmt: skip
 
 
-def _graded(files: Sequence[Path]) -> tuple[pd.DataFrame, dict[tuple[int, str], Path]]:
+def _read_graded(files: Sequence[Path]) -> tuple[pd.DataFrame, dict[tuple[int, str], Path]]:
     """The graded samples of a run; if they are many, without their texts, but with the tables to read those from."""
     columns = ["run", *SAMPLE_COLUMNS]
     without = [column for column in columns if column not in TEXTS]
@@ -179,16 +179,16 @@ def _graded(files: Sequence[Path]) -> tuple[pd.DataFrame, dict[tuple[int, str], 
 
 def _imported_log(folder: RunFolder, name: str) -> RunResults:
     """A training log that was made elsewhere, without samples of checkpoints."""
-    run = _log_alone(folder, name)
+    run = _read_log_alone(folder, name)
     if others := sorted({str(other) for other in run.log["run"].unique()} - {name}):
         raise UserError(
-            f"{folder.training_log} should name run {name}, but names {_listed(others)}; import it as {name}",
+            f"{folder.training_log} should name run {name}, but names {_short_list(others)}; import it as {name}",
             code="other-run", run=name, names=others,
         )  # fmt: skip
     return run
 
 
-def _log_alone(folder: RunFolder, name: str) -> RunResults:
+def _read_log_alone(folder: RunFolder, name: str) -> RunResults:
     log, not_finite = _read_log(folder.training_log)
     scores, graded = tables.SCORE.empty_table().to_pandas(), tables.GRADED.empty_table().select(SAMPLE_COLUMNS)
     records, rollouts = _read_provenance(folder.path), _read_rollouts(folder.path)
@@ -217,7 +217,7 @@ def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Ru
     if not folder.scores.is_file() and "imported" in provenance.read(folder.training_log):
         return _imported_log(folder, name)
     if ended_training.reason(folder.scores):
-        return _log_alone(folder, name)
+        return _read_log_alone(folder, name)
     _check_run_exists(results / "runs", folder, name)
     stored = _read_tables(folder, name)
     steps = set(stored.scores["step"]) | {
@@ -226,10 +226,10 @@ def load_results(results: Path, name: str, benchmarks: Sequence[str] = ()) -> Ru
     wanted = set(benchmarks) or set(stored.scores["benchmark"]) | set(stored.graded["benchmark"].unique())
     _check_readable(name, *sorted(wanted))
     if missing := _missing_parts(name, stored, steps, wanted):
-        raise _incomplete(name, missing, folder)
+        raise _incomplete_error(name, missing, folder)
     run = _run_results(results, name, stored, wanted)
     if missing := list(_incomplete_cells(run)):
-        raise _incomplete(name, missing, folder)
+        raise _incomplete_error(name, missing, folder)
     return run
 
 
@@ -243,7 +243,7 @@ def _check_run_exists(runs: Path, folder: RunFolder, name: str) -> None:
     if inside or not folder.path.is_dir():
         raise UserError(
             f"there is no run {name} under {runs}; there are: {', '.join(inside or known) or 'none'}",
-            code="unknown-name", name=name,
+            code="unknown-name", name=name, known=inside or known,
         )  # fmt: skip
 
 
@@ -267,9 +267,9 @@ def _missing_parts(name: str, stored: _StoredTables, steps: set[int], benchmarks
     return [*missing, *_missing_cells(stored.scores, stored.graded, steps, benchmarks)]
 
 
-def _incomplete(name: str, missing: Sequence[str], folder: RunFolder) -> UserError:
+def _incomplete_error(name: str, missing: Sequence[str], folder: RunFolder) -> UserError:
     return UserError(
-        f"run {name} is incomplete and cannot be reported: {_listed(missing)}; delete {folder.graded} to grade "
+        f"run {name} is incomplete and cannot be reported: {_short_list(missing)}; delete {folder.graded} to grade "
         f"it again, and delete checkpoints that the run file no longer names from {folder.path / 'checkpoints'}",
         code="incomplete-run", run=name, missing=len(missing),
     )  # fmt: skip

@@ -77,7 +77,7 @@ def load_run_folder(folder: Path) -> RunResults:
     return load_results(Path(*parts[:position]), "/".join(parts[position + 1 :]))
 
 
-def _differs(first: pd.Series, second: pd.Series) -> npt.NDArray[np.bool_]:
+def _unequal_values(first: pd.Series, second: pd.Series) -> npt.NDArray[np.bool_]:
     """Where two columns differ. Two nulls are equal."""
     one, two = first.astype(object), second.astype(object)
     return ((one != two) & ~(one.isna() & two.isna())).to_numpy(dtype=bool)
@@ -97,7 +97,7 @@ def compare_scores(first: RunResults, second: RunResults, step: int, benchmark: 
     both = left.merge(right, on=keys, how="outer", suffixes=("_1", "_2"), indicator=True)
     shared = both[both["_merge"] == "both"]
     was, now = (shared[f"verdict_{i}"].eq("correct").to_numpy(dtype=bool) for i in (1, 2))
-    differs = {name: _differs(shared[f"{name}_1"], shared[f"{name}_2"]) for name in (*COMPARED, "verdict")}
+    differs = {name: _unequal_values(shared[f"{name}_1"], shared[f"{name}_2"]) for name in (*COMPARED, "verdict")}
     changed = differs["completion"]
     other = {description: int(differs[name].sum()) for name, description in COMPARED.items()}
     other["the same completion and another verdict"] = int((differs["verdict"] & ~changed).sum())
@@ -120,7 +120,7 @@ def compare_scores(first: RunResults, second: RunResults, step: int, benchmark: 
     )
 
 
-def _topic(stage: str, name: str) -> str:
+def _setting_topic(stage: str, name: str) -> str:
     what = f"{stage}: {name}"
     return next((topic for topic, parts in TOPICS if any(word in name or word == what for word in parts)), "settings")
 
@@ -181,7 +181,9 @@ def provenance_differences(
             by_topic.setdefault("records", Counter())[f"{stage}: a record of only the {which} result"] += 1
             continue
         for name, (one, two) in _setting_differences(first, second, record_path).items():
-            by_topic.setdefault(_topic(stage, name), Counter())[f"{stage}: {name}: {_change_text(one, two)}"] += 1
+            by_topic.setdefault(_setting_topic(stage, name), Counter())[
+                f"{stage}: {name}: {_change_text(one, two)}"
+            ] += 1
     return {
         topic: [text + (f" ({count} records)" if count > 1 else "") for text, count in texts.items()]
         for topic, texts in by_topic.items()

@@ -36,7 +36,7 @@ def page_content() -> dict[str, Any]:
     }
 
 
-def _lines(file: Path, comments: bool) -> list[str]:
+def _csv_lines(file: Path, comments: bool) -> list[str]:
     return [line for line in file.read_text(encoding="utf-8").split("\n") if line.startswith("#") == comments]
 
 
@@ -45,12 +45,12 @@ def read_csv(file: Path, text: bool = False) -> pd.DataFrame:
 
     (The `comment` option of pandas would cut links at their #.)
     """
-    return pd.read_csv(io.StringIO("\n".join(_lines(file, comments=False))), dtype=str if text else {"table": str})
+    return pd.read_csv(io.StringIO("\n".join(_csv_lines(file, comments=False))), dtype=str if text else {"table": str})
 
 
 def source(file: Path = PUBLISHED) -> str:
     """Where the figures come from: the comment lines of the file."""
-    return " ".join(line.removeprefix("#").strip() for line in _lines(file, comments=True))
+    return " ".join(line.removeprefix("#").strip() for line in _csv_lines(file, comments=True))
 
 
 @cache

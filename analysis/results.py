@@ -150,7 +150,7 @@ class RunResults:
         rows = self.rows(step, benchmark)
         if column in rows:
             return pa.chunked_array([as_arrow(rows[column])])
-        return _text(self.texts[step, benchmark], column, len(rows))
+        return _read_text_column(self.texts[step, benchmark], column, len(rows))
 
     def rows(self, step: int, benchmark: str) -> pd.DataFrame:
         """The same as `samples`, but without the texts if those would have to be read."""
@@ -215,7 +215,7 @@ def _same_samples(first: pd.Series, second: pd.Series) -> bool:
     return first[SAMPLE_FACTS].astype(str).equals(second[SAMPLE_FACTS].astype(str))
 
 
-def labels(runs: Sequence[RunResults], rows: pd.DataFrame) -> list[str]:
+def checkpoint_labels(runs: Sequence[RunResults], rows: pd.DataFrame) -> list[str]:
     """The name for readers of each row's checkpoint, from its columns run and step."""
     by_name = {run.name: run for run in runs}
     return [by_name[name].label(step) for name, step in zip(rows["run"], rows["step"], strict=True)]
@@ -241,7 +241,7 @@ def as_arrow(texts: pd.Series) -> pa.Array:
     return pa.array(texts, pa.large_string(), from_pandas=True)
 
 
-def _text(path: Path, column: str, count: int) -> pa.ChunkedArray:
+def _read_text_column(path: Path, column: str, count: int) -> pa.ChunkedArray:
     """A column of a table from which so many rows were read before."""
     texts = valid_text(tables.read(path, tables.GRADED, [column]))[column]
     if len(texts) != count:

@@ -26,17 +26,17 @@ from system.errors import UserError, run_command
 JOBS = {"base model": "base_model", "training": "train", "sampling": "generate_samples"}
 
 
-def _estimate(row: pd.Series, column: str) -> Estimate:
+def _stored_estimate(row: pd.Series, column: str) -> Estimate:
     return Estimate(*(float(row[f"{column}{end}"]) for end in ("", "_low", "_high")))
 
 
-def _seconds(jobs: pd.DataFrame, rule: str, name: str) -> str:
+def _mean_seconds(jobs: pd.DataFrame, rule: str, name: str) -> str:
     """Of all stages of a run, each the mean over its training seeds; a dash where Snakemake has kept none."""
     own = jobs[jobs["label"].str.fullmatch(f"{rule} {re.escape(name)}( stage-\\d+)?")]
     return f"{(own['end'] - own['start']).groupby(own['label']).mean().sum():.0f}" if len(own) else "–"
 
 
-def _row(run_id: str, run: Run, steps: pd.DataFrame, jobs: pd.DataFrame) -> dict[str, str]:
+def _table_row(run_id: str, run: Run, steps: pd.DataFrame, jobs: pd.DataFrame) -> dict[str, str]:
     benchmarks = run.evaluation["benchmarks"]
     column = "average" if len(benchmarks) > 1 else benchmarks[0]
     first, last = steps.iloc[steps["step"].argmin()], steps.iloc[steps["step"].argmax()]
@@ -44,10 +44,10 @@ def _row(run_id: str, run: Run, steps: pd.DataFrame, jobs: pd.DataFrame) -> dict
     return {
         "run": run_id,
         "framework": f"{run.framework}, {run.algorithm}",
-        **{f"{title} (s)": _seconds(jobs, rule, names.get(rule, run.name)) for title, rule in JOBS.items()},
-        "base model (%)": interval_text(_estimate(first, column), percent),
-        "last checkpoint (%)": f"{interval_text(_estimate(last, column), percent)}, step {last['step']}",
-        "gain in points": interval_text(_estimate(last, f"{column}_difference"), points),
+        **{f"{title} (s)": _mean_seconds(jobs, rule, names.get(rule, run.name)) for title, rule in JOBS.items()},
+        "base model (%)": interval_text(_stored_estimate(first, column), percent),
+        "last checkpoint (%)": f"{interval_text(_stored_estimate(last, column), percent)}, step {last['step']}",
+        "gain in points": interval_text(_stored_estimate(last, f"{column}_difference"), points),
     }
 
 
@@ -69,7 +69,7 @@ def rows(report: Path, jobs: pd.DataFrame) -> list[dict[str, str]]:
         )  # fmt: skip
     scale = report.resolve().parent.parent.name
     return [
-        _row(str(run_id), load_run(seeds.run_of(str(run_id)), scale), steps, jobs)
+        _table_row(str(run_id), load_run(seeds.run_of(str(run_id)), scale), steps, jobs)
         for run_id, steps in pd.read_csv(file).groupby("run", sort=False)
     ]
 
@@ -82,7 +82,7 @@ def main() -> None:
         "--metadata", type=Path, default=timeline.METADATA, metavar="FOLDER", help="default: %(default)s"
     )
     arguments = parser.parse_args()
-    jobs = timeline.jobs(arguments.metadata)
+    jobs = timeline.read_jobs(arguments.metadata)
     print(markdown(pd.DataFrame([row for report in arguments.reports for row in rows(report, jobs)])), end="")
 
 

@@ -25,7 +25,7 @@ RUN = re.compile(r"/runs/([^/]+/[^/]+)(?:/seed-\d+)?(?:/(stage-\d+|checkpoints/s
 REPORT = re.compile(r"/report/([^/]+)/")
 
 
-def _label(rule: str, output: str) -> str:
+def _job_label(rule: str, output: str) -> str:
     """Such as "train simplerl/qwen2.5-math-7b stage-1"."""
     if match := RUN.search(output):
         return " ".join([rule, match[1], *([Path(match[2]).name] if match[2] else [])])
@@ -34,7 +34,7 @@ def _label(rule: str, output: str) -> str:
     return f"{rule} {Path(output).parent.name.split('-')[0] if output.endswith('.stamp') else Path(output).stem}"
 
 
-def jobs(metadata: Path) -> pd.DataFrame:
+def read_jobs(metadata: Path) -> pd.DataFrame:
     """One row per job, in the order of their starts, with one of its outputs; times are seconds since the first start.
 
     Raises:
@@ -49,7 +49,7 @@ def jobs(metadata: Path) -> pd.DataFrame:
         record = json.loads(file.read_text())
         rule, output = record["rule"], base64.b64decode(name).decode()
         times = record["starttime"], record["endtime"]
-        by_hash.setdefault(record["job_hash"], (rule, _label(rule, output), output, *times))
+        by_hash.setdefault(record["job_hash"], (rule, _job_label(rule, output), output, *times))
     if not by_hash:
         raise UserError(
             f"{metadata} should have what Snakemake keeps of its jobs, but has none: run a workflow first",
@@ -64,7 +64,7 @@ def plot_jobs(table: pd.DataFrame, shortest: float, output: Path) -> None:
     """Write the picture.
 
     Args:
-        table: as `jobs` returns it.
+        table: as `read_jobs` returns it.
         shortest: jobs of fewer seconds are left out.
         output: a .png, .svg or .pdf file.
     """
@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--shortest", type=float, default=5.0, metavar="SECONDS", help="default: %(default)s")
     parser.add_argument("--output", type=Path, required=True, metavar="PICTURE")
     arguments = parser.parse_args()
-    table = jobs(arguments.metadata)
+    table = read_jobs(arguments.metadata)
     plot_jobs(table, arguments.shortest, arguments.output)
     print(f"{len(table)} jobs in {table['end'].max() / 60:.1f} minutes: {arguments.output}")
 

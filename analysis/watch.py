@@ -27,7 +27,7 @@ PORT, SECONDS = 8765, 10  # a port that is free on most machines; between two lo
 LAST_PORT = 65535
 
 
-def render(results: Path, work: Path, state: str) -> str:
+def render_page(results: Path, work: Path, state: str) -> str:
     """The page as things stand; `state` names it."""
     runs, unreadable = live_log.all_runs(results, work)
     titles = run_titles.titles([run.results.name for run in runs], results.name)
@@ -59,7 +59,7 @@ class Cache:
                     status = file.stat()
                     sizes.append([str(file), status.st_size, status.st_mtime_ns])
             if (state := fingerprint(sizes)) != self._state:
-                self._page, self._state = render(*self._folders, state), state
+                self._page, self._state = render_page(*self._folders, state), state
             return self._page, self._state
 
 
@@ -102,7 +102,7 @@ class Handler(SimpleHTTPRequestHandler):
         """Print nothing for each request."""
 
 
-def server(results: Path, work: Path, port: int) -> ThreadingHTTPServer:
+def make_server(results: Path, work: Path, port: int) -> ThreadingHTTPServer:
     """A server on the loopback address, on another free port if this one is taken."""
     answer = partial(Handler, cache=Cache(results, work), directory=str(results / "report"))
     try:
@@ -125,7 +125,7 @@ def main() -> None:
         )  # fmt: skip
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell may have set the first to be ignored
         signal.signal(number, signal.default_int_handler)
-    with server(arguments.results, arguments.work, arguments.port) as serving:
+    with make_server(arguments.results, arguments.work, arguments.port) as serving:
         print(f"watch: http://127.0.0.1:{serving.server_address[1]}/ (Ctrl-C ends it)", flush=True)
         try:
             serving.serve_forever()

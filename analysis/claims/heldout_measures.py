@@ -27,13 +27,13 @@ MIN_CHECKABLE = 0.5  # share of completions with a step that can be checked, bel
 AVERAGE = "average"  # over the benchmarks of the run, or over those that both runs have
 
 
-def _checkpoint(run: RunResults, step: int | str) -> int:
+def _step_number(run: RunResults, step: int | str) -> int:
     return run.last if step == "last" else int(step)
 
 
 def _by_completion(run: RunResults, step: int | str, benchmark: str, what: Any) -> Numbers:
     """A number for each completion, of shape (problems, repeats): 1 or 0 for a verdict, keyword or range of tokens."""
-    step = _checkpoint(run, step)
+    step = _step_number(run, step)
     if step not in run.steps or benchmark not in run.benchmarks:
         raise NotMeasured(f"{run.name} was not evaluated at step {step} on {benchmark}")
     read = run.rows if what in (*VERDICTS, "tokens") else run.samples
@@ -56,7 +56,7 @@ def _values_of_rows(run: RunResults, step: int, benchmark: str, what: Any, rows:
     if what == RIGHT_REASONS:
         return _right_reasons(run, step, benchmark, rows)
     if isinstance(what, dict) and "fault" in what:
-        return _fault(run, step, benchmark, rows, what["fault"])
+        return _first_faults(run, step, benchmark, rows, what["fault"])
     if isinstance(what, dict):
         low, high = what["tokens"]
         return np.where(np.isnan(tokens), np.nan, np.logical_and(low <= tokens, tokens < high))
@@ -77,7 +77,7 @@ def _right_reasons(run: RunResults, step: int, benchmark: str, rows: pd.DataFram
     return np.asarray(kinds.map({"right_right": 1.0, "right_wrong": 0.0}), dtype=float)
 
 
-def _fault(run: RunResults, step: int, benchmark: str, rows: pd.DataFrame, reason_part: str) -> Numbers:
+def _first_faults(run: RunResults, step: int, benchmark: str, rows: pd.DataFrame, reason_part: str) -> Numbers:
     """For each completion, whether its first wrong step is wrong for a reason with these words."""
     checked_steps = _checked_steps(run, step, benchmark, rows)
     if (checked_steps["checkable"] > 0).mean() < MIN_CHECKABLE:
@@ -91,7 +91,7 @@ def _by_problem(run: RunResults, step: int | str, benchmark: str, what: Any) -> 
     return np.asarray(means, dtype=float)
 
 
-def _paired(first: Numbers, second: Numbers) -> Estimate:
+def _paired_mean(first: Numbers, second: Numbers) -> Estimate:
     """The mean difference over the problems that have the number on both sides."""
     gaps = second - first
     kept = gaps[~np.isnan(gaps)]
@@ -102,7 +102,7 @@ def _paired(first: Numbers, second: Numbers) -> Estimate:
     return mean(kept)
 
 
-def _benchmarks(benchmark: str, *runs: RunResults) -> list[str]:
+def _shared_benchmarks(benchmark: str, *runs: RunResults) -> list[str]:
     shared = [name for name in runs[0].benchmarks if all(name in run.benchmarks for run in runs)]
     if benchmark == AVERAGE and not shared:
         raise NotMeasured(f"{' and '.join(run.name for run in runs)} have no benchmark in common")
@@ -120,7 +120,7 @@ def heldout(run: RunResults, step: int | str, what: Any = "correct", benchmark: 
         benchmark: one, or their unweighted average.
     """
     parts = []
-    for name in _benchmarks(benchmark, run):
+    for name in _shared_benchmarks(benchmark, run):
         if what in LENGTHS:
             means = _by_problem(run, step, name, what)
             parts.append(mean(means[~np.isnan(means)]))
@@ -148,13 +148,13 @@ def heldout_change(
         less: another `what` whose change is taken off.
     """
     parts = []
-    for name in _benchmarks(benchmark, run):
+    for name in _shared_benchmarks(benchmark, run):
         sides = [_by_problem(run, step, name, what) for step in (before, after)]
         if less:
             sides = [
                 side - _by_problem(run, step, name, less) for side, step in zip(sides, (before, after), strict=True)
             ]
-        parts.append(_paired(*sides))
+        parts.append(_paired_mean(*sides))
     return mean_of(parts)
 
 
@@ -177,13 +177,13 @@ def heldout_between(
         benchmark: one, or the average of those that both have.
     """
     parts = []
-    for name in _benchmarks(benchmark, run, against):
+    for name in _shared_benchmarks(benchmark, run, against):
         sides = [_by_problem(against, against_step, name, what), _by_problem(run, step, name, what)]
         if reasons := comparability.differences(
-            against.result(_checkpoint(against, against_step), name), run.result(_checkpoint(run, step), name)
+            against.result(_step_number(against, against_step), name), run.result(_step_number(run, step), name)
         ):
             raise NotMeasured(f"not comparable on {name}: {'; '.join(reasons)}")
-        parts.append(_paired(*sides))
+        parts.append(_paired_mean(*sides))
     return mean_of(parts)
 
 

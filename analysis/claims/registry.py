@@ -35,7 +35,7 @@ Claim = Mapping[str, Any]
 
 
 @cache
-def registered(file: Path = CLAIMS) -> dict[str, Any]:
+def load_registry(file: Path = CLAIMS) -> dict[str, Any]:
     """The sources, planned runs and claims.
 
     Raises:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from analysis.claims.heldout_measures import heldout_best_step
-from analysis.claims.registry import Claim, Rule, registered, runs_of
+from analysis.claims.registry import Claim, Rule, load_registry, runs_of
 from analysis.claims.verdicts import (
     CANNOT_TELL,
     CONTRADICTED,
@@ -38,7 +38,7 @@ def lines_text(claim: Claim) -> str:
 
 def sources() -> dict[str, dict[str, str]]:
     """What claims are taken from, by name: the title, and where known the address."""
-    titles: dict[str, dict[str, str]] = registered()["sources"]
+    titles: dict[str, dict[str, str]] = load_registry()["sources"]
     return titles
 
 
@@ -50,7 +50,7 @@ def table(runs: Iterable[RunResults], scale: str) -> Table:
         scale: theirs.
     """
     known, rows, text_rows = runs_by_name(runs), [], []
-    for claim in registered()["claims"]:
+    for claim in load_registry()["claims"]:
         measured, printed = finding(claim, known, scale), printed_finding(claim)
         rules = "; ".join(map(rule_text, claim["rules"]))
         named = [claim["source"], *claim.get("upstream", ())]
@@ -82,7 +82,7 @@ def table(runs: Iterable[RunResults], scale: str) -> Table:
 def best_checkpoint_claims(runs: Iterable[RunResults]) -> list[tuple[str, str, Finding]]:
     """The claims on a best checkpoint of these runs: the claim, its source, and the verdict whatever their scale is."""
     known, findings = runs_by_name(runs), []
-    for claim in registered()["claims"]:
+    for claim in load_registry()["claims"]:
         needed = {name for rule in claim["rules"] for name in runs_of(rule)}
         if needed <= known.keys() and any(rule["measure"] == heldout_best_step.__name__ for rule in claim["rules"]):
             findings.append(

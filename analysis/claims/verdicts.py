@@ -45,7 +45,7 @@ def runs_by_name(runs: Iterable[RunResults]) -> Runs:
     return by_name
 
 
-def decide(estimate: Estimate, at_least: float = -math.inf, at_most: float = math.inf) -> str:
+def interval_verdict(estimate: Estimate, at_least: float = -math.inf, at_most: float = math.inf) -> str:
     """Whether an interval lies inside what is claimed, outside of it, or across its limits."""
     if at_least <= estimate.low and estimate.high <= at_most:
         return SUPPORTED
@@ -64,7 +64,7 @@ def _judge_estimates(estimates: Iterable[tuple[Rule, Estimate | NotMeasured]]) -
             verdicts.append(NOT_MEASURED)
             evidence.append(str(measured))
         else:
-            verdicts.append(decide(measured, **{key: rule[key] for key in LIMITS if key in rule}))
+            verdicts.append(interval_verdict(measured, **{key: rule[key] for key in LIMITS if key in rule}))
             evidence.append(
                 f"{number_text(measured.value)} [{number_text(measured.low)}, {number_text(measured.high)}]"
             )

@@ -1,4 +1,10 @@
-"""Compare samples with published percentages: unpaired, each side with the error that n and k allow."""
+"""Compare samples with published percentages: unpaired, each side with the error that n and k allow.
+
+On problems like these, both errors treat the problems as a random sample although both sides have the same ones:
+without the samples of the baseline the common part is unknown. So small differences are missed, but chance is never
+called a difference. On these same problems only the repeats are random; what the source says of its spread over seeds
+is used, with its few degrees of freedom.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +60,7 @@ def _difference(correct: Correct, score: PublishedScore, problems: str) -> tuple
     return float(correct.mean()) - score.accuracy, error, df
 
 
-def _interval(difference: tuple[float, float, float]) -> Estimate:
+def _difference_estimate(difference: tuple[float, float, float]) -> Estimate:
     gap, error, df = difference
     half = float(stats.t.ppf(0.975, df)) * error
     return Estimate(gap, max(-1.0, gap - half), min(1.0, gap + half))
@@ -72,7 +78,7 @@ def _benchmark_result(
     return BenchmarkResult(
         name, "cannot tell", len(correct), (score.repeats, correct.shape[1]),
         Estimate(score.accuracy, max(0.0, score.accuracy - theirs), min(1.0, score.accuracy + theirs)),
-        statistics.avg_at_k(correct), _interval((gap, error, df)), p,
+        statistics.avg_at_k(correct), _difference_estimate((gap, error, df)), p,
         detectable=float(factor * error),
         margin_excluded=bool(gap + margin > stats.t.ppf(1 - alpha, df) * error) if margin else None,
         test="unpaired, tolerance from n and k",
@@ -101,11 +107,6 @@ def compare(
 ) -> Comparison:
     """Compare samples with a published row.
 
-    On problems like these, both errors treat the problems as a random sample although both sides have the same ones:
-    without the samples of the baseline the common part is unknown. So small differences are missed, but chance is never
-    called a difference. On these same problems only the repeats are random; what the source says of its spread over
-    seeds is used, with its few degrees of freedom.
-
     Args:
         checkpoint: the new one.
         row: the published baseline.
@@ -122,15 +123,13 @@ def compare(
     names = benchmarks_to_compare(row.scores if benchmarks else shared or row.scores, benchmarks)
     obstacles = {name: _obstacles(checkpoint, row, name, accepted) for name in names}
     tested = [name for name in names if not obstacles[name]]
-    lines = [
-        BenchmarkResult(name, "not comparable", reasons=tuple(obstacles[name]))
-        if obstacles[name]
-        else _benchmark_result(
-            name, graded_checkpoint.correct(checkpoint.tables[name]), row.scores[name], alpha / len(tested), margin,
-            problems,
-        )
-        for name in names
-    ]  # fmt: skip
+    lines = []
+    for name in names:
+        if obstacles[name]:
+            lines.append(BenchmarkResult(name, "not comparable", reasons=tuple(obstacles[name])))
+        else:
+            correct = graded_checkpoint.correct(checkpoint.tables[name])
+            lines.append(_benchmark_result(name, correct, row.scores[name], alpha / len(tested), margin, problems))
     lines = with_verdicts(lines, alpha)
     notes = [
         f"published figures, without samples: {row.title}, {row.source}; protocol there: {row.protocol}",
@@ -150,7 +149,7 @@ def compare(
 def _other_question(checkpoint: GradedCheckpoint, row: PublishedBaseline, name: str, problems: str) -> str:
     """The difference by the question that was not asked, as a note."""
     other, question = (LIKE, "on problems like these") if problems == SAME else (SAME, "on these same problems")
-    gap = _interval(_difference(graded_checkpoint.correct(checkpoint.tables[name]), row.scores[name], other))
+    gap = _difference_estimate(_difference(graded_checkpoint.correct(checkpoint.tables[name]), row.scores[name], other))
     return (
         f"{name}: {question} the difference is {100 * gap.value:+.1f} [{100 * gap.low:+.1f}, {100 * gap.high:+.1f}] "
         f"points (--problems {other})"

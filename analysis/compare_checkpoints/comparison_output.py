@@ -46,7 +46,7 @@ class ChangedProblem:
     change: float
 
 
-def _interval(value: Estimate | None, form: Callable[[float], str] = percent) -> str:
+def _interval_or_dash(value: Estimate | None, form: Callable[[float], str] = percent) -> str:
     return "–" if value is None else interval_text(value, form)
 
 
@@ -55,7 +55,7 @@ def p_text(p: float | None) -> str:
     return "–" if p is None else "<0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.01 else f"{p:.2f}"
 
 
-def _size(line: BenchmarkResult) -> str:
+def _size_text(line: BenchmarkResult) -> str:
     if not line.n_problems:
         return "–"
     if line.repeats == (None, None):
@@ -70,10 +70,10 @@ def score_frame(result: Comparison) -> pd.DataFrame:
     for line in result.lines:
         row = {
             "benchmark": line.benchmark,
-            "problems × repeats": _size(line),
-            "baseline (%)": _interval(line.baseline),
-            "checkpoint (%)": _interval(line.checkpoint),
-            "difference (points)": _interval(line.difference, points),
+            "problems × repeats": _size_text(line),
+            "baseline (%)": _interval_or_dash(line.baseline),
+            "checkpoint (%)": _interval_or_dash(line.checkpoint),
+            "difference (points)": _interval_or_dash(line.difference, points),
             "p": p_text(line.p_value),
             "p (Holm)": p_text(line.p_adjusted),
             "detectable": "–" if line.detectable is None else f"±{100 * line.detectable:.1f}",
@@ -86,7 +86,7 @@ def score_frame(result: Comparison) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _tokens(value: float) -> str:
+def _token_difference(value: float) -> str:
     return f"{value:+,.1f}".replace("-", "−")
 
 
@@ -102,7 +102,7 @@ def change_frame(changes: tuple[MeasureChange, ...]) -> pd.DataFrame:
                 "measure": change.measure,
                 "baseline": means[0],
                 "checkpoint": means[1],
-                "difference": interval_text(change.difference, points if share else _tokens),
+                "difference": interval_text(change.difference, points if share else _token_difference),
                 "p (Holm)": p_text(change.p_adjusted),
                 "change": BASE_MARKS[change.change] + " " + change.change,
             }
@@ -116,9 +116,9 @@ def pass_frame(result: Comparison) -> pd.DataFrame:
         {
             "benchmark": line.benchmark,
             "measure": measure.measure,
-            "baseline (%)": _interval(measure.baseline),
-            "checkpoint (%)": _interval(measure.checkpoint),
-            "difference (points)": _interval(measure.difference, points),
+            "baseline (%)": _interval_or_dash(measure.baseline),
+            "checkpoint (%)": _interval_or_dash(measure.checkpoint),
+            "difference (points)": _interval_or_dash(measure.difference, points),
         }
         for line in result.lines
         for measure in line.passes
@@ -146,7 +146,7 @@ def notes(result: Comparison) -> list[str]:
     return [*lines, *result.notes]
 
 
-def _aligned(frame: pd.DataFrame) -> str:
+def _aligned_text(frame: pd.DataFrame) -> str:
     cells = [[one_line(str(cell)) for cell in row] for row in (frame.columns, *frame.to_numpy())]
     widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
@@ -155,12 +155,17 @@ def _aligned(frame: pd.DataFrame) -> str:
 
 def terminal(result: Comparison) -> str:
     """The comparison for a terminal. Of the other measures, only those that changed."""
-    parts = [one_line(verdict_sentence(result)), "", _aligned(score_frame(result))]
+    parts = [one_line(verdict_sentence(result)), "", _aligned_text(score_frame(result))]
     changed = tuple(change for change in result.regressions if change.change != "cannot tell")
     if changed:
-        parts += ["", "other measures:", "", _aligned(change_frame(changed))]
+        parts += ["", "other measures:", "", _aligned_text(change_frame(changed))]
     if len(passes := pass_frame(result)):
-        parts += ["", "several samples per problem (intervals 95 %, not adjusted, no verdict):", "", _aligned(passes)]
+        parts += [
+            "",
+            "several samples per problem (intervals 95 %, not adjusted, no verdict):",
+            "",
+            _aligned_text(passes),
+        ]
     return "\n".join([*parts, "", *(f"· {one_line(note)}" for note in notes(result))])
 
 
@@ -226,8 +231,8 @@ def _changed_problem(
 
 def html(result: Comparison, changed: dict[str, list[ChangedProblem]]) -> str:
     """The self-contained page."""
-    return page.environment().get_template("gate.html.j2").render(
-        css=page.css("gate.css"), script=page.script("tables.js"), verdict=verdict_sentence(result),
+    return page.environment().get_template("checkpoint_comparison.html.j2").render(
+        css=page.css("checkpoint_comparison.css"), script=page.script("tables.js"), verdict=verdict_sentence(result),
         notes=notes(result), scores=score_frame(result), measures=change_frame(result.regressions), changed=changed,
         passes=pass_frame(result), most=MAX_PROBLEMS,
     )  # fmt: skip

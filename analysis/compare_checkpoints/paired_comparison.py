@@ -17,7 +17,7 @@ from analysis.compare_checkpoints.comparison import (
     overall_verdict,
     with_verdicts,
 )
-from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
+from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint, same_repeats
 from analysis.compare_checkpoints.paired_answers import PairedAnswers
 from analysis.statistics.checkpoint_difference import mean_of
 from eval import statistics
@@ -50,13 +50,10 @@ def compare(
     Raises:
         UserError: no side has samples of one of the benchmarks.
     """
-    names = benchmarks_to_compare({**checkpoint.tables, **baseline.tables}, benchmarks)
+    names = benchmarks_to_compare(checkpoint.tables.keys() | baseline.tables.keys(), benchmarks)
     obstacles = {name: graded_checkpoint.obstacles(checkpoint, baseline, name, accepted, ungradable) for name in names}
-    tables = {
-        name: graded_checkpoint.same_repeats(baseline.tables[name], checkpoint.tables[name])
-        for name in names
-        if not obstacles[name]
-    }
+    comparable = [name for name in names if not obstacles[name]]
+    tables = {name: same_repeats(baseline.tables[name], checkpoint.tables[name]) for name in comparable}
     answers = {name: PairedAnswers.read(pair) for name, pair in tables.items()}
     line_alpha = alpha / max(1, len(tables) + (len(tables) > 1))  # of the first step of Holm's correction
     lines = []
@@ -69,8 +66,7 @@ def compare(
         first, second = (graded_checkpoint.repeats(side.tables[name]) for side in (baseline, checkpoint))
         lines.append(line if first == second else replace(line, available=(first, second)))
     if len(answers) > 1:
-        compared = [line for line in lines if line.difference]
-        lines.append(_mean_result(compared, list(answers.values()), line_alpha, margin))
+        lines.append(_mean_result(lines, list(answers.values()), line_alpha, margin))
     lines = with_verdicts(lines, alpha)
     return Comparison(
         checkpoint.name, baseline.name, True, alpha, margin, overall_verdict(lines), tuple(lines),

@@ -11,7 +11,7 @@ import pandas as pd
 from analysis import hash_order
 from analysis.measures.arithmetic_errors import FalseEquation, false_equations
 from analysis.pages.table_texts import Table, percent
-from analysis.results import RunResults, labels
+from analysis.results import RunResults, checkpoint_labels
 
 VERDICTS = ("no_answer", "format_error", "truncated", "wrong")
 KINDS = {
@@ -114,7 +114,7 @@ def table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
     shown = {
         "run": counts["run"],
         "benchmark": counts["benchmark"],
-        "checkpoint": labels(runs, counts),
+        "checkpoint": checkpoint_labels(runs, counts),
         "no answer": share("no_answer", "completions"),
         "format error": share("format_error", "completions"),
         "truncated": share("truncated", "completions"),

@@ -12,7 +12,7 @@ from analysis.pages.figure_style import FAINT, INK, MARKER_SIZE, RunStyle, legen
 from analysis.pages.table_texts import points
 from analysis.results import RunResults
 from analysis.statistics import training_seeds
-from analysis.statistics.accuracy_rows import BASE_MARKS, CheckpointRow, overall
+from analysis.statistics.accuracy_rows import BASE_MARKS, CheckpointRow, overall_column
 from analysis.statistics.training_seeds import by_recipe
 from eval.statistics import Estimate
 
@@ -41,7 +41,7 @@ def overview(runs: Sequence[RunResults], rows: Mapping[str, Sequence[CheckpointR
     figure, axes = plt.subplots(figsize=(WIDTH, ROW * len(recipes) + 0.75))
     for place, recipe in enumerate(recipes):
         style, own = styles[recipe.display_name], rows[recipe.runs[0].name]
-        column = overall(own[0].cells)
+        column = overall_column(own[0].cells)
         first, cell = own[0].cells[column].accuracy, own[-1].cells[column]
         last, gap = cell.accuracy, cell.difference
         if recipe.has_several_seeds:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from analysis.measures.reasoning import KINDS
 from analysis.pages.table_texts import Table, percent
-from analysis.results import RunResults, labels
+from analysis.results import RunResults, checkpoint_labels
 
 
 def table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
@@ -25,7 +25,7 @@ def table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
     shown = {
         "run": counts["run"],
         "benchmark": counts["benchmark"],
-        "checkpoint": labels(runs, counts),
+        "checkpoint": checkpoint_labels(runs, counts),
         "right answers": interval("accuracy"),
         KINDS["right_right"]: interval("right_right"),
         KINDS["right_wrong"]: interval("right_wrong"),
@@ -42,7 +42,7 @@ def second_table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
     shown = {
         "run": counts["run"],
         "benchmark": counts["benchmark"],
-        "checkpoint": labels(runs, counts),
+        "checkpoint": checkpoint_labels(runs, counts),
         "other verifier": counts["grader"],
         "answers": counts["answers"].map("{:,}".format),
         "accepted by ours": counts["own"].map("{:,}".format),

@@ -15,7 +15,7 @@ from analysis import hash_order
 from analysis.pages.table_texts import Table, interval_columns, interval_text, percent, points
 from analysis.results import RunResults
 from analysis.statistics import checkpoint_difference, published_tables
-from analysis.statistics.accuracy_rows import CheckpointRow, overall
+from analysis.statistics.accuracy_rows import CheckpointRow, overall_column
 from analysis.statistics.checkpoint_difference import mean_of
 from contracts import seeds
 from eval import statistics
@@ -100,7 +100,7 @@ def runs_table(
     data, shown = [], []
     for run in runs:
         base, last = rows[run.name][0], rows[run.name][-1]
-        column = overall(base.cells)
+        column = overall_column(base.cells)
         final, before = last.cells[column], base.cells[column].accuracy if run.trained else None
         step, held_out = best_step(run), best_held_out(run)
         top, what = checkpoint_difference.average_accuracy(run, step), facts[run.name]

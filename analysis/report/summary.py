@@ -16,7 +16,7 @@ from analysis.reference import in_order
 from analysis.report.run_comparison import RunFacts
 from analysis.results import BASE, RunResults
 from analysis.statistics import training_seeds
-from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS, CheckpointRow, overall
+from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS, CheckpointRow, overall_column
 from analysis.statistics.training_seeds import Recipe, by_recipe
 
 MAX_BENCHMARKS = 6  # named; if there are more, only their number is given
@@ -48,7 +48,7 @@ def _place(row: CheckpointRow) -> str:
 def main_result(run: RunResults, rows: list[CheckpointRow]) -> MainResult:
     """Whether the last checkpoint's held-out accuracy is another than the base model's, by how much and how certain."""
     last = rows[-1]
-    name = overall(last.cells)
+    name = overall_column(last.cells)
     over = f"the mean of {len(run.benchmarks)} benchmarks" if name == AVERAGE else name
     before, cell = rows[0].cells[name].accuracy, last.cells[name]
     gap = cell.difference
@@ -150,7 +150,7 @@ def _of_recipes(recipes: Sequence[Recipe]) -> str:
 def _change(runs: Sequence[RunResults], rows: dict[str, list[CheckpointRow]]) -> str:
     """In how many runs accuracy changed, and the largest change, or the highest accuracy if nothing can be compared."""
     titles = {run.name: run.display_name for run in runs}
-    last = {name: own[-1].cells[overall(own[-1].cells)] for name, own in rows.items()}
+    last = {name: own[-1].cells[overall_column(own[-1].cells)] for name, own in rows.items()}
     gaps = {name: cell.difference for name, cell in last.items() if cell.difference}
     if gaps:
         of = {change: sum(gap.change == change for gap in gaps.values()) for change in BASE_MARKS}

@@ -11,7 +11,7 @@ import pandas as pd
 from analysis.measures import reasoning_patterns
 from analysis.pages.table_texts import Table, interval_columns, interval_text, percent, points
 from analysis.reference import in_order
-from analysis.results import RunResults, labels
+from analysis.results import RunResults, checkpoint_labels
 from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS, CheckpointRow
 from contracts.tables import VERDICTS
 from eval.statistics import Estimate
@@ -66,7 +66,7 @@ def _scores(runs: Sequence[RunResults], columns: Sequence[str]) -> pd.DataFrame:
 
 
 def _names(runs: Sequence[RunResults], data: pd.DataFrame) -> dict[str, object]:
-    return {"run": data["run"], "benchmark": data["benchmark"], "checkpoint": labels(runs, data)}
+    return {"run": data["run"], "benchmark": data["benchmark"], "checkpoint": checkpoint_labels(runs, data)}
 
 
 def _tokens(digits: int) -> Callable[[float], str]:
@@ -140,7 +140,7 @@ def patterns_table(
             "run": counts["run"],
             "keywords": counts["pattern"].map(titles),
             "benchmark": counts["benchmark"],
-            "checkpoint": labels(runs, counts),
+            "checkpoint": checkpoint_labels(runs, counts),
             "per completion": counts["per_completion"].map("{:.2f}".format),
             "completions with any (%)": counts["share"].map(percent),
             "per 1,000 tokens": counts["per_1000_tokens"].map(lambda x: "–" if math.isnan(x) else f"{x:.2f}"),

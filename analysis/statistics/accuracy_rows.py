@@ -43,7 +43,7 @@ class CheckpointRow:
     best: bool = False
 
 
-def overall(cells: dict[str, AccuracyCell]) -> str:
+def overall_column(cells: dict[str, AccuracyCell]) -> str:
     """The column by which rows are compared: the average, or the only benchmark."""
     return AVERAGE if AVERAGE in cells else next(iter(cells))
 
@@ -81,7 +81,7 @@ def make_rows(
         cells = {key: AccuracyCell(value, base.get(key), above.get(key)) for key, value in values.items()}
         rows.append(CheckpointRow(name, step, labels[step], cells))
     if len(rows) > 1:
-        column = overall(rows[0].cells)
+        column = overall_column(rows[0].cells)
         top = max(range(len(rows)), key=lambda i: rows[i].cells[column].accuracy.value)
         others = [step for step in steps if step != steps[top]]
         if all(gaps(step, steps[top])[column].change == "rose" for step in others):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -60,20 +60,20 @@ class RecipeResult:
     verdict: str = "cannot tell"
 
 
-def _runs(correct: Sequence[Values]) -> Floats:
+def _run_means(correct: Sequence[Values]) -> Floats:
     """Mean accuracies of shape (runs, problems)."""
     return np.stack([np.asarray(run, dtype=float).mean(axis=1) for run in correct])
 
 
-def _squares(runs: Floats) -> tuple[float, float, float]:
+def _sums_of_squares(runs: Floats) -> tuple[float, float, float]:
     """Sums of squares of the seeds' means and of seed × problem, and the degrees of freedom of the first."""
     seeds, n = runs.shape
-    of_seeds, of_problems = runs.mean(axis=1, keepdims=True), runs.mean(axis=0, keepdims=True)
-    rest = runs - of_seeds - of_problems + runs.mean()
-    return float(n * ((of_seeds - runs.mean()) ** 2).sum()), float((rest**2).sum()), seeds - 1
+    seed_means, problem_means = runs.mean(axis=1, keepdims=True), runs.mean(axis=0, keepdims=True)
+    rest = runs - seed_means - problem_means + runs.mean()
+    return float(n * ((seed_means - runs.mean()) ** 2).sum()), float((rest**2).sum()), seeds - 1
 
 
-def _test(gap: float, pieces: Sequence[tuple[float, float]]) -> Test:
+def _satterthwaite_test(gap: float, pieces: Sequence[tuple[float, float]]) -> Test:
     """A t test with Satterthwaite's degrees of freedom. `pieces` are variances and their own degrees of freedom."""
     variance = sum(variance for variance, _ in pieces)
     below = sum(piece**2 / df for piece, df in pieces if df > 0)
@@ -84,7 +84,7 @@ def _test(gap: float, pieces: Sequence[tuple[float, float]]) -> Test:
     return Test(error, df, p, Estimate(gap, max(-1.0, gap - half), min(1.0, gap + half)))
 
 
-def _welch(one: Floats, two: Floats) -> list[tuple[float, float]]:
+def _welch_variances(one: Floats, two: Floats) -> list[tuple[float, float]]:
     """Variance of the difference: of the means of seeds on each side (Welch), and of recipe × problem.
 
     The spread over problems of the mean difference contains part of the seeds × problems, which is taken off.
@@ -92,7 +92,7 @@ def _welch(one: Floats, two: Floats) -> list[tuple[float, float]]:
     n = one.shape[1]
     pieces = [(float(runs.mean(axis=1).var(ddof=1)) / len(runs), len(runs) - 1.0) for runs in (one, two)]
     gaps = two.mean(axis=0) - one.mean(axis=0)
-    rest = [_squares(runs)[1] / ((len(runs) - 1) * (n - 1)) / (len(runs) * n) for runs in (one, two)]
+    rest = [_sums_of_squares(runs)[1] / ((len(runs) - 1) * (n - 1)) / (len(runs) * n) for runs in (one, two)]
     pieces.append((max(0.0, float(gaps.var(ddof=1)) / n - sum(rest)), n - 1.0))
     return pieces
 
@@ -115,9 +115,9 @@ def mean_over_seeds(parts: Sequence[Floats], confidence: float = 0.95, limit: fl
     pieces = [(float(by_seed.var(ddof=1)) / seeds, seeds - 1)]
     for part in parts:
         n = part.shape[1]
-        rest = _squares(part)[1] / ((seeds - 1) * (n - 1))
-        of_problems = max(0.0, float(part.mean(axis=0).var(ddof=1)) - rest / seeds) / n
-        pieces.append((of_problems / len(parts) ** 2, n - 1))
+        rest = _sums_of_squares(part)[1] / ((seeds - 1) * (n - 1))
+        problem_variance = max(0.0, float(part.mean(axis=0).var(ddof=1)) - rest / seeds) / n
+        pieces.append((problem_variance / len(parts) ** 2, n - 1))
     value = float(by_seed.mean())
     half = math.sqrt(sum(variance * float(stats.t.ppf(edge, df)) ** 2 for variance, df in pieces))
     return Estimate(value, max(-limit, value - half), min(limit, value + half))
@@ -125,14 +125,14 @@ def mean_over_seeds(parts: Sequence[Floats], confidence: float = 0.95, limit: fl
 
 def _mean_squares(one: Floats, two: Floats) -> tuple[float, float, float]:
     """Pooled mean squares of seeds, of seed × problem, and of recipe × problem (for one problem's difference)."""
-    (seed_a, rest_a, df_a), (seed_b, rest_b, df_b) = _squares(one), _squares(two)
+    (seed_a, rest_a, df_a), (seed_b, rest_b, df_b) = _sums_of_squares(one), _sums_of_squares(two)
     n = one.shape[1]
     gaps = two.mean(axis=0) - one.mean(axis=0)
     df = df_a + df_b
     return (seed_a + seed_b) / df, (rest_a + rest_b) / (df * (n - 1)), float(gaps.var(ddof=1))
 
 
-def _crossed(one: Floats, two: Floats) -> list[tuple[float, float]]:
+def _crossed_variances(one: Floats, two: Floats) -> list[tuple[float, float]]:
     """Variance of the difference in the model of crossed random effects, with one variance of seeds for both recipes.
 
     The mean squares of this balanced design give the REML estimates where none is negative (Searle, Casella and
@@ -154,7 +154,7 @@ def components(a: Sequence[Values], b: Sequence[Values]) -> Components | None:
     k = a[0].shape[1]
     if k < 2:
         return None
-    one, two = _runs(a), _runs(b)
+    one, two = _run_means(a), _run_means(b)
     n, share = one.shape[1], 1 / len(one) + 1 / len(two)
     within = float(np.mean([np.asarray(run, dtype=float).var(axis=1, ddof=1).mean() for run in (*a, *b)]))
     seeds, rest, gaps = _mean_squares(one, two)
@@ -220,26 +220,34 @@ def compare(
     family, lines = len(a) + (len(a) > 1), []
     for name in a:
         _check_runs(name, (a[name], b[name]))
-        lines.append(_line(name, [(_runs(a[name]), _runs(b[name]))], components(a[name], b[name]), alpha / family))
+        lines.append(
+            _compared_line(
+                name, [(_run_means(a[name]), _run_means(b[name]))], components(a[name], b[name]), alpha / family
+            )
+        )
     if len(a) > 1:
-        lines.append(_line(MEAN, [(_runs(a[name]), _runs(b[name])) for name in a], None, alpha / family))
+        lines.append(
+            _compared_line(MEAN, [(_run_means(a[name]), _run_means(b[name])) for name in a], None, alpha / family)
+        )
     adjusted = significance.holm([max(line.welch.p_value, line.crossed.p_value) for line in lines])
-    return [_decided(line, p, alpha) for line, p in zip(lines, adjusted, strict=True)]
+    return [_with_verdict(line, p, alpha) for line, p in zip(lines, adjusted, strict=True)]
 
 
-def _line(name: str, parts: Sequence[tuple[Floats, Floats]], spreads: Components | None, alpha: float) -> RecipeResult:
+def _compared_line(
+    name: str, parts: Sequence[tuple[Floats, Floats]], spreads: Components | None, alpha: float
+) -> RecipeResult:
     """One line: one benchmark, or the mean of several, whose seeds are those of the same runs."""
     count = len(parts)
     means = [float(np.mean([part[side].mean() for part in parts])) for side in (0, 1)]
     tests = []
-    for pieces_of in (_welch, _crossed):
-        by_part = [pieces_of(*part) for part in parts]
+    for variances in (_welch_variances, _crossed_variances):
+        by_part = [variances(*part) for part in parts]
         pieces = by_part[0][:-1]
         if count > 1:  # the mean over benchmarks of each run has the spread over seeds of all of them
             runs = [np.mean([part[side].mean(axis=1) for part in parts], axis=0)[:, None] for side in (0, 1)]
-            pieces = _seeds_alone(runs, pieces_of is _crossed)
+            pieces = _seeds_alone(runs, variances is _crossed_variances)
         problems = [(variance / count**2, df) for *_, (variance, df) in by_part]
-        tests.append(_test(means[1] - means[0], [*pieces, *problems]))
+        tests.append(_satterthwaite_test(means[1] - means[0], [*pieces, *problems]))
     sizes = (len(parts[0][0]), len(parts[0][1]))
     largest = max(tests, key=lambda test: detectable(test, alpha))
     return RecipeResult(name, (means[0], means[1]), sizes, tests[0], tests[1], spreads, detectable(largest, alpha))
@@ -255,6 +263,6 @@ def _seeds_alone(runs: Sequence[Floats], pooled: bool) -> list[tuple[float, floa
     return [(spread * sum(1 / len(side) for side in runs), df)]
 
 
-def _decided(line: RecipeResult, p: float, alpha: float) -> RecipeResult:
+def _with_verdict(line: RecipeResult, p: float, alpha: float) -> RecipeResult:
     verdict = "cannot tell" if p > alpha else "B is better" if line.welch.difference.value > 0 else "A is better"
-    return RecipeResult(**{**line.__dict__, "p_adjusted": p, "verdict": verdict})
+    return replace(line, p_adjusted=p, verdict=verdict)

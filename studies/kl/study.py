@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.lines import Line2D
 
-from analysis.claims.registry import registered
+from analysis.claims.registry import load_registry
 from analysis.claims.table import lines_text, rule_text
 from analysis.claims.verdicts import finding
 from analysis.pages import figure_style, page, table_texts
@@ -74,7 +74,7 @@ def gradients_table(by_case: dict[tuple[str, str], list[Gradient]]) -> Table:
 def claims_table() -> Table:
     """What the document says of the estimators' values, the rule and the verdict."""
     rows = []
-    for claim in registered()["claims"]:
+    for claim in load_registry()["claims"]:
         if any(rule["measure"].startswith("kl_") for rule in claim["rules"]):
             judged = finding(claim, {}, claim["scale"])
             rows.append(

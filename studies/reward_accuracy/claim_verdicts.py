@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from analysis.claims.registry import LIMITS, registered
+from analysis.claims.registry import LIMITS, load_registry
 from analysis.claims.table import lines_text, rule_text
-from analysis.claims.verdicts import NOT_MEASURED, VERDICTS, decide, number_text
+from analysis.claims.verdicts import NOT_MEASURED, VERDICTS, interval_verdict, number_text
 from analysis.pages.table_texts import Table
 from analysis.results import RunResults
 from analysis.statistics import recipe_difference
@@ -154,7 +154,7 @@ def judge(rules: list[dict[str, Any]], studied: Mapping[str, Studied]) -> tuple[
             verdicts.append(NOT_MEASURED)
             evidence.append(f"{rule['measure']} on {rule['of']} cannot be had" if task_study else f"needs {rule['of']}")
         else:
-            verdicts.append(decide(value, **{key: rule[key] for key in LIMITS if key in rule}))
+            verdicts.append(interval_verdict(value, **{key: rule[key] for key in LIMITS if key in rule}))
             evidence.append(
                 f"{task_study.task.title}: {number_text(value.value)} "
                 f"[{number_text(value.low)}, {number_text(value.high)}]"
@@ -164,7 +164,7 @@ def judge(rules: list[dict[str, Any]], studied: Mapping[str, Studied]) -> tuple[
 
 def decided(studied: Mapping[str, Studied]) -> list[Claimed]:
     """Every claim of the document with its verdict: those that the study decides, then the others."""
-    known = {one["id"]: one for one in registered()["claims"] if one["source"] == SOURCE}
+    known = {one["id"]: one for one in load_registry()["claims"] if one["source"] == SOURCE}
     decisions = []
     for one in claims():
         claim = known.pop(one["id"], {}) | one

@@ -78,7 +78,7 @@ def main() -> None:
     )
     parser.add_argument("--scale", choices=("demo", "full"), default="demo", help="default: %(default)s")
     arguments = parser.parse_args()
-    measured = trainings(timeline.jobs(arguments.metadata), Path(), arguments.scale)
+    measured = trainings(timeline.read_jobs(arguments.metadata), Path(), arguments.scale)
     if not measured:
         raise UserError(
             f"{arguments.metadata} should name trainings of at least two steps, but has none: train a run first",

@@ -9,7 +9,7 @@ from scipy import optimize, stats
 from analysis.compare_checkpoints import graded_checkpoint
 from analysis.compare_recipes import cheapest_design, training_runs
 from analysis.statistics import recipe_difference
-from tests.unit.test_gate import graded, process, sample, save
+from tests.unit.test_compare_checkpoints import graded, process, sample, save
 from tests.user_errors import refused
 
 MODULE = "analysis.compare_recipes"
@@ -49,10 +49,14 @@ def test_the_detectable_difference_is_found_in_80_percent():
 def test_without_problem_effects_welchs_test_is_scipys():
     random = np.random.default_rng(4)
     one, two = random.normal(0.4, 0.02, (4, 1)), random.normal(0.45, 0.05, (6, 1))
-    test = recipe_difference._test(float(two.mean() - one.mean()), recipe_difference._seeds_alone([one, two], False))
+    test = recipe_difference._satterthwaite_test(
+        float(two.mean() - one.mean()), recipe_difference._seeds_alone([one, two], False)
+    )
     expected = stats.ttest_ind(two.ravel(), one.ravel(), equal_var=False)
     assert (test.p_value, test.df) == pytest.approx((expected.pvalue, expected.df))
-    pooled = recipe_difference._test(float(two.mean() - one.mean()), recipe_difference._seeds_alone([one, two], True))
+    pooled = recipe_difference._satterthwaite_test(
+        float(two.mean() - one.mean()), recipe_difference._seeds_alone([one, two], True)
+    )
     assert pooled.p_value == pytest.approx(stats.ttest_ind(two.ravel(), one.ravel()).pvalue)
 
 
@@ -81,7 +85,9 @@ def test_crossed_effects_are_those_of_reml():
         return (residual @ inverse @ residual - np.linalg.slogdet(inverse)[1] - np.linalg.slogdet(covariance)[1]) / 2
 
     best = optimize.minimize(loss, np.log([0.04, 0.01, 0.006, 0.01]), method="Nelder-Mead", options={"xatol": 1e-3})
-    test = recipe_difference._test(float(sides[1].mean() - sides[0].mean()), recipe_difference._crossed(*sides))
+    test = recipe_difference._satterthwaite_test(
+        float(sides[1].mean() - sides[0].mean()), recipe_difference._crossed_variances(*sides)
+    )
     assert test.error == pytest.approx(fit(best.x)[1][1, 1] ** 0.5, rel=0.01)
 
 

@@ -32,7 +32,7 @@ def test_jobs_and_their_picture(tmp_path: Path) -> None:
     (tmp_path / "Snakefile").write_text(SNAKEFILE)
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--quiet", "all"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    table = timeline.jobs(tmp_path / timeline.METADATA)
+    table = timeline.read_jobs(tmp_path / timeline.METADATA)
     assert list(table["label"]) == ["environment trl", "train recipe/run stage-1"]
     assert table["start"][0] == 0 and table["end"][0] <= table["start"][1] <= table["end"][1] - 1
     picture = tmp_path / "timeline.png"
@@ -42,4 +42,4 @@ def test_jobs_and_their_picture(tmp_path: Path) -> None:
 
 def test_a_folder_without_a_workflow(tmp_path: Path) -> None:
     with refused("no-jobs-recorded"):
-        timeline.jobs(tmp_path)
+        timeline.read_jobs(tmp_path)

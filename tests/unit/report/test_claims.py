@@ -17,7 +17,7 @@ from synthetic_results import write_run
 from analysis import reference
 from analysis.claims import table as claims
 from analysis.claims.__main__ import main
-from analysis.claims.registry import KINDS, registered, runs_of
+from analysis.claims.registry import KINDS, load_registry, runs_of
 from analysis.claims.verdicts import (
     CANNOT_TELL,
     CONTRADICTED,
@@ -182,20 +182,20 @@ def test_two_runs_that_were_measured_differently_are_not_compared() -> None:
 
 
 def test_the_printed_table_is_judged_by_the_same_rules() -> None:
-    known = {one["id"]: one for one in registered()["claims"]}
+    known = {one["id"]: one for one in load_registry()["claims"]}
     rises, dips = (printed_finding(known[name]) for name in ("simplerl-rises", "simplerl-dip-of-accuracy"))
     assert rises and rises.verdict == SUPPORTED and "0.195" in rises.evidence  # 33.7 to 53.2 on average
     assert dips and dips.verdict == "cannot tell"
     assert printed_finding(known["k3-a-tenth"]) is None
 
 
-@pytest.mark.parametrize("one", registered()["claims"], ids=lambda one: str(one["id"]))
+@pytest.mark.parametrize("one", load_registry()["claims"], ids=lambda one: str(one["id"]))
 def test_every_claim_can_be_judged(one: dict[str, Any]) -> None:
     assert finding(one, {}, "full").verdict in (SUPPORTED, CONTRADICTED, CANNOT_TELL, NOT_MEASURED)
     if "printed" in one:
         assert printed_finding(one)
     for name in {name for rule in one["rules"] for name in runs_of(rule)}:
-        assert (name in run_names()) != (name in registered()["planned"]), f"{name} is planned or exists, not both"
+        assert (name in run_names()) != (name in load_registry()["planned"]), f"{name} is planned or exists, not both"
 
 
 def _full_scale(rule: dict[str, Any]) -> Iterator[tuple[Run, list[int], list[list[int]]]]:
@@ -210,7 +210,7 @@ def _full_scale(rule: dict[str, Any]) -> Iterator[tuple[Run, list[int], list[lis
         )
 
 
-RULES = [pytest.param(rule, id=f"{one['id']}-{position}") for one in registered()["claims"]
+RULES = [pytest.param(rule, id=f"{one['id']}-{position}") for one in load_registry()["claims"]
          for position, rule in enumerate(one["rules"]) if runs_of(rule)]  # fmt: skip
 
 
@@ -226,7 +226,7 @@ def test_the_full_runs_make_what_a_rule_reads(rule: dict[str, Any]) -> None:
 @pytest.mark.slow
 def test_the_table_has_every_claim_and_its_addresses() -> None:
     table = claims.table(RUNS["a/run"], "demo")
-    assert len(table.data) == len(table.shown) == len(registered()["claims"])
+    assert len(table.data) == len(table.shown) == len(load_registry()["claims"])
     (row,) = table.data[table.data["id"] == "simplerl-length"].to_dict("records")
     assert "mp.weixin.qq.com" in row["addresses"] and row["lines"] == "line 392" and row["verdict"] == NOT_MEASURED
     assert claims.verdict_counts(table).startswith(f"{len(table.data)} claims: ")
@@ -256,7 +256,7 @@ def test_a_report_depends_on_every_published_file_that_it_shows() -> None:
 
 def edited(tmp_path: Path, **changes: Any) -> Path:
     """A file with the first claim alone, changed."""
-    known = registered()
+    known = load_registry()
     path = tmp_path / "claims.yaml"
     path.write_text(json.dumps({**known, "claims": [{**known["claims"][0], **changes}]}), encoding="utf-8")
     return path
@@ -282,7 +282,7 @@ def edited(tmp_path: Path, **changes: Any) -> Path:
 )
 def test_a_damaged_claim_is_refused(tmp_path: Path, changes: dict[str, Any], code: str, facts: dict[str, Any]) -> None:
     with refused(code, **facts):
-        registered(edited(tmp_path, **changes))
+        load_registry(edited(tmp_path, **changes))
 
 
 def numbers(sentence: str) -> list[str]:
@@ -297,18 +297,18 @@ def test_numbers_of_a_sentence() -> None:
     ]  # fmt: skip
 
 
-IN_DOCUMENTS = [one for one in registered()["claims"] if "document" in registered()["sources"][one["source"]]]
+IN_DOCUMENTS = [one for one in load_registry()["claims"] if "document" in load_registry()["sources"][one["source"]]]
 
 
 def test_a_claim_from_elsewhere_has_an_address() -> None:
-    elsewhere = [one for one in registered()["claims"] if one not in IN_DOCUMENTS]
-    assert elsewhere and all(registered()["sources"][one["source"]]["url"] for one in elsewhere)
+    elsewhere = [one for one in load_registry()["claims"] if one not in IN_DOCUMENTS]
+    assert elsewhere and all(load_registry()["sources"][one["source"]]["url"] for one in elsewhere)
 
 
 @pytest.mark.skipif(not SEEDS_OF_CLAIMS.is_dir(), reason="the documents are not in ../shared/seeds")
 @pytest.mark.parametrize("one", IN_DOCUMENTS, ids=lambda one: str(one["id"]))
 def test_every_number_of_a_claim_stands_in_its_lines(one: dict[str, Any]) -> None:
-    document = registered()["sources"][one["source"]]["document"]
+    document = load_registry()["sources"][one["source"]]["document"]
     (file,) = SEEDS_OF_CLAIMS.glob(f"{document}_*.txt")
     text = file.read_text(encoding="utf-8").split("\n")
     assert max(one["lines"]) <= len(text)

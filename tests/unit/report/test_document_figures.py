@@ -8,7 +8,7 @@ import re
 import pytest
 
 from analysis.claims import table as claims
-from analysis.claims.registry import registered
+from analysis.claims.registry import load_registry
 from analysis.reference import DRAWINGS, FIGURES, read_csv
 from analysis.report import document_figures
 from contracts.run_file import ROOT
@@ -18,7 +18,7 @@ needs_documents = pytest.mark.skipif(not DOCUMENTS.is_dir(), reason="the documen
 
 
 def lines(source: str) -> list[str]:
-    (file,) = DOCUMENTS.glob(f"{registered()['sources'][source]['document']}_*.txt")
+    (file,) = DOCUMENTS.glob(f"{load_registry()['sources'][source]['document']}_*.txt")
     return file.read_text(encoding="utf-8").split("\n")
 
 
@@ -54,7 +54,7 @@ def test_a_cell_is_a_share_of_its_draws() -> None:
 @pytest.mark.slow
 def test_a_figure_has_what_was_measured_for_its_claim() -> None:
     table = document_figures.figures_table(claims.table([], "demo"))
-    known = {one["id"] for one in registered()["claims"]}
+    known = {one["id"] for one in load_registry()["claims"]}
     assert set(table.data["claim"]) - {""} <= known
     row = table.shown.set_index("figure").loc["spread of k3 over that of k1"]
     assert row["measured"].startswith("0.0709 [") and row["verdict"] == "supported"

@@ -43,18 +43,18 @@ def test_a_complete_run_loads(results: Path) -> None:
 
 
 def test_unknown_run_names_the_known_ones(results: Path) -> None:
-    with pytest.raises(UserError, match=r"there is no run openr1/nope/seed-0 .*openr1/math-7b/seed-0"):
+    with refused("unknown-name", name="openr1/nope/seed-0", known=NAMES):
         load_results(results, "openr1/nope/seed-0")
     (results / "runs" / "openr1").rename(results / "runs" / "imported")  # whose names may have two parts
     (results / "runs" / "imported" / "math-7b" / "seed-0").rename(results / "runs" / "imported" / "mine")
-    with pytest.raises(UserError, match=r"there is no run imported/mien .*there are: .*imported/mine"):
+    known = ["imported/math-7b/seed-1", "imported/mine"]
+    with refused("unknown-name", name="imported/mien", known=known):
         load_results(results, "imported/mien")
 
 
 def test_a_folder_of_runs_names_those_in_it(results: Path) -> None:
-    with pytest.raises(
-        UserError, match=r"there is no run openr1/math-7b under .*; there are: (openr1/math-7b/seed-\d(, )?){2}$"
-    ):
+    inside = [name for name in NAMES if name.startswith("openr1/math-7b/")]
+    with refused("unknown-name", name="openr1/math-7b", known=inside):
         load_results(results, "openr1/math-7b")
 
 

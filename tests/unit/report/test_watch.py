@@ -70,7 +70,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 
 @pytest.fixture
 def port(folders: tuple[Path, Path]) -> Iterator[int]:
-    with watch.server(*folders, 0) as serving:
+    with watch.make_server(*folders, 0) as serving:
         thread = threading.Thread(target=serving.serve_forever)
         thread.start()
         yield int(serving.server_address[1])
@@ -164,7 +164,7 @@ def test_a_run_whose_stages_were_deleted_is_shown_from_its_log(folders: tuple[Pa
 
 
 def test_a_taken_port_is_no_obstacle(folders: tuple[Path, Path], port: int) -> None:
-    with watch.server(*folders, port) as other:
+    with watch.make_server(*folders, port) as other:
         assert other.server_address[0] == "127.0.0.1" and other.server_address[1] != port
 
 
