@@ -27,8 +27,8 @@ pytestmark = [
 ]
 
 
-def run(*words: str | Path) -> str:
-    done = subprocess.run([*words], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+def run(*command: str | Path) -> str:
+    done = subprocess.run([*command], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -38,13 +38,13 @@ def texts(problems: Sequence[Problem]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A benchmark, and two models: step 0 learned half of it by heart, step 1 other texts of the same kind."""
     folder, task = tmp_path_factory.mktemp("contamination"), registry.get("arithmetic")
-    asked = task.generate(rows=PROBLEMS, split="test", seed=1, kinds=["words"])
+    generated = task.generate(rows=PROBLEMS, split="test", seed=1, kinds=["words"])
     other = task.generate(rows=PROBLEMS // 2, split="train", seed=2, kinds=["words"])
-    tables.write(to_table(asked), tables.PROBLEM, folder / "data" / f"{NAME}.parquet")
-    for step, learned in ((0, asked[: PROBLEMS // 2]), (1, other)):
+    tables.write(to_table(generated), tables.PROBLEM, folder / "data" / f"{NAME}.parquet")
+    for step, learned in ((0, generated[: PROBLEMS // 2]), (1, other)):
         model, file = folder / f"model-{step}", folder / f"texts-{step}.json"
         file.write_text(json.dumps(texts(learned)))
         run(PYTHON, ROOT / "tests/contract/make_tiny_model.py", model, str(step))
@@ -52,28 +52,28 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_model_that_learned_half_of_a_benchmark_is_told_from_one_that_did_not(place: Path) -> None:
-    beginnings = place / "contamination" / f"{NAME}.parquet"
+def test_a_model_that_learned_half_of_a_benchmark_is_told_from_one_that_did_not(project: Path) -> None:
+    beginnings = project / "contamination" / f"{NAME}.parquet"
     run(
-        sys.executable, "-m", "eval.contamination", "problems", NAME, "--data", place / "data", "--output", beginnings
+        sys.executable, "-m", "eval.contamination", "problems", NAME, "--data", project / "data", "--output", beginnings
     )  # fmt: skip
-    models = [word for step in (0, 1) for word in ("--checkpoint", f"{step}={place / f'model-{step}'}")]
-    data = ["--data", place / "contamination"]
+    models = [word for step in (0, 1) for word in ("--checkpoint", f"{step}={project / f'model-{step}'}")]
+    data = ["--data", project / "contamination"]
     run(
         PYTHON, "-m", "eval.generate", "--run", "test/reader/seed-0", *models, "--benchmark", NAME, "--protocol",
-        "partial-question", "--set", "max_tokens=160", *data, "--work", place / "work", "--output", place / "samples",
-        "--device", "cpu",
+        "partial-question", "--set", "max_tokens=160", *data, "--work", project / "work",
+        "--output", project / "samples", "--device", "cpu",
     )  # fmt: skip
-    run(PYTHON, "-m", "eval.grade", "--samples", place / "samples", *data, "--output", place / "graded")
+    run(PYTHON, "-m", "eval.grade", "--samples", project / "samples", *data, "--output", project / "graded")
     run(
-        PYTHON, "-m", "eval.contamination", "measure", "--graded", place / "graded", *data,
-        "--output", place / "contamination.csv",
+        PYTHON, "-m", "eval.contamination", "measure", "--graded", project / "graded", *data,
+        "--output", project / "contamination.csv",
     )  # fmt: skip
-    found = pd.read_csv(place / "contamination.csv")
-    assert len(found) == 2 * len(contamination.KINDS) * len(contamination.SHARES) and set(found["problems"]) == {
+    measured = pd.read_csv(project / "contamination.csv")
+    assert len(measured) == 2 * len(contamination.KINDS) * len(contamination.SHARES) and set(measured["problems"]) == {
         PROBLEMS
     }
-    rows = {(row["step"], row["kind"]): row for row in found[found["share"] == 60].to_dict("records")}
+    rows = {(row["step"], row["kind"]): row for row in measured[measured["share"] == 60].to_dict("records")}
     changes = []
     for step in (0, 1):
         own, twin = (
@@ -86,8 +86,8 @@ def test_a_model_that_learned_half_of_a_benchmark_is_told_from_one_that_did_not(
     assert 0.4 <= read["exact"] <= 0.6 and read["rouge_l"] > rows[0, "twin"]["rouge_l"]
     assert read["right"] >= 0.4  # the answers that it learned follow, although the questions were not asked to the end
 
-    made = pq.read_table(place / f"graded/step-0/{NAME}.parquet").to_pandas()
-    learned = set(pq.read_table(place / "data" / f"{NAME}.parquet")["problem_id"].to_pylist()[: PROBLEMS // 2])
-    at_60 = made[made["problem_id"].str.endswith("@benchmark-60")]
+    graded = pq.read_table(project / f"graded/step-0/{NAME}.parquet").to_pandas()
+    learned = set(pq.read_table(project / "data" / f"{NAME}.parquet")["problem_id"].to_pylist()[: PROBLEMS // 2])
+    at_60 = graded[graded["problem_id"].str.endswith("@benchmark-60")]
     right = at_60[at_60["verdict"] == "correct"]["problem_id"].str.partition("@")[0]
     assert len(set(right) & learned) >= 8

@@ -43,12 +43,12 @@ metric_list:
 QUESTIONS = {"What is 1+1?": "2", "What is 2+3?": "5", "What is 3+4?": "7"}
 
 
-def run(*words, cwd=ROOT, interpreter=PYTHON, cache=""):
+def run(*arguments, cwd=ROOT, interpreter=PYTHON, cache=""):
     settings = {**os.environ, "PYTHONPATH": str(cwd), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     settings |= vllm_settings.environment("cpu")
     if cache:
         settings["HF_DATASETS_CACHE"] = str(cache)
-    done = subprocess.run([interpreter, *map(str, words)], cwd=cwd, env=settings, capture_output=True, text=True)
+    done = subprocess.run([interpreter, *map(str, arguments)], cwd=cwd, env=settings, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 

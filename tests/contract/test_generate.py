@@ -16,6 +16,7 @@ import pytest
 from contracts import seeds, tables
 from envs.build import python
 from eval import sample_journal
+from tests.user_errors import printed_code
 
 ROOT = Path(__file__).parents[2]
 PYTHON = python("eval")
@@ -39,7 +40,7 @@ def problem(number, question):
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def project(tmp_path_factory):
     folder = tmp_path_factory.mktemp("generate")
     for seed in (0, 1):
         command = [PYTHON, ROOT / "tests/contract/make_tiny_model.py", folder / f"model-{seed}", str(seed)]
@@ -52,17 +53,17 @@ def place(tmp_path_factory):
     return folder
 
 
-def command(place, work, output, *more, checkpoints=(0,), benchmarks=BENCHMARKS):
-    chosen = [word for step in checkpoints for word in ("--checkpoint", f"{step}={place / f'model-{step}'}")]
+def command(project, work, output, *more, checkpoints=(0,), benchmarks=BENCHMARKS):
+    chosen = [word for step in checkpoints for word in ("--checkpoint", f"{step}={project / f'model-{step}'}")]
     return [
         PYTHON, "-m", "eval.generate", "--run", "test/tiny/seed-0", *chosen, "--benchmark", *benchmarks,
-        "--protocol", "demo", "--set", "repeats=3", "--data", place / "data", "--work", work, "--output", output,
+        "--protocol", "demo", "--set", "repeats=3", "--data", project / "data", "--work", work, "--output", output,
         "--device", "cpu", *more,
     ]  # fmt: skip
 
 
-def start(words, **options):
-    return subprocess.Popen(words, cwd=ROOT, env=environment(), stderr=subprocess.PIPE, text=True, **options)
+def start(arguments, **options):
+    return subprocess.Popen(arguments, cwd=ROOT, env=environment(), stderr=subprocess.PIPE, text=True, **options)
 
 
 def keys_of(path):
@@ -81,9 +82,9 @@ def wait_for(condition, process, seconds=120):
         time.sleep(0.05)
 
 
-def test_two_checkpoints_and_two_benchmarks_in_one_process(place, tmp_path):
-    words = command(place, tmp_path / "work", tmp_path / "out", "--set", "max_tokens=150", checkpoints=(0, 1))
-    process = start(words)
+def test_two_checkpoints_and_two_benchmarks_in_one_process(project, tmp_path):
+    arguments = command(project, tmp_path / "work", tmp_path / "out", "--set", "max_tokens=150", checkpoints=(0, 1))
+    process = start(arguments)
     _, said = process.communicate()
     assert process.returncode == 0, said
     assert "492/492 samples" in said
@@ -127,11 +128,11 @@ def test_two_checkpoints_and_two_benchmarks_in_one_process(place, tmp_path):
     same = sum(first == second for first, second in different)
     assert same < 0.2 * len(different), "step 1 must not be answered by step 0's weights"
 
-    again = subprocess.run(words, cwd=ROOT, env=environment(), capture_output=True, text=True, check=True)
+    again = subprocess.run(arguments, cwd=ROOT, env=environment(), capture_output=True, text=True, check=True)
     assert "0 tables" in again.stderr, "what is finished under the same settings is not made again"
 
     replayed = subprocess.run(
-        [PYTHON, "-c", REPLAY, tmp_path / "out" / "step-0", place / "data"],
+        [PYTHON, "-c", REPLAY, tmp_path / "out" / "step-0", project / "data"],
         cwd=ROOT, env=environment(), capture_output=True, text=True, check=True,
     )  # fmt: skip
     stored = pq.read_table(tmp_path / "out/step-0/arithmetic_words.parquet").to_pylist()
@@ -154,15 +155,15 @@ def made_so_far(work):
     return sample_journal.SampleCounter((work / "step-0").glob("*")).count()
 
 
-def test_killed_three_times_and_restarted_with_another_number_of_processes(place, tmp_path):
+def test_killed_three_times_and_restarted_with_another_number_of_processes(project, tmp_path):
     work, output = tmp_path / "work", tmp_path / "out"
-    total, made = 40 * 3, {}
+    total, kept_before = 40 * 3, {}
     for processes, share in ((2, 0.1), (1, 0.4), (2, 0.7)):
-        words = command(
-            place, work, output, "--data-parallel", str(processes), "--max-num-seqs", "4",
+        arguments = command(
+            project, work, output, "--data-parallel", str(processes), "--max-num-seqs", "4",
             "--set", "max_tokens=300", benchmarks=BENCHMARKS[:1],
         )  # fmt: skip
-        process = start(words)
+        process = start(arguments)
         wait_for(lambda least=share * total: made_so_far(work) > least, process)
         workers = children(process.pid)
         assert len(workers) == processes
@@ -171,20 +172,20 @@ def test_killed_three_times_and_restarted_with_another_number_of_processes(place
         wait_for_end(workers)
         (folder,) = (work / "step-0").glob("*")
         kept = sample_journal.read(folder)
-        assert made.items() <= kept.items(), "what was made is kept"
+        assert kept_before.items() <= kept.items(), "what was made is kept"
         assert len(kept) < total, "killed too late to show anything"
-        made = kept
+        kept_before = kept
         with max(folder.glob("*.jsonl")).open("a") as torn:
             torn.write('{"problem_id": "p1", "repe')
     process = start(command(
-        place, work, output, "--data-parallel", "1", "--set", "max_tokens=300", benchmarks=BENCHMARKS[:1],
+        project, work, output, "--data-parallel", "1", "--set", "max_tokens=300", benchmarks=BENCHMARKS[:1],
     ))  # fmt: skip
     _, said = process.communicate()
     assert process.returncode == 0, said
     path = output / "step-0" / "arithmetic_expressions.parquet"
     assert keys_of(path) == Counter((f"p{n}", r) for n in range(40) for r in range(3))
     final = {(row["problem_id"], row["repeat"]): row["completion"] for row in pq.read_table(path).to_pylist()}
-    assert all(final[key] == sample["completion"] for key, sample in made.items()), "no sample was made twice"
+    assert all(final[key] == sample["completion"] for key, sample in kept_before.items()), "no sample was made twice"
     assert not list((work).glob("step-*")), "finished work is cleared away"
 
 
@@ -202,12 +203,12 @@ def status(pid):
         return "\nState:\tZ"
 
 
-def test_a_killed_worker_is_tried_again_with_smaller_batches(place, tmp_path):
-    words = command(
-        place, tmp_path / "work", tmp_path / "out", "--max-num-seqs", "16", "--protocol", "greedy-boxed",
+def test_a_killed_worker_is_tried_again_with_smaller_batches(project, tmp_path):
+    arguments = command(
+        project, tmp_path / "work", tmp_path / "out", "--max-num-seqs", "16", "--protocol", "greedy-boxed",
         "--set", "chat_template=false", "--set", "max_tokens=300", benchmarks=BENCHMARKS[:1],
     )  # fmt: skip
-    process = start(words)
+    process = start(arguments)
     wait_for(lambda: made_so_far(tmp_path / "work") > 5, process)
     (worker,) = children(process.pid)
     os.kill(worker, signal.SIGKILL)
@@ -221,9 +222,9 @@ def test_a_killed_worker_is_tried_again_with_smaller_batches(place, tmp_path):
     assert [path.name for path in (tmp_path / "work").iterdir()] == [".lock"], "finished work is cleared away"
 
 
-def test_an_engine_that_cannot_start_is_an_error_and_not_a_stall(place, tmp_path):
-    shutil.copytree(place / "model-0", tmp_path / "model-0")
-    shutil.copytree(place / "data", tmp_path / "data")
+def test_an_engine_that_cannot_start_is_an_error_and_not_a_stall(project, tmp_path):
+    shutil.copytree(project / "model-0", tmp_path / "model-0")
+    shutil.copytree(project / "data", tmp_path / "data")
     config = json.loads((tmp_path / "model-0/config.json").read_text())
     (tmp_path / "model-0/config.json").write_text(json.dumps({**config, "hidden_size": 96}))
     started = time.monotonic()
@@ -235,22 +236,22 @@ def test_an_engine_that_cannot_start_is_an_error_and_not_a_stall(place, tmp_path
         text=True,
     )
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("Error: a vLLM process ended with status 1")
+    assert printed_code(done.stderr) == "generation-failed"
     assert time.monotonic() - started < 100
 
 
-def test_mistakes_are_answered_before_vllm_is_imported(place, tmp_path):
-    (place / "model-9").mkdir(exist_ok=True)
+def test_mistakes_are_answered_before_vllm_is_imported(project, tmp_path):
+    (project / "model-9").mkdir(exist_ok=True)
     started = time.monotonic()
-    for words, said in (
-        (command(place, tmp_path, tmp_path, checkpoints=(9,)), "no config.json"),
-        (command(place, tmp_path, tmp_path, benchmarks=["arithmetics"]), "there is no benchmark 'arithmetics'"),
-        (command(place, tmp_path, tmp_path, "--set", "top_k=3"), "has no field 'top_k'"),
-        (command(place, tmp_path, tmp_path, benchmarks=["gsm8k"]), "gsm8k.parquet, but there is no such file"),
-        (command(place, tmp_path, tmp_path, "--tensor-parallel", "2"), "--data-parallel"),
+    for arguments, code in (
+        (command(project, tmp_path, tmp_path, checkpoints=(9,)), "incomplete-model"),
+        (command(project, tmp_path, tmp_path, benchmarks=["arithmetics"]), "unknown-name"),
+        (command(project, tmp_path, tmp_path, "--set", "top_k=3"), "unknown-field"),
+        (command(project, tmp_path, tmp_path, benchmarks=["gsm8k"]), "missing-file"),
+        (command(project, tmp_path, tmp_path, "--tensor-parallel", "2"), "needs-a-gpu"),
     ):
-        done = subprocess.run(words, cwd=ROOT, env=environment(), capture_output=True, text=True)
+        done = subprocess.run(arguments, cwd=ROOT, env=environment(), capture_output=True, text=True)
         assert done.returncode == 1
-        assert said in done.stderr
+        assert printed_code(done.stderr) == code
         assert len(done.stderr.splitlines()) == 1, "one sentence and no traceback"
     assert time.monotonic() - started < 60

@@ -69,13 +69,15 @@ def test_stored_samples_are_graded(tmp_path: Path) -> None:
                 rows.append(row)
         path = tmp_path / "samples" / "step-7" / f"{benchmark}.parquet"
         tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, path)
-    words = ["--samples", tmp_path / "samples", "--data", tmp_path / "data", "--output", tmp_path / "graded"]
+    options = ["--samples", tmp_path / "samples", "--data", tmp_path / "data", "--output", tmp_path / "graded"]
     settings = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run([PYTHON, "-m", "eval.grade", *words], cwd=ROOT, env=settings, capture_output=True, text=True)
+    done = subprocess.run(
+        [PYTHON, "-m", "eval.grade", *options], cwd=ROOT, env=settings, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     for benchmark in sets:
         graded = tables.read(tmp_path / "graded" / "step-7" / f"{benchmark}.parquet", tables.GRADED).to_pylist()
-        found = {(row["problem_id"], row["repeat"]): row["verdict"] for row in graded}
-        assert len(found) == 2 * len(CASES)
-        for (_, repeat), verdict in found.items():
+        verdicts = {(row["problem_id"], row["repeat"]): row["verdict"] for row in graded}
+        assert len(verdicts) == 2 * len(CASES)
+        for (_, repeat), verdict in verdicts.items():
             assert verdict == CASES[repeat][2], (benchmark, CASES[repeat][0][:80])

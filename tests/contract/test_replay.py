@@ -13,6 +13,7 @@ import pytest
 from contracts import paths, tables
 from envs.build import python
 from tests.hostile_text import TEXTS, encodable
+from tests.user_errors import printed_code
 
 ROOT = Path(__file__).parents[2]
 PYTHON = python("eval")
@@ -32,14 +33,14 @@ CASES = [
 ]
 
 
-def run(*words):
+def run(*arguments):
     paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     settings = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HF_HUB_OFFLINE": "1"}
-    return subprocess.run([PYTHON, "-m", *words], cwd=ROOT, env=settings, capture_output=True, text=True)
+    return subprocess.run([PYTHON, "-m", *arguments], cwd=ROOT, env=settings, capture_output=True, text=True)
 
 
 @pytest.fixture
-def place(tmp_path):
+def project(tmp_path):
     """Two problems with three samples each, in two checkpoints."""
     message = {"role": "user", "content": "2+2?"}
     problems = [
@@ -61,9 +62,9 @@ def place(tmp_path):
     return tmp_path
 
 
-def grade(place, output, *more):
+def grade(project, output, *more):
     return run(
-        "eval.grade", "--samples", place / "samples", "--data", place / "data", "--output", place / output, *more
+        "eval.grade", "--samples", project / "samples", "--data", project / "data", "--output", project / output, *more
     )
 
 
@@ -71,31 +72,31 @@ def verdicts(path):
     return [row["verdict"] for row in tables.read(path, tables.GRADED).to_pylist()]
 
 
-def test_the_same_samples_under_two_rules(place):
-    done = grade(place, "graded")
+def test_the_same_samples_under_two_rules(project):
+    done = grade(project, "graded")
     assert done.returncode == 0, done.stderr
-    again = grade(place, "again", "--extraction", "last-number")
+    again = grade(project, "again", "--extraction", "last-number")
     assert again.returncode == 0, again.stderr
     for step in (0, 7):
-        path = place / "graded" / f"step-{step}" / "arithmetic_words.parquet"
+        path = project / "graded" / f"step-{step}" / "arithmetic_words.parquet"
         graded = tables.read(path, tables.GRADED).to_pylist()
         assert [(row["completion"], row["verdict"]) for row in graded] == [(c, v) for c, _, v, _ in CASES]
         assert {row["gold"] for row in graded} == {"4"}
         assert {row["step"] for row in graded} == {step}
-        assert verdicts(place / "again" / f"step-{step}" / "arithmetic_words.parquet") == [v for *_, v in CASES]
+        assert verdicts(project / "again" / f"step-{step}" / "arithmetic_words.parquet") == [v for *_, v in CASES]
         record = json.loads(path.with_name(f"{path.name}.provenance.json").read_text())
         assert record["delivered"] == record["graded"] == 6
         assert record["verdicts"]["correct"] == 2
 
 
-def test_a_plain_lm_eval_command_line(place):
+def test_a_plain_lm_eval_command_line(project):
     done = run(
         "eval.lm_eval", "run", "--model", "crosszero-replay", "--tasks", "crosszero_arithmetic_words",
-        "--model_args", f"samples={place}/samples/step-7,data={place}/data,protocol=demo,repeats=3",
-        "--output_path", place / "results", "--log_samples",
+        "--model_args", f"samples={project}/samples/step-7,data={project}/data,protocol=demo,repeats=3",
+        "--output_path", project / "results", "--log_samples",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    (results,) = (place / "results").rglob("results_*.json")
+    (results,) = (project / "results").rglob("results_*.json")
     metrics = json.loads(results.read_text())["results"]["crosszero_arithmetic_words"]
     assert metrics["accuracy,judged"] == pytest.approx(2 / 6)
     assert metrics["truncated,judged"] == pytest.approx(1 / 6)
@@ -145,8 +146,8 @@ def both_ways(samples, data, output):
     return json.loads(done.stdout.rstrip("\n").rpartition("\n")[2]), rows
 
 
-def test_both_ways_give_every_sample_the_same_grade(place):
-    for path in paths.tables(place / "samples"):
+def test_both_ways_give_every_sample_the_same_grade(project):
+    for path in paths.tables(project / "samples"):
         first = pq.read_table(path).to_pylist()[0]
         rows = [
             first | {"problem_id": name, "repeat": repeat, "completion": encodable(text)}
@@ -154,7 +155,7 @@ def test_both_ways_give_every_sample_the_same_grade(place):
             for repeat, text in enumerate(HOSTILE)
         ]
         tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, path)
-    through_lm_eval, ours = both_ways(place / "samples", place / "data", place / "graded")
+    through_lm_eval, ours = both_ways(project / "samples", project / "data", project / "graded")
     assert len(ours) == 4 * len(HOSTILE) and through_lm_eval == ours
 
 
@@ -164,45 +165,45 @@ def test_both_ways_give_the_demos_samples_the_same_grade(tmp_path):
     assert len(ours) > 100 and through_lm_eval == ours
 
 
-def test_where_it_is_not_known_how_samples_ended_neither_is_the_share_of_truncated_ones(place):
-    path = place / "samples/step-7/arithmetic_words.parquet"
+def test_where_it_is_not_known_how_samples_ended_neither_is_the_share_of_truncated_ones(project):
+    path = project / "samples/step-7/arithmetic_words.parquet"
     rows = [{**row, "finish_reason": None} for row in pq.read_table(path).to_pylist()]
     tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, path)
     done = run(
         "eval.lm_eval", "run", "--model", "crosszero-replay", "--tasks", "crosszero_arithmetic_words",
-        "--model_args", f"samples={place}/samples/step-7,data={place}/data,protocol=demo,repeats=3",
-        "--output_path", place / "results",
+        "--model_args", f"samples={project}/samples/step-7,data={project}/data,protocol=demo,repeats=3",
+        "--output_path", project / "results",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    (results,) = (place / "results").rglob("results_*.json")
+    (results,) = (project / "results").rglob("results_*.json")
     metrics = json.loads(results.read_text())["results"]["crosszero_arithmetic_words"]
     assert metrics["accuracy,judged"] == pytest.approx(2 / 6)
     assert math.isnan(metrics["truncated,judged"])
 
 
-def test_a_hole_in_the_samples_is_refused(place):
-    path = place / "samples/step-7/arithmetic_words.parquet"
+def test_a_hole_in_the_samples_is_refused(project):
+    path = project / "samples/step-7/arithmetic_words.parquet"
     pq.write_table(pq.read_table(path).slice(1), path)
-    done = grade(place, "graded")
+    done = grade(project, "graded")
     assert done.returncode == 1
-    assert "1 are missing" in done.stderr
-    assert not (place / "graded/step-7").exists()
+    assert printed_code(done.stderr) == "missing-samples"
+    assert not (project / "graded/step-7").exists()
     done = run(
         "eval.lm_eval", "run", "--model", "crosszero-replay", "--tasks", "crosszero_arithmetic_words",
-        "--model_args", f"samples={place}/samples/step-7,data={place}/data,protocol=demo,repeats=3",
+        "--model_args", f"samples={project}/samples/step-7,data={project}/data,protocol=demo,repeats=3",
     )  # fmt: skip
     assert done.returncode == 1
-    assert "has no sample 0 of problem a" in done.stderr
+    assert printed_code(done.stderr) == "missing-samples"
 
 
-def test_samples_of_an_unknown_protocol_need_a_rule(place):
+def test_samples_of_an_unknown_protocol_need_a_rule(project):
     for step in (0, 7):
-        path = place / f"samples/step-{step}/arithmetic_words.parquet"
+        path = project / f"samples/step-{step}/arithmetic_words.parquet"
         rows = [{**row, "protocol": None} for row in pq.read_table(path).to_pylist()]
         tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, path)
-    done = grade(place, "graded")
+    done = grade(project, "graded")
     assert done.returncode == 1
-    assert "--extraction" in done.stderr
-    done = grade(place, "graded", "--extraction", "none")
+    assert printed_code(done.stderr) == "missing-extraction"
+    done = grade(project, "graded", "--extraction", "none")
     assert done.returncode == 0, done.stderr
-    assert verdicts(place / "graded/step-0/arithmetic_words.parquet") == [v for _, _, v, _ in CASES]
+    assert verdicts(project / "graded/step-0/arithmetic_words.parquet") == [v for _, _, v, _ in CASES]

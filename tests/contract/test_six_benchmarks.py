@@ -25,16 +25,16 @@ pytestmark = [
 ]
 
 
-def run(interpreter, *words):
+def run(interpreter, *arguments):
     paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     settings = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([interpreter, *map(str, words)], cwd=ROOT, env=settings, capture_output=True, text=True)
+    done = subprocess.run([interpreter, *map(str, arguments)], cwd=ROOT, env=settings, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def project(tmp_path_factory):
     """The benchmarks' first problems, and samples of a model of random letters that sometimes ends with a number."""
     folder = tmp_path_factory.mktemp("six")
     run(PYTHON, "tests/contract/make_tiny_model.py", folder / "model", 0, CONTEXT)
@@ -53,24 +53,24 @@ def place(tmp_path_factory):
     return folder
 
 
-def test_generated_graded_scored_and_replayed(place):
+def test_generated_graded_scored_and_replayed(project):
     for output in ("graded", "again"):
         run(
             PYTHON,
             "-m",
             "eval.grade",
             "--samples",
-            place / "samples",
+            project / "samples",
             "--data",
-            place / "data",
+            project / "data",
             "--output",
-            place / output,
+            project / output,
         )
     verdicts = []
     for name in BENCHMARKS:
-        graded = tables.read(place / "graded/step-0" / f"{name}.parquet", tables.GRADED)
-        assert graded == tables.read(place / "again/step-0" / f"{name}.parquet", tables.GRADED)
-        gold = dict(zip(*(tables.read(place / "data" / f"{name}.parquet", tables.PROBLEM)[c].to_pylist()
+        graded = tables.read(project / "graded/step-0" / f"{name}.parquet", tables.GRADED)
+        assert graded == tables.read(project / "again/step-0" / f"{name}.parquet", tables.GRADED)
+        gold = dict(zip(*(tables.read(project / "data" / f"{name}.parquet", tables.PROBLEM)[c].to_pylist()
                           for c in ("problem_id", "answer")), strict=True))  # fmt: skip
         for row in graded.to_pylist():
             assert row["gold"] == gold[row["problem_id"]]
@@ -81,19 +81,19 @@ def test_generated_graded_scored_and_replayed(place):
     assert len(verdicts) == len(BENCHMARKS) * FIRST * REPEATS
     assert {"wrong", "no_answer", "truncated"} <= set(verdicts)
 
-    run(sys.executable, "-m", "eval.score", "--graded", place / "graded", "--problems", place / "data",
-        "--output", place / "scores.parquet")  # fmt: skip
-    scores = {row["benchmark"]: row for row in pq.read_table(place / "scores.parquet").to_pylist()}
+    run(sys.executable, "-m", "eval.score", "--graded", project / "graded", "--problems", project / "data",
+        "--output", project / "scores.parquet")  # fmt: skip
+    scores = {row["benchmark"]: row for row in pq.read_table(project / "scores.parquet").to_pylist()}
     assert {name: (row["n_problems"], row["k_repeats"]) for name, row in scores.items()} == dict.fromkeys(
         BENCHMARKS, (FIRST, REPEATS)
     )
     run(
         PYTHON, "-m", "eval.lm_eval", "run", "--model", "crosszero-replay",
         "--tasks", ",".join(f"crosszero_{name}" for name in BENCHMARKS), "--model_args",
-        f"samples={place}/samples/step-0,data={place}/data,protocol=qwen-math,repeats={REPEATS}",
-        "--output_path", place / "results",
+        f"samples={project}/samples/step-0,data={project}/data,protocol=qwen-math,repeats={REPEATS}",
+        "--output_path", project / "results",
     )  # fmt: skip
-    (results,) = (place / "results").rglob("results_*.json")
+    (results,) = (project / "results").rglob("results_*.json")
     metrics = json.loads(results.read_text())["results"]
     for name, row in scores.items():
         assert metrics[f"crosszero_{name}"]["accuracy,judged"] == pytest.approx(row["avg_at_k"])

@@ -48,40 +48,48 @@ def environment():
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def project(tmp_path_factory):
     folder = tmp_path_factory.mktemp("overhead")
-    words = [PYTHON, ROOT / "tests/contract/make_tiny_model.py", folder / "model", "0", str(CONTEXT)]
-    subprocess.run(words, check=True, capture_output=True)
+    command = [PYTHON, ROOT / "tests/contract/make_tiny_model.py", folder / "model", "0", str(CONTEXT)]
+    subprocess.run(command, check=True, capture_output=True)
     for name in BENCHMARKS:
         output = folder / "data" / f"{name}.parquet"
-        words = [sys.executable, "-m", "tasks.load_problems", name, "--output", output, "--mirror", MIRROR]
-        subprocess.run(words, check=True, capture_output=True, cwd=ROOT)
+        command = [sys.executable, "-m", "tasks.load_problems", name, "--output", output, "--mirror", MIRROR]
+        subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
         tables.write(tables.read(output, tables.PROBLEM).slice(0, MOST), tables.PROBLEM, output)
     return folder
 
 
-def test_harness(benchmark, place):
-    words = [
-        PYTHON, "-m", "eval.generate", "--run", "test/tiny/seed-0", "--checkpoint", f"0={place / 'model'}",
+def test_harness(benchmark, project):
+    command = [
+        PYTHON, "-m", "eval.generate", "--run", "test/tiny/seed-0", "--checkpoint", f"0={project / 'model'}",
         "--benchmark", *BENCHMARKS, "--protocol", "greedy-boxed",
         "--set", f"max_tokens={MAX_TOKENS}", "--set", f"repeats={REPEATS}",
-        "--data", place / "data", "--work", place / "work", "--output", place / "out", "--device", "cpu",
+        "--data", project / "data", "--work", project / "work", "--output", project / "out", "--device", "cpu",
         "--max-model-len", str(CONTEXT),
     ]  # fmt: skip
-    benchmark.pedantic(subprocess.run, (words,), {"check": True, "cwd": ROOT, "env": environment()}, rounds=1)
-    rows = sum(pq.read_metadata(file).num_rows for file in (place / "out" / "step-0").glob("*.parquet"))
+    benchmark.pedantic(subprocess.run, (command,), {"check": True, "cwd": ROOT, "env": environment()}, rounds=1)
+    rows = sum(pq.read_metadata(file).num_rows for file in (project / "out" / "step-0").glob("*.parquet"))
     benchmark.extra_info["samples"] = rows
 
 
-def test_bare_llm_generate(benchmark, place):
+def test_bare_llm_generate(benchmark, project):
     import json
 
     engine = json.dumps(vllm_settings.engine("cpu"))
-    words = [PYTHON, "-c", BARE, place / "model", place / "out" / "step-0", place / "bare.json", str(MAX_TOKENS)]
-    words += [str(CONTEXT), engine]
-    benchmark.pedantic(subprocess.run, (words,), {"check": True, "cwd": ROOT, "env": environment()}, rounds=1)
-    bare = json.loads((place / "bare.json").read_text())
-    files = sorted((place / "out" / "step-0").glob("*.parquet"))
+    command = [
+        PYTHON,
+        "-c",
+        BARE,
+        project / "model",
+        project / "out" / "step-0",
+        project / "bare.json",
+        str(MAX_TOKENS),
+    ]
+    command += [str(CONTEXT), engine]
+    benchmark.pedantic(subprocess.run, (command,), {"check": True, "cwd": ROOT, "env": environment()}, rounds=1)
+    bare = json.loads((project / "bare.json").read_text())
+    files = sorted((project / "out" / "step-0").glob("*.parquet"))
     ours = [row for file in files for row in pq.read_table(file, columns=["completion"])["completion"].to_pylist()]
     benchmark.extra_info["samples"] = len(bare)
     benchmark.extra_info["same completions"] = sum(a == b[0] for a, b in zip(ours, bare, strict=True))

@@ -100,10 +100,10 @@ print(json.dumps({
 @pytest.mark.parametrize("which", ["real", "made"])
 def test_memory(benchmark, which):
     """MiB at the peak: of the process with the items alone and after grading, of the workers, and of what judges."""
-    words = [sys.executable, "-c", PEAK, which, str(GENERATIONS)]
+    command = [sys.executable, "-c", PEAK, which, str(GENERATIONS)]
     done = benchmark.pedantic(
-        subprocess.run, (words,), {"check": True, "capture_output": True, "text": True, "cwd": ROOT}, rounds=1
+        subprocess.run, (command,), {"check": True, "capture_output": True, "text": True, "cwd": ROOT}, rounds=1
     )
-    found = json.loads(done.stdout)
-    benchmark.extra_info.update(found)
-    assert found["grading"] - found["items"] < 500 and max(found["workers"] + found["judges"]) < 1500
+    measured = json.loads(done.stdout)
+    benchmark.extra_info.update(measured)
+    assert measured["grading"] - measured["items"] < 500 and max(measured["workers"] + measured["judges"]) < 1500

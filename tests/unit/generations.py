@@ -17,9 +17,9 @@ def columns(table, *names):
 
 
 def problems_of(*questions):
-    asked = [[{"role": "user", "content": text}] for text in questions]
+    messages = [[{"role": "user", "content": text}] for text in questions]
     rows = [
         {"problem_id": f"p{i}", "task": "math", "messages": messages, "answer": str(i), "meta": "{}"}
-        for i, messages in enumerate(asked)
+        for i, messages in enumerate(messages)
     ]
     return pa.Table.from_pylist(rows, tables.PROBLEM)

@@ -25,16 +25,18 @@ def test_every_class_has_enough_right_and_wrong_pairs() -> None:
 
 @pytest.mark.slow
 def test_no_verdict_on_a_generated_pair_is_wrong() -> None:
-    given = grade([Item("math", one.gold, f"So it is $\\boxed{{{one.answer}}}$.") for one in PAIRS])
-    bad = [(one, got.verdict) for one, got in zip(PAIRS, given, strict=True) if (got.verdict == "correct") != one.right]
+    grades = grade([Item("math", one.gold, f"So it is $\\boxed{{{one.answer}}}$.") for one in PAIRS])
+    bad = [
+        (one, got.verdict) for one, got in zip(PAIRS, grades, strict=True) if (got.verdict == "correct") != one.right
+    ]
     assert not bad, bad[:10]
 
 
 @pytest.mark.slow
 def test_no_verdict_on_a_pair_written_by_hand_is_wrong_but_the_known_ones() -> None:
     chosen = pair_agreement.read(WRITTEN)
-    given = grade([Item("math", one.gold, f"\\boxed{{{one.answer}}}") for one in chosen])
-    bad = [one for one, got in zip(chosen, given, strict=True) if (got.verdict == "correct") != one.right]
+    grades = grade([Item("math", one.gold, f"\\boxed{{{one.answer}}}") for one in chosen])
+    bad = [one for one, got in zip(chosen, grades, strict=True) if (got.verdict == "correct") != one.right]
     assert [one for one in bad if one.kind != KNOWN] == []
     assert len(bad) <= 0.03 * len(chosen)
 

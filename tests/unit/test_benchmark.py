@@ -6,8 +6,8 @@ import pytest
 from contracts import tables
 from eval import benchmark, protocols, vllm_supervisor
 from eval.completion_text import CompletionText
-from system.errors import UserError
 from tasks import prompts
+from tests.user_errors import refused
 
 
 def table(*questions, ids=None):
@@ -39,23 +39,23 @@ def test_all_files_are_in_order():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "code", "facts"),
     [
-        ("task: crosszero_mine", "include: _base_yaml"),
-        ("include: _base_yaml\ntask: mine", "task: crosszero_mine"),
-        ("include: [", "YAML"),
-        ("just text", "keys and values"),
+        ("task: crosszero_mine", "benchmark-without-base", {"key": "include"}),
+        ("include: _base_yaml\ntask: mine", "benchmark-without-base", {"key": "task"}),
+        ("include: [", "invalid-yaml", {}),
+        ("just text", "invalid-yaml", {}),
     ],
 )
-def test_a_file_that_lm_eval_would_pass_over(tmp_path, monkeypatch, text, said):
+def test_a_file_that_lm_eval_would_pass_over(tmp_path, monkeypatch, text, code, facts):
     (tmp_path / "mine.yaml").write_text(text)
     monkeypatch.setattr(benchmark, "BENCHMARKS", tmp_path)
-    with pytest.raises(UserError, match=said):
+    with refused(code, **facts):
         benchmark.check_names(["mine"])
 
 
 def test_an_unknown_benchmark_is_answered_with_the_known_ones():
-    with pytest.raises(UserError, match="math500"):
+    with refused("unknown-name", kind="benchmark", name="math501"):
         benchmark.check_names(["math501"])
 
 
@@ -78,18 +78,18 @@ def test_raw_prompts_need_no_chat_template():
 
 def test_a_problem_has_one_user_message():
     messages = [{"role": "system", "content": "a"}, {"role": "user", "content": "b"}]
-    with pytest.raises(UserError, match="system, user"):
+    with refused("not-one-message"):
         benchmark.question({"problem_id": "1", "messages": messages})
 
 
 def test_problems_are_checked(tmp_path):
-    with pytest.raises(UserError, match="no such file"):
+    with refused("missing-file"):
         benchmark.problems(tmp_path, "gsm8k")
     tables.write(table("a", "b", ids=["x", "x"]), tables.PROBLEM, tmp_path / "gsm8k.parquet")
-    with pytest.raises(UserError, match="each problem once"):
+    with refused("not-one-row-per-problem"):
         benchmark.problems(tmp_path, "gsm8k")
     tables.write(table(), tables.PROBLEM, tmp_path / "gsm8k.parquet")
-    with pytest.raises(UserError, match="0 rows"):
+    with refused("not-one-row-per-problem"):
         benchmark.problems(tmp_path, "gsm8k")
 
 
@@ -105,8 +105,14 @@ def test_the_problems_hash_follows_the_problems_alone(tmp_path, monkeypatch):
     tables.write(table("a", "b").take([1, 0]), tables.PROBLEM, path)
     assert benchmark.problems_hash(tmp_path, "gsm8k") == first
     rows = table("a", "b").to_pylist()
-    asked = [{"role": "user", "content": "c"}]
-    for change in ({"problem_id": "9"}, {"task": "arithmetic"}, {"messages": asked}, {"answer": "5"}, {"meta": "[]"}):
+    user_messages = [{"role": "user", "content": "c"}]
+    for change in (
+        {"problem_id": "9"},
+        {"task": "arithmetic"},
+        {"messages": user_messages},
+        {"answer": "5"},
+        {"meta": "[]"},
+    ):
         tables.write(pa.Table.from_pylist([rows[0], rows[1] | change], tables.PROBLEM), tables.PROBLEM, path)
         assert benchmark.problems_hash(tmp_path, "gsm8k") != first, change
 
@@ -121,5 +127,5 @@ def test_gpus_are_shared_out(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6,7")
     assert vllm_supervisor.devices(2, 2) == ["4,5", "6,7"]
     assert vllm_supervisor.devices(1, 1) == ["4"]
-    with pytest.raises(UserError, match="8 GPUs"):
+    with refused("too-few-gpus", needed=8, visible=4):
         vllm_supervisor.devices(4, 2)

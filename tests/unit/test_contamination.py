@@ -21,14 +21,14 @@ QUESTION = "Mia has 5 apples. How many are left?"
 
 
 def test_a_question_is_cut_between_words() -> None:
-    assert contamination.cut(QUESTION, 40) == ("Mia has 5", " apples. How many are left?")
-    assert contamination.cut(QUESTION, 80) == ("Mia has 5 apples. How many", " are left?")
-    assert contamination.cut("Whatsis?", 40) == ("Whatsis?", "")
+    assert contamination.split_question(QUESTION, 40) == ("Mia has 5", " apples. How many are left?")
+    assert contamination.split_question(QUESTION, 80) == ("Mia has 5 apples. How many", " are left?")
+    assert contamination.split_question("Whatsis?", 40) == ("Whatsis?", "")
 
 
 @given(st.text(), st.sampled_from(contamination.SHARES))
 def test_the_parts_of_a_question_are_the_whole(question: str, share: int) -> None:
-    start, rest = contamination.cut(question, share)
+    start, rest = contamination.split_question(question, share)
     assert start + rest == question
     assert len(start) <= len(question) * share / 100 or not any(c.isspace() for c in start.strip())
 
@@ -46,12 +46,14 @@ def test_the_rest_counts_word_for_word_whatever_the_white_space(completion: str,
 
 def test_twins_are_as_long_as_the_questions_and_share_none_with_them() -> None:
     questions = [QUESTION, "x " * 200, "What is 1+1?"]
-    found = contamination.twins(questions, seed=0)
-    for question, (text, answer) in zip(questions, found, strict=True):
+    twins = contamination.twin_questions(questions, seed=0)
+    for question, (text, answer) in zip(questions, twins, strict=True):
         assert len(question) <= len(text) <= len(question) + 300 and answer.lstrip("-").isdigit()
-    assert found == contamination.twins(questions, seed=0) != contamination.twins(questions, seed=1)
-    pool = [text for text, _ in contamination.twins(["x"] * 50, seed=0)]
-    assert not {canonical(text) for text in pool} & {canonical(text) for text, _ in contamination.twins(pool, seed=0)}
+    assert twins == contamination.twin_questions(questions, seed=0) != contamination.twin_questions(questions, seed=1)
+    pool = [text for text, _ in contamination.twin_questions(["x"] * 50, seed=0)]
+    assert not {canonical(text) for text in pool} & {
+        canonical(text) for text, _ in contamination.twin_questions(pool, seed=0)
+    }
 
 
 def test_every_problem_has_its_beginnings_and_those_of_its_twin() -> None:
@@ -82,11 +84,9 @@ def test_the_report_sets_the_twin_and_the_dates_beside(own: float, twin: float, 
     assert reported.table([run], facts) is None and reported.column(run) == "–"
     run = replace(run, contamination=probed(own, twin))
     assert reported.column(run) == f"{100 * own:.1f} (twin {100 * twin:.1f})"
-    found = reported.table([run], facts)
-    assert found is not None and set(found.data["verdict"]) == {verdict}
-    assert set(found.data["model_released"]) == {"2024-09-19"} and set(found.data["benchmark_released"]) == {
-        "2021-03-05"
-    }
+    rows = reported.table([run], facts)
+    assert rows is not None and set(rows.data["verdict"]) == {verdict}
+    assert set(rows.data["model_released"]) == {"2024-09-19"} and set(rows.data["benchmark_released"]) == {"2021-03-05"}
 
 
 def test_dates_have_sources_and_unknown_says_unknown() -> None:

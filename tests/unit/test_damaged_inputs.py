@@ -131,9 +131,9 @@ CASES = {
 }  # fmt: skip
 
 
-def make_samples(place: Path) -> None:
+def make_samples(project: Path) -> None:
     """Samples and verdicts of every problem, and other harnesses' files with them."""
-    problems = tables.read(place / "data" / f"{WORDS}.parquet", tables.PROBLEM).to_pylist()
+    problems = tables.read(project / "data" / f"{WORDS}.parquet", tables.PROBLEM).to_pylist()
     rows = [
         {
             "run": "mine", "step": 0, "benchmark": WORDS, "problem_id": problem["problem_id"], "repeat": 0, "seed": 1,
@@ -144,12 +144,12 @@ def make_samples(place: Path) -> None:
         for problem in problems
     ]  # fmt: skip
     for folder, schema in (("samples", tables.SAMPLE), ("graded", tables.GRADED)):
-        path = place / folder / "step-0" / f"{WORDS}.parquet"
+        path = project / folder / "step-0" / f"{WORDS}.parquet"
         tables.write(pa.Table.from_pylist(rows, schema), schema, path)
         provenance.write(path, overrides={})
 
     def jsonl(name: str, lines: list[dict[str, object]]) -> None:
-        (place / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (project / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
 
     texts = [(problem["problem_id"], problem["answer"]) for problem in problems]
     kept = ("problem_id", "repeat")
@@ -160,37 +160,37 @@ def make_samples(place: Path) -> None:
     jsonl("plain.jsonl", [{"c": gold, "g": gold} for _, gold in texts])
     jsonl("labels.jsonl", [{"ground_truth": "#### 4", "m": {"is_correct": True, "solution": "#### 4"}}])
     details = [{"example_id": i, "gold": [g], "predictions": [g], "full_prompt": "q"} for i, (_, g) in enumerate(texts)]
-    pq.write_table(pa.Table.from_pylist(details), place / "lighteval.parquet")
+    pq.write_table(pa.Table.from_pylist(details), project / "lighteval.parquet")
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with everything that the commands read; the working folder meanwhile."""
-    place = tmp_path_factory.mktemp("damaged")
+    project = tmp_path_factory.mktemp("damaged")
     before = Path.cwd()
-    os.chdir(place)
+    os.chdir(project)
     sys.argv = ["loading", WORDS, "--output", f"data/{WORDS}.parquet"]
     load_problems.main()
-    make_samples(place)
+    make_samples(project)
     for run, ceiling in synthetic_results.RUNS.items():
-        folder = synthetic_results.write_run(place / "results", run, ceiling, problems=12, steps=(0, 25))
+        folder = synthetic_results.write_run(project / "results", run, ceiling, problems=12, steps=(0, 25))
         tables.write(tables.ROLLOUT.empty_table(), tables.ROLLOUT, folder / "stage-1" / "rollouts.parquet")
-    (place / "model").mkdir()
+    (project / "model").mkdir()
     for name, text in CONTENT.items():
-        (place / "model" / name).write_text(text)
-    weights(place / "model" / "model.safetensors")
-    mirror = place / "mirror" / "benchmarks"
+        (project / "model" / name).write_text(text)
+    weights(project / "model" / "model.safetensors")
+    mirror = project / "mirror" / "benchmarks"
     mirror.mkdir(parents=True)
     (mirror / "aime24.jsonl").write_text('{"problem": "1", "answer": "1"}\n')
-    (place / "reference.yaml").write_text("source: none\nbenchmarks: {}\n")
+    (project / "reference.yaml").write_text("source: none\nbenchmarks: {}\n")
     table = f"data/{WORDS}.parquet"
     sys.argv = ["overlap", "--train", table, "--benchmark", table, "--output", "overlap.csv"]
     overlap.main()
-    (place / "jobs.json").write_text(json.dumps({"cluster": None, "jobs": []}))
-    (place / "check").mkdir()
-    (place / "check" / "check.json").write_text(json.dumps({"exit_status": 0}))
-    (place / "check" / "check.txt").write_text("better\n")
-    yield place
+    (project / "jobs.json").write_text(json.dumps({"cluster": None, "jobs": []}))
+    (project / "check").mkdir()
+    (project / "check" / "check.json").write_text(json.dumps({"exit_status": 0}))
+    (project / "check" / "check.txt").write_text("better\n")
+    yield project
     os.chdir(before)
 
 
@@ -253,9 +253,9 @@ def restore(file: Path, whole: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if CASES[name].inputs])
-def test_a_damaged_input_ends_in_a_sentence(place: Path, tmp_path: Path, trial: Trial, name: str) -> None:
+def test_a_damaged_input_ends_in_a_sentence(project: Path, tmp_path: Path, trial: Trial, name: str) -> None:
     case, accepted = CASES[name], []
-    for number, file in enumerate(place / path for path in case.inputs):
+    for number, file in enumerate(project / path for path in case.inputs):
         whole = file.read_bytes()
         table = pq.read_table(file) if file.suffix == ".parquet" else None
         for what, damage in damages(file):
@@ -278,25 +278,25 @@ def test_a_damaged_input_ends_in_a_sentence(place: Path, tmp_path: Path, trial: 
 @pytest.fixture
 def disks(tmp_path: Path) -> Iterator[dict[str, Path]]:
     """A read-only file system, a full one, and what else cannot be written to."""
-    found = {}
+    mounted = {}
     for name, options in (("full", "size=4k"), ("readonly", "size=1m")):
         folder = tmp_path / name
         folder.mkdir()
-        words = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
-        if subprocess.run(words, capture_output=True, check=False).returncode:
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
             pytest.skip("mounting a small tmpfs needs root")
-        found[name] = folder
-    subprocess.run(["mount", "-o", "remount,ro", found["readonly"]], check=True)
-    (found["full"] / "filling").write_bytes(b"x" * 4096)
+        mounted[name] = folder
+    subprocess.run(["mount", "-o", "remount,ro", mounted["readonly"]], check=True)
+    (mounted["full"] / "filling").write_bytes(b"x" * 4096)
     (tmp_path / "file").touch()
-    yield {**found, "a file as folder": tmp_path / "file", "a long name": tmp_path / ("x" * 300)}
+    yield {**mounted, "a file as folder": tmp_path / "file", "a long name": tmp_path / ("x" * 300)}
     for name in ("full", "readonly"):
         subprocess.run(["umount", tmp_path / name], check=True)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if CASES[name].output])
 def test_an_output_that_cannot_be_written_ends_in_a_sentence(
-    place: Path, disks: dict[str, Path], trial: Trial, name: str
+    project: Path, disks: dict[str, Path], trial: Trial, name: str
 ) -> None:
     case = CASES[name]
     for what, folder in disks.items():

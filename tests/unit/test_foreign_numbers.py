@@ -32,18 +32,19 @@ PROBLEMS = pa.Table.from_pylist(
 
 @pytest.mark.parametrize("case", PRINTED, ids=lambda case: f"{case['file']}, {case['metric']}")
 def test_the_number_that_the_harness_printed(case: dict[str, object], capsys: pytest.CaptureFixture[str]) -> None:
-    words = case["layout"], [CASES / case["file"]], "math500", "foreign"
-    table, source = import_samples(*words, problems=PROBLEMS, metric=case["metric"])
+    arguments = case["layout"], [CASES / case["file"]], "math500", "foreign"
+    table, source = import_samples(*arguments, problems=PROBLEMS, metric=case["metric"])
     assert f"{case['metric']} {case['printed']:.2f} (of {len(table)})" in capsys.readouterr().err
     assert 100 * sum(row["right"] for row in source) / len(source) == pytest.approx(case["printed"], abs=0.01)
-    found = sorted(zip(*(table[name].to_pylist() for name in ("problem_id", "repeat", "completion")), strict=True))
+    delivered = sorted(zip(*(table[name].to_pylist() for name in ("problem_id", "repeat", "completion")), strict=True))
     expected = [(row["name"], n, text) for row in EXPECTED for n, text in enumerate(row["completions"])]
     if case.get("shuffled"):  # the repeats are numbered as they come
-        assert sorted((name, text) for name, _, text in found) == sorted((name, text) for name, _, text in expected)
+        assert sorted((name, text) for name, _, text in delivered) == sorted((name, text) for name, _, text in expected)
     else:
-        assert found == expected
-    with pytest.raises(UserError, match=case["metric"]):  # it names those that the file has
-        import_samples(*words, problems=PROBLEMS, metric="accuracy")
+        assert delivered == expected
+    with pytest.raises(UserError) as caught:
+        import_samples(*arguments, problems=PROBLEMS, metric="accuracy")
+    assert caught.value.code == "unknown-metric" and case["metric"] in caught.value.facts["metrics"]
 
 
 @pytest.mark.slow
@@ -53,10 +54,10 @@ def test_which_completions_we_judge_differently(case: dict[str, object]) -> None
         case["layout"], [CASES / case["file"]], "math500", "foreign", problems=PROBLEMS, metric=case["metric"]
     )
     rows = table.to_pylist()
-    given = grade([Item("math", row["gold"], row["completion"], extraction="answer-is") for row in rows])
-    place = {(row["name"], text): n for row in EXPECTED for n, text in enumerate(row["completions"])}
-    key = [(row["problem_id"], place[row["problem_id"], row["completion"]]) for row in rows]
-    ours = {one: graded.verdict == "correct" for one, graded in zip(key, given, strict=True)}
+    grades = grade([Item("math", row["gold"], row["completion"], extraction="answer-is") for row in rows])
+    repeat_of = {(row["name"], text): n for row in EXPECTED for n, text in enumerate(row["completions"])}
+    key = [(row["problem_id"], repeat_of[row["problem_id"], row["completion"]]) for row in rows]
+    ours = {one: graded.verdict == "correct" for one, graded in zip(key, grades, strict=True)}
     assert ours == {(row["name"], n): right for row in EXPECTED for n, right in enumerate(row["right"])}
     own = dict(zip(key, (row["right"] for row in source), strict=True))
     wrong = {f"{name}/{n}" for (name, n), right in ours.items() if right != own[name, n]}

@@ -8,13 +8,18 @@ import pytest
 from contracts import provenance, tables
 from eval import protocols, sample_journal
 from eval.generate import Target, parse_checkpoints
-from system.errors import UserError
+from tests.user_errors import refused
 
 
-@pytest.mark.parametrize("values", [["a=b"], ["1"], ["1="], ["1=a", "1=b"], ["-1=a"]])
-def test_bad_checkpoint_arguments(values: list[str]) -> None:
-    with pytest.raises(UserError, match="--checkpoint"):
-        parse_checkpoints(values)
+@pytest.mark.parametrize("value", ["a=b", "1", "1=", "-1=a"])
+def test_bad_checkpoint_arguments(value: str) -> None:
+    with refused("malformed-option", option="--checkpoint"):
+        parse_checkpoints([value])
+
+
+def test_one_step_has_one_checkpoint() -> None:
+    with refused("repeated-name", name=1):
+        parse_checkpoints(["1=a", "1=b"])
 
 
 def test_checkpoint_arguments() -> None:

@@ -13,8 +13,8 @@ from eval.grader_agreement import class_table, compare, markdown, read_rows
 from grading import Grade
 from grading.disagreements import CLASSES, Reference, classify, read_reference
 from studies.grader_validation import human_labels
-from system.errors import UserError
 from tasks.math_answers import qwen_rules
+from tests.user_errors import refused
 
 ROOT = Path(__file__).parents[2]
 MIRROR = ROOT / "../shared/data"
@@ -96,7 +96,7 @@ def rows(*cases):
 
 
 def test_compare_by_hand():
-    given = rows(
+    samples = rows(
         ("1", "\\boxed{1}"),
         ("20", "\\boxed{2000}"),
         ("1,2", "\\boxed{2, 1}"),
@@ -105,7 +105,7 @@ def test_compare_by_hand():
     )
     recorded = {("0", 0): False, ("4", 0): False}
     reference = Reference("by hand", {"b": 40.0}, {("b", "2"): ("several answers", "correct")})
-    one = compare("b", given, recorded=recorded, reference=reference)
+    one = compare("b", samples, recorded=recorded, reference=reference)
     assert one.scores == {"math-verify": 40.0, "qwen-rules": 60.0, "strict": 20.0}
     assert [(d.problem_id, d.kind, d.truth) for d in one.found] == [
         ("0", "writing", None),
@@ -119,7 +119,7 @@ def test_compare_by_hand():
     page = markdown([one], reference)
     assert "| b | 5 | 40.0 | 60.0 | 20.0 | 20.0–60.0 | 40.0 | 0.0 |" in page
     assert page.count("not reviewed") == 3
-    last_number = compare("b", given, extraction="last-number")
+    last_number = compare("b", samples, extraction="last-number")
     assert last_number.scores["math-verify"] == 60.0
 
 
@@ -133,15 +133,15 @@ def test_the_reference_file(tmp_path):
     assert reference.published["gsm8k"] == 84.8
     assert reference.reviewed["minerva_math", "10"] == ("percent or factor 100", "wrong")
     file = tmp_path / "r.yaml"
-    for text, message in (
-        ("a: 1", "should have source, published"),
-        ("{source: s, published: {}, reviewed: {b: [[1, guess, right]]}}", "b 1 should have one of the classes"),
-        ("[", "not valid YAML"),
+    for text, code in (
+        ("a: 1", "invalid-review"),
+        ("{source: s, published: {}, reviewed: {b: [[1, guess, right]]}}", "invalid-review"),
+        ("[", "invalid-yaml"),
     ):
         file.write_text(text)
-        with pytest.raises(UserError, match=message):
+        with refused(code):
             read_reference(file)
-    with pytest.raises(UserError, match="does not exist"):
+    with refused("missing-file"):
         read_reference(tmp_path / "absent.yaml")
 
 
@@ -162,7 +162,7 @@ def test_the_benchmark_gives_gold_unit_and_tolerance(tmp_path):
     assert compare(*read_rows(path, tmp_path / "data")).scores["math-verify"] == 100
     other = pa.Table.from_pylist([sample | {"gold": "9", "problem_id": "q"}], tables.SAMPLE)
     tables.write(other, tables.SAMPLE, path)
-    with pytest.raises(UserError, match=r"does not have, such as q: import them with --problems"):
+    with refused("other-problems", count=1):
         read_rows(path, tmp_path / "data")
 
 
@@ -175,24 +175,24 @@ def test_agreement_with_labels(tmp_path):
         "large": {"is_correct": True, "solution": "steps\nA: 999"},
     }
     path.write_text(json.dumps(row) + "\n")
-    found = human_labels.agreement(path)
-    assert [(model, label, result.verdict) for model, _, label, _, result in found] == [
+    labelled = human_labels.agreement(path)
+    assert [(model, label, result.verdict) for model, _, label, _, result in labelled] == [
         ("small", True, "correct"),
         ("large", True, "wrong"),
     ]
-    page = human_labels.markdown(found)
+    page = human_labels.markdown(labelled)
     assert "| small | 1 | 1 | 1 | 100.00 % |" in page and "| large | 1 | 1 | 0 | 0.00 % |" in page
     assert "labelled right, ours wrong: 1" in page
     path.write_text('{"question": "?"}\n')
-    with pytest.raises(UserError, match="should hold solutions"):
+    with refused("no-labels"):
         human_labels.agreement(path)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not MIRROR.is_dir(), reason="needs the data mirror at ../shared/data")
 def test_real_generations_and_their_reviewed_disagreements(tmp_path):
-    run = lambda *words: subprocess.run(  # noqa: E731
-        [sys.executable, "-m", *map(str, words)], cwd=ROOT, check=True, capture_output=True, text=True
+    run = lambda *arguments: subprocess.run(  # noqa: E731
+        [sys.executable, "-m", *map(str, arguments)], cwd=ROOT, check=True, capture_output=True, text=True
     )
     source = MIRROR / "generations/qwen2.5-math-1.5b-instruct"
     names = ("gsm8k", "math500", "minerva_math", "olympiadbench", "aime24", "amc23")
@@ -220,6 +220,6 @@ def test_real_generations_and_their_reviewed_disagreements(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(not MIRROR.is_dir(), reason="needs the data mirror at ../shared/data")
 def test_every_human_label_of_four_models_is_met():
-    found = human_labels.agreement(MIRROR / "generations/gsm8k_four_models.jsonl")
-    assert len(found) == 5276
-    assert all((result.verdict == "correct") == label for _, _, label, _, result in found)
+    labelled = human_labels.agreement(MIRROR / "generations/gsm8k_four_models.jsonl")
+    assert len(labelled) == 5276
+    assert all((result.verdict == "correct") == label for _, _, label, _, result in labelled)

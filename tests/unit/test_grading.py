@@ -11,9 +11,9 @@ from contracts import tables
 from grading import Item, grade, worker_pool
 from grading.extraction import RULES
 from grading.worker_pool import POOL, Pair
-from system.errors import UserError
 from tasks import registry
 from tests.hostile_text import MATHS
+from tests.user_errors import refused
 
 JUDGE = registry.get("math").graders["math-verify"].judge
 
@@ -199,9 +199,9 @@ def test_the_same_pair_is_judged_once(monkeypatch):
 
 
 def test_mistakes_are_named():
-    with pytest.raises(UserError, match="grader should be one of"):
+    with refused("unknown-name", kind="grader", name="guess"):
         grade([], grader="guess")
-    with pytest.raises(UserError, match="extraction should be one of"):
+    with refused("unknown-name", kind="extraction rule", name="first-number"):
         grade([Item("math", "1", "1", extraction="first-number")])
 
 
@@ -214,7 +214,7 @@ def test_the_grader_that_is_recorded_is_the_one_that_decided():
 
 
 def test_an_unknown_task_is_never_graded_as_another():
-    with pytest.raises(UserError, match=r"no task 'countdwn'; did you mean countdown\?"):
+    with refused("unknown-name", kind="task", name="countdwn"):
         grade([Item("countdwn", "24", "\\boxed{24}", meta={"nums": [4, 6]})])
 
 

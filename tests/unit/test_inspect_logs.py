@@ -16,7 +16,7 @@ from contracts import tables
 from contracts.run_file import ROOT
 from eval.importers import inspect_logs
 from eval.importers.import_samples import import_samples
-from system.errors import UserError
+from tests.user_errors import refused
 
 CASES = Path(__file__).parent / "cases"
 LAYOUTS = [CASES / "inspect_log.eval", CASES / "inspect_log.json"]
@@ -30,14 +30,14 @@ EXPECTED = [
 ]
 
 
-def found(file: Path) -> list[tuple[object, ...]]:
+def read_rows(file: Path) -> list[tuple[object, ...]]:
     names = ("problem_id", "repeat", "gold", "completion", "finish_reason", "right")
     return sorted(tuple(row[name] for name in names) for row in inspect_logs.read(file))
 
 
 @pytest.mark.parametrize("file", LAYOUTS, ids=lambda file: file.suffix)
 def test_epochs_are_repeats(file: Path) -> None:
-    assert found(file) == EXPECTED
+    assert read_rows(file) == EXPECTED
     table, source = import_samples("inspect", [file], "gsm8k", "imported/mine")
     assert table["completion_tokens"].to_pylist() == [4] * 6 and len(source) == 6
 
@@ -49,7 +49,7 @@ def test_a_damaged_log_is_one_sentence(file: Path, tmp_path: Path) -> None:
     for number, data in enumerate((whole[: len(whole) // 2], whole[:middle] + b"\xff\0" + whole[middle + 2 :], b"")):
         broken = tmp_path / f"{number}{file.suffix}"
         broken.write_bytes(data)
-        with pytest.raises(UserError, match="is no log of inspect_ai, or is damaged"):
+        with refused("damaged-log"):
             list(inspect_logs.read(broken))
 
 
@@ -57,29 +57,29 @@ def test_a_sample_that_failed_is_not_an_empty_completion(tmp_path: Path) -> None
     log = json.loads(LAYOUTS[1].read_text())
     log["samples"][0]["error"] = {"message": "out of credit"}
     (tmp_path / "log.json").write_text(json.dumps(log))
-    with pytest.raises(UserError, match="ended with an error"):
+    with refused("unfinished-sample"):
         list(inspect_logs.read(tmp_path / "log.json"))
 
 
 @pytest.mark.parametrize(
-    ("edit", "message"),
+    ("edit", "code"),
     [
-        (lambda samples: samples.append(samples[0]), "is there twice"),
-        (lambda samples: samples[0]["output"].update(choices=[]), "has no completion"),
-        (lambda samples: samples[0].update(id=None), "is no log of inspect_ai, or is damaged"),
-        (lambda samples: samples[0].update(epoch=10**30), "is no log of inspect_ai, or is damaged"),
-        (lambda samples: samples[0].update(epoch="1"), "is no log of inspect_ai, or is damaged"),
-        (lambda samples: samples[0].pop("target"), "is no log of inspect_ai, or is damaged"),
-        (lambda samples: samples[0]["output"]["usage"].update(output_tokens=10**30), "or is damaged"),
+        (lambda samples: samples.append(samples[0]), "duplicate-samples"),
+        (lambda samples: samples[0]["output"].update(choices=[]), "unfinished-sample"),
+        (lambda samples: samples[0].update(id=None), "damaged-log"),
+        (lambda samples: samples[0].update(epoch=10**30), "damaged-log"),
+        (lambda samples: samples[0].update(epoch="1"), "damaged-log"),
+        (lambda samples: samples[0].pop("target"), "damaged-log"),
+        (lambda samples: samples[0]["output"]["usage"].update(output_tokens=10**30), "damaged-log"),
     ],
 )
 def test_a_sample_that_cannot_count_is_one_sentence(
-    tmp_path: Path, edit: Callable[[list[Any]], object], message: str
+    tmp_path: Path, edit: Callable[[list[Any]], object], code: str
 ) -> None:
     log = json.loads(LAYOUTS[1].read_text())
     edit(log["samples"])
     (tmp_path / "log.json").write_text(json.dumps(log))
-    with pytest.raises(UserError, match=message):
+    with refused(code):
         list(inspect_logs.read(tmp_path / "log.json"))
 
 
@@ -102,11 +102,11 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     ]  # fmt: skip
     path = tmp_path / "graded" / "step-20" / "b.parquet"
     tables.write(pa.Table.from_pylist(rows, tables.GRADED), tables.GRADED, path)
-    words = ["--graded", tmp_path / "graded", "--output", tmp_path / "logs"]
-    subprocess.run([sys.executable, "-m", "eval.export_inspect", *words], cwd=ROOT, check=True, capture_output=True)
+    options = ["--graded", tmp_path / "graded", "--output", tmp_path / "logs"]
+    subprocess.run([sys.executable, "-m", "eval.export_inspect", *options], cwd=ROOT, check=True, capture_output=True)
     (log,) = (tmp_path / "logs").iterdir()
     assert json.loads(log.read_text())["results"]["scores"][0]["metrics"]["accuracy"]["value"] == 0.5
-    assert found(log) == [
+    assert read_rows(log) == [
         (problem, repeat, "1", f"{problem} {repeat} é", reason, right)
         for problem in ("x", "y")
         for repeat, (reason, right) in enumerate([("stop", True), ("length", False)])

@@ -8,6 +8,7 @@ from system import json_lines
 from system.errors import StoppedInTime, UserError, run_command
 from system.exit_status import RESUMABLE
 from tests.hostile_text import TEXTS, encodable
+from tests.user_errors import refused
 
 HOSTILE = list(TEXTS.values())
 
@@ -25,7 +26,7 @@ def test_a_torn_last_line_is_skipped_only_when_asked_for(tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_bytes(b'{"a": 1}\r\n\n{"a": 2}\n{"a": "\xc3')
     assert list(json_lines.read(file, torn_last_line=True)) == [{"a": 1}, {"a": 2}]
-    with pytest.raises(UserError, match="line 4"):
+    with refused("invalid-json", line=4):
         list(json_lines.read(file))
 
 
@@ -33,7 +34,7 @@ def test_a_torn_last_line_is_skipped_only_when_asked_for(tmp_path):
 def test_a_bad_line_in_between_is_an_error(tmp_path, line):
     file = tmp_path / "rows.jsonl"
     file.write_bytes(b'{"a": 1}\n' + line + b'\n{"a": 2}\n')
-    with pytest.raises(UserError, match="line 2"):
+    with refused("invalid-json", line=2):
         list(json_lines.read(file, torn_last_line=True))
 
 
@@ -55,7 +56,7 @@ def test_no_flipped_bit_is_read_as_another_text(tmp_path):
     for bit in range(8 * len(whole)):
         file.write_bytes(whole[: bit // 8] + bytes([whole[bit // 8] ^ 1 << bit % 8]) + whole[bit // 8 + 1 :])
         try:
-            found = list(json_lines.read(file))
+            rows_read = list(json_lines.read(file))
         except UserError:
             continue
-        assert [{key: row.get(key) for key in old} for row, old in zip(found, rows, strict=True)] == rows, bit
+        assert [{key: row.get(key) for key in old} for row, old in zip(rows_read, rows, strict=True)] == rows, bit

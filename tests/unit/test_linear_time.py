@@ -69,10 +69,10 @@ def read(texts: list[tuple[str, int]]) -> None:
     run(READ_ALL, json.dumps(texts))
 
 
-def run(program: str, given: str = "") -> None:
+def run(program: str, stdin: str = "") -> None:
     """Run a program that is killed at its limits."""
     subprocess.run(
-        [sys.executable, "-c", program], input=given, text=True, check=True, preexec_fn=_limit,
+        [sys.executable, "-c", program], input=stdin, text=True, check=True, preexec_fn=_limit,
         cwd=Path(__file__).parents[2], env={"PYTHONPATH": ".", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
     )  # fmt: skip
 
@@ -109,9 +109,9 @@ PUBLISHED = re.compile(r"<reasoning>.*?</reasoning>\s*<answer>.*?</answer>")
 
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_the_formats_of_the_rewards_are_still_the_published_patterns(text: str) -> None:
-    for words in ("<think>" + text, text):
-        assert openr1.tags([words], [])[0].value == float(openr1.TAGS.match(words) is not None)
-    for words in ("<reasoning>" + text, text):
-        assert gsm8k.soft_format([words], [])[0].value == float(PUBLISHED.match(words) is not None)
-        meant = re.compile(PUBLISHED.pattern, re.DOTALL).match(words) is not None
-        assert gsm8k.soft_format_as_meant([words], [])[0].value == float(meant)
+    for tagged in ("<think>" + text, text):
+        assert openr1.tags([tagged], [])[0].value == float(openr1.TAGS.match(tagged) is not None)
+    for tagged in ("<reasoning>" + text, text):
+        assert gsm8k.soft_format([tagged], [])[0].value == float(PUBLISHED.match(tagged) is not None)
+        meant = re.compile(PUBLISHED.pattern, re.DOTALL).match(tagged) is not None
+        assert gsm8k.soft_format_as_meant([tagged], [])[0].value == float(meant)

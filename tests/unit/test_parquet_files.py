@@ -34,9 +34,9 @@ def test_a_flipped_bit_or_a_cut_changes_nothing_or_is_refused(tmp_path: Path, se
             del damaged[offset:]
         file.write_bytes(damaged)
         try:
-            found = tables.read(file, tables.GRADED)
+            table_read = tables.read(file, tables.GRADED)
         except UserError:
             refused += 1
         else:
-            assert found.equals(table()), (trial, offset)
+            assert table_read.equals(table()), (trial, offset)
     assert refused > 100

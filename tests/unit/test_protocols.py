@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from eval import protocols
 from system.errors import UserError
 from tasks import prompts
+from tests.user_errors import refused
 
 NAMES = list(yaml.safe_load(protocols.PROTOCOLS.read_text()))
 
@@ -40,25 +41,25 @@ def test_overrides_replace_fields_and_nothing_else():
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "said"),
+    ("name", "settings", "code", "facts"),
     [
-        ("greedy-boxd", [], "greedy-boxed"),
-        ("greedy-boxed", ["temprature=1"], "temperature"),
-        ("greedy-boxed", ["prompt=boxd"], "boxed"),
-        ("greedy-boxed", ["temperature=hot"], "a number"),
-        ("greedy-boxed", ["repeats=0"], "at least 1"),
-        ("greedy-boxed", ["repeats={aime24: 4}"], "default"),
-        ("greedy-boxed", ["repeats=true"], "at least 1"),
-        ("greedy-boxed", ["max_tokens=1.5"], "whole number"),
-        ("greedy-boxed", ["chat_template=maybe"], "true or false"),
-        ("greedy-boxed", ["stop=x"], "list"),
-        ("greedy-boxed", ["extraction=last_number"], "last-number"),
-        ("greedy-boxed", ["temperature"], "key=value"),
-        ("greedy-boxed", ["stop=[unclosed"], "YAML"),
+        ("greedy-boxd", [], "unknown-name", {"kind": "evaluation protocol"}),
+        ("greedy-boxed", ["temprature=1"], "unknown-field", {"key": "temprature"}),
+        ("greedy-boxed", ["prompt=boxd"], "unknown-name", {"kind": "prompt"}),
+        ("greedy-boxed", ["temperature=hot"], "value-not-allowed", {"key": "temperature"}),
+        ("greedy-boxed", ["repeats=0"], "value-not-allowed", {"key": "repeats"}),
+        ("greedy-boxed", ["repeats={aime24: 4}"], "value-not-allowed", {"key": "repeats"}),
+        ("greedy-boxed", ["repeats=true"], "value-not-allowed", {"key": "repeats"}),
+        ("greedy-boxed", ["max_tokens=1.5"], "value-not-allowed", {"key": "max_tokens"}),
+        ("greedy-boxed", ["chat_template=maybe"], "value-not-allowed", {"key": "chat_template"}),
+        ("greedy-boxed", ["stop=x"], "value-not-allowed", {"key": "stop"}),
+        ("greedy-boxed", ["extraction=last_number"], "value-not-allowed", {"key": "extraction"}),
+        ("greedy-boxed", ["temperature"], "malformed-option", {"option": "--set"}),
+        ("greedy-boxed", ["stop=[unclosed"], "malformed-option", {"option": "--set"}),
     ],
 )
-def test_mistakes_are_explained(name, settings, said):
-    with pytest.raises(UserError, match=said):
+def test_mistakes_are_explained(name, settings, code, facts):
+    with refused(code, **facts):
         protocols.load(name, protocols.parse_overrides(settings))
 
 
@@ -91,7 +92,7 @@ def test_decoding_holds_what_decides_a_completion():
 @pytest.mark.parametrize("module", [protocols, prompts])
 def test_a_file_that_is_cut_off_is_refused_in_a_sentence_or_read(module, tmp_path, monkeypatch):
     where = "PROTOCOLS" if module is protocols else "FILE"
-    whole, cut, refused = getattr(module, where).read_bytes(), tmp_path / "cut.yaml", 0
+    whole, cut, refusals = getattr(module, where).read_bytes(), tmp_path / "cut.yaml", 0
     monkeypatch.setattr(module, where, cut)
     for length in range(0, len(whole), 23):
         cut.write_bytes(whole[:length])
@@ -101,7 +102,7 @@ def test_a_file_that_is_cut_off_is_refused_in_a_sentence_or_read(module, tmp_pat
             for name in protocols.names() if module is protocols else prompts.library():
                 module.load(name)
         except UserError:
-            refused += 1
+            refusals += 1
     prompts.entries.cache_clear()
     prompts.library.cache_clear()
-    assert refused > 10
+    assert refusals > 10

@@ -6,7 +6,7 @@ import pytest
 
 from contracts import tables
 from eval.score import check_complete, main, score_row, score_run
-from system.errors import UserError
+from tests.user_errors import refused
 
 
 def graded(step=0, verdicts=("correct", "wrong", "truncated", "correct"), **columns):
@@ -54,10 +54,10 @@ def test_the_task_says_which_answers_are_one_in_a_vote():
     ("imported:qwen-math", "first", 0.5), ("imported:jsonl", "chance", 0.75), ("greedy-boxed", "chance", 0.75),
 ])  # fmt: skip
 def test_ties_of_maj_at_k_are_broken_as_the_source_breaks_them(protocol, ties, expected):
-    found = graded(verdicts=("wrong", "correct", "correct", "correct")).assign(protocol=protocol)
-    row = score_row(found)
+    tied = graded(verdicts=("wrong", "correct", "correct", "correct")).assign(protocol=protocol)
+    row = score_row(tied)
     assert (row["maj_ties"], row["maj_at_k"]) == (ties, expected)
-    assert score_row(found, "chance")["maj_at_k"] == 0.75
+    assert score_row(tied, "chance")["maj_at_k"] == 0.75
     assert row["maj_low"] < row["maj_at_k"] < row["maj_high"]
     assert row["pass_low"] < row["pass_at_k"] == row["pass_high"] == 1.0
 
@@ -90,9 +90,7 @@ def test_score_run_reads_all_steps(tmp_path):
 def test_a_step_that_lacks_what_another_has_is_refused(tmp_path):
     save(graded(0), tmp_path / "step-0" / "amc23.parquet")
     save(graded(20).iloc[:2], tmp_path / "step-20" / "amc23.parquet")
-    with pytest.raises(
-        UserError, match=r"step-20/amc23.parquet should hold 2 problems × 2 repeats, but 2 are missing \(p1 repeat 0"
-    ):
+    with refused("missing-samples", missing=2):
         score_run(tmp_path)
 
 
@@ -100,26 +98,26 @@ def test_problems_that_nobody_delivered_are_named(tmp_path):
     save(graded(0), tmp_path / "graded" / "step-0" / "amc23.parquet")
     rows = [dict.fromkeys(tables.PROBLEM.names) | {"problem_id": f"p{i}"} for i in range(3)]
     tables.write(pa.Table.from_pylist(rows, schema=tables.PROBLEM), tables.PROBLEM, tmp_path / "problems/amc23.parquet")
-    with pytest.raises(UserError, match=r"2 are missing .p2 repeat 0, p2 repeat 1"):
+    with refused("missing-samples", missing=2):
         score_run(tmp_path / "graded", tmp_path / "problems")
 
 
 def test_incomplete_tables_are_refused():
     frame = graded()
-    for broken, message in (
-        (frame.iloc[:0], "is empty"),
-        (frame.iloc[:3], "1 are missing .p1 repeat 1"),
-        (pd.concat([frame, frame.iloc[:1]]), "1 are there twice"),
-        (frame.assign(verdict=["correct", None, "right", "wrong"]), "2 samples without a verdict"),
+    for broken, code, facts in (
+        (frame.iloc[:0], "no-samples", {}),
+        (frame.iloc[:3], "missing-samples", {"missing": 1}),
+        (pd.concat([frame, frame.iloc[:1]]), "duplicate-samples", {"count": 1}),
+        (frame.assign(verdict=["correct", None, "right", "wrong"]), "missing-verdicts", {"missing": 2}),
     ):
-        with pytest.raises(UserError, match=message):
+        with refused(code, **facts):
             check_complete(broken, "x.parquet", ["p0", "p1"], 2)
-    with pytest.raises(UserError, match=r"1 problems that were not requested .p1"):
+    with refused("other-problems", count=1):
         check_complete(frame, "x.parquet", ["p0"], 2)
-    with pytest.raises(UserError, match="holds more"):
+    with refused("too-many-samples"):
         check_complete(frame, "x.parquet", ["p0", "p1"], 1)
 
 
 def test_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(UserError, match="has none"):
+    with refused("no-samples"):
         score_run(tmp_path)

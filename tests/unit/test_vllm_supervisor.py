@@ -6,7 +6,7 @@ import pytest
 
 from eval import vllm_supervisor
 from eval.vllm_worker import OUT_OF_MEMORY
-from system.errors import UserError
+from tests.user_errors import refused
 
 
 def plans(jobs=1, **engine):
@@ -19,12 +19,12 @@ def test_smaller_batches_and_bounded_retries(tmp_path, monkeypatch, capsys, stat
     monkeypatch.setattr(
         vllm_supervisor, "_watch", lambda plan, *more: tried.append(plan["engine"].get("max_num_seqs")) or [status]
     )
-    with pytest.raises(UserError, match="generation failed 4 times, the last time with 16 sequences at a time"):
+    with refused("out-of-memory", batch=16):
         vllm_supervisor.run(plans(), tmp_path, vllm_supervisor.ProgressLine(1, []), 60)
     assert tried == [None, 128, 64, 32]
     assert "ran out of memory or was killed; trying again with 128" in capsys.readouterr().err
     tried.clear()
-    with pytest.raises(UserError, match="the last time with 8 sequences"):
+    with refused("out-of-memory", batch=8):
         vllm_supervisor.run(plans(max_num_seqs=20), tmp_path, vllm_supervisor.ProgressLine(1, []), 60)
     assert tried == [20, 10, 8, 8]
 
@@ -32,7 +32,7 @@ def test_smaller_batches_and_bounded_retries(tmp_path, monkeypatch, capsys, stat
 def test_an_error_is_not_tried_again(tmp_path, monkeypatch):
     tried = []
     monkeypatch.setattr(vllm_supervisor, "_watch", lambda plan, *more: tried.append(plan) or [1])
-    with pytest.raises(UserError, match="ended with status 1"):
+    with refused("generation-failed", status=1):
         vllm_supervisor.run(plans(), tmp_path, vllm_supervisor.ProgressLine(1, []), 60)
     assert len(tried) == 1
 
