@@ -105,7 +105,7 @@ def parse_checkpoints(values: list[str]) -> dict[int, Path]:
                 option="--checkpoint",
             )
         if int(step) in folders:
-            raise UserError(f"--checkpoint was given twice for step {step}", code="repeated-name", name=step)
+            raise UserError(f"--checkpoint was given twice for step {step}", code="repeated-name", name=int(step))
         folders[int(step)] = Path(folder)
     return folders
 

@@ -107,13 +107,13 @@ def test_compare_by_hand():
     reference = Reference("by hand", {"b": 40.0}, {("b", "2"): ("several answers", "correct")})
     one = compare("b", samples, recorded=recorded, reference=reference)
     assert one.scores == {"math-verify": 40.0, "qwen-rules": 60.0, "strict": 20.0}
-    assert [(d.problem_id, d.kind, d.truth) for d in one.found] == [
+    assert [(d.problem_id, d.kind, d.truth) for d in one.disagreements] == [
         ("0", "writing", None),
         ("1", "percent or factor 100", None),
         ("2", "several answers", "correct"),
         ("3", "last number", None),
     ]
-    table = class_table(one.found)
+    table = class_table(one.disagreements)
     assert "| several answers | " + CLASSES["several answers"] + " | 1 | 1 | 1 | 0 | 0 |" in table
     assert table.endswith("| all |  | 4 | 1 | 1 | 0 | 0 |\n")
     page = markdown([one], reference)

@@ -149,7 +149,6 @@ def test_half_characters_are_replaced_and_counted(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("named", "run", "step", "code"),
     [
-        ("aime42", "r", 0, "unknown-name"),
         ("gsm8k", "../../etc", 0, "invalid-run-id"),
         ("gsm8k", "/etc", 0, "invalid-run-id"),
         ("gsm8k", "a/../b", 0, "invalid-run-id"),
