@@ -26,13 +26,13 @@ from recipes.gsm8k import reward as gsm8k
 from recipes.openr1 import reward as openr1
 from tasks.latex_boxes import last_boxed_gold
 from tasks.countdown.verifier import verify as countdown
-from tasks.doudizhu.cards import read as cards
+from tasks.doudizhu.cards import read_cards as cards
 from tasks.gold_answers import after_hash_marks, integer
 from tasks.gomoku.board import read_cell
 from tasks.knights_knaves.verifier import verify as puzzle
-from tasks.math_answers import exact
+from tasks.math_answers import exact_comparison as exact
 from tasks.problems import Problem
-from tasks.programs.suite import program_of
+from tasks.programs.suite import extract_program as program_of
 import pandas as pd
 
 for text, size in json.load(sys.stdin):
