@@ -1,6 +1,10 @@
 # One page with tables and figures, for all runs or for those of a recipe. `snakemake … --report FILE.html` includes it.
 
 
+# What Snakemake's own report says of each table and figure: written with every page, from the sections of the report.
+CAPTIONS = str(Path(RESULTS).absolute() / "report" / "captions")
+
+
 rule report_page:
     input:
         scored=lambda wildcards: stored_or_allowed(
@@ -13,21 +17,21 @@ rule report_page:
     output:
         report(
             f"{RESULTS}/report/{{which}}/index.html",
-            caption="../analysis/report/captions/page.rst",
+            caption="../analysis/report/page_caption.rst",
             category="Report",
             labels={"part": "page", "of": "{which}"},
         ),
         report(
             directory(f"{RESULTS}/report/{{which}}/tables"),
             patterns=["{name}.html"],
-            caption="../analysis/report/captions/tables.rst",
+            caption=f"{CAPTIONS}/tables.rst",
             category="Tables",
             labels={"table": "{name}", "of": "{which}"},
         ),
         report(
             directory(f"{RESULTS}/report/{{which}}/figures"),
             patterns=["{name}.svg"],
-            caption="../analysis/report/captions/figures.rst",
+            caption=f"{CAPTIONS}/figures.rst",
             category="Figures",
             labels={"figure": "{name}", "of": "{which}"},
         ),
@@ -44,11 +48,13 @@ rule report_page:
         base=BASE,
         runs=lambda wildcards: reported_runs(wildcards.which),
         output=lambda wildcards: f"{RESULTS}/report/{wildcards.which}",
+        captions=unrecorded(CAPTIONS),
         settings=lambda wildcards: report_hash(runs_of(wildcards.which)),
         regraded=lambda wildcards: regraded_hash(reported_runs(wildcards.which)),
     shell:
         "{params.base:q} -m analysis.report --results {params.results:q}"
-        " --run {params.runs:q} --overlap {input.overlap:q} --output {params.output:q} > {log:q} 2>&1 && tail -n 1 {log:q}"
+        " --run {params.runs:q} --overlap {input.overlap:q} --output {params.output:q}"
+        " --captions {params.captions:q} > {log:q} 2>&1 && tail -n 1 {log:q}"
 
 
 # Declares no output: it may run beside another Snakemake, whose runs it shows.

@@ -187,6 +187,15 @@ def curves(
     return figure
 
 
+def checkpoint_panels(count: int, height: float, ylabel: str) -> tuple[Figure, list[Axes]]:
+    """`count` panels, at most three in a row, with labels on the outer ones only."""
+    columns = 2 if count == 4 else min(count, 3)
+    figure, grid = panels(count, columns, height, xlabel=CHECKPOINT, sharex=False, sharey=True)
+    for axes in grid[::columns]:
+        axes.set_ylabel(ylabel)
+    return figure, grid
+
+
 def seeds_legend(recipes: Sequence[Recipe]) -> list[tuple[Artist, str]]:
     """What the lines of several seeds mean; nothing where each recipe has one."""
     if not any(recipe.has_several_seeds for recipe in recipes):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +10,11 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from analysis import provenance_summary
 from analysis.pages import content_policy, table_texts
 from analysis.statistics.accuracy_rows import BASE_MARKS, ROW_MARKS
 from system.text_safety import clipped, visible
 
 TEMPLATES = Path(__file__).with_name("templates")
-CAPTIONS = Path(__file__).parents[1] / "report" / "captions"
 INTERVAL = re.compile(r"\[[−+\d.]+, [−+\d.]+\]( [▲▼≈↑↓]+)?|\([^()]{1,20}\)( †)?")
 
 
@@ -40,13 +36,6 @@ def inline_svg(svg: str, name: str, label: str) -> Markup:
     opening = re.sub(r'\s(?:width|height|version)="[^"]*"', "", opening)
     label = Markup.escape(visible(label))
     return Markup(f'{opening.replace("<svg", "<svg role=img", 1)} aria-label="{label}">{rest}')
-
-
-def caption(name: str, kind: str = "figures") -> str:
-    """The caption of a figure or table (`kind` is figures or tables). Snakemake's report uses the same files."""
-    text = (CAPTIONS / f"{kind}.rst").read_text(encoding="utf-8")
-    template = jinja2.Template(text, undefined=jinja2.StrictUndefined)
-    return " ".join(template.render(snakemake={"wildcards": {"name": name}}).split())
 
 
 def _visible(value: Any) -> Any:
@@ -76,15 +65,9 @@ def environment(*folders: Path) -> jinja2.Environment:
     )  # fmt: skip
     made.filters |= {"percent": table_texts.percent, "points": table_texts.points}
     made.filters |= {"clipped": clipped, "visible": visible}
-    made.globals |= {"BASE_MARKS": BASE_MARKS, "ROW_MARKS": ROW_MARKS, "stages": provenance_summary.stages}
+    made.globals |= {"BASE_MARKS": BASE_MARKS, "ROW_MARKS": ROW_MARKS}
     made.globals |= {"policy": content_policy.policy}
     return made
-
-
-def render(context: Mapping[str, Any]) -> str:
-    """The HTML of the report."""
-    template = environment().get_template("report.html.j2")
-    return template.render(**context, css=css(), script=script("tables.js"), number=itertools.count(1).__next__)
 
 
 def of_run(table: table_texts.Table, run: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from analysis.load_results import load_results
 from analysis.report import log_page
-from analysis.report.build import report
+from analysis.report.build import report, write_captions
 from system.errors import UserError, run_command
 
 
@@ -28,6 +28,9 @@ def main() -> None:
     )
     parser.add_argument("--output", type=Path, required=True, help="folder for the page, tables and figures")
     parser.add_argument("--overlap", type=Path, help="CSV table of tasks.overlap to show on the page")
+    parser.add_argument(
+        "--captions", type=Path, metavar="FOLDER", help="also write the captions for Snakemake's own report"
+    )
     parser.add_argument("--title", default="CrossZero report", help="title of the page")
     parser.add_argument("--scale", help="name of the scale, shown on the page (default: the results folder's name)")
     arguments = parser.parse_args()
@@ -39,6 +42,8 @@ def main() -> None:
         index = report(runs, arguments.output, arguments.title, scale, arguments.overlap)
     else:
         index = log_page.write(runs, arguments.output, scale)
+    if arguments.captions:
+        write_captions(arguments.captions)
     print(f"report: {index}")
 
 

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 from analysis.live_log import LiveRun, from_log
 from analysis.measures.diagnostics import diagnose
 from analysis.pages import figure_style, page
-from analysis.report import figures_training
+from analysis.report import training_curves
 from analysis.results import RunResults
 from contracts import provenance
 from system import durable
 
 FIGURES = {
-    "reward": figures_training.reward, "response_length": figures_training.response_length,
-    "rates": figures_training.rates, "divergence": figures_training.divergence,
+    "reward": training_curves.plot_reward, "response_length": training_curves.plot_response_length,
+    "rates": training_curves.plot_rates, "divergence": training_curves.plot_divergence,
 }  # fmt: skip
 
 
@@ -51,12 +51,12 @@ def render(
     if runs:
         figure_style.set_style()
         with TemporaryDirectory() as folder:
-            for name, draw in FIGURES.items():
-                svg = figure_style.save(draw([run.results for run in runs]), Path(folder), name)
-                figures[name] = page.inline_svg(svg, name, page.caption(name))
+            for name, plot in FIGURES.items():
+                svg = figure_style.save(plot([run.results for run in runs]), Path(folder), name)
+                figures[name] = page.inline_svg(svg, name, training_curves.CAPTIONS[name])
     return page.environment().get_template("watch.html.j2").render(
         css=page.css(), script=page.script("tables.js", *(["watch.js"] if live else [])), runs=runs, figures=figures,
-        reports=reports, live=live, scale=scale, captions={name: page.caption(name) for name in figures},
+        reports=reports, live=live, scale=scale, captions=training_curves.CAPTIONS,
         number=itertools.count(1).__next__, unreadable=unreadable,
         warnings=[] if live else [one for run in runs for one in diagnose(run.results)],
         titles={run.results.name: run.results.display_name for run in runs},

@@ -13,7 +13,7 @@ import pandas as pd
 from analysis.measures.diagnostics import Diagnostic
 from analysis.pages.table_texts import percent, points
 from analysis.reference import in_order
-from analysis.report.run_comparison import RunFacts
+from analysis.report.report_data import RunFacts
 from analysis.results import BASE, RunResults
 from analysis.statistics import training_seeds
 from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS, CheckpointRow, overall_column

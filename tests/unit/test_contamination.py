@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.reference import RELEASES
-from analysis.report import contamination as reported
-from analysis.report.run_comparison import RunFacts
+from analysis.report.report_data import RunFacts
+from analysis.report.sections import contamination as contamination_section
 from eval import benchmark, contamination
 from recipes import models
 from system.yaml_files import read_yaml
@@ -81,10 +81,12 @@ def test_the_report_sets_the_twin_and_the_dates_beside(own: float, twin: float, 
 
     run = make_run([graded_row(0, f"p{i}", 0, "correct") for i in range(3)])
     facts = {run.name: RunFacts("trl", "grpo", "qwen2.5-math-7b")}
-    assert reported.table([run], facts) is None and reported.column(run) == "–"
+    assert (
+        contamination_section.contamination_table([run], facts) is None and contamination_section.table_cell(run) == "–"
+    )
     run = replace(run, contamination=probed(own, twin))
-    assert reported.column(run) == f"{100 * own:.1f} (twin {100 * twin:.1f})"
-    rows = reported.table([run], facts)
+    assert contamination_section.table_cell(run) == f"{100 * own:.1f} (twin {100 * twin:.1f})"
+    rows = contamination_section.contamination_table([run], facts)
     assert rows is not None and set(rows.data["verdict"]) == {verdict}
     assert set(rows.data["model_released"]) == {"2024-09-19"} and set(rows.data["benchmark_released"]) == {"2021-03-05"}
 
@@ -92,6 +94,12 @@ def test_the_report_sets_the_twin_and_the_dates_beside(own: float, twin: float, 
 def test_dates_have_sources_and_unknown_says_unknown() -> None:
     for entries in read_yaml(RELEASES).values():
         assert all(set(entry) == {"date", "source"} and entry["source"] for entry in entries.values())
-    assert reported.released("models", "llama-9") == reported.released("benchmarks", "new") == "unknown"
+    assert (
+        contamination_section.released("models", "llama-9")
+        == contamination_section.released("benchmarks", "new")
+        == "unknown"
+    )
     assert set(read_yaml(RELEASES)["benchmarks"]) <= set(dataset_specs.entries())
-    assert {reported.released("models", name) for name in models.library() if "hub" in models.find(name)} != {"unknown"}
+    assert {
+        contamination_section.released("models", name) for name in models.library() if "hub" in models.find(name)
+    } != {"unknown"}

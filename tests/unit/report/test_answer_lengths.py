@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from report_runs import graded_row, make_run
 
-from analysis.report import figures_lengths
+from analysis.report.sections import training as training_section
 from analysis.results import RunResults
 
 
@@ -20,12 +20,12 @@ def run_with(rollouts: list[tuple[int, str, int | None]]) -> RunResults:
 
 def test_right_and_wrong_answers_apart() -> None:
     run = run_with([(1, "correct", 10), (1, "wrong", 20), (1, "wrong", 40), (2, "wrong", 50), (2, "no_answer", 99)])
-    assert figures_lengths.has_answer_lengths(run)
-    right, wrong = figures_lengths.answer_lengths([run]).axes[:2]
+    assert training_section.has_answer_lengths(run)
+    right, wrong = training_section.plot_answer_lengths([run]).axes[:2]
     assert right.lines[0].get_xydata().tolist() == [[1, 10]]  # type: ignore[union-attr]
     assert wrong.lines[0].get_xydata().tolist() == [[1, 30], [2, 50]]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("rollouts", [[], [(1, "wrong", None)], [(1, "correct", 10)]])
 def test_without_wrong_answers_of_known_length_there_is_no_figure(rollouts: list[tuple[int, str, int | None]]) -> None:
-    assert not figures_lengths.has_answer_lengths(run_with(rollouts))
+    assert not training_section.has_answer_lengths(run_with(rollouts))

@@ -2,7 +2,8 @@
 
 from report_runs import graded_row, make_run
 
-from analysis.report import bad_cases
+from analysis.measures import bad_cases
+from analysis.report.sections import wrong_answers
 
 TEXTS = {
     "a": ("wrong", "3 + 4 = 8, so \\boxed{8}"),
@@ -25,7 +26,7 @@ def test_counts_by_hand() -> None:
     assert {example.kind for example in examples} == set(bad_cases.KINDS)
     error = next(example for example in examples if example.kind == "arithmetic_error")
     assert (error.problem_id, error.evidence) == ("a", "3 + 4 = 8")
-    shown = bad_cases.table([run], counts).shown.iloc[0]
+    shown = wrong_answers.bad_cases_table([run], counts).shown.iloc[0]
     assert shown["with an arithmetic error"] == "1 (33.3 %)" and shown["no answer"] == "1 (14.3 %)"
 
 
@@ -35,7 +36,7 @@ def test_truncation_is_unknown_without_finish_reasons() -> None:
     ]
     run = make_run([*ROWS, *ends_unknown])
     counts, _ = bad_cases.count(run)
-    assert bad_cases.table([run], counts).shown["truncated"].tolist() == ["1 (14.3 %)", "–"]
+    assert wrong_answers.bad_cases_table([run], counts).shown["truncated"].tolist() == ["1 (14.3 %)", "–"]
     assert counts["truncated"].isna().tolist() == [False, True]
 
 
@@ -48,4 +49,6 @@ def test_how_many_are_searched_is_bounded_and_stated(monkeypatch) -> None:
 def test_nothing_bad() -> None:
     run = make_run([graded_row(0, "a", 0, "correct")])
     counts, examples = bad_cases.count(run)
-    assert examples == [] and bad_cases.table([run], counts).shown.iloc[0]["with an arithmetic error"] == "–"
+    assert (
+        examples == [] and wrong_answers.bad_cases_table([run], counts).shown.iloc[0]["with an arithmetic error"] == "–"
+    )

@@ -6,7 +6,7 @@ import pytest
 from report_runs import graded_row, log_row, make_run
 
 from analysis.measures.diagnostics import diagnose
-from analysis.report.run_comparison import RunFacts
+from analysis.report.report_data import RunFacts
 from analysis.report.summary import main_result, summary
 from analysis.results import RunResults
 from analysis.statistics import checkpoint_difference

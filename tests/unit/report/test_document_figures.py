@@ -10,7 +10,7 @@ import pytest
 from analysis.claims import table as claims
 from analysis.claims.registry import load_registry
 from analysis.reference import DRAWINGS, FIGURES, read_csv
-from analysis.report import document_figures
+from analysis.report.sections import document_figures, drawings
 from contracts.run_file import ROOT
 
 DOCUMENTS = ROOT.parent / "shared" / "seeds"
@@ -42,12 +42,12 @@ def test_the_drawings_are_those_of_the_document() -> None:
 
 
 def test_a_cell_is_a_share_of_its_draws() -> None:
-    assert document_figures.share("3/16") == 3 / 16
-    assert math.isnan(document_figures.share(""))
-    made = document_figures.drawings_table()
+    assert drawings.success_share("3/16") == 3 / 16
+    assert math.isnan(drawings.success_share(""))
+    made = drawings.drawings_table()
     shares = made.data.drop(columns="prompt")
     assert ((shares >= 0) & (shares <= 1) | shares.isna()).all(axis=None)
-    mean = made.shown.set_index("prompt").loc[document_figures.ALL_PROMPTS, "qwen2.5-1.5b-instruct"]
+    mean = made.shown.set_index("prompt").loc[drawings.ALL_PROMPTS, "qwen2.5-1.5b-instruct"]
     assert mean.startswith("11.1 [0.0, ")  # one of nine prompts, always
 
 

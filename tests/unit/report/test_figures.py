@@ -15,7 +15,10 @@ from report_runs import graded_row, log_row, make_run
 
 from analysis.measures import reasoning_patterns
 from analysis.pages import figure_curves, figure_style, page
-from analysis.report import figures_heldout, figures_lengths, figures_training
+from analysis.report import training_curves
+from analysis.report.sections import accuracy as accuracy_section
+from analysis.report.sections import keyword_patterns, lengths
+from analysis.report.sections import outcomes as outcomes_section
 
 GRADED = [graded_row(step, f"p{i}", 0, "correct") for step in (0, 10) for i in range(3)]
 
@@ -103,7 +106,7 @@ def test_the_legend_is_inside_the_figure_and_takes_nothing_from_the_panels(count
     figure_style.set_style()
     runs = [replace(make_run(GRADED), name=f"recipe/a-run-with-a-long-name-{i}/seed-0") for i in range(count)]
     heights = []
-    for figure in (figures_training.reward(runs), figures_heldout.outcomes(runs)):
+    for figure in (training_curves.plot_reward(runs), outcomes_section.plot_outcomes(runs)):
         figure.canvas.draw()
         inside, page = figure.legends[0].get_window_extent(), figure.bbox
         assert inside.x0 >= 0 and inside.y1 <= page.y1 and inside.x1 <= page.x1
@@ -118,7 +121,7 @@ def test_averages_are_drawn_together_only_where_they_are_of_the_same_benchmarks(
 
     runs = [run("a", "sums_1", "sums_2"), run("b", "sums_1", "sums_2"), run("c", "words"), run("d", "words", "sums_1")]
     figure_style.set_style()
-    figure = figures_heldout.heldout_accuracy(runs)
+    figure = accuracy_section.plot_heldout_accuracy(runs)
     drawn = {axes.get_title(loc="left"): len(axes.containers) for axes in figure.axes if axes.get_visible()}
     assert drawn == {"sums_1": 3, "sums_2": 2, "average of sums_*": 2, "words": 2, "average of sums_1 and words": 1}
     figure_style.plt.close(figure)
@@ -126,7 +129,7 @@ def test_averages_are_drawn_together_only_where_they_are_of_the_same_benchmarks(
 
 def test_where_it_is_not_known_how_completions_ended_none_is_drawn_as_unfinished() -> None:
     run = make_run([row | {"finish_reason": None} for row in GRADED])
-    right, *others = figures_lengths.finished([run]).axes
+    right, *others = outcomes_section.plot_finished([run]).axes
     assert right.lines[0].get_ydata().tolist() == [100, 100]
     assert all(np.isnan(axes.lines[0].get_ydata()).all() for axes in others)
 
@@ -136,7 +139,7 @@ def test_thinking_is_drawn_only_where_enough_completions_think() -> None:
     seldom = [
         row | {"step": 10, "completion": "abcd</think>ab" if row["problem_id"] == "p0" else "x"} for row in thinks
     ]
-    figure = figures_lengths.thinking([make_run([*thinks, *seldom])])
+    figure = lengths.plot_thinking([make_run([*thinks, *seldom])])
     thinking, answer = figure.axes[1].lines
     assert thinking.get_xdata().tolist() == answer.get_xdata().tolist() == [0]
     assert thinking.get_ydata().tolist() == answer.get_ydata().tolist() == [5]
@@ -144,7 +147,7 @@ def test_thinking_is_drawn_only_where_enough_completions_think() -> None:
 
 def test_points_drawn_are_the_logged_values() -> None:
     run = make_run(GRADED, [log_row(step, accuracy=step / 10) for step in range(1, 6)])
-    figure = figures_training.rates([run])
+    figure = training_curves.plot_rates([run])
     raw, smooth = figure.axes[0].lines[:2]
     assert raw.get_ydata().tolist() == pytest.approx([10, 20, 30, 40, 50])
     assert smooth.get_ydata().tolist() == pytest.approx([15, 20, 30, 40, 45])
@@ -155,7 +158,7 @@ def test_points_drawn_are_the_logged_values() -> None:
 def test_columns_without_numbers_are_drawn_as_not_reported(value: float | None, tmp_path: Path) -> None:
     columns = ["reward_mean", "reward_std", "response_length_mean", "response_length_max", "truncated_rate", "accuracy"]
     run = make_run(GRADED, [log_row(step, **dict.fromkeys(columns, value)) for step in range(1, 4)])
-    for draw in (figures_training.reward, figures_training.response_length, figures_training.rates):
+    for draw in (training_curves.plot_reward, training_curves.plot_response_length, training_curves.plot_rates):
         svg = figure_style.save(draw([run]), tmp_path, draw.__name__)
         assert ("not reported" in svg) == (value != 0.0)
 
@@ -164,10 +167,12 @@ def test_a_run_with_only_its_base_model_and_strange_names_is_drawn(tmp_path: Pat
     run = make_run([row | {"benchmark": "$x_1$ & <b>"} for row in GRADED[:3]], [log_row(1)])
     lists = reasoning_patterns.load_lists()
     for figure in (
-        figures_heldout.heldout_accuracy([run]),
-        figures_heldout.outcomes([run]),
-        figures_heldout.pattern_curves([run], reasoning_patterns.table(run, lists), lists),
+        accuracy_section.plot_heldout_accuracy([run]),
+        outcomes_section.plot_outcomes([run]),
+        keyword_patterns.plot_patterns([run], reasoning_patterns.table(run, lists), lists),
     ):
         svg = figure_style.save(figure, tmp_path, "figure")
-    assert "$x_1$ &amp; &lt;b&gt;" in figure_style.save(figures_heldout.heldout_accuracy([run]), tmp_path, "figure")
+    assert "$x_1$ &amp; &lt;b&gt;" in figure_style.save(
+        accuracy_section.plot_heldout_accuracy([run]), tmp_path, "figure"
+    )
     assert svg.startswith("<?xml")

@@ -15,7 +15,8 @@ from report_runs import graded_row, make_run
 from analysis.claims import heldout_measures
 from analysis.load_results import load_results
 from analysis.measures import reasoning
-from analysis.report import build, reasoning_tables, sample_browser
+from analysis.report import build, sample_browser
+from analysis.report.sections import right_reasons, second_verifiers
 from analysis.results import RunResults
 from analysis.statistics.mean_intervals import NotMeasured
 from contracts import provenance, tables
@@ -58,7 +59,7 @@ def test_kinds_and_shares_by_hand() -> None:
     assert row["checkable"] == pytest.approx(15 / 17)
     fault = next(example for example in examples if example.kind == "right_wrong")
     assert (fault.problem_id, fault.fault) == ("b", "8*4-2: 8*4-2 does not follow from 5+3*4-2")
-    shown = reasoning_tables.table([sums()], counts).shown.iloc[0]
+    shown = right_reasons.reasoning_table([sums()], counts).shown.iloc[0]
     assert shown["right answer, right reasoning"].startswith("33.3 [")
 
 
@@ -110,7 +111,7 @@ def test_a_second_verifier_that_disagrees_is_a_number() -> None:
     counts = reasoning.second_verifiers(mazes())
     row = counts.iloc[0]
     assert (row["answers"], row["own"], row["other"], row["only_own"], row["only_other"]) == (4, 2, 3, 0, 1)
-    assert reasoning_tables.second_table([mazes()], counts).shown.iloc[0]["by the other alone"] == "1"
+    assert second_verifiers.verifiers_table([mazes()], counts).shown.iloc[0]["by the other alone"] == "1"
 
 
 def test_the_browser_holds_each_picture_once(tmp_path: Path) -> None:

@@ -11,8 +11,10 @@ from synthetic_results import NAMES
 
 import analysis.load_results
 from analysis.load_results import load_results
-from analysis.measures import reasoning_patterns
-from analysis.report import bad_cases, figures_lengths, sample_browser, sample_pairs
+from analysis.measures import bad_cases, reasoning_patterns
+from analysis.report import sample_browser
+from analysis.report.sections import completions as completions_section
+from analysis.report.sections import lengths
 from analysis.results import SAMPLE_COLUMNS, check_one_measurement
 from contracts import tables
 from system.errors import UserError
@@ -175,9 +177,9 @@ def test_texts_that_do_not_fit_into_memory_are_read_when_they_are_asked_for(
     (counts, examples), (others, usual_examples) = bad_cases.count(large), bad_cases.count(usual)
     pd.testing.assert_frame_equal(counts, others)
     assert examples and examples == usual_examples
-    assert figures_lengths.thinks(large) == figures_lengths.thinks(usual)
+    assert lengths.thinks(large) == lengths.thinks(usual)
     for name in usual.benchmarks:
-        assert sample_pairs.choose(large, name) == sample_pairs.choose(usual, name)
+        assert completions_section.choose_pairs(large, name) == completions_section.choose_pairs(usual, name)
     check_one_measurement(large)
     pages = []
     for name, run in (("usual", usual), ("large", large)):

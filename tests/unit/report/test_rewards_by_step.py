@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from report_runs import graded_row, log_row, make_run
 
-from analysis.report import bad_case_classes, rewards_by_step
 from analysis.report.build import report
+from analysis.report.sections import rewards_by_step, wrong_answer_classes
 from analysis.results import RunResults
 from frameworks import rollout_log
 from recipes import rewards
@@ -69,7 +69,7 @@ def test_a_function_that_is_used_twice_has_two_names() -> None:
 
 
 def test_the_table_says_which_fired_when() -> None:
-    data = rewards_by_step.table([trained()]).data.set_index("reward")
+    data = rewards_by_step.rewards_table([trained()]).data.set_index("reward")
     assert data.loc["right", ["fired_first", "fired_last"]].tolist() == [0.0, 1.0]
     assert 5 <= data.loc["digits", "halfway_step"] <= 7 < 15 <= data.loc["right", "halfway_step"] <= 17
     assert data.loc["digits", "mean_last"] == 0.5
@@ -80,7 +80,7 @@ def test_the_figure_has_a_panel_for_each_reward_of_any_run() -> None:
     other = trained()
     recorded = [[right, {**digits, "name": "length"}] for right, digits in other.log["rewards"]]
     log = other.log.assign(rewards=recorded)
-    figure = rewards_by_step.figure([trained(), replace(other, name="recipe/other/seed-0", log=log)])
+    figure = rewards_by_step.plot_rewards([trained(), replace(other, name="recipe/other/seed-0", log=log)])
     shown = [axes for axes in figure.axes if axes.get_visible()]
     titles = [
         axes.get_title() or axes.get_title(loc="left") for axes in shown
@@ -110,7 +110,7 @@ def test_the_page_shows_it_for_runs_with_several_rewards_alone(tmp_path: Path) -
     ],
 )
 def test_classes_by_rule(verdict: str, answer: str | None, completion: str, expected: str | None) -> None:
-    assert bad_case_classes.class_of(verdict, answer, completion) == expected
+    assert wrong_answer_classes.class_of(verdict, answer, completion) == expected
 
 
 def test_the_classes_of_a_run_beside_the_published_shares() -> None:
@@ -122,8 +122,8 @@ def test_the_classes_of_a_run_beside_the_published_shares() -> None:
     ]
     graded = [graded_row(10, name, 0, verdict, answer=answer, completion=text) for name, verdict, answer, text in bad]
     run = make_run([*graded, graded_row(10, "e", 0, "correct"), graded_row(0, "e", 0, "correct")])
-    assert bad_case_classes.table([run]) is None
-    found = bad_case_classes.table([replace(run, name="gsm8k/some/seed-0")])
+    assert wrong_answer_classes.classes_table([run]) is None
+    found = wrong_answer_classes.classes_table([replace(run, name="gsm8k/some/seed-0")])
     assert found is not None
     assert found.data[["bad", "format", "false_step", "not_classified"]].iloc[0].tolist() == [3, 1, 1, 1]
     assert "15 %" in str(list(found.shown.columns)) and found.shown.iloc[0, 3] == "1 (33.3 %)"

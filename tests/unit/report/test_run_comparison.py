@@ -12,8 +12,10 @@ from report_runs import graded_row, make_run
 from synthetic_results import write_run
 
 from analysis.load_results import load_results
-from analysis.report import run_comparison
-from analysis.report.run_comparison import RunFacts
+from analysis.report import report_data
+from analysis.report.report_data import RunFacts
+from analysis.report.sections import best_checkpoints, run_pairs
+from analysis.report.sections import published_tables as published_tables_section
 from analysis.results import RunResults
 from analysis.statistics import published_tables
 from analysis.statistics.accuracy_rows import run_rows
@@ -36,7 +38,7 @@ def test_best_chosen_on_other_problems_has_no_bias() -> None:
     chosen, biased = [], []
     for seed in range(12):
         run = coin_flips(12, 40, seed)
-        apart = run_comparison.best_held_out(run)
+        apart = best_checkpoints.best_held_out(run)
         assert apart is not None and apart.low <= apart.value <= apart.high
         chosen.append(apart.value)
         biased.append(max(cell["avg_at_k"] for _, cell in run.scores.iterrows()))
@@ -45,14 +47,14 @@ def test_best_chosen_on_other_problems_has_no_bias() -> None:
 
 
 def test_best_apart_needs_problems_in_both_halves() -> None:
-    assert run_comparison.best_held_out(make_run([graded_row(0, "p", 0, "correct")])) is None
+    assert best_checkpoints.best_held_out(make_run([graded_row(0, "p", 0, "correct")])) is None
 
 
 def test_pairs_are_compared_only_on_the_same_problems_and_protocol() -> None:
     rows = [graded_row(0, f"p{i}", 0, "correct" if i < 15 else "wrong") for i in range(20)]
     better = [graded_row(0, f"p{i}", 0, "correct") for i in range(20)]
     first = make_run(rows)
-    table = run_comparison.pairs_table([first, replace(make_run(better), name="other")])
+    table = run_pairs.pairs_table([first, replace(make_run(better), name="other")])
     assert table is not None and table.shown["verdict"].tolist() == ["the second checkpoint is better"]
     assert table.data["value"].tolist() == [0.25]
     for other, why in (
@@ -61,20 +63,20 @@ def test_pairs_are_compared_only_on_the_same_problems_and_protocol() -> None:
         ([row | {"prompt": "another"} for row in better], "different prompts on 20 problems"),
         (rows[:1], "different problems: 19 only of the baseline, 0 only of the checkpoint"),
     ):
-        table = run_comparison.pairs_table([first, make_run(other)])
+        table = run_pairs.pairs_table([first, make_run(other)])
         assert table is not None and "value" not in table.data and table.data["not_compared"].tolist() == [why]
     elsewhere = make_run([row | {"benchmark": "words"} for row in rows])
-    assert run_comparison.pairs_table([first, elsewhere]) is None
-    assert run_comparison.without_shared_benchmark([first, elsewhere, first]) == 2
+    assert run_pairs.pairs_table([first, elsewhere]) is None
+    assert run_pairs.without_shared_benchmark([first, elsewhere, first]) == 2
 
 
 def test_ours_beside_the_published_figures_with_tolerance(tmp_path: Path) -> None:
     name = "openr1/qwen2.5-math-7b/seed-0"
     write_run(tmp_path, name, 0.6, benchmarks=("aime24", "words"), steps=(0, 100), problems=30, repeats=1)
     run = load_results(tmp_path, name)
-    facts = {name: run_comparison.run_facts(run, "full")}
+    facts = {name: report_data.run_facts(run, "full")}
     assert (facts[name].framework, facts[name].reference) == ("trl", "3.2.2(1)")
-    table = run_comparison.beside_published([run], facts)
+    table = published_tables_section.beside_published([run], facts)
     assert table is not None and table.data["benchmark"].tolist() == ["aime24"] * 2
     assert table.data["published"].tolist() == [0.133, 0.267]
     ours, theirs = run.score(100, "aime24"), published_tables.estimate(0.267, 30)
@@ -83,8 +85,8 @@ def test_ours_beside_the_published_figures_with_tolerance(tmp_path: Path) -> Non
     assert table.data["within"].tolist() == [
         bool(low <= 0 <= high) for low, high in zip(table.data["low"], table.data["high"], strict=True)
     ]
-    assert run_comparison.beside_published([run], {name: RunFacts()}) is None
-    shown = run_comparison.runs_table([run], {name: run_rows(run)}, facts).shown.iloc[0]
+    assert published_tables_section.beside_published([run], {name: RunFacts()}) is None
+    shown = best_checkpoints.runs_table([run], {name: run_rows(run)}, facts).shown.iloc[0]
     assert shown["framework"] == "trl, grpo" and shown["best, chosen on the same problems (%)"].endswith("†")
 
 
@@ -103,7 +105,7 @@ def test_the_range_over_graders_is_beside_the_published_figures(tmp_path: Path) 
         lambda scores: scores.assign(avg_at_k=scores["avg_at_k"] - scores["avg_at_k"].where(scores["step"] > 0, 0)),
     )
     run = load_results(tmp_path, name)
-    table = run_comparison.beside_published([run], {name: run_comparison.run_facts(run, "full")})
+    table = published_tables_section.beside_published([run], {name: report_data.run_facts(run, "full")})
     assert table is not None
     base, trained = table.data.to_dict("records")
     assert base["graders_low"] == base["graders_high"] == base["ours"]
@@ -122,13 +124,13 @@ def test_scores_of_other_samples_by_another_grader_do_not_count(tmp_path: Path) 
     regraded(folder, lambda scores: scores.assign(completion_tokens_mean=scores["completion_tokens_mean"] + 1))
     run = load_results(tmp_path, name)
     assert run.graders_band(100, "aime24") is None
-    table = run_comparison.beside_published([run], {name: run_comparison.run_facts(run, "full")})
+    table = published_tables_section.beside_published([run], {name: report_data.run_facts(run, "full")})
     assert table is not None and set(table.shown["ours over graders (%)"]) == {"–"}
 
 
 def test_imported_generations_have_no_base_model() -> None:
     run = replace(make_run([graded_row(0, f"p{i}", 0, "wrong") for i in range(8)], []), name="imported/mine")
-    table = run_comparison.runs_table([run], {run.name: run_rows(run)}, {run.name: RunFacts()})
+    table = best_checkpoints.runs_table([run], {run.name: run_rows(run)}, {run.name: RunFacts()})
     shown = table.shown.iloc[0]
     assert shown["base model (%)"] == "–" and shown["final (%)"].endswith("(as imported)")
     assert "base" not in table.data and table.data["final"].tolist() == [0.0]

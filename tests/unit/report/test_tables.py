@@ -12,7 +12,9 @@ from report_runs import graded_row, make_run
 
 from analysis.pages import table_texts
 from analysis.reference import source
-from analysis.report import published_sentences, tables
+from analysis.report.sections import accuracy as accuracy_section
+from analysis.report.sections import published_tables as published_tables_section
+from analysis.report.sections import verdicts
 from analysis.statistics import published_tables
 from analysis.statistics.accuracy_rows import run_rows
 from system.errors import UserError
@@ -28,7 +30,7 @@ GRADED = [
 
 
 def test_completed_and_truncated_are_scored_apart() -> None:
-    shown = tables.completed_table([make_run(GRADED)]).shown
+    shown = verdicts.completed_table([make_run(GRADED)]).shown
     assert shown["all completions (%)"].tolist() == ["25.0", "50.0"]
     assert shown["completed only (%)"].tolist() == ["33.3", "100.0"]
     assert shown["completed"].tolist() == ["3", "2"]
@@ -38,11 +40,11 @@ def test_completed_and_truncated_are_scored_apart() -> None:
 
 def test_completed_only_is_a_dash_where_every_completion_was_cut_off() -> None:
     run = make_run([graded_row(0, "p0", 0, "truncated"), graded_row(0, "p1", 0, "truncated")])
-    assert tables.completed_table([run]).shown["completed only (%)"].tolist() == ["–"]
+    assert verdicts.completed_table([run]).shown["completed only (%)"].tolist() == ["–"]
 
 
 def test_verdicts_add_up() -> None:
-    shown = tables.verdicts_table([make_run(GRADED)]).shown
+    shown = verdicts.verdicts_table([make_run(GRADED)]).shown
     assert shown.columns.tolist()[3:] == [
         "correct", "wrong", "no answer", "truncated", "format error", "ungradable", "all"
     ]  # fmt: skip
@@ -50,7 +52,7 @@ def test_verdicts_add_up() -> None:
 
 
 def test_where_it_is_not_known_how_completions_ended_the_number_of_truncated_ones_is_not_known() -> None:
-    table = tables.verdicts_table(
+    table = verdicts.verdicts_table(
         [make_run(GRADED[4:]), make_run([row | {"finish_reason": None} for row in GRADED[:2]])]
     )
     assert table.shown["truncated"].tolist() == ["2", "–"] and table.shown["all"].tolist() == ["4", "2"]
@@ -59,7 +61,7 @@ def test_where_it_is_not_known_how_completions_ended_the_number_of_truncated_one
 
 def test_every_cell_has_an_interval_and_all_but_the_first_row_a_difference() -> None:
     rows = run_rows(make_run(GRADED))
-    table, differences = tables.accuracy_table(rows), tables.differences_table(rows)
+    table, differences = accuracy_section.accuracy_table(rows), accuracy_section.differences_table(rows)
     base, last = table.shown.iloc[0], table.shown.iloc[1]
     assert base["checkpoint"] == "base model"
     assert base["sums (%)"].startswith("25.0 [") and last["sums (%)"].startswith("50.0 [")
@@ -88,7 +90,7 @@ def test_marks_say_what_changed_against_the_base_model_and_against_the_row_above
 def test_the_best_row_is_bold_only_if_it_is_beyond_noise_above_every_other(shares, best) -> None:
     rows = run_rows(make_run(checkpoints(*shares)))
     assert [i for i, row in enumerate(rows) if row.best] == best
-    table = tables.accuracy_table(rows)
+    table = accuracy_section.accuracy_table(rows)
     assert table_texts.markdown(table.shown, table.bold).count("**step 10**") == (1 in best)
     assert table_texts.latex(table).count(r"\textbf{step 10}") == (1 in best)
 
@@ -121,7 +123,7 @@ def test_markdown_keeps_its_shape_whatever_is_in_the_cells(cells: list[list[str]
 
 
 def test_written_forms_agree(tmp_path: Path) -> None:
-    table = tables.accuracy_table(run_rows(make_run(GRADED)))
+    table = accuracy_section.accuracy_table(run_rows(make_run(GRADED)))
     table_texts.write(table, tmp_path)
     csv = pd.read_csv(tmp_path / "accuracy.csv")
     assert csv["sums"].tolist() == [0.25, 0.5]
@@ -171,7 +173,7 @@ def test_published_rows_have_intervals_from_n_and_k_alone() -> None:
 
 
 def test_what_the_published_tables_show_is_said_in_numbers() -> None:
-    sentences = published_sentences.what_it_shows(published_tables.table_names())
+    sentences = published_tables_section.what_it_shows(published_tables.table_names())
     assert sentences[0].startswith(
         "Table 3.2.1(1): PPO-step160 is above Qwen2.5-Math-7B-Base on average (+19.5 points, 95 % interval +14.0 to"
     )

@@ -10,9 +10,12 @@ from matplotlib.collections import FillBetweenPolyCollection
 from report_runs import graded_row, log_row, make_run
 
 from analysis.pages import figure_style
-from analysis.report import controls, figure_overview, figures_heldout, figures_training, seeds_tables
+from analysis.report import training_curves
 from analysis.report.build import report
-from analysis.report.run_comparison import RunFacts, run_facts
+from analysis.report.report_data import RunFacts, run_facts
+from analysis.report.sections import accuracy as accuracy_section
+from analysis.report.sections import controls, opening
+from analysis.report.sections import training_seeds as training_seeds_section
 from analysis.report.summary import main_result, recipe_result, summary
 from analysis.results import RunResults
 from analysis.statistics import recipe_difference, training_seeds
@@ -101,7 +104,7 @@ def test_seeds_that_differ_more_than_they_gained_do_not_make_a_recipe_better() -
 
 
 def test_the_table_has_the_spread_over_seeds_by_hand() -> None:
-    table = seeds_tables.seeds_table(training_seeds.by_recipe(seeds_of()))
+    table = training_seeds_section.seeds_table(training_seeds.by_recipe(seeds_of()))
     last = table.data.iloc[-1]
     assert (last["step"], last["seeds"], last["recipe"]) == (LAST, 3, "recipe/run")
     assert (last["mean"], last["deviation"]) == pytest.approx((0.75, 0.05))
@@ -111,11 +114,11 @@ def test_the_table_has_the_spread_over_seeds_by_hand() -> None:
 
 def test_recipes_are_compared_over_seeds_where_checkpoints_alone_would_differ() -> None:
     wide, narrow = seeds_of("recipe/wide", {0: 19, 1: 10}), seeds_of("recipe/narrow", {0: 12, 1: 12})
-    table = seeds_tables.recipe_pairs_table(training_seeds.by_recipe([*wide, *narrow]))
+    table = training_seeds_section.recipe_pairs_table(training_seeds.by_recipe([*wide, *narrow]))
     assert table is not None and table.data["verdict"].tolist() == ["cannot tell"]
     better = seeds_of("recipe/better", {0: 60, 1: 60, 2: 60}, problems=60)
     base = seeds_of("recipe/base", {0: 10, 1: 10, 2: 11}, problems=60)
-    table = seeds_tables.recipe_pairs_table(training_seeds.by_recipe([*base, *better]))
+    table = training_seeds_section.recipe_pairs_table(training_seeds.by_recipe([*base, *better]))
     assert table is not None and table.data["verdict"].tolist() == ["the second recipe is better"]
 
 
@@ -126,7 +129,7 @@ def bands(figure: object) -> list[FillBetweenPolyCollection]:
 
 def test_figures_draw_every_seed_and_the_band_of_the_mean() -> None:
     runs = [*seeds_of(), trained("recipe/other/seed-0", 9)]
-    figure = figures_training.reward(runs)
+    figure = training_curves.plot_reward(runs)
     lines, (band,) = figure.axes[0].lines, bands(figure)
     ends = [line.get_ydata()[5] for line in lines[:4]]  # the reward is 0.1, 0.11, 0.12 × step; the mean is last
     assert ends == pytest.approx([0.6, 0.66, 0.72, 0.66])
@@ -134,7 +137,7 @@ def test_figures_draw_every_seed_and_the_band_of_the_mean() -> None:
     edge = band.get_paths()[0].vertices
     assert edge[edge[:, 0] == 6].max(axis=0)[1] == pytest.approx(0.66 + 4.302653 * 0.06 / 3**0.5, abs=1e-4)
     figure_style.plt.close(figure)
-    figure = figures_heldout.heldout_accuracy(runs)
+    figure = accuracy_section.plot_heldout_accuracy(runs)
     assert [line.get_ydata()[-1] for line in figure.axes[0].lines[:4]] == pytest.approx([70, 75, 80, 75])
     assert len(bands(figure)) == 1 and len(figure.axes[0].containers) == 1  # the other run has bars
     assert figure.axes[0].get_ylim()[1] <= 106
@@ -143,7 +146,7 @@ def test_figures_draw_every_seed_and_the_band_of_the_mean() -> None:
 
 def test_the_overview_has_one_line_for_a_recipe() -> None:
     runs = seeds_of()
-    figure = figure_overview.overview(runs, {run.name: run_rows(run) for run in runs})
+    figure = opening.plot_overview(runs, {run.name: run_rows(run) for run in runs})
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts == ["recipe/run, 3 seeds", "+35.0 ▲"]
     figure_style.plt.close(figure)
@@ -155,7 +158,7 @@ BESIDE = "openr1/qwen2.5-math-7b"
 def controlled(recipe: list[RunResults], control: list[RunResults]) -> dict[str, object]:
     runs = [*recipe, *control]
     facts = {run.name: run_facts(run, "demo") for run in runs}
-    table = controls.table(training_seeds.by_recipe(runs), facts)
+    table = controls.controls_table(training_seeds.by_recipe(runs), facts)
     assert table is not None
     return dict(table.data.iloc[0])
 

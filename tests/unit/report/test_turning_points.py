@@ -13,7 +13,9 @@ from analysis.claims import table as claims
 from analysis.claims.verdicts import CANNOT_TELL, CONTRADICTED, SUPPORTED
 from analysis.measures import turning_points
 from analysis.measures.turning_points import AT_THE_END, FALLS, OVER_OPTIMISED, RIGHT, UNFINISHED, WRONG
-from analysis.report import build, figures_lengths, turning_points_section
+from analysis.report import build
+from analysis.report.sections import lengths
+from analysis.report.sections import turning_points as turning_points_section
 from analysis.results import RunResults
 from analysis.statistics.training_seeds import Recipe, by_recipe
 
@@ -66,13 +68,13 @@ def test_without_a_fall(right: dict[int, int], interval: tuple[int, int, int], v
 
 def test_two_checkpoints_have_no_turning_point() -> None:
     assert turning_points.find(Recipe([trained({0: 10, 10: 20})])) is None
-    assert turning_points_section.table([Recipe([trained({0: 10, 10: 20})])]) is None
+    assert turning_points_section.turning_points_table([Recipe([trained({0: 10, 10: 20})])]) is None
 
 
 def test_several_seeds_are_one_recipe() -> None:
     runs = [trained({step: n + seed for step, n in RISE_AND_FALL.items()}, CUT, seed) for seed in range(3)]
     (recipe,) = by_recipe(runs)
-    made = turning_points_section.table([recipe])
+    made = turning_points_section.turning_points_table([recipe])
     assert made and list(made.data["seeds"]) == [3] and list(made.data["best"]) == [30]
     assert made.shown.iloc[0]["verdict"] == OVER_OPTIMISED
     assert made.shown.iloc[0]["95 % interval"] == "step 30"
@@ -119,12 +121,12 @@ def test_the_documents_claim_on_runs_of_any_scale(right: dict[int, int], expecte
 
 
 def test_completions_that_were_cut_off_have_the_last_bin() -> None:
-    shares, edges = figures_lengths.held_out_lengths(trained(RISE_AND_FALL, CUT))
-    assert len(edges) == figures_lengths.BINS + 2 and list(shares) == list(RISE_AND_FALL)
+    shares, edges = lengths.held_out_lengths(trained(RISE_AND_FALL, CUT))
+    assert len(edges) == lengths.BINS + 2 and list(shares) == list(RISE_AND_FALL)
     assert [own[-1] for own in shares.values()] == pytest.approx([100 * CUT[step] / PROBLEMS for step in RISE_AND_FALL])
     assert all(own.sum() == pytest.approx(100) for own in shares.values())
-    shares, edges = figures_lengths.held_out_lengths(trained(RISE_AND_FALL))
-    assert len(edges) == figures_lengths.BINS + 1 and all(len(own) == figures_lengths.BINS for own in shares.values())
+    shares, edges = lengths.held_out_lengths(trained(RISE_AND_FALL))
+    assert len(edges) == lengths.BINS + 1 and all(len(own) == lengths.BINS for own in shares.values())
 
 
 @pytest.mark.slow

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from analysis import hash_order
 from analysis.measures.arithmetic_errors import FalseEquation, false_equations
-from analysis.pages.table_texts import Table, percent
-from analysis.results import RunResults, checkpoint_labels
+from analysis.results import RunResults
 
 VERDICTS = ("no_answer", "format_error", "truncated", "wrong")
 KINDS = {
@@ -102,24 +100,3 @@ def _examples(samples: pd.DataFrame, errors: dict[object, list[FalseEquation]]) 
             )
         )  # fmt: skip
     return chosen
-
-
-def table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
-    """The counts for readers: shares of all completions, and of the wrong ones that were searched."""
-
-    def share(part: str, whole: str) -> list[str]:
-        pairs = zip(counts[part], counts[whole], strict=True)
-        return [f"{found:,} ({percent(found / of)} %)" if of and not pd.isna(found) else "–" for found, of in pairs]
-
-    shown = {
-        "run": counts["run"],
-        "benchmark": counts["benchmark"],
-        "checkpoint": checkpoint_labels(runs, counts),
-        "no answer": share("no_answer", "completions"),
-        "format error": share("format_error", "completions"),
-        "truncated": share("truncated", "completions"),
-        "wrong answer": share("wrong", "completions"),
-        "wrong, searched": counts["searched"].map("{:,}".format),
-        "with an arithmetic error": share("arithmetic_error", "searched"),
-    }
-    return Table("bad_cases", counts, pd.DataFrame(shown))

@@ -1,4 +1,4 @@
-"""Figures of the training log: reward, response length, and rates over steps."""
+"""Figures of the training log: reward, response length, rates and divergence over steps."""
 
 from __future__ import annotations
 
@@ -42,23 +42,48 @@ DIVERGENCE = (
     _logged("zero_signal_rate", "No signal", "share of groups (%)", SHARES),
     _logged("sampler_mismatch", "Sampler and trainer", "mean difference"),
 )
+CAPTIONS = {
+    "reward": (
+        "Reward in training. The mean rises in a run that learns. A standard deviation of zero means that all "
+        "completions earn the same, so that nothing can be learned. Faint points are steps; lines are centred running "
+        "means. The scale depends on the recipe's reward, so compare heights only between runs of one recipe. Where a "
+        "recipe has several training seeds, here and in the other curves, each is a thin line, and the band is the 95 "
+        "% interval of their mean."
+    ),
+    "response_length": (
+        "Length of responses in training, in tokens: the mean and the longest of each step, and the share truncated "
+        "at the limit. Look for length running into the limit while the truncated share rises: that is how a collapse "
+        "begins."
+    ),
+    "rates": (
+        "Training completions that are correct, well formatted but wrong, and badly formatted, as shares of each "
+        "step. Format is usually learned first. Look at whether correct answers keep rising once format errors are "
+        "gone."
+    ),
+    "divergence": (
+        "KL to the reference model and entropy, where the framework reports them, and the share of groups whose "
+        "completions all earn the same, and how far the sampler's probabilities are from the trainer's, where the "
+        "framework logs it. Look for KL or entropy that leaves the range of the steps before: the policy may be "
+        "collapsing."
+    ),
+}
 
 
-def reward(runs: Sequence[RunResults]) -> Figure:
+def plot_reward(runs: Sequence[RunResults]) -> Figure:
     """Mean and standard deviation of the reward over steps."""
     return curves(runs, REWARD, training=True)
 
 
-def response_length(runs: Sequence[RunResults]) -> Figure:
+def plot_response_length(runs: Sequence[RunResults]) -> Figure:
     """Mean and longest response of each step, and the share truncated."""
     return curves(runs, RESPONSE_LENGTH, training=True)
 
 
-def rates(runs: Sequence[RunResults]) -> Figure:
+def plot_rates(runs: Sequence[RunResults]) -> Figure:
     """Shares of correct, wrong and badly formatted completions over steps, which add up to all completions."""
     return curves(runs, RATES, training=True, sharey=True)
 
 
-def divergence(runs: Sequence[RunResults]) -> Figure:
+def plot_divergence(runs: Sequence[RunResults]) -> Figure:
     """KL to the reference, entropy, share of groups that teach nothing, mismatch of sampler and trainer, over steps."""
     return curves(runs, DIVERGENCE, training=True, columns=2)

@@ -1,4 +1,4 @@
-"""The turning points as a table and a figure."""
+"""The best checkpoint of each recipe, and what changes from there to the last one."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from analysis.claims import table as claims
 from analysis.measures.turning_points import AT_THE_END, NAME, PARTS, find, level
 from analysis.pages.figure_curves import BAND, CHECKPOINT, SHARES, band
 from analysis.pages.figure_style import INK, MARKER_SIZE, broken, legend, panels, run_handle, run_styles
 from analysis.pages.table_texts import Table, interval_columns, interval_text, points
+from analysis.report.report_data import ReportData
+from analysis.report.section import Content, Section
 from analysis.statistics.training_seeds import Recipe
 from contracts import seeds
 
 
-def table(found: Iterable[Recipe]) -> Table | None:
+def turning_points_table(found: Iterable[Recipe]) -> Table | None:
     """A row for each recipe with enough checkpoints; None if no recipe has."""
     data, shown = [], []
     for recipe in found:
@@ -52,7 +55,7 @@ def table(found: Iterable[Recipe]) -> Table | None:
     return Table(NAME, pd.DataFrame(data), pd.DataFrame(shown)) if shown else None
 
 
-def figure(found: Sequence[Recipe]) -> Figure:
+def plot_turning_points(found: Sequence[Recipe]) -> Figure:
     """Right, unfinished and wrong completions over checkpoints, with the best one and the interval of its step.
 
     Args:
@@ -80,3 +83,43 @@ def figure(found: Sequence[Recipe]) -> Figure:
                Line2D([], [], color=INK, linewidth=1, linestyle=":"), Patch(color=INK, alpha=0.08)]  # fmt: skip
     legend(figure, handles, [*PARTS, "95 % interval", "best checkpoint", "may be the best"])
     return figure
+
+
+def content(report: ReportData) -> Content | None:
+    """The table and the figure, where a recipe has enough checkpoints."""
+    turning = [recipe for recipe in report.recipes if find(recipe)]
+    table = turning_points_table(turning)
+    if table is None:
+        return None
+    return Content(
+        [table], {NAME: plot_turning_points(turning)}, {"claims": claims.best_checkpoint_claims(report.runs)}
+    )
+
+
+SECTION = Section(
+    order=510,
+    content=content,
+    tables={
+        NAME: (
+            "The best checkpoint of each run with the interval of its step, the change from there to the last "
+            "checkpoint, and whether the training went on for too long."
+        )
+    },
+    figures={
+        NAME: (
+            "Right, unfinished (truncated) and finished but wrong completions of each checkpoint over all benchmarks, "
+            "with the best checkpoint and the interval of its step. Look at whether accuracy falls after it while "
+            "unfinished or wrong completions grow: then the training went on for too long."
+        )
+    },
+    numbers={NAME: NAME},
+    text="""\
+{{ figure("turning_points") }}
+{{ table("turning_points", "The best checkpoint of each run, the interval of its step, and what changes
+from there to the last checkpoint. A checkpoint is outside of the interval if another one is above it beyond noise, at a
+level corrected for their number.", 1) }}
+{% for claim, source, finding in claims %}<p>“{{ claim }}” <span class="soft">({{ source }})</span> By the claim's own
+rules, for these runs of {{ report.scale }} scale: <b>{{ finding.verdict }}</b>, {{ finding.evidence }}.</p>
+{% endfor %}
+""",
+)

@@ -16,6 +16,8 @@ from matplotlib.figure import Figure
 from analysis.pages.figure_curves import SHARES, Panel, curves, on_one_axis
 from analysis.pages.figure_style import running_mean, window
 from analysis.pages.table_texts import Table, percent, points
+from analysis.report.report_data import ReportData
+from analysis.report.section import Content, Section
 from analysis.results import RunResults
 
 NAME = "rewards_by_step"
@@ -39,7 +41,7 @@ def has_several(run: RunResults) -> bool:
     return bool(len(shares(run).columns) > 1)
 
 
-def figure(runs: Sequence[RunResults]) -> Figure:
+def plot_rewards(runs: Sequence[RunResults]) -> Figure:
     """A panel for each reward, with the share of completions to which it gave something, over steps."""
     found = {run.name: 100 * shares(run) for run in runs}
     names = list(dict.fromkeys(name for share in found.values() for name in share.columns))
@@ -63,7 +65,7 @@ def halfway(share: pd.Series) -> float:
     return float(there.index[0]) if len(there) else math.nan
 
 
-def table(runs: Sequence[RunResults]) -> Table:
+def rewards_table(runs: Sequence[RunResults]) -> Table:
     """How often each reward fired in the first and in the last tenth of the steps, its means, and when it changed."""
     rows = []
     for run in runs:
@@ -85,3 +87,34 @@ def table(runs: Sequence[RunResults]) -> Table:
         "last tenth": data["mean_last"].map("{:.3f}".format),
     }
     return Table(NAME, data, pd.DataFrame(shown))
+
+
+def content(report: ReportData) -> Content | None:
+    """The figure and the table, where a run recorded several rewards."""
+    runs = [run for run in report.runs if has_several(run)]
+    return Content([rewards_table(runs)], {NAME: plot_rewards(runs)}) if runs else None
+
+
+SECTION = Section(
+    order=610,
+    content=content,
+    tables={
+        NAME: (
+            "How often each reward of a run with several fired (gave another value than 0), and its mean before it is "
+            "weighed, in the first and the last tenth of the steps, and the step by which half of the change was made."
+        )
+    },
+    figures={
+        NAME: (
+            "For runs with several rewards, the share of completions at each step to which each reward gave another "
+            "value than 0. Look at which rises first: format is usually paid before right answers are. A term that "
+            "most texts earn a part of fires almost always; its mean is in the table. Faint points are steps; lines "
+            "are centred running means."
+        )
+    },
+    numbers={NAME: NAME},
+    text="""\
+{{ figure("rewards_by_step") }}
+{{ table("rewards_by_step", "Rewards one by one, for runs with several.", 2) }}
+""",
+)

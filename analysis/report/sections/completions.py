@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from analysis import hash_order
+from analysis.report.report_data import ReportData
+from analysis.report.section import Content, Section
 from analysis.results import RunResults
 
 KINDS: tuple[tuple[str, str, Callable[[bool, bool], bool]], ...] = (
@@ -56,7 +58,7 @@ def _completion(row: pd.Series, label: str) -> ShownCompletion:
     return ShownCompletion(label, text or "", str(row["verdict"]), answer, finish_reason, length)
 
 
-def choose(run: RunResults, benchmark: str) -> list[SamplePair]:
+def choose_pairs(run: RunResults, benchmark: str) -> list[SamplePair]:
     """For each way in which a problem can change, one problem: the first in the order of the hash of its id.
 
     Only the first repeat is used. Completions that could not be graded are left out.
@@ -84,3 +86,33 @@ def choose(run: RunResults, benchmark: str) -> list[SamplePair]:
             )
         )  # fmt: skip
     return pairs
+
+
+def content(report: ReportData) -> Content:
+    """The pairs of each run."""
+    pairs = [(run.name, [pair for name in run.benchmarks for pair in choose_pairs(run, name)]) for run in report.runs]
+    return Content(values={"pairs": pairs})
+
+
+SECTION = Section(
+    order=1000,
+    title="Completions before and after",
+    anchor="samples",
+    link="Completions",
+    content=content,
+    text="""\
+<p><a href="samples/index.html">All completions, with filters</a>: by run, checkpoint, benchmark, verdict, length and
+text, with the same problem across checkpoints side by side.</p>
+<p>The base model and the last checkpoint on the same problem, one problem for each way in which a verdict can change.
+Problems are chosen by a hash of their names, not by hand; only the first repeat is used. Each states how many problems
+changed in the same way.</p>
+{% for run, of_run in pairs %}
+<details{% if loop.first %} open{% endif %}>
+<summary>{{ title_of(run) }}</summary>
+{% for pair in of_run %}
+{{ sample_pair(pair) }}
+{% endfor %}
+</details>
+{% endfor %}
+""",
+)

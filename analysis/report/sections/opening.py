@@ -1,4 +1,4 @@
-"""The figure that the page opens with: each run's held-out accuracy before and after training."""
+"""What the page opens with: three sentences, warnings, and held-out accuracy before and after training."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from matplotlib.lines import Line2D
 
 from analysis.pages.figure_style import FAINT, INK, MARKER_SIZE, RunStyle, legend, run_styles
 from analysis.pages.table_texts import points
+from analysis.report.report_data import ReportData
+from analysis.report.section import Content, Section
+from analysis.report.summary import summary
 from analysis.results import RunResults
 from analysis.statistics import training_seeds
 from analysis.statistics.accuracy_rows import BASE_MARKS, CheckpointRow, overall_column
@@ -19,7 +22,7 @@ from eval.statistics import Estimate
 WIDTH, ROW = 5.2, 0.44  # inches; narrow, so that its text can be read on a telephone
 
 
-def _point(figure: Figure, place: int, value: Estimate, style: RunStyle, filled: bool) -> None:
+def _plot_point(figure: Figure, place: int, value: Estimate, style: RunStyle, filled: bool) -> None:
     middle, reach = 100 * value.value, [[100 * (value.value - value.low)], [100 * (value.high - value.value)]]
     figure.axes[0].errorbar(
         middle, place, xerr=reach, color=style.colour, marker=style.marker, markersize=MARKER_SIZE + 1, capsize=2.2,
@@ -27,7 +30,7 @@ def _point(figure: Figure, place: int, value: Estimate, style: RunStyle, filled:
     )  # fmt: skip
 
 
-def overview(runs: Sequence[RunResults], rows: Mapping[str, Sequence[CheckpointRow]]) -> Figure:
+def plot_overview(runs: Sequence[RunResults], rows: Mapping[str, Sequence[CheckpointRow]]) -> Figure:
     """A line per recipe: the base model, the last checkpoint, and the difference, on the average of its benchmarks.
 
     Several seeds are a tick each, and the point is their mean.
@@ -53,11 +56,11 @@ def overview(runs: Sequence[RunResults], rows: Mapping[str, Sequence[CheckpointR
         axes.text(0, place - 0.32, recipe.display_name, ha="left", va="center", fontsize=8.5, color=INK)
         if gap:
             axes.plot([100 * first.value, 100 * last.value], [place] * 2, color=style.colour, alpha=0.35)
-            _point(figure, place, first, style, filled=False)
+            _plot_point(figure, place, first, style, filled=False)
             words = f"{points(gap.value)} {BASE_MARKS[gap.change]}"
             end = 100 * max(first.high, last.high) + 1.5
             axes.text(end, place, words, ha="left", va="center", fontsize=8.5, color=INK)
-        _point(figure, place, last, style, filled=True)
+        _plot_point(figure, place, last, style, filled=True)
     axes.set(xlim=(-1, 113), ylim=(len(recipes) - 0.5, -0.65), xticks=range(0, 101, 20), yticks=[])
     axes.set_xlabel("held-out accuracy (%), with 95 % intervals; differences in points")
     axes.spines["left"].set_visible(False)
@@ -65,3 +68,52 @@ def overview(runs: Sequence[RunResults], rows: Mapping[str, Sequence[CheckpointR
     if any(len(own) > 1 for own in rows.values()):
         legend(figure, marks, ["base model", "last checkpoint"])
     return figure
+
+
+def content(report: ReportData) -> Content:
+    """The figure; the sentences are made from the same numbers."""
+    return Content(
+        figures={"overview": plot_overview(report.runs, report.rows)},
+        values={
+            "summary": summary(report.runs, report.rows, report.facts, report.warnings, report.scale),
+            "imported": [run.name for run in report.runs if not run.trained],
+        },
+    )
+
+
+SECTION = Section(
+    order=0,
+    content=content,
+    figures={
+        "overview": (
+            "Held-out accuracy of each run, on the average of its benchmarks, before training and at its last "
+            "checkpoint. ▲ and ▼ mark differences, paired by problem, whose 95 % interval excludes zero. Only runs "
+            "that were measured on the same benchmarks can be compared with each other. Where a recipe has several "
+            "training seeds, each is a tick, and the point is their mean with a 95 % interval for new seeds and new "
+            "problems."
+        )
+    },
+    numbers={"overview": "runs"},
+    text="""\
+<div class="opening">
+<div>
+{% for sentence in summary %}
+<p class="summary">{{ sentence }}</p>
+{% endfor %}
+{% if report.scale == "demo" and imported|length < report.runs|length %}
+<details class="note"><summary><b>These are demo-scale numbers.</b></summary><p>They come from models of half a million
+parameters, trained from scratch on generated problems, and show that the whole workflow runs. They say nothing about
+the published recipes, whose models are thousands of times larger.{% if imported %} The imported generations ({{
+imported|join(", ") }}) are from other models.{% endif %}</p></details>
+{% endif %}
+{% if report.warnings %}
+{{ warning_list(report.warnings, titles) }}
+{% else %}
+<p class="none">No warnings: no NaN, no step without signal, no truncation above 5 %, nothing missing, and all records
+from one clean commit.</p>
+{% endif %}
+</div>
+{{ figure("overview") }}
+</div>
+""",
+)

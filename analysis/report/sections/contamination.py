@@ -9,7 +9,8 @@ import pandas as pd
 
 from analysis.pages.table_texts import Table, interval_text, percent
 from analysis.reference import RELEASES
-from analysis.report.run_comparison import RunFacts
+from analysis.report.report_data import ReportData, RunFacts
+from analysis.report.section import Content, Section
 from analysis.results import RunResults
 from eval import statistics
 from eval.contamination import BENCHMARK, MEASURES, TWIN
@@ -50,7 +51,7 @@ def _estimate(row: Mapping[str, Any], name: str) -> Estimate:
     return Estimate(float(row[name]), float(row[f"{name}_low"]), float(row[f"{name}_high"]))
 
 
-def column(run: RunResults) -> str:
+def table_cell(run: RunResults) -> str:
     """For the table of runs: exact completions of 60 % of a question, mean over benchmarks, and of the twins."""
     found = run.contamination
     if found.empty:
@@ -59,7 +60,7 @@ def column(run: RunResults) -> str:
     return f"{percent(float(means[BENCHMARK]))} (twin {percent(float(means[TWIN]))})"
 
 
-def table(runs: Sequence[RunResults], facts: Mapping[str, RunFacts]) -> Table | None:
+def contamination_table(runs: Sequence[RunResults], facts: Mapping[str, RunFacts]) -> Table | None:
     """A row for each run, benchmark and share of the question; None where `snakemake contamination` has not been run.
 
     A benchmark counts as read if the model completes more of its questions word for word than of the twin's, beyond
@@ -100,3 +101,33 @@ def table(runs: Sequence[RunResults], facts: Mapping[str, RunFacts]) -> Table | 
                 }
             )  # fmt: skip
     return Table("contamination", pd.DataFrame(data), pd.DataFrame(shown)) if shown else None
+
+
+def content(report: ReportData) -> Content | None:
+    """The table, where `snakemake contamination` was run."""
+    table = contamination_table(report.runs, report.facts)
+    return Content([table]) if table else None
+
+
+SECTION = Section(
+    order=1200,
+    title="Benchmarks that were read before",
+    anchor="contamination",
+    link="Read before",
+    content=content,
+    tables={
+        "contamination": (
+            "What a run's base model completes of the first 40, 60 and 80 % of its benchmarks' questions, word for "
+            "word, by ROUGE-L, and with the right answer, beside a twin of generated questions, with the release "
+            "dates of model and benchmark."
+        )
+    },
+    text="""\
+<p>The base model continues the first 40, 60 and 80 % of each question, greedily and without a chat template (after Wu
+et al., arXiv:2507.10532): how often it writes the rest word for word, how alike the texts are, and how often the right
+answer follows. The twin has generated questions of the same lengths, which no model has read. A benchmark counts as
+read before if more of its questions are completed than of the twin's, beyond noise.</p>
+{{ table("contamination", "What the base model completes of its benchmarks' questions. Dates: when the
+model and the benchmark were published.", 5) }}
+""",
+)

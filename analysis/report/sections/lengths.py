@@ -1,10 +1,9 @@
-"""Figures of lengths: their distribution over steps, thinking and answer, and truncated completions."""
+"""Lengths of completions: their distribution, and the thinking and the answer part."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import matplotlib
@@ -18,13 +17,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from analysis.measures import reasoning_patterns
 from analysis.measures.thinking_lengths import THINKING_ENDS, split_tokens
-from analysis.pages.figure_curves import CHECKPOINT, SHARES, STEP, Panel, curves, recipe_curve, seeds_legend
+from analysis.pages.figure_curves import CHECKPOINT, STEP, recipe_curve, seeds_legend
 from analysis.pages.figure_style import FAINT, INK, broken, legend, not_reported, panels, run_handle, run_styles
+from analysis.report.report_data import ReportData
+from analysis.report.section import Content, Section
 from analysis.results import RunResults, as_arrow
 from analysis.statistics.training_seeds import by_recipe
-from contracts.tables import VERDICTS
 
 BANDS = ((0.1, 0.9, 0.18), (0.25, 0.75, 0.32))  # quantiles from and to, opacity
 BINS = 24  # of lengths
@@ -62,7 +61,7 @@ def _over_steps(run: RunResults, training: bool) -> pd.DataFrame:
     return by_step.mean()[enough].dropna()
 
 
-def thinking(runs: Sequence[RunResults]) -> Figure:
+def plot_thinking(runs: Sequence[RunResults]) -> Figure:
     """Mean length of the thinking and the answer part, over training steps and over checkpoints."""
     figure, grid = panels(2, 2, 2.5, sharex=False)
     recipes = by_recipe(runs)
@@ -116,7 +115,7 @@ def held_out_lengths(run: RunResults) -> tuple[dict[int, Numbers], Numbers]:
     return shares, edges
 
 
-def length_distribution(runs: Sequence[RunResults]) -> Figure:
+def plot_length_distribution(runs: Sequence[RunResults]) -> Figure:
     """Lengths of completions: held out, as shares for some checkpoints; in training, as quantiles over steps.
 
     Completions that were cut off at the limit are in a last bin. Runs without token counts, such as imported
@@ -157,56 +156,38 @@ def length_distribution(runs: Sequence[RunResults]) -> Figure:
     return figure
 
 
-def _finished(run: RunResults) -> pd.DataFrame:
-    """Shares by step, in percent: correct, truncated, finished."""
-    counts = run.scores.groupby("step")[[f"n_{verdict}" for verdict in VERDICTS]].sum().sort_index()
-    # Without finish reasons the number of truncated completions is unknown, not zero.
-    known = run.scores["truncated_rate"].notna().groupby(run.scores["step"]).all()
-    parts = pd.DataFrame({"correct": counts["n_correct"], "truncated": counts["n_truncated"].where(known)})
-    shares = 100 * parts.div(counts.sum(axis=1), axis=0)
-    return shares.assign(finished=100 - shares["correct"] - shares["truncated"])
+def content(report: ReportData) -> Content:
+    """Figures of the runs whose token counts are known."""
+    figures = {}
+    if any(run.graded["completion_tokens"].notna().any() for run in report.runs):
+        figures["length_distribution"] = plot_length_distribution(report.runs)
+        if any(thinks(run) for run in report.runs):
+            figures["thinking"] = plot_thinking(report.runs)
+    return Content(figures=figures, values={"drawn": list(figures)})
 
 
-def finished(runs: Sequence[RunResults]) -> Figure:
-    """Shares of held-out completions that are correct, truncated, and finished but not correct, over checkpoints."""
-    ylabel = "share of completions (%)"
-    shown = (
-        Panel("Correct", ylabel, lambda run: _finished(run)["correct"], SHARES),
-        Panel("Truncated", ylabel, lambda run: _finished(run)["truncated"], SHARES),
-        Panel("Finished, not correct", ylabel, lambda run: _finished(run)["finished"], SHARES),
-    )
-    return curves(runs, shown, training=False, sharey=True)
-
-
-def has_answer_lengths(run: RunResults) -> bool:
-    """Whether wrong answers with a known length were trained on."""
-    wrong = run.rollouts["verdict"] == "wrong"
-    return bool(run.rollouts.loc[wrong, "completion_tokens"].notna().any())
-
-
-def answer_lengths(runs: Sequence[RunResults]) -> Figure:
-    """Mean length of right and of wrong answers over training steps, among the completions that are kept of each."""
-
-    def mean(verdict: str, run: RunResults) -> pd.Series:
-        rows = run.rollouts[run.rollouts["verdict"] == verdict]
-        return pd.to_numeric(rows["completion_tokens"], errors="coerce").groupby(rows["step"]).mean()
-
-    shown = [
-        Panel(title, "mean length (tokens)", partial(mean, verdict), 1.0)
-        for verdict, title in (("correct", "Right answers"), ("wrong", "Wrong answers"))
-    ]
-    return curves(runs, shown, training=True, sharey=True)
-
-
-def training_patterns(runs: Sequence[RunResults], lists: Sequence[reasoning_patterns.PatternList]) -> Figure:
-    """Keyword matches per completion over training steps, in the completions that were trained on."""
-    shown = []
-    for item in lists:
-
-        def per_completion(run: RunResults, regex: str = item.regex) -> pd.Series:
-            found = pd.Series(reasoning_patterns.count(run.rollouts["completion"], regex))
-            return found.groupby(run.rollouts["step"].to_numpy()).mean()
-
-        title = item.title[0].upper() + item.title[1:]
-        shown.append(Panel(title, "matches per completion", per_completion, 0.1))
-    return curves(runs, shown, training=True)
+SECTION = Section(
+    order=520,
+    content=content,
+    figures={
+        "length_distribution": (
+            "Lengths of completions. Held out: the distribution for some checkpoints, spread over all of them. In "
+            "training: the median, the middle half and the middle 80 % of each step. The last bin, set apart, has "
+            "those that were cut off at the limit. Runs without token counts are left out."
+        ),
+        "thinking": (
+            "Mean length of the thinking part and of the answer part, in training (a bounded sample of each step; "
+            "faint points are steps, lines are running means) and held out. The tokens of a completion are divided in "
+            "proportion to its characters before and after the first </think>. Completions without one are left out, "
+            "and so are steps where fewer than a tenth have one. Look at whether only the thinking part grows."
+        ),
+    },
+    text="""\
+{{ figure("length_distribution") }}
+{{ figure("thinking") }}
+{% if "length_distribution" not in drawn %}<p class="soft">There is no figure of lengths: the token counts of these
+completions were not recorded.</p>
+{% elif "thinking" not in drawn %}<p class="soft">There is no figure of thinking: no completion has a thinking part.</p>
+{% endif %}
+""",
+)

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from analysis.pages.table_texts import Table, interval_columns, interval_text, points
-from analysis.report.run_comparison import RunFacts
+from analysis.report.report_data import ReportData, RunFacts
+from analysis.report.section import Content, Section
 from analysis.statistics import checkpoint_difference, training_seeds
 from analysis.statistics.training_seeds import Recipe
 from contracts import seeds
@@ -27,7 +28,7 @@ def _beyond(control: Recipe, recipe: Recipe, benchmarks: Sequence[str]) -> tuple
     return "checkpoint", gap, VERDICTS[gap.change].format("checkpoint")
 
 
-def table(recipes: Sequence[Recipe], facts: Mapping[str, RunFacts]) -> Table | None:
+def controls_table(recipes: Sequence[Recipe], facts: Mapping[str, RunFacts]) -> Table | None:
     """A row for each control whose recipe is on the page too; None if there is none.
 
     Args:
@@ -71,3 +72,27 @@ def table(recipes: Sequence[Recipe], facts: Mapping[str, RunFacts]) -> Table | N
     if not shown:
         return None
     return Table("controls", pd.DataFrame(data), pd.DataFrame(shown).fillna("–"))
+
+
+def content(report: ReportData) -> Content | None:
+    """The table, where a control is on the page beside its recipe."""
+    table = controls_table(report.recipes, report.facts)
+    return Content([table]) if table else None
+
+
+SECTION = Section(
+    order=220,
+    content=content,
+    tables={
+        "controls": (
+            "Recipes beside their controls, trained in the same way with a random reward, the format reward alone, or "
+            "the reward of the opposite sign: the gain of both over the base model, and the difference."
+        )
+    },
+    text="""\
+{{ table("controls", "Recipes beside their controls, trained in the same way with a reward that does not say
+which answers are right.", 3) }}
+<p class="soft">A gain that a control has too says nothing about the reward (arXiv:2506.10947). A sentence about a
+recipe needs several training seeds on both sides; otherwise the line is about these checkpoints.</p>
+""",
+)

@@ -1,4 +1,4 @@
-"""Recipes with several training seeds."""
+"""Recipes with several training seeds: each over its seeds, and against each other."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from analysis.pages.table_texts import Table, interval_columns, interval_text, percent, points
+from analysis.report.report_data import ReportData
+from analysis.report.section import Content, Section
 from analysis.statistics import checkpoint_difference
 from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS
 from analysis.statistics.training_seeds import Recipe, accuracy, accuracy_of_each_seed, compare, gain
@@ -76,3 +78,33 @@ def recipe_pairs_table(found: Sequence[Recipe]) -> Table | None:
             }
         )
     return Table("recipe_pairs", pd.DataFrame(data), pd.DataFrame(shown)) if shown else None
+
+
+def content(report: ReportData) -> Content | None:
+    """Both tables, of the recipes with several seeds."""
+    if not report.repeated_recipes:
+        return None
+    pairs = recipe_pairs_table(report.repeated_recipes)
+    return Content([seeds_table(report.repeated_recipes), *([pairs] if pairs else [])])
+
+
+SECTION = Section(
+    order=230,
+    content=content,
+    tables={
+        "seeds": (
+            "Recipes with several training seeds: the mean over seeds at each checkpoint with a 95 % interval for new "
+            "seeds and new problems, the standard deviation over seeds, the lowest and the highest seed, and the gain "
+            "over the base model."
+        ),
+        "recipe_pairs": (
+            "Recipes with several training seeds against each other at their last checkpoints, by the tests of "
+            "snakemake compare."
+        ),
+    },
+    text="""\
+{{ table("seeds", "Recipes over their training seeds. Means have 95 % intervals for new seeds and new problems.", 3) }}
+{{ table("recipe_pairs", "Recipes against each other at their last checkpoints, by the tests of snakemake compare: a
+verdict holds for new seeds and new problems.", 2) }}
+""",
+)

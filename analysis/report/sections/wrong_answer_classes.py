@@ -13,6 +13,8 @@ import pandas as pd
 from analysis.measures.arithmetic_errors import false_equations
 from analysis.pages.table_texts import Table, percent
 from analysis.reference import CLASSES
+from analysis.report.report_data import ReportData
+from analysis.report.section import Content, Section
 from analysis.results import RunResults
 from system.yaml_files import read_yaml
 
@@ -35,7 +37,7 @@ def class_of(verdict: str, answer: object, completion: str) -> str | None:
     return "false_step" if verdict == "wrong" and false_equations(completion) else None
 
 
-def table(runs: Sequence[RunResults]) -> Table | None:
+def classes_table(runs: Sequence[RunResults]) -> Table | None:
     """The classes of each run of the document's recipes and each benchmark; None where there is no such run."""
     reference = read_yaml(CLASSES)
     published, rows = reference["published"], []
@@ -70,3 +72,26 @@ def table(runs: Sequence[RunResults]) -> Table | None:
         f"not classified (published, misread: {percent(published['misread'], 0)} %)": shares("not_classified"),
     }
     return Table(NAME, data.drop(columns="misread"), pd.DataFrame(shown))
+
+
+def content(report: ReportData) -> Content | None:
+    """The table, where a run is of the document's recipes."""
+    table = classes_table(report.runs)
+    return Content([table]) if table else None
+
+
+SECTION = Section(
+    order=910,
+    content=content,
+    tables={
+        NAME: (
+            "Completions of the last checkpoint that are not correct, by the classes of the GSM8K notes where a rule "
+            "can decide them, beside the notes' own shares. Misread problems cannot be told by rule and are among "
+            "those not classified."
+        )
+    },
+    text="""\
+{{ table("bad_case_classes", "Completions of the last checkpoint that are not correct, by the classes of the
+GSM8K notes where a rule can decide them, beside the notes' own shares, counted by hand.", 2) }}
+""",
+)

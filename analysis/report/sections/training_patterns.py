@@ -1,0 +1,50 @@
+"""Keywords of reasoning in the completions that were trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis.measures import reasoning_patterns
+from analysis.pages.figure_curves import Panel, curves
+from analysis.report.report_data import ReportData
+from analysis.report.section import Content, Section
+from analysis.results import RunResults
+
+
+def plot_training_patterns(runs: Sequence[RunResults], lists: Sequence[reasoning_patterns.PatternList]) -> Figure:
+    """Keyword matches per completion over training steps, in the completions that were trained on."""
+    shown = []
+    for item in lists:
+
+        def per_completion(run: RunResults, regex: str = item.regex) -> pd.Series:
+            found = pd.Series(reasoning_patterns.count(run.rollouts["completion"], regex))
+            return found.groupby(run.rollouts["step"].to_numpy()).mean()
+
+        title = item.title[0].upper() + item.title[1:]
+        shown.append(Panel(title, "matches per completion", per_completion, 0.1))
+    return curves(runs, shown, training=True)
+
+
+def content(report: ReportData) -> Content | None:
+    """The figure, where there is a training."""
+    if not report.trained:
+        return None
+    return Content(figures={"training_patterns": plot_training_patterns(report.trained, report.matched_lists)})
+
+
+SECTION = Section(
+    order=620,
+    content=content,
+    figures={
+        "training_patterns": (
+            "Keywords of step-by-step reasoning and of reflection per training completion (a bounded sample of each "
+            "step). Faint points are steps; lines are centred running means."
+        )
+    },
+    text="""\
+{{ figure("training_patterns") }}
+""",
+)
