@@ -12,9 +12,9 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from cluster.snakemake_internals import ColorizingTextHandler, LogEvent, logger, sentence_of
+from cluster.snakemake_internals import ColorizingTextHandler, LogEvent, attached_handler
 from system.text_safety import visible
 
 MAX_LINES, MAX_BYTES = 25, 100_000
@@ -24,7 +24,6 @@ PREFIX = re.compile(r"^(\S\[\d+m)?\([\w.:]+ pid=\d+[^)]*\)(\S\[0m)? ?")  # Ray's
 # How `system.errors` begins the sentence that ends a command; what is before it need not be shown.
 SENTENCES = ("Error: ", "Stopped: ", "envs/build.py: ")
 ENDING = "At least one job did not complete successfully"
-Kind = TypeVar("Kind", bound=logging.Handler)
 VERDICTS = ("check",)  # rules that fail where their result is bad, which nothing would resume
 COMMAND = "CROSSZERO_COMMAND"  # what the user called, where that is not Snakemake
 
@@ -73,18 +72,12 @@ class FailedJobs(logging.Filter):
         """Whether Snakemake's message is shown; a failed job is shown here."""
         event, message = getattr(record, "event", None), record.getMessage()
         if event == LogEvent.JOB_ERROR:
-            self.print_instead(record, self.described(record.__dict__))
-            return False
-        if sentence := sentence_of(message):
-            self.print_instead(record, f"Error: {sentence}")
+            text = self.described(record.__dict__)
+            self.handler.handle(logging.LogRecord(record.name, record.levelno, "", 0, text, None, None))
             return False
         # The command and its exit status, and Python's traceback of them: the rule fails right after it. At the end,
         # that a job failed, which has been shown.
         return not (event == LogEvent.ERROR and ("CalledProcessError" in message or (self.rules and ENDING in message)))
-
-    def print_instead(self, record: logging.LogRecord, text: str) -> None:
-        """Print a text in place of a message of Snakemake."""
-        self.handler.handle(logging.LogRecord(record.name, record.levelno, "", 0, text, None, None))
 
     def described(self, failed: Mapping[str, Any]) -> str:
         """One failed job: its rule, what it makes, what the executor says, and the end of its logs."""
@@ -99,11 +92,6 @@ class FailedJobs(logging.Filter):
         said = [log for log, lines in ends.items() if lines[0].startswith(SENTENCES)][:1] or list(ends)
         parts += [f"the end of {log}:" + "".join(f"\n    {line}" for line in ends[log]) for log in said]
         return visible("; ".join(parts if said else [*parts, "it printed nothing"]))
-
-
-def attached_handler(kind: type[Kind]) -> Kind | None:
-    """The handler of a kind that Snakemake's messages go to, such as that of its terminal; None if there is none."""
-    return next((handler for handler in logger.handlers if isinstance(handler, kind)), None)
 
 
 def show(on_terminal: Callable[[str, str], bool]) -> FailedJobs | None:

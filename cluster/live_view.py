@@ -20,9 +20,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from cluster.failed_jobs import attached_handler
 from cluster.progress import STEP, WARNING, Progress, duration_text, job_label
-from cluster.snakemake_internals import ColorizingTextHandler, LogEvent, logger
+from cluster.snakemake_internals import ColorizingTextHandler, LogEvent, attached_handler, logger
 from system.text_safety import one_line
 
 MOST = 5  # warnings and accuracies shown, the newest

@@ -9,9 +9,8 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 
-from cluster.failed_jobs import attached_handler
 from cluster.progress import Progress, duration_text, job_label
-from cluster.snakemake_internals import ColorizingTextHandler, LogEvent, Quietness, logger
+from cluster.snakemake_internals import ColorizingTextHandler, LogEvent, Quietness, attached_handler, logger
 
 REPLACED = (LogEvent.JOB_INFO, LogEvent.JOB_STARTED, LogEvent.JOB_FINISHED, LogEvent.PROGRESS)
 SELECTION = "Select jobs to execute..."  # a message without an event

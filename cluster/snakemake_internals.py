@@ -7,10 +7,11 @@ one at start, and a test looks for each name of USED in the installed one (tests
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from snakemake.common import overwrite_function_params
 from snakemake.logging import ColorizingTextHandler, logger
@@ -35,7 +36,7 @@ USED = (
     ("snakemake.resources", "Resource", "evaluate _evaluator", "cache_signatures"),
     ("snakemake.io", "_IOFile", "_file", "cache_signatures"),
     ("snakemake.io", "AnnotatedString", "callable", "cache_signatures"),
-    ("snakemake.exceptions", "InputFunctionException", "", "sentence_of"),
+    ("snakemake.exceptions", "InputFunctionException", "", "show_sentences_alone"),
     ("snakemake.executors.local", "Executor", "report_job_error", "cluster/retry_interrupted.py"),
     ("snakemake_executor_plugin_slurm", "Executor", "report_job_error __post_init__", "cluster/orphaned_jobs.py"),
     ("snakemake_executor_plugin_slurm", "ExecutorSettings", "jobname_prefix init_seconds_before_status_checks",
@@ -46,16 +47,40 @@ USED = (
     ("snakemake_interface_logger_plugins.common", "LogEvent",
      "ERROR JOB_ERROR JOB_FINISHED JOB_INFO JOB_STARTED PROGRESS RUN_INFO", "cluster/progress.py"),
 )  # fmt: skip
-# How Snakemake prints an error that one of our input functions raises.
-IN_INPUT_FUNCTION = re.compile(
-    r"\AInputFunctionException in rule .*?\n  WorkflowError:\n    (.+?)\nWildcards:\n", re.DOTALL
+# How Snakemake prints a refusal (cluster/snakemake_release.py): in an input function, and while it reads our files.
+REFUSALS = (
+    re.compile(r"\AInputFunctionException in rule .*?\n  WorkflowError:\n    (.+?)\nWildcards:\n", re.DOTALL),
+    re.compile(
+        r'\AWorkflowError in file "[^"\n]*", line \d+:\n([^\n]*\[[a-z0-9]+(?:-[a-z0-9]+)+\])(?:\n  File [^\n]*)*\n*\Z'
+    ),
 )
+Kind = TypeVar("Kind", bound=logging.Handler)
+
+
+def attached_handler(kind: type[Kind]) -> Kind | None:
+    """The handler of a kind that Snakemake's messages go to, such as that of its terminal; None if there is none."""
+    return next((handler for handler in logger.handlers if isinstance(handler, kind)), None)
 
 
 def sentence_of(printed: str) -> str | None:
-    """The sentence of a refusal in an input function, from what Snakemake prints of it; None for another error."""
-    match = IN_INPUT_FUNCTION.match(printed)
-    return match[1] if match else None
+    """The sentence of a refusal, from what Snakemake prints of it; None for another message."""
+    matches = (pattern.match(printed) for pattern in REFUSALS)
+    return next((match[1] for match in matches if match), None)
+
+
+def show_sentences_alone() -> None:
+    """Show a refusal on Snakemake's terminal as its sentence, without the places in our files where it was raised."""
+    handler = attached_handler(ColorizingTextHandler)
+    if not handler or any(getattr(known, "__name__", "") == "is_no_refusal" for known in handler.filters):
+        return  # Snakemake reads the Snakefile more than once
+
+    def is_no_refusal(record: logging.LogRecord) -> bool:
+        sentence = sentence_of(record.getMessage())
+        if sentence:
+            handler.handle(logging.LogRecord(record.name, record.levelno, "", 0, f"Error: {sentence}", None, None))
+        return not sentence
+
+    handler.addFilter(is_no_refusal)
 
 
 def missing_results(files: Iterable[str | Path], maker: str, allowed: Collection[str] | None) -> UserError | None:

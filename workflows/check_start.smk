@@ -24,6 +24,9 @@ def check_records(folder):
 
 try:
     check_version()
+    from cluster.snakemake_internals import show_sentences_alone
+
+    show_sentences_alone()
     read_yaml(ROOT / "config" / "config.yaml")
     check_records(Path())
 except UserError as error:

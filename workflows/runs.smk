@@ -11,6 +11,7 @@ from cluster import one_gpu
 from contracts import copied_results, paths, provenance, seeds, steps
 from system import durable
 from system.errors import UserError
+from system.unknown_names import unknown
 from contracts.fingerprint import fingerprint
 from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT, validate
@@ -96,14 +97,13 @@ def chosen_runs(reproduce):
     if reproduce == "all":
         return run_names()
     known = [*run_names(), *smoke_run_names()]
-    recipes = sorted({name.split("/")[0] for name in known})
-    if unknown := [name for name in reproduce if name not in [*recipes, *known]]:
-        raise UserError(
-            f"config: reproduce names {', '.join(unknown)}, which is neither a recipe ({', '.join(recipes)}) "
-            f"nor a run ({', '.join(known)})",
-            code="unknown-name",
-            unknown=unknown,
-        )
+    recipes = {name.split("/")[0] for name in known}
+    for name in reproduce:
+        if name not in recipes and name not in known:
+            choices = sorted(
+                {word for run in run_names() for word in (run, run.split("/")[0])}
+            )
+            raise unknown("recipe or run", name, choices).within("config: reproduce")
     return [name for name in known if {name, name.split("/")[0]} & set(reproduce)]
 
 

@@ -60,9 +60,12 @@ def test_another_release_is_refused(version: str) -> None:
         snakemake_release.check_version(version)
 
 
-def test_the_sentence_of_an_input_function() -> None:
+def test_the_sentence_of_a_refusal() -> None:
     printed = (
         'InputFunctionException in rule x in file "S", line 2:\nError:\n  WorkflowError:\n    a b [c-d]\nWildcards:\n\n'
     )
     assert snakemake_internals.sentence_of(printed) == "a b [c-d]"
     assert snakemake_internals.sentence_of(printed.replace("  WorkflowError", "  ValueError")) is None
+    printed = 'WorkflowError in file "/a b/Snakefile", line 5:\nc d [e-f]\n  File "x", line 1, in <module>\n'
+    assert snakemake_internals.sentence_of(printed) == "c d [e-f]"
+    assert snakemake_internals.sentence_of(printed.replace(" [e-f]", "")) is None
