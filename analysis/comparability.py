@@ -1,8 +1,9 @@
 """Whether two results may be compared: one comparison of their samples and of what is recorded about them.
 
-The gate, the report and provenance_diff all ask `differences`. Scores are comparable if the problems and gold answers,
-the prompts, the protocol's values, the grader with its version and the extraction of answers are the same. What a side
-did not record (imported generations) is no difference, see `unrecorded`. Repeats and seeds may differ.
+Comparisons of checkpoints, the report and provenance_diff all call `differences`. Scores are comparable if the problems
+and gold answers, the prompts, the protocol's values, the grader with its version and the extraction of answers are the
+same. What a side did not record (imported generations) is no difference: see `unrecorded`. Repeats and seeds may
+differ.
 """
 
 from __future__ import annotations

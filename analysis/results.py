@@ -153,7 +153,7 @@ class RunResults:
         return _read_text_column(self.texts[step, benchmark], column, len(rows))
 
     def rows(self, step: int, benchmark: str) -> pd.DataFrame:
-        """The same as `samples`, but without the texts if those would have to be read."""
+        """The rows of `samples`, without the texts if those would have to be read from files."""
         positions = self._sample_rows[step, benchmark]
         if positions[-1] - positions[0] + 1 == len(positions):  # as read from files, so that no text is copied
             positions = slice(positions[0], positions[-1] + 1)

@@ -72,7 +72,7 @@ class Setting:
 
     @property
     def gain(self) -> Estimate:
-        """The same less the base model's, paired by problem."""
+        """Gain over the base model, paired by problem."""
         return training_seeds.gain(self.trained, None, self.runs[0].benchmarks)
 
 

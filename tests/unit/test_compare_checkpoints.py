@@ -125,6 +125,8 @@ def test_a_margin_forgives_a_loss_below_it(tmp_path):
     assert paired_comparison.compare(*pair).verdict == "worse"
     forgiven = paired_comparison.compare(*pair, margin=0.05)
     assert forgiven.verdict == "cannot tell" and forgiven.lines[0].margin_excluded
+    assert "5 points" in comparison_output.verdict_sentence(forgiven)
+    assert "points" not in comparison_output.verdict_sentence(paired_comparison.compare(*pair))
     assert paired_comparison.compare(*pair, margin=0.001).verdict == "worse"
 
 
