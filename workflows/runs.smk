@@ -273,7 +273,7 @@ def environment_stamp(name, device):
     The path has the lock's hash; a stamp that is newer than a result is that of the same environment, built again.
     """
     if THIS_INTERPRETER:
-        return []
+        return ancient(sys.executable)
     return ancient(f"{environment_folder(name, device)}/.stamp")
 
 
