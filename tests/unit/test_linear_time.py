@@ -26,30 +26,31 @@ from recipes.gsm8k import reward as gsm8k
 from recipes.openr1 import reward as openr1
 from tasks.latex_boxes import last_boxed_gold
 from tasks.countdown.verifier import verify as countdown
-from tasks.doudizhu.cards import read_cards as cards
+from tasks.doudizhu.cards import read_cards
 from tasks.gold_answers import after_hash_marks, integer
 from tasks.gomoku.board import read_cell
 from tasks.knights_knaves.verifier import verify as puzzle
-from tasks.math_answers import exact_comparison as exact
+from tasks.math_answers import exact_comparison
 from tasks.problems import Problem
-from tasks.programs.suite import extract_program as program_of
+from tasks.programs.suite import extract_program
 import pandas as pd
 
 for text, size in json.load(sys.stdin):
     text = (text * (size // len(text) + 1))[:size]
     for tail in ("", " cm", "}", "</answer>x"):
         whole = text + tail
-        found = [extraction.extract(whole, rule, is_multi_answer=True).answer for rule in extraction.RULES]
-        for answer in {whole, *filter(None, found)}:
-            exact.normalise(answer)
-            integer(answer), cards(answer), read_cell(answer, 9), program_of(answer), program_of("```" + answer)
-            exact.compare_exactly("7", answer)
+        answers = [extraction.extract(whole, rule, is_multi_answer=True).answer for rule in extraction.RULES]
+        for answer in {whole, *filter(None, answers)}:
+            exact_comparison.normalise(answer)
+            integer(answer), read_cards(answer), read_cell(answer, 9)
+            extract_program(answer), extract_program("```" + answer)
+            exact_comparison.compare_exactly("7", answer)
             disagreements.plain_number(answer)
             countdown(answer, [1, 2], 3)
             puzzle(answer, ["Zoey"], [True])
     extraction.extract_tagged(text), last_boxed_gold(text), after_hash_marks(text), false_equations(text)
-    for words in ("<think>" + text, "<reasoning>" + text, "<reasoning>\\n" + text):
-        openr1.tags([words], []), gsm8k.soft_format([words], []), gsm8k.strict_format_as_meant([words], [])
+    for tagged in ("<think>" + text, "<reasoning>" + text, "<reasoning>\\n" + text):
+        openr1.tags([tagged], []), gsm8k.soft_format([tagged], []), gsm8k.strict_format_as_meant([tagged], [])
     for one in reasoning_patterns.load_lists():
         reasoning_patterns.count(pd.Series([text]), one.regex)
 """
@@ -93,8 +94,8 @@ from tests.performance.reading_time import PIECES, readers_of_tasks, text_of
 
 for reader in readers_of_tasks().values():
     for piece in PIECES:
-        for place in ("{}", "<think></think><answer>{}</answer>"):
-            reader(text_of(piece, place))
+        for frame in ("{}", "<think></think><answer>{}</answer>"):
+            reader(text_of(piece, frame))
 """
 
 
