@@ -20,6 +20,7 @@ import json
 import shutil
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -208,7 +209,7 @@ def write_table(target: Target, facts: dict[str, Any]) -> None:
             f"{len(absent)} of {len(keys)} requested samples of step {target.step} on {target.benchmark} are missing, "
             f"the first is {absent[0]}: run the same command again",
             code="missing-samples",
-            missing=len(absent),
+            count=len(absent),
         )
     samples = [stored[key] for key in keys]
     gold = dict(zip(target.problems["problem_id"].to_pylist(), target.problems["answer"].to_pylist(), strict=True))
@@ -225,7 +226,6 @@ def write_table(target: Target, facts: dict[str, Any]) -> None:
     ]
     tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, target.output)
     engine = read_engine_facts(target.folder)
-    reasons = [sample["finish_reason"] for sample in samples]
     longest = max((s["prompt_tokens"] for s in samples if s["finish_reason"] != "prompt_too_long"), default=0)
     full_budget = longest + protocol.max_tokens <= engine["context_tokens"]
     if not full_budget:
@@ -244,7 +244,7 @@ def write_table(target: Target, facts: dict[str, Any]) -> None:
         seed={"base": target.settings["seed"], "rule": seeds.SAMPLING_RULE},
         requested=len(keys),
         delivered=len(samples),
-        finish_reasons={reason: reasons.count(reason) for reason in sorted(set(reasons))},
+        finish_reasons=dict(sorted(Counter(sample["finish_reason"] for sample in samples).items())),
         completion_budget={"max_tokens": protocol.max_tokens, "fits_context": full_budget},
         **engine,
         **facts,

@@ -93,7 +93,7 @@ def grade_table(samples: pa.Table, problems: pa.Table, path: Path, extraction: s
             f"{path} should have {len(requested)} samples, {repeats} for each problem of {path.stem}; {len(missing)} "
             f"are missing and {len(set(rows) - set(requested))} are of other problems",
             code="missing-samples",
-            missing=len(missing),
+            count=len(missing),
         )
     if strangers := set(rows) - set(requested):
         raise UserError(

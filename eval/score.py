@@ -6,7 +6,7 @@ Reads DIR/step-<n>/<benchmark>.parquet, checks that nothing is missing, and writ
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,35 @@ def _first_names(names: Iterable[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
+def _faults(
+    graded: pd.DataFrame, problems: Iterable[str] | None, repeats: int | None
+) -> Iterator[tuple[str, int, str]]:
+    """Code, number and sentence of each way in which samples can be incomplete; the number is 0 where they are not."""
+    yield "no-samples", int(graded.empty), "should hold graded samples but is empty"
+    unnamed = int(graded[["problem_id", "repeat"]].isna().any(axis=1).sum())
+    yield "unnamed-samples", unnamed, f"should say problem_id and repeat of every sample, but {unnamed} have none"
+    requested = list(problems) if problems is not None else sorted(graded["problem_id"].unique())
+    k = repeats or int(graded["repeat"].max()) + 1
+    twice = int(graded.duplicated(["problem_id", "repeat"]).sum())
+    yield "duplicate-samples", twice, f"should hold every problem and repeat once, but {twice} are there twice"
+    others = sorted(set(graded["problem_id"]) - set(requested))
+    yield (
+        "other-problems",
+        len(others),
+        f"holds {len(others)} problems that were not requested ({_first_names(others)})",
+    )
+    delivered = set(zip(graded["problem_id"], graded["repeat"], strict=True))
+    wanted = [(problem, repeat) for problem in requested for repeat in range(k)]
+    missing = [f"{problem} repeat {repeat}" for problem, repeat in wanted if (problem, repeat) not in delivered]
+    size, names = f"{len(requested)} problems × {k} repeats", _first_names(missing)
+    yield "missing-samples", len(missing), f"should hold {size}, but {len(missing)} are missing ({names})"
+    more = len(delivered) - len(wanted)
+    yield "too-many-samples", more, f"should hold {k} repeats per problem but holds {more} samples more"
+    ungraded = graded.loc[~graded["verdict"].isin(tables.VERDICTS), "problem_id"]
+    names = _first_names(ungraded)
+    yield "missing-verdicts", len(ungraded), f"holds {len(ungraded)} samples without a verdict ({names})"
+
+
 def check_complete(
     graded: pd.DataFrame, where: str, problems: Iterable[str] | None = None, repeats: int | None = None
 ) -> None:
@@ -40,61 +69,12 @@ def check_complete(
     Raises:
         UserError: a sample is missing, is there twice, was not requested, or has no verdict; it names the first ones.
     """
-    if graded.empty:
-        raise UserError(
-            f"{where} should hold graded samples but is empty; generate and grade it again",
-            code="no-samples",
-            path=where,
-        )
-    fix = "run the generation again (it generates only what is missing), then the grading"
-    if graded[["problem_id", "repeat"]].isna().any(axis=None):
-        raise UserError(
-            f"{where} should say problem_id and repeat of every sample, but some have none; delete it and {fix}",
-            code="unnamed-samples",
-            path=where,
-        )
-    requested = list(problems) if problems is not None else sorted(graded["problem_id"].unique())
-    k = repeats or int(graded["repeat"].max()) + 1
-    if twice := graded.duplicated(["problem_id", "repeat"]).sum():
-        raise UserError(
-            f"{where} should hold every problem and repeat once, but {twice} are there twice; delete it and {fix}",
-            code="duplicate-samples",
-            count=int(twice),
-        )
-    if unknown := sorted(set(graded["problem_id"]) - set(requested)):
-        raise UserError(
-            f"{where} holds {len(unknown)} problems that were not requested ({_first_names(unknown)}); delete it and "
-            f"{fix}",
-            code="other-problems",
-            count=len(unknown),
-        )
-    delivered = set(zip(graded["problem_id"], graded["repeat"], strict=True))
-    missing = [
-        f"{problem} repeat {repeat}"
-        for problem in requested
-        for repeat in range(k)
-        if (problem, repeat) not in delivered
-    ]
-    if missing:
-        raise UserError(
-            f"{where} should hold {len(requested)} problems × {k} repeats, but {len(missing)} are missing "
-            f"({_first_names(missing)}); {fix}",
-            code="missing-samples",
-            missing=len(missing),
-        )
-    if len(delivered) != len(requested) * k:
-        raise UserError(
-            f"{where} should hold {k} repeats per problem but holds more; delete it and {fix}",
-            code="too-many-samples",
-            path=where,
-        )
-    ungraded = graded.loc[~graded["verdict"].isin(tables.VERDICTS), "problem_id"]
-    if len(ungraded):
-        raise UserError(
-            f"{where} holds {len(ungraded)} samples without a verdict ({_first_names(ungraded)}); grade it again",
-            code="missing-verdicts",
-            missing=len(ungraded),
-        )
+    for code, count, sentence in _faults(graded, problems, repeats):
+        if count:
+            remedy = "run the generation again (it generates only what is missing), then the grading"
+            if code not in ("missing-samples", "missing-verdicts"):
+                remedy = f"delete it and {remedy}"
+            raise UserError(f"{where} {sentence}; {remedy}", code=code, count=count)
 
 
 @cache

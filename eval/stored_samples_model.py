@@ -62,7 +62,7 @@ class Replay(LM):
                     f"{self.folder / benchmark}.parquet has no sample {repeat} of problem {problem_id}: generate it, "
                     "or set `data` to the problems that the samples are of",
                     code="missing-samples",
-                    missing=1,
+                    count=1,
                 )
             completions.append(self._samples_of(benchmark)[problem_id, repeat])
         return completions

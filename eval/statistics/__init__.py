@@ -24,16 +24,6 @@ from eval.statistics.accuracy import (
 )
 
 __all__ = [
-    "TIES",
-    "Correct",
-    "Estimate",
-    "Floats",
-    "avg_at_k",
-    "independent_difference",
-    "maj_by_problem",
-    "mean_difference",
-    "mean_over_problems",
-    "paired_difference",
-    "pass_by_problem",
-    "ratio",
-]
+    "TIES", "Correct", "Estimate", "Floats", "avg_at_k", "independent_difference", "maj_by_problem", "mean_difference",
+    "mean_over_problems", "paired_difference", "pass_by_problem", "ratio",
+]  # fmt: skip

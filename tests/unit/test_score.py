@@ -90,7 +90,7 @@ def test_score_run_reads_all_steps(tmp_path):
 def test_a_step_that_lacks_what_another_has_is_refused(tmp_path):
     save(graded(0), tmp_path / "step-0" / "amc23.parquet")
     save(graded(20).iloc[:2], tmp_path / "step-20" / "amc23.parquet")
-    with refused("missing-samples", missing=2):
+    with refused("missing-samples", count=2):
         score_run(tmp_path)
 
 
@@ -98,7 +98,7 @@ def test_problems_that_nobody_delivered_are_named(tmp_path):
     save(graded(0), tmp_path / "graded" / "step-0" / "amc23.parquet")
     rows = [dict.fromkeys(tables.PROBLEM.names) | {"problem_id": f"p{i}"} for i in range(3)]
     tables.write(pa.Table.from_pylist(rows, schema=tables.PROBLEM), tables.PROBLEM, tmp_path / "problems/amc23.parquet")
-    with refused("missing-samples", missing=2):
+    with refused("missing-samples", count=2):
         score_run(tmp_path / "graded", tmp_path / "problems")
 
 
@@ -106,9 +106,9 @@ def test_incomplete_tables_are_refused():
     frame = graded()
     for broken, code, facts in (
         (frame.iloc[:0], "no-samples", {}),
-        (frame.iloc[:3], "missing-samples", {"missing": 1}),
+        (frame.iloc[:3], "missing-samples", {"count": 1}),
         (pd.concat([frame, frame.iloc[:1]]), "duplicate-samples", {"count": 1}),
-        (frame.assign(verdict=["correct", None, "right", "wrong"]), "missing-verdicts", {"missing": 2}),
+        (frame.assign(verdict=["correct", None, "right", "wrong"]), "missing-verdicts", {"count": 2}),
     ):
         with refused(code, **facts):
             check_complete(broken, "x.parquet", ["p0", "p1"], 2)
