@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from contracts import provenance, tables
-from eval import protocols, sample_journal
-from eval.generate import Target, parse_checkpoints
+from eval import commands, protocols, sample_journal
+from eval.generate import Target, parse_arguments, parse_checkpoints
 from tests.user_errors import refused
 
 
@@ -24,6 +24,24 @@ def test_one_step_has_one_checkpoint() -> None:
 
 def test_checkpoint_arguments() -> None:
     assert {step: str(path) for step, path in parse_checkpoints(["0=a", "100=b=c"]).items()} == {0: "a", 100: "b=c"}
+
+
+def test_a_command_is_read_as_it_was_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    overrides = {"temperature": 0.5, "prompt": "boxed", "repeats": {"default": 2}, "stop": ["</answer>"]}
+    folders = {"data": "data", "work": Path("work"), "output": "samples"}
+    checkpoints = {0: "models/base", 12: Path("step-12")}
+    sampling = commands.sampling_options("demo", overrides, "cpu", seed=3, processes=2)
+    command = commands.generate(
+        "python", run="a/b/seed-3", checkpoints=checkpoints, benchmarks=["x", "y"], sampling=sampling, **folders
+    )
+    assert command[:3] == ["python", "-m", "eval.generate"]
+    monkeypatch.setattr("sys.argv", command[2:])
+    arguments = parse_arguments()
+    assert parse_checkpoints(arguments.checkpoint) == {step: Path(folder) for step, folder in checkpoints.items()}
+    assert protocols.parse_overrides(arguments.set) == overrides
+    assert {name: getattr(arguments, name) for name in folders} == {name: Path(path) for name, path in folders.items()}
+    assert (arguments.run, arguments.benchmark, arguments.protocol) == ("a/b/seed-3", ["x", "y"], "demo")
+    assert (arguments.seed, arguments.device, arguments.data_parallel) == (3, "cpu", 2)
 
 
 def target(folder: Path, repeats: int, seed: int = 0) -> Target:
