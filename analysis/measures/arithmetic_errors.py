@@ -63,11 +63,11 @@ def _chains(text: str) -> Iterator[tuple[list[_Token], bool, bool]]:
 def _chains_of_line(text: str, start_of_line: int, end_of_line: int) -> Iterator[tuple[list[_Token], bool, bool]]:
     run: list[_Token] = []
     left, spaced = True, True
-    for found in TOKEN.finditer(text, start_of_line, end_of_line):
-        kind = found.lastgroup or ""
+    for match in TOKEN.finditer(text, start_of_line, end_of_line):
+        kind = match.lastgroup or ""
         if kind in ("above", "below"):
             kind = "fraction"
-        word, start, end = found[0], found.start(), found.end()
+        word, start, end = match[0], match.start(), match.end()
         if kind == "skip":
             spaced = True
             continue
@@ -81,10 +81,10 @@ def _chains_of_line(text: str, start_of_line: int, end_of_line: int) -> Iterator
                     places = len(digits.partition(".")[2])
                     value = Fraction(digits) if places else Fraction(int(digits))
             elif kind == "fraction":
-                if int(found["below"][:MAX_DIGITS]) == 0 or len(word) > MAX_DIGITS:
+                if int(match["below"][:MAX_DIGITS]) == 0 or len(word) > MAX_DIGITS:
                     kind = "unreadable"
                 else:
-                    value, kind = Fraction(int(found["above"]), int(found["below"])), "number"
+                    value, kind = Fraction(int(match["above"]), int(match["below"])), "number"
             elif kind == "operator":
                 word = OPERATORS.get(word, word)
             run.append(_Token(kind, word, value, places, start, end))
@@ -108,11 +108,11 @@ def _value(tokens: list[_Token]) -> tuple[Fraction, int, int]:
     """
     if len(tokens) == 1 and tokens[0].kind == "number":
         return tokens[0].value, tokens[0].places, 0
-    words = []
+    terms = []
     for position, token in enumerate(tokens):
         if token.kind == "open" and position and tokens[position - 1].kind in ("number", "close"):
-            words.append("*")  # 2(3) is a product
-        words.append(str(position) if token.kind == "number" else token.text)
+            terms.append("*")  # 2(3) is a product
+        terms.append(str(position) if token.kind == "number" else token.text)
     operations = 0
 
     def value(node: ast.expr) -> Fraction:
@@ -124,12 +124,12 @@ def _value(tokens: list[_Token]) -> tuple[Fraction, int, int]:
         if not isinstance(node, ast.BinOp):
             raise SyntaxError
         operations += 1
-        found = ARITHMETIC[type(node.op)](value(node.left), value(node.right))
-        if max(abs(found.numerator), found.denominator) > 10**MAX_DIGITS:
+        result_value = ARITHMETIC[type(node.op)](value(node.left), value(node.right))
+        if max(abs(result_value.numerator), result_value.denominator) > 10**MAX_DIGITS:
             raise OverflowError
-        return found
+        return result_value
 
-    result = value(ast.parse(" ".join(words), mode="eval").body)
+    result = value(ast.parse(" ".join(terms), mode="eval").body)
     return result, -1, operations
 
 
@@ -144,7 +144,7 @@ def _holds(first: tuple[Fraction, int, int], second: tuple[Fraction, int, int], 
 
 def false_equations(text: str) -> list[FalseEquation]:
     """The false equations between numbers in a text, in their order."""
-    found = []
+    equations = []
     for run, left, right in _chains(text):
         if len(run) > MAX_TOKENS or not any(token.kind == "equals" for token in run):
             continue
@@ -170,5 +170,5 @@ def false_equations(text: str) -> list[FalseEquation]:
             if first is None or second is None or not first[2] + second[2] or _holds(first, second, rounded):
                 continue
             start, end = sides[number][0].start, sides[number + 1][-1].end
-            found.append(FalseEquation(text[start:end], start, end))
-    return found
+            equations.append(FalseEquation(text[start:end], start, end))
+    return equations

@@ -42,7 +42,9 @@ def _first(samples: pd.DataFrame, chosen: pd.Series, most: int) -> pd.DataFrame:
     names = samples.loc[chosen, ["problem_id", "repeat"]]
     if len(names) > most:
         keys = map(hash_order.key, names["problem_id"].tolist(), names["repeat"].tolist())
-        names = names.iloc[[place for _, place in heapq.nsmallest(most, zip(keys, range(len(names)), strict=True))]]
+        names = names.iloc[
+            [position for _, position in heapq.nsmallest(most, zip(keys, range(len(names)), strict=True))]
+        ]
     return samples.loc[names.index]
 
 
@@ -82,7 +84,7 @@ def _examples(samples: pd.DataFrame, errors: dict[object, list[FalseEquation]]) 
     chosen = []
     for kind in KINDS:
         if kind in ("arithmetic_error", "wrong"):
-            inside = [index for index, found in errors.items() if bool(found) == (kind != "wrong")]
+            inside = [index for index, equations in errors.items() if bool(equations) == (kind != "wrong")]
             of_kind = pd.Series(samples.index.isin(inside), samples.index)
         else:
             of_kind = samples["verdict"] == kind

@@ -79,16 +79,16 @@ def checked(samples: pd.DataFrame, problems: Mapping[str, Problem], most: int = 
     rows = []
     for row in _chosen(samples, most).to_dict("records"):
         problem = problems[str(row["problem_id"])]
-        found = registry.get(problem.task).check_steps(str(row["completion"] or ""), problem) or []
-        right, wrong = reasoning_steps.all_right(found), reasoning_steps.first_wrong(found)
+        step_verdicts = registry.get(problem.task).check_steps(str(row["completion"] or ""), problem) or []
+        right, wrong = reasoning_steps.all_right(step_verdicts), reasoning_steps.first_wrong(step_verdicts)
         answer = "right" if row["verdict"] == "correct" else "wrong"
         rows.append(
             {
                 "problem_id": row["problem_id"],
                 "repeat": row["repeat"],
                 "kind": f"{answer}_{'unknown' if right is None else 'right' if right else 'wrong'}",
-                "checkable": sum(step.verdict != reasoning_steps.NOT_CHECKABLE for step in found),
-                "lines": len(found),
+                "checkable": sum(step.verdict != reasoning_steps.NOT_CHECKABLE for step in step_verdicts),
+                "lines": len(step_verdicts),
                 "fault": f"{wrong.text}: {wrong.why}" if wrong else "",
                 "why": wrong.why if wrong else "",
             }
@@ -96,15 +96,15 @@ def checked(samples: pd.DataFrame, problems: Mapping[str, Problem], most: int = 
     return pd.DataFrame(rows)
 
 
-def share(rows: pd.DataFrame, kinds: Sequence[str], of: Sequence[str] = tuple(KINDS)) -> Estimate | None:
+def share(rows: pd.DataFrame, kinds: Sequence[str], among: Sequence[str] = tuple(KINDS)) -> Estimate | None:
     """The share of some kinds, with its 95 % interval clustered by problem; None where there is nothing to divide by.
 
     Args:
         rows: as `checked` returns.
         kinds: those counted.
-        of: the kinds that they are a share of. If not all, the interval is that of a ratio, linearised by problem.
+        among: the kinds that they are a share of. If not all, the interval is that of a ratio, linearised by problem.
     """
-    inside = rows[rows["kind"].isin(of)]
+    inside = rows[rows["kind"].isin(among)]
     if inside.empty:
         return None
     grouped = inside["kind"].isin(kinds).groupby(inside["problem_id"])
@@ -122,32 +122,32 @@ def count(run: RunResults) -> tuple[pd.DataFrame, list[Example]]:
     for benchmark in run.benchmarks:
         problems = run.problem_rows.get(benchmark, {})
         for step in run.steps if problems else []:
-            found = checked(run.samples(step, benchmark), problems, MOST_CHECKED)
-            if found is None:
+            kinds = checked(run.samples(step, benchmark), problems, MOST_CHECKED)
+            if kinds is None:
                 break
-            counts = found["kind"].value_counts()
+            counts = kinds["kind"].value_counts()
             shares = {
-                "accuracy": share(found, [kind for kind in KINDS if kind.startswith("right")]),
-                **{kind: share(found, [kind]) for kind in SHARES[1:4]},
-                "of_right": share(found, ["right_right"], ["right_right", "right_wrong"]),
+                "accuracy": share(kinds, [kind for kind in KINDS if kind.startswith("right")]),
+                **{kind: share(kinds, [kind]) for kind in SHARES[1:4]},
+                "of_right": share(kinds, ["right_right"], ["right_right", "right_wrong"]),
             }
-            row = {"run": run.name, "step": step, "benchmark": benchmark, "completions": len(found)}
+            row = {"run": run.name, "step": step, "benchmark": benchmark, "completions": len(kinds)}
             row |= {kind: int(counts.get(kind, 0)) for kind in KINDS}
-            row |= {"checkable": found["checkable"].sum() / max(found["lines"].sum(), 1)}
+            row |= {"checkable": kinds["checkable"].sum() / max(kinds["lines"].sum(), 1)}
             for name, value in shares.items():
                 low_high = (np.nan, np.nan, np.nan) if value is None else value
                 row |= {f"{name}_{part}": one for part, one in zip(("share", "low", "high"), low_high, strict=True)}
             rows.append(row)
             if step == run.last:
-                examples += _examples(found, run.name, benchmark, step)
+                examples += _examples(kinds, run.name, benchmark, step)
     return pd.DataFrame(rows), examples
 
 
-def _examples(found: pd.DataFrame, run: str, benchmark: str, step: int) -> list[Example]:
+def _examples(checked_rows: pd.DataFrame, run: str, benchmark: str, step: int) -> list[Example]:
     """The first completions of each kind in the order of a hash."""
     chosen = []
     for kind in KINDS:
-        rows = found[found["kind"] == kind].to_dict("records")
+        rows = checked_rows[checked_rows["kind"] == kind].to_dict("records")
         rows.sort(key=lambda row: hash_order.key(str(row["problem_id"]), int(row["repeat"])))
         chosen += [
             Example(run, kind, benchmark, step, str(row["problem_id"]), int(row["repeat"]), str(row["fault"]))

@@ -63,8 +63,9 @@ def load_lists(path: Path = PATTERNS) -> list[PatternList]:
                 pc.count_substring_regex(pa.array([""]), entry.regex)
             except pa.ArrowInvalid as error:
                 raise UserError(
-                    f"{path} should contain RE2 expressions, but that of {name}: {entry.keyword} is invalid ({error})"
-                ) from None
+                    f"{path} should contain RE2 expressions, but that of {name}: {entry.keyword} is invalid ({error})",
+                    code="invalid-expression", path=str(path), keyword=entry.keyword,
+                ) from None  # fmt: skip
         lists.append(PatternList(name, value["title"], value["listed"].strip(), entries))
     return lists
 
@@ -92,8 +93,8 @@ def table(run: RunResults, lists: list[PatternList]) -> pd.DataFrame:
     with ThreadPoolExecutor(os.cpu_count()) as threads:  # Arrow lets go of Python's lock
         list(threads.map(count_cell, run.cells))
     parts = []
-    for item, found in zip(lists, matches, strict=True):
-        counted["matches"] = found
+    for item, list_matches in zip(lists, matches, strict=True):
+        counted["matches"] = list_matches
         counted["any"] = counted["matches"] > 0
         for benchmark, chosen in [*counted.groupby("benchmark"), (ALL, counted)]:
             rows = chosen.groupby("step").agg(

@@ -16,8 +16,8 @@ def split_tokens(completions: pa.Array | pa.ChunkedArray, tokens: pd.Series) -> 
     The tokens of a completion are divided in proportion to its characters before and after the first `</think>`.
     Completions without one, or of unknown length, have NaN.
     """
-    place = pc.find_substring(completions, THINKING_ENDS).to_numpy(zero_copy_only=False).astype(float)
+    position = pc.find_substring(completions, THINKING_ENDS).to_numpy(zero_copy_only=False).astype(float)
     whole = pc.binary_length(completions).to_numpy(zero_copy_only=False).astype(float) - len(THINKING_ENDS)
     count = pd.to_numeric(tokens, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-    share = np.where((place >= 0) & (whole > 0), place / np.where(whole > 0, whole, 1), np.nan)
+    share = np.where((position >= 0) & (whole > 0), position / np.where(whole > 0, whole, 1), np.nan)
     return pd.DataFrame({"thinking": share * count, "answer": (1 - share) * count}, index=tokens.index)

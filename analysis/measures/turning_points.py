@@ -63,20 +63,22 @@ def knows_unfinished(recipe: Recipe) -> bool:
 def shares(recipe: Recipe, step: int, part: str) -> list[Floats]:
     """The share of one of PARTS on each problem, per benchmark, of shape (seeds, problems)."""
 
-    def of(run: RunResults, benchmark: str) -> Floats:
+    def problem_shares(run: RunResults, benchmark: str) -> Floats:
         right, cut = run.correct(step, benchmark), run.truncated(step, benchmark)
-        found: Floats = {RIGHT: right, UNFINISHED: cut, WRONG: ~right & ~cut}[part].mean(axis=1)
-        return found
+        by_problem: Floats = {RIGHT: right, UNFINISHED: cut, WRONG: ~right & ~cut}[part].mean(axis=1)
+        return by_problem
 
-    return [np.stack([of(run, benchmark) for run in recipe.runs]) for benchmark in recipe.runs[0].benchmarks]
+    return [
+        np.stack([problem_shares(run, benchmark) for run in recipe.runs]) for benchmark in recipe.runs[0].benchmarks
+    ]
 
 
 def level(recipe: Recipe, step: int, part: str) -> Estimate:
     """The mean share at one checkpoint, with its 95 % interval."""
-    found = shares(recipe, step, part)
+    by_benchmark = shares(recipe, step, part)
     if not recipe.has_several_seeds:
-        return mean_of([statistics.mean_over_problems(one[0]) for one in found])
-    value, low, high = recipe_difference.mean_over_seeds(found)
+        return mean_of([statistics.mean_over_problems(one[0]) for one in by_benchmark])
+    value, low, high = recipe_difference.mean_over_seeds(by_benchmark)
     return Estimate(value, max(0.0, low), min(1.0, high))
 
 
@@ -94,10 +96,10 @@ def _reward(recipe: Recipe, best: int) -> Estimate | None:
     width = min(last - before_last, before_last)
     windows = [[max(1, step - width + 1), max(step, width)] for step in (best, last)]
     try:
-        found = [training_log.training_change(run, "reward_mean", *windows) for run in recipe.runs]
+        changes = [training_log.training_change(run, "reward_mean", *windows) for run in recipe.runs]
     except NotMeasured:
         return None
-    return mean_intervals.mean([one.value for one in found]) if recipe.has_several_seeds else found[0]
+    return mean_intervals.mean([one.value for one in changes]) if recipe.has_several_seeds else changes[0]
 
 
 def find(recipe: Recipe) -> TurningPoint | None:

@@ -59,4 +59,4 @@ def without_styles(svg: str) -> str:
         raise ValueError("the figure has a style sheet that cannot become attributes")
     if everywhere:
         svg = svg.replace("<svg", f"<svg{_attributes(everywhere[1])}", 1)
-    return re.sub(r"<\w[^<>]*>", lambda tag: STYLE.sub(lambda found: _attributes(found[1]), tag[0]), svg)
+    return re.sub(r"<\w[^<>]*>", lambda tag: STYLE.sub(lambda match: _attributes(match[1]), tag[0]), svg)

@@ -145,7 +145,7 @@ def recipe_curve(
 
 def curves(
     runs: Sequence[RunResults],
-    shown: Sequence[Panel],
+    curve_panels: Sequence[Panel],
     *,
     training: bool,
     columns: int | None = None,
@@ -155,15 +155,15 @@ def curves(
 
     Args:
         runs: those to draw.
-        shown: the panels, row by row.
+        curve_panels: the panels, row by row.
         training: over training steps, else over checkpoints.
         columns: of the grid; by default all panels are in one row.
         sharey: whether all panels have the same y range.
     """
     recipes = by_recipe(runs)
     xlabel, styles = STEP if training else CHECKPOINT, run_styles([recipe.display_name for recipe in recipes])
-    figure, grid = panels(len(shown), columns or len(shown), 2.4, xlabel=xlabel, sharey=sharey)
-    for axes, panel in zip(grid, shown, strict=True):
+    figure, grid = panels(len(curve_panels), columns or len(curve_panels), 2.4, xlabel=xlabel, sharey=sharey)
+    for axes, panel in zip(grid, curve_panels, strict=True):
         known = False
         for recipe in recipes:
             values = [panel.values(run).replace([np.inf, -np.inf], np.nan) for run in recipe.runs]

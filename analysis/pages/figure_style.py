@@ -45,11 +45,11 @@ class RunStyle:
 
 def run_styles(names: Sequence[str]) -> dict[str, RunStyle]:
     """A style for each run, in order. When the colours are used up, they repeat with other markers and dashes."""
-    found = {}
+    styles = {}
     for i, name in enumerate(names):
         turn = i + i // len(COLOURS)
-        found[name] = RunStyle(COLOURS[i % len(COLOURS)], MARKERS[turn % len(MARKERS)], DASHES[turn % len(DASHES)])
-    return found
+        styles[name] = RunStyle(COLOURS[i % len(COLOURS)], MARKERS[turn % len(MARKERS)], DASHES[turn % len(DASHES)])
+    return styles
 
 
 def set_style() -> None:
@@ -96,14 +96,14 @@ def panels(
     figure, grid = plt.subplots(
         rows, columns, figsize=(WIDTH, height * rows + 0.35), squeeze=False, sharex=sharex, sharey=sharey
     )
-    places = list(grid.ravel())
-    for position, axes in enumerate(places):
+    all_axes = list(grid.ravel())
+    for position, axes in enumerate(all_axes):
         axes.set_visible(position < count)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
         if position + columns >= count:
             axes.set_xlabel(xlabel)
             axes.tick_params(labelbottom=True)
-    return figure, places[:count]
+    return figure, all_axes[:count]
 
 
 def legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str]) -> None:

@@ -59,15 +59,15 @@ def environment(*folders: Path) -> jinja2.Environment:
     Args:
         folders: with templates of their own, which may include those of all pages.
     """
-    made = jinja2.Environment(
+    jinja = jinja2.Environment(
         loader=jinja2.FileSystemLoader([*folders, TEMPLATES]), autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, finalize=_visible,
     )  # fmt: skip
-    made.filters |= {"percent": table_texts.percent, "points": table_texts.points}
-    made.filters |= {"clipped": clipped, "visible": visible}
-    made.globals |= {"BASE_MARKS": BASE_MARKS, "ROW_MARKS": ROW_MARKS}
-    made.globals |= {"policy": content_policy.policy}
-    return made
+    jinja.filters |= {"percent": table_texts.percent, "points": table_texts.points}
+    jinja.filters |= {"clipped": clipped, "visible": visible}
+    jinja.globals |= {"BASE_MARKS": BASE_MARKS, "ROW_MARKS": ROW_MARKS}
+    jinja.globals |= {"policy": content_policy.policy}
+    return jinja
 
 
 def of_run(table: table_texts.Table, run: str) -> dict[str, Any]:
@@ -75,8 +75,8 @@ def of_run(table: table_texts.Table, run: str) -> dict[str, Any]:
     return plain(table.shown[table.shown["run"] == run].drop(columns="run"))
 
 
-def _unbroken(found: re.Match[str]) -> str:
-    return found[0].replace(" ", "\N{NO-BREAK SPACE}")
+def _unbroken(match: re.Match[str]) -> str:
+    return match[0].replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def plain(frame: pd.DataFrame) -> dict[str, Any]:

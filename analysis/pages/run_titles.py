@@ -31,9 +31,9 @@ def _variant(run: Run) -> str:
 def _own_words(run: Run) -> str:
     """What a run's name says besides its algorithm, its framework and the published model, such as "no std"."""
     published = run_files.load_run(run.name, "full").model.split("-")
-    words = run.name.partition("/")[2].split("-")
+    name_parts = run.name.partition("/")[2].split("-")
     known = {run.algorithm, run.framework, *published}
-    return " ".join(word for word in words if word not in known and not _SIZE.fullmatch(word))
+    return " ".join(word for word in name_parts if word not in known and not _SIZE.fullmatch(word))
 
 
 def _parts(name: str, scale: str) -> list[str] | None:
@@ -66,21 +66,21 @@ def titles(names: Sequence[str], scale: str) -> dict[str, str]:
     """
     run_of = {name: seeds.run_of(name) for name in names}
     parts = {run: own for run in dict.fromkeys(run_of.values()) if (own := _parts(run, scale))}
-    found = {run: own[0] for run, own in parts.items()}
+    title_of = {run: own[0] for run, own in parts.items()}
     for position in range(1, 4):
-        shared = {title for title, count in Counter(found.values()).items() if count > 1}
+        shared = {title for title, count in Counter(title_of.values()).items() if count > 1}
         for title in shared:
-            alike = [run for run in found if found[run] == title]
+            alike = [run for run in title_of if title_of[run] == title]
             if len({parts[run][position] for run in alike}) > 1:
-                found |= {run: ", ".join(filter(None, (title, parts[run][position]))) for run in alike}
-    counts = Counter(found.values())
+                title_of |= {run: ", ".join(filter(None, (title, parts[run][position]))) for run in alike}
+    counts = Counter(title_of.values())
     seen: Counter[str] = Counter()
-    for run, title in found.items():
+    for run, title in title_of.items():
         seen[title] += 1
-        found[run] = f"{title}, {seen[title]}" if counts[title] > 1 else title
+        title_of[run] = f"{title}, {seen[title]}" if counts[title] > 1 else title
     trainings = Counter(run_of.values())
     return {
-        name: found.get(run, name)
-        + (f", {name.rpartition('/')[2].replace('-', ' ')}" if run in found and trainings[run] > 1 else "")
+        name: title_of.get(run, name)
+        + (f", {name.rpartition('/')[2].replace('-', ' ')}" if run in title_of and trainings[run] > 1 else "")
         for name, run in run_of.items()
     }

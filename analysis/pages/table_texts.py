@@ -66,11 +66,11 @@ def interval_text(estimate: Estimate, form: Callable[[float], str]) -> str:
 
 def interval_columns(estimates: Mapping[str, Estimate | None]) -> dict[str, float]:
     """Columns of data for estimates: each one's value, low and high."""
-    found: dict[str, float] = {}
+    columns: dict[str, float] = {}
     for name, part in estimates.items():
         if part:
-            found |= {name: part.value, f"{name}_low": part.low, f"{name}_high": part.high}
-    return found
+            columns |= {name: part.value, f"{name}_low": part.low, f"{name}_high": part.high}
+    return columns
 
 
 def markdown(frame: pd.DataFrame, bold: Sequence[int] = ()) -> str:
@@ -92,8 +92,8 @@ def csv_value(cell: object) -> object:
     """A cell for CSV. Text has no control codes, and none that a spreadsheet takes for a formula: that gets a `'`."""
     if not isinstance(cell, str):
         return cell
-    shown = visible(cell)
-    return f"'{shown}" if shown[:1] in FORMULA and not NUMBER.fullmatch(shown) else shown
+    text = visible(cell)
+    return f"'{text}" if text[:1] in FORMULA and not NUMBER.fullmatch(text) else text
 
 
 def _styler(table: Table, escape: Callable[[object], str], **bold: str) -> Styler:
@@ -113,8 +113,8 @@ def html_page(table: Table) -> str:
 
 def latex(table: Table) -> str:
     """A LaTeX tabular for booktabs and amssymb. \\input it inside a table environment."""
-    shown = table.shown
-    numeric = [all(re.match(r"[\d.,+−–-]|$", str(cell)) for cell in shown[name]) for name in shown.columns]
+    texts = table.shown
+    numeric = [all(re.match(r"[\d.,+−–-]|$", str(cell)) for cell in texts[name]) for name in texts.columns]
     columns = "".join("r" if is_number else "l" for is_number in numeric)
     return _styler(table, latex_text, textbf="--rwrap").to_latex(hrules=True, column_format=columns)
 

@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--scale", help="name of the scale, shown on the page (default: the results folder's name)")
     arguments = parser.parse_args()
     if len(set(arguments.run)) < len(arguments.run):
-        raise UserError("each run should be named once, but one is named twice; name it once")
+        raise UserError("each run should be named once, but one is named twice; name it once", code="repeated-name")
     runs = [load_results(arguments.results, name, arguments.benchmark) for name in arguments.run]
     scale = arguments.scale or arguments.results.resolve().name
     if any(run.evaluated for run in runs):

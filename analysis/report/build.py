@@ -91,15 +91,15 @@ def _page(data: ReportData, output: Path) -> str:
     environment.globals |= {name: macro for name, macro in macros.items() if isinstance(macro, Macro)}
     figure_numbers = itertools.count(1)
     figure_style.set_style()
-    shown: list[tuple[Section, Markup]] = []
+    rendered: list[tuple[Section, Markup]] = []
     for section in sections_in_order():
         if content := section.content(data):
             html = _render(section, content, environment, figure_numbers, output)
-            if section.title or not shown:
-                shown.append((section, html))
+            if section.title or not rendered:
+                rendered.append((section, html))
             else:
-                shown[-1] = (shown[-1][0], shown[-1][1] + html)
-    (_, opening), *titled = shown
+                rendered[-1] = (rendered[-1][0], rendered[-1][1] + html)
+    (_, opening), *titled = rendered
     return environment.get_template("report.html.j2").render(
         opening=opening, sections=titled, css=page.css(), script=page.script("tables.js"),
         made_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), made_with=provenance.collect(),
@@ -125,11 +125,11 @@ def _render(
         caption, numbers = section.figures[name], section.numbers.get(name)
         return Markup(macros["drawing"](name, drawings[name], caption, numbers, next(figure_numbers)))
 
-    def show_table(name: str, caption: str = "", words: int = 1, run: str | None = None) -> Markup:
+    def show_table(name: str, caption: str = "", text_columns: int = 1, run: str | None = None) -> Markup:
         if name not in tables:
             return Markup()
         rows = page.plain(tables[name].shown) if run is None else page.of_run(tables[name], run)
-        return Markup(macros["plain_table"](" ".join((caption or section.tables[name]).split()), rows, words))
+        return Markup(macros["plain_table"](" ".join((caption or section.tables[name]).split()), rows, text_columns))
 
     template = environment.from_string(section.text)
     return Markup(template.render(**content.values, figure=show_figure, table=show_table))

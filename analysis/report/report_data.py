@@ -37,11 +37,18 @@ class RunFacts:
 def run_facts(run: RunResults, scale: str) -> RunFacts:
     """Look a run up in recipes/ by its name, <recipe>/<run>/seed-<n>."""
     try:
-        found = run_files.load_run(seeds.run_of(run.name), scale)
+        run_file = run_files.load_run(seeds.run_of(run.name), scale)
     except UserError:
         record = next((r for name, r in run.provenance.items() if name.startswith("training_log")), {})
         return RunFacts(framework=str(record.get("framework", "–")))
-    return RunFacts(found.framework, found.algorithm, found.model, found.reference, found.control, found.control_of)
+    return RunFacts(
+        run_file.framework,
+        run_file.algorithm,
+        run_file.model,
+        run_file.reference,
+        run_file.control,
+        run_file.control_of,
+    )
 
 
 @dataclass(frozen=True)

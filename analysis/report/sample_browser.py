@@ -57,8 +57,8 @@ def _chosen(runs: Sequence[RunResults], most: int) -> pd.DataFrame:
     problems, parts = _shown_problems(runs, most), []
     for number, run in enumerate(runs):
         for step, benchmark in run.cells:
-            shown = run.rows(step, benchmark)["problem_id"].isin(problems.get(benchmark, []))
-            parts.append(run.samples(step, benchmark, shown).assign(run=number))
+            is_shown = run.rows(step, benchmark)["problem_id"].isin(problems.get(benchmark, []))
+            parts.append(run.samples(step, benchmark, is_shown).assign(run=number))
     samples = pd.concat(parts, ignore_index=True)
     return samples.sort_values(["benchmark", "problem_id", "run", "step", "repeat"], ignore_index=True)
 
@@ -215,7 +215,7 @@ def write(
         f'const PACKED = "{_index(runs, samples, problem, first)}";\nconst KEYWORDS = {json.dumps(keywords)};\n',
         encoding="ascii",
     )
-    made = (
+    html = (
         page.environment()
         .get_template("browser.html.j2")
         .render(
@@ -226,5 +226,5 @@ def write(
             of=sum(len(run.graded) for run in runs),
         )
     )
-    (folder / "index.html").write_text(made, encoding="utf-8")
+    (folder / "index.html").write_text(html, encoding="utf-8")
     return len(samples)

@@ -35,8 +35,9 @@ class Section:
         order: sections are shown by it, ascending.
         content: makes what it shows; None leaves the section out.
         text: Jinja, everything escaped, with the macros of parts.html.j2, `report` (ReportData) and the content's
-            values. `{{ figure(name) }}` shows a figure, `{{ table(name, caption, words, run) }}` a table, if there is
-            one. (caption: if another than in `tables`; words: how many columns hold words; run: whose rows alone.)
+            values. `{{ figure(name) }}` shows a figure, `{{ table(name, caption, text_columns, run) }}` a table, if
+            there is one. (caption: if another than in `tables`; text_columns: so many first columns hold text; run:
+            whose rows alone.)
         tables: captions of the tables, by name. A name with a dash at its end stands for all that begin with it.
         figures: captions of the figures, by name.
         numbers: by figure, the table that has its numbers.

@@ -41,7 +41,7 @@ def _share(value: float) -> str:
     return f"{percent(value)}\N{NO-BREAK SPACE}%"
 
 
-def _place(row: CheckpointRow) -> str:
+def _at_checkpoint(row: CheckpointRow) -> str:
     return f"at {row.label}" if row.step != BASE else f"for the {row.label}"
 
 
@@ -59,7 +59,8 @@ def main_result(run: RunResults, rows: list[CheckpointRow]) -> MainResult:
         return MainResult(
             run.display_name, "nothing to compare", f"{what}: {_share(before.value)} on {over} ({interval}).", []
         )
-    path = f"from {_share(before.value)} {_place(rows[0])} to {_share(cell.accuracy.value)} {_place(last)}, on {over}"
+    start = f"from {_share(before.value)} {_at_checkpoint(rows[0])}"
+    path = f"{start} to {_share(cell.accuracy.value)} {_at_checkpoint(last)}, on {over}"
     if gap.change in ("rose", "fell"):
         near, far = sorted((abs(gap.low), abs(gap.high)))
         size = f"{_size(gap.value)} points ({INTERVAL} {_size(near)} to {_size(far)})"
@@ -137,12 +138,12 @@ def _what(runs: Sequence[RunResults], facts: dict[str, RunFacts], scale: str) ->
 
 def _of_recipes(recipes: Sequence[Recipe]) -> str:
     """What several seeds say of the recipes, or that a single one says nothing of its recipe."""
-    several = [recipe for recipe in recipes if recipe.has_several_seeds]
-    if not several:
+    repeated = [recipe for recipe in recipes if recipe.has_several_seeds]
+    if not repeated:
         return "Each run has one training seed, so this is about its checkpoint, not about its recipe."
-    changes = [training_seeds.gain(recipe, None, recipe.runs[0].benchmarks).change for recipe in several]
+    changes = [training_seeds.gain(recipe, None, recipe.runs[0].benchmarks).change for recipe in repeated]
     return (
-        f"Over their seeds it rose beyond noise in {changes.count('rose')} of {_count(len(several), 'recipe')} with "
+        f"Over their seeds it rose beyond noise in {changes.count('rose')} of {_count(len(repeated), 'recipe')} with "
         f"several seeds and fell in {changes.count('fell')}; of the others, only checkpoints are spoken of."
     )
 
@@ -153,28 +154,28 @@ def _change(runs: Sequence[RunResults], rows: dict[str, list[CheckpointRow]]) ->
     last = {name: own[-1].cells[overall_column(own[-1].cells)] for name, own in rows.items()}
     gaps = {name: cell.difference for name, cell in last.items() if cell.difference}
     if gaps:
-        of = {change: sum(gap.change == change for gap in gaps.values()) for change in BASE_MARKS}
+        counts = {change: sum(gap.change == change for gap in gaps.values()) for change in BASE_MARKS}
         name, gap = max(gaps.items(), key=lambda item: abs(item[1].value))
         recipes = [recipe for recipe in by_recipe(runs) if recipe.runs[0].name in gaps]
         return (
-            f"From base model to last checkpoint, held-out accuracy rose beyond noise in {of['rose']} of "
-            f"{_count(len(gaps), 'run')}, fell in {of['fell']}, and is within noise in {of['cannot tell']}; the "
-            f"largest change is {points(gap.value)} points ({INTERVAL} {points(gap.low)} to {points(gap.high)}) in "
+            f"From base model to last checkpoint, held-out accuracy rose beyond noise in {counts['rose']} of "
+            f"{_count(len(gaps), 'run')}, fell in {counts['fell']}, and is within noise in {counts['cannot tell']}; "
+            f"the largest change is {points(gap.value)} points ({INTERVAL} {points(gap.low)} to {points(gap.high)}) in "
             f"{titles[name]}. {_of_recipes(recipes)}"
         )
     name, cell = max(last.items(), key=lambda item: item[1].accuracy.value)
-    shown, lacking = cell.accuracy, "there is no" if len(last) == 1 else "no run has a"
+    highest, lacking = cell.accuracy, "there is no" if len(last) == 1 else "no run has a"
     return (
-        f"The highest accuracy is {_share(shown.value)} ({INTERVAL} {percent(shown.low)} to {percent(shown.high)}) in "
-        f"{titles[name]}, and {lacking} second checkpoint to compare it with."
+        f"The highest accuracy is {_share(highest.value)} "
+        f"({INTERVAL} {percent(highest.low)} to {percent(highest.high)}) in {titles[name]}, and {lacking} second checkpoint to compare it with."
     )
 
 
 def _collapse(runs: Sequence[RunResults], warnings: Sequence[Diagnostic]) -> str:
     collapsed: dict[str, str] = {}
-    for found in warnings:
-        if found.topic == "collapse":
-            collapsed.setdefault(found.run, found.text)
+    for warning in warnings:
+        if warning.topic == "collapse":
+            collapsed.setdefault(warning.run, warning.text)
     if collapsed:
         name, text = next(iter(collapsed.items()))
         title = next((run.display_name for run in runs if run.name == name), name)  # else an imported log
@@ -193,8 +194,8 @@ def _trouble(runs: Sequence[RunResults], warnings: Sequence[Diagnostic]) -> str:
     else:
         row = scores.iloc[int(scores["truncated_rate"].to_numpy().argmax())]
         title = next(run.display_name for run in runs if run.name == row["run"])
-        place = f"{title}, step {row['step']}, {row['benchmark']}"
-        cut = f"the highest truncation of a score is {_share(most)} ({place})"
+        cell = f"{title}, step {row['step']}, {row['benchmark']}"
+        cut = f"the highest truncation of a score is {_share(most)} ({cell})"
     follow = f"{_count(len(warnings), 'warning')} {'follows' if len(warnings) == 1 else 'follow'} below"
     return f"{_collapse(runs, warnings)}, {cut}, and {follow if warnings else 'there are no warnings'}."
 

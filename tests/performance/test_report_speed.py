@@ -72,21 +72,21 @@ def make(folder: Path, samples: int, text_of: Callable[[int], str] | None = None
 
 def memory(process: psutil.Process) -> int:
     """Bytes of a process and its forks. What they share is counted once."""
-    found = 0
+    total = 0
     with contextlib.suppress(psutil.Error):  # one that ended meanwhile
         for one in [process, *process.children(recursive=True)]:
-            found += one.memory_full_info().pss
-    return found
+            total += one.memory_full_info().pss
+    return total
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("samples", [10_000, 100_000, 1_000_000, 10_000_000])
 def test_report(benchmark, tmp_path: Path, samples: int) -> None:
     make(tmp_path, samples)
-    words = [sys.executable, "-c", MEASURE, str(tmp_path), RUN, str(tmp_path / "report")]
+    command = [sys.executable, "-c", MEASURE, str(tmp_path), RUN, str(tmp_path / "report")]
 
     def once() -> dict[str, float]:
-        process, most = psutil.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True), 0
+        process, most = psutil.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True), 0
         while process.poll() is None:
             most = max(most, memory(process))
             time.sleep(0.5)

@@ -31,7 +31,7 @@ print(time.perf_counter() - started)
 TIMED = "(async () => {{ const from = performance.now(); {}; return (performance.now() - from) / 1000; }})()"
 
 
-def words(rng: random.Random) -> list[str]:
+def browser_command(rng: random.Random) -> list[str]:
     """Words as long as English ones; used with Zipf's frequencies, they are compressed somewhat less than a model's."""
     return ["".join(rng.choices("etaoinshrdlu", k=rng.randint(2, 9))) for _ in range(3000)]
 
@@ -41,7 +41,7 @@ def words(rng: random.Random) -> list[str]:
 @pytest.mark.parametrize("samples", [100_000, 1_000_000])
 def test_sample_browser(benchmark, tmp_path: Path, samples: int) -> None:
     rng = random.Random(0)
-    known = words(rng)
+    known = browser_command(rng)
     often = list(itertools.accumulate(1 / rank for rank in range(1, len(known) + 1)))
 
     def text(row: int) -> str:
@@ -49,7 +49,7 @@ def test_sample_browser(benchmark, tmp_path: Path, samples: int) -> None:
 
     make(tmp_path, samples, text)
     page = tmp_path / "samples"
-    made = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", WRITE, tmp_path, RUN, page], cwd=ROOT, capture_output=True, text=True, check=True
     )
     with Browser(tmp_path / "profile") as browser:
@@ -68,7 +68,7 @@ def test_sample_browser(benchmark, tmp_path: Path, samples: int) -> None:
         seconds = benchmark.pedantic(once, rounds=1)
         assert browser.evaluate("rows") == samples and browser.evaluate("matches.length") > 0
     benchmark.extra_info |= {name: round(value, 2) for name, value in seconds.items()}
-    benchmark.extra_info["writing it"] = round(float(made.stdout), 1)
+    benchmark.extra_info["writing it"] = round(float(done.stdout), 1)
     benchmark.extra_info["MB on disk"] = sum(file.stat().st_size for file in page.iterdir()) // 10**6
     benchmark.extra_info["GiB of the largest child"] = round(
         resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20, 2

@@ -75,25 +75,25 @@ def _panels_of(runs: Sequence[RunResults]) -> list[tuple[str, list[RunResults], 
     for run in runs:
         sets.setdefault(tuple(run.benchmarks), []).append(run)
     everything = in_order({name for names in sets for name in names})
-    found: list[tuple[str, list[RunResults], tuple[str, ...]]] = []
+    panels: list[tuple[str, list[RunResults], tuple[str, ...]]] = []
     drawn: set[str] = set()
     for benchmarks in sorted(sets, key=lambda names: (-len(names), everything.index(names[0]))):
         for name in benchmarks:
             if name not in drawn:
-                found.append((name, [run for run in runs if name in run.benchmarks], (name,)))
+                panels.append((name, [run for run in runs if name in run.benchmarks], (name,)))
                 drawn.add(name)
         if len(benchmarks) > 1:
             title = "average" if len(sets) == 1 else _average_of(benchmarks, everything)
-            found.append((title, sets[benchmarks], benchmarks))
-    return found
+            panels.append((title, sets[benchmarks], benchmarks))
+    return panels
 
 
 def plot_heldout_accuracy(runs: Sequence[RunResults]) -> Figure:
     """Held-out accuracy of each checkpoint with its 95 % interval: a panel per benchmark, and averages."""
-    recipes, shown = by_recipe(runs), _panels_of(runs)
+    recipes, panels = by_recipe(runs), _panels_of(runs)
     styles = run_styles([recipe.display_name for recipe in recipes])
-    figure, grid = checkpoint_panels(len(shown), 2.2, "correct (%)")
-    for axes, (title, inside, benchmarks) in zip(grid, shown, strict=True):
+    figure, grid = checkpoint_panels(len(panels), 2.2, "correct (%)")
+    for axes, (title, inside, benchmarks) in zip(grid, panels, strict=True):
         names = {run.name for run in inside}
         here = [recipe for recipe in recipes if recipe.runs[0].name in names]
         for recipe, shift in zip(here, _shifts(here), strict=True):
@@ -118,40 +118,40 @@ def accuracy_table(rows: Sequence[CheckpointRow], name: str = "accuracy") -> Tab
 
     Benchmarks are in the published order, then their average. The run is shown if there are several.
     """
-    several = len({row.run for row in rows}) > 1
-    data, shown = [], []
+    many_runs = len({row.run for row in rows}) > 1
+    data, texts = [], []
     for row in rows:
         numbers: dict[str, object] = {"run": row.run, "step": row.step, "checkpoint": row.label}
-        words = {"run": row.run, "checkpoint": row.label} if several else {"checkpoint": row.label}
+        cells = {"run": row.run, "checkpoint": row.label} if many_runs else {"checkpoint": row.label}
         for column, cell in row.cells.items():
             gaps = {f"{column}_difference": cell.difference, f"{column}_from_above": cell.from_above}
             numbers |= interval_columns({column: cell.accuracy, **gaps})
-            words[f"{column} (%)"] = f"{interval_text(cell.accuracy, percent)} {cell.marks}".strip()
+            cells[f"{column} (%)"] = f"{interval_text(cell.accuracy, percent)} {cell.marks}".strip()
         data.append(numbers)
-        shown.append(words)
+        texts.append(cells)
     bold = tuple(position for position, row in enumerate(rows) if row.best)
-    found = {name for row in rows for name in row.cells}
-    ordered = [*in_order(found - {AVERAGE}), *(found & {AVERAGE})]
-    columns = [*(["run"] if several else []), "checkpoint", *(f"{column} (%)" for column in ordered)]
-    return Table(name, pd.DataFrame(data), pd.DataFrame(shown)[columns].fillna("–"), bold)
+    names = {name for row in rows for name in row.cells}
+    ordered = [*in_order(names - {AVERAGE}), *(names & {AVERAGE})]
+    columns = [*(["run"] if many_runs else []), "checkpoint", *(f"{column} (%)" for column in ordered)]
+    return Table(name, pd.DataFrame(data), pd.DataFrame(texts)[columns].fillna("–"), bold)
 
 
 def differences_table(rows: Sequence[CheckpointRow]) -> Table:
     """The difference of each checkpoint to the base model, with its interval."""
     kept = [row for row in rows if any(cell.difference for cell in row.cells.values())]
-    shown, data = [], []
+    texts, data = [], []
     for row in kept:
-        words = {"run": row.run, "checkpoint": row.label}
+        cells = {"run": row.run, "checkpoint": row.label}
         numbers: dict[str, object] = {"run": row.run, "step": row.step}
         for column, cell in row.cells.items():
             gap = cell.difference
             if gap is not None:
-                words[f"{column} (points)"] = f"{interval_text(gap, points)} {BASE_MARKS[gap.change]}"
+                cells[f"{column} (points)"] = f"{interval_text(gap, points)} {BASE_MARKS[gap.change]}"
                 numbers |= interval_columns({column: gap})
         data.append(numbers)
-        shown.append(words)
+        texts.append(cells)
     columns = ["run", "checkpoint"]
-    return Table("differences", pd.DataFrame(data), pd.DataFrame(shown, columns=None if shown else columns).fillna("–"))
+    return Table("differences", pd.DataFrame(data), pd.DataFrame(texts, columns=None if texts else columns).fillna("–"))
 
 
 def content(report: ReportData) -> Content:

@@ -67,7 +67,7 @@ def runs_table(
         facts: what they are, by name.
         completed: by name, what the base model completes of its benchmarks' questions, for a column of its own.
     """
-    data, shown = [], []
+    data, texts = [], []
     for run in runs:
         base, last = rows[run.name][0], rows[run.name][-1]
         column = overall_column(base.cells)
@@ -82,7 +82,7 @@ def runs_table(
                 "best_step": step, "best_same_items": top.value,
             }
         )  # fmt: skip
-        shown.append(
+        texts.append(
             {
                 "run": run.display_name,
                 **({"model": what.model} if any(one.title for one in runs) else {}),
@@ -95,7 +95,7 @@ def runs_table(
                 **({COMPLETED: completed[run.name]} if completed else {}),
             }
         )
-    return Table("runs", pd.DataFrame(data), pd.DataFrame(shown))
+    return Table("runs", pd.DataFrame(data), pd.DataFrame(texts))
 
 
 def content(report: ReportData) -> Content:

@@ -43,7 +43,7 @@ class SamplePair:
     kind: str
     meaning: str
     alike: int
-    of: int
+    compared: int
     base: ShownCompletion
     last: ShownCompletion
 

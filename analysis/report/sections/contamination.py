@@ -53,10 +53,10 @@ def _estimate(row: Mapping[str, Any], name: str) -> Estimate:
 
 def table_cell(run: RunResults) -> str:
     """For the table of runs: exact completions of 60 % of a question, mean over benchmarks, and of the twins."""
-    found = run.contamination
-    if found.empty:
+    measured = run.contamination
+    if measured.empty:
         return "–"
-    means = found[found["share"] == SHARE].groupby("kind")["exact"].mean()
+    means = measured[measured["share"] == SHARE].groupby("kind")["exact"].mean()
     return f"{percent(float(means[BENCHMARK]))} (twin {percent(float(means[TWIN]))})"
 
 
@@ -70,7 +70,7 @@ def contamination_table(runs: Sequence[RunResults], facts: Mapping[str, RunFacts
         runs: all of the page.
         facts: what they are, by name.
     """
-    data, shown = [], []
+    data, texts = [], []
     for run in (run for run in runs if not run.contamination.empty):
         for (benchmark, share), rows in run.contamination.groupby(["benchmark", "share"]):
             sides: dict[str, dict[str, Any]] = {
@@ -80,15 +80,15 @@ def contamination_table(runs: Sequence[RunResults], facts: Mapping[str, RunFacts
             gap = statistics.independent_difference(_estimate(twin, "exact"), _estimate(own, "exact"))
             verdict = "read before" if gap.change == "rose" else "cannot tell"
             dates = (_of_model(facts[run.name].model), _of_benchmark(str(benchmark)))
-            words = {
+            shares = {
                 f"{title}{', twin' if side is twin else ''} (%)": interval_text(_estimate(side, name), percent)
                 for name, title in zip(MEASURES, ("exact", "ROUGE-L", "right answer"), strict=True)
                 for side in (own, twin)
             }
-            shown.append(
+            texts.append(
                 {
                     "run": run.display_name, "model of": dates[0], "benchmark": benchmark, "benchmark of": dates[1],
-                    "shown of the question": f"{share} %", **words, "verdict": verdict,
+                    "shown of the question": f"{share} %", **shares, "verdict": verdict,
                 }
             )  # fmt: skip
             measured = {f"{kind}_{name}": side[name] for kind, side in sides.items() for name in MEASURES}
@@ -100,7 +100,7 @@ def contamination_table(runs: Sequence[RunResults], facts: Mapping[str, RunFacts
                     "verdict": verdict,
                 }
             )  # fmt: skip
-    return Table("contamination", pd.DataFrame(data), pd.DataFrame(shown)) if shown else None
+    return Table("contamination", pd.DataFrame(data), pd.DataFrame(texts)) if texts else None
 
 
 def content(report: ReportData) -> Content | None:

@@ -38,7 +38,7 @@ def controls_table(recipes: Sequence[Recipe], facts: Mapping[str, RunFacts]) -> 
     known: dict[str, Recipe] = {}
     for recipe in recipes:
         known.setdefault(seeds.run_of(recipe.runs[0].name), recipe)
-    data, shown = [], []
+    data, texts = [], []
     for control in recipes:
         what = facts[control.runs[0].name]
         beside = known.get(what.control_of or "")
@@ -48,30 +48,30 @@ def controls_table(recipes: Sequence[Recipe], facts: Mapping[str, RunFacts]) -> 
         why = checkpoint_difference.obstacles(control.runs[0], beside.runs[0], shared) or (
             "" if shared else "no benchmark"
         )
-        words = {"recipe": beside.display_name, "control": TITLES[what.control], "trained": control.display_name}
+        names = {"recipe": beside.display_name, "control": TITLES[what.control], "trained": control.display_name}
         row: dict[str, object] = {
             "recipe": seeds.run_of(beside.runs[0].name), "control": what.control, "not_compared": why,
         }  # fmt: skip
         if why:
-            shown.append({**words, "verdict": f"not compared: {why}"})
+            texts.append({**names, "verdict": f"not compared: {why}"})
             data.append(row)
             continue
-        of, gap, verdict = _beyond(control, beside, shared)
+        subject, gap, verdict = _beyond(control, beside, shared)
         gains = [training_seeds.gain(one, None, shared) for one in (beside, control)]
         columns = interval_columns({"recipe_gain": gains[0], "control_gain": gains[1], "difference": gap})
-        data.append({**row, "about": of, **columns, "verdict": verdict})
-        shown.append(
+        data.append({**row, "about": subject, **columns, "verdict": verdict})
+        texts.append(
             {
-                **words,
+                **names,
                 "gain of the recipe's run (points)": interval_text(gains[0], points),
                 "gain of the control (points)": interval_text(gains[1], points),
                 "last checkpoints, less the control (points)": interval_text(gap, points),
                 "verdict": verdict,
             }
         )
-    if not shown:
+    if not texts:
         return None
-    return Table("controls", pd.DataFrame(data), pd.DataFrame(shown).fillna("–"))
+    return Table("controls", pd.DataFrame(data), pd.DataFrame(texts).fillna("–"))
 
 
 def content(report: ReportData) -> Content | None:

@@ -79,18 +79,18 @@ def drawings_table(runs: Sequence[RunResults] = ()) -> Table:
         model: f"{percent(part.value)} [{percent(max(part.low, 0))}, {percent(min(part.high, 1))}]"
         for model, part in parts.items()
     }
-    shown = pd.concat([printed.replace("", "–"), pd.DataFrame(means, index=[ALL_PROMPTS])])
-    return Table("svg_drawings", shares.reset_index(), shown.rename_axis("prompt").reset_index())
+    texts = pd.concat([printed.replace("", "–"), pd.DataFrame(means, index=[ALL_PROMPTS])])
+    return Table("svg_drawings", shares.reset_index(), texts.rename_axis("prompt").reset_index())
 
 
 def runs_that_draw(runs: Sequence[RunResults]) -> list[tuple[RunResults, str]]:
     """The runs and benchmarks whose answers are drawings, the first of them."""
-    found = []
+    sheets = []
     for run in runs:
         for name, problems in run.problem_rows.items():
             module = registry.get(next(iter(problems.values())).task).picture_module() if problems else None
-            found += [(run, name)] * hasattr(module, "png")
-    return found[:MOST_RUNS]
+            sheets += [(run, name)] * hasattr(module, "png")
+    return sheets[:MOST_RUNS]
 
 
 def plot_sheets(sheets: Sequence[tuple[RunResults, str]]) -> Figure:
@@ -99,15 +99,15 @@ def plot_sheets(sheets: Sequence[tuple[RunResults, str]]) -> Figure:
     Args:
         sheets: as `runs_that_draw` returns.
     """
-    made = [_sheet(run, name) for run, name in sheets]
-    heights = [len(words) for words, _ in made]
-    drawing, places = plt.subplots(
-        len(made), figsize=(WIDTH, 0.36 * sum(heights) + 0.4 * len(made)), squeeze=False, height_ratios=heights
+    rendered = [_sheet(run, name) for run, name in sheets]
+    heights = [len(labels) for labels, _ in rendered]
+    drawing, grid = plt.subplots(
+        len(rendered), figsize=(WIDTH, 0.36 * sum(heights) + 0.4 * len(rendered)), squeeze=False, height_ratios=heights
     )
-    for axes, (run, name), (words, pixels) in zip(places[:, 0], sheets, made, strict=True):
+    for axes, (run, name), (labels, pixels) in zip(grid[:, 0], sheets, rendered, strict=True):
         axes.imshow(pixels, aspect="equal", interpolation="nearest")
         side = CELL + 2 * FRAME
-        axes.set_yticks([side * (row + 0.5) for row in range(len(words))], words)
+        axes.set_yticks([side * (row + 0.5) for row in range(len(labels))], labels)
         axes.set_xticks([])
         axes.grid(visible=False)
         axes.set_title(broken(f"{run.display_name}: {name}, {run.label(run.last)}"))
@@ -118,18 +118,18 @@ def _sheet(run: RunResults, name: str) -> tuple[list[str], Pixels]:
     """The words of each row, and its pixels."""
     problems = run.problem_rows[name]
     rows = run.rows(run.last, name)
-    asked = list(dict.fromkeys(rows["problem_id"]))[:MOST_ROWS]
-    words, lines = [], []
-    for problem_id in asked:
+    problem_ids = list(dict.fromkeys(rows["problem_id"]))[:MOST_ROWS]
+    labels, lines = [], []
+    for problem_id in problem_ids:
         samples = rows[rows["problem_id"] == problem_id].sort_values("repeat").head(COLUMNS).to_dict("records")
         task = problems[problem_id].task
         cells = [_cell(task, one["answer"], one["verdict"] == "correct") for one in samples]
         cells += [np.full_like(cells[0], 255)] * (COLUMNS - len(cells))
         lines.append(np.concatenate(cells, axis=1))
         meta = problems[problem_id].meta
-        asked_for = visible(str(meta.get("printed") or problems[problem_id].question))
-        words.append("\n".join(textwrap.wrap(asked_for, LINE, max_lines=2, placeholder=" …")))
-    return words, np.concatenate(lines, axis=0)
+        question = visible(str(meta.get("printed") or problems[problem_id].question))
+        labels.append("\n".join(textwrap.wrap(question, LINE, max_lines=2, placeholder=" …")))
+    return labels, np.concatenate(lines, axis=0)
 
 
 def _cell(task: str, answer: str | None, right: bool) -> Pixels:
@@ -151,10 +151,10 @@ def _cell(task: str, answer: str | None, right: bool) -> Pixels:
 def _pixels(task: str, answer: str) -> Pixels | None:
     """The picture of an answer on white; None if it cannot be drawn."""
     module = registry.get(task).picture_module()
-    made = module.png(answer) if module else None
-    if made is None:
+    png = module.png(answer) if module else None
+    if png is None:
         return None
-    rgba = np.asarray(matplotlib.image.imread(io.BytesIO(made), format="png"), float)
+    rgba = np.asarray(matplotlib.image.imread(io.BytesIO(png), format="png"), float)
     colour, alpha = rgba[..., :3], rgba[..., 3:] if rgba.shape[-1] == 4 else np.ones((*rgba.shape[:2], 1))
     return np.asarray(np.rint(255 * (colour * alpha + 1 - alpha)), np.uint8)
 

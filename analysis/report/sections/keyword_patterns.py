@@ -31,13 +31,13 @@ def plot_patterns(
         counts: what patterns.table counted, of all runs.
         lists: one row of panels each.
     """
-    shown = []
+    panels = []
     for item in lists:
         title = item.title[0].upper() + item.title[1:]
         many, share = (_of_pattern(counts, item.name, *one) for one in (("per_completion", 1), ("share", 100)))
-        shown.append(Panel(f"{title}: matches", "matches per completion", many, 0.1))
-        shown.append(Panel(f"{title}: completions", "share of completions (%)", share, SHARES))
-    return curves(runs, shown, training=False, columns=2)
+        panels.append(Panel(f"{title}: matches", "matches per completion", many, 0.1))
+        panels.append(Panel(f"{title}: completions", "share of completions (%)", share, SHARES))
+    return curves(runs, panels, training=False, columns=2)
 
 
 def patterns_table(
@@ -51,7 +51,7 @@ def patterns_table(
         lists: for the titles.
     """
     titles = {item.name: item.title for item in lists}
-    shown = pd.DataFrame(
+    texts = pd.DataFrame(
         {
             "run": counts["run"],
             "keywords": counts["pattern"].map(titles),
@@ -62,7 +62,7 @@ def patterns_table(
             "per 1,000 tokens": counts["per_1000_tokens"].map(lambda x: "–" if math.isnan(x) else f"{x:.2f}"),
         }
     )
-    return Table("patterns", counts, shown)
+    return Table("patterns", counts, texts)
 
 
 def content(report: ReportData) -> Content:
@@ -101,7 +101,7 @@ SECTION = Section(
 <summary>The counts, by benchmark</summary>
 {% for run in report.runs %}
 <h3>{{ title_of(run.name) }}</h3>
-{{ table("patterns", run=run.name, caption="Keyword matches in the completions of each checkpoint.", words=3) }}
+{{ table("patterns", run=run.name, caption="Keyword matches in the completions of each checkpoint.", text_columns=3) }}
 {% endfor %}
 </details>
 <details>

@@ -68,7 +68,11 @@ def plot_thinking(runs: Sequence[RunResults]) -> Figure:
     styles, named = run_styles([recipe.display_name for recipe in recipes]), {}
     for axes, training in zip(grid, (True, False), strict=True):
         by_run = {recipe.display_name: [_over_steps(run, training) for run in recipe.runs] for recipe in recipes}
-        means = {name: kept for name, found in by_run.items() if (kept := [one for one in found if not one.empty])}
+        means = {
+            name: kept
+            for name, all_lengths in by_run.items()
+            if (kept := [one for one in all_lengths if not one.empty])
+        }
         for name, lengths in means.items():
             named[name] = run_handle(replace(styles[name], dash="-"))
             for column, dash in PARTS.items():
@@ -78,16 +82,16 @@ def plot_thinking(runs: Sequence[RunResults]) -> Figure:
         axes.set(ylabel="length (tokens)", ylim=(0, max(1.0, 1.06 * axes.dataLim.ymax) if means else 1.0))
         if not means:
             not_reported(axes, "no completion has a thinking part")
-    shown: dict[str, Artist] = {name: named[name] for name in styles if name in named}
-    shown |= {text: drawn for drawn, text in seeds_legend(recipes)}
-    shown |= {column: Line2D([], [], color=INK, linestyle=dash) for column, dash in PARTS.items()}
-    legend(figure, list(shown.values()), list(shown))
+    handles: dict[str, Artist] = {name: named[name] for name in styles if name in named}
+    handles |= {text: drawn for drawn, text in seeds_legend(recipes)}
+    handles |= {column: Line2D([], [], color=INK, linestyle=dash) for column, dash in PARTS.items()}
+    legend(figure, list(handles.values()), list(handles))
     return figure
 
 
 def _spread_out(steps: Sequence[int], most: int) -> list[int]:
-    places = np.linspace(0, len(steps) - 1, min(most, len(steps))).round().astype(int)
-    return [steps[place] for place in dict.fromkeys(places.tolist())]
+    positions = np.linspace(0, len(steps) - 1, min(most, len(steps))).round().astype(int)
+    return [steps[position] for position in dict.fromkeys(positions.tolist())]
 
 
 def held_out_lengths(run: RunResults) -> tuple[dict[int, Numbers], Numbers]:
@@ -127,8 +131,8 @@ def plot_length_distribution(runs: Sequence[RunResults]) -> Figure:
     for row, run in enumerate(runs):
         heldout, training = grid[2 * row], grid[2 * row + 1]
         shares, edges = held_out_lengths(run)
-        for place, (step, own) in enumerate(shares.items()):
-            colour = shades(0.1 + 0.75 * place / max(len(shares) - 1, 1))
+        for position, (step, own) in enumerate(shares.items()):
+            colour = shades(0.1 + 0.75 * position / max(len(shares) - 1, 1))
             heldout.stairs(own[:BINS], edges[: BINS + 1], color=colour, linewidth=1.6, label=run.label(step))
             heldout.stairs(own[BINS:], edges[BINS:], baseline=None, color=colour, linewidth=1.6)
         if len(edges) > BINS + 1:

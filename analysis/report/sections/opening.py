@@ -22,10 +22,10 @@ from eval.statistics import Estimate
 WIDTH, ROW = 5.2, 0.44  # inches; narrow, so that its text can be read on a telephone
 
 
-def _plot_point(figure: Figure, place: int, value: Estimate, style: RunStyle, filled: bool) -> None:
+def _plot_point(figure: Figure, row: int, value: Estimate, style: RunStyle, filled: bool) -> None:
     middle, reach = 100 * value.value, [[100 * (value.value - value.low)], [100 * (value.high - value.value)]]
     figure.axes[0].errorbar(
-        middle, place, xerr=reach, color=style.colour, marker=style.marker, markersize=MARKER_SIZE + 1, capsize=2.2,
+        middle, row, xerr=reach, color=style.colour, marker=style.marker, markersize=MARKER_SIZE + 1, capsize=2.2,
         markerfacecolor=style.colour if filled else "white", elinewidth=1.1, linestyle="none",
     )  # fmt: skip
 
@@ -42,7 +42,7 @@ def plot_overview(runs: Sequence[RunResults], rows: Mapping[str, Sequence[Checkp
     recipes = by_recipe(runs)
     styles = run_styles([recipe.display_name for recipe in recipes])
     figure, axes = plt.subplots(figsize=(WIDTH, ROW * len(recipes) + 0.75))
-    for place, recipe in enumerate(recipes):
+    for row, recipe in enumerate(recipes):
         style, own = styles[recipe.display_name], rows[recipe.runs[0].name]
         column = overall_column(own[0].cells)
         first, cell = own[0].cells[column].accuracy, own[-1].cells[column]
@@ -50,17 +50,17 @@ def plot_overview(runs: Sequence[RunResults], rows: Mapping[str, Sequence[Checkp
         if recipe.has_several_seeds:
             names = recipe.runs[0].benchmarks
             each = training_seeds.accuracy_of_each_seed(recipe, None, names)
-            axes.plot(100 * each, [place] * len(each), "|", color=style.colour, markersize=9)
+            axes.plot(100 * each, [row] * len(each), "|", color=style.colour, markersize=9)
             first, last = training_seeds.before_and_last(recipe)
             gap = training_seeds.gain(recipe, None, names)
-        axes.text(0, place - 0.32, recipe.display_name, ha="left", va="center", fontsize=8.5, color=INK)
+        axes.text(0, row - 0.32, recipe.display_name, ha="left", va="center", fontsize=8.5, color=INK)
         if gap:
-            axes.plot([100 * first.value, 100 * last.value], [place] * 2, color=style.colour, alpha=0.35)
-            _plot_point(figure, place, first, style, filled=False)
-            words = f"{points(gap.value)} {BASE_MARKS[gap.change]}"
+            axes.plot([100 * first.value, 100 * last.value], [row] * 2, color=style.colour, alpha=0.35)
+            _plot_point(figure, row, first, style, filled=False)
+            label = f"{points(gap.value)} {BASE_MARKS[gap.change]}"
             end = 100 * max(first.high, last.high) + 1.5
-            axes.text(end, place, words, ha="left", va="center", fontsize=8.5, color=INK)
-        _plot_point(figure, place, last, style, filled=True)
+            axes.text(end, row, label, ha="left", va="center", fontsize=8.5, color=INK)
+        _plot_point(figure, row, last, style, filled=True)
     axes.set(xlim=(-1, 113), ylim=(len(recipes) - 0.5, -0.65), xticks=range(0, 101, 20), yticks=[])
     axes.set_xlabel("held-out accuracy (%), with 95 % intervals; differences in points")
     axes.spines["left"].set_visible(False)

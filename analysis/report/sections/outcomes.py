@@ -62,12 +62,12 @@ def _shares(run: RunResults) -> pd.DataFrame:
 def plot_finished(runs: Sequence[RunResults]) -> Figure:
     """Shares of held-out completions that are correct, truncated, and finished but not correct, over checkpoints."""
     ylabel = "share of completions (%)"
-    shown = (
+    panels = (
         Panel("Correct", ylabel, lambda run: _shares(run)["correct"], SHARES),
         Panel("Truncated", ylabel, lambda run: _shares(run)["truncated"], SHARES),
         Panel("Finished, not correct", ylabel, lambda run: _shares(run)["finished"], SHARES),
     )
-    return curves(runs, shown, training=False, sharey=True)
+    return curves(runs, panels, training=False, sharey=True)
 
 
 def content(report: ReportData) -> Content:

@@ -20,8 +20,9 @@ def overlap_table(file: Path) -> Table:
     except (KeyError, TypeError, ValueError) as error:  # among them pandas' own, for an empty or a cut file
         raise UserError(
             f"{file} should be the table that tasks.overlap writes, but is another or damaged ({error}): delete it to "
-            "have it made again"
-        ) from None
+            "have it made again",
+            code="damaged-table", path=str(file),
+        ) from None  # fmt: skip
 
 
 def _shown_overlap(data: pd.DataFrame) -> pd.DataFrame:

@@ -43,8 +43,8 @@ def beside_published(runs: Sequence[RunResults], facts: dict[str, RunFacts]) -> 
             if step in figures
             for benchmark in shared
         ]
-    data, shown = [data for data, _ in pairs], [shown for _, shown in pairs]
-    return Table("published", pd.DataFrame(data), pd.DataFrame(shown)) if pairs else None
+    data, texts = [data for data, _ in pairs], [texts for _, texts in pairs]
+    return Table("published", pd.DataFrame(data), pd.DataFrame(texts)) if pairs else None
 
 
 def _beside_one(run: RunResults, step: int, benchmark: str, share: float) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -80,19 +80,23 @@ COMPARED = {"rose": "above", "fell": "below", "cannot tell": "not distinguishabl
 
 def what_it_shows(tables: Iterable[str], path: Path = reference.PUBLISHED) -> list[str]:
     """Which of the published differences are beyond noise, as sentences made from the numbers."""
-    made = {name: rows(name, path) for name in tables}
-    sentences = [_table_sentence(name, rows) for name, rows in made.items()]
+    rows_of_table = {name: rows(name, path) for name in tables}
+    sentences = [_table_sentence(name, rows) for name, rows in rows_of_table.items()]
     counts = []
-    for name, of in sizes().items():
-        steps = [row.cells[name].from_above for rows in made.values() for row in rows[1:]]
+    for name, size in sizes().items():
+        steps = [row.cells[name].from_above for rows in rows_of_table.values() for row in rows[1:]]
         beyond = sum(step is not None and step.change != "cannot tell" for step in steps)
-        counts.append(f"{beyond} of {len(steps)} on {name} (n = {of})")
+        counts.append(f"{beyond} of {len(steps)} on {name} (n = {size})")
     sentences.append(f"Differences between neighbouring rows that are beyond noise: {', '.join(counts)}.")
     return sentences + [_resolution_sentence(name, n) for name, n in sizes().items() if n <= FEW_PROBLEMS]
 
 
-def _table_sentence(name: str, made: list[CheckpointRow]) -> str:
-    base, last, top = made[0], made[-1], max(made, key=lambda row: row.cells["average"].accuracy.value)
+def _table_sentence(name: str, table_rows: list[CheckpointRow]) -> str:
+    base, last, top = (
+        table_rows[0],
+        table_rows[-1],
+        max(table_rows, key=lambda row: row.cells["average"].accuracy.value),
+    )
     gap = last.cells["average"].difference
     assert gap is not None
     text = (
@@ -100,9 +104,11 @@ def _table_sentence(name: str, made: list[CheckpointRow]) -> str:
         f"95 % interval {points(gap.low)} to {points(gap.high)})"
     )
     if top is not base:
-        equal = [row for row in made if row is not top and _average_gap(row, top).change == "cannot tell"]
+        equal = [row for row in table_rows if row is not top and _average_gap(row, top).change == "cannot tell"]
         verdict = (
-            f"not distinguishable from {len(equal)} of the other {len(made) - 1} rows" if equal else "above all others"
+            f"not distinguishable from {len(equal)} of the other {len(table_rows) - 1} rows"
+            if equal
+            else "above all others"
         )
         text += f"; its best average, {100 * top.cells['average'].accuracy.value:.1f} at {top.label}, is {verdict}"
     return f"{text}."

@@ -43,15 +43,15 @@ def has_several(run: RunResults) -> bool:
 
 def plot_rewards(runs: Sequence[RunResults]) -> Figure:
     """A panel for each reward, with the share of completions to which it gave something, over steps."""
-    found = {run.name: 100 * shares(run) for run in runs}
-    names = list(dict.fromkeys(name for share in found.values() for name in share.columns))
+    shares_by_run = {run.name: 100 * shares(run) for run in runs}
+    names = list(dict.fromkeys(name for share in shares_by_run.values() for name in share.columns))
 
     def values(name: str, run: RunResults) -> pd.Series:
-        share = found[run.name]
+        share = shares_by_run[run.name]
         return share[name] if name in share else pd.Series(math.nan, index=share.index)
 
-    shown = [Panel(name.replace("_", " "), "fired (%)", partial(values, name), SHARES) for name in names]
-    return curves(runs, shown, training=True, columns=min(3, len(shown)), sharey=True)
+    panels = [Panel(name.replace("_", " "), "fired (%)", partial(values, name), SHARES) for name in names]
+    return curves(runs, panels, training=True, columns=min(3, len(panels)), sharey=True)
 
 
 def halfway(share: pd.Series) -> float:
@@ -72,11 +72,15 @@ def rewards_table(runs: Sequence[RunResults]) -> Table:
         fired, means = shares(run), shares(run, "mean")
         tenth = max(1, len(fired) // 10)
         for name in fired.columns:
-            ends = [part.mean() for of in (fired, means) for part in (of[name].iloc[:tenth], of[name].iloc[-tenth:])]
+            ends = [
+                part.mean()
+                for values in (fired, means)
+                for part in (values[name].iloc[:tenth], values[name].iloc[-tenth:])
+            ]
             rows.append((run.name, name, *ends[:2], halfway(fired[name]), *ends[2:]))
     data = pd.DataFrame(rows, columns=list(COLUMNS))
     change = data["fired_last"] - data["fired_first"]
-    shown = {
+    texts = {
         "run": data["run"],
         "reward": data["reward"],
         "fired, first tenth (%)": data["fired_first"].map(percent),
@@ -86,7 +90,7 @@ def rewards_table(runs: Sequence[RunResults]) -> Table:
         "mean, first tenth": data["mean_first"].map("{:.3f}".format),
         "last tenth": data["mean_last"].map("{:.3f}".format),
     }
-    return Table(NAME, data, pd.DataFrame(shown))
+    return Table(NAME, data, pd.DataFrame(texts))
 
 
 def content(report: ReportData) -> Content | None:

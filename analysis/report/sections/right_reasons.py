@@ -28,7 +28,7 @@ def plot_right_reasons(runs: Sequence[RunResults], counts: pd.DataFrame) -> Figu
     def mean(column: str) -> Callable[[RunResults], pd.Series]:
         return lambda run: 100 * counts[counts["run"] == run.name].groupby("step")[column].mean()
 
-    shown = [
+    panels = [
         Panel(title, "share of completions (%)", mean(f"{name}_share"), SHARES)
         for name, title in (
             ("right_right", "Right answer,\nright reasoning"),
@@ -36,7 +36,7 @@ def plot_right_reasons(runs: Sequence[RunResults], counts: pd.DataFrame) -> Figu
             ("wrong_right", "Wrong answer,\nright reasoning"),
         )
     ]
-    return curves(runs, shown, training=False)
+    return curves(runs, panels, training=False)
 
 
 def reasoning_table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
@@ -49,7 +49,7 @@ def reasoning_table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
             for value, low, high in zip(*columns, strict=True)
         ]
 
-    shown = {
+    texts = {
         "run": counts["run"],
         "benchmark": counts["benchmark"],
         "checkpoint": checkpoint_labels(runs, counts),
@@ -61,7 +61,7 @@ def reasoning_table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
         "lines checkable": [percent(value) for value in counts["checkable"]],
         "completions": counts["completions"].map("{:,}".format),
     }
-    return Table("reasoning", counts, pd.DataFrame(shown))
+    return Table("reasoning", counts, pd.DataFrame(texts))
 
 
 def content(report: ReportData) -> Content:
@@ -108,7 +108,7 @@ and still lead to a wrong answer. At most {{ "{:,}".format(most_checked) }} comp
 are checked: whole problems, in the order of a hash.</p>
 {{ figure("right_reasons") }}
 {% for run, of_run in examples.items() %}
-{{ table("reasoning", run=run, caption=titles[run], words=2) }}
+{{ table("reasoning", run=run, caption=titles[run], text_columns=2) }}
 <details><summary>Examples at the last checkpoint: the first of each kind in the order of a hash</summary>
 <ul>
 {% for item in of_run %}

@@ -23,14 +23,14 @@ def pairs_table(runs: Sequence[RunResults]) -> Table | None:
 
     A pair whose results are not comparable (analysis.comparability) has no difference, but a line that says why.
     """
-    data, shown = [], []
+    data, texts = [], []
     for first, second in itertools.combinations(runs, 2):
         shared = [name for name in first.benchmarks if name in second.benchmarks]
         if not shared:
             continue
         why = checkpoint_difference.obstacles(first, second, shared)
         gap = None if why else checkpoint_difference.between_runs(first, second, shared)
-        shown.append(
+        texts.append(
             {
                 "first": f"{first.display_name}, {first.label(first.last)}",
                 "second": f"{second.display_name}, {second.label(second.last)}",
@@ -41,7 +41,7 @@ def pairs_table(runs: Sequence[RunResults]) -> Table | None:
         )
         estimate = {"value": gap.value, "low": gap.low, "high": gap.high} if gap else {}
         data.append({"first": first.name, "second": second.name, **estimate, "not_compared": why})
-    return Table("pairs", pd.DataFrame(data), pd.DataFrame(shown)) if shown else None
+    return Table("pairs", pd.DataFrame(data), pd.DataFrame(texts)) if texts else None
 
 
 def without_shared_benchmark(runs: Sequence[RunResults]) -> int:

@@ -15,7 +15,7 @@ from analysis.results import RunResults, checkpoint_labels
 
 def verifiers_table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
     """The counts of `second_verifiers` for readers."""
-    shown = {
+    texts = {
         "run": counts["run"],
         "benchmark": counts["benchmark"],
         "checkpoint": checkpoint_labels(runs, counts),
@@ -26,7 +26,7 @@ def verifiers_table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
         "by ours alone": counts["only_own"].map("{:,}".format),
         "by the other alone": counts["only_other"].map("{:,}".format),
     }
-    return Table("second_verifiers", counts, pd.DataFrame(shown))
+    return Table("second_verifiers", counts, pd.DataFrame(texts))
 
 
 def content(report: ReportData) -> Content | None:

@@ -28,11 +28,11 @@ def plot_answer_lengths(runs: Sequence[RunResults]) -> Figure:
         rows = run.rollouts[run.rollouts["verdict"] == verdict]
         return pd.to_numeric(rows["completion_tokens"], errors="coerce").groupby(rows["step"]).mean()
 
-    shown = [
+    panels = [
         Panel(title, "mean length (tokens)", partial(mean, verdict), 1.0)
         for verdict, title in (("correct", "Right answers"), ("wrong", "Wrong answers"))
     ]
-    return curves(runs, shown, training=True, sharey=True)
+    return curves(runs, panels, training=True, sharey=True)
 
 
 def content(report: ReportData) -> Content:

@@ -16,16 +16,16 @@ from analysis.results import RunResults
 
 def plot_training_patterns(runs: Sequence[RunResults], lists: Sequence[reasoning_patterns.PatternList]) -> Figure:
     """Keyword matches per completion over training steps, in the completions that were trained on."""
-    shown = []
+    panels = []
     for item in lists:
 
         def per_completion(run: RunResults, regex: str = item.regex) -> pd.Series:
-            found = pd.Series(reasoning_patterns.count(run.rollouts["completion"], regex))
-            return found.groupby(run.rollouts["step"].to_numpy()).mean()
+            matches = pd.Series(reasoning_patterns.count(run.rollouts["completion"], regex))
+            return matches.groupby(run.rollouts["step"].to_numpy()).mean()
 
         title = item.title[0].upper() + item.title[1:]
-        shown.append(Panel(title, "matches per completion", per_completion, 0.1))
-    return curves(runs, shown, training=True)
+        panels.append(Panel(title, "matches per completion", per_completion, 0.1))
+    return curves(runs, panels, training=True)
 
 
 def content(report: ReportData) -> Content | None:

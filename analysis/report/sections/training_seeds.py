@@ -23,10 +23,10 @@ def _columns(recipe: Recipe) -> list[tuple[str, list[str]]]:
     return [*((name, [name]) for name in names), *([(AVERAGE, names)] if len(names) > 1 else [])]
 
 
-def seeds_table(found: Sequence[Recipe]) -> Table:
+def seeds_table(recipes: Sequence[Recipe]) -> Table:
     """Per recipe, checkpoint and benchmark: the mean over seeds, its interval, and the spread over seeds."""
-    data, shown = [], []
-    for recipe, step in [(each, step) for each in found for step in each.steps]:
+    data, texts = [], []
+    for recipe, step in [(each, step) for each in recipes for step in each.steps]:
         for title, names in _columns(recipe):
             each, mean = accuracy_of_each_seed(recipe, step, names), accuracy(recipe, step, names)
             change = gain(recipe, step, names) if step != recipe.steps[0] else None
@@ -38,7 +38,7 @@ def seeds_table(found: Sequence[Recipe]) -> Table:
                     "deviation": spread, "lowest": float(each.min()), "highest": float(each.max()),
                 }
             )  # fmt: skip
-            shown.append(
+            texts.append(
                 {
                     "recipe": recipe.display_name,
                     "checkpoint": recipe.runs[0].label(step),
@@ -51,13 +51,13 @@ def seeds_table(found: Sequence[Recipe]) -> Table:
                     ),
                 }
             )
-    return Table("seeds", pd.DataFrame(data), pd.DataFrame(shown))
+    return Table("seeds", pd.DataFrame(data), pd.DataFrame(texts))
 
 
-def recipe_pairs_table(found: Sequence[Recipe]) -> Table | None:
+def recipe_pairs_table(recipes: Sequence[Recipe]) -> Table | None:
     """Recipes against each other, by `snakemake compare`'s tests, on the benchmarks that both have."""
-    data, shown = [], []
-    for first, second in itertools.combinations(found, 2):
+    data, texts = [], []
+    for first, second in itertools.combinations(recipes, 2):
         shared = [name for name in first.runs[0].benchmarks if name in second.runs[0].benchmarks]
         if not shared or checkpoint_difference.obstacles(first.runs[0], second.runs[0], shared):
             continue
@@ -67,7 +67,7 @@ def recipe_pairs_table(found: Sequence[Recipe]) -> Table | None:
         data.append(
             {"first": names[0], "second": names[1], **gap._asdict(), "p_adjusted": line.p_adjusted, "verdict": verdict}
         )
-        shown.append(
+        texts.append(
             {
                 "first": first.display_name,
                 "second": second.display_name,
@@ -77,7 +77,7 @@ def recipe_pairs_table(found: Sequence[Recipe]) -> Table | None:
                 "verdict": verdict,
             }
         )
-    return Table("recipe_pairs", pd.DataFrame(data), pd.DataFrame(shown)) if shown else None
+    return Table("recipe_pairs", pd.DataFrame(data), pd.DataFrame(texts)) if texts else None
 
 
 def content(report: ReportData) -> Content | None:

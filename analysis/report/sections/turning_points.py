@@ -20,10 +20,10 @@ from analysis.statistics.training_seeds import Recipe
 from contracts import seeds
 
 
-def turning_points_table(found: Iterable[Recipe]) -> Table | None:
+def turning_points_table(recipes: Iterable[Recipe]) -> Table | None:
     """A row for each recipe with enough checkpoints; None if no recipe has."""
-    data, shown = [], []
-    for recipe in found:
+    data, texts = [], []
+    for recipe in recipes:
         turn = find(recipe)
         if turn is None:
             continue
@@ -37,7 +37,7 @@ def turning_points_table(found: Iterable[Recipe]) -> Table | None:
         )  # fmt: skip
         span = label(turn.first) if turn.first == turn.end else f"{label(turn.first)} to {label(turn.end)}"
         after = turn.verdict != AT_THE_END
-        shown.append(
+        texts.append(
             {
                 "run": recipe.display_name,
                 "best checkpoint": label(turn.best),
@@ -52,16 +52,16 @@ def turning_points_table(found: Iterable[Recipe]) -> Table | None:
                 "verdict": turn.verdict,
             }
         )
-    return Table(NAME, pd.DataFrame(data), pd.DataFrame(shown)) if shown else None
+    return Table(NAME, pd.DataFrame(data), pd.DataFrame(texts)) if texts else None
 
 
-def plot_turning_points(found: Sequence[Recipe]) -> Figure:
+def plot_turning_points(recipes: Sequence[Recipe]) -> Figure:
     """Right, unfinished and wrong completions over checkpoints, with the best one and the interval of its step.
 
     Args:
-        found: recipes; those with too few checkpoints are left out.
+        recipes: recipes; those with too few checkpoints are left out.
     """
-    turns = [(recipe, turn) for recipe in found if (turn := find(recipe))]
+    turns = [(recipe, turn) for recipe in recipes if (turn := find(recipe))]
     columns = 2 if len(turns) == 4 else min(len(turns), 3)
     figure, grid = panels(len(turns), columns, 2.5, xlabel=CHECKPOINT, sharex=False, sharey=True)
     styles = run_styles(PARTS)

@@ -31,8 +31,8 @@ def _tokens(digits: int) -> Callable[[float], str]:
 
 def _with_interval(data: pd.DataFrame, measure: str) -> list[str]:
     """pass@k or maj@k with its interval, which scores of earlier releases lack."""
-    found = data[[f"{measure}_at_k", f"{measure}_low", f"{measure}_high"]].to_numpy(dtype=float)
-    return [percent(row[0]) if math.isnan(row[1]) else interval_text(Estimate(*row), percent) for row in found]
+    values = data[[f"{measure}_at_k", f"{measure}_low", f"{measure}_high"]].to_numpy(dtype=float)
+    return [percent(row[0]) if math.isnan(row[1]) else interval_text(Estimate(*row), percent) for row in values]
 
 
 def completed_table(runs: Sequence[RunResults]) -> Table:
@@ -47,7 +47,7 @@ def completed_table(runs: Sequence[RunResults]) -> Table:
          "pass_high", "maj_at_k", "maj_low", "maj_high", "maj_ties", "completion_tokens_mean", "completion_tokens_max"],
     )  # fmt: skip
     completed = (1 - data["truncated_rate"]) * data["n_problems"] * data["k_repeats"]
-    shown = {
+    texts = {
         "problems × repeats": [f"{n} × {k}" for n, k in zip(data["n_problems"], data["k_repeats"], strict=True)],
         "all completions (%)": data["avg_at_k"].map(percent),
         "completed": completed.map(lambda count: "–" if math.isnan(count) else f"{count:,.0f}"),
@@ -59,7 +59,7 @@ def completed_table(runs: Sequence[RunResults]) -> Table:
         "mean tokens": data["completion_tokens_mean"].map(_tokens(1)),
         "most tokens": data["completion_tokens_max"].map(_tokens(0)),
     }
-    return Table("completed", data, pd.DataFrame(_names(runs, data) | shown))
+    return Table("completed", data, pd.DataFrame(_names(runs, data) | texts))
 
 
 def _number(count: object) -> str:
@@ -75,9 +75,9 @@ def verdicts_table(runs: Sequence[RunResults]) -> Table:
     data = _scores(runs, [*counts, "truncated_rate"])
     known, of_all = data.pop("truncated_rate").notna(), data[counts].sum(axis=1)
     data["n_truncated"] = data["n_truncated"].astype("Int64").where(known)
-    shown = {verdict.replace("_", " "): data[f"n_{verdict}"].map(_number) for verdict in VERDICTS}
-    shown["all"] = of_all.map(_number)
-    return Table("verdicts", data, pd.DataFrame(_names(runs, data) | shown))
+    texts = {verdict.replace("_", " "): data[f"n_{verdict}"].map(_number) for verdict in VERDICTS}
+    texts["all"] = of_all.map(_number)
+    return Table("verdicts", data, pd.DataFrame(_names(runs, data) | texts))
 
 
 def content(report: ReportData) -> Content:
@@ -101,8 +101,8 @@ SECTION = Section(
 {{ table("completed", run=run.name,
    caption="Accuracy over all completions and over completed ones only, share truncated, pass@k
    (any of the k repeats is correct), maj@k (the most frequent answer is correct), and tokens
-   per completion.", words=2) }}
-{{ table("verdicts", run=run.name, caption="Number of completions with each verdict.", words=2) }}
+   per completion.", text_columns=2) }}
+{{ table("verdicts", run=run.name, caption="Number of completions with each verdict.", text_columns=2) }}
 {% endfor %}
 """,
 )

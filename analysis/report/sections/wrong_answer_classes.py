@@ -47,13 +47,13 @@ def classes_table(runs: Sequence[RunResults]) -> Table | None:
         for benchmark in run.benchmarks:
             samples = run.samples(run.last, benchmark)
             bad = samples[~samples["verdict"].isin(("correct", *UNUSABLE))]
-            found = [
+            classes = [
                 class_of(str(row.verdict), row.answer, str(row.completion or "")) for row in bad.itertuples(index=False)
             ]
-            counts = {name: found.count(name) for name in published}
+            counts = {name: classes.count(name) for name in published}
             rows.append(
                 {"run": run.name, "benchmark": benchmark, "step": run.last, "bad": len(bad), **counts}
-                | {"not_classified": found.count(None)}
+                | {"not_classified": classes.count(None)}
             )
     if not rows:
         return None
@@ -63,7 +63,7 @@ def classes_table(runs: Sequence[RunResults]) -> Table | None:
         pairs = zip(data[name], data["bad"], strict=True)
         return [f"{count:,} ({percent(count / bad)} %)" if bad else "–" for count, bad in pairs]
 
-    shown = {
+    texts = {
         "run": data["run"],
         "benchmark": data["benchmark"],
         "not correct": data["bad"].map("{:,}".format),
@@ -71,7 +71,7 @@ def classes_table(runs: Sequence[RunResults]) -> Table | None:
         f"false equation (published, wrong steps: {percent(published['false_step'], 0)} %)": shares("false_step"),
         f"not classified (published, misread: {percent(published['misread'], 0)} %)": shares("not_classified"),
     }
-    return Table(NAME, data.drop(columns="misread"), pd.DataFrame(shown))
+    return Table(NAME, data.drop(columns="misread"), pd.DataFrame(texts))
 
 
 def content(report: ReportData) -> Content | None:

@@ -18,9 +18,11 @@ def bad_cases_table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
 
     def share(part: str, whole: str) -> list[str]:
         pairs = zip(counts[part], counts[whole], strict=True)
-        return [f"{found:,} ({percent(found / of)} %)" if of and not pd.isna(found) else "–" for found, of in pairs]
+        return [
+            f"{count:,} ({percent(count / total)} %)" if total and not pd.isna(count) else "–" for count, total in pairs
+        ]
 
-    shown = {
+    texts = {
         "run": counts["run"],
         "benchmark": counts["benchmark"],
         "checkpoint": checkpoint_labels(runs, counts),
@@ -31,7 +33,7 @@ def bad_cases_table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
         "wrong, searched": counts["searched"].map("{:,}".format),
         "with an arithmetic error": share("arithmetic_error", "searched"),
     }
-    return Table("bad_cases", counts, pd.DataFrame(shown))
+    return Table("bad_cases", counts, pd.DataFrame(texts))
 
 
 def content(report: ReportData) -> Content:
@@ -56,7 +58,7 @@ SECTION = Section(
 <p>Completions that are not correct, by kind. Wrong answers are searched for arithmetic errors: equations between
 numbers that are false (parsed, never evaluated). An arithmetic error need not be the cause of the wrong answer.</p>
 {% for run, of_run in examples.items() %}
-{{ table("bad_cases", run=run, caption=titles[run], words=2) }}
+{{ table("bad_cases", run=run, caption=titles[run], text_columns=2) }}
 <details><summary>Examples at the last checkpoint: the first of each kind in the order of a hash</summary>
 {% for item in of_run %}
 <article class="pair"><header><b>{{ item.benchmark }}: {{ kinds[item.kind] }}</b> <span class="soft">problem</span>

@@ -151,8 +151,8 @@ def maze_rows(
             moves = problem.answer if rng.random() < solved else "L"
             lines = maze_traces.trace_lines(maze, str(moves))
             if rng.random() >= reasoned:
-                place = rng.randrange(1, len(lines))
-                lines[place] = maze_traces.with_wrong_cell(lines[place], maze, rng)
+                position = rng.randrange(1, len(lines))
+                lines[position] = maze_traces.with_wrong_cell(lines[position], maze, rng)
             text = "\n".join([*lines, f"<answer>{moves}</answer>"])
             rows.append(
                 {
@@ -174,14 +174,14 @@ def write_maze_run(
     See `maze_rows`; the problems, of all such runs, are stored with the results.
     """
     folder, data, name = results / "runs" / run, results / "data" / "benchmarks", "mazes"
-    asked = maze_problems.generate(problems, "test", 1)
+    mazes = maze_problems.generate(problems, "test", 1)
     if not (data / f"{name}.parquet").is_file():
-        tables.write(to_table(asked), tables.PROBLEM, data / f"{name}.parquet")
+        tables.write(to_table(mazes), tables.PROBLEM, data / f"{name}.parquet")
     log = folder / "training_log.parquet"
     tables.write(pa.Table.from_pylist(training_log(run, solved, 20), tables.TRAINING_LOG), tables.TRAINING_LOG, log)
     for step, shares in ((0, (0.2, 1.0)), (20, (solved, reasoned))):
         path = folder / f"graded/step-{step}/{name}.parquet"
-        rows = maze_rows(run, step, name, asked, repeats, *shares)
+        rows = maze_rows(run, step, name, mazes, repeats, *shares)
         tables.write(pa.Table.from_pylist(rows, tables.GRADED), tables.GRADED, path)
         provenance.write(path, problems_sha256=problems_hash(data, name))
     write_scores(folder)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from analysis.measures.arithmetic_errors import false_equations
 
 
-def found(text: str) -> list[str]:
+def false_texts(text: str) -> list[str]:
     return [slip.text for slip in false_equations(text)]
 
 
@@ -31,7 +31,7 @@ def found(text: str) -> list[str]:
     ],
 )
 def test_equations_by_hand(text: str, wrong: list[str]) -> None:
-    assert found(text) == wrong
+    assert false_texts(text) == wrong
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_equations_by_hand(text: str, wrong: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_what_holds_or_cannot_be_read_is_left_alone(text: str) -> None:
-    assert found(text) == []
+    assert false_texts(text) == []
 
 
 numbers = st.integers(0, 999)
@@ -59,7 +59,7 @@ def test_any_plain_equation_is_judged_as_exact_arithmetic_judges_it(a: int, oper
     if value.denominator > 1:
         return
     right = int(value) + off
-    assert bool(found(f"Then {a} {operator} {b} = {right}.")) == (off != 0)
+    assert bool(false_texts(f"Then {a} {operator} {b} = {right}.")) == (off != 0)
 
 
 @settings(deadline=None)
@@ -70,7 +70,7 @@ def test_any_text_is_read(text: str) -> None:
 
 
 def test_hostile_texts_end() -> None:
-    assert found("9" * 5000 + "*9 = 1") == []
-    assert found("*".join(["999999999"] * 90) + " = 1") == []
-    assert found("(" * 100_000 + " = 1") == []
-    assert found("(" * 190 + "1" + ")" * 5 + " = 1") == []
+    assert false_texts("9" * 5000 + "*9 = 1") == []
+    assert false_texts("*".join(["999999999"] * 90) + " = 1") == []
+    assert false_texts("(" * 100_000 + " = 1") == []
+    assert false_texts("(" * 190 + "1" + ")" * 5 + " = 1") == []

@@ -26,8 +26,8 @@ def test_counts_by_hand() -> None:
     assert {example.kind for example in examples} == set(bad_cases.KINDS)
     error = next(example for example in examples if example.kind == "arithmetic_error")
     assert (error.problem_id, error.evidence) == ("a", "3 + 4 = 8")
-    shown = wrong_answers.bad_cases_table([run], counts).shown.iloc[0]
-    assert shown["with an arithmetic error"] == "1 (33.3 %)" and shown["no answer"] == "1 (14.3 %)"
+    texts = wrong_answers.bad_cases_table([run], counts).shown.iloc[0]
+    assert texts["with an arithmetic error"] == "1 (33.3 %)" and texts["no answer"] == "1 (14.3 %)"
 
 
 def test_truncation_is_unknown_without_finish_reasons() -> None:

@@ -26,21 +26,21 @@ def run_that_draws() -> RunResults:
 def test_counts_stand_beside_the_printed_ones() -> None:
     run = run_that_draws()
     assert drawings.success_counts(run, 0) == {"regular hexagon": "1/3"}  # one could not be judged
-    shown = drawings.drawings_table([run]).shown.set_index("prompt")
-    own = shown.columns[-1]
+    texts = drawings.drawings_table([run]).shown.set_index("prompt")
+    own = texts.columns[-1]
     assert (
         own.startswith(run.display_name)
-        and shown.loc["regular hexagon", own] == "1/3"
-        and shown.loc["gear", own] == "–"
+        and texts.loc["regular hexagon", own] == "1/3"
+        and texts.loc["gear", own] == "–"
     )
-    assert shown.loc["regular hexagon", "phi-4"] == "11/16"
+    assert texts.loc["regular hexagon", "phi-4"] == "11/16"
 
 
 def test_the_sheet_has_a_framed_picture_for_each_draw() -> None:
     ((run, name),) = drawings.runs_that_draw([run_that_draws(), make_run([graded_row(0, "a", 0, "correct")])])
-    words, pixels = drawings._sheet(run, name)
+    labels, pixels = drawings._sheet(run, name)
     side = drawings.CELL + 2 * drawings.FRAME
-    assert words == ["regular hexagon"] and pixels.shape == (side, drawings.COLUMNS * side, 3)
+    assert labels == ["regular hexagon"] and pixels.shape == (side, drawings.COLUMNS * side, 3)
     middles = pixels[side // 2, side // 2 :: side]
     assert middles[:4].tolist() == [[0, 255, 0], [*drawings.NOTHING], [*drawings.NOTHING], [0, 255, 0]]
     assert pixels[0, 0].tolist() == [*drawings.RIGHT] and pixels[0, side].tolist() == [*drawings.WRONG]

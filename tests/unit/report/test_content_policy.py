@@ -34,11 +34,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     sample_browser.write([make_run(rows()[:20])], reasoning_patterns.load_lists(), BAD, folder / "browser")
     sides = [f"--{side}={folder}/demo/runs/{NAMES[0]}/graded/step-{step}" for side, step in
              (("checkpoint", 20), ("baseline", 0))]  # fmt: skip
-    words = [sys.executable, "-m", "analysis.compare_checkpoints", "compare", *sides, f"--checkpoint-name={BAD}"]
-    subprocess.run([*words, f"--output={folder}/gate"], cwd=ROOT, capture_output=True, text=True, check=False)
-    found = sorted(folder.rglob("*.html"))
-    assert {file.parent.name for file in found} == {"report", "tables", "samples", "browser", "gate"}
-    return found
+    command = [sys.executable, "-m", "analysis.compare_checkpoints", "compare", *sides, f"--checkpoint-name={BAD}"]
+    subprocess.run([*command, f"--output={folder}/gate"], cwd=ROOT, capture_output=True, text=True, check=False)
+    files = sorted(folder.rglob("*.html"))
+    assert {file.parent.name for file in files} == {"report", "tables", "samples", "browser", "gate"}
+    return files
 
 
 class Active(HTMLParser):
@@ -54,18 +54,18 @@ class Active(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        if given.get("http-equiv", "").lower() == "content-security-policy":
+        attributes = {name: value or "" for name, value in attrs}
+        if attributes.get("http-equiv", "").lower() == "content-security-policy":
             assert self.seen in (["html", "head"], ["html", "head", "meta"]), "the policy comes first"
-            self.policies.append(given["content"])
+            self.policies.append(attributes["content"])
         self.seen.append(tag)
         if tag in self.inline:
             self.inline[tag].append("")
-            self.wrong += [f"<{tag} {name}>" for name in given if name in ("src", "nonce")]
-        self.wrong += [f"{tag} {name}" for name in given if name.startswith("on") or name == "style"]
-        self.wrong += [f"{tag} {name}={value}" for name, value in given.items() if "javascript:" in value.lower()]
+            self.wrong += [f"<{tag} {name}>" for name in attributes if name in ("src", "nonce")]
+        self.wrong += [f"{tag} {name}" for name in attributes if name.startswith("on") or name == "style"]
+        self.wrong += [f"{tag} {name}={value}" for name, value in attributes.items() if "javascript:" in value.lower()]
         self.wrong += (
-            [tag] if tag in ("iframe", "object", "embed", "base", "link", "form") and "id" not in given else []
+            [tag] if tag in ("iframe", "object", "embed", "base", "link", "form") and "id" not in attributes else []
         )
 
     def handle_data(self, data: str) -> None:
@@ -132,12 +132,12 @@ def test_figures_keep_their_looks_without_styles() -> None:
 
 def console(page: Path, profile: Path) -> tuple[str, str]:
     """The document as Chromium has it, and what Chromium said on its console."""
-    words = [
+    command = [
         CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
         f"--user-data-dir={profile}", "--enable-logging=stderr", "--virtual-time-budget=20000", "--dump-dom",
         f"file://{page}",
     ]  # fmt: skip
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=False)
     return done.stdout, "\n".join(line for line in done.stderr.split("\n") if "CONSOLE" in line)
 
 

@@ -44,10 +44,10 @@ def test_the_drawings_are_those_of_the_document() -> None:
 def test_a_cell_is_a_share_of_its_draws() -> None:
     assert drawings.success_share("3/16") == 3 / 16
     assert math.isnan(drawings.success_share(""))
-    made = drawings.drawings_table()
-    shares = made.data.drop(columns="prompt")
+    table = drawings.drawings_table()
+    shares = table.data.drop(columns="prompt")
     assert ((shares >= 0) & (shares <= 1) | shares.isna()).all(axis=None)
-    mean = made.shown.set_index("prompt").loc[drawings.ALL_PROMPTS, "qwen2.5-1.5b-instruct"]
+    mean = table.shown.set_index("prompt").loc[drawings.ALL_PROMPTS, "qwen2.5-1.5b-instruct"]
     assert mean.startswith("11.1 [0.0, ")  # one of nine prompts, always
 
 

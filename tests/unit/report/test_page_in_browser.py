@@ -44,30 +44,30 @@ TABLE = """<!doctype html><html lang="en"><head><meta charset="utf-8">{{ policy(
 
 def answer(file: Path, code: str, profile: Path, *more: str, fragment: str = "") -> object:
     """What JavaScript that runs at the end of a page's own script gives for `answer`."""
-    asked = file.with_name(f"asked-{file.name}")
+    page_with_question = file.with_name(f"asked-{file.name}")
     code = f"(async () => {{ {code}; document.body.dataset.answer = JSON.stringify(answer); }})();"
-    asked.write_text(edited(file, READY, READY + code), encoding="utf-8")
-    words = [
+    page_with_question.write_text(edited(file, READY, READY + code), encoding="utf-8")
+    command = [
         CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
         f"--user-data-dir={profile}", "--virtual-time-budget=2000", "--enable-logging=stderr", *more, "--dump-dom",
-        f"file://{asked}{fragment}",
+        f"file://{page_with_question}{fragment}",
     ]  # fmt: skip
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=120, check=False)
-    found = re.search(r'data-answer="([^"]*)"', done.stdout)
-    assert found, [line for line in done.stderr.split("\n") if "CONSOLE" in line]
-    return json.loads(html.unescape(found[1]))
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=False)
+    match = re.search(r'data-answer="([^"]*)"', done.stdout)
+    assert match, [line for line in done.stderr.split("\n") if "CONSOLE" in line]
+    return json.loads(html.unescape(match[1]))
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     file = tmp_path / "table.html"
-    made = page.environment().from_string(TABLE).render(cells=CELLS, script=page.script("tables.js"))
-    file.write_text(made, encoding="utf-8", errors="backslashreplace")
+    text = page.environment().from_string(TABLE).render(cells=CELLS, script=page.script("tables.js"))
+    file.write_text(text, encoding="utf-8", errors="backslashreplace")
     return file
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of two runs."""
     folder = tmp_path_factory.mktemp("page")
     for name, ceiling in RUNS.items():
@@ -102,17 +102,17 @@ def test_a_click_on_a_heading_sorts_up_then_down_then_as_it_was(table: Path, tmp
     assert before[1][:4] == CELLS[:4] and sorted(up[1]) == sorted(before[1])
 
 
-def test_every_table_of_the_report_can_be_sorted_and_copied(made: Path, tmp_path: Path) -> None:
+def test_every_table_of_the_report_can_be_sorted_and_copied(report_folder: Path, tmp_path: Path) -> None:
     code = "const all = [...document.querySelectorAll('table')].filter((t) => t.tBodies[0].rows.length);"
     code += "const answer = [all.length, all.filter((t) => t.querySelectorAll('thead button').length === "
     code += "t.tHead.rows[0].cells.length && t.parentElement.nextElementSibling.matches('.tools')).length,"
     code += "[...document.querySelectorAll('button')].filter((b) => !b.textContent && !b.ariaLabel).length]"
-    tables, usable, nameless = answer(made, code, tmp_path / "profile")  # type: ignore[misc]
+    tables, usable, nameless = answer(report_folder, code, tmp_path / "profile")  # type: ignore[misc]
     assert tables == usable > 10 and nameless == 0
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_nothing_is_wider_than_the_window(made: Path, tmp_path: Path, dark: bool) -> None:
+def test_nothing_is_wider_than_the_window(report_folder: Path, tmp_path: Path, dark: bool) -> None:
     # In frames, because a window of Chromium has at least 500 pixels. A frame runs the page's script, this one with it.
     code = "if (self !== top) return; const answer = [], text = document.documentElement.outerHTML;"
     code += "for (const width of [390, 1280, 2560]) { const shown = document.createElement('iframe');"
@@ -121,8 +121,8 @@ def test_nothing_is_wider_than_the_window(made: Path, tmp_path: Path, dark: bool
     code += "const inner = shown.contentDocument; answer.push([width, inner.documentElement.scrollWidth,"
     code += "shown.contentWindow.getComputedStyle(inner.body).backgroundColor,"
     code += "inner.querySelector('.summary').getBoundingClientRect().width]); }"
-    file = made.with_name("without-policy.html")
-    file.write_text(re.sub(r"<meta http-equiv[^>]*>", "", made.read_text(encoding="utf-8")), encoding="utf-8")
+    file = report_folder.with_name("without-policy.html")
+    file.write_text(re.sub(r"<meta http-equiv[^>]*>", "", report_folder.read_text(encoding="utf-8")), encoding="utf-8")
     more = ["--blink-settings=preferredColorScheme=0"] if dark else []
     measured = answer(file, code, tmp_path / "profile", *more)
     for width, needed, paper, text in measured:  # type: ignore[attr-defined]
@@ -131,16 +131,16 @@ def test_nothing_is_wider_than_the_window(made: Path, tmp_path: Path, dark: bool
     assert len(measured) == 3  # type: ignore[arg-type]
 
 
-def test_links_lead_to_a_run_and_a_figure(made: Path, tmp_path: Path) -> None:
+def test_links_lead_to_a_run_and_a_figure(report_folder: Path, tmp_path: Path) -> None:
     code = "await new Promise((go) => setTimeout(go, 300));"
     code += "const answer = document.querySelector(':target')?.className || document.querySelector(':target')?.tagName"
-    for place, what in ((f"#run-{NAMES[1]}", "headline"), ("#figure-reward", "FIGURE")):
-        assert answer(made, code, tmp_path / "profile", fragment=place) == what
+    for fragment, what in ((f"#run-{NAMES[1]}", "headline"), ("#figure-reward", "FIGURE")):
+        assert answer(report_folder, code, tmp_path / "profile", fragment=fragment) == what
 
 
-def test_the_page_without_a_mouse(made: Path, tmp_path: Path) -> None:
+def test_the_page_without_a_mouse(report_folder: Path, tmp_path: Path) -> None:
     """Each control is reached with the keyboard, and each figure, table and part of the page has a name."""
     code = "const answer = [...document.querySelectorAll('svg[role=img], [role=region], section, nav')]"
     code += ".filter((e) => !(e.ariaLabel || document.getElementById(e.getAttribute('aria-labelledby')))).length"
     code += "+ [...document.querySelectorAll('a, button, summary')].filter((e) => e.tabIndex < 0).length"
-    assert answer(made, code, tmp_path / "profile") == 0
+    assert answer(report_folder, code, tmp_path / "profile") == 0

@@ -1,7 +1,5 @@
 """Keyword counts against texts counted by hand."""
 
-import re
-
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -9,12 +7,12 @@ from hypothesis import strategies as st
 from report_runs import graded_row, make_run
 
 from analysis.measures import reasoning_patterns
-from system.errors import UserError
+from tests.user_errors import refused
 
 LISTS = {item.name: item for item in reasoning_patterns.load_lists()}
 
 
-def found(name: str, text: str) -> int:
+def share_with_match(name: str, text: str) -> int:
     return int(reasoning_patterns.count(pd.Series([text]), LISTS[name].regex)[0])
 
 
@@ -37,7 +35,7 @@ def found(name: str, text: str) -> int:
     ],
 )
 def test_step_by_step(text: str, matches: int) -> None:
-    assert found("step_by_step", text) == matches
+    assert share_with_match("step_by_step", text) == matches
 
 
 @pytest.mark.parametrize(
@@ -57,7 +55,7 @@ def test_step_by_step(text: str, matches: int) -> None:
     ],
 )
 def test_reflection(text: str, matches: int) -> None:
-    assert found("reflection", text) == matches
+    assert share_with_match("reflection", text) == matches
 
 
 @pytest.mark.parametrize(
@@ -73,26 +71,28 @@ def test_reflection(text: str, matches: int) -> None:
     ],
 )
 def test_chinese_lists(name: str, text: str, matches: int) -> None:
-    assert found(name, text) == matches
+    assert share_with_match(name, text) == matches
 
 
 @given(st.lists(st.sampled_from(["首先", "最后", "再试一次", "recheck", "Finally", "数"]), max_size=8))
-def test_the_two_languages_are_counted_apart(words: list[str]) -> None:
-    text = "；".join(words)
+def test_the_two_languages_are_counted_apart(parts: list[str]) -> None:
+    text = "；".join(parts)
     expected = {"step_by_step": ["Finally"], "step_by_step_zh": ["首先", "最后"], "reflection_zh": ["再试一次"]}
     for name, keywords in expected.items():
-        assert found(name, text) == sum(word in keywords for word in words)
+        assert share_with_match(name, text) == sum(part in keywords for part in parts)
 
 
 @given(st.text(), st.text())
 def test_counts_of_separate_lines_add_up(first: str, second: str) -> None:
     one, two = (text.encode("utf-8", "replace").decode().replace("\r", "") for text in (first, second))
     for name in LISTS:
-        assert found(name, f"{one}\n§\n{two}") == found(name, one + "\n") + found(name, "\n" + two)
+        assert share_with_match(name, f"{one}\n§\n{two}") == share_with_match(name, one + "\n") + share_with_match(
+            name, "\n" + two
+        )
 
 
 def test_every_keyword_of_the_report_is_found_by_its_own_list() -> None:
-    assert [found("reflection", entry.keyword) for entry in LISTS["reflection"].entries] == [1] * 13
+    assert [share_with_match("reflection", entry.keyword) for entry in LISTS["reflection"].entries] == [1] * 13
     printed = {keyword.strip() for keyword in LISTS["reflection"].listed.split(",")}
     assert printed == {entry.keyword for entry in LISTS["reflection"].entries}
 
@@ -101,17 +101,17 @@ def test_every_keyword_of_the_report_is_found_by_its_own_list() -> None:
 def test_any_text_is_counted(text: str) -> None:
     clean = text.encode("utf-8", "replace").decode()
     for name in LISTS:
-        assert 0 <= found(name, clean) <= len(clean)
+        assert 0 <= share_with_match(name, clean) <= len(clean)
 
 
 @given(st.lists(st.sampled_from(["too high", "recheck", "try again", "let's try again", "hello", "First"]), max_size=8))
-def test_separate_keywords_add_up(words: list[str]) -> None:
-    reflective = sum(word not in ("hello", "First") for word in words)
-    assert found("reflection", " | ".join(words)) == reflective
+def test_separate_keywords_add_up(keywords: list[str]) -> None:
+    reflective = sum(word not in ("hello", "First") for word in keywords)
+    assert share_with_match("reflection", " | ".join(keywords)) == reflective
 
 
 def test_long_hostile_text_takes_no_time() -> None:
-    assert found("reflection", "re " * 500_000 + "let's " * 200_000) == 0
+    assert share_with_match("reflection", "re " * 500_000 + "let's " * 200_000) == 0
 
 
 def test_table_by_hand() -> None:
@@ -132,5 +132,5 @@ def test_a_missing_completion_counts_nothing() -> None:
 def test_an_invalid_expression(tmp_path) -> None:
     path = tmp_path / "patterns.yaml"
     path.write_text("mine: {title: mine, listed: x, entries: [{keyword: broken, regex: '(x'}]}")
-    with pytest.raises(UserError, match=re.escape("that of mine: broken is invalid")):
+    with refused("invalid-expression", keyword="broken"):
         reasoning_patterns.load_lists(path)

@@ -23,15 +23,15 @@ def test_stages_in_the_order_of_the_line_with_their_own_settings() -> None:
         "stage-1/training_log.parquet.provenance.json": SHARED | {"seed": 7, "nothing": None},
         "strange.provenance.json": {},
     }
-    found = {stage.name: stage for stage in stages(replace(RUN, provenance=records))}
-    assert list(found) == ["training", "grading", "scoring", "other"]
-    assert found["grading"].records == 2
-    assert found["grading"].settings == {"decoding.temperature": "0.6 / 1.0", "decoding.seeds": "1, 2"}
-    assert found["training"].settings == {"seed": "7", "nothing": "none"}
-    training = found["training"]
+    summaries = {stage.name: stage for stage in stages(replace(RUN, provenance=records))}
+    assert list(summaries) == ["training", "grading", "scoring", "other"]
+    assert summaries["grading"].records == 2
+    assert summaries["grading"].settings == {"decoding.temperature": "0.6 / 1.0", "decoding.seeds": "1, 2"}
+    assert summaries["training"].settings == {"seed": "7", "nothing": "none"}
+    training = summaries["training"]
     assert (training.commit, training.dirty, training.lock) == ("a" * 12, "no", "trl/cpu.lock bbbbbbbbbbbb")
     assert (training.made_at, training.packages) == ("2026-01-02 03:04", {"trl": "1.16.0"})
-    other = found["other"]
+    other = summaries["other"]
     assert (other.commit, other.dirty, other.lock, other.devices) == ("unknown", "unknown", "unknown", "unknown")
 
 

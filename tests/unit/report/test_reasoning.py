@@ -59,8 +59,8 @@ def test_kinds_and_shares_by_hand() -> None:
     assert row["checkable"] == pytest.approx(15 / 17)
     fault = next(example for example in examples if example.kind == "right_wrong")
     assert (fault.problem_id, fault.fault) == ("b", "8*4-2: 8*4-2 does not follow from 5+3*4-2")
-    shown = right_reasons.reasoning_table([sums()], counts).shown.iloc[0]
-    assert shown["right answer, right reasoning"].startswith("33.3 [")
+    texts = right_reasons.reasoning_table([sums()], counts).shown.iloc[0]
+    assert texts["right answer, right reasoning"].startswith("33.3 [")
 
 
 def test_a_claim_can_rest_on_right_reasons() -> None:
@@ -96,8 +96,8 @@ def test_nothing_is_counted_without_problems_or_steps() -> None:
 def test_whole_problems_are_left_out_where_there_are_too_many() -> None:
     run = make_run([graded_row(0, name, n, "correct", completion="15") for name in TEXTS for n in range(2)])
     run.problem_rows["sums"] = {name: SUM._replace(problem_id=name) for name in TEXTS}
-    found = reasoning.checked(run.samples(0, "sums"), run.problem_rows["sums"], 4)
-    assert found is not None and found.groupby("problem_id").size().tolist() == [2, 2]
+    rows = reasoning.checked(run.samples(0, "sums"), run.problem_rows["sums"], 4)
+    assert rows is not None and rows.groupby("problem_id").size().tolist() == [2, 2]
 
 
 def test_a_ratio_of_clusters_of_one_size_is_avg_at_k() -> None:

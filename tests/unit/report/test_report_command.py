@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 from synthetic_results import NAMES
 
+from tests.user_errors import printed_code
+
 ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.slow
 
 
 def command(results: Path, output: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    words = ["--results", results, "--run", *NAMES, "--output", output, *more]
+    arguments = ["--results", results, "--run", *NAMES, "--output", output, *more]
     return subprocess.run(
-        [sys.executable, "-m", "analysis.report", *map(str, words)],
+        [sys.executable, "-m", "analysis.report", *map(str, arguments)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -42,4 +44,4 @@ def test_an_incomplete_run_ends_it_with_one_sentence_and_leaves_no_report(result
 
 def test_a_run_named_twice(results: Path, tmp_path: Path) -> None:
     done = command(results, tmp_path / "out", "--run", NAMES[0], NAMES[0])
-    assert done.returncode == 1 and done.stderr.startswith("Error: each run should be named once")
+    assert done.returncode == 1 and printed_code(done.stderr) == "repeated-name"

@@ -30,8 +30,8 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
         samples = import_samples("qwen-math", [GENERATIONS / f"{name}.jsonl"], name, RUN)[0].to_pylist()
         verdicts = grade([Item("math", row["gold"], row["completion"]) for row in samples])
         rows = [
-            row | {"answer": given.answer, "verdict": given.verdict, "grader": given.grader}
-            for row, given in zip(samples, verdicts, strict=True)
+            row | {"answer": verdict.answer, "verdict": verdict.verdict, "grader": verdict.grader}
+            for row, verdict in zip(samples, verdicts, strict=True)
         ]
         path = folder / "graded" / "step-0" / f"{name}.parquet"
         tables.write(pa.Table.from_pylist(rows, tables.GRADED), tables.GRADED, path)
@@ -55,6 +55,6 @@ def test_imported_generations_are_reported_like_any_others(imported: Path, tmp_p
 
 
 def test_warnings_name_what_is_unknown(imported: Path) -> None:
-    topics = [(found.topic, found.text) for found in diagnose(load_results(imported, RUN))]
+    topics = [(warning.topic, warning.text) for warning in diagnose(load_results(imported, RUN))]
     assert ("imported", "these generations are imported: there is no training log and no checkpoint") in topics
     assert any(topic == "truncation" and "unknown" in text for topic, text in topics)

@@ -17,7 +17,7 @@ from analysis.load_results import load_results
 from analysis.report.build import report
 from contracts import provenance, tables
 from contracts.run_file import ROOT
-from system.errors import UserError
+from tests.user_errors import refused
 
 IMPORTED = "imported/collapsed"
 pytestmark = pytest.mark.slow
@@ -45,8 +45,8 @@ def test_beside_our_runs(results: Path, log: Path, tmp_path: Path) -> None:
 
 
 def test_alone(results: Path, log: Path, tmp_path: Path) -> None:
-    words = ["--results", results, "--run", IMPORTED, "--output", tmp_path / "report"]
-    subprocess.run([sys.executable, "-m", "analysis.report", *words], cwd=ROOT, check=True, capture_output=True)
+    arguments = ["--results", results, "--run", IMPORTED, "--output", tmp_path / "report"]
+    subprocess.run([sys.executable, "-m", "analysis.report", *arguments], cwd=ROOT, check=True, capture_output=True)
     html = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
     assert "length at the cap" in html and "figure-divergence" in html and "http-equiv=refresh" not in html
     assert "Someone&#39;s &lt;paper&gt;" in html and "theirs.jsonl" in html
@@ -57,5 +57,5 @@ def test_alone(results: Path, log: Path, tmp_path: Path) -> None:
 def test_a_log_of_another_name_is_refused(results: Path, log: Path) -> None:
     other = results / "runs" / "imported" / "other"
     log.parent.rename(other)
-    with pytest.raises(UserError, match=r"should name run imported/other, but names imported/collapsed"):
+    with refused("other-run", run="imported/other", names=["imported/collapsed"]):
         load_results(results, "imported/other")

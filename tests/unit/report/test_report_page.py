@@ -72,9 +72,9 @@ def test_nothing_in_a_sample_changes_the_page(completion: str, answer: str, prom
     outline = Outline(html)
     assert outline.elements == (PLAIN if completion else EMPTY)
     html.encode("utf-8")
-    shown = "".join(outline.text)
-    assert visible(clipped(completion, 3000)) in shown
-    assert visible(clipped(answer, 300)) in shown
+    text = "".join(outline.text)
+    assert visible(clipped(completion, 3000)) in text
+    assert visible(clipped(answer, 300)) in text
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
@@ -88,16 +88,16 @@ def test_hostile_samples_everywhere_in_a_sample(text: str) -> None:
 
 @given(anything)
 def test_visible_text_is_printable_and_loses_nothing_plain(text: str) -> None:
-    shown = visible(text)
-    shown.encode("utf-8")
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]", shown)
-    assert visible(shown) == shown
+    safe = visible(text)
+    safe.encode("utf-8")
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]", safe)
+    assert visible(safe) == safe
     plain = [c for c in text if " " <= c <= "~"]
-    assert [c for c in shown if c in set(plain)][: len(plain)] == plain or "⟨U+" in shown
+    assert [c for c in safe if c in set(plain)][: len(plain)] == plain or "⟨U+" in safe
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("a\rb", "a␍b"),
         ("\x1b[1m", "␛[1m"),
@@ -106,8 +106,8 @@ def test_visible_text_is_printable_and_loses_nothing_plain(text: str) -> None:
         ("né 数\n\t", "né 数\n\t"),
     ],
 )
-def test_visible(text: str, shown: str) -> None:
-    assert visible(text) == shown
+def test_visible(text: str, expected: str) -> None:
+    assert visible(text) == expected
 
 
 def test_clipping_keeps_beginning_and_end_and_says_how_much_is_gone() -> None:
@@ -184,12 +184,12 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     assert all(f">Figure {number}.</a></b>" in html for number in range(1, 12))
     figures = {path.name for path in (output / "figures").iterdir()}
     assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 22
-    made = {path.name for path in (output / "tables").iterdir()}
+    written = {path.name for path in (output / "tables").iterdir()}
     names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "pairs", "bad_cases", "claims"}
     names |= {"document_figures", "svg_drawings", "seeds", "turning_points"}
     names |= {f"published-{name}" for name in published_tables.table_names()}
     names |= {f"accuracy-{name.replace('/', '-')}" for name in NAMES}
-    assert made == {f"{name}.{form}" for name in names for form in ("csv", "md", "tex", "html")}
+    assert written == {f"{name}.{form}" for name in names for form in ("csv", "md", "tex", "html")}
     assert json.loads((output / "provenance.json").read_text())["runs"] == NAMES
 
 

@@ -40,8 +40,8 @@ def rows(*parts: object) -> list[rollout_log.Row]:
 
 
 def test_values_of_one_step() -> None:
-    found = rollout_log.reward_columns(rows([1.0, 0.0], [0.0, 0.0], [None, -2.0], [0.0, 0.0]), NAMES)
-    assert found == [
+    columns = rollout_log.reward_columns(rows([1.0, 0.0], [0.0, 0.0], [None, -2.0], [0.0, 0.0]), NAMES)
+    assert columns == [
         {"name": "right", "fired": 1 / 3, "mean": 1 / 3},  # of the three to which it gave a value
         {"name": "digits", "fired": 1 / 4, "mean": -0.5},
     ]
@@ -64,8 +64,8 @@ def test_the_sum_is_that_of_the_parts() -> None:
 
 
 def test_a_function_that_is_used_twice_has_two_names() -> None:
-    given = [{"function": f"recipes.{name}"} for name in ("shaping.cosine", "rewards.correct", "shaping.cosine")]
-    assert rewards.short_names(given) == ["cosine", "correct", "cosine 2"]
+    functions = [{"function": f"recipes.{name}"} for name in ("shaping.cosine", "rewards.correct", "shaping.cosine")]
+    assert rewards.short_names(functions) == ["cosine", "correct", "cosine 2"]
 
 
 def test_the_table_says_which_fired_when() -> None:
@@ -81,17 +81,17 @@ def test_the_figure_has_a_panel_for_each_reward_of_any_run() -> None:
     recorded = [[right, {**digits, "name": "length"}] for right, digits in other.log["rewards"]]
     log = other.log.assign(rewards=recorded)
     figure = rewards_by_step.plot_rewards([trained(), replace(other, name="recipe/other/seed-0", log=log)])
-    shown = [axes for axes in figure.axes if axes.get_visible()]
+    panels = [axes for axes in figure.axes if axes.get_visible()]
     titles = [
-        axes.get_title() or axes.get_title(loc="left") for axes in shown
+        axes.get_title() or axes.get_title(loc="left") for axes in panels
     ]  # where other figures have set the style
     assert titles == ["right", "digits", "length"]
 
 
 @pytest.mark.slow
 def test_the_page_shows_it_for_runs_with_several_rewards_alone(tmp_path: Path) -> None:
-    several, one = trained(), make_run([graded_row(step, "p", 0, "correct") for step in (0, 10)])
-    for run, expected in ((several, True), (one, False)):
+    with_two, one = trained(), make_run([graded_row(step, "p", 0, "correct") for step in (0, 10)])
+    for run, expected in ((with_two, True), (one, False)):
         folder = tmp_path / str(expected)
         page = report([run], folder, "title", "demo").read_text()
         assert ('id="figure-rewards_by_step"' in page) == expected
@@ -123,7 +123,7 @@ def test_the_classes_of_a_run_beside_the_published_shares() -> None:
     graded = [graded_row(10, name, 0, verdict, answer=answer, completion=text) for name, verdict, answer, text in bad]
     run = make_run([*graded, graded_row(10, "e", 0, "correct"), graded_row(0, "e", 0, "correct")])
     assert wrong_answer_classes.classes_table([run]) is None
-    found = wrong_answer_classes.classes_table([replace(run, name="gsm8k/some/seed-0")])
-    assert found is not None
-    assert found.data[["bad", "format", "false_step", "not_classified"]].iloc[0].tolist() == [3, 1, 1, 1]
-    assert "15 %" in str(list(found.shown.columns)) and found.shown.iloc[0, 3] == "1 (33.3 %)"
+    table = wrong_answer_classes.classes_table([replace(run, name="gsm8k/some/seed-0")])
+    assert table is not None
+    assert table.data[["bad", "format", "false_step", "not_classified"]].iloc[0].tolist() == [3, 1, 1, 1]
+    assert "15 %" in str(list(table.shown.columns)) and table.shown.iloc[0, 3] == "1 (33.3 %)"

@@ -86,8 +86,8 @@ def test_ours_beside_the_published_figures_with_tolerance(tmp_path: Path) -> Non
         bool(low <= 0 <= high) for low, high in zip(table.data["low"], table.data["high"], strict=True)
     ]
     assert published_tables_section.beside_published([run], {name: RunFacts()}) is None
-    shown = best_checkpoints.runs_table([run], {name: run_rows(run)}, facts).shown.iloc[0]
-    assert shown["framework"] == "trl, grpo" and shown["best, chosen on the same problems (%)"].endswith("†")
+    texts = best_checkpoints.runs_table([run], {name: run_rows(run)}, facts).shown.iloc[0]
+    assert texts["framework"] == "trl, grpo" and texts["best, chosen on the same problems (%)"].endswith("†")
 
 
 def regraded(folder: Path, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
@@ -131,6 +131,6 @@ def test_scores_of_other_samples_by_another_grader_do_not_count(tmp_path: Path) 
 def test_imported_generations_have_no_base_model() -> None:
     run = replace(make_run([graded_row(0, f"p{i}", 0, "wrong") for i in range(8)], []), name="imported/mine")
     table = best_checkpoints.runs_table([run], {run.name: run_rows(run)}, {run.name: RunFacts()})
-    shown = table.shown.iloc[0]
-    assert shown["base model (%)"] == "–" and shown["final (%)"].endswith("(as imported)")
+    texts = table.shown.iloc[0]
+    assert texts["base model (%)"] == "–" and texts["final (%)"].endswith("(as imported)")
     assert "base" not in table.data and table.data["final"].tolist() == [0.0]

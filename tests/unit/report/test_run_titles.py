@@ -16,9 +16,9 @@ RUNS = run_names()
 
 
 def test_no_demo_run_has_the_name_of_a_published_model() -> None:
-    found = run_titles.titles([f"{run}/seed-{seed}" for run in RUNS for seed in (0, 1)], "demo")
-    assert len(set(found.values())) == len(found) == 2 * len(RUNS)
-    for name, title in found.items():
+    titles = run_titles.titles([f"{run}/seed-{seed}" for run in RUNS for seed in (0, 1)], "demo")
+    assert len(set(titles.values())) == len(titles) == 2 * len(RUNS)
+    for name, title in titles.items():
         run, _ = name.rsplit("/", 1)
         published = load_run(run, "full").model
         assert "demo" in title and published not in title and not re.search(r"\d[bB]\b", title)
@@ -34,9 +34,9 @@ def test_titles_say_no_more_than_needed() -> None:
 
 def test_runs_of_one_recipe_are_named_by_their_own_words_before_their_seeds() -> None:
     runs = ("grpo-0.5b", "grpo-0.5b-no-std", "grpo-0.5b-process", "ppo-0.5b-same-samples")
-    found = run_titles.titles([f"maze/{run}/seed-{seed}" for run in runs for seed in (0, 1)], "demo")
+    titles = run_titles.titles([f"maze/{run}/seed-{seed}" for run in runs for seed in (0, 1)], "demo")
     grpo = "maze demo, GRPO (verl)"
-    assert list(found.values())[::2] == [
+    assert list(titles.values())[::2] == [
         f"{grpo}, seed 0", f"{grpo}, no std, seed 0", f"{grpo}, process, seed 0", "maze demo, PPO (verl), seed 0"
     ]  # fmt: skip
 

@@ -29,7 +29,7 @@ MATH = (
 
 
 def rows() -> list[dict[str, object]]:
-    made = []
+    graded = []
     for step in (0, 50, 100):
         for problem in range(40):
             for repeat in (0, 1):
@@ -41,8 +41,8 @@ def rows() -> list[dict[str, object]]:
                     "completion_tokens": None if problem == 39 else 10 + problem,
                     "answer": str(problem),
                 }
-                made.append(graded_row(step, f"p{problem:02}", repeat, verdict, **more))
-    return made
+                graded.append(graded_row(step, f"p{problem:02}", repeat, verdict, **more))
+    return graded
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +79,9 @@ def edited(page: Path, old: str, new: str) -> str:
 
 
 def count(body: str) -> str:
-    found = re.search(r'id="count"[^>]*>([^<]*)<', body)
-    assert found
-    return found[1]
+    match = re.search(r'id="count"[^>]*>([^<]*)<', body)
+    assert match
+    return match[1]
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,10 @@ def test_texts_that_made_room_for_others_are_read_again(browser: Browser, page: 
     few.write_text(edited(few, "KEPT = 100", "KEPT = 1"), encoding="utf-8")
     body = dom(browser, few, "text=problem+5.&open=first")
     assert count(body) == "6 of 240 completions" and body.count("problem 5.") == 3
-    for text, found in (("problem 5.", 6), ("problem 3", 66), ("PROBLEM 5.", 6), ("no problem", 0)):
-        assert browser.evaluate(f"$('text').value = {json.dumps(text)}; filter().then(() => matches.length)") == found
+    for text, expected in (("problem 5.", 6), ("problem 3", 66), ("PROBLEM 5.", 6), ("no problem", 0)):
+        assert (
+            browser.evaluate(f"$('text').value = {json.dumps(text)}; filter().then(() => matches.length)") == expected
+        )
     assert browser.evaluate("open(rows - 1).then(() => open(0)).then(() => texts.size)") == 1
     assert browser.evaluate("searchers.kept.size") == 1
 

@@ -17,7 +17,7 @@ from analysis.report.sections import published_tables as published_tables_sectio
 from analysis.report.sections import verdicts
 from analysis.statistics import published_tables
 from analysis.statistics.accuracy_rows import run_rows
-from system.errors import UserError
+from tests.user_errors import refused
 
 # base: 1 of 4 right, 1 cut off; after: 2 of 4 right, 2 cut off and none of those right
 OUTCOMES = {
@@ -30,12 +30,12 @@ GRADED = [
 
 
 def test_completed_and_truncated_are_scored_apart() -> None:
-    shown = verdicts.completed_table([make_run(GRADED)]).shown
-    assert shown["all completions (%)"].tolist() == ["25.0", "50.0"]
-    assert shown["completed only (%)"].tolist() == ["33.3", "100.0"]
-    assert shown["completed"].tolist() == ["3", "2"]
-    assert shown["truncated (%)"].tolist() == ["25.0", "50.0"]
-    assert shown["problems × repeats"].tolist() == ["4 × 1", "4 × 1"]
+    texts = verdicts.completed_table([make_run(GRADED)]).shown
+    assert texts["all completions (%)"].tolist() == ["25.0", "50.0"]
+    assert texts["completed only (%)"].tolist() == ["33.3", "100.0"]
+    assert texts["completed"].tolist() == ["3", "2"]
+    assert texts["truncated (%)"].tolist() == ["25.0", "50.0"]
+    assert texts["problems × repeats"].tolist() == ["4 × 1", "4 × 1"]
 
 
 def test_completed_only_is_a_dash_where_every_completion_was_cut_off() -> None:
@@ -44,11 +44,11 @@ def test_completed_only_is_a_dash_where_every_completion_was_cut_off() -> None:
 
 
 def test_verdicts_add_up() -> None:
-    shown = verdicts.verdicts_table([make_run(GRADED)]).shown
-    assert shown.columns.tolist()[3:] == [
+    texts = verdicts.verdicts_table([make_run(GRADED)]).shown
+    assert texts.columns.tolist()[3:] == [
         "correct", "wrong", "no answer", "truncated", "format error", "ungradable", "all"
     ]  # fmt: skip
-    assert shown.iloc[1].tolist()[2:] == ["step 10", "2", "0", "0", "2", "0", "0", "4"]
+    assert texts.iloc[1].tolist()[2:] == ["step 10", "2", "0", "0", "2", "0", "0", "4"]
 
 
 def test_where_it_is_not_known_how_completions_ended_the_number_of_truncated_ones_is_not_known() -> None:
@@ -142,11 +142,11 @@ def printed() -> pd.DataFrame:
 def test_the_published_tables_are_made_again_cell_by_cell(name: str, count: int) -> None:
     there = printed()
     expected = there[there["table"] == name].drop(columns="table")
-    made = pd.DataFrame({"model": published_tables.published_table(name)["checkpoint"]})
+    reprinted = pd.DataFrame({"model": published_tables.published_table(name)["checkpoint"]})
     for column in (*published_tables.sizes(), "average_as_printed"):
-        made[column] = published_tables.published_table(name)[column].map(table_texts.percent)
-    assert made.to_numpy().tolist() == expected.to_numpy().tolist()
-    assert made.shape == (count, 8)
+        reprinted[column] = published_tables.published_table(name)[column].map(table_texts.percent)
+    assert reprinted.to_numpy().tolist() == expected.to_numpy().tolist()
+    assert reprinted.shape == (count, 8)
 
 
 def test_the_published_averages_are_the_means_of_their_rows() -> None:
@@ -159,9 +159,9 @@ def test_the_published_averages_are_the_means_of_their_rows() -> None:
 def test_every_published_percentage_is_a_whole_number_of_problems() -> None:
     for name in published_tables.table_names():
         for row in published_tables.published_table(name).to_dict("records"):
-            for benchmark, of in published_tables.sizes().items():
-                assert 0 <= published_tables.solved(row[benchmark], of) <= of
-    with pytest.raises(UserError, match=r"a printed 13\.4 % should be a share of 30 problems, but 4 of them are 13\.3"):
+            for benchmark, size in published_tables.sizes().items():
+                assert 0 <= published_tables.solved(row[benchmark], size) <= size
+    with refused("impossible-share", share=0.134, problems=30):
         published_tables.solved(0.134, 30)
 
 
@@ -191,12 +191,12 @@ def test_what_the_published_tables_show_is_said_in_numbers() -> None:
 
 
 def test_a_table_that_was_not_published() -> None:
-    with pytest.raises(UserError, match=r"should have a table 9.9, but has only 3.2.1\(1\), 3.2.2\(1\)"):
+    with refused("unknown-name", name="9.9"):
         published_tables.published_table("9.9")
 
 
 @given(st.text(max_size=40))
 def test_latex_of_any_text_has_no_live_characters(text: str) -> None:
-    shown = table_texts.latex_text(text)
-    plain = re.sub(r"\\(?:text[a-z]+\{\}|[a-z]+\b|[{}$&#%_])|\$\\?[a-z-]+\$", "", shown)
+    escaped = table_texts.latex_text(text)
+    plain = re.sub(r"\\(?:text[a-z]+\{\}|[a-z]+\b|[{}$&#%_])|\$\\?[a-z-]+\$", "", escaped)
     assert not set(plain) & set("\\{}$&#%_^~\n")

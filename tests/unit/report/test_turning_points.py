@@ -74,10 +74,10 @@ def test_two_checkpoints_have_no_turning_point() -> None:
 def test_several_seeds_are_one_recipe() -> None:
     runs = [trained({step: n + seed for step, n in RISE_AND_FALL.items()}, CUT, seed) for seed in range(3)]
     (recipe,) = by_recipe(runs)
-    made = turning_points_section.turning_points_table([recipe])
-    assert made and list(made.data["seeds"]) == [3] and list(made.data["best"]) == [30]
-    assert made.shown.iloc[0]["verdict"] == OVER_OPTIMISED
-    assert made.shown.iloc[0]["95 % interval"] == "step 30"
+    table = turning_points_section.turning_points_table([recipe])
+    assert table and list(table.data["seeds"]) == [3] and list(table.data["best"]) == [30]
+    assert table.shown.iloc[0]["verdict"] == OVER_OPTIMISED
+    assert table.shown.iloc[0]["95 % interval"] == "step 30"
 
 
 def test_where_it_is_not_known_how_completions_ended_only_right_ones_change() -> None:
@@ -115,8 +115,8 @@ def test_the_best_checkpoint_is_among_those_that_may_be() -> None:
     ],
 )
 def test_the_documents_claim_on_runs_of_any_scale(right: dict[int, int], expected: str) -> None:
-    ((claim, source, found),) = claims.best_checkpoint_claims([trained(right)])
-    assert "30" in claim and "24 points" in source and found.verdict == expected
+    ((claim, source, finding),) = claims.best_checkpoint_claims([trained(right)])
+    assert "30" in claim and "24 points" in source and finding.verdict == expected
     assert not claims.best_checkpoint_claims([])
 
 
