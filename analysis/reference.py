@@ -17,8 +17,8 @@ FIDELITY = REFERENCE / "fidelity.yaml"  # published values, see analysis.fidelit
 CLAIMS = REFERENCE / "claims.yaml"  # see analysis.claims
 FIGURES = REFERENCE / "document_figures.csv"  # in the text of documents
 DRAWINGS = REFERENCE / "svg_drawings.csv"
-RELEASES = REFERENCE / "release_dates.yaml"  # of models and benchmarks, see analysis.report.contamination
-CLASSES = REFERENCE / "bad_case_classes.yaml"  # see analysis.report.bad_case_classes
+RELEASES = REFERENCE / "release_dates.yaml"  # of models and benchmarks, see analysis.report.sections.contamination
+CLASSES = REFERENCE / "bad_case_classes.yaml"  # see analysis.report.sections.wrong_answer_classes
 PATTERNS = (
     Path(__file__).parent / "measures" / "reasoning_patterns.yaml"
 )  # the keyword lists, see analysis.measures.reasoning_patterns

@@ -170,6 +170,15 @@ def _units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
+def _write_page(folder: Path, title: str, shown_samples: int, all_samples: int) -> None:
+    template = page.environment().get_template("browser.html.j2")
+    text = template.render(
+        title=title, css=page.css(), script=page.script("tex.js", "browser.js"), shown_samples=shown_samples,
+        all_samples=all_samples,
+    )  # fmt: skip
+    (folder / "index.html").write_text(text, encoding="utf-8")
+
+
 def write(
     runs: Sequence[RunResults], lists: Sequence[PatternList], title: str, folder: Path, most: int = MAX_SAMPLES
 ) -> int:
@@ -215,16 +224,5 @@ def write(
         f'const PACKED = "{_index(runs, samples, problem, first)}";\nconst KEYWORDS = {json.dumps(keywords)};\n',
         encoding="ascii",
     )
-    html = (
-        page.environment()
-        .get_template("browser.html.j2")
-        .render(
-            title=title,
-            css=page.css(),
-            script=page.script("tex.js", "browser.js"),
-            count=len(samples),
-            of=sum(len(run.graded) for run in runs),
-        )
-    )
-    (folder / "index.html").write_text(html, encoding="utf-8")
+    _write_page(folder, title, len(samples), sum(len(run.graded) for run in runs))
     return len(samples)

@@ -167,7 +167,8 @@ def _change(runs: Sequence[RunResults], rows: dict[str, list[CheckpointRow]]) ->
     highest, lacking = cell.accuracy, "there is no" if len(last) == 1 else "no run has a"
     return (
         f"The highest accuracy is {_share(highest.value)} "
-        f"({INTERVAL} {percent(highest.low)} to {percent(highest.high)}) in {titles[name]}, and {lacking} second checkpoint to compare it with."
+        f"({INTERVAL} {percent(highest.low)} to {percent(highest.high)}) in {titles[name]}, "
+        f"and {lacking} second checkpoint to compare it with."
     )
 
 

@@ -22,6 +22,9 @@ FLOORS = (
     "system", "contracts", "tasks", "grading", "recipes", "frameworks", "translate", "conformance", "eval", "cluster",
     "analysis", "studies",
 )  # fmt: skip
+ANALYSIS = (
+    ("statistics",), ("measures", "pages"), ("claims", "compare_checkpoints", "compare_recipes"), ("report", "sweep"),
+)  # fmt: skip  # the folders of analysis/, from the bottom
 SIBLINGS = {"frameworks": "adapter.py", "tasks": "task.yaml"}  # whose folders, which have this file, are independent
 
 
@@ -68,6 +71,18 @@ def test_floors_import_only_downwards() -> None:
         for module in modules()
         for name, line in imported(module)
         if FLOORS.index(name.partition(".")[0]) > FLOORS.index(module.partition(".")[0])
+    ]
+    assert not upwards, "\n".join(upwards)
+
+
+def test_folders_of_the_analysis_import_only_downwards() -> None:
+    level = {f"analysis.{folder}": number for number, folders in enumerate(ANALYSIS) for folder in folders}
+    upwards = [
+        f"{module}:{line} imports {name}"
+        for module in modules()
+        for name, line in imported(module)
+        for own, other in [(".".join(module.split(".")[:2]), ".".join(name.split(".")[:2]))]
+        if level.get(other, -1) > level.get(own, len(ANALYSIS)) and own in level
     ]
     assert not upwards, "\n".join(upwards)
 

@@ -67,7 +67,7 @@ def table(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def report_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of two runs."""
     folder = tmp_path_factory.mktemp("page")
     for name, ceiling in RUNS.items():
@@ -102,17 +102,17 @@ def test_a_click_on_a_heading_sorts_up_then_down_then_as_it_was(table: Path, tmp
     assert before[1][:4] == CELLS[:4] and sorted(up[1]) == sorted(before[1])
 
 
-def test_every_table_of_the_report_can_be_sorted_and_copied(report_folder: Path, tmp_path: Path) -> None:
+def test_every_table_of_the_report_can_be_sorted_and_copied(report_page: Path, tmp_path: Path) -> None:
     code = "const all = [...document.querySelectorAll('table')].filter((t) => t.tBodies[0].rows.length);"
     code += "const answer = [all.length, all.filter((t) => t.querySelectorAll('thead button').length === "
     code += "t.tHead.rows[0].cells.length && t.parentElement.nextElementSibling.matches('.tools')).length,"
     code += "[...document.querySelectorAll('button')].filter((b) => !b.textContent && !b.ariaLabel).length]"
-    tables, usable, nameless = answer(report_folder, code, tmp_path / "profile")  # type: ignore[misc]
+    tables, usable, nameless = answer(report_page, code, tmp_path / "profile")  # type: ignore[misc]
     assert tables == usable > 10 and nameless == 0
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_nothing_is_wider_than_the_window(report_folder: Path, tmp_path: Path, dark: bool) -> None:
+def test_nothing_is_wider_than_the_window(report_page: Path, tmp_path: Path, dark: bool) -> None:
     # In frames, because a window of Chromium has at least 500 pixels. A frame runs the page's script, this one with it.
     code = "if (self !== top) return; const answer = [], text = document.documentElement.outerHTML;"
     code += "for (const width of [390, 1280, 2560]) { const shown = document.createElement('iframe');"
@@ -121,8 +121,8 @@ def test_nothing_is_wider_than_the_window(report_folder: Path, tmp_path: Path, d
     code += "const inner = shown.contentDocument; answer.push([width, inner.documentElement.scrollWidth,"
     code += "shown.contentWindow.getComputedStyle(inner.body).backgroundColor,"
     code += "inner.querySelector('.summary').getBoundingClientRect().width]); }"
-    file = report_folder.with_name("without-policy.html")
-    file.write_text(re.sub(r"<meta http-equiv[^>]*>", "", report_folder.read_text(encoding="utf-8")), encoding="utf-8")
+    file = report_page.with_name("without-policy.html")
+    file.write_text(re.sub(r"<meta http-equiv[^>]*>", "", report_page.read_text(encoding="utf-8")), encoding="utf-8")
     more = ["--blink-settings=preferredColorScheme=0"] if dark else []
     measured = answer(file, code, tmp_path / "profile", *more)
     for width, needed, paper, text in measured:  # type: ignore[attr-defined]
@@ -131,16 +131,16 @@ def test_nothing_is_wider_than_the_window(report_folder: Path, tmp_path: Path, d
     assert len(measured) == 3  # type: ignore[arg-type]
 
 
-def test_links_lead_to_a_run_and_a_figure(report_folder: Path, tmp_path: Path) -> None:
+def test_links_lead_to_a_run_and_a_figure(report_page: Path, tmp_path: Path) -> None:
     code = "await new Promise((go) => setTimeout(go, 300));"
     code += "const answer = document.querySelector(':target')?.className || document.querySelector(':target')?.tagName"
     for fragment, what in ((f"#run-{NAMES[1]}", "headline"), ("#figure-reward", "FIGURE")):
-        assert answer(report_folder, code, tmp_path / "profile", fragment=fragment) == what
+        assert answer(report_page, code, tmp_path / "profile", fragment=fragment) == what
 
 
-def test_the_page_without_a_mouse(report_folder: Path, tmp_path: Path) -> None:
+def test_the_page_without_a_mouse(report_page: Path, tmp_path: Path) -> None:
     """Each control is reached with the keyboard, and each figure, table and part of the page has a name."""
     code = "const answer = [...document.querySelectorAll('svg[role=img], [role=region], section, nav')]"
     code += ".filter((e) => !(e.ariaLabel || document.getElementById(e.getAttribute('aria-labelledby')))).length"
     code += "+ [...document.querySelectorAll('a, button, summary')].filter((e) => e.tabIndex < 0).length"
-    assert answer(report_folder, code, tmp_path / "profile") == 0
+    assert answer(report_page, code, tmp_path / "profile") == 0
