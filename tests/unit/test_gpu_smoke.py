@@ -15,6 +15,7 @@ from cluster.gpu_smoke import rows, table, watched_command
 from cluster.gpu_smoke.rows import EVALUATION, HERE, LOCKED, Failed, SmokeTest, last_json
 from contracts.run_file import SCALES
 from recipes.gpu_smoke import reward
+from recipes.runs import run_names, smoke_run_names
 from system.errors import UserError
 from tests.user_errors import refused
 
@@ -210,3 +211,7 @@ def test_every_framework_is_killed_and_resumed_once() -> None:
     for scale in SCALES:
         killed = {run.framework for run in rows.smoke_runs(scale).values() if len(run.stages[0].checkpoints) > 1}
         assert killed == {run.framework for run in rows.smoke_runs(scale).values()} and len(killed) > 1
+
+
+def test_its_runs_are_left_out_of_all_runs() -> None:
+    assert smoke_run_names() and not set(smoke_run_names()) & set(run_names())
