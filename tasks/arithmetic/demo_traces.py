@@ -36,7 +36,7 @@ def strata(problem: Problem) -> tuple[str, int]:
     return problem.meta["kind"], problem.meta["level"]
 
 
-def _rewrite(
+def _rewritten_lines(
     expression: arithmetic.Expression, multiplication_first: bool, slip: float, rng: random.Random
 ) -> list[str]:
     """What is left to calculate after each step, from the whole expression to the answer."""
@@ -52,7 +52,7 @@ def _rewrite(
     return lines
 
 
-def _text(lines: list[str], in_words: bool) -> str:
+def _join_lines(lines: list[str], in_words: bool) -> str:
     if not in_words:
         return "\n".join(lines)
     openers = ["First", *["Next"] * (len(lines) - 2), "Finally"]
@@ -64,11 +64,11 @@ def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Ran
     expression = arithmetic.expression_of(problem)
     habit, in_words = rng.random(), rng.random() < habits.in_words
     right_first = habit < habits.right_order
-    lines = _rewrite(expression, right_first, habits.slip, rng)
-    text = _text(lines, in_words)
+    lines = _rewritten_lines(expression, right_first, habits.slip, rng)
+    text = _join_lines(lines, in_words)
     if not right_first and habit < habits.right_order + habits.look_back:
-        lines = _rewrite(expression, True, habits.slip, rng)
-        text += f"\n{LOOK_BACK}\n{_text(lines, in_words)}"
+        lines = _rewritten_lines(expression, True, habits.slip, rng)
+        text += f"\n{LOOK_BACK}\n{_join_lines(lines, in_words)}"
     answer = lines[-1]
     boxed = f"\\boxed{{{answer}}}"
     if "<reasoning>" in (prompt.system or ""):

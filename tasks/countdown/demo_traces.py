@@ -61,7 +61,7 @@ def problems(largest_number: int, targets: Sequence[int], wording: str, seed: in
                 chosen, target
             ):
                 for numbers in sorted(set(itertools.permutations(chosen))):
-                    question = countdown_problems.question(numbers, target, wording)
+                    question = countdown_problems.question_text(numbers, target, wording)
                     solvable.append(
                         Problem("", countdown_problems.TASK, question, str(target), {"nums": list(numbers)})
                     )
@@ -89,7 +89,7 @@ def combinations(numbers: Sequence[int]) -> Iterator[Line]:
             yield Line(f"{text}={value}", left, results)
 
 
-def _written(line: Line, target: int, largest: int, slip: float, rng: random.Random) -> tuple[str, Result, bool]:
+def _line_text(line: Line, target: int, largest: int, slip: float, rng: random.Random) -> tuple[str, Result, bool]:
     """The line, up to the target if that is among its results; its last result; whether that is the target."""
     text = f"{line.first},{line.left};{target}?"
     for result in line.results:
@@ -111,7 +111,7 @@ def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Ran
         return answer_after_thinking("", guess, habits.format_kept, rng)
     persistent = habit < habits.unchecked + habits.persistent
     for line in in_order if persistent else in_order[: rng.randint(1, habits.early)]:
-        text, result, reached = _written(line, target, habits.largest, habits.slip, rng)
+        text, result, reached = _line_text(line, target, habits.largest, habits.slip, rng)
         thought += text
         if reached:
             break

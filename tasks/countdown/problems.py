@@ -42,7 +42,7 @@ def _search(parts: list[tuple[int, str]], target: int) -> str | None:
     for i, left in enumerate(parts):
         for j in range(i + 1, len(parts)):
             rest = [part for k, part in enumerate(parts) if k not in (i, j)]
-            for joined in _joined(left, parts[j]):
+            for joined in _combinations_of_two(left, parts[j]):
                 if len(rest) == 0 and joined[0] != target:
                     continue
                 expression = _search([*rest, joined], target)
@@ -51,9 +51,9 @@ def _search(parts: list[tuple[int, str]], target: int) -> str | None:
     return None
 
 
-def _joined(a: tuple[int, str], b: tuple[int, str]) -> Iterator[tuple[int, str]]:
+def _combinations_of_two(a: tuple[int, str], b: tuple[int, str]) -> Iterator[tuple[int, str]]:
     (large, small) = (a, b) if a[0] >= b[0] else (b, a)
-    left, right = _bracketed(large[1]), _bracketed(small[1])
+    left, right = _in_brackets(large[1]), _in_brackets(small[1])
     yield large[0] + small[0], f"{left} + {right}"
     yield large[0] - small[0], f"{left} - {right}"
     yield large[0] * small[0], f"{left} * {right}"
@@ -61,7 +61,7 @@ def _joined(a: tuple[int, str], b: tuple[int, str]) -> Iterator[tuple[int, str]]
         yield large[0] // small[0], f"{left} / {right}"
 
 
-def _bracketed(text: str) -> str:
+def _in_brackets(text: str) -> str:
     return text if text.isdigit() else f"({text})"
 
 
@@ -70,7 +70,7 @@ def identity(numbers: Sequence[int], target: int) -> str:
     return f"{sorted(numbers)} {target}"
 
 
-def question(numbers: Sequence[int], target: int, wording: str = "full") -> str:
+def question_text(numbers: Sequence[int], target: int, wording: str = "full") -> str:
     """The problem in words; `wording` is a name in WORDINGS."""
     return WORDINGS[wording].format(numbers=", ".join(map(str, numbers)), target=target)
 
@@ -108,7 +108,7 @@ def generate(
         name = identity(numbers, target)
         if not (sampler.in_split(name) and _solvable(tuple(sorted(numbers)), target) and sampler.is_new(name)):
             return None
-        return sampler.problem(question(numbers, target, wording), str(target), {"nums": numbers})
+        return sampler.problem(question_text(numbers, target, wording), str(target), {"nums": numbers})
 
     kinds = [(size, target) for size in sizes for target in range(targets[0], targets[1] + 1)]
     return sampler.generate(  # few small numbers reach a large target: then the other targets go on

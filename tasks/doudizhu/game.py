@@ -25,4 +25,4 @@ def value(move: Cards, meta: Mapping[str, Any]) -> float:
 def win_rate(move: Cards, meta: Mapping[str, Any], count: int, rng: random.Random) -> float:
     """The share of `count` random playouts that the player of the move wins."""
     position = Position.from_meta(meta)
-    return solver.playouts(position.mine, position.theirs, move, count, rng)
+    return solver.playout_win_rate(position.mine, position.theirs, move, count, rng)

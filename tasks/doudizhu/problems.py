@@ -66,7 +66,7 @@ def identity(position: Position) -> str:
     return f"doudizhu {position}"
 
 
-def question(position: Position, wording: str = "full") -> str:
+def question_text(position: Position, wording: str = "full") -> str:
     """The position in words."""
     hands, beat, lead = WORDINGS[wording]
     last = beat.format(last=write_cards(position.last)) if position.last else lead
@@ -109,6 +109,6 @@ def generate(rows: int, split: str, seed: int, cards: int = 5, wording: str = "f
         if not winning or len(winning) == len(position.legal()):
             return None
         meta = {**position.meta(), "level": "one winning move" if len(winning) == 1 else "several winning moves"}
-        return sampler.problem(question(position, wording), write_cards(winning[0]), meta)
+        return sampler.problem(question_text(position, wording), write_cards(winning[0]), meta)
 
     return sampler.generate(rows, attempt, tries=TRIES)

@@ -13,7 +13,7 @@ from tasks.doudizhu.cards import PASS, Cards, legal_moves, remaining_cards
 
 
 @lru_cache(maxsize=1 << 16)
-def _moves(hand: Cards, last: Cards) -> list[Cards]:
+def _ordered_moves(hand: Cards, last: Cards) -> list[Cards]:
     """The legal moves, those of many cards first: they win most often, so that the search ends soon."""
     return sorted(legal_moves(hand, last), key=len, reverse=True)
 
@@ -21,7 +21,7 @@ def _moves(hand: Cards, last: Cards) -> list[Cards]:
 @lru_cache(maxsize=1 << 18)
 def wins(mine: Cards, theirs: Cards, last: Cards) -> bool:
     """Whether the player to move wins if both play perfectly."""
-    return any(move_wins(mine, theirs, last, move) for move in _moves(mine, last))
+    return any(move_wins(mine, theirs, last, move) for move in _ordered_moves(mine, last))
 
 
 def move_wins(mine: Cards, theirs: Cards, last: Cards, move: Cards) -> bool:
@@ -40,7 +40,7 @@ def move_wins(mine: Cards, theirs: Cards, last: Cards, move: Cards) -> bool:
 @lru_cache(maxsize=1 << 18)
 def random_play(mine: Cards, theirs: Cards, last: Cards) -> float:
     """The probability that the player to move wins if both choose among their legal moves at random: exact."""
-    moves = _moves(mine, last)
+    moves = _ordered_moves(mine, last)
     return sum(random_play_after(mine, theirs, move) for move in moves) / len(moves)
 
 
@@ -50,7 +50,7 @@ def random_play_after(mine: Cards, theirs: Cards, move: Cards) -> float:
     return 1.0 if not left else 1.0 - random_play(theirs, left, move)
 
 
-def playouts(mine: Cards, theirs: Cards, move: Cards, count: int, rng: random.Random) -> float:
+def playout_win_rate(mine: Cards, theirs: Cards, move: Cards, count: int, rng: random.Random) -> float:
     """The share of `count` random playouts after a legal move that its player wins.
 
     Args:
@@ -60,17 +60,17 @@ def playouts(mine: Cards, theirs: Cards, move: Cards, count: int, rng: random.Ra
         count: of playouts, 1 or more.
         rng: of every choice.
     """
-    return sum(_playout(mine, theirs, move, rng) for _ in range(count)) / count
+    return sum(_playout_wins(mine, theirs, move, rng) for _ in range(count)) / count
 
 
-def _playout(mine: Cards, theirs: Cards, move: Cards, rng: random.Random) -> bool:
+def _playout_wins(mine: Cards, theirs: Cards, move: Cards, rng: random.Random) -> bool:
     mover = True
     while left := remaining_cards(mine, move):
         mine, theirs, mover = theirs, left, not mover
-        move = rng.choice(_moves(mine, move))
+        move = rng.choice(_ordered_moves(mine, move))
     return mover
 
 
 def winning_moves(mine: Cards, theirs: Cards, last: Cards = PASS) -> list[Cards]:
     """The legal moves that win with perfect play."""
-    return [move for move in _moves(mine, last) if move_wins(mine, theirs, last, move)]
+    return [move for move in _ordered_moves(mine, last) if move_wins(mine, theirs, last, move)]

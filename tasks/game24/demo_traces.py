@@ -70,5 +70,5 @@ def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Ran
         text += f"{AGAIN}\n" if attempt else ""
         text += with_slips(map(operation_line, chosen), lambda line: _with_wrong_result(line, rng), habits.slip, rng)
         if chosen[-1].result == TARGET or rng.random() < habits.stops:
-            return f"{text}<answer>{solver.expression(cards, chosen).replace(' ', '')}</answer>"
+            return f"{text}<answer>{solver.write_expression(cards, chosen).replace(' ', '')}</answer>"
     return text

@@ -60,7 +60,7 @@ def generate(
             return None
         ordered = sampler.rng.sample(hand, len(hand))
         text = WORDINGS[wording].format(cards=(", " if wording == "full" else " ").join(map(str, ordered)))
-        answer = NONE if solution is None else solver.expression(hand, solution)
+        answer = NONE if solution is None else solver.write_expression(hand, solution)
         return sampler.problem(text, answer, {"cards": ordered, "solvable": solution is not None})
 
     every = itertools.combinations_with_replacement(range(1, largest + 1), cards)

@@ -59,7 +59,7 @@ def solve(cards: Sequence[int], whole: bool = False) -> tuple[Operation, ...] | 
     return _search(tuple(sorted(map(Fraction, cards))), whole)
 
 
-def expression(cards: Sequence[int], chosen: Sequence[Operation]) -> str:
+def write_expression(cards: Sequence[int], chosen: Sequence[Operation]) -> str:
     """The operations as one expression of the cards, such as `8 / (3 - 8 / 3)`."""
     parts = [(Fraction(card), str(card)) for card in cards]
     for operation in chosen:

@@ -22,7 +22,7 @@ class _SpentError(Exception):
 
 
 @cache
-def _near(size: int) -> tuple[int, ...]:
+def _neighbourhoods(size: int) -> tuple[int, ...]:
     """For each cell, the mask of the cells at most two away."""
     return tuple(
         sum(
@@ -34,7 +34,7 @@ def _near(size: int) -> tuple[int, ...]:
     )
 
 
-def judgement(board: Board) -> float:
+def open_rows_value(board: Board) -> float:
     """What the rows that are still open are worth to the player to move: 4 to the power of the stones in each."""
     total = 0.0
     for mask in winning_masks(board.size, board.need):
@@ -53,7 +53,7 @@ def win_rate(board: Board, nodes: int) -> float:
         board: the position after the move, so that the other player is to move.
         nodes: positions that it may look at, 1 or more; without enough for depth 1, the judgement alone decides.
     """
-    score, search = judgement(board), _Search(nodes)
+    score, search = open_rows_value(board), _Search(nodes)
     for depth in range(1, DEEPEST + 1):
         try:
             score = search.score(board, depth, -math.inf, math.inf)
@@ -76,23 +76,23 @@ class _Search:
         if not board.empty():
             return 0.0
         if not depth:
-            return judgement(board)
+            return open_rows_value(board)
         best = -math.inf
-        for cell in _candidates(board):
+        for cell in _candidate_cells(board):
             best = max(best, -self.score(board.after(cell), depth - 1, -beta, -max(alpha, best)))
             if best >= beta:
                 break
         return best
 
 
-def _candidates(board: Board) -> list[int]:
+def _candidate_cells(board: Board) -> list[int]:
     """A winning cell, or the cells that stop one, or the best empty cells near stones."""
     size, need = board.size, board.need
     if forced := winning_cells(board.own, board.other, size, need) or winning_cells(board.other, board.own, size, need):
         return cells_of(forced)
     stones, near = cells_of(board.own | board.other), 0
     for stone in stones:
-        near |= _near(size)[stone]
+        near |= _neighbourhoods(size)[stone]
     cells = cells_of(near & ~(board.own | board.other)) or board.empty()
     middle = (size - 1) / 2
     worth = dict.fromkeys(cells, 0.0)

@@ -27,7 +27,7 @@ WORDINGS = ("full", "short")
 _NUMBERS = {3: "Three", 4: "Four", 5: "Five", 6: "Six"}
 
 
-def question(board: Board, wording: str = "full") -> str:
+def question_text(board: Board, wording: str = "full") -> str:
     """The board in words, with letters and numbers at its edges; `short` has the cells alone."""
     if wording == "short":
         return "\n".join(["", *(" " + " ".join(row) for row in board.rows()), board.mark])
@@ -139,7 +139,7 @@ def generate(
             return None
         named = {cell_name(cell, size): value for cell, value in values.items()}
         meta = {**board.meta(), "kind": kind, "level": kind, "values": named}
-        return sampler.problem(question(board, wording), max(named, key=lambda cell: named[cell]), meta)
+        return sampler.problem(question_text(board, wording), max(named, key=lambda cell: named[cell]), meta)
 
     return sampler.generate(rows, attempt, kinds, tries=TRIES, hint="for other numbers of stones")
 

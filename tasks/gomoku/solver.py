@@ -77,7 +77,7 @@ class Solver:
     def _key(self, own: int, other: int, empty: int) -> tuple[int, int]:
         if empty.bit_count() <= SYMMETRIC_ABOVE:
             return own, other
-        return min(zip(_turned(own, self.size), _turned(other, self.size), strict=True))
+        return min(zip(_symmetric_stones(own, self.size), _symmetric_stones(other, self.size), strict=True))
 
 
 @cache
@@ -98,7 +98,7 @@ def _turn_tables(size: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
     return tuple(tables)
 
 
-def _turned(stones: int, size: int) -> list[int]:
+def _symmetric_stones(stones: int, size: int) -> list[int]:
     """The stones after each of the eight symmetries."""
     rows = [stones >> row * size & (1 << size) - 1 for row in range(size)]
     return [sum(table[stones] for table, stones in zip(tables, rows, strict=True)) for tables in _turn_tables(size)]

@@ -49,7 +49,7 @@ def phrases(problems: Mapping[str, Any]) -> list[str]:
     return texts
 
 
-def _check(
+def _check_line(
     speaker: int, statement: Statement, names: Sequence[str], assigned: Sequence[bool], slip: float, rng: random.Random
 ) -> tuple[str, bool]:
     """The line that checks one statement, and whether it fits."""
@@ -77,11 +77,11 @@ def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Ran
     for number, assigned in enumerate(assignments, start=1):
         thought += f"{number}{''.join(f' {n} {KINDS[k]}' for n, k in zip(names, assigned, strict=True))}\n"
         for speaker in range(checks):
-            line, fits = _check(speaker, statements[speaker], names, assigned, habits.slip, rng)
+            line, fits = _check_line(speaker, statements[speaker], names, assigned, habits.slip, rng)
             thought += line
             if not fits:
                 break
         else:
             break
-    answer = knights_knaves_problems.answer(names, assigned)
+    answer = knights_knaves_problems.answer_list(names, assigned)
     return answer_after_thinking(thought, answer, habits.format_kept, rng)

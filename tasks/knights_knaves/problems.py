@@ -38,7 +38,7 @@ def identity(statements: Sequence[Statement]) -> str:
     return repr([(form, *((person, knight) for person, knight in claims)) for form, claims in statements])
 
 
-def answer(names: Sequence[str], knights: Sequence[bool]) -> str:
+def answer_list(names: Sequence[str], knights: Sequence[bool]) -> str:
     """The list that Logic-RL asks for: `(1) Zoey is a knight`, a line for each person."""
     return "\n".join(
         f"({number}) {name} is a {'knight' if knight else 'knave'}"
@@ -88,6 +88,6 @@ def generate(
         if not sampler.is_new(question):
             return None
         meta = {"names": called, "knights": list(solutions[0]), "people": count}
-        return sampler.problem(question, answer(called, solutions[0]), meta, group=str(count))
+        return sampler.problem(question, answer_list(called, solutions[0]), meta, group=str(count))
 
     return sampler.generate(rows, attempt, people, tries=TRIES, hint="for more forms and names")

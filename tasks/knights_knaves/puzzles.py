@@ -113,11 +113,11 @@ _CONTENT = rf"(?P<content>(?:If {_CLAIM} then {_CLAIM}|{_CLAIM}(?: (?:and|or|if 
 _ONE_CLAIM = re.compile(r"([A-Z][a-z]+) is (not )?a (knight|knave)")
 
 
-def _pattern(saying: str) -> re.Pattern[str]:
+def _saying_pattern(saying: str) -> re.Pattern[str]:
     return re.compile(re.escape(saying).replace(r"\{content\}", _CONTENT).replace(r"\{name\}", "(?P<name>[A-Z][a-z]+)"))
 
 
-_PATTERNS = [_pattern(saying) for saying in (*SAYINGS, SHORT_SAYING)]
+_PATTERNS = [_saying_pattern(saying) for saying in (*SAYINGS, SHORT_SAYING)]
 
 
 def read_question(question: str) -> tuple[list[str], list[Statement]]:
@@ -134,10 +134,10 @@ def read_question(question: str) -> tuple[list[str], list[Statement]]:
         said.append((match["name"], match["content"]))
         at = match.end() + (body[match.end() : match.end() + 1] == " ")
     names = [name for name, _ in said]
-    return names, [_statement(text, names) for _, text in said]
+    return names, [_read_statement(text, names) for _, text in said]
 
 
-def _statement(text: str, names: list[str]) -> Statement:
+def _read_statement(text: str, names: list[str]) -> Statement:
     claims = _ONE_CLAIM.findall(text)
     claims_made = tuple(Claim(names.index(name), role == "knight") for name, _, role in claims)
     if len(claims_made) == 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.knights_knaves.problems import answer
+from tasks.knights_knaves.problems import answer_list
 from tasks.problems import Problem, index_id
 
 
@@ -18,4 +18,4 @@ def convert(row: dict[str, Any], index: int, task: str, columns: dict[str, Any])
     knights = [bool(knight) for knight in row["solution"]]
     question = str(row["quiz"]).strip()
     meta = {"names": names, "knights": knights, "people": len(names)}
-    return Problem(index_id(index, question), task, question, answer(names, knights), meta)
+    return Problem(index_id(index, question), task, question, answer_list(names, knights), meta)

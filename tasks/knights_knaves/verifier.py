@@ -10,7 +10,7 @@ LONGEST = 5000  # characters: eight people need about 250
 
 
 @cache
-def _claim(name: str) -> re.Pattern[str]:
+def _claim_pattern(name: str) -> re.Pattern[str]:
     return re.compile(rf"\b{re.escape(name)}\b\s+is\s+a\s+\b(knight|knave)\b", re.IGNORECASE)
 
 
@@ -24,7 +24,7 @@ def identities(text: str, names: Sequence[str]) -> list[bool] | None:
     lower = text.lower()
     if len(text) > LONGEST or lower.count("knight") + lower.count("knave") != len(names):
         return None
-    claims = [_claim(name).search(text) for name in names]
+    claims = [_claim_pattern(name).search(text) for name in names]
     return [claim[1].lower() == "knight" for claim in claims if claim] if all(claims) else None
 
 

@@ -63,7 +63,7 @@ def trace_lines(maze: Maze, moves: str) -> list[str]:
     return lines
 
 
-def _wandering(maze: Maze, rng: random.Random) -> str:
+def _wandering_moves(maze: Maze, rng: random.Random) -> str:
     """Moves that break no rule, without a plan, up to the goal or eight of them."""
     moves = ""
     while len(moves) < 8 and maze.walk(moves)[0] != SUCCESS:
@@ -74,7 +74,7 @@ def _wandering(maze: Maze, rng: random.Random) -> str:
     return moves or "R"
 
 
-def _blind(maze: Maze, rng: random.Random) -> str:
+def _blind_moves(maze: Maze, rng: random.Random) -> str:
     moves = list("R" * maze.goal[0] + "D" * maze.goal[1])
     rng.shuffle(moves)
     return "".join(moves)
@@ -98,7 +98,7 @@ def completion(problem: Problem, prompt: Prompt, habits: Habits, rng: random.Ran
     if habit < careful:
         moves = problem.answer or "R"
     else:
-        moves = _blind(maze, rng) if habit < blind or unchecked else _wandering(maze, rng)
+        moves = _blind_moves(maze, rng) if habit < blind or unchecked else _wandering_moves(maze, rng)
     lines = [] if unchecked else trace_lines(maze, moves)
     text = with_slips(lines, lambda line: with_wrong_cell(line, maze, rng), habits.slip, rng)
     return tagged_answer(text, moves, habits.format_kept, rng)

@@ -24,7 +24,7 @@ def identity(maze: Maze) -> str:
     return f"{maze.width} {maze.height} {maze.goal} {sorted(maze.obstacles)}"
 
 
-def question(maze: Maze, wording: str = "full") -> str:
+def question_text(maze: Maze, wording: str = "full") -> str:
     """The maze in words: `full` as the published questions, `short` such as `Goal 1,2 obstacles 3,1 0,2.`"""
     if wording == "full":
         return maze.sentence()
@@ -82,6 +82,6 @@ def generate(
         shortest = maze.shortest()
         if shortest is None or not moves[0] <= len(shortest) <= moves[1]:
             return None
-        return sampler.problem(question(maze, wording), shortest, {**maze.meta(), "level": len(shortest)})
+        return sampler.problem(question_text(maze, wording), shortest, {**maze.meta(), "level": len(shortest)})
 
     return sampler.generate(rows, attempt, tries=TRIES, hint="for a larger maze or other numbers of moves")

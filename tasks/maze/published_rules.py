@@ -32,7 +32,7 @@ def obstacle_rows(y: int, moves: int, height: int) -> list[int]:
     return rows
 
 
-def _moved(maze: Maze, cell: Cell, letter: str) -> Cell:
+def _next_cell(maze: Maze, cell: Cell, letter: str) -> Cell:
     """The agent's next cell where moves off the board are ignored."""
     by = MOVES.get(letter, (0, 0))
     there = (cell[0] + by[0], cell[1] + by[1])
@@ -44,13 +44,13 @@ def accepts(maze: Maze, letters: str) -> bool:
     rows = [obstacle_rows(y, len(letters), maze.height) for _, y in maze.obstacles]
     cell = (0, 0)
     for time, letter in enumerate(letters.upper()):
-        cell = _moved(maze, cell, letter)
+        cell = _next_cell(maze, cell, letter)
         if cell in [(x, row[time]) for (x, _), row in zip(maze.obstacles, rows, strict=True)]:
             return False
     return cell == maze.goal
 
 
-def disagreement(mazes: Iterable[Maze], longest: int) -> Counter[str]:
+def count_disagreements(mazes: Iterable[Maze], longest: int) -> Counter[str]:
     """How the two verifiers judge every sequence of 1 to `longest` moves of every maze.
 
     Returns:
@@ -69,7 +69,7 @@ def disagreement(mazes: Iterable[Maze], longest: int) -> Counter[str]:
             following: Counter[tuple[Cell, bool, bool, bool]] = Counter()
             for (cell, left, hit, other_hit), count in states.items():
                 for move in MOVES:
-                    there = _moved(maze, cell, move)
+                    there = _next_cell(maze, cell, move)
                     state = (there, left or there == cell, hit or there in true, other_hit or there in published)
                     following[state] += count
             states = following
@@ -109,7 +109,7 @@ def main() -> None:
     wrong = sum(maze.walk(answer)[0] != SUCCESS for maze, answer in stored)
     refused = sum(not accepts(maze, answer) for maze, answer in stored)
     print(f"stored answers: {len(stored)}; wrong by the stated rules {wrong}, by the published verifier {refused}")
-    counts = disagreement(distinct, arguments.longest)
+    counts = count_disagreements(distinct, arguments.longest)
     print(f"sequences of 1 to {arguments.longest} moves: {counts['sequences']:,}; right by the stated rules "
           f"{counts['stated']:,}")  # fmt: skip
     share = counts["broken"] / counts["published"]

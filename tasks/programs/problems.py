@@ -45,7 +45,7 @@ def program_text(kind: str, numbers: Mapping[str, int], fault: int | None = None
 
 
 @cache
-def _arguments(until: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def _test_arguments(until: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Arguments that catch the fault of so many tests, and all those that catch no fault of more tests."""
     later = [condition for count, (_, condition) in FAULTS.items() if count > until]
     span = range(-LARGEST, LARGEST + 1)
@@ -65,7 +65,7 @@ def sample_tests(
     """
     tests: list[tuple[list[int], dict[str, Any], int]] = []
     for until in FAULTS:
-        catching, allowed = _arguments(until)
+        catching, allowed = _test_arguments(until)
         group = [rng.choice(catching), *rng.choices(allowed, k=until - len(tests) - 1)]
         rng.shuffle(group)
         for a, b in group:

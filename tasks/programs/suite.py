@@ -74,13 +74,13 @@ def run_tests(program: str, suite: Suite) -> Result:
     calls = [Call(*json.loads(call)) for call in suite.calls]
     outcome = sandbox.run(f"{suite.before}\n{program}", suite.function, calls, suite.limits)
     passed = tuple(
-        value is not None and same_value(_read(value), json.loads(expected))
+        value is not None and same_value(_read_value(value), json.loads(expected))
         for value, expected in zip(outcome.values, suite.expected, strict=True)
     )
     return Result(outcome.ended != "not runnable", passed)
 
 
-def _read(value: str) -> Any:
+def _read_value(value: str) -> Any:
     """The value of a line; a nested list of another kind than any answer where it cannot be read."""
     try:
         return json.loads(value)

@@ -21,7 +21,7 @@ OF_COLOUR = 0.7  # share of a part's pixels that has to have its colour
 LIGHT = 0.58  # lightness of what is called light
 
 
-def _hls(colours: Pixels) -> npt.NDArray[np.float64]:
+def _hue_lightness_saturation(colours: Pixels) -> npt.NDArray[np.float64]:
     """Hue in degrees, lightness and saturation from 0 to 1, of shape (…, 3)."""
     rgb = colours.astype(float) / 255
     high, low = rgb.max(-1), rgb.min(-1)
@@ -38,14 +38,14 @@ def _hls(colours: Pixels) -> npt.NDArray[np.float64]:
     return np.stack([np.nan_to_num(hue) * 60, lightness, np.nan_to_num(saturation)], -1)
 
 
-def named(colours: Pixels, name: str) -> Mask:
+def pixels_named(colours: Pixels, name: str) -> Mask:
     """Which colours a person would call so.
 
     Args:
         colours: of shape (…, 3).
         name: black, white, a key of HUES, or one of them after `light `.
     """
-    hue, lightness, saturation = np.moveaxis(_hls(colours), -1, 0)
+    hue, lightness, saturation = np.moveaxis(_hue_lightness_saturation(colours), -1, 0)
     if name == "black":
         return np.asarray((lightness < 2 * DARK) & ((saturation < 2 * GREY) | (lightness < DARK)))
     if name == "white":
@@ -57,13 +57,13 @@ def named(colours: Pixels, name: str) -> Mask:
     return np.asarray(coloured & ((hue - low) % 360 < high - low))
 
 
-def share(colours: Pixels, name: str) -> float:
+def share_named(colours: Pixels, name: str) -> float:
     """The share of some colours, of shape (n, 3), that have this name; 0 of none."""
-    return float(named(colours, name).mean()) if len(colours) else 0.0
+    return float(pixels_named(colours, name).mean()) if len(colours) else 0.0
 
 
-def coloured(picture: Picture, part: Part, name: str) -> bool:
+def has_colour(picture: Picture, part: Part, name: str) -> bool:
     """Whether most of what is drawn of a part has this colour; of a filled one, most of its inside."""
     inside = part.own & part.eroded(0.06)
     filled = inside.sum() > 0.5 * part.eroded(0.06).sum()
-    return share(picture.rgb[inside if filled else part.own], name) >= (OF_COLOUR if filled else 0.5)
+    return share_named(picture.rgb[inside if filled else part.own], name) >= (OF_COLOUR if filled else 0.5)

@@ -13,13 +13,13 @@ from xml.etree.ElementTree import Element
 
 from system.errors import UserError, run_command
 from tasks.svg import document_prompts, safe_svg
-from tasks.svg.regions import SIDE, Picture, pixels
+from tasks.svg.regions import SIDE, Picture, render_pixels
 from tasks.svg.rules import RULES, WITH_NUMBERS
 
 
 def warm_up() -> None:
     """Import what drawing and judging need, once for all processes of a worker."""
-    right(safe_svg.read('<svg width="9" height="9"><rect width="5" height="5"/></svg>'), {"rule": "hexagon"})
+    keeps_rule(safe_svg.read('<svg width="9" height="9"><rect width="5" height="5"/></svg>'), {"rule": "hexagon"})
 
 
 def judge(gold: str, answer: str, meta: Mapping[str, Any] | None) -> str:
@@ -37,12 +37,12 @@ def judge(gold: str, answer: str, meta: Mapping[str, Any] | None) -> str:
     if drawing.get("rule") not in RULES:
         return "ungradable"
     try:
-        return "correct" if right(safe_svg.read(answer), drawing) else "wrong"
+        return "correct" if keeps_rule(safe_svg.read(answer), drawing) else "wrong"
     except safe_svg.Unreadable:
         return "wrong"
 
 
-def right(root: Element, drawing: Mapping[str, Any]) -> bool:
+def keeps_rule(root: Element, drawing: Mapping[str, Any]) -> bool:
     """Whether a drawing keeps a rule.
 
     Args:
@@ -54,11 +54,11 @@ def right(root: Element, drawing: Mapping[str, Any]) -> bool:
     """
     arguments = {key: value for key, value in drawing.items() if key != "rule"}
     rule = RULES[drawing["rule"]]
-    if rule(Picture(pixels(safe_svg.drawing(root, SIDE, text="none"))), **arguments):
+    if rule(Picture(render_pixels(safe_svg.drawing(root, SIDE, text="none"))), **arguments):
         return True
     if drawing["rule"] not in WITH_NUMBERS or root.find(".//text") is None:
         return False
-    return rule(Picture(pixels(safe_svg.drawing(root, SIDE, text="boxes"))), **arguments)
+    return rule(Picture(render_pixels(safe_svg.drawing(root, SIDE, text="boxes"))), **arguments)
 
 
 def main() -> None:
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("prompt", choices=names)
     drawing = names[parser.parse_args().prompt]
     try:
-        print("correct" if right(safe_svg.read(sys.stdin.read().strip()), drawing or {}) else "wrong")
+        print("correct" if keeps_rule(safe_svg.read(sys.stdin.read().strip()), drawing or {}) else "wrong")
     except safe_svg.Unreadable as error:
         raise UserError(f"this is no drawing that can be judged: {error}", code="unreadable-drawing") from None
 

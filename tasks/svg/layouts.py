@@ -24,7 +24,7 @@ def figures(picture: Picture, figures: Sequence[Mapping[str, Any]], layout: str 
         [
             part
             for part in picture.parts
-            if shapes.SHAPES[one["shape"]](part) and colours.coloured(picture, part, one["colour"])
+            if shapes.SHAPES[one["shape"]](part) and colours.has_colour(picture, part, one["colour"])
         ]
         for one in figures
     ]
@@ -35,7 +35,7 @@ def figures(picture: Picture, figures: Sequence[Mapping[str, Any]], layout: str 
     return not layout or LAYOUTS[layout](picture, groups)
 
 
-def _within(picture: Picture, left: float, top: float, right: float, bottom: float, part: Part) -> bool:
+def _lies_within(picture: Picture, left: float, top: float, right: float, bottom: float, part: Part) -> bool:
     """Whether a part is inside a share of the picture, but for a twentieth of it."""
     height, width = picture.inked.shape
     box = part.box
@@ -47,11 +47,11 @@ def _within(picture: Picture, left: float, top: float, right: float, bottom: flo
     )
 
 
-def _quarter(left: float, top: float) -> Callable[[Picture, Groups], bool]:
-    return lambda picture, groups: _within(picture, left, top, left + 0.5, top + 0.5, groups[0][0])
+def _lies_in_quarter(left: float, top: float) -> Callable[[Picture, Groups], bool]:
+    return lambda picture, groups: _lies_within(picture, left, top, left + 0.5, top + 0.5, groups[0][0])
 
 
-def _middle(picture: Picture, groups: Groups) -> bool:
+def _lies_in_middle(picture: Picture, groups: Groups) -> bool:
     """Whether the middle of the figure's box, or its centre of gravity, is the picture's."""
     height, width = picture.inked.shape
     (part,) = groups[0]
@@ -60,11 +60,11 @@ def _middle(picture: Picture, groups: Groups) -> bool:
     return any(abs(x / width - 0.5) < 0.06 and abs(y / height - 0.5) < 0.06 for x, y in middles)
 
 
-def _row(_: Picture, groups: Groups) -> bool:
-    return shapes.in_a_row(sorted(groups[0], key=lambda part: part.centre[0]))
+def _is_row(_: Picture, groups: Groups) -> bool:
+    return shapes.are_in_a_row(sorted(groups[0], key=lambda part: part.centre[0]))
 
 
-def _column(_: Picture, groups: Groups) -> bool:
+def _is_column(_: Picture, groups: Groups) -> bool:
     ordered = sorted(groups[0], key=lambda part: part.centre[1])
     return all(
         abs(one.centre[0] - ordered[0].centre[0]) < 0.15 * ordered[0].width
@@ -73,30 +73,30 @@ def _column(_: Picture, groups: Groups) -> bool:
     ) and all(upper.box[3] <= lower.box[1] for upper, lower in pairwise(ordered))
 
 
-def _above(_: Picture, groups: Groups) -> bool:
+def _is_above(_: Picture, groups: Groups) -> bool:
     (one,), (other,) = groups
     return one.box[3] <= other.box[1] + 2 and one.box[0] < other.box[2] and other.box[0] < one.box[2]
 
 
-def _left(_: Picture, groups: Groups) -> bool:
+def _is_left(_: Picture, groups: Groups) -> bool:
     (one,), (other,) = groups
     return one.box[2] <= other.box[0] + 2 and one.box[1] < other.box[3] and other.box[1] < one.box[3]
 
 
-def _mirrored(picture: Picture, _: Groups) -> bool:
+def _is_mirrored(picture: Picture, _: Groups) -> bool:
     """Whether the picture is its own mirror image, left and right, up to a twentieth of what is drawn."""
     return bool((picture.inked ^ picture.inked[:, ::-1]).sum() <= 0.05 * picture.inked.sum())
 
 
 LAYOUTS: dict[str, Callable[[Picture, Groups], bool]] = {
-    "top left": _quarter(0, 0),
-    "top right": _quarter(0.5, 0),
-    "bottom left": _quarter(0, 0.5),
-    "bottom right": _quarter(0.5, 0.5),
-    "middle": _middle,
-    "row": _row,
-    "column": _column,
-    "above": _above,
-    "left": _left,
-    "mirrored": _mirrored,
+    "top left": _lies_in_quarter(0, 0),
+    "top right": _lies_in_quarter(0.5, 0),
+    "bottom left": _lies_in_quarter(0, 0.5),
+    "bottom right": _lies_in_quarter(0.5, 0.5),
+    "middle": _lies_in_middle,
+    "row": _is_row,
+    "column": _is_column,
+    "above": _is_above,
+    "left": _is_left,
+    "mirrored": _is_mirrored,
 }

@@ -24,4 +24,4 @@ def plot_answer(answer: str, problem: Problem) -> str | None:
 
 def png(answer: str) -> bytes | None:
     """The drawing as a PNG; None if it cannot be drawn."""
-    return render.picture(answer)
+    return render.png_within_limits(answer)

@@ -35,7 +35,7 @@ PLACES = ("top left", "top right", "bottom left", "bottom right", "middle")
 NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}
 
 
-def question(kind: str, figures: Sequence[dict[str, Any]], layout: str) -> str:
+def question_text(kind: str, figures: Sequence[dict[str, Any]], layout: str) -> str:
     """What is asked for, in words."""
     descriptions = [f"{one['colour']} {SHAPES[one['shape']]}" for one in figures]
     named = [f"{'an' if word[0] in 'aeo' else 'a'} {word}" for word in descriptions]
@@ -91,7 +91,7 @@ def generate(rows: int, split: str, seed: int, kinds: Sequence[str] = KINDS) -> 
 
     def attempt(kind: str) -> Problem | None:
         figures, layout = _sample_figures(kind, sampler.rng)
-        text = question(kind, figures, layout)
+        text = question_text(kind, figures, layout)
         if not sampler.in_split(f"svg {text}") or not sampler.is_new(text):
             return None
         meta = {"drawing": {"rule": "figures", "figures": figures, "layout": layout}, "level": kind}

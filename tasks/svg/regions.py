@@ -31,7 +31,7 @@ Points = npt.NDArray[np.float64]
 _NEIGHBOURS = np.ones((3, 3), bool)
 
 
-def pixels(svg: str) -> Pixels:
+def render_pixels(svg: str) -> Pixels:
     """Red, green and blue of a drawing on white, of shape (height, width, 3); see render.png for errors."""
     with Image.open(io.BytesIO(render.png(svg))) as image:
         rgba = image.convert("RGBA")
@@ -79,7 +79,7 @@ class Part:
         steps = np.arange(0, np.hypot(self.width, self.height), 0.5)
         x = self.centre[0] + np.outer(np.cos(angles), steps)
         y = self.centre[1] + np.outer(np.sin(angles), steps)
-        inside = sample(self.silhouette, x, y, False)
+        inside = sample_pixels(self.silhouette, x, y, False)
         last = steps[steps.size - 1 - np.argmax(inside[:, ::-1], axis=1)] * inside.any(axis=1)
         return np.stack([self.centre[0] + last * np.cos(angles), self.centre[1] + last * np.sin(angles)], axis=1)
 
@@ -91,7 +91,7 @@ class Part:
         Where the lines meet, the same is asked again: beside a notch or a tip two points may be left for one corner.
         """
         kept = list(range(RAYS))
-        areas = [_cut(*self.outline[[at - 1, at, (at + 1) % RAYS]]) for at in kept]
+        areas = [_area_cut_off(*self.outline[[at - 1, at, (at + 1) % RAYS]]) for at in kept]
         while len(kept) > 3:
             at = areas.index(min(areas))
             near = self.outline[kept[at]] - self.outline[[kept[at - 1], kept[(at + 1) % len(kept)]]]
@@ -100,11 +100,11 @@ class Part:
             del kept[at], areas[at]
             for index in (at - 1, at % len(kept)):
                 near_by = [kept[index - 1], kept[index], kept[(index + 1) % len(kept)]]
-                areas[index] = _cut(*self.outline[near_by])
+                areas[index] = _area_cut_off(*self.outline[near_by])
         while True:
             points = self._meetings(kept)
             cuts = np.array(
-                [_cut(points[at - 1], points[at], points[(at + 1) % len(points)]) for at in range(len(points))]
+                [_area_cut_off(points[at - 1], points[at], points[(at + 1) % len(points)]) for at in range(len(points))]
             )
             lengths = np.hypot(*(np.roll(points, -1, axis=0) - points).T)
             pair = [int(lengths.argmin()), (int(lengths.argmin()) + 1) % len(kept)]
@@ -118,7 +118,9 @@ class Part:
     def _meetings(self, kept: list[int]) -> Points:
         """Where the lines along the sides between these points of the outline meet."""
         lines = [self._line(one, other) for one, other in zip(kept, [*kept[1:], kept[0]], strict=True)]
-        return np.array([_meeting(lines[index - 1], lines[index], self.outline[at]) for index, at in enumerate(kept)])
+        return np.array(
+            [_meeting_point(lines[index - 1], lines[index], self.outline[at]) for index, at in enumerate(kept)]
+        )
 
     def _line(self, start: int, end: int) -> tuple[Points, Points]:
         """A point and the direction of the line along a side of the outline, without its ends."""
@@ -134,13 +136,13 @@ class Part:
         return inner
 
 
-def _cut(before: Points, at: Points, after: Points) -> float:
+def _area_cut_off(before: Points, at: Points, after: Points) -> float:
     """The area that a point of an outline adds to it."""
     (x, y), (u, v) = before - at, after - at
     return float(abs(x * v - y * u) / 2)
 
 
-def _meeting(one: tuple[Points, Points], other: tuple[Points, Points], near: Points) -> Points:
+def _meeting_point(one: tuple[Points, Points], other: tuple[Points, Points], near: Points) -> Points:
     """Where two lines meet, if that is near a point; else the point."""
     (start, along), (end, across) = one, other
     turn = along[0] * across[1] - along[1] * across[0]
@@ -151,7 +153,7 @@ def _meeting(one: tuple[Points, Points], other: tuple[Points, Points], near: Poi
     return met if np.hypot(*(met - near)) <= MEETING * np.hypot(*(start - end)) else near
 
 
-def sample(values: npt.NDArray[Any], x: Points, y: Points, outside: Any) -> npt.NDArray[Any]:
+def sample_pixels(values: npt.NDArray[Any], x: Points, y: Points, outside: Any) -> npt.NDArray[Any]:
     """The values at the pixels of some points, and another value outside the picture."""
     column, row = np.rint(x).astype(int), np.rint(y).astype(int)
     height, width = values.shape[:2]
@@ -176,12 +178,12 @@ class Picture:
         edge = np.concatenate([rgb[0], rgb[-1], rgb[:, 0], rgb[:, -1]])
         colours, counts = np.unique(edge, axis=0, return_counts=True)
         self.ground = colours[counts.argmax()]
-        self.inked: Mask = differs(rgb, self.ground)
+        self.inked: Mask = differs_from(rgb, self.ground)
 
     @cached_property
     def parts(self) -> list[Part]:
         """The parts, the largest first."""
-        return parts(self.inked)
+        return find_parts(self.inked)
 
     @cached_property
     def box(self) -> Mask:
@@ -198,35 +200,35 @@ class Picture:
         """The colours on a circle, of shape (RAYS, 3): the first at the right, then clockwise; ground outside."""
         angles = np.arange(RAYS) * 2 * np.pi / RAYS
         x, y = centre[0] + radius * np.cos(angles), centre[1] + radius * np.sin(angles)
-        return sample(self.rgb, x, y, self.ground)
+        return sample_pixels(self.rgb, x, y, self.ground)
 
 
-def differs(colours: Pixels, other: npt.ArrayLike, by: int = CONTRAST) -> Mask:
+def differs_from(colours: Pixels, other: npt.ArrayLike, by: int = CONTRAST) -> Mask:
     """Which colours differ from another one, in red, green or blue."""
     far: Mask = (np.abs(colours.astype(int) - np.asarray(other, int)) > by).any(-1)
     return far
 
 
-def parts(inked: Mask) -> list[Part]:
+def find_parts(inked: Mask) -> list[Part]:
     """What hangs together, the largest silhouette first; what is inside a silhouette belongs to it."""
     filled = ndimage.binary_fill_holes(inked)
     numbers, count = ndimage.label(filled, _NEIGHBOURS)
-    components = [Part(inked & (numbers == number), numbers == number) for number in _largest(numbers, count)]
+    components = [Part(inked & (numbers == number), numbers == number) for number in _largest_labels(numbers, count)]
     return [part for part in components if part.area >= SMALLEST * components[0].area]
 
 
-def _largest(numbers: npt.NDArray[np.int32], count: int, most: int = 60) -> list[int]:
+def _largest_labels(numbers: npt.NDArray[np.int32], count: int, most: int = 60) -> list[int]:
     sizes = np.bincount(numbers.ravel(), minlength=count + 1)[1:]
     return [int(index) + 1 for index in np.argsort(-sizes, kind="stable")[:most]]
 
 
-def runs(row: Mask) -> list[tuple[int, int]]:
+def true_runs(row: Mask) -> list[tuple[int, int]]:
     """Start and end (just outside) of each run of True in a row."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], row.astype(np.int8), [0]])))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
-def runs_around(circle: Mask) -> list[tuple[float, float]]:
+def true_arcs(circle: Mask) -> list[tuple[float, float]]:
     """Middle and width, in degrees, of each run of True on a circle of RAYS; one run if all are True."""
     if circle.all():
         return [(0.0, 360.0)]
@@ -234,10 +236,10 @@ def runs_around(circle: Mask) -> list[tuple[float, float]]:
     degree = 360 / len(circle)
     return [
         ((start + (low + high - 1) / 2) * degree % 360, (high - low) * degree)
-        for low, high in runs(np.roll(circle, -start))
+        for low, high in true_runs(np.roll(circle, -start))
     ]
 
 
-def apart(one: float, other: float, turn: float = 360) -> float:
+def angle_between(one: float, other: float, turn: float = 360) -> float:
     """How far apart two angles are, up to half a turn."""
     return abs((one - other + turn / 2) % turn - turn / 2)

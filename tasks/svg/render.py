@@ -27,12 +27,12 @@ SECONDS, MEMORY = 5, 1 << 30  # CPU time and bytes of address space of the comma
 def png(svg: str) -> bytes:
     """The picture of a drawing that `safe_svg.drawing` made; safe_svg.Unreadable if resvg cannot draw it."""
     try:
-        return bytes(_resvg().svg_to_bytes(svg_string=svg, skip_system_fonts=True, **_font()))
+        return bytes(_import_resvg().svg_to_bytes(svg_string=svg, skip_system_fonts=True, **_font_options()))
     except (ValueError, RuntimeError) as error:
         raise safe_svg.Unreadable(f"resvg cannot draw it ({error})") from None
 
 
-def _resvg() -> ModuleType:
+def _import_resvg() -> ModuleType:
     try:
         import resvg_py
     except ModuleNotFoundError:
@@ -46,7 +46,7 @@ def _resvg() -> ModuleType:
 
 
 @cache
-def _font() -> dict[str, Any]:
+def _font_options() -> dict[str, Any]:
     """The same font on every machine, Matplotlib's, for all letters; no letters are drawn without it."""
     spec = importlib.util.find_spec("matplotlib")
     folders = (spec.submodule_search_locations if spec else None) or []
@@ -55,9 +55,9 @@ def _font() -> dict[str, Any]:
     return {"font_files": [str(file) for file in files if file.is_file()], **dict.fromkeys(families, "DejaVu Sans")}
 
 
-def picture(text: str) -> bytes | None:
+def png_within_limits(text: str) -> bytes | None:
     """The PNG of what a model wrote, made in a process with limits; None if it is no drawing, or takes too much."""
-    _resvg()
+    _import_resvg()
     try:
         safe_svg.read(text)
     except safe_svg.Unreadable:

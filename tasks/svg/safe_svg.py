@@ -52,10 +52,10 @@ def read(text: str) -> Element:
         root = ElementTree.fromstring(_with_name_spaces(text.strip().replace(*UNKNOWN)))
     except (ElementTree.ParseError, ValueError) as error:
         raise Unreadable(f"no XML ({error})") from None
-    if _local(root.tag) != "svg":
+    if _local_name(root.tag) != "svg":
         raise Unreadable("no <svg>")
     _check_size(root)
-    _clean(root)
+    _remove_undrawn(root)
     _check_uses(root)
     return root
 
@@ -71,7 +71,7 @@ def _with_name_spaces(text: str) -> str:
     return f"<svg{missing}{head[4:]}{closed}{rest}"
 
 
-def _local(name: object) -> str:
+def _local_name(name: object) -> str:
     """The name without its name space; comments have none."""
     return name.rpartition("}")[2] if isinstance(name, str) else ""
 
@@ -85,14 +85,14 @@ def _check_size(root: Element) -> None:
         level = [child for element in level for child in element]
 
 
-def _clean(element: Element) -> None:
+def _remove_undrawn(element: Element) -> None:
     """Leave out what is not drawn and what refers to anything outside; drop the name spaces."""
-    element.tag = _local(element.tag)
-    kept = {_local(name): value for name, value in element.attrib.items()}
+    element.tag = _local_name(element.tag)
+    kept = {_local_name(name): value for name, value in element.attrib.items()}
     element.attrib.clear()
-    element.attrib.update({name: value for name, value in kept.items() if _harmless(name, value)})
+    element.attrib.update({name: value for name, value in kept.items() if _is_harmless(name, value)})
     for child in list(element):
-        name = _local(child.tag)
+        name = _local_name(child.tag)
         if (
             (name not in DRAWN and not name.startswith("fe"))
             or name == "feImage"
@@ -100,10 +100,10 @@ def _clean(element: Element) -> None:
         ):
             element.remove(child)
         else:
-            _clean(child)
+            _remove_undrawn(child)
 
 
-def _harmless(name: str, value: str) -> bool:
+def _is_harmless(name: str, value: str) -> bool:
     if name == "href":
         return value.startswith("#")
     return not name.lower().startswith("on") and not _OUTSIDE.search(value)
@@ -131,9 +131,9 @@ def _check_uses(root: Element) -> None:
     drawn(root, 0)
 
 
-def canvas(root: Element) -> tuple[float, float]:
+def canvas_size(root: Element) -> tuple[float, float]:
     """Width and height in pixels; Unreadable if they make no canvas."""
-    width, height = _length(root.get("width")), _length(root.get("height"))
+    width, height = _read_length(root.get("width")), _read_length(root.get("height"))
     box = view_box(root)
     if box:
         width, height = (
@@ -157,7 +157,7 @@ def view_box(root: Element) -> tuple[float, float, float, float] | None:
     return x, y, width, height
 
 
-def _length(text: str | None) -> float | None:
+def _read_length(text: str | None) -> float | None:
     """A length in pixels; None if it is missing, a percentage or nothing."""
     match = _LENGTH.fullmatch(text or "")
     return float(match[1]) * _PIXELS[match[2]] or None if match else None
@@ -172,7 +172,7 @@ def drawing(root: Element, side: int, *, text: Literal["drawn", "none", "boxes"]
         text: whether letters, whose form depends on a machine's fonts, are drawn, left out, or boxes of their size.
     """
     drawn = copy.deepcopy(root)
-    width, height = canvas(root)
+    width, height = canvas_size(root)
     box = view_box(root) or (0.0, 0.0, width, height)
     scale = side / (width * height) ** 0.5
     if text != "drawn":
@@ -199,18 +199,18 @@ def _replace_text(parent: Element, inherited: dict[str, str], *, boxes: bool) ->
         if child.tag != "text":
             _replace_text(child, style, boxes=boxes)
             continue
-        parent[index] = _box(child, style) if boxes else Element("g")
+        parent[index] = _text_box(child, style) if boxes else Element("g")
 
 
-def _box(text: Element, inherited: dict[str, str]) -> Element:
+def _text_box(text: Element, inherited: dict[str, str]) -> Element:
     """A box of about the size of a text, at its place and in its colour."""
     style = {**inherited, **{name: text.get(name, "") for name in _OF_TEXT if text.get(name)}}
     for name, value in re.findall(r"([\w-]{1,40})\s*:\s*([^;:]{1,80})", text.get("style", "")):
         style[name] = value.strip()
-    size = _length(style.get("font-size")) or 16.0
+    size = _read_length(style.get("font-size")) or 16.0
     label = " ".join("".join(text.itertext()).split())
     width, height = 0.56 * size * len(label), 0.72 * size
-    x, y = _number(text.get("x")), _number(text.get("y"))
+    x, y = _read_number(text.get("x")), _read_number(text.get("y"))
     x -= {"middle": width / 2, "end": width}.get(style.get("text-anchor", ""), 0.0)
     y -= height / 2 if style.get("dominant-baseline") in ("middle", "central") else height
     kept = {"x": f"{x:g}", "y": f"{y:g}", "width": f"{width:g}", "height": f"{height:g}"}
@@ -220,7 +220,7 @@ def _box(text: Element, inherited: dict[str, str]) -> Element:
     return Element("rect", kept)
 
 
-def _number(text: str | None) -> float:
+def _read_number(text: str | None) -> float:
     """A coordinate; 0 where there is none."""
     match = re.fullmatch(r"\s*([-+]?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))(?:px)?\s*", text or "")
     return float(match[1]) if match else 0.0

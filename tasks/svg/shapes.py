@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tasks.svg.regions import Mask, Part, Points, apart
+from tasks.svg.regions import Mask, Part, Points, angle_between
 
 SIDES, ANGLES = 0.07, 5.0  # a regular polygon: share of the mean by which a side may differ; degrees of an angle
 PARALLEL, OBLIQUE = 4.0, 7.0  # degrees between sides that are parallel at most, and that are not at least
@@ -16,54 +16,54 @@ ROUND, LONG = 1.05, 1.08  # longer over shorter axis: of a circle at most, of an
 TIPS, NOTCHES = 0.13, 0.25  # a star: shares of the mean by which outer and inner corners may differ in distance
 
 
-def sides(part: Part) -> Points:
+def side_vectors(part: Part) -> Points:
     """The vectors from each corner to the next, of shape (corners, 2)."""
     return np.asarray(np.roll(part.corners, -1, axis=0) - part.corners)
 
 
-def angles(part: Part) -> Points:
+def turn_angles(part: Part) -> Points:
     """How far the outline turns at each corner, in degrees: positive where it is convex."""
-    along = sides(part)
+    along = side_vectors(part)
     before = np.roll(along, 1, axis=0)
     crossed = before[:, 0] * along[:, 1] - before[:, 1] * along[:, 0]
     return np.asarray(np.degrees(np.arctan2(crossed, (before * along).sum(1))))
 
 
-def polygon(part: Part, corners: int) -> bool:
+def is_polygon(part: Part, corners: int) -> bool:
     """A convex polygon with so many corners."""
-    return len(part.corners) == corners and bool((angles(part) > 0).all())
+    return len(part.corners) == corners and bool((turn_angles(part) > 0).all())
 
 
-def regular(part: Part, corners: int) -> bool:
+def is_regular(part: Part, corners: int) -> bool:
     """A convex polygon with equal sides and angles."""
-    if not polygon(part, corners):
+    if not is_polygon(part, corners):
         return False
-    lengths = np.hypot(*sides(part).T)
+    lengths = np.hypot(*side_vectors(part).T)
     equal = np.abs(lengths / lengths.mean() - 1).max() <= SIDES
-    return bool(equal and np.abs(angles(part) - 360 / corners).max() <= ANGLES)
+    return bool(equal and np.abs(turn_angles(part) - 360 / corners).max() <= ANGLES)
 
 
-def rectangle(part: Part) -> bool:
+def is_rectangle(part: Part) -> bool:
     """Four right angles and sides along the picture's; corners may be rounded a little."""
     return part.area >= 0.94 * part.width * part.height
 
 
-def square(part: Part) -> bool:
+def is_square(part: Part) -> bool:
     """A rectangle with equal sides, turned or not."""
-    upright = rectangle(part) and abs(part.width / part.height - 1) <= SIDES
-    return upright or regular(part, 4)
+    upright = is_rectangle(part) and abs(part.width / part.height - 1) <= SIDES
+    return upright or is_regular(part, 4)
 
 
-def trapezoid(part: Part) -> bool:
+def is_trapezoid(part: Part) -> bool:
     """Four corners, and exactly one pair of parallel sides."""
-    if not polygon(part, 4):
+    if not is_polygon(part, 4):
         return False
-    directions = np.degrees(np.arctan2(*sides(part).T[::-1])) % 180
-    between = sorted(apart(one, other, 180) for one, other in zip(directions[:2], directions[2:], strict=True))
+    directions = np.degrees(np.arctan2(*side_vectors(part).T[::-1])) % 180
+    between = sorted(angle_between(one, other, 180) for one, other in zip(directions[:2], directions[2:], strict=True))
     return bool(between[0] <= PARALLEL and between[1] >= OBLIQUE)
 
 
-def axes(part: Part) -> tuple[float, float] | None:
+def ellipse_axes(part: Part) -> tuple[float, float] | None:
     """The half axes of the ellipse that the silhouette is, the longer first; None if it is no ellipse."""
     y, x = np.nonzero(part.silhouette)
     points = np.stack([x, y]) - np.array([[part.centre[0]], [part.centre[1]]])
@@ -76,19 +76,19 @@ def axes(part: Part) -> tuple[float, float] | None:
     return (float(long), float(short)) if both >= COVERED * either and len(part.corners) > 6 else None
 
 
-def circle(part: Part) -> bool:
+def is_circle(part: Part) -> bool:
     """An ellipse with equal axes."""
-    half_axes = axes(part)
+    half_axes = ellipse_axes(part)
     return half_axes is not None and half_axes[0] <= ROUND * half_axes[1]
 
 
-def ellipse(part: Part) -> bool:
+def is_ellipse(part: Part) -> bool:
     """An ellipse that is no circle."""
-    half_axes = axes(part)
+    half_axes = ellipse_axes(part)
     return half_axes is not None and half_axes[0] >= LONG * half_axes[1]
 
 
-def star(part: Part, tips: int, ratios: tuple[float, float] = (0.2, 0.72)) -> bool:
+def is_star(part: Part, tips: int, ratios: tuple[float, float] = (0.2, 0.72)) -> bool:
     """A star with so many equal tips at equal angles.
 
     Args:
@@ -111,7 +111,7 @@ def star(part: Part, tips: int, ratios: tuple[float, float] = (0.2, 0.72)) -> bo
     )
 
 
-def cross(part: Part, equal: bool = False) -> bool:
+def is_cross(part: Part, equal: bool = False) -> bool:
     """An upright bar and a level one that cross, and nothing else.
 
     Args:
@@ -133,7 +133,7 @@ def cross(part: Part, equal: bool = False) -> bool:
     return bool(abs(x - 0.5) < 0.06 and level + 0.06 < y < 0.56 and part.height > 0.9 * part.width)
 
 
-def in_a_row(ordered: Sequence[Part]) -> bool:
+def are_in_a_row(ordered: Sequence[Part]) -> bool:
     """Side by side at one height, of about one size."""
     return all(
         abs(one.centre[1] - ordered[0].centre[1]) < 0.15 * ordered[0].height
@@ -144,10 +144,10 @@ def in_a_row(ordered: Sequence[Part]) -> bool:
 
 
 SHAPES: dict[str, Callable[[Part], bool]] = {
-    "circle": circle,
-    "square": square,
-    "triangle": lambda part: regular(part, 3),
-    "regular pentagon": lambda part: regular(part, 5),
-    "regular hexagon": lambda part: regular(part, 6),
-    "star": lambda part: star(part, 5),
+    "circle": is_circle,
+    "square": is_square,
+    "triangle": lambda part: is_regular(part, 3),
+    "regular pentagon": lambda part: is_regular(part, 5),
+    "regular hexagon": lambda part: is_regular(part, 6),
+    "star": lambda part: is_star(part, 5),
 }

@@ -49,7 +49,7 @@ def countdown_answers(problem: Problem) -> tuple[str, str]:
 def people_answers(problem: Problem) -> tuple[str, str]:
     names, knights = problem.meta["names"], problem.meta["knights"]
     turned = [not knights[0], *knights[1:]]
-    return knights_knaves_problems.answer(names, knights), knights_knaves_problems.answer(names, turned)
+    return knights_knaves_problems.answer_list(names, knights), knights_knaves_problems.answer_list(names, turned)
 
 
 def test_stored_samples_are_graded(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def people_batch():
     turns = []
     for row in problems:
         knights = [knight if rng.random() < 0.9 else not knight for knight in row.meta["knights"]]
-        answer = knights_knaves_problems.answer(row.meta["names"], knights)
+        answer = knights_knaves_problems.answer_list(row.meta["names"], knights)
         turns.append(f"<think>{THINKING}</think><answer>{rng.choice([answer, answer, answer[:40]])}</answer>")
     return turns, problems
 

@@ -131,9 +131,9 @@ def test_every_position_of_a_small_game_agrees_with_brute_force() -> None:
 def test_playouts_estimate_random_play(position: Position) -> None:
     move = position.legal()[-1]
     wanted = solver.random_play_after(position.mine, position.theirs, move)
-    estimate = solver.playouts(position.mine, position.theirs, move, 400, random.Random(0))
+    estimate = solver.playout_win_rate(position.mine, position.theirs, move, 400, random.Random(0))
     assert abs(estimate - wanted) <= 6 * (max(wanted * (1 - wanted), 0.01) / 400) ** 0.5
-    assert estimate == solver.playouts(position.mine, position.theirs, move, 400, random.Random(0))
+    assert estimate == solver.playout_win_rate(position.mine, position.theirs, move, 400, random.Random(0))
 
 
 def test_random_play_by_hand() -> None:

@@ -49,7 +49,7 @@ def test_solutions_are_right_and_use_every_card(cards: list[int], whole: bool) -
     if solution is None:
         assert whole or VERIFY("none", problems.NONE, {"cards": cards}) == "correct"
         return
-    text = solver.expression(cards, solution)
+    text = solver.write_expression(cards, solution)
     assert evaluate(text)[0] == 24 and sorted(evaluate(text)[1]) == sorted(cards)
     assert VERIFY(text, text, {"cards": cards}) == "correct" and VERIFY("none", text, {"cards": cards}) == "wrong"
     assert not whole or all(one.result >= 0 and one.result.denominator == 1 for one in solution)

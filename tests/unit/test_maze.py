@@ -91,7 +91,7 @@ def test_the_published_verifier_is_a_second_grader() -> None:
 @given(mazes())
 def test_disagreements_are_counted_as_one_by_one(maze: Maze) -> None:
     sequences = ["".join(moves) for n in range(1, 5) for moves in itertools.product(rules.MOVES, repeat=n)]
-    counts = published_rules.disagreement([maze], 4)
+    counts = published_rules.count_disagreements([maze], 4)
     assert counts["sequences"] == len(sequences)
     assert counts["published"] == sum(published_rules.accepts(maze, moves) for moves in sequences)
     right = [maze.walk(moves)[0] == SUCCESS for moves in sequences]

@@ -22,7 +22,7 @@ from tasks import registry
 from tasks.problems import Problem
 from tasks.svg import document_prompts, problems, render, safe_svg
 from tasks.svg.judge import judge
-from tasks.svg.regions import Picture, pixels
+from tasks.svg.regions import Picture, render_pixels
 from tasks.svg.rules import RULES
 from tests.unit import svg_confusion, svg_drawings
 from tests.user_errors import refused
@@ -52,7 +52,7 @@ def test_what_is_refused_before_it_is_drawn(text: str, why: str) -> None:
     with pytest.raises(safe_svg.Unreadable, match=why):
         safe_svg.read(text)
     assert TASK.verify(text, "", {"drawing": {}}) == "format_error"
-    assert render.picture(text) is None
+    assert render.png_within_limits(text) is None
 
 
 def test_nothing_outside_is_referred_to_and_nothing_runs() -> None:
@@ -122,7 +122,7 @@ def test_drawings_by_template() -> None:
 def test_every_rule_judges_every_drawing() -> None:
     drawings = {str(case.drawing): case.drawing for case in svg_confusion.by_hand()}
     for case in svg_confusion.by_hand():
-        picture = Picture(pixels(safe_svg.drawing(safe_svg.read(case.svg), 256, text="none")))
+        picture = Picture(render_pixels(safe_svg.drawing(safe_svg.read(case.svg), 256, text="none")))
         accepted = [name for name, drawing in drawings.items() if judged(picture, drawing)]
         assert len(accepted) <= 3, (case.what, accepted)
 
@@ -143,7 +143,7 @@ def test_every_rule_has_accepted_and_refused_drawings() -> None:
 def test_resvg_fills_what_matplotlib_finds_inside(shape: str) -> None:
     corners = np.array(svg_drawings.vertices(shape, 40)) + 50
     points = " ".join(f"{x:.3f},{y:.3f}" for x, y in corners)
-    rgb = pixels(safe_svg.drawing(safe_svg.read(SVG.format(f'<polygon points="{points}"/>')), 200, text="none"))
+    rgb = render_pixels(safe_svg.drawing(safe_svg.read(SVG.format(f'<polygon points="{points}"/>')), 200, text="none"))
     y, x = np.indices(rgb.shape[:2]) + 0.5
     inside = matplotlib.path.Path(corners * 2).contains_points(np.stack([x.ravel(), y.ravel()], 1)).reshape(x.shape)
     assert (inside ^ (rgb[..., 0] < 128)).mean() < 0.005
@@ -156,7 +156,7 @@ def test_a_picture_is_pixels_alone_made_in_a_process_with_limits() -> None:
     assert drawn is not None and drawn.isascii()
     names = {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(drawn).iter()}
     assert names == {"svg", "rect", "image"}
-    with Image.open(io.BytesIO(render.picture(RED) or b"")) as image:
+    with Image.open(io.BytesIO(render.png_within_limits(RED) or b"")) as image:
         assert image.size == (render.SHOWN, render.SHOWN)
     assert TASK.picture("no drawing", Problem("", "svg", "", "", {})) is None
 
@@ -170,7 +170,7 @@ def test_a_costly_drawing_ends_in_time() -> None:
     blur = '<filter id="f"><feTurbulence numOctaves="9999999" baseFrequency="9"/></filter>'
     text = SVG.format(f'{patterns}{blur}<rect width="90" height="90" fill="url(#p0)" filter="url(#f)"/>')
     start = time.monotonic()
-    render.picture(text)
+    render.png_within_limits(text)
     assert time.monotonic() - start < 20 * render.SECONDS
 
 

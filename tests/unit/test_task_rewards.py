@@ -62,8 +62,8 @@ def countdown_words(row: Problem) -> dict[str, str]:
 
 def people_words(row: Problem) -> dict[str, str]:
     names, knights = row.meta["names"], row.meta["knights"]
-    lines = knights_knaves_problems.answer(names, knights).split("\n")
-    turned = knights_knaves_problems.answer(names, [*knights[:-1], not knights[-1]])
+    lines = knights_knaves_problems.answer_list(names, knights).split("\n")
+    turned = knights_knaves_problems.answer_list(names, [*knights[:-1], not knights[-1]])
     one_line = ", ".join(line.partition(") ")[2] for line in lines)
     return {
         "right": "\n".join(lines), "one_line": one_line, "wrong": turned, "missing": "\n".join(lines[1:]),
