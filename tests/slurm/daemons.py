@@ -172,6 +172,14 @@ def configuration(folder: Path, nodes: int, *, gpus: int, cpus: int, memory_mb: 
     return str(folder / "slurm.conf")
 
 
+def write_munge_key(folder: Path) -> Path:
+    """Write a new key that this user alone can read."""
+    key = folder / "munge.key"
+    key.touch(mode=0o600)
+    key.write_bytes(secrets.token_bytes(128))
+    return key
+
+
 def write_wrappers(folder: Path, conf: str) -> None:
     """Slurm's programs that know the cluster: Snakemake removes SLURM_CONF from the environment of a job's srun."""
     folder.mkdir()
@@ -197,9 +205,7 @@ def cluster(
     """
     folder = Path(tempfile.mkdtemp(prefix="cz-slurm-", dir="/tmp"))  # short: sockets' paths may have 107 bytes
     folder.chmod(0o755)
-    key = folder / "munge.key"
-    key.touch(mode=0o600)
-    key.write_bytes(secrets.token_bytes(128))
+    key = write_munge_key(folder)
     database = free_ports(2)
     if accounts is not None:
         extra += "\n" + accounting.settings(folder, database[0], accounts)
