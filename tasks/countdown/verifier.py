@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from tasks.expressions import LONGEST, Unparsable, Value, evaluate
+from tasks.expressions import Unparsable, Value, evaluate
 
-__all__ = ["LONGEST", "Unparsable", "Value", "evaluate", "read_target", "verify"]
 TOLERANCE = Fraction(1, 10**5)  # TinyZero's; with exact arithmetic only for targets that are not integers
 
 

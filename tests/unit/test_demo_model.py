@@ -22,7 +22,7 @@ from tasks.arithmetic import demo_traces as arithmetic_traces
 from tasks.arithmetic import problems as arithmetic
 from tasks.countdown import demo_traces as countdown_traces
 from tasks.countdown import problems as countdown_problems
-from tasks.countdown.verifier import evaluate
+from tasks.expressions import evaluate
 from tasks.knights_knaves import demo_traces as knights_knaves_traces
 from tasks.knights_knaves import problems as knights_knaves_problems
 from tasks.knights_knaves import puzzles as knights_knaves_puzzles

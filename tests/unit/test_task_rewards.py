@@ -18,7 +18,7 @@ from recipes.rewards import correct, problem_from_columns
 from recipes.tinyzero.reward import countdown as countdown_reward
 from tasks import dataset_specs, load_problems, prompts
 from tasks.countdown import problems as countdown_problems
-from tasks.countdown import verifier as countdown
+from tasks.expressions import evaluate
 from tasks.knights_knaves import problems as knights_knaves_problems
 from tasks.problems import Problem
 from tests.hostile_text import MARKS
@@ -54,7 +54,7 @@ def filled(case: dict, slots: dict[str, str]) -> str:
 def countdown_words(row: Problem) -> dict[str, str]:
     nums = row.meta["nums"]
     candidates = [f" {sign} ".join(map(str, nums)) for sign in "*+"]
-    wrong = next(text for text in candidates if countdown.evaluate(text)[0] != int(row.answer))
+    wrong = next(text for text in candidates if evaluate(text)[0] != int(row.answer))
     right = countdown_problems.solve(nums, int(row.answer))
     assert right is not None
     return {"right": right, "wrong": wrong, "first": str(nums[0]), "target": row.answer}
@@ -173,7 +173,7 @@ def test_rewards_take_any_text(text):
 def test_countdown_is_right_when_the_value_is_the_target(numbers, signs, left, before):
     a, b, c = numbers
     expression = f"({a}{signs[0]}{b}){signs[1]}{c}" if left else f"{a}{signs[0]}({b}{signs[1]}{c})"
-    value, _ = countdown.evaluate(expression)
+    value, _ = evaluate(expression)
     (judged,) = countdown_reward([f"{before}\n<answer>{expression}</answer>"], [COUNTDOWN])
     assert judged.value == (1.0 if value == Fraction(98) else 0.1)
 
