@@ -88,9 +88,18 @@ class Run:
         return next(s for s in self.stages if s.steps_before < step <= s.steps_before + s.steps)
 
 
+# JSON Schema 2020-12, in which 1.0 is a whole number; for a count of steps or repeats it is none.
+Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    ),
+)
+
+
 @cache
-def _checker(schema: str) -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(read_yaml(SCHEMAS / f"{schema}.schema.yaml"))
+def _checker(schema: str) -> Any:
+    return Validator(read_yaml(SCHEMAS / f"{schema}.schema.yaml"))
 
 
 def validate(content: Any, schema: str, source: Path | str) -> None:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import yaml
 
-from contracts.run_file import SCHEMAS
+from contracts.run_file import SCHEMAS, Validator
 from grading.extraction import RULES
 from system.errors import UserError
 from system.unknown_names import unknown
@@ -89,7 +88,7 @@ def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:
                 code="unknown-field",
                 key=key,
             )
-        if not jsonschema.Draft202012Validator(_FIELDS[key]).is_valid(value):
+        if not Validator(_FIELDS[key]).is_valid(value):
             needed = _FIELDS[key]["description"]
             raise UserError(
                 f"'{key}' of evaluation protocol '{name}' must be {needed}, not {value!r}",

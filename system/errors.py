@@ -25,7 +25,7 @@ class UserError(Exception):
         facts: numbers and names of this case, such as `missing=3`.
     """
 
-    def __init__(self, sentence: str, *, code: str = "", **facts: object) -> None:
+    def __init__(self, sentence: str, *, code: str, **facts: object) -> None:
         """Keep the sentence, its code and its facts."""
         super().__init__(sentence)
         self.code = code
@@ -42,7 +42,7 @@ class UserError(Exception):
     @property
     def message(self) -> str:
         """The sentence, and the code in brackets: as commands print it."""
-        return f"{self} [{self.code}]" if self.code else str(self)
+        return f"{self} [{self.code}]"
 
 
 class StoppedInTime(UserError):

@@ -72,7 +72,7 @@ def environment(*folders: Path) -> jinja2.Environment:
 
 def of_run(table: table_texts.Table, run: str) -> dict[str, Any]:
     """The rows of one run, for the template."""
-    return plain(table.shown[table.shown["run"] == run].drop(columns="run"))
+    return plain(table.display[table.display["run"] == run].drop(columns="run"))
 
 
 def _unbroken(match: re.Match[str]) -> str:

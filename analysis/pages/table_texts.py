@@ -37,14 +37,14 @@ CSS: list[CSSDict] = [
 
 @dataclass(frozen=True)
 class Table:
-    """A table in two forms with the same rows: `data` has plain numbers, `shown` has text for readers.
+    """A table in two forms with the same rows: `data` has plain numbers, `display` has text for readers.
 
     `bold` are the positions of the rows in bold.
     """
 
     name: str
     data: pd.DataFrame
-    shown: pd.DataFrame
+    display: pd.DataFrame
     bold: tuple[int, ...] = ()
 
 
@@ -97,7 +97,7 @@ def csv_value(cell: object) -> object:
 
 
 def _styler(table: Table, escape: Callable[[object], str], **bold: str) -> Styler:
-    styler = Styler(table.shown, uuid="table", cell_ids=False).hide(axis="index")
+    styler = Styler(table.display, uuid="table", cell_ids=False).hide(axis="index")
     styler.format(escape).format_index(escape, axis="columns")
     return styler.set_properties(subset=(list(table.bold), slice(None)), **bold)
 
@@ -113,7 +113,7 @@ def html_page(table: Table) -> str:
 
 def latex(table: Table) -> str:
     """A LaTeX tabular for booktabs and amssymb. \\input it inside a table environment."""
-    texts = table.shown
+    texts = table.display
     numeric = [all(re.match(r"[\d.,+−–-]|$", str(cell)) for cell in texts[name]) for name in texts.columns]
     columns = "".join("r" if is_number else "l" for is_number in numeric)
     return _styler(table, latex_text, textbf="--rwrap").to_latex(hrules=True, column_format=columns)
@@ -125,7 +125,7 @@ def write(table: Table, folder: Path) -> None:
     data = table.data.map(csv_value)
     data.to_csv(folder / f"{table.name}.csv", index=False, float_format="%.6g", errors="backslashreplace")
     for suffix, text in (
-        (".md", markdown(table.shown, table.bold)),
+        (".md", markdown(table.display, table.bold)),
         (".tex", latex(table)),
         (".html", html_page(table)),
     ):

@@ -128,7 +128,7 @@ def _render(
     def show_table(name: str, caption: str = "", text_columns: int = 1, run: str | None = None) -> Markup:
         if name not in tables:
             return Markup()
-        rows = page.plain(tables[name].shown) if run is None else page.of_run(tables[name], run)
+        rows = page.plain(tables[name].display) if run is None else page.of_run(tables[name], run)
         return Markup(macros["plain_table"](" ".join((caption or section.tables[name]).split()), rows, text_columns))
 
     template = environment.from_string(section.text)

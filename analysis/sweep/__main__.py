@@ -122,7 +122,7 @@ def main() -> None:
         name=arguments.sweep, scale=arguments.scale, seeds=arguments.seeds,
         sentences=summary_sentences(settings, chosen),
         figures={name: page.inline_svg(svg, name, name) for name, svg in figures.items()},
-        table=page.plain(table.shown), keys=len(settings[0].values),
+        table=page.plain(table.display), keys=len(settings[0].values),
         collapsed=[(run, why) for setting in settings for run, why in setting.collapsed.items()],
     )  # fmt: skip
     durable.write_text(arguments.output / "index.html", text)

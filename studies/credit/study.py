@@ -286,7 +286,7 @@ def study(trained: Mapping[str, Sequence[RunResults]]) -> tuple[list[Table], str
         "can check is right. Pairs have the wider interval of two tests; a verdict needs both, after Holm's correction."
     )
     text = "\n\n".join(
-        [*sentences(variants, pair_list), *(markdown(table.shown).rstrip("\n") for table in result_tables), notes]
+        [*sentences(variants, pair_list), *(markdown(table.display).rstrip("\n") for table in result_tables), notes]
     )
     return result_tables, f"{text}\n"
 

@@ -43,7 +43,7 @@ class Counts(NamedTuple):
         return f"{self.verdicts} of {self.tried} ({percent(self.verdicts / self.tried)} %)"
 
 
-def _of(runs: training_runs.CorrectAnswers, seeds: Sequence[int]) -> training_runs.CorrectAnswers:
+def _of_seeds(runs: training_runs.CorrectAnswers, seeds: Sequence[int]) -> training_runs.CorrectAnswers:
     return {name: [each[i] for i in seeds] for name, each in runs.items()}
 
 
@@ -69,7 +69,7 @@ def splits(runs: training_runs.CorrectAnswers) -> Counts:
         raise UserError(
             f"splitting into halves needs an even number of seeds, at least 4, but --a has {seeds}", code="odd-seeds"
         )
-    decisions = [_decides(_of(runs, one), _of(runs, two)) for one, two in _halves(seeds)]
+    decisions = [_decides(_of_seeds(runs, one), _of_seeds(runs, two)) for one, two in _halves(seeds)]
     return Counts(len(decisions), sum(decisions))
 
 

@@ -103,7 +103,7 @@ def main() -> None:
     result = table()
     if arguments.output:
         table_texts.write(result, arguments.output)
-    print(markdown(result.shown), end="")
+    print(markdown(result.display), end="")
 
 
 if __name__ == "__main__":

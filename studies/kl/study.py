@@ -133,7 +133,7 @@ def main() -> None:
     figures = {name: page.inline_svg(svg, name, name) for name, svg in draw(values, gradients, folder).items()}
     text = page.environment(Path(__file__).parent).get_template("study_kl.html.j2").render(
         css=page.css(), figures=figures, arms=ARMS, vocabulary=VOCABULARY, length=LENGTH, draws=DRAWS,
-        values=page.plain(values.shown), gradients=page.plain(gradients.shown), claims=page.plain(claims.shown),
+        values=page.plain(values.display), gradients=page.plain(gradients.display), claims=page.plain(claims.display),
     )  # fmt: skip
     durable.write_text(folder / "index.html", text)
     print(folder / "index.html")

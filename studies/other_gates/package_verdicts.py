@@ -72,6 +72,6 @@ def verdicts(parts: list[list[Side]]) -> dict[str, list[bool]]:
 
 
 if __name__ == "__main__":
-    found = [verdicts(parts) for parts in json.load(sys.stdin)]
+    printed = [verdicts(parts) for parts in json.load(sys.stdin)]
     versions = {name: version(name) for name in ("nemo-evaluator", "evalsig")}
-    json.dump({"versions": versions, "verdicts": found}, sys.stdout)
+    json.dump({"versions": versions, "verdicts": printed}, sys.stdout)

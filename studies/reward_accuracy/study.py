@@ -195,7 +195,7 @@ def write(studied: Sequence[Studied], seeds: Sequence[int], scale: str, folder: 
             "drawing": page.inline_svg(draw(one_task, folder), name, one_task.task.title),
         }
     said = sentences(studied, claimed)
-    settings, fits, knees, claims = (page.plain(table.shown) for table in result_tables)
+    settings, fits, knees, claims = (page.plain(table.display) for table in result_tables)
     text = page.environment(Path(__file__).parent).get_template("study_reward_accuracy.html.j2").render(
         css=page.css(), sentences=said, figures=figures, settings=settings, fits=fits, points=knees, claims=claims,
         seeds=seeds, scale=scale, kept=f"{100 * KEPT:.0f}",

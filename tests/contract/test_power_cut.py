@@ -46,76 +46,76 @@ for target in generate.list_targets(arguments, protocols.load(arguments.protocol
 """
 
 
-def commands(place: Path) -> dict[str, tuple[str, list[str]]]:
+def commands(folder: Path) -> dict[str, tuple[str, list[str]]]:
     """Every stage that writes without a GPU, in order: the environment and the words after `python`."""
     module = {
-        "loading": ["tasks.load_problems", "arithmetic_words", "--output", f"{place}/data/arithmetic_words.parquet"],
+        "loading": ["tasks.load_problems", "arithmetic_words", "--output", f"{folder}/data/arithmetic_words.parquet"],
         "export": [
-            "frameworks", "export", "--run", RUN, "--scale", "demo", "--seed", "0", "--model", f"{place}/model",
-            "--work", f"{place}/work", "--step", "0", "--output", f"{place}/checkpoints/step-0",
+            "frameworks", "export", "--run", RUN, "--scale", "demo", "--seed", "0", "--model", f"{folder}/model",
+            "--work", f"{folder}/work", "--step", "0", "--output", f"{folder}/checkpoints/step-0",
         ],
         "generate": [
-            "eval.generate", "--run", f"{RUN}/seed-0", "--checkpoint", f"0={place}/checkpoints/step-0", "--benchmark",
-            "arithmetic_words", "--protocol", "demo", "--data", f"{place}/data", "--work", f"{place}/work/samples",
-            "--output", f"{place}/samples", "--device", "cpu",
+            "eval.generate", "--run", f"{RUN}/seed-0", "--checkpoint", f"0={folder}/checkpoints/step-0", "--benchmark",
+            "arithmetic_words", "--protocol", "demo", "--data", f"{folder}/data", "--work", f"{folder}/work/samples",
+            "--output", f"{folder}/samples", "--device", "cpu",
         ],
         "grade": [
-            "eval.grade", "--samples", f"{place}/samples", "--data", f"{place}/data", "--output", f"{place}/graded",
+            "eval.grade", "--samples", f"{folder}/samples", "--data", f"{folder}/data", "--output", f"{folder}/graded",
         ],
-        "score": ["eval.score", "--graded", f"{place}/graded", "--output", f"{place}/scores.parquet"],
+        "score": ["eval.score", "--graded", f"{folder}/graded", "--output", f"{folder}/scores.parquet"],
     }  # fmt: skip
-    of = {"generate": "eval", "grade": "eval"}
-    return {name: (of.get(name, "base"), ["-m", *words]) for name, words in module.items()}
+    environments = {"generate": "eval", "grade": "eval"}
+    return {name: (environments.get(name, "base"), ["-m", *arguments]) for name, arguments in module.items()}
 
 
-def prepare(place: Path) -> None:
-    (place / "model").mkdir()
+def prepare(folder: Path) -> None:
+    (folder / "model").mkdir()
     for name, content in CONTENT.items():
-        (place / "model" / name).write_text(content)
-    weights(place / "model" / "model.safetensors")
+        (folder / "model" / name).write_text(content)
+    weights(folder / "model" / "model.safetensors")
 
 
-def run(environment: str, words: list[str], *before: str | Path) -> None:
+def run(environment: str, arguments: list[str], *before: str | Path) -> None:
     done = subprocess.run(
-        [*before, python(environment), *words], cwd=ROOT, capture_output=True, text=True, check=False,
+        [*before, python(environment), *arguments], cwd=ROOT, capture_output=True, text=True, check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
 
-def content(place: Path) -> dict[str, str]:
+def content(folder: Path) -> dict[str, str]:
     """The hash of every file, but for locks and logs."""
-    files = sorted(file for file in place.rglob("*") if file.is_file() and not file.name.startswith("."))
-    return {str(file.relative_to(place)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
+    return {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A mounted ext4 file system in a file."""
-    image, place = tmp_path / "image", tmp_path / "disk"
-    place.mkdir()
+    image, mount = tmp_path / "image", tmp_path / "disk"
+    mount.mkdir()
     with image.open("wb") as file:
         file.truncate(64 << 20)
     if not shutil.which("mkfs.ext4") or subprocess.run(["mkfs.ext4", "-q", "-F", image], check=False).returncode:
         pytest.skip("needs mkfs.ext4")
-    if subprocess.run(["mount", "-o", "loop", image, place], capture_output=True, check=False).returncode:
+    if subprocess.run(["mount", "-o", "loop", image, mount], capture_output=True, check=False).returncode:
         pytest.skip("mounting a file system needs root and a loop device")
-    yield place
-    subprocess.run(["umount", place], check=True)
+    yield mount
+    subprocess.run(["umount", mount], check=True)
 
 
-def cut_power(place: Path) -> None:
+def cut_power(mount: Path) -> None:
     """Commit what the file system may commit by itself at any time, lose what is in memory, and mount it again."""
-    with (place / "other").open("w") as other:
+    with (mount / "other").open("w") as other:
         other.write("written by another process")
         other.flush()
         os.fsync(other.fileno())  # commits deletions and renames, without the data of files that were not flushed
-    descriptor = os.open(place, os.O_RDONLY)
+    descriptor = os.open(mount, os.O_RDONLY)
     fcntl.ioctl(descriptor, EXT4_IOC_SHUTDOWN, struct.pack("I", WITHOUT_FLUSH))
     os.close(descriptor)
-    subprocess.run(["umount", place], check=True)
-    subprocess.run(["mount", "-o", "loop", place.with_name("image"), place], check=True)
-    (place / "other").unlink()
+    subprocess.run(["umount", mount], check=True)
+    subprocess.run(["mount", "-o", "loop", mount.with_name("image"), mount], check=True)
+    (mount / "other").unlink()
 
 
 def test_the_cut_loses_what_was_not_flushed(disk: Path) -> None:
@@ -129,13 +129,13 @@ def test_the_cut_loses_what_was_not_flushed(disk: Path) -> None:
 def test_what_a_stage_made_is_there_after_a_power_cut(disk: Path) -> None:
     prepare(disk)
     os.sync()
-    for name, (environment, words) in commands(disk).items():
+    for name, (environment, arguments) in commands(disk).items():
         if name == "generate":
-            run("eval", ["-c", JOURNALS, *words[2:]])
+            run("eval", ["-c", JOURNALS, *arguments[2:]])
             before = content(disk / "work")
             cut_power(disk)
             assert content(disk / "work") == before and before  # samples are safe while they are generated
-        run(environment, words)
+        run(environment, arguments)
         before = content(disk)
         cut_power(disk)
         assert content(disk) == before, name
@@ -147,27 +147,27 @@ CALL = re.compile(r"(?:\d+ +)?(fsync|fdatasync|rename|renameat2?|unlink|unlinkat
 
 def calls(trace: Path) -> list[tuple[str, list[str]]]:
     """The successful calls in order, each with its paths; strace -y shows a descriptor as 3</the/path>."""
-    found = []
+    listed = []
     for line in trace.read_text().split("\n"):
         if match := CALL.match(line):
             folders = re.findall(r"(?:\d+|AT_FDCWD)<([^>]*)>", match[2])
             names = re.findall(r'"([^"]*)"', match[2])
             at = folders[0] if folders and names else ""
-            found.append((match[1].removesuffix("2"), [str(Path(at, name)) for name in names] or folders))
-    return found
+            listed.append((match[1].removesuffix("2"), [str(Path(at, name)) for name in names] or folders))
+    return listed
 
 
 def test_files_are_flushed_before_they_are_renamed_and_journals_deleted_last(tmp_path: Path) -> None:
     if not shutil.which("strace"):
         pytest.skip("needs strace")
     prepare(tmp_path)
-    trace, made = tmp_path / "trace", set[str]()
+    trace, new_files = tmp_path / "trace", set[str]()
     traced = ["strace", "-f", "-y", "-s", "4096", "-o", str(trace),
               "-e", "trace=fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,rmdir"]  # fmt: skip
-    for name, (environment, words) in commands(tmp_path).items():
+    for name, (environment, arguments) in commands(tmp_path).items():
         if name == "generate":
-            run("eval", ["-c", JOURNALS, *words[2:]])
-        run(environment, words, *traced)
+            run("eval", ["-c", JOURNALS, *arguments[2:]])
+        run(environment, arguments, *traced)
         flushed, unsafe, deleted = set[str](), set[str](), list[str]()
         for call, paths in calls(trace):
             if call in ("fsync", "fdatasync"):
@@ -182,13 +182,13 @@ def test_files_are_flushed_before_they_are_renamed_and_journals_deleted_last(tmp
                     wanted = {source, *(str(Path(source, file.relative_to(renamed))) for file in renamed.rglob("*"))}
                     assert wanted <= set(inside), f"{name}: renamed before {wanted - set(inside)} were flushed"
                 unsafe.add(target)
-                made.add(target)
+                new_files.add(target)
             elif call.startswith("unlink") and paths[-1].endswith(".jsonl"):
                 assert not unsafe, f"{name}: {paths[-1]} was deleted before {unsafe} were safe"
                 deleted += paths
         assert not unsafe, name
         assert bool(deleted) == (name == "generate")
-    assert {os.path.relpath(path, tmp_path) for path in made} >= {
+    assert {os.path.relpath(path, tmp_path) for path in new_files} >= {
         "data/arithmetic_words.parquet", "data/arithmetic_words.parquet.provenance.json", "checkpoints/step-0",
         "samples/step-0/arithmetic_words.parquet", "samples/step-0/arithmetic_words.parquet.provenance.json",
         "graded/step-0/arithmetic_words.parquet", "scores.parquet", "scores.parquet.provenance.json",

@@ -65,21 +65,21 @@ def problem(task: str) -> Problem:
     if wanted is None:
         return Problem("7", task, "What is 3+4?", "7", {})
     few = wanted | {"rows": 2} if "rows" in wanted else wanted
-    found: Problem = registry.get(task).traces.problems(seed=0, **few)[0]
-    return found
+    first: Problem = registry.get(task).traces.problems(seed=0, **few)[0]
+    return first
 
 
 def _of_task(name: str) -> Iterator[tuple[str, Reader]]:
-    task, asked = registry.get(name), problem(name)
+    task, task_problem = registry.get(name), problem(name)
     if name == "programs":  # its verifier runs programs, in a sandbox
         yield f"{name}: program_of", extract_program
     else:
-        yield f"{name}: verify", lambda text: task.verify(text, asked.answer or "", asked.meta)
+        yield f"{name}: verify", lambda text: task.verify(text, task_problem.answer or "", task_problem.meta)
     yield f"{name}: spelling", task.canonical_answer
-    yield f"{name}: check_steps", lambda text: task.check_steps(text, asked)
-    yield f"{name}: picture", lambda text: task.picture(text, asked)
+    yield f"{name}: check_steps", lambda text: task.check_steps(text, task_problem)
+    yield f"{name}: picture", lambda text: task.picture(text, task_problem)
     for reward in REWARDS_OF_TASKS.get(name, ()):
-        yield f"{name}: {reward.__name__}", lambda text, reward=reward: reward([text], [asked])
+        yield f"{name}: {reward.__name__}", lambda text, reward=reward: reward([text], [task_problem])
 
 
 def readers_of_tasks() -> dict[str, Reader]:
@@ -89,7 +89,7 @@ def readers_of_tasks() -> dict[str, Reader]:
 
 def readers() -> dict[str, Reader]:
     """The functions by name; each is called with a completion, or with an answer that was found in one."""
-    found: dict[str, Reader] = {
+    by_name: dict[str, Reader] = {
         f"extract, {rule}": partial(extraction.extract, rule=rule, is_multi_answer=True) for rule in extraction.RULES
     }
     for function in (
@@ -98,23 +98,25 @@ def readers() -> dict[str, Reader]:
         false_equations,
         text_safety.visible, text_safety.one_line, text_safety.markdown_text, text_safety.markdown_code,
     ):  # fmt: skip
-        found[function.__name__] = function
-    found |= {
+        by_name[function.__name__] = function
+    by_name |= {
         f"compare_exactly, {gold}": partial(exact_comparison.compare_exactly, gold) for gold in ("7", "5, 7", "17_8")
     }
-    found["completes"] = lambda text: completes(text, "many apples?")
-    found["without_answer"] = lambda text: without_answer([text], "math")
+    by_name["completes"] = lambda text: completes(text, "many apples?")
+    by_name["without_answer"] = lambda text: without_answer([text], "math")
     for one in reasoning_patterns.load_lists():
-        found[f"pattern {one.name}"] = lambda text, regex=one.regex: reasoning_patterns.count(pd.Series([text]), regex)
+        by_name[f"pattern {one.name}"] = lambda text, regex=one.regex: reasoning_patterns.count(
+            pd.Series([text]), regex
+        )
     for reward in REWARDS:
         name = getattr(reward, "__name__", "repetition")
-        found[name] = lambda text, reward=reward: reward([text], [])
-    return found | readers_of_tasks()
+        by_name[name] = lambda text, reward=reward: reward([text], [])
+    return by_name | readers_of_tasks()
 
 
-def text_of(piece: str, place: str, size: int = SMALL) -> str:
+def text_of(piece: str, position: str, size: int = SMALL) -> str:
     """The piece repeated to a size, at a place."""
-    return place.format((piece * (size // len(piece) + 1))[:size])
+    return position.format((piece * (size // len(piece) + 1))[:size])
 
 
 def seconds(reader: Reader, text: str) -> float:
@@ -133,13 +135,13 @@ def main() -> None:
     for name, reader in readers().items():
         if arguments.only not in name:
             continue
-        texts = [(piece, place) for piece in PIECES for place in PLACES]
+        texts = [(piece, position) for piece in PIECES for position in PLACES]
         slowest = sorted(((seconds(reader, text_of(*text)), text) for text in texts), reverse=True)[:TRIED]
         tried = [(seconds(reader, text_of(*text, LARGE)) if small < TOO_LONG else math.inf, small, text)
                  for small, text in slowest]  # fmt: skip
-        large, small, (piece, place) = max(tried)
+        large, small, (piece, position) = max(tried)
         ratio = f"{large / small:.0f}" if large > SEEN else "–"
-        text = text_safety.markdown_code(ascii(place.format(piece)))
+        text = text_safety.markdown_code(ascii(position.format(piece)))
         rows.append([name, text, f"{small:.3f}", f"{large:.3f}", ratio])
         print(*rows[-1], file=sys.stderr)
     print(table(["function", "slowest text", "10⁵", "10⁶", "ratio"], rows))

@@ -39,8 +39,8 @@ print(json.dumps({"import": imported - started, "fork": time.perf_counter() - im
 def packages() -> dict[str, tuple[tuple[str, ...], dict[str, str]]]:
     """What each environment's jobs import, and the settings that the packages read then."""
     loaded = {name: adapter.load(name) for name in run_file.framework_names()}
-    found = {name: (tuple(one.preloaded), dict(one.preload_environment)) for name, one in loaded.items()}
-    return found | {"eval": (vllm_settings.PRELOADED, vllm_settings.environment("cpu"))}
+    preloads = {name: (tuple(one.preloaded), dict(one.preload_environment)) for name, one in loaded.items()}
+    return preloads | {"eval": (vllm_settings.PRELOADED, vllm_settings.environment("cpu"))}
 
 
 @pytest.mark.parametrize("environment", sorted(packages()))
@@ -50,16 +50,16 @@ def test_packages_of_an_environment(benchmark, environment: str) -> None:
     if not program.exists():
         pytest.skip(f"the {environment} environment is not built (envs/build.py {environment})")
     modules, settings = packages()[environment]
-    words = [str(program), "-c", START, *modules]
+    command_line = [str(program), "-c", START, *modules]
 
     def once() -> dict[str, float]:
         more = {**os.environ, "PYTHONPATH": str(ROOT), **settings}
-        done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT, env=more)
+        done = subprocess.run(command_line, capture_output=True, text=True, check=True, cwd=ROOT, env=more)
         return json.loads(done.stdout.strip().rpartition("\n")[2])
 
-    found = benchmark.pedantic(once, rounds=1)
-    benchmark.extra_info |= {name: round(value, 3) for name, value in found.items()}
-    benchmark.extra_info["import / fork"] = round(found["import"] / found["fork"])
+    seconds = benchmark.pedantic(once, rounds=1)
+    benchmark.extra_info |= {name: round(value, 3) for name, value in seconds.items()}
+    benchmark.extra_info["import / fork"] = round(seconds["import"] / seconds["fork"])
 
 
 @pytest.mark.parametrize("seeds", [1, 10])
@@ -69,14 +69,14 @@ def test_graph_of_all_runs(benchmark, seeds: int) -> None:
 
     def dry(*more: str) -> float:
         started = time.perf_counter()
-        words = [sys.executable, "-m", "snakemake", "--nolock", "--dry-run", *more]
-        subprocess.run(words, check=True, capture_output=True, cwd=ROOT)
+        command_line = [sys.executable, "-m", "snakemake", "--nolock", "--dry-run", *more]
+        subprocess.run(command_line, check=True, capture_output=True, cwd=ROOT)
         return time.perf_counter() - started
 
     dry("--quiet", "--", "help")  # bytecode
-    found = benchmark.pedantic(dry, ("--quiet", *every), rounds=1)
-    benchmark.extra_info["graph / help"] = round(found / dry("--quiet", "--", "help"), 1)
-    benchmark.extra_info["each job listed / graph"] = round(dry(*every) / found, 1)
+    graph = benchmark.pedantic(dry, ("--quiet", *every), rounds=1)
+    benchmark.extra_info["graph / help"] = round(graph / dry("--quiet", "--", "help"), 1)
+    benchmark.extra_info["each job listed / graph"] = round(dry(*every) / graph, 1)
 
 
 def test_a_hundred_checkpoints(benchmark, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_real_command_says_it_once(tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as end:
         run_command(fail)
     assert str(end.value).startswith("Error: ") and str(tmp_path / "missing" / "file") in str(end.value)
-    assert message(UserError("as it is")) == "as it is"
+    assert message(UserError("as it is", code="a-code")) == "as it is [a-code]"
     assert errors.message(ModuleNotFoundError("x", name="nowhere_to_be_found")) is not None
 
 

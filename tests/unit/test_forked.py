@@ -9,6 +9,7 @@ import pytest
 
 from system import background_fork
 from system.errors import UserError
+from tests.user_errors import refused
 
 
 def test_forks_run_beside_each_other_and_see_what_is_in_memory() -> None:
@@ -23,10 +24,10 @@ def test_forks_run_beside_each_other_and_see_what_is_in_memory() -> None:
 
 def test_an_error_is_raised_where_the_result_is_asked_for() -> None:
     def fail() -> None:
-        raise UserError("a file should be there, but is missing")
+        raise UserError("a file should be there, but is missing", code="missing-file")
 
     waits = background_fork.start(fail)
-    with pytest.raises(UserError, match="should be there, but is missing"):
+    with refused("missing-file"):
         waits()
 
 

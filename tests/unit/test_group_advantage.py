@@ -31,7 +31,7 @@ def test_the_closed_form_is_that_of_the_draws(name: str) -> None:
 
 
 def test_small_differences_turn_around_and_large_ones_do_not() -> None:
-    wrong_signs = table().shown.set_index("group")["wrong sign"]
+    wrong_signs = table().display.set_index("group")["wrong sign"]
     assert wrong_signs["4 of 8 right, rewards ±1"] == "never"
     assert wrong_signs["8 alike, one with 1 more character after the last tag"] == "36 %"
 

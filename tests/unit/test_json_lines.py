@@ -38,7 +38,13 @@ def test_a_bad_line_in_between_is_an_error(tmp_path, line):
         list(json_lines.read(file, torn_last_line=True))
 
 
-@pytest.mark.parametrize("error, status", [(StoppedInTime("saved"), RESUMABLE), (UserError("wrong"), "Error: wrong")])
+@pytest.mark.parametrize(
+    "error, status",
+    [
+        (StoppedInTime("saved", code="stopped-in-time"), RESUMABLE),
+        (UserError("wrong", code="some-mistake"), "Error: wrong [some-mistake]"),
+    ],
+)
 def test_only_a_command_that_stopped_in_time_is_worth_another_attempt(error, status):
     def main():
         raise error

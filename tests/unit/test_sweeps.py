@@ -127,7 +127,7 @@ def test_the_best_setting_is_chosen_and_a_collapsed_one_is_not(tmp_path: Path, r
     assert chosen and [setting.number for setting in chosen.settings] == [2, 2]
     assert chosen.less_first and chosen.difference and chosen.difference.low > 0
     assert chosen.less_first.verdict == "B is better"
-    assert list(table.data["collapsed"]) == [0, 0, 1] and "1 of 2" in table.shown.iloc[2].to_list()
+    assert list(table.data["collapsed"]) == [0, 0, 1] and "1 of 2" in table.display.iloc[2].to_list()
     assert settings[1].accuracy.value == pytest.approx(chosen.accuracy.value)  # one setting for both halves
     texts = sweep_page.summary_sentences(settings, chosen)
     assert "setting 2 (temperature 1.1)" in texts[0] and texts[-1].endswith("3 (1 of 2).")
@@ -150,7 +150,7 @@ def test_a_setting_with_a_training_that_was_ended_has_no_mean(
     score.main()
     settings = sweep.read_settings(NAME, "demo", (0, 1), results)
     assert [setting.evaluated for setting in settings] == [False, True] and "KL at step 7" in str(settings[0].collapsed)
-    chosen, texts = sweep.choose_best(settings), sweep_page.settings_table(settings).shown
+    chosen, texts = sweep.choose_best(settings), sweep_page.settings_table(settings).display
     assert chosen and [setting.number for setting in chosen.settings] == [2, 2] and chosen.difference is None
     assert texts["last checkpoint (%)"][0] == "1 ended" and texts["collapsed"][0] == "1 of 2"
     assert plot_sweep(settings, tmp_path / "page")["sweep"].count("ended") == 1
@@ -167,7 +167,7 @@ def test_one_seed_gives_no_verdict_about_settings(tmp_path: Path, recipes_folder
     chosen = sweep.choose_best(settings)
     assert chosen and chosen.less_first is None and chosen.difference and chosen.difference.low > 0
     assert any("One seed of each" in text for text in sweep_page.summary_sentences(settings, chosen))
-    assert set(sweep_page.settings_table(settings).shown["less setting 1 (points)"]) == {"–"}
+    assert set(sweep_page.settings_table(settings).display["less setting 1 (points)"]) == {"–"}
 
 
 class _Run:

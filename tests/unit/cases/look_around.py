@@ -33,15 +33,15 @@ def has_children():
 
 def others():
     """Numbers of processes that can be signalled."""
-    found = []
+    seen = []
     for number in range(1, 2000):
         try:
             os.kill(number, 0)
-            found.append(number)
+            seen.append(number)
         except OSError as error:
             if error.errno != errno.ESRCH:
-                found.append(-number)
-    return found
+                seen.append(-number)
+    return seen
 
 
 def marks():

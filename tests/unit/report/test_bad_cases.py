@@ -26,7 +26,7 @@ def test_counts_by_hand() -> None:
     assert {example.kind for example in examples} == set(bad_cases.KINDS)
     error = next(example for example in examples if example.kind == "arithmetic_error")
     assert (error.problem_id, error.evidence) == ("a", "3 + 4 = 8")
-    texts = wrong_answers.bad_cases_table([run], counts).shown.iloc[0]
+    texts = wrong_answers.bad_cases_table([run], counts).display.iloc[0]
     assert texts["with an arithmetic error"] == "1 (33.3 %)" and texts["no answer"] == "1 (14.3 %)"
 
 
@@ -36,7 +36,7 @@ def test_truncation_is_unknown_without_finish_reasons() -> None:
     ]
     run = make_run([*ROWS, *ends_unknown])
     counts, _ = bad_cases.count(run)
-    assert wrong_answers.bad_cases_table([run], counts).shown["truncated"].tolist() == ["1 (14.3 %)", "–"]
+    assert wrong_answers.bad_cases_table([run], counts).display["truncated"].tolist() == ["1 (14.3 %)", "–"]
     assert counts["truncated"].isna().tolist() == [False, True]
 
 
@@ -50,5 +50,6 @@ def test_nothing_bad() -> None:
     run = make_run([graded_row(0, "a", 0, "correct")])
     counts, examples = bad_cases.count(run)
     assert (
-        examples == [] and wrong_answers.bad_cases_table([run], counts).shown.iloc[0]["with an arithmetic error"] == "–"
+        examples == []
+        and wrong_answers.bad_cases_table([run], counts).display.iloc[0]["with an arithmetic error"] == "–"
     )

@@ -226,7 +226,7 @@ def test_the_full_runs_make_what_a_rule_reads(rule: dict[str, Any]) -> None:
 @pytest.mark.slow
 def test_the_table_has_every_claim_and_its_addresses() -> None:
     table = claims.table(RUNS["a/run"], "demo")
-    assert len(table.data) == len(table.shown) == len(load_registry()["claims"])
+    assert len(table.data) == len(table.display) == len(load_registry()["claims"])
     (row,) = table.data[table.data["id"] == "simplerl-length"].to_dict("records")
     assert "mp.weixin.qq.com" in row["addresses"] and row["lines"] == "line 392" and row["verdict"] == NOT_MEASURED
     assert claims.verdict_counts(table).startswith(f"{len(table.data)} claims: ")

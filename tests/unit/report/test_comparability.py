@@ -86,7 +86,7 @@ def test_all_name_what_differs_and_nothing_is_paired(results: Path, what: str) -
     assert reasons(results) == dict.fromkeys(("gate", "report", "provenance_diff"), reason)
     pairs = run_pairs.pairs_table([load_results(results, name) for name in (FIRST, SECOND)])
     assert pairs is not None and "value" not in pairs.data
-    assert pairs.shown.iloc[0]["verdict"] == f"not compared: {reason}"
+    assert pairs.display.iloc[0]["verdict"] == f"not compared: {reason}"
 
 
 @pytest.mark.parametrize("change", NO_CHANGES)

@@ -26,7 +26,7 @@ def run_that_draws() -> RunResults:
 def test_counts_stand_beside_the_printed_ones() -> None:
     run = run_that_draws()
     assert drawings.success_counts(run, 0) == {"regular hexagon": "1/3"}  # one could not be judged
-    texts = drawings.drawings_table([run]).shown.set_index("prompt")
+    texts = drawings.drawings_table([run]).display.set_index("prompt")
     own = texts.columns[-1]
     assert (
         own.startswith(run.display_name)

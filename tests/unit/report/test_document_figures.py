@@ -47,7 +47,7 @@ def test_a_cell_is_a_share_of_its_draws() -> None:
     table = drawings.drawings_table()
     shares = table.data.drop(columns="prompt")
     assert ((shares >= 0) & (shares <= 1) | shares.isna()).all(axis=None)
-    mean = table.shown.set_index("prompt").loc[drawings.ALL_PROMPTS, "qwen2.5-1.5b-instruct"]
+    mean = table.display.set_index("prompt").loc[drawings.ALL_PROMPTS, "qwen2.5-1.5b-instruct"]
     assert mean.startswith("11.1 [0.0, ")  # one of nine prompts, always
 
 
@@ -56,6 +56,6 @@ def test_a_figure_has_what_was_measured_for_its_claim() -> None:
     table = document_figures.figures_table(claims.table([], "demo"))
     known = {one["id"] for one in load_registry()["claims"]}
     assert set(table.data["claim"]) - {""} <= known
-    row = table.shown.set_index("figure").loc["spread of k3 over that of k1"]
+    row = table.display.set_index("figure").loc["spread of k3 over that of k1"]
     assert row["measured"].startswith("0.0709 [") and row["verdict"] == "supported"
-    assert (table.shown["verdict"] != "–").sum() == (table.data["claim"] != "").sum()
+    assert (table.display["verdict"] != "–").sum() == (table.data["claim"] != "").sum()

@@ -59,7 +59,7 @@ def test_kinds_and_shares_by_hand() -> None:
     assert row["checkable"] == pytest.approx(15 / 17)
     fault = next(example for example in examples if example.kind == "right_wrong")
     assert (fault.problem_id, fault.fault) == ("b", "8*4-2: 8*4-2 does not follow from 5+3*4-2")
-    texts = right_reasons.reasoning_table([sums()], counts).shown.iloc[0]
+    texts = right_reasons.reasoning_table([sums()], counts).display.iloc[0]
     assert texts["right answer, right reasoning"].startswith("33.3 [")
 
 
@@ -111,7 +111,7 @@ def test_a_second_verifier_that_disagrees_is_a_number() -> None:
     counts = reasoning.second_verifiers(mazes())
     row = counts.iloc[0]
     assert (row["answers"], row["own"], row["other"], row["only_own"], row["only_other"]) == (4, 2, 3, 0, 1)
-    assert second_verifiers.verifiers_table([mazes()], counts).shown.iloc[0]["by the other alone"] == "1"
+    assert second_verifiers.verifiers_table([mazes()], counts).display.iloc[0]["by the other alone"] == "1"
 
 
 def test_the_browser_holds_each_picture_once(tmp_path: Path) -> None:

@@ -126,4 +126,4 @@ def test_the_classes_of_a_run_beside_the_published_shares() -> None:
     table = wrong_answer_classes.classes_table([replace(run, name="gsm8k/some/seed-0")])
     assert table is not None
     assert table.data[["bad", "format", "false_step", "not_classified"]].iloc[0].tolist() == [3, 1, 1, 1]
-    assert "15 %" in str(list(table.shown.columns)) and table.shown.iloc[0, 3] == "1 (33.3 %)"
+    assert "15 %" in str(list(table.display.columns)) and table.display.iloc[0, 3] == "1 (33.3 %)"

@@ -55,7 +55,7 @@ def test_pairs_are_compared_only_on_the_same_problems_and_protocol() -> None:
     better = [graded_row(0, f"p{i}", 0, "correct") for i in range(20)]
     first = make_run(rows)
     table = run_pairs.pairs_table([first, replace(make_run(better), name="other")])
-    assert table is not None and table.shown["verdict"].tolist() == ["the second checkpoint is better"]
+    assert table is not None and table.display["verdict"].tolist() == ["the second checkpoint is better"]
     assert table.data["value"].tolist() == [0.25]
     for other, why in (
         ([row | {"protocol": "q"} for row in better], "different protocol: p and q"),
@@ -86,7 +86,7 @@ def test_ours_beside_the_published_figures_with_tolerance(tmp_path: Path) -> Non
         bool(low <= 0 <= high) for low, high in zip(table.data["low"], table.data["high"], strict=True)
     ]
     assert published_tables_section.beside_published([run], {name: RunFacts()}) is None
-    texts = best_checkpoints.runs_table([run], {name: run_rows(run)}, facts).shown.iloc[0]
+    texts = best_checkpoints.runs_table([run], {name: run_rows(run)}, facts).display.iloc[0]
     assert texts["framework"] == "trl, grpo" and texts["best, chosen on the same problems (%)"].endswith("†")
 
 
@@ -113,8 +113,8 @@ def test_the_range_over_graders_is_beside_the_published_figures(tmp_path: Path) 
     assert (
         not trained["within"] and trained["within_by_grader"]
     )  # 100 % by one grader, 0 % by another, 26.7 % published
-    assert table.shown.iloc[1]["verdict"] == "depends on the grader"
-    assert table.shown.iloc[1]["ours over graders (%)"].startswith("0.0–")
+    assert table.display.iloc[1]["verdict"] == "depends on the grader"
+    assert table.display.iloc[1]["ours over graders (%)"].startswith("0.0–")
 
 
 def test_scores_of_other_samples_by_another_grader_do_not_count(tmp_path: Path) -> None:
@@ -125,12 +125,12 @@ def test_scores_of_other_samples_by_another_grader_do_not_count(tmp_path: Path) 
     run = load_results(tmp_path, name)
     assert run.graders_band(100, "aime24") is None
     table = published_tables_section.beside_published([run], {name: report_data.run_facts(run, "full")})
-    assert table is not None and set(table.shown["ours over graders (%)"]) == {"–"}
+    assert table is not None and set(table.display["ours over graders (%)"]) == {"–"}
 
 
 def test_imported_generations_have_no_base_model() -> None:
     run = replace(make_run([graded_row(0, f"p{i}", 0, "wrong") for i in range(8)], []), name="imported/mine")
     table = best_checkpoints.runs_table([run], {run.name: run_rows(run)}, {run.name: RunFacts()})
-    texts = table.shown.iloc[0]
+    texts = table.display.iloc[0]
     assert texts["base model (%)"] == "–" and texts["final (%)"].endswith("(as imported)")
     assert "base" not in table.data and table.data["final"].tolist() == [0.0]

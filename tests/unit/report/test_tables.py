@@ -30,7 +30,7 @@ GRADED = [
 
 
 def test_completed_and_truncated_are_scored_apart() -> None:
-    texts = verdicts.completed_table([make_run(GRADED)]).shown
+    texts = verdicts.completed_table([make_run(GRADED)]).display
     assert texts["all completions (%)"].tolist() == ["25.0", "50.0"]
     assert texts["completed only (%)"].tolist() == ["33.3", "100.0"]
     assert texts["completed"].tolist() == ["3", "2"]
@@ -40,11 +40,11 @@ def test_completed_and_truncated_are_scored_apart() -> None:
 
 def test_completed_only_is_a_dash_where_every_completion_was_cut_off() -> None:
     run = make_run([graded_row(0, "p0", 0, "truncated"), graded_row(0, "p1", 0, "truncated")])
-    assert verdicts.completed_table([run]).shown["completed only (%)"].tolist() == ["–"]
+    assert verdicts.completed_table([run]).display["completed only (%)"].tolist() == ["–"]
 
 
 def test_verdicts_add_up() -> None:
-    texts = verdicts.verdicts_table([make_run(GRADED)]).shown
+    texts = verdicts.verdicts_table([make_run(GRADED)]).display
     assert texts.columns.tolist()[3:] == [
         "correct", "wrong", "no answer", "truncated", "format error", "ungradable", "all"
     ]  # fmt: skip
@@ -55,19 +55,19 @@ def test_where_it_is_not_known_how_completions_ended_the_number_of_truncated_one
     table = verdicts.verdicts_table(
         [make_run(GRADED[4:]), make_run([row | {"finish_reason": None} for row in GRADED[:2]])]
     )
-    assert table.shown["truncated"].tolist() == ["2", "–"] and table.shown["all"].tolist() == ["4", "2"]
+    assert table.display["truncated"].tolist() == ["2", "–"] and table.display["all"].tolist() == ["4", "2"]
     assert table.data["n_truncated"].isna().tolist() == [False, True]
 
 
 def test_every_cell_has_an_interval_and_all_but_the_first_row_a_difference() -> None:
     rows = run_rows(make_run(GRADED))
     table, differences = accuracy_section.accuracy_table(rows), accuracy_section.differences_table(rows)
-    base, last = table.shown.iloc[0], table.shown.iloc[1]
+    base, last = table.display.iloc[0], table.display.iloc[1]
     assert base["checkpoint"] == "base model"
     assert base["sums (%)"].startswith("25.0 [") and last["sums (%)"].startswith("50.0 [")
     assert last["sums (%)"].endswith("] ≈") and base["sums (%)"].endswith("]")
     # differences 0, 1, 0, 0: .25 ± 3.1824 × .25, and no difference is above 1
-    assert differences.shown["sums (points)"].tolist() == ["+25.0 [−66.6, +100.0] ≈"]
+    assert differences.display["sums (points)"].tolist() == ["+25.0 [−66.6, +100.0] ≈"]
     assert table.data.loc[1, "sums_difference"] == 0.25
     assert math.isnan(table.data.loc[0, "sums_difference"])
 
@@ -91,7 +91,7 @@ def test_the_best_row_is_bold_only_if_it_is_beyond_noise_above_every_other(share
     rows = run_rows(make_run(checkpoints(*shares)))
     assert [i for i, row in enumerate(rows) if row.best] == best
     table = accuracy_section.accuracy_table(rows)
-    assert table_texts.markdown(table.shown, table.bold).count("**step 10**") == (1 in best)
+    assert table_texts.markdown(table.display, table.bold).count("**step 10**") == (1 in best)
     assert table_texts.latex(table).count(r"\textbf{step 10}") == (1 in best)
 
 
@@ -127,7 +127,7 @@ def test_written_forms_agree(tmp_path: Path) -> None:
     table_texts.write(table, tmp_path)
     csv = pd.read_csv(tmp_path / "accuracy.csv")
     assert csv["sums"].tolist() == [0.25, 0.5]
-    cell = table.shown.loc[1, "sums (%)"]
+    cell = table.display.loc[1, "sums (%)"]
     assert cell in (tmp_path / "accuracy.md").read_text() and cell in (tmp_path / "accuracy.html").read_text()
 
 

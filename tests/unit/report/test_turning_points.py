@@ -76,8 +76,8 @@ def test_several_seeds_are_one_recipe() -> None:
     (recipe,) = by_recipe(runs)
     table = turning_points_section.turning_points_table([recipe])
     assert table and list(table.data["seeds"]) == [3] and list(table.data["best"]) == [30]
-    assert table.shown.iloc[0]["verdict"] == OVER_OPTIMISED
-    assert table.shown.iloc[0]["95 % interval"] == "step 30"
+    assert table.display.iloc[0]["verdict"] == OVER_OPTIMISED
+    assert table.display.iloc[0]["95 % interval"] == "step 30"
 
 
 def test_where_it_is_not_known_how_completions_ended_only_right_ones_change() -> None:

@@ -58,8 +58,8 @@ def main() -> None:
             solution = f"It is $\\boxed{{{row['answer']}}}$."
             file.write(json.dumps({**doc, "problem": row["question"], "solution": solution}) + "\n")
     for name, original in ORIGINALS.items():
-        place = Path(lm_eval.tasks.__file__).parent / original
-        (folder / f"{name}.yaml").write_text(TASK.format(original=place, name=name, data=data))
+        template = Path(lm_eval.tasks.__file__).parent / original
+        (folder / f"{name}.yaml").write_text(TASK.format(original=template, name=name, data=data))
     sys.argv = [
         "lm_eval", "run", "--model", "canned", "--tasks", ",".join(ORIGINALS), "--include_path", str(folder),
         "--log_samples", "--output_path", str(folder / "out"),
