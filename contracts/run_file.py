@@ -89,7 +89,7 @@ class Run:
 
 
 # JSON Schema 2020-12, in which 1.0 is a whole number; for a count of steps or repeats it is none.
-Validator = jsonschema.validators.extend(
+Validator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
     jsonschema.Draft202012Validator,
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
         "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
