@@ -25,8 +25,8 @@ from transformers import AutoTokenizer
 from recipes.demo_model import build, mixture, tokenizer as demo_tokenizer
 from tasks import prompts, registry, task_yaml
 settings = yaml.safe_load(build.SETTINGS.read_text())
-settings = {name: task_yaml.settings(name) for name in task_yaml.task_names()}
-demos = {name: content["demo"] for name, content in settings.items() if "demo" in content}
+tasks = {name: task_yaml.settings(name) for name in task_yaml.task_names()}
+demos = {name: content["demo"] for name, content in tasks.items() if "demo" in content}
 rows_of = {name: mixture.rows(name, demo, 133, 0.5, 0) for name, demo in demos.items()}
 rows = [row for name in demos for row in rows_of[name]]
 phrases = [phrase for name, demo in demos.items() for phrase in registry.get(name).traces.phrases(demo["problems"])]
