@@ -1,4 +1,4 @@
-"""What the GPU is, and whether it computes in bfloat16: python -m cluster.gpu_smoke.device cuda"""
+"""What the GPU is, and whether it computes in bfloat16: python -m cluster.gpu_smoke.bfloat16 cuda"""
 
 from __future__ import annotations
 
