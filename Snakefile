@@ -1,4 +1,5 @@
 # CrossZero: recipe → data → train → export → generate → grade → score → report.
+# Which rule and which Python file do each stage: CONTRIBUTING.md, "Where things go".
 #
 #   snakemake help                            the targets
 #   snakemake reproduce_all                   all runs at demo scale on this machine

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cluster import memory, one_gpu
-from cluster.memory import fit_verdict, fullest_stage
+from cluster import gpu_memory, one_gpu
+from cluster.gpu_memory import fit_verdict, fullest_stage
 from contracts import tables
 from contracts.run_file import Run, Stage
 from contracts.seeds import run_id
@@ -34,7 +34,7 @@ each checkpoint in 16 bits. Decimal gigabytes.
 """
 MEMORY = ("peak GB", "weights, gradients, optimiser", "completions in vLLM's cache", "host GB", "fits")
 MEMORY_NOTES = """
-Peak: of the fullest GPU, of {gpu_gb}, by formula (`cluster/memory.py` gives the sources). Weights, gradients,
+Peak: of the fullest GPU, of {gpu_gb}, by formula (`cluster/gpu_memory.py` gives the sources). Weights, gradients,
 optimiser: the part of it that does not depend on lengths. Completions in vLLM's cache: how many of full length a GPU
 generates at a time. Host: of a node's own memory, while all its processes load their weights, with what is offloaded
 to it; the run file states what a node has. This is an estimate: within a tenth of the GPU's size it is uncertain, and
@@ -58,7 +58,7 @@ def native_checkpoints(stage: Stage) -> int:
 
 def disk_gb(run: Run) -> tuple[float, float]:
     """Gigabytes of native checkpoints, and of exported ones, of one training."""
-    model, size = memory.model_shape(run.model), adapter.load(run.framework).checkpoint_size
+    model, size = gpu_memory.model_shape(run.model), adapter.load(run.framework).checkpoint_size
     parameters = model["parameters"] / 1e9 if model else 0.0
     states = weights = 0
     for stage in run.stages:
@@ -66,7 +66,7 @@ def disk_gb(run: Run) -> tuple[float, float]:
         states += min(saved, size.states_kept or saved) * (1 + (run.algorithm == "ppo"))
         weights += saved
     lora = run.stages[0].lora
-    trained = memory.adapter_parameters(model, lora) / 1e9 if model and lora else parameters
+    trained = gpu_memory.adapter_parameters(model, lora) / 1e9 if model and lora else parameters
     native = states * size.state + weights * size.weights
     return native * trained, len(run.checkpoint_steps) * 2 * parameters
 

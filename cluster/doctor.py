@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cluster import capacity, memory
+from cluster import capacity, gpu_memory
 from cluster.machine import Machine, inspect_machine
 from contracts.run_file import Run
 from recipes.runs import load_run
@@ -173,8 +173,8 @@ def missing_for(run: Run, machine: Machine) -> list[str]:
     if len(machine.gpus) < hardware["gpus"] // nodes:
         needs.append(f"{hardware['gpus'] // nodes} GPUs")
     size = min((gpu.memory_gb for gpu in machine.gpus), default=0.0)
-    need = memory.fullest_stage(run, size) if size else None
-    if need and memory.fit_verdict(need, size).startswith("no"):
+    need = gpu_memory.fullest_stage(run, size) if size else None
+    if need and gpu_memory.fit_verdict(need, size).startswith("no"):
         needs.append(f"GPUs of {hardware['gpu_memory_gb']} GB")
     host = need.host if need else hardware["memory_gb"]
     if machine.memory < host:

@@ -30,7 +30,8 @@ class Need:
 def resources_for_attempt(
     need: Need, cluster: Mapping[str, Any] | None, attempt: int = 1
 ) -> dict[str, int | str | None]:
-    """The resources of a job: memory and time grow with each attempt, up to the limits in the cluster's settings.
+    """The resources of a job: the second attempt asks for twice the memory and time, the third for three
+    times, of whatever rule and cause, up to the limits in the cluster's settings.
 
     Args:
         need: from the run file.

@@ -1,12 +1,12 @@
-"""Which runs fit one GPU of a given size, by the formula of cluster.memory, and why the others do not."""
+"""Which runs fit one GPU of a given size, by the formula of cluster.gpu_memory, and why the others do not."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from cluster import memory
-from cluster.memory import TIGHT
+from cluster import gpu_memory
+from cluster.gpu_memory import TIGHT
 from contracts.run_file import Run
 from frameworks import one_gpu_variant
 from system import markdown
@@ -37,12 +37,12 @@ def fit_run(run: Run, gpu_gb: float) -> Fit:
     """
     if not run.hardware["gpus"]:
         return Fit(run, None, None, "uses no GPU")
-    need: memory.Estimate | None = None
+    need: gpu_memory.Estimate | None = None
     verdict = ""
     for size in one_gpu_variant.pass_sizes(run):
         tried = one_gpu_variant.on_one_gpu(run, size)
-        if need := memory.fullest_stage(tried, gpu_gb):
-            verdict = memory.fit_verdict(need, gpu_gb, run.hardware["memory_gb"])
+        if need := gpu_memory.fullest_stage(tried, gpu_gb):
+            verdict = gpu_memory.fit_verdict(need, gpu_gb, run.hardware["memory_gb"])
         if need and verdict == "yes":
             return Fit(tried, size, need.peak, "")
     if need is None:

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from cluster import memory
+from cluster import gpu_memory
 from cluster.gpu_smoke import table
 from contracts.run_file import Run
 from envs import build
@@ -193,11 +193,11 @@ def check_attentions(framework: str) -> Iterator[Line]:
 def check_memory(run: Run) -> Line:
     """Whether a run fits its GPUs and nodes with room to spare, by the formula of `snakemake capacity`."""
     size, host = run.hardware["gpu_memory_gb"], run.hardware["memory_gb"]
-    need = memory.fullest_stage(run, size)
+    need = gpu_memory.fullest_stage(run, size)
     if need is None:
         return False, f"memory {run.name}", f"cluster/models.yaml has no shape of {run.model}"
     text = f"{need.peak:.0f} of {size} GB a GPU, {need.host:.0f} of {host} GB a node"
-    return memory.fit_verdict(need, size, HOST_SHARE * host) == "yes", f"memory {run.name}", text
+    return gpu_memory.fit_verdict(need, size, HOST_SHARE * host) == "yes", f"memory {run.name}", text
 
 
 def check_engine_arguments(arguments: dict[str, object]) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""What a framework keeps in GPU memory and on disk; cluster.memory and cluster.capacity estimate with it."""
+"""What a framework keeps in GPU memory and on disk; cluster.gpu_memory and cluster.capacity estimate with it."""
 
 from __future__ import annotations
 

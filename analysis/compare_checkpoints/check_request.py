@@ -61,7 +61,7 @@ def command_options(config: Mapping[str, Any], *keys: str) -> list[str]:
     """The options of OPTIONS that the configuration sets; the command has the defaults of the others."""
     options = []
     for key in keys:
-        if value := config.get(key):
+        if (value := config.get(key)) is not None:
             options += [OPTIONS[key], *map(str, value if isinstance(value, list) else [value])]
     return options
 

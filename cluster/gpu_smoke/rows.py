@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cluster import machine, memory
+from cluster import gpu_memory, machine
 from cluster.gpu_smoke import table, watched_command
 from cluster.gpu_smoke.table import Row
 from contracts import tables
@@ -217,7 +217,7 @@ class SmokeTest:
             shutil.rmtree(folder, ignore_errors=True)
         for log in self.job_logs(run):
             log.unlink()
-        if estimate := memory.estimate_stage(run, run.stages[0], self.gpu_gb):
+        if estimate := gpu_memory.estimate_stage(run, run.stages[0], self.gpu_gb):
             row.estimated_gb = estimate.peak
         targets, killed = [stored.training_log, stored.scores], first < last
         if killed:

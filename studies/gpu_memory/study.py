@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cluster import memory
+from cluster import gpu_memory
 from contracts.run_file import Run, Stage
 from frameworks import adapter
 from frameworks.memory import deepspeed_state, longest_sequence
@@ -156,7 +156,7 @@ def table_row(run: Run) -> list[str]:
         UserError: the model's shape is not known.
     """
     stage = max(run.stages, key=longest_sequence)
-    shape, one = memory.model_shape(run.model), training_pass(run, stage)
+    shape, one = gpu_memory.model_shape(run.model), training_pass(run, stage)
     if shape is None or not run.hardware["gpus"]:
         sentence = f"{run.name} needs GPUs, and the shape of {run.model} in cluster/models.yaml"
         raise UserError(sentence, code="unknown-model-shape", model=run.model)
@@ -166,7 +166,7 @@ def table_row(run: Run) -> list[str]:
         largest = shape["vocabulary"] * shape["hidden"]
         state = deepspeed_says(run.hardware["sharding"], one.gpus, parameters, largest)
         own, _ = deepspeed_state(run, one.gpus, parameters, 1, 0.0)
-    estimate = memory.estimate_stage(run, stage, 80.0)
+    estimate = gpu_memory.estimate_stage(run, stage, 80.0)
     formula = own / GB + (estimate.working if estimate else 0.0)
     measured = (state + passing) / GB
     numbers = (state / GB, passing / GB, measured, formula, formula - measured)

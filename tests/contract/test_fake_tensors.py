@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from cluster import memory
+from cluster import gpu_memory
 from contracts.run_file import ROOT
 from envs.build import python
 
@@ -31,7 +31,7 @@ def test_what_each_rank_holds() -> None:
     done = subprocess.run([python("trl"), "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=True)
     *_, first, second = done.stdout.strip().split("\n")
     two, four, few, all_kept = json.loads(first)
-    shape = memory.model_shape("gpu-smoke")
+    shape = gpu_memory.model_shape("gpu-smoke")
     assert shape is not None
     for bytes_by_kind, gpus in ((two, 2), (four, 4)):
         # float32: weights, and Adam's two moments

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import memory
+from cluster import gpu_memory
 from cluster.gpu_smoke.rows import smoke_runs
 from contracts.run_file import ROOT, framework_names
 from envs.build import python
@@ -54,7 +54,7 @@ def test_the_estimate_has_the_model_s_shape(tmp_path: Path) -> None:
     command = [python("eval"), "-m", "recipes.models", model, "--output", folder]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     config = json.loads((folder / "config.json").read_text())
-    shape = memory.model_shape(model)
+    shape = gpu_memory.model_shape(model)
     assert shape is not None
     assert shape["layers"] == config["num_hidden_layers"] and shape["hidden"] == config["hidden_size"]
     assert shape["kv_heads"] == config["num_key_value_heads"]

@@ -17,7 +17,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster import capacity, memory, slurm
+from cluster import capacity, gpu_memory, slurm
 from cluster.job_resources import ATTEMPTS, Need, resources_for_attempt
 from contracts import tables
 from contracts.run_file import ROOT, Run
@@ -102,8 +102,8 @@ def full_runs() -> list[Run]:
 @pytest.mark.parametrize("run", full_runs(), ids=lambda run: run.name)
 def test_every_run_fits_the_gpus_that_it_was_published_with(run: Run) -> None:
     size = run.hardware["gpu_memory_gb"]
-    need = memory.fullest_stage(run, size)
-    assert need is not None and not memory.fit_verdict(need, size, run.hardware["memory_gb"]).startswith("no")
+    need = gpu_memory.fullest_stage(run, size)
+    assert need is not None and not gpu_memory.fit_verdict(need, size, run.hardware["memory_gb"]).startswith("no")
     assert run.hardware["expected_hours"] <= run.hardware["hours"] * len(run.stages)
 
 
@@ -114,15 +114,15 @@ def on(run: Run, gpus: int) -> Run:
 def test_the_rule_of_thumb_7b_on_80_gb_and_3b_on_40_gb() -> None:
     seven, three = load_run("openr1/qwen2.5-math-7b", "full"), load_run("tinyzero/grpo-3b", "full")
     assert (
-        memory.fit_verdict(estimate_of(seven, 80), 80) == "yes"
-        and memory.fit_verdict(estimate_of(seven, 40), 40) == "no"
+        gpu_memory.fit_verdict(estimate_of(seven, 80), 80) == "yes"
+        and gpu_memory.fit_verdict(estimate_of(seven, 40), 40) == "no"
     )
-    assert memory.fit_verdict(estimate_of(three, 40), 40) == "yes"
-    assert memory.fit_verdict(estimate_of(on(three, 1), 40), 40) == "no"
+    assert gpu_memory.fit_verdict(estimate_of(three, 40), 40) == "yes"
+    assert gpu_memory.fit_verdict(estimate_of(on(three, 1), 40), 40) == "no"
 
 
-def estimate_of(run: Run, size: float) -> memory.Estimate:
-    need = memory.fullest_stage(run, size)
+def estimate_of(run: Run, size: float) -> gpu_memory.Estimate:
+    need = gpu_memory.fullest_stage(run, size)
     assert need is not None
     return need
 
@@ -150,7 +150,7 @@ def test_verls_reference_in_float32_and_its_passes_of_many_tokens() -> None:
     assert full.state == pytest.approx((16 + 12 + 4) / 2 * 3.09)
     gathered = 2 * 2048 * 151936 / 1e9
     assert full.working == pytest.approx(8192 * (2048 * 2 * 36 + 16 * 151936) / 1e9 + gathered)
-    assert memory.fit_verdict(full, 80) == "tight" and memory.fit_verdict(estimate_of(run, 80), 80) == "yes"
+    assert gpu_memory.fit_verdict(full, 80) == "tight" and gpu_memory.fit_verdict(estimate_of(run, 80), 80) == "yes"
     assert estimate_of(run, 80).state == pytest.approx(
         (16 + 12) / 2 * 3.09
     )  # while the critic trains, the actor's 12 stay
@@ -176,8 +176,8 @@ def test_what_the_processes_of_a_node_load_fits_its_memory() -> None:
     in_float32 = estimate_of(without(run, "dtype"), 80)
     assert in_float32.host == pytest.approx(7 * 2 * 4 * 7.62)
     assert (
-        memory.fit_verdict(in_float32, 80, 256).startswith("no")
-        and memory.fit_verdict(estimate_of(run, 80), 80, 256) == "yes"
+        gpu_memory.fit_verdict(in_float32, 80, 256).startswith("no")
+        and gpu_memory.fit_verdict(estimate_of(run, 80), 80, 256) == "yes"
     )
 
 

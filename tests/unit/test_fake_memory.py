@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cluster import memory
+from cluster import gpu_memory
 from frameworks.memory import deepspeed_state
 from recipes.runs import load_run, run_names
 from studies.gpu_memory.study import Pass, deepspeed_says, offloads, training_gpus, training_pass
@@ -39,7 +39,7 @@ def test_an_optimiser_that_is_not_on_the_gpu_is_not_counted() -> None:
 def test_every_run_can_be_measured() -> None:
     for name in run_names():
         run = load_run(name, "full")
-        shape = memory.model_shape(run.model)
+        shape = gpu_memory.model_shape(run.model)
         assert shape is not None and shape["hidden"] == shape["heads"] * shape["head"], name
         assert shape["heads"] % shape["kv_heads"] == 0
         per_layer = shape["hidden"] * (
@@ -59,9 +59,9 @@ def test_every_run_can_be_measured() -> None:
 )
 def test_the_formula_of_a_pass_is_near_fake_tensors(model: str, tokens: int, scored: int, measured: float) -> None:
     """GB that `python -m studies.gpu_memory.study` printed: grpo-3b, ppo-7b at verl's limit, OpenR1's Math-7B."""
-    shape = memory.model_shape(model)
+    shape = gpu_memory.model_shape(model)
     assert shape is not None
-    assert memory.working_bytes(shape, tokens, scored, True) / 1e9 == pytest.approx(measured, rel=0.03)
+    assert gpu_memory.working_bytes(shape, tokens, scored, True) / 1e9 == pytest.approx(measured, rel=0.03)
 
 
 @pytest.mark.parametrize(("sharding", "published"), [("zero2", 15.93), ("zero3", 6.10)])

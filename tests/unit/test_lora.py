@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from cluster import capacity, memory
+from cluster import capacity, gpu_memory
 from contracts.run_file import Run
 from frameworks import adapter
 from recipes.runs import load_run, training_settings
@@ -58,17 +58,17 @@ def test_a_run_without_it_has_the_same_settings_as_before_there_was_any() -> Non
 
 
 def test_its_parameters_are_those_that_the_notebook_prints() -> None:
-    shape = memory.model_shape(FULL.model)
-    assert shape and memory.adapter_parameters(shape, FULL.stages[0].lora) == 119_734_272
+    shape = gpu_memory.model_shape(FULL.model)
+    assert shape and gpu_memory.adapter_parameters(shape, FULL.stages[0].lora) == 119_734_272
     everywhere = FULL.stages[0].lora | {"target_modules": ["all-linear"]}
-    assert memory.adapter_parameters(shape, everywhere) == 119_734_272
-    assert memory.adapter_parameters(shape, {}) == 0
+    assert gpu_memory.adapter_parameters(shape, everywhere) == 119_734_272
+    assert gpu_memory.adapter_parameters(shape, {}) == 0
 
 
 def test_it_takes_less_memory_and_disk_than_training_all_weights() -> None:
     whole = changed(FULL)
-    small, large = (memory.estimate_stage(run, run.stages[0], 24) for run in (FULL, whole))
-    assert small and large and memory.fit_verdict(small, 24) == "yes" and memory.fit_verdict(large, 24) == "no"
+    small, large = (gpu_memory.estimate_stage(run, run.stages[0], 24) for run in (FULL, whole))
+    assert small and large and gpu_memory.fit_verdict(small, 24) == "yes" and gpu_memory.fit_verdict(large, 24) == "no"
     trained, frozen = 119_734_272, 3.09e9
     assert small.state == pytest.approx((16 * trained + 0.5625 * frozen) / 1e9)
     assert capacity.disk_gb(FULL)[0] < capacity.disk_gb(whole)[0] / 20

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import memory, one_gpu
+from cluster import gpu_memory, one_gpu
 from contracts.run_file import ROOT
 from frameworks import adapter, run_settings
 from recipes.runs import load_run, run_names
@@ -32,8 +32,8 @@ def test_larger_gpus_fit_more() -> None:
 def test_updates_stay_those_of_the_run_file(size: int, name: str) -> None:
     written, variant = RUNS[name], FITS[size][name].run
     assert (variant.hardware["gpus"], variant.hardware["nodes"]) == (1, 1) and variant.evaluation["gpus"] <= 1
-    need = memory.fullest_stage(variant, size)
-    assert need and memory.fit_verdict(need, size, variant.hardware["memory_gb"]) == "yes"
+    need = gpu_memory.fullest_stage(variant, size)
+    assert need and gpu_memory.fit_verdict(need, size, variant.hardware["memory_gb"]) == "yes"
     for before, after in zip(written.stages, variant.stages, strict=True):
         assert run_settings.updates_per_step(variant, after) == run_settings.updates_per_step(written, before)
         for key in ("prompts_per_step", "prompts_per_update", "samples_per_prompt"):
