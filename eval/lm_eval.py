@@ -1,6 +1,6 @@
 """lm-eval's own command line, with CrossZero's models and benchmarks added.
 
-    python -m eval.lm_eval run --model crosszero-replay --tasks crosszero_arithmetic_words \
+    python -m eval.lm_eval run --model crosszero-stored-samples --tasks crosszero_arithmetic_words \
         --model_args samples=SAMPLES/step-100,data=DATA,protocol=demo
     python -m eval.lm_eval run --model crosszero-vllm --tasks crosszero_arithmetic_words --apply_chat_template \
         --device cpu --model_args pretrained=CHECKPOINT,data=DATA,protocol=demo,work=WORK
@@ -19,7 +19,10 @@ from eval.benchmark import BENCHMARKS
 from system import toolchain
 from system.errors import run_command
 
-MODELS = {"crosszero-vllm": "eval.vllm_model:CrossZeroVLLM", "crosszero-replay": "eval.stored_samples_model:Replay"}
+MODELS = {
+    "crosszero-vllm": "eval.vllm_model:CrossZeroVLLM",
+    "crosszero-stored-samples": "eval.stored_samples_model:StoredSamples",
+}
 
 
 def main() -> None:

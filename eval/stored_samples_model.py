@@ -1,8 +1,8 @@
-"""`crosszero-replay`: an lm-eval model that answers from stored samples, for lm-eval's users. It needs no GPU.
+"""`crosszero-stored-samples`: an lm-eval model that answers from stored samples, for lm-eval's users. It needs no GPU.
 
 On a plain lm-eval command line (see eval/lm_eval.py):
 
-    --model crosszero-replay --model_args samples=results/…/samples/step-100,data=results/demo/data/benchmarks
+    --model crosszero-stored-samples --model_args samples=results/…/samples/step-100,data=results/demo/data/benchmarks
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from eval.completion_text import CompletionText
 from system.errors import UserError
 
 
-@register_model("crosszero-replay")
-class Replay(LM):
+@register_model("crosszero-stored-samples")
+class StoredSamples(LM):
     """Answers with the completions of `samples`, a folder of sample tables, one for each benchmark.
 
     A problem that is requested k times gets its repeats 0 … k-1. A missing sample is an error. The request's prompt is
@@ -34,7 +34,7 @@ class Replay(LM):
         self.folder = Path(samples)
         if not any(self.folder.glob("*.parquet")):
             raise UserError(
-                f"crosszero-replay needs a folder with sample tables (*.parquet), but {samples} has none",
+                f"crosszero-stored-samples needs a folder with sample tables (*.parquet), but {samples} has none",
                 code="no-samples",
                 path=samples,
             )
@@ -69,6 +69,6 @@ class Replay(LM):
 
     def loglikelihood(self, requests: list[Instance]) -> NoReturn:
         """Not available: samples have no log-likelihoods."""
-        raise NotImplementedError("crosszero-replay has completions only")
+        raise NotImplementedError("crosszero-stored-samples has completions only")
 
     loglikelihood_rolling = loglikelihood

@@ -110,7 +110,7 @@ def test_one_yaml_file_is_a_benchmark(tmp_path):
         for name in ids
     ]  # fmt: skip
     tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, tmp_path / "samples/mine.parquet")
-    run("-m", "eval.lm_eval", "run", "--model", "crosszero-replay", "--tasks", "crosszero_mine", "--model_args",
+    run("-m", "eval.lm_eval", "run", "--model", "crosszero-stored-samples", "--tasks", "crosszero_mine", "--model_args",
         f"samples={tmp_path}/samples,data={tmp_path}/data", "--output_path", tmp_path / "out", cwd=project)  # fmt: skip
     (results,) = (tmp_path / "out").rglob("results_*.json")
     assert json.loads(results.read_text())["results"]["crosszero_mine"]["accuracy,judged"] == pytest.approx(1 / 3)

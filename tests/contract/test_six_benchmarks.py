@@ -88,7 +88,7 @@ def test_generated_graded_scored_and_replayed(project):
         BENCHMARKS, (FIRST, REPEATS)
     )
     run(
-        PYTHON, "-m", "eval.lm_eval", "run", "--model", "crosszero-replay",
+        PYTHON, "-m", "eval.lm_eval", "run", "--model", "crosszero-stored-samples",
         "--tasks", ",".join(f"crosszero_{name}" for name in BENCHMARKS), "--model_args",
         f"samples={project}/samples/step-0,data={project}/data,protocol=qwen-math,repeats={REPEATS}",
         "--output_path", project / "results",

@@ -91,7 +91,7 @@ def test_the_same_samples_under_two_rules(project):
 
 def test_a_plain_lm_eval_command_line(project):
     done = run(
-        "eval.lm_eval", "run", "--model", "crosszero-replay", "--tasks", "crosszero_arithmetic_words",
+        "eval.lm_eval", "run", "--model", "crosszero-stored-samples", "--tasks", "crosszero_arithmetic_words",
         "--model_args", f"samples={project}/samples/step-7,data={project}/data,protocol=demo,repeats=3",
         "--output_path", project / "results", "--log_samples",
     )  # fmt: skip
@@ -170,7 +170,7 @@ def test_where_it_is_not_known_how_samples_ended_neither_is_the_share_of_truncat
     rows = [{**row, "finish_reason": None} for row in pq.read_table(path).to_pylist()]
     tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, path)
     done = run(
-        "eval.lm_eval", "run", "--model", "crosszero-replay", "--tasks", "crosszero_arithmetic_words",
+        "eval.lm_eval", "run", "--model", "crosszero-stored-samples", "--tasks", "crosszero_arithmetic_words",
         "--model_args", f"samples={project}/samples/step-7,data={project}/data,protocol=demo,repeats=3",
         "--output_path", project / "results",
     )  # fmt: skip
@@ -189,7 +189,7 @@ def test_a_hole_in_the_samples_is_refused(project):
     assert printed_code(done.stderr) == "missing-samples"
     assert not (project / "graded/step-7").exists()
     done = run(
-        "eval.lm_eval", "run", "--model", "crosszero-replay", "--tasks", "crosszero_arithmetic_words",
+        "eval.lm_eval", "run", "--model", "crosszero-stored-samples", "--tasks", "crosszero_arithmetic_words",
         "--model_args", f"samples={project}/samples/step-7,data={project}/data,protocol=demo,repeats=3",
     )  # fmt: skip
     assert done.returncode == 1
