@@ -142,12 +142,12 @@ def test_two_checkpoints_and_two_benchmarks_in_one_process(project, tmp_path):
 
 REPLAY = """
 import json, sys
-from eval.stored_samples_model import Replay
+from eval.stored_samples_model import StoredSamples
 from tests.contract.lm_eval_tasks import load_tasks
 task = load_tasks(["arithmetic_words"], data=sys.argv[2], protocol="demo", repeats=3)["arithmetic_words"]
 task.build_all_requests()
 requests = [request for request in task.instances for _ in range(request.repeats)]
-print(json.dumps([[str(c), c.finish_reason] for c in Replay(sys.argv[1]).generate_until(requests)]))
+print(json.dumps([[str(c), c.finish_reason] for c in StoredSamples(sys.argv[1]).generate_until(requests)]))
 """
 
 

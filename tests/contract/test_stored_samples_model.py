@@ -108,14 +108,14 @@ import json, sys
 from pathlib import Path
 from lm_eval.evaluator import evaluate
 from contracts import paths, tables
-from eval.stored_samples_model import Replay
+from eval.stored_samples_model import StoredSamples
 from tests.contract.lm_eval_tasks import load_tasks
 found = []
 for path in paths.tables(Path(sys.argv[1])):
     samples = tables.read(path, tables.SAMPLE)
     protocol, repeats = samples["protocol"][0].as_py(), max(samples["repeat"].to_pylist()) + 1
     tasks = load_tasks([path.stem], data=sys.argv[2], protocol=protocol, repeats=repeats)
-    results = evaluate(Replay(str(path.parent)), {"tasks": tasks}, bootstrap_iters=0)
+    results = evaluate(StoredSamples(str(path.parent)), {"tasks": tasks}, bootstrap_iters=0)
     found += [
         [path.parent.name, path.stem, logged["doc"]["problem_id"], repeat, grade["answer"], grade["verdict"]]
         for logged in results["samples"][path.stem]
