@@ -162,7 +162,9 @@ def read_library():
             ]:
                 if name not in known_data:
                     raise UserError(
-                        f"eval/benchmarks/{name}.yaml has no metadata.source, which says where rows are"
+                        f"eval/benchmarks/{name}.yaml has no metadata.source, which says where rows are",
+                        code="missing-source",
+                        benchmark=name,
                     )
                 dataset_specs.check(known_data[name])
         return known_models, known_data

@@ -14,14 +14,14 @@ from envs.build import python
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 SCRIPT = """
 import json
-from cluster import memory
+from cluster import gpu_memory
 from studies.gpu_memory.study import Pass, peak_bytes, working_bytes
-shape = memory.model_shape("gpu-smoke")
+shape = gpu_memory.model_shape("gpu-smoke")
 cases = [Pass(2, 4, 256, 256), Pass(4, 4, 256, 256), Pass(2, 4, 256, 16), Pass(2, 4, 256, 256, checkpointing=False)]
 wide = {**shape, "vocabulary": 60_000, "layers": 2}
 few, many = (working_bytes(peak_bytes(wide, Pass(8, 2, 512, scored))) for scored in (256, 512))
 print(json.dumps([peak_bytes(shape, one) for one in cases]))
-print(json.dumps([few, many, *(memory.working_bytes(wide, 1024, scored, True) for scored in (512, 1024))]))
+print(json.dumps([few, many, *(gpu_memory.working_bytes(wide, 1024, scored, True) for scored in (512, 1024))]))
 """
 
 

@@ -12,7 +12,7 @@ from cluster import gpu_memory
 from cluster.gpu_smoke.rows import smoke_runs
 from contracts.run_file import ROOT, framework_names
 from envs.build import python
-from eval import runs as evaluations
+from eval import run_settings
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 CHECK = """
@@ -44,7 +44,7 @@ def test_the_installed_release_accepts_every_row(framework: str) -> None:
 @pytest.mark.parametrize("scale", ["demo", "full"])
 def test_every_row_s_evaluation_exists(scale: str) -> None:
     for run in smoke_runs(scale).values():
-        evaluations.check_evaluation(run)
+        run_settings.check_evaluation(run)
 
 
 def test_the_estimate_has_the_model_s_shape(tmp_path: Path) -> None:

@@ -17,21 +17,21 @@ SNAKEFILE = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from cluster import retries
-from cluster.job_resources import Need, resources_of
+from cluster import retry_interrupted
+from cluster.job_resources import Need, resources_for_attempt
 import snakemake_executor_plugin_slurm
 CLUSTER = dict.fromkeys(
     "account partition gpu_partition qos gpu_type gpu_constraint max_hours gpu_max_hours max_cpus max_memory_gb extra"
     .split())
 if workflow.is_main_process:
-    retries.retry_only_interrupted(snakemake_executor_plugin_slurm.Executor, Path("work"))
+    retry_interrupted.retry_only_interrupted(snakemake_executor_plugin_slurm.Executor, Path("work"))
 else:
-    shell.prefix("set -euo pipefail; " + retries.record_exit_status(Path("work")))
+    shell.prefix("set -euo pipefail; " + retry_interrupted.record_exit_status(Path("work")))
 
 def asks(need):
     def one(key):
-        return lambda wildcards, attempt: resources_of(need, CLUSTER, attempt).get(key)
-    return {{key: one(key) for key in resources_of(need, CLUSTER)}}
+        return lambda wildcards, attempt: resources_for_attempt(need, CLUSTER, attempt).get(key)
+    return {{key: one(key) for key in resources_for_attempt(need, CLUSTER)}}
 
 rule greedy:
     output: "greedy"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from contracts.run_file import ROOT
@@ -33,3 +34,14 @@ def test_names_say_what_they_hold() -> None:
         if name.strip("_") in VAGUE
     ]
     assert len(files) > 500 and not vague, "\n".join(sorted(vague))
+
+
+def test_errors_of_the_workflow_have_codes() -> None:
+    """mypy says so of Python files."""
+    without = []
+    for file in (*ROOT.glob("workflows/*.smk"), *ROOT.glob("studies/*/*.smk"), ROOT / "Snakefile"):
+        for call in file.read_text(encoding="utf-8").split("UserError(")[1:]:
+            depths = itertools.accumulate({"(": 1, ")": -1}.get(character, 0) for character in call)
+            end = next(position for position, depth in enumerate(depths) if depth < 0)
+            without += [f"{file.name}: {call[:60]}"] * ("code=" not in call[:end])
+    assert not without, "\n".join(without)

@@ -20,7 +20,7 @@ MESSAGE = "SLURM-job '5' failed, SLURM status is: '{}'. Detailed failure reason 
 COMMAND = """
 from system.errors import StoppedInTime, UserError, run_command
 def main():
-    raise {error}("after step 7 of 9")
+    raise {error}("after step 7 of 9", code="some-mistake")
 run_command(main)
 """
 

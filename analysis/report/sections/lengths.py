@@ -189,8 +189,8 @@ SECTION = Section(
     text="""\
 {{ figure("length_distribution") }}
 {{ figure("thinking") }}
-{% if "length_distribution" not in drawn %}<p class="soft">There is no figure of lengths: the token counts of these
-completions were not recorded.</p>
+{% if "length_distribution" not in drawn %}<p class="soft">There is no figure of lengths: the
+token counts of these completions were not recorded.</p>
 {% elif "thinking" not in drawn %}<p class="soft">There is no figure of thinking: no completion has a thinking part.</p>
 {% endif %}
 """,
