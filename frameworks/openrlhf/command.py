@@ -196,7 +196,7 @@ def _state_optimizer(flags: CommandSettings, keys: dict[str, Any]) -> None:
 
 
 def _state_new_defaults(flags: CommandSettings, stage: Stage, keys: dict[str, Any]) -> None:
-    """What this release does otherwise than earlier ones unless it is told not to."""
+    """Settings whose defaults this release has changed: always stated."""
     correction = keys.get("objective.sampler_correction", "none")
     if sampling_temperature(stage) is not None:  # rollout.temperature is the actor's; AGENT_FILE samples at another
         if correction != "none":

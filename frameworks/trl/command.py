@@ -180,7 +180,7 @@ def _state_steps(flags: CommandSettings, stage: Stage, keys: dict[str, Any]) -> 
 
 
 def _state_objective(flags: CommandSettings, keys: dict[str, Any]) -> None:
-    """What this release does otherwise than earlier ones unless it is told not to."""
+    """Settings whose defaults this release has changed: always stated."""
     if mean := keys.get("objective.loss_aggregation"):
         loss_type = choose(flags.run, "TRL", "objective.loss_aggregation", mean, AGGREGATIONS)
         flags.state("loss_type", loss_type, "objective.loss_aggregation")
