@@ -20,7 +20,7 @@ from contracts.run_file import ROOT
 # from the bottom
 FLOORS = (
     "system", "contracts", "tasks", "grading", "recipes", "frameworks", "translate", "conformance", "eval", "cluster",
-    "analysis", "studies",
+    "analysis", "studies", "cli",
 )  # fmt: skip
 ANALYSIS = (
     ("statistics",), ("measures", "pages"), ("claims", "compare_checkpoints", "compare_recipes"), ("report", "sweep"),

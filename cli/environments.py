@@ -1,0 +1,42 @@
+"""Start a module of the project with the Python of one of its environments, which is built first if it is missing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from cli.graph import run_interruptible
+from envs import build
+from system.command_line import PROGRAM
+from system.errors import ROOT, UserError
+
+BASE = "base"  # the environment that this program itself runs in
+
+
+def interpreter(environment: str, device: str = "cpu") -> Path:
+    """The Python of an environment; it is installed if it is missing. Raises UserError if that fails."""
+    if environment == BASE:
+        return Path(sys.executable)
+    try:
+        build.check_place()
+        build.build(environment, device)
+        return build.python(environment, device)
+    except build.BuildError as error:
+        raise UserError(str(error), code="environment-not-built", environment=environment) from None
+
+
+def run_module(environment: str, module: str, arguments: Sequence[str], *, program: str, device: str = "cpu") -> int:
+    """Run a module as a program, in the user's folder; returns its exit status.
+
+    Args:
+        environment: a folder of envs/.
+        module: as for `python -m`.
+        arguments: of the program.
+        program: what the user typed, for its `usage:` line.
+        device: cpu or cuda.
+    """
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    command = [str(interpreter(environment, device)), "-m", module, *arguments]
+    return run_interruptible(command, environment={**os.environ, "PYTHONPATH": path, PROGRAM: program})

@@ -1,0 +1,115 @@
+"""Ask the workflow for a target, in the folder of the project: `snakemake TARGET --config …`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from contracts.run_file import SCALES
+from system.errors import ROOT
+
+COMMAND = "CROSSZERO_COMMAND"  # environment variable: what the user typed, for the line that says how to resume
+REST = "snakemake options"  # key of the context: what comes after `--`
+
+
+class WorkflowCommand(click.Command):
+    """A command that hands what comes after `--` on to Snakemake."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, with what comes before `--`."""
+        end = args.index("--") if "--" in args else len(args)
+        ctx.meta[REST] = args[end + 1 :]
+        return super().parse_args(ctx, args[:end])
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """The parts of the usage line."""
+        return [*super().collect_usage_pieces(ctx), "[-- SNAKEMAKE_OPTIONS]"]
+
+
+def whole_numbers(context: click.Context, option: click.Parameter, text: str | None) -> list[int] | None:
+    """The numbers of `0,1,2`."""
+    if text is None:
+        return None
+    if not all(part.strip().isdecimal() for part in text.split(",")):
+        raise click.BadParameter(f"should be whole numbers such as 0,1,2, not {text}", context, option)
+    return [int(part) for part in text.split(",")]
+
+
+def key_values(context: click.Context, option: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
+    """The pairs of `key=value`."""
+    for pair in pairs:
+        if not pair.partition("=")[1]:
+            raise click.BadParameter(f"should be KEY=VALUE, not {pair}", context, option)
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def workflow_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of every command that asks the workflow.
+
+    The function gets them as `settings`, options `--config` of Snakemake, and `options`, Snakemake's others.
+    """
+
+    @click.option(
+        "--scale", type=click.Choice(SCALES), help="demo: tiny models on this CPU; full: as published, on GPUs."
+    )
+    @click.option("--seeds", callback=whole_numbers, metavar="N,N,…", help="Training seeds, such as 0,1,2.")
+    @click.option("--profile", metavar="NAME", help="Snakemake's profile, such as slurm.")
+    @click.option(
+        "--config", "configured", multiple=True, callback=key_values, metavar="KEY=VALUE",
+        help="Another key of config/config.yaml; the value is YAML.",
+    )  # fmt: skip
+    @click.option("--dry-run", "-n", is_flag=True, help="Only say what would be done.")
+    @click.pass_context
+    @wraps(function)
+    def command(
+        context: click.Context, /, *, scale: str | None, seeds: list[int] | None, profile: str | None,
+        configured: dict[str, str], dry_run: bool, **values: Any,
+    ) -> None:  # fmt: skip
+        settings = configuration({"scale": scale, "seeds": seeds}) | configured
+        options = [*(["--profile", profile] if profile else []), *(["--dry-run"] if dry_run else [])]
+        function(settings=settings, options=options + context.meta[REST], **values)
+
+    return command
+
+
+def configuration(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Keys of the configuration as Snakemake reads them, YAML; those that are None keep the configuration's value."""
+    return {key: json.dumps(value, ensure_ascii=False) for key, value in settings.items() if value is not None}
+
+
+def run_target(target: str, settings: Mapping[str, str], options: Sequence[str] = ()) -> int:
+    """Run a target of the workflow; returns Snakemake's exit status.
+
+    Args:
+        target: a rule or a file.
+        settings: keys of the configuration, see `configuration`.
+        options: of Snakemake.
+    """
+    pairs = [f"{key}={value}" for key, value in settings.items()]
+    command = [sys.executable, "-m", "snakemake", target, *options, *(["--config", *pairs] if pairs else [])]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    typed = shlex.join(["crosszero", *sys.argv[1:]])
+    return run_interruptible(command, cwd=ROOT, environment={**os.environ, "PATH": path, COMMAND: typed})
+
+
+def run_interruptible(command: Sequence[str], *, environment: Mapping[str, str], cwd: Path | None = None) -> int:
+    """Run a program that decides itself what Ctrl-C means; returns its exit status, 130 if it died of it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program has it as well; it is in the same group
+    try:
+        process = subprocess.Popen(
+            command, cwd=cwd, env=environment, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+        )
+        status = process.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return status if status >= 0 else 128 - status
