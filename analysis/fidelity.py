@@ -7,7 +7,6 @@ The published values and their sources are in results/reference/fidelity.yaml. A
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -21,6 +20,7 @@ from analysis.reference import FIDELITY as FILE
 from contracts.run_file import Run, Stage
 from recipes import models
 from recipes.runs import load_run, run_names
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from system.yaml_files import read_yaml
 
@@ -181,7 +181,7 @@ def table(names: Iterable[str]) -> Table:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--run", nargs="+", default=run_names(), metavar="RECIPE/RUN", help="by default all")
     arguments = parser.parse_args()

@@ -1,7 +1,7 @@
 """Why did this number change? Compare two results: their samples, and the records of how they were made.
 
-    python -m analysis.provenance_diff results/demo/runs/openr1/run/seed-0 other/demo/runs/openr1/run/seed-0
-    python -m analysis.provenance_diff FIRST SECOND --step 40 --benchmark math500
+    crosszero why results/demo/runs/openr1/run/seed-0 other/demo/runs/openr1/run/seed-0
+    crosszero why FIRST SECOND --step 40 --benchmark math500
 
 Prints every score that both have, with the difference and how much of it comes from other completions and how much from
 other verdicts on the same completions. Then prints the differences between the provenance records: code, versions,
@@ -10,7 +10,6 @@ prompts and decoding, grader, data.
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from analysis.results import RunResults
 from contracts.steps import folder as step_folder
 from eval import statistics
 from eval.statistics import Estimate
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from system.text_safety import visible
 
@@ -251,7 +251,7 @@ def provenance_diff(
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("first", type=Path, help="folder of a run, results/<scale>/runs/<recipe>/<run>/seed-<n>")
     parser.add_argument("second", type=Path, help="folder of the run to compare it with")
     parser.add_argument("--step", type=int, help="only this checkpoint")

@@ -8,7 +8,6 @@ that Snakemake keeps of the jobs: a base model, a run's training and its samplin
 
 from __future__ import annotations
 
-import argparse
 import re
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from contracts import seeds
 from contracts.run_file import Run
 from eval.statistics import Estimate
 from recipes.runs import load_run
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 # A column's name, and Snakemake's rule
@@ -76,7 +76,7 @@ def rows(report: Path, jobs: pd.DataFrame) -> list[dict[str, str]]:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT", help="results/<scale>/report/<recipe>")
     parser.add_argument(
         "--metadata", type=Path, default=timeline.METADATA, metavar="FOLDER", help="default: %(default)s"

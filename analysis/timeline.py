@@ -7,7 +7,6 @@ One bar per job, coloured by rule; short jobs are left out. Run it in the folder
 
 from __future__ import annotations
 
-import argparse
 import base64
 import itertools
 import json
@@ -18,6 +17,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from analysis.pages import figure_style
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 METADATA = Path(".snakemake/metadata")
@@ -83,7 +83,7 @@ def plot_jobs(table: pd.DataFrame, shortest: float, output: Path) -> None:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--metadata", type=Path, default=METADATA, metavar="FOLDER", help="default: %(default)s")
     parser.add_argument("--shortest", type=float, default=5.0, metavar="SECONDS", help="default: %(default)s")
     parser.add_argument("--output", type=Path, required=True, metavar="PICTURE")

@@ -7,7 +7,6 @@ It reads what is stored and what trainings have written so far, and changes noth
 
 from __future__ import annotations
 
-import argparse
 import signal
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +20,7 @@ from analysis import live_log
 from analysis.pages import run_titles
 from analysis.report import log_page
 from contracts.fingerprint import fingerprint
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 PORT, SECONDS = 8765, 10  # a port that is free on most machines; between two looks for changes
@@ -113,7 +113,7 @@ def make_server(results: Path, work: Path, port: int) -> ThreadingHTTPServer:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--results", type=Path, required=True, help="the results of one scale, such as results/demo")
     parser.add_argument("--work", type=Path, required=True, help="the work folder of that scale, such as work/demo")
     parser.add_argument("--port", type=int, default=PORT, help=f"default: {PORT}, or another if it is taken")

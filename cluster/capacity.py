@@ -5,7 +5,6 @@ snakemake capacity --profile slurm
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from contracts.steps import stage_folder
 from frameworks import adapter
 from recipes.runs import load_run
 from system import durable, markdown
+from system.command_line import argument_parser
 from system.errors import run_command
 from system.text_safety import Markdown
 
@@ -133,7 +133,7 @@ def _costs_table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m cluster.capacity", description=(__doc__ or "").split("\n")[0])
+    parser = argument_parser(__doc__)
     parser.add_argument(
         "--run", nargs="+", required=True, metavar="RUN=GPUS", help="a run and how many GPUs generate its samples"
     )

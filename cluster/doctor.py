@@ -8,7 +8,6 @@ this node's GPUs. Exit status 1 means that not even the demo runs.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ from cluster import capacity, gpu_memory
 from cluster.machine import Machine, inspect_machine
 from contracts.run_file import Run
 from recipes.runs import load_run
+from system.command_line import argument_parser
 from system.errors import ROOT, UserError, run_command
 
 DEMO, GPU, FULL = "demo", "one GPU", "full scale"
@@ -220,7 +220,7 @@ def what_runs(findings: Sequence[Finding], runs: Sequence[Run]) -> list[str]:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m cluster.doctor", description=(__doc__ or "").split("\n")[0])
+    parser = argument_parser(__doc__)
     parser.add_argument("--run", nargs="+", default=[], metavar="RUN", help="asked for at full scale")
     parser.add_argument("--mirror", action="store_true", help="data sets come from a mirror")
     arguments = parser.parse_args()

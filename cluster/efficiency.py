@@ -5,7 +5,6 @@ snakemake efficiency --profile slurm
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ import pandas as pd
 
 from cluster import slurm
 from system import durable, markdown
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 # The executor's log line of a submission; the path of the job's log contains the rule and its wildcards.
@@ -103,7 +103,7 @@ def accounted_jobs(known: dict[str, tuple[str, str]]) -> pd.DataFrame:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m cluster.efficiency", description=(__doc__ or "").split("\n")[0])
+    parser = argument_parser(__doc__)
     parser.add_argument("--logs", type=Path, default=Path(".snakemake/log"), help="folder of Snakemake's logs")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()

@@ -9,7 +9,6 @@ this Python and receives the environment.
 
 from __future__ import annotations
 
-import argparse
 import getpass
 import json
 import os
@@ -27,6 +26,7 @@ from cluster import probe, slurm
 from cluster.job_resources import Need, resources_for_attempt
 from cluster.node_fit import FILE, misfits
 from cluster.slurm import Node, Partition
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from system.unknown_names import meant
 
@@ -200,7 +200,7 @@ def check_node(settings: Mapping[str, Any]) -> list[Finding]:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m cluster.preflight", description=(__doc__ or "").split("\n")[0])
+    parser = argument_parser(__doc__)
     parser.add_argument("jobs", type=Path, help="JSON: the configured cluster, and name and Need of each kind of job")
     parser.add_argument("--first-check", type=int, default=40, help="slurm-init-seconds-before-status-checks")
     arguments = parser.parse_args()

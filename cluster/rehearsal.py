@@ -34,6 +34,7 @@ from eval import vllm_settings
 from frameworks import adapter
 from recipes.runs import load_run, run_names, smoke_run_names
 from system import toolchain
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 ARCHITECTURES = ("80", "90")  # A100, H100
@@ -255,7 +256,7 @@ def all_checks(framework: str, modules: list[str], evaluation: bool = False) -> 
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m cluster.rehearsal", description=(__doc__ or "").split("\n")[0])
+    parser = argument_parser(__doc__)
     parser.add_argument("--framework", default="", help="whose environment this is")
     parser.add_argument("--import", nargs="*", default=[], dest="modules", metavar="MODULE", help="to import as well")
     parser.add_argument("--evaluation", action="store_true", help="have vLLM read the evaluation's engine arguments")

@@ -9,7 +9,6 @@ cores; nothing is trained. FOLDER gets conformance.md, which is what is printed,
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,7 @@ from conformance import rounding
 from conformance.compare import TOLERANCE, Finding, Reference, framework_findings, unnoticed_errors
 from conformance.run_frameworks import INDEPENDENT, input_of_frameworks, installed_frameworks, run_cases
 from system import durable
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from system.markdown import table
 from system.text_safety import Markdown
@@ -115,7 +115,7 @@ def compare_frameworks(count: int, seed: int = 0) -> tuple[str, list[Finding], l
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     parser.add_argument(
         "--cases", type=int, default=10_000, metavar="NUMBER", help="at least so many in all; default: %(default)s"

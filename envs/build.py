@@ -204,6 +204,8 @@ def install(name: str, device: str, lock: Path, env: Path) -> None:
     write_vllm_alias(env)
     compile_graders(env)
     toolkit(env)
+    if name == "base":  # the program `crosszero`, beside this environment's Python
+        run([installer, "pip", "install", *into, "--no-deps", "--no-build-isolation", "--editable", ENVS.parent])
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()
     os.sync()  # a power cut leaves no stamp of packages that are not on the disk
     partial = stamp.with_name(".stamp.partial")

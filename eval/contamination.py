@@ -27,6 +27,7 @@ import pyarrow as pa
 from contracts import paths, provenance, steps, tables
 from eval import benchmark, statistics
 from system import durable
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from system.yaml_files import read_yaml
 from tasks import registry
@@ -176,7 +177,7 @@ def write_measures(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     commands = parser.add_subparsers(required=True)
     problems = commands.add_parser("problems", help="the beginnings of a benchmark's questions and of their twins")
     problems.add_argument("benchmark")

@@ -8,7 +8,6 @@ stored samples: README, "Evaluation alone".)
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from typing import Any
 
 from contracts import paths, provenance, tables
 from system import durable
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 STOPS = {"stop": "stop", "length": "max_tokens", "prompt_too_long": "model_length"}
@@ -86,7 +86,7 @@ def log(rows: Sequence[Row], created: str) -> Row:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--graded", type=Path, required=True, help="the folder `graded` of a run")
     parser.add_argument("--output", type=Path, required=True, help="folder for the logs")
     arguments = parser.parse_args()

@@ -30,6 +30,7 @@ import pyarrow as pa
 from contracts import ended_training, model_folder, paths, provenance, seeds, steps, tables
 from eval import benchmark, protocols, sample_journal, vllm_settings, vllm_supervisor
 from system import forked_job, job_lifetime, work_lock
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from tasks import prompts
 
@@ -253,7 +254,7 @@ def write_table(target: Target, facts: dict[str, Any]) -> None:
 
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--run", required=True, help="name of the run, <recipe>/<run>/seed-<n>")
     parser.add_argument("--checkpoint", required=True, action="append", metavar="STEP=FOLDER")
     parser.add_argument("--benchmark", required=True, action="extend", nargs="+")

@@ -7,7 +7,6 @@ reads samples/step-<n>/<benchmark>.parquet and writes graded/step-<n>/<benchmark
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import sys
 import time
@@ -22,6 +21,7 @@ from contracts import ended_training, paths, provenance, tables
 from eval import benchmark, protocols
 from eval.importers.missing_answers import MOST, without_answer
 from grading.verdicts import DEFAULT, Grade, Item, grade
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 # What a graded table's record repeats of its samples' record: how they were sampled.
@@ -183,7 +183,7 @@ def grade_file(path: Path, output: Path, data: Path, extraction: str | None, gra
 
 def main() -> None:
     """Grade every table in --samples."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--samples", required=True, type=Path, help="folder with step-<n>/<benchmark>.parquet")
     parser.add_argument("--data", required=True, type=Path, help="folder of the benchmarks' problem tables")
     parser.add_argument("--output", required=True, type=Path, help="folder for step-<n>/<benchmark>.parquet")

@@ -1,4 +1,4 @@
-"""How much the score depends on the grader: `python -m eval.grader_agreement --samples FILE… --output REPORT.md`.
+"""How much the score depends on the grader: `crosszero graders --samples FILE… --output REPORT.md`.
 
 Grades the same samples with every grader, compares them with the verdicts that imported samples came with, and lists
 the disagreements: each with its class and, with --reference, the verdict of a person who reviewed it.
@@ -6,7 +6,6 @@ the disagreements: each with its class and, with --reference, the verdict of a p
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from eval.importers.import_samples import read_verdicts
 from grading.disagreements import CLASSES, Disagreement, Reference, classify, read_reference
 from grading.verdicts import Grade, Item, grade
 from system import durable
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from system.markdown import table
 from system.text_safety import Markdown, markdown_code
@@ -146,7 +146,7 @@ def read_rows(path: Path, data: Path | None) -> tuple[str, list[dict[str, Any]]]
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument(
         "--samples", type=Path, nargs="+", required=True, help="sample tables (eval.importers makes them)"
     )

@@ -1,8 +1,8 @@
 """lm-eval's own command line, with CrossZero's models and benchmarks added.
 
-    python -m eval.lm_eval run --model crosszero-stored-samples --tasks crosszero_arithmetic_words \
+    crosszero lm-eval run --model crosszero-stored-samples --tasks crosszero_arithmetic_words \
         --model_args samples=SAMPLES/step-100,data=DATA,protocol=demo
-    python -m eval.lm_eval run --model crosszero-vllm --tasks crosszero_arithmetic_words --apply_chat_template \
+    crosszero lm-eval run --model crosszero-vllm --tasks crosszero_arithmetic_words --apply_chat_template \
         --device cpu --model_args pretrained=CHECKPOINT,data=DATA,protocol=demo,work=WORK
 
 DATA is the folder of the benchmarks' problem tables. Everything else is as in `lm_eval`, whose console script cannot

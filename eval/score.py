@@ -5,7 +5,6 @@ Reads DIR/step-<n>/<benchmark>.parquet, checks that nothing is missing, and writ
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -17,6 +16,7 @@ import pyarrow as pa
 from contracts import ended_training, paths, provenance, steps, tables
 from eval import benchmark, statistics
 from eval.statistics.pass_and_majority import by_problem, ties_of
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from tasks import registry
 
@@ -194,7 +194,7 @@ def graded_record(path: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--graded", type=Path, required=True, help="folder with step-<n>/<benchmark>.parquet")
     parser.add_argument("--output", type=Path, required=True, help="the score table to write (Parquet)")
     parser.add_argument(

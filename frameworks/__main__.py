@@ -9,19 +9,19 @@ python -m frameworks export --run openr1/qwen2.5-math-7b --scale demo --step 20 
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from contracts.run_file import SCALES
 from frameworks.check_runs import check
 from frameworks.export_checkpoint import export
 from frameworks.train_stage import train
+from system.command_line import argument_parser
 from system.errors import run_command
 
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m frameworks", description=(__doc__ or "").split("\n")[0])
+    parser = argument_parser(__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
     checking = verbs.add_parser("check", help="render every run and let the framework's parser read it")
     checking.add_argument("--framework", required=True)

@@ -10,7 +10,6 @@ which has to be noticed.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import inspect
 import pickle
@@ -25,6 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from contracts.run_file import framework_names
+from system.command_line import argument_parser
 from system.errors import run_command
 
 LONGEST, VOCABULARY = 7, 8  # most tokens of a completion, and how many there are to choose from
@@ -177,7 +177,7 @@ def _tables(module: Any) -> list[dict[Any, Any]]:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--framework", required=True, help="its name, or that of a library in conformance/")
     parser.add_argument("--input", type=Path, required=True, metavar="PICKLE")
     parser.add_argument("--output", type=Path, required=True, metavar="PICKLE")

@@ -1,6 +1,6 @@
 """Imports the log of a training that was made without us, so that reports show it beside ours.
 
-python -m frameworks.import_log --framework NAME --input FILE … --run imported/mine
+crosszero import-log --framework NAME --input FILE … --run imported/mine
     --output results/demo/runs/imported/mine/training_log.parquet [--max-response-tokens N] [--source TEXT]
 
 Reads what the framework's own loggers write (docs/report.md lists them), and CSV: an export of Weights & Biases or
@@ -10,7 +10,6 @@ project, need no --framework.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +21,7 @@ from contracts import provenance, tables
 from contracts.paths import ResultsFolder
 from contracts.run_file import framework_names
 from frameworks import adapter, tensorboard_events, training_log_csv
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 Row = dict[str, Any]
@@ -127,7 +127,7 @@ def read(files: Sequence[Path], framework: str | None, run: str, max_response_to
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--framework", choices=framework_names(), help="that wrote the log")
     parser.add_argument("--input", type=Path, nargs="+", required=True, metavar="FILE")
     parser.add_argument("--run", required=True, help="a name such as imported/mine")

@@ -5,12 +5,12 @@ python -m frameworks.join_stage_logs STAGE_LOG … --output training_log.parquet
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pyarrow as pa
 
 from contracts import provenance, tables
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 
@@ -31,7 +31,7 @@ def join(logs: list[pa.Table]) -> pa.Table:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("logs", nargs="+", type=Path, help="one for each stage, in order")
     parser.add_argument("--output", required=True, type=Path)
     arguments = parser.parse_args()

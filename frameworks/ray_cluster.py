@@ -21,6 +21,7 @@ from pathlib import Path
 
 from frameworks import loopback, slurm_nodes
 from system import private_folder
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 WAIT_SECONDS = 600.0  # for all nodes to join; a network file system may take minutes to serve Ray's files
@@ -151,9 +152,7 @@ def run_with_ray(command: Sequence[str], count: int, gpus: int, cpus: int, scrat
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m frameworks.ray_cluster", description=(__doc__ or "").split("\n")[0]
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("--nodes", type=int, default=0)
     parser.add_argument("--gpus", type=int, required=True, help="of each node")
     parser.add_argument("--cpus", type=int, default=0, help="of each node; 0: as many as Ray finds")

@@ -7,7 +7,6 @@ A demo model takes 2 to 3 minutes on one core; a download of a 7B model is 15 GB
 
 from __future__ import annotations
 
-import argparse
 import re
 import shutil
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 from contracts import model_folder, provenance
 from system import durable, job_lifetime, work_lock
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from system.unknown_names import unknown
 from system.yaml_files import read_yaml
@@ -121,7 +121,7 @@ def download(repository: str, revision: str, output: Path) -> None:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("name", help="a name in recipes/models.yaml, demo-<task>, or a hub id")
     parser.add_argument("--output", required=True, type=Path)
     arguments = parser.parse_args()

@@ -9,7 +9,6 @@ on the hub, from their repository. Takes seconds, and longer for NuminaMath-TIR'
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import importlib
 import json
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from contracts import provenance, tables
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from tasks import dataset_sources, dataset_specs, registry
 from tasks.dataset_specs import Entry
@@ -206,7 +206,7 @@ def report(facts: dict[str, Any], mirror: Path | None) -> str:
 
 def main() -> None:
     """Command line: NAME --output FILE [--mirror DIR]."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("name", help="a training set (tasks/*/task.yaml) or benchmark (eval/benchmarks)")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the Parquet file to write")
     parser.add_argument("--mirror", type=Path, metavar="DIR", help="the configuration's data_mirror")

@@ -20,7 +20,6 @@ Reads 70,000 training problems in seconds: windows are 64-bit hashes in arrays.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import re
 from collections import defaultdict
@@ -35,6 +34,7 @@ import pandas as pd
 
 from contracts import provenance, tables
 from system import durable, markdown
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 WINDOWS = (13, 8)
@@ -203,7 +203,7 @@ def to_markdown(counts: Sequence[dict[str, Any]], windows: Sequence[int] = WINDO
 
 def main() -> None:
     """Command line: --train FILE… --benchmark FILE… --output overlap.csv."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--train", type=Path, nargs="+", required=True, metavar="FILE")
     parser.add_argument("--benchmark", type=Path, nargs="+", required=True, metavar="FILE")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="overlap.csv; two more beside it")

@@ -1,9 +1,9 @@
 """Translate a training command of one framework into the settings of another, or into those of a run file.
 
-    python -m translate --from verl train.sh --to trl
-    python -m translate --from openrlhf "python3 -m openrlhf.cli.train_ppo_ray --actor.adam.lr 1e-6" --to trl
-    python -m translate --from trl grpo.yaml --gpus 8 --to run-file
-    python -m translate --from run-file tinyzero/ppo-3b --to openrlhf
+    crosszero translate --from verl train.sh --to trl
+    crosszero translate --from openrlhf "python3 -m openrlhf.cli.train_ppo_ray --actor.adam.lr 1e-6" --to trl
+    crosszero translate --from trl grpo.yaml --gpus 8 --to run-file
+    crosszero translate --from run-file tinyzero/ppo-3b --to openrlhf
 
 Nothing is run. Every setting of the text appears in what is printed: translated, with its meaning; the same by default;
 of the machine alone; or as one that cannot be expressed, with the reason. Where the defaults differ, the source's is
@@ -20,6 +20,7 @@ from pathlib import Path
 from contracts.run_file import SCALES, framework_names
 from frameworks import command_parser
 from recipes.runs import load_run
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from translate.page import as_text
 from translate.run_file_text import as_run_file
@@ -98,9 +99,7 @@ def _assignment(word: str) -> tuple[str, str]:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m translate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     names = [*framework_names(), RUN_FILE]
     parser.add_argument(
         "text",

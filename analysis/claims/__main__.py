@@ -7,19 +7,19 @@ Needs no GPU, and neither trains nor samples anything.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from analysis.claims.table import table, verdict_counts
 from analysis.load_results import load_results
 from analysis.pages import table_texts
 from contracts import ended_training
+from system.command_line import argument_parser
 from system.errors import run_command
 
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--results", type=Path, required=True, help="the results of one scale, such as results/demo")
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     arguments = parser.parse_args()

@@ -32,6 +32,7 @@ from analysis.compare_checkpoints import (
 )
 from contracts import steps
 from eval import statistics
+from system.command_line import program_name
 from system.errors import UserError, message
 from system.text_safety import protect_output
 
@@ -165,7 +166,7 @@ def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = Parser(
-        prog="python -m analysis.compare_checkpoints",
+        prog=program_name(),
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

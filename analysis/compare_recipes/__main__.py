@@ -25,6 +25,7 @@ from analysis.statistics.recipe_difference import RecipeResult
 from eval.statistics import TIES, Estimate
 from eval.statistics.significance import ALPHA
 from system import durable
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 RULE_TEXTS = {
@@ -35,7 +36,7 @@ RULE_TEXTS = {
 
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     for side in "ab":
         parser.add_argument(
             f"--{side}", nargs="+", type=Path, required=True, metavar="GRADED",

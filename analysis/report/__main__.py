@@ -7,18 +7,18 @@ Needs no GPU, and neither generates nor grades anything. An incomplete run is re
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from analysis.load_results import load_results
 from analysis.report import log_page
 from analysis.report.build import report, write_captions
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--results", type=Path, required=True, help="the results of one scale, such as results/demo")
     parser.add_argument(
         "--run", nargs="+", required=True, metavar="RECIPE/RUN/SEED", help="runs to report, in this order"

@@ -7,7 +7,6 @@ One table and one figure of the settings, and their training by step.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from contracts.run_file import SCALES
 from eval.statistics import Estimate, significance
 from recipes.runs import load_run
 from system import durable
+from system.command_line import argument_parser
 from system.errors import run_command
 
 
@@ -106,7 +106,7 @@ def _best_sentence(first: Setting, chosen: Chosen) -> str:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("sweep", metavar="RECIPE/SWEEP")
     parser.add_argument("--scale", choices=SCALES, default="demo")
     parser.add_argument("--seeds", type=int, nargs="+", required=True, metavar="SEED")

@@ -24,6 +24,7 @@ from cluster.gpu_smoke.table import Row
 from contracts import provenance
 from contracts.run_file import SCALES
 from system import durable
+from system.command_line import argument_parser
 from system.errors import ROOT, UserError, run_command
 
 
@@ -41,7 +42,7 @@ def check_gpu() -> None:
 def parse_arguments(command_line: list[str] | None = None) -> argparse.Namespace:
     """The command line; raises UserError for a row that does not exist."""
     text, known = (__doc__ or "").split("\n")[0], row_names()
-    parser = argparse.ArgumentParser(prog="python -m cluster.gpu_smoke", description=text)
+    parser = argument_parser(text)
     parser.add_argument("--scale", choices=SCALES, required=True, help="demo: without a GPU")
     parser.add_argument("--rows", default=",".join(known), help=f"of {', '.join(known)} (default: all)")
     parser.add_argument("--interpreter", choices=INTERPRETERS, default=LOCKED, help="of the environments, or this one")

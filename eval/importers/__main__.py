@@ -1,6 +1,6 @@
 """Import generations made elsewhere.
 
-python -m eval.importers --format qwen-math|lm-eval|lighteval|inspect|jsonl --input FILE… --benchmark NAME --run NAME
+crosszero import-samples --format qwen-math|lm-eval|lighteval|inspect|jsonl --input FILE… --benchmark NAME --run NAME
     --output FILE [--problems TABLE [--match question|id|order]] [--metric NAME]
     [--map completion=FIELD,gold=FIELD,question=FIELD,…]
 
@@ -29,12 +29,13 @@ from eval.importers.import_samples import check_sample_names, import_samples, pa
 from eval.importers.missing_answers import without_answer
 from eval.importers.problem_matching import WAYS
 from system import durable, json_lines
+from system.command_line import argument_parser
 from system.errors import run_command
 
 
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--format", required=True, choices=[*FORMATS, "jsonl"])
     parser.add_argument("--input", type=Path, nargs="+", required=True, metavar="FILE")
     parser.add_argument("--benchmark", required=True)

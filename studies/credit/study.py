@@ -17,7 +17,6 @@ with a step to check, whose reasoning is all right, at the last checkpoints:
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +38,7 @@ from contracts import seeds
 from eval.statistics import Estimate, significance
 from studies.credit.runs import CRITIC, FEWEST, GRPO, NO_STD, PROCESS, RUNS
 from system import durable
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 PAIRS = ((GRPO, CRITIC), (NO_STD, CRITIC), (GRPO, NO_STD), (GRPO, PROCESS))  # the second less the first
@@ -293,7 +293,7 @@ def study(trained: Mapping[str, Sequence[RunResults]]) -> tuple[list[Table], str
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--results", type=Path, required=True, help="the results of one scale, such as results/demo")
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--seeds", nargs="+", type=int, default=(), help="default: all that are stored")

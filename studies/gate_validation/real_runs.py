@@ -10,7 +10,6 @@ random. Against B, the power is that for a difference as large as the one found.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from analysis.compare_recipes import cheapest_design, training_runs
 from analysis.pages.table_texts import markdown, percent, points
 from analysis.statistics import recipe_difference
 from eval.statistics import Correct, significance
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 MOST = 200  # splits that a gain is planted in
@@ -149,7 +149,7 @@ def against(a: training_runs.CorrectAnswers, b: training_runs.CorrectAnswers) ->
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--a", nargs="+", type=Path, required=True, metavar="GRADED", help="an even number of seeds")
     parser.add_argument("--b", nargs="+", type=Path, required=True, metavar="GRADED", help="of another recipe")
     parser.add_argument("--seed", type=int, default=0, help="of the planted gains (default: 0)")

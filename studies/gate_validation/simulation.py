@@ -9,7 +9,6 @@ hypotheses: the same p, and p changed on each problem (4/5 p + 1/5 of another dr
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from analysis.reference import published_benchmarks
 from eval import benchmark
 from eval.statistics import significance
 from system import durable
+from system.command_line import argument_parser
 from system.errors import run_command
 
 FAMILY = tuple(sorted(benchmark.size(name) for name in published_benchmarks()))
@@ -150,7 +150,7 @@ def page(times: int, seed: int) -> str:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--times", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)

@@ -12,7 +12,6 @@ A minute and half a GiB for each. What vLLM takes, CUDA's context, NCCL's buffer
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from frameworks import adapter
 from frameworks.memory import deepspeed_state, longest_sequence
 from recipes.runs import load_run, run_names
 from system import durable, markdown
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 GB = 1e9
@@ -186,9 +186,7 @@ def shards_with_deepspeed(run: Run) -> bool:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.gpu_memory.study", description=(__doc__ or "").split("\n")[0]
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("--run", nargs="+", default=run_names(), metavar="RUN", help="default: all")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()

@@ -8,7 +8,6 @@ in `A: <answer>`, each labelled right or wrong by a person.
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from eval import benchmark
 from grading.extraction import extract
 from grading.verdicts import Grade, Item, grade
 from system import durable, json_lines
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from system.markdown import table
 from system.text_safety import markdown_code
@@ -62,7 +62,7 @@ def markdown(rows: list[tuple[str, str, bool, str, Grade]]) -> str:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--input", type=Path, required=True, help="example_model_solutions.jsonl")
     parser.add_argument("--output", type=Path, required=True, help="the report to write (Markdown)")
     arguments = parser.parse_args()

@@ -11,7 +11,6 @@ math-verify's own tests (the folder `tests` of its repository). Every grader get
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -24,6 +23,7 @@ from grading import Item, grade
 from studies.grader_validation import math_verify_pairs
 from studies.grader_validation.answer_pairs import AnswerPair, pairs
 from system import json_lines
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from system.markdown import table
 from tasks import registry
@@ -89,7 +89,7 @@ def read(path: Path) -> list[AnswerPair]:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--pairs", type=Path, help="labelled pairs (JSON Lines); by default generated ones")
     source.add_argument("--tests", type=Path, help="the folder `tests` of math-verify's repository")

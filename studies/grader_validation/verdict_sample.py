@@ -9,7 +9,6 @@ among them instead (results/reference/verdicts has such files), with 95 % interv
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from scipy import stats
 
 from contracts import paths, tables
 from eval import benchmark
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from system.text_safety import one_line
 from system.yaml_files import read_yaml
@@ -97,7 +97,7 @@ def review(drawn: dict[str, list[dict[str, Any]]], path: Path) -> str:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--graded", type=Path, required=True, help="folder of graded tables (eval.grade)")
     parser.add_argument("--data", type=Path, required=True, help="folder of the benchmarks' problem tables")
     parser.add_argument("--each", type=int, default=200, help="completions of each kind (default: 200)")

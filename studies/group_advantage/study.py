@@ -9,7 +9,6 @@ any number of either sign if they are not. All columns are exact; nothing is dra
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +19,7 @@ from scipy import stats
 
 from analysis.pages import table_texts
 from analysis.pages.table_texts import Table, markdown
+from system.command_line import argument_parser
 from system.errors import run_command
 
 EPSILON = 0.001  # document 004, section 3.3: the standard deviation of ε
@@ -97,7 +97,7 @@ def table() -> Table:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="for the table as CSV, LaTeX, Markdown and HTML")
     arguments = parser.parse_args()
     result = table()

@@ -7,7 +7,6 @@ A page with two figures and its tables; half a minute on one core, and nothing i
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pandas as pd
@@ -21,6 +20,7 @@ from analysis.pages.table_texts import Table, percent
 from studies.kl.estimator_values import ESTIMATORS, Values, of_normals
 from studies.kl.gradients import PLACES, Gradient, policies, study
 from system import durable
+from system.command_line import argument_parser
 from system.errors import run_command
 
 SHIFTS = (0.1, 1.0)  # document 004's case, true KL 0.005, and Schulman's second, 0.5
@@ -119,7 +119,7 @@ def draw(values: Table, gradients: Table, folder: Path) -> dict[str, str]:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     folder = parser.parse_args().output
     values = values_table([one for shift in SHIFTS for one in of_normals(shift)])

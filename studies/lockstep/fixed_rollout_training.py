@@ -30,6 +30,7 @@ from frameworks.adapter import Adapter, Command, Paths
 from frameworks.recorded_rollouts import RECORD, RELEASED, VARIABLE, Group, read
 from recipes.runs import load_run
 from system import durable, job_lifetime, json_lines, work_lock
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 
@@ -214,9 +215,7 @@ def train(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.lockstep.fixed_rollout_training", description=(__doc__ or "").split("\n")[0]
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("--run", required=True, help="<recipe>/<run>, of one stage")
     parser.add_argument("--problems", type=Path, required=True)
     parser.add_argument("--model", type=Path, required=True, help="folder of the model that training starts from")

@@ -9,7 +9,6 @@ Demo scale, on the CPU: seven trainings, about a quarter of an hour on two free 
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from envs.build import python
 from recipes.runs import load_run, run_names
 from studies.lockstep import weights
 from system import durable
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from system.markdown import table
 from system.yaml_files import read_yaml
@@ -141,7 +141,7 @@ def draw(rows: pd.DataFrame, output: Path) -> None:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     for name in ("problems", "model", "work", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--steps", type=int, default=40)

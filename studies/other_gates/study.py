@@ -11,7 +11,6 @@ draw on 5 % of the problems). The others' own functions decide, in their own Pyt
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import json
 import subprocess
@@ -27,6 +26,7 @@ from analysis.pages.table_texts import markdown
 from analysis.statistics import recipe_difference
 from eval.statistics import significance
 from studies.gate_validation.simulation import FAMILY, Floats
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 SIZES = tuple(size for size in FAMILY if size <= 500)
@@ -185,7 +185,7 @@ def page(times: int, python: Path | None, seed: int) -> str:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--python", type=Path, help="Python of an environment with both tools; without it, ours alone")
     parser.add_argument("--times", type=int, default=100, help="comparisons per row (default: 100)")
     parser.add_argument("--seed", type=int, default=0)

@@ -10,7 +10,6 @@ completions. FOLDER gets index.html, a figure for each task, and the tables `rew
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,6 +28,7 @@ from studies.reward_accuracy.figure import UNIT, draw, per_unit
 from studies.reward_accuracy.gain_fit import KEPT, Knee
 from studies.reward_accuracy.runs import chosen
 from system import durable
+from system.command_line import argument_parser
 from system.errors import run_command
 
 SHOWN = {BIAS: "bias²", VARIANCE: "variance", MEAN_SQUARED: "squared error", AGREEMENT: "agreement"}
@@ -206,7 +206,7 @@ def write(studied: Sequence[Studied], seeds: Sequence[int], scale: str, folder: 
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--results", type=Path, required=True, help="the results of one scale, such as results/demo")
     parser.add_argument("--scale", choices=SCALES, default="demo", help="of the results")
     parser.add_argument("--seeds", type=int, nargs="+", required=True, metavar="SEED")

@@ -9,7 +9,6 @@ no line for the mean of the benchmarks here.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from analysis.pages.table_texts import markdown
 from eval.statistics import e_process, significance
 from studies.gate_validation.simulation import FAMILY, probabilities
 from system import durable
+from system.command_line import argument_parser
 from system.errors import run_command
 
 CASES = (("none", 0.0, False), ("on each problem, none on average", 0.0, True),
@@ -100,7 +100,7 @@ def table(times: int, most: int, seed: int) -> pd.DataFrame:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--times", type=int, default=200)
     parser.add_argument("--most", type=int, default=16)
     parser.add_argument("--seed", type=int, default=0)

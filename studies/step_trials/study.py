@@ -8,12 +8,12 @@ miss is a fault that is not found, or not first, at its line.
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from system.command_line import argument_parser
 from system.errors import run_command
 from tasks import prompts, reasoning_steps, registry, task_yaml
 from tasks.problems import Problem
@@ -120,7 +120,7 @@ def trial_text(one: Trial) -> str:
 
 def main() -> None:
     """Command line: [--traces N] [--seed N]."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--traces", type=int, default=1000, help="of each kind, for each task")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()

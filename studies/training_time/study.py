@@ -9,7 +9,6 @@ cores count in full, so measure with one after the other.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from analysis import timeline
 from analysis.pages.table_texts import markdown
 from contracts import tables
 from recipes.runs import load_run
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 
@@ -72,7 +72,7 @@ def summary(measured: list[Training]) -> pd.DataFrame:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument(
         "--metadata", type=Path, default=timeline.METADATA, metavar="FOLDER", help="default: %(default)s"
     )

@@ -35,6 +35,7 @@ from eval.statistics import Estimate
 from recipes.runs import load_run
 from studies.waterfall.stages import FEWEST, FROM, RECORDED, REPLAYED, STAGES, TO, Stage
 from system import durable
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 Floats = npt.NDArray[np.float64]
@@ -268,7 +269,7 @@ def write(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     verbs = parser.add_subparsers(required=True)
     training = verbs.add_parser("train", help="train and evaluate one stage with one seed")
     training.add_argument("--stage", choices=[stage.name for stage in STAGES], required=True)

@@ -5,10 +5,10 @@ python -m tasks.gomoku.solver --size 4 --need 4       # the empty board: its val
 
 from __future__ import annotations
 
-import argparse
 import time
 from functools import cache
 
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from tasks.gomoku.board import Board, cells_of, has_won, symmetries, winning_cells, winning_lines, winning_masks
 
@@ -121,7 +121,7 @@ def move_values(board: Board) -> dict[int, float]:
 
 def main() -> None:
     """Command line: [--size N] [--need N]."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--size", type=int, default=4, help="cells a side")
     parser.add_argument("--need", type=int, default=4, help="in a row that win")
     arguments = parser.parse_args()

@@ -8,11 +8,11 @@ one cell off it at both ends, and letters that are no move pass a turn.
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from system.command_line import argument_parser
 from system.errors import run_command
 from tasks import dataset_sources, dataset_specs
 from tasks.maze import rows
@@ -95,7 +95,7 @@ def all_rows(name: str, mirror: Path | None) -> list[tuple[Problem, Maze]]:
 
 def main() -> None:
     """Command line: --mirror DIR."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--mirror", type=Path, metavar="DIR", help="the configuration's data_mirror")
     parser.add_argument("--longest", type=int, default=6, help="moves of the longest sequences")
     arguments = parser.parse_args()

@@ -5,12 +5,12 @@ python -m tasks.svg.judge hexagon < drawing.svg      # a prompt of tasks/svg/doc
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from tasks.svg import document_prompts, safe_svg
 from tasks.svg.regions import SIDE, Picture, render_pixels
@@ -63,7 +63,7 @@ def keeps_rule(root: Element, drawing: Mapping[str, Any]) -> bool:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     names = {prompt.name: prompt.drawing for prompt in document_prompts.JUDGED}
     parser.add_argument("prompt", choices=names)
     drawing = names[parser.parse_args().prompt]
