@@ -4,7 +4,7 @@
 #   snakemake help                            the targets
 #   snakemake reproduce_all                   all runs at demo scale on this machine
 #   snakemake --profile slurm reproduce_all   all runs at full scale on a cluster
-#   snakemake check --config checkpoint=… baseline=…   is a checkpoint better than a baseline?
+#   snakemake compare_checkpoints --config checkpoint=… baseline=…   is a checkpoint better than a baseline?
 
 
 # Rules need only Python 3.11 from the image; packages come from the locks in envs/.
@@ -50,7 +50,7 @@ localrules:
     evaluate,
     report,
     sweep,
-    check_recipes,
+    parse_runs,
 
 
 rule reproduce_all:
@@ -96,10 +96,10 @@ rule evaluate:
         evaluation_targets,
 
 
-rule check_recipes:
+rule parse_runs:
     input:
-        [f"{WORK}/checked/{framework}.txt" for framework in FRAMEWORKS],
-        f"{WORK}/checked_evaluations.txt",
+        [f"{WORK}/parsed_runs/{framework}.txt" for framework in FRAMEWORKS],
+        f"{WORK}/parsed_runs/evaluations.txt",
 
 
 rule help:

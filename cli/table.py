@@ -97,7 +97,7 @@ GROUPS: dict[str, tuple[Command, ...]] = {
             Target("capacity", runs=True),
         ),
         Command(
-            "check-recipes", "Have each framework's own parser read every run; no GPU.", "", Target("check_recipes")
+            "parse-runs", "Have each framework's own parser read every run; no GPU.", "", Target("parse_runs")
         ),
         Command(
             "gpu-smoke", "Whether the full-scale path runs on this GPU.", "", Target("gpu_smoke")

@@ -24,7 +24,7 @@ PREFIX = re.compile(r"^(\S\[\d+m)?\([\w.:]+ pid=\d+[^)]*\)(\S\[0m)? ?")  # Ray's
 # How `system.errors` begins the sentence that ends a command; what is before it need not be shown.
 SENTENCES = ("Error: ", "Stopped: ", "envs/build.py: ")
 ENDING = "At least one job did not complete successfully"
-VERDICTS = ("check",)  # rules that fail where their result is bad, which nothing would resume
+VERDICTS = ("compare_checkpoints",)  # rules that fail where their result is bad, which nothing would resume
 COMMAND = "CROSSZERO_COMMAND"  # what the user called, where that is not Snakemake
 
 

@@ -1,47 +1,47 @@
-# snakemake check --config checkpoint=… baseline=…: evaluate what is missing, then compare. Missing evaluations use the settings
-# of a run (CheckRequest.run, evaluate_model.smk). Snakemake itself exits with 0 or 1. The verdict (better, worse, cannot tell,
-# not comparable) is in check.json, and `python -m analysis.compare_checkpoints show` exits with its status.
+# snakemake compare_checkpoints --config checkpoint=… baseline=…: evaluate what is missing, then compare. Missing evaluations use
+# the settings of a run (ComparisonRequest.run, evaluate_model.smk). Snakemake itself exits with 0 or 1. The verdict (better, worse,
+# cannot tell, not comparable) is in comparison.json, and `python -m analysis.compare_checkpoints show` exits with its status.
 
-from analysis.compare_checkpoints.check_request import (
+from analysis.compare_checkpoints.comparison_request import (
     SIDES,
-    CheckRequest,
+    ComparisonRequest,
     command_options,
 )
 
 try:
-    CHECK = CheckRequest(config, RUNS, CHOSEN[0], FOLDER)
+    COMPARISON = ComparisonRequest(config, RUNS, CHOSEN[0], FOLDER)
 except UserError as error:
     raise refusal(error) from None
 
 
 localrules:
-    check,
-    compare,
+    compare_pair,
+    compare_recipes,
     compare_checkpoints,
 
 
-rule compare_checkpoints:
+rule compare_pair:
     input:
         lambda wildcards: [
-            graded for key in SIDES if (graded := CHECK.graded(key)) is not None
+            graded for key in SIDES if (graded := COMPARISON.graded(key)) is not None
         ],
     output:
-        directory(f"{RESULTS}/check/{{pair}}-against-{{other}}"),
+        directory(f"{RESULTS}/compare/checkpoints/{{pair}}-against-{{other}}"),
     log:
-        f"logs/{config['scale']}/check/{{pair}}-against-{{other}}.log",
+        f"logs/{config['scale']}/compare/checkpoints/{{pair}}-against-{{other}}.log",
     wildcard_constraints:
         pair="[^/]+",
         other="[^/]+",
     params:
         base=BASE,
-        checkpoint=lambda wildcards: CHECK.compared_samples("checkpoint"),
+        checkpoint=lambda wildcards: COMPARISON.compared_samples("checkpoint"),
         checkpoint_name=config.get("checkpoint"),
-        baseline=lambda wildcards: CHECK.compared_samples("baseline"),
+        baseline=lambda wildcards: COMPARISON.compared_samples("baseline"),
         baseline_name=config.get("baseline"),
         options=command_options(
             config, "benchmarks", "accept", "problems", "margin", "ties"
         ),
-        settings=lambda wildcards: fingerprint(CHECK.reference_content()),
+        settings=lambda wildcards: fingerprint(COMPARISON.reference_content()),
     shell:
         # Worse (1) and not comparable (2) are results. Only a comparison that failed (3) fails here.
         "{params.base:q} -m analysis.compare_checkpoints compare --checkpoint {params.checkpoint:q} --baseline {params.baseline:q}"
@@ -50,74 +50,74 @@ rule compare_checkpoints:
 
 
 # --config sequential=16: both models are sampled in rounds until the verdict is clear, all in one job.
-rule check_in_rounds:
+rule compare_in_rounds:
     input:
-        lambda wildcards: environment_stamp("eval", CHECK.run.device),
-        checkpoint=lambda wildcards: CHECK.model_to_sample("checkpoint"),
-        baseline=lambda wildcards: CHECK.model_to_sample("baseline"),
+        lambda wildcards: environment_stamp("eval", COMPARISON.run.device),
+        checkpoint=lambda wildcards: COMPARISON.model_to_sample("checkpoint"),
+        baseline=lambda wildcards: COMPARISON.model_to_sample("baseline"),
         problems=lambda wildcards: [
-            FOLDER.problems("benchmarks", name) for name in CHECK.benchmarks
+            FOLDER.problems("benchmarks", name) for name in COMPARISON.benchmarks
         ],
     output:
-        directory(f"{RESULTS}/check/rounds/{{pair}}-against-{{other}}"),
+        directory(f"{RESULTS}/compare/in_rounds/{{pair}}-against-{{other}}"),
     log:
-        f"logs/{config['scale']}/check/rounds/{{pair}}-against-{{other}}.log",
+        f"logs/{config['scale']}/compare/in_rounds/{{pair}}-against-{{other}}.log",
     wildcard_constraints:
         pair="[^/]+",
         other="[^/]+",
     threads: 1
     resources:
-        **resources_for(lambda wildcards: generation_need(CHECK.run)),
+        **resources_for(lambda wildcards: generation_need(COMPARISON.run)),
     params:
         base=BASE,
         data=DATA_FOLDER,
-        python=lambda wildcards: python("eval", CHECK.run.device),
+        python=lambda wildcards: python("eval", COMPARISON.run.device),
         work=unrecorded(
-            lambda wildcards: f"{WORK}/check/rounds/{wildcards.pair}-against-{wildcards.other}"
+            lambda wildcards: f"{WORK}/compare/in_rounds/{wildcards.pair}-against-{wildcards.other}"
         ),
         names=[str(config.get(key)) for key in SIDES],
-        benchmarks=lambda wildcards: list(CHECK.benchmarks),
-        most=lambda wildcards: CHECK.most_repeats(config["sequential"]),
+        benchmarks=lambda wildcards: list(COMPARISON.benchmarks),
+        most=lambda wildcards: COMPARISON.most_repeats(config["sequential"]),
         options=command_options(config, "margin"),
-        sampling=unrecorded(lambda wildcards: commands.run_sampling_options(CHECK.run)),
+        sampling=unrecorded(lambda wildcards: commands.run_sampling_options(COMPARISON.run)),
         settings=lambda wildcards: [
-            fingerprint(sampling_settings(CHECK.run, CHECK.benchmarks)),
-            grading_hash(tuple(CHECK.benchmarks)),
+            fingerprint(sampling_settings(COMPARISON.run, COMPARISON.benchmarks)),
+            grading_hash(tuple(COMPARISON.benchmarks)),
         ],
     shell:
-        # Worse (1) and not comparable (2) are results, as in compare_checkpoints.
+        # Worse (1) and not comparable (2) are results, as in compare_pair.
         "{params.base:q} -m analysis.compare_checkpoints sequential --python {params.python:q} --checkpoint {input.checkpoint:q}"
         " --baseline {input.baseline:q} --checkpoint-name {params.names[0]:q} --baseline-name {params.names[1]:q}"
         " --benchmark {params.benchmarks:q} --most {params.most:q} {params.options:q} --data {params.data:q}"
         " --work {params.work:q} --output {output:q} -- {params.sampling:q} > {log:q} 2>&1 || [ $? -le 2 ]"
 
 
-rule check:
+rule compare_checkpoints:
     input:
         lambda wildcards: (
-            f"{RESULTS}/check/{'rounds/' if config.get('sequential') else ''}"
-            f"{CHECK.side('checkpoint').slug}-against-{CHECK.side('baseline').slug}"
+            f"{RESULTS}/compare/{'in_rounds' if config.get('sequential') else 'checkpoints'}/"
+            f"{COMPARISON.side('checkpoint').slug}-against-{COMPARISON.side('baseline').slug}"
         ),
     log:
-        f"logs/{config['scale']}/check/verdict.log",
+        f"logs/{config['scale']}/compare/verdict.log",
     params:
         base=BASE,
     shell:
         # `show` fails the rule if the checkpoint is worse or could not be compared. Snakemake prints the log of a failed
         # rule, so that the table is not written there as well.
-        "echo 'The comparison is in' {input:q} > {log:q}; {params.base:q} -m analysis.compare_checkpoints show {input:q}/check.json"
+        "echo 'The comparison is in' {input:q} > {log:q}; {params.base:q} -m analysis.compare_checkpoints show {input:q}/comparison.json"
 
 
-rule compare:
+rule compare_recipes:
     input:
         a=lambda wildcards: graded_samples("recipe_a"),
         b=lambda wildcards: graded_samples("recipe_b"),
     log:
-        f"logs/{config['scale']}/check/recipes.log",
+        f"logs/{config['scale']}/compare/recipes.log",
     params:
         base=BASE,
         options=command_options(config, "benchmarks", "rule", "ties"),
-        output=f"{RESULTS}/check/recipes",
+        output=f"{RESULTS}/compare/recipes",
     shell:
         "{params.base:q} -m analysis.compare_recipes --a {input.a:q} --b {input.b:q} {params.options:q}"
         " --output {params.output:q} 2> {log:q}"

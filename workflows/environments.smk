@@ -44,9 +44,9 @@ rule parse_run_files:
         "config/schemas/run.schema.yaml",
         prompts.files(),
     output:
-        f"{WORK}/checked/{{framework}}.txt",
+        f"{WORK}/parsed_runs/{{framework}}.txt",
     log:
-        f"logs/{config['scale']}/check/{{framework}}.log",
+        f"logs/{config['scale']}/parse_runs/{{framework}}.log",
     resources:
         **resources_for(Need(memory_mb=2000, minutes=10)),
     params:

@@ -115,15 +115,15 @@ use rule score_run as score_regraded with:
         f"logs/{config['scale']}/score/{{recipe}}/{{run}}/seed-{{seed}}.{{grader}}+{{extraction}}.log",
 
 
-# For check_recipes; the runs of the configured scale are checked whenever the workflow starts.
+# For parse_runs; the runs of the configured scale are checked whenever the workflow starts.
 rule validate_evaluations:
     input:
         [str(run.file) for run in RUNS.values()],
         "eval/protocols.yaml",
     output:
-        f"{WORK}/checked_evaluations.txt",
+        f"{WORK}/parsed_runs/evaluations.txt",
     log:
-        f"logs/{config['scale']}/check/evaluations.log",
+        f"logs/{config['scale']}/parse_runs/evaluations.log",
     resources:
         **resources_for(Need(memory_mb=1000, minutes=10)),
     params:

@@ -1,5 +1,6 @@
 # A model folder or a hub id, evaluated with a run's settings: for `snakemake evaluate --config checkpoint=…` and for
-# `snakemake check`. Its results are in runs/models/, where a report finds them. CHECK says which settings (compare.smk).
+# `snakemake compare_checkpoints`. Its results are in runs/models/, where a report finds them. COMPARISON (compare.smk) says which
+# settings.
 
 MODEL_ID = f"{paths.MODELS}{{model}}-{{settings}}"
 MODEL_FOLDER = FOLDER.run(MODEL_ID)
@@ -16,43 +17,43 @@ localrules:
 
 rule download_model:
     output:
-        directory(f"{RESULTS}/check/models/{{model}}"),
+        directory(f"{RESULTS}/compare/models/{{model}}"),
     log:
-        f"logs/{config['scale']}/check/models/{{model}}.log",
+        f"logs/{config['scale']}/compare/models/{{model}}.log",
     params:
         base=BASE,
-        repository=lambda wildcards: CHECK.side_with_slug(wildcards.model).name,
+        repository=lambda wildcards: COMPARISON.side_with_slug(wildcards.model).name,
     shell:
         "{params.base:q} -m recipes.models {params.repository:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule generate_of_model:
     input:
-        lambda wildcards: environment_stamp("eval", CHECK.run.device),
-        model=lambda wildcards: CHECK.model_folder(wildcards.model),
-        problems=lambda wildcards: tables_of(tuple(CHECK.benchmarks)),
+        lambda wildcards: environment_stamp("eval", COMPARISON.run.device),
+        model=lambda wildcards: COMPARISON.model_folder(wildcards.model),
+        problems=lambda wildcards: tables_of(tuple(COMPARISON.benchmarks)),
     output:
         directory(MODEL_FOLDER.samples),
     log:
         f"logs/{config['scale']}/{MODEL_ID}/generate.log",
     threads: 1
     resources:
-        **resources_for(lambda wildcards: generation_need(CHECK.run)),
+        **resources_for(lambda wildcards: generation_need(COMPARISON.run)),
     params:
         command=lambda wildcards, input, output: commands.generate(
-            python("eval", CHECK.run.device),
+            python("eval", COMPARISON.run.device),
             run=model_id(wildcards),
             checkpoints={0: input.model},
-            benchmarks=CHECK.benchmarks,
+            benchmarks=COMPARISON.benchmarks,
             data=FOLDER.benchmarks,
             work=WORK_FOLDER.run(model_id(wildcards)).samples,
             output=output[0],
-            sampling=commands.run_sampling_options(CHECK.run),
+            sampling=commands.run_sampling_options(COMPARISON.run),
         ),
-        python=lambda wildcards: python("eval", CHECK.run.device),
+        python=lambda wildcards: python("eval", COMPARISON.run.device),
         run=MODEL_ID,
         settings=lambda wildcards: fingerprint(
-            sampling_settings(CHECK.run, CHECK.benchmarks)
+            sampling_settings(COMPARISON.run, COMPARISON.benchmarks)
         ),
     shell:
         "{params.command:q} 2>&1 | tee -a {log:q}"
@@ -60,30 +61,30 @@ rule generate_of_model:
 
 use rule grade_samples as grade_of_model with:
     input:
-        lambda wildcards: environment_stamp("eval", CHECK.run.device),
+        lambda wildcards: environment_stamp("eval", COMPARISON.run.device),
         samples=MODEL_FOLDER.samples,
-        problems=lambda wildcards: tables_of(tuple(CHECK.benchmarks)),
+        problems=lambda wildcards: tables_of(tuple(COMPARISON.benchmarks)),
     output:
         directory(MODEL_FOLDER.graded),
     log:
         f"logs/{config['scale']}/{MODEL_ID}/grade.log",
     params:
         command=lambda wildcards, input, output: commands.grade(
-            python("eval", CHECK.run.device),
+            python("eval", COMPARISON.run.device),
             samples=input.samples,
             data=FOLDER.benchmarks,
             output=output[0],
-            extraction=protocol_of(CHECK.run).extraction,
+            extraction=protocol_of(COMPARISON.run).extraction,
         ),
-        python=lambda wildcards: python("eval", CHECK.run.device),
-        extraction=lambda wildcards: protocol_of(CHECK.run).extraction,
-        settings=lambda wildcards: grading_hash(tuple(CHECK.benchmarks)),
+        python=lambda wildcards: python("eval", COMPARISON.run.device),
+        extraction=lambda wildcards: protocol_of(COMPARISON.run).extraction,
+        settings=lambda wildcards: grading_hash(tuple(COMPARISON.benchmarks)),
 
 
 use rule score_run as score_of_model with:
     input:
         graded=MODEL_FOLDER.graded,
-        problems=lambda wildcards: tables_of(tuple(CHECK.benchmarks)),
+        problems=lambda wildcards: tables_of(tuple(COMPARISON.benchmarks)),
     output:
         MODEL_FOLDER.scores,
     log:
@@ -101,7 +102,7 @@ rule model_page:
     params:
         base=BASE,
         results=unrecorded(RESULTS),
-        title=lambda wildcards: CHECK.side_with_slug(wildcards.model).name,
+        title=lambda wildcards: COMPARISON.side_with_slug(wildcards.model).name,
         run=MODEL_ID,
         output=f"{RESULTS}/report/{MODEL_ID}",
         settings=lambda wildcards: report_hash([]),

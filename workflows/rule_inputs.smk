@@ -151,7 +151,7 @@ def one_gpu_options(wildcards):
 def graded_samples(side):
     """The graded samples of the training runs of a side of the comparison of recipes: a run stands for all its seeds."""
     if not config.get(side):
-        sentence = f"snakemake compare needs --config recipe_a='[run,…]' recipe_b='[run,…]', but {side} is missing"
+        sentence = f"snakemake compare_recipes needs --config recipe_a='[run,…]' recipe_b='[run,…]', but {side} is missing"
         raise refusal(UserError(sentence, code="missing-setting", key=side))
     names = []
     for name in config[side]:
@@ -209,7 +209,7 @@ def evaluation_targets(wildcards):
             raise refusal(UserError(sentence, code="missing-setting", key="checkpoint"))
         return score_files(RUN_IDS)
     try:
-        run_id = CHECK.evaluation_id("checkpoint")
+        run_id = COMPARISON.evaluation_id("checkpoint")
     except UserError as error:
         raise refusal(error) from None
     return [*score_files([run_id]), f"{RESULTS}/report/{run_id}/index.html"]

@@ -50,10 +50,10 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
   snakemake report               tables, figures and page, making whatever is missing; with
                                  --allowed-rules report report_page only from existing results (docs/report.md)
   snakemake watch                serve a page with the runs' curves and newest completions while they go on
-  snakemake check --config checkpoint=… baseline=…   better, worse, cannot tell, or not comparable (docs/gate.md)
-  snakemake compare --config recipe_a='[run]' recipe_b='[run]' seeds='[0,1,2]'   is recipe b better than a? (docs/gate.md)
+  snakemake compare_checkpoints --config checkpoint=… baseline=…   better, worse, cannot tell, or not comparable (docs/gate.md)
+  snakemake compare_recipes --config recipe_a='[run]' recipe_b='[run]' seeds='[0,1,2]'   is recipe b better than a? (docs/gate.md)
   snakemake contamination        has a run's base model read its benchmarks? the rest of half-told questions (docs/gate.md)
-  snakemake check_recipes        check every run file at both scales with each framework's own parser; no GPU
+  snakemake parse_runs           check every run file at both scales with each framework's own parser; no GPU
   snakemake fidelity             every value at full scale beside the published one, with where that is from
   snakemake claims               what the stored results say of each claim of the documents (docs/report.md)
   snakemake conformance          the same tensors through each framework's own functions: where they differ, and by how much

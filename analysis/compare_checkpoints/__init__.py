@@ -1,1 +1,1 @@
-"""Compare a checkpoint with a baseline: `snakemake check`."""
+"""Compare a checkpoint with a baseline: `snakemake compare_checkpoints`."""

@@ -1,9 +1,10 @@
 """Is this checkpoint better than the baseline? From graded samples, or against published figures.
 
-    python -m analysis.compare_checkpoints compare --checkpoint graded/step-100 --baseline graded/step-0 --output check
+    python -m analysis.compare_checkpoints compare --checkpoint graded/step-100 --baseline graded/step-0 \
+        --output comparison
     python -m analysis.compare_checkpoints compare --checkpoint graded/step-100 --baseline sober/Qwen2.5-Math-7B \
         --accept prompt protocol grader
-    python -m analysis.compare_checkpoints show check/check.json
+    python -m analysis.compare_checkpoints show comparison/comparison.json
     python -m analysis.compare_checkpoints needed --difference 2 --checkpoint graded/step-100 --baseline graded/step-0
     python -m analysis.compare_checkpoints baselines 7b simplerl
 
@@ -111,10 +112,10 @@ def run_show(arguments: argparse.Namespace) -> int:
     """Print a stored comparison. Returns its exit status."""
     try:
         status = int(json.loads(arguments.file.read_text(encoding="utf-8"))["exit_status"])
-        print(arguments.file.with_name("check.txt").read_text(encoding="utf-8"), end="")
+        print(arguments.file.with_name("comparison.txt").read_text(encoding="utf-8"), end="")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(
-            f"{arguments.file} should be the check.json of a comparison, but is not ({error})",
+            f"{arguments.file} should be the comparison.json of a comparison, but is not ({error})",
             code="not-a-comparison", path=str(arguments.file),
         ) from None  # fmt: skip
     return status
@@ -155,7 +156,9 @@ def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
         "--problems", choices=against_published.QUESTIONS, default=against_published.LIKE,
         help="against published figures: better on these same problems, or on problems like these (default)",
     )  # fmt: skip
-    parser.add_argument("--output", type=Path, help="folder for check.json, check.md, check.txt and index.html")
+    parser.add_argument(
+        "--output", type=Path, help="folder for comparison.json, comparison.md, comparison.txt and index.html"
+    )
     parser.add_argument("--format", choices=FORMATS, default="table", help="what is printed")
     parser.add_argument(
         "--results", type=Path, default=Path("results/demo"), help="folder in which names of checkpoints are looked up"
@@ -173,7 +176,7 @@ def parse_arguments() -> argparse.Namespace:
     commands = parser.add_subparsers(required=True)
     add_compare_arguments(commands.add_parser("compare", help="compare two checkpoints, or one with published figures"))
     show = commands.add_parser("show", help="print a stored comparison and exit with its status")
-    show.add_argument("file", type=Path, help="check.json")
+    show.add_argument("file", type=Path, help="comparison.json")
     show.set_defaults(run=run_show)
     samples_needed.add_arguments(commands.add_parser("needed", help="how many samples a difference needs"))
     sequential.add_arguments(

@@ -239,7 +239,7 @@ def html(result: Comparison, changed: dict[str, list[ChangedProblem]]) -> str:
 
 
 def write(result: Comparison, changed: dict[str, list[ChangedProblem]], folder: Path) -> None:
-    """Write check.json, check.md, check.txt and index.html.
+    """Write comparison.json, comparison.md, comparison.txt and index.html.
 
     Args:
         result: the comparison.
@@ -247,9 +247,9 @@ def write(result: Comparison, changed: dict[str, list[ChangedProblem]], folder: 
         folder: to write to.
     """
     for name, text in (
-        ("check.json", json.dumps(result.to_json(), indent=2, ensure_ascii=False) + "\n"),
-        ("check.md", markdown(result)),
-        ("check.txt", terminal(result) + "\n"),
+        ("comparison.json", json.dumps(result.to_json(), indent=2, ensure_ascii=False) + "\n"),
+        ("comparison.md", markdown(result)),
+        ("comparison.txt", terminal(result) + "\n"),
         ("index.html", html(result, changed)),
     ):
         durable.write_text(folder / name, text, errors="backslashreplace")

@@ -136,7 +136,7 @@ def _sample_side(arguments: argparse.Namespace, side: str, repeats: Mapping[str,
     generate = [
         commands.generate(
             arguments.python,
-            run=f"check/{side}/seed-0",
+            run=f"comparison/{side}/seed-0",
             checkpoints={0: getattr(arguments, side)},
             benchmarks=[name for name in repeats if counts[name] == count],
             data=arguments.data,
@@ -176,7 +176,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     comparison.add_level_options(parser)
     parser.add_argument("--data", type=Path, required=True, help="folder of the benchmarks' problem tables")
     parser.add_argument("--work", type=Path, required=True, help="folder of samples; survives a failed job")
-    parser.add_argument("--output", type=Path, required=True, help="folder for check.json, check.md and index.html")
+    parser.add_argument(
+        "--output", type=Path, required=True, help="folder for comparison.json, comparison.md and index.html"
+    )
     parser.add_argument("--python", required=True, help="of the evaluation environment")
     parser.add_argument(
         "generate", nargs="*", help="after --: what eval.generate is given too, such as --protocol demo"

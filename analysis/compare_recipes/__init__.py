@@ -1,1 +1,1 @@
-"""Compare two recipes over their training seeds: `snakemake compare`."""
+"""Compare two recipes over their training seeds: `snakemake compare_recipes`."""

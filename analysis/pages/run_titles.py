@@ -14,9 +14,7 @@ from recipes import runs as run_files
 from system.errors import UserError
 
 _SIZE = re.compile(r"\d+(\.\d+)?b")
-_MODEL = re.compile(
-    re.escape(MODELS) + r"(.+)-([0-9a-f]{8}-[0-9a-f]{8})"
-)  # analysis/compare_checkpoints/check_request.py
+_MODEL = re.compile(re.escape(MODELS) + r"(.+)-([0-9a-f]{8}-[0-9a-f]{8})")  # ComparisonRequest.evaluation_id
 
 
 def _variant(run: Run) -> str:

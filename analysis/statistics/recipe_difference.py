@@ -188,7 +188,7 @@ def _check_runs(benchmark: str, sides: Sequence[Sequence[Values]]) -> None:
         if len(side) < 2:
             raise UserError(
                 f"a comparison of recipes needs two training seeds a side or more, but one has {len(side)} on "
-                f"{benchmark}; train more seeds, or compare two checkpoints with `snakemake check`",
+                f"{benchmark}; train more seeds, or compare two checkpoints with `snakemake compare_checkpoints`",
                 code="too-few-seeds", seeds=len(side),
             )  # fmt: skip
     shapes = sorted({run.shape for side in sides for run in side})

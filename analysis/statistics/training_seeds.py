@@ -118,7 +118,7 @@ def accuracy_of_each_seed(recipe: Recipe, step: int | None, benchmarks: Sequence
 
 
 def compare(first: Recipe, second: Recipe, benchmarks: Sequence[str]) -> recipe_difference.RecipeResult:
-    """The second recipe less the first, at each seed's last checkpoint, by the tests of `snakemake compare`.
+    """The second recipe less the first, at each seed's last checkpoint, by the tests of `snakemake compare_recipes`.
 
     Args:
         first: with several seeds.

@@ -127,7 +127,7 @@ class Chosen:
     Attributes:
         settings: the chosen setting for either half; twice the same, if both halves agree.
         accuracy: on the problems it was not chosen on, as a fraction.
-        less_first: by `snakemake compare`'s tests, less the first setting's; None with one seed.
+        less_first: by `snakemake compare_recipes`'s tests, less the first setting's; None with one seed.
         difference: the same difference with its interval; with one seed it holds for these trainings alone. None if a
             training of the first setting was ended.
     """

@@ -9,8 +9,8 @@ the tables `credit` (each run) and `credit_pairs` (run against run), and credit.
 The verdict, by a rule that was fixed before any of these trainings. Measured is the share of right answers, among those
 with a step to check, whose reasoning is all right, at the last checkpoints:
 
-    supported       PPO is above GRPO and above GRPO without std, each beyond noise (both tests of `snakemake compare`,
-                    with Holm's correction over all pairs)
+    supported       PPO is above GRPO and above GRPO without std, each beyond noise (both tests of `snakemake
+                    compare_recipes`, with Holm's correction over all pairs)
     contradicted    GRPO is above PPO beyond noise, or the interval of PPO less GRPO ends below SAME
     cannot be told  otherwise
 """

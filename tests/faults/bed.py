@@ -80,9 +80,9 @@ LIGHT = {  # seconds each: everything from imported samples on
         (f"{REGRADED}/scores.parquet", f"{REGRADED}/scores.parquet.provenance.json"),
     ),
     "gate": Stage(
-        ("check", "--allowed-rules", "compare_checkpoints", "check", "--config", *SIDES),
-        "compare_checkpoints",
-        ("results/demo/check",),
+        ("compare_checkpoints", "--allowed-rules", "compare_pair", "compare_checkpoints", "--config", *SIDES),
+        "compare_pair",
+        ("results/demo/compare",),
     ),
 }
 HEAVY = {  # up to a minute each: the model, its training, and vLLM

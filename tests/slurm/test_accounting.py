@@ -76,7 +76,7 @@ def test_efficiency(running: daemons.Cluster, tmp_path: Path) -> None:
         return done.stdout
 
     snakemake(
-        "check_recipes", "--set-resources", "parse_run_files:gres=gpu:1"
+        "parse_runs", "--set-resources", "parse_run_files:gres=gpu:1"
     )  # at demo scale no job holds a GPU by itself
     page = snakemake("efficiency")
     assert page.count("# Resources used by 1 jobs") == 1

@@ -211,12 +211,12 @@ def test_the_command_writes_all_forms_and_ends_with_the_verdict(command, tmp_pat
     out = tmp_path / "out"
     status, printed = command("compare", "--checkpoint", low, "--baseline", high, "--output", out)
     assert status == 1 and "▼ worse" in printed
-    assert {file.name for file in out.iterdir()} == {"check.json", "check.md", "check.txt", "index.html"}
-    assert json.loads((out / "check.json").read_text())["exit_status"] == 1
-    assert (out / "check.md").read_text().startswith("### ")
+    assert {file.name for file in out.iterdir()} == {"comparison.json", "comparison.md", "comparison.txt", "index.html"}
+    assert json.loads((out / "comparison.json").read_text())["exit_status"] == 1
+    assert (out / "comparison.md").read_text().startswith("### ")
     page = (out / "index.html").read_text()
     assert "&lt;/script&gt;" in page and page.count("</script>") == 1 and not re.search(r"https?://", page)
-    assert process("show", out / "check.json") == (1, printed)
+    assert process("show", out / "comparison.json") == (1, printed)
     assert command("compare", "--checkpoint", high, "--baseline", low)[0] == 0
     assert command("compare", "--checkpoint", other, "--baseline", low)[0] == 2
     status, printed = command("compare", "--checkpoint", high, "--baseline", "sober/Qwen2.5Math-7B")

@@ -109,7 +109,7 @@ CASES = {
         f"--baseline results/runs/{RUN}/graded/step-0 --output OUT", RUN_FILES[3:], "check",
     ),
     "analysis.compare_checkpoints show": Case(
-        gate.main, "gate show check/check.json", ["check/check.json", "check/check.txt"]
+        gate.main, "gate show comparison/comparison.json", ["comparison/comparison.json", "comparison/comparison.txt"]
     ),
     "analysis.provenance_diff": Case(
         provenance_diff.main, f"x results/runs/{RUN} results/runs/{synthetic_results.NAMES[1]}", RUN_FILES
@@ -187,9 +187,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     sys.argv = ["overlap", "--train", table, "--benchmark", table, "--output", "overlap.csv"]
     overlap.main()
     (project / "jobs.json").write_text(json.dumps({"cluster": None, "jobs": []}))
-    (project / "check").mkdir()
-    (project / "check" / "check.json").write_text(json.dumps({"exit_status": 0}))
-    (project / "check" / "check.txt").write_text("better\n")
+    (project / "comparison").mkdir()
+    (project / "comparison" / "comparison.json").write_text(json.dumps({"exit_status": 0}))
+    (project / "comparison" / "comparison.txt").write_text("better\n")
     yield project
     os.chdir(before)
 

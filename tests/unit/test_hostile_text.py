@@ -165,8 +165,8 @@ def written(line: Path) -> list[Path]:
     run = line / "runs/imported/mine"
     command(line, "analysis.report", "--results", line, "--run", "imported/mine", "--output", line / "report")
     sides = ("--checkpoint", run / "graded/step-6", "--baseline", run / "graded/step-0")
-    command(line, "analysis.compare_checkpoints", "compare", *sides, "--output", line / "check")
-    return [file for name in ("report", "check") for file in (line / name).rglob("*") if file.is_file()]
+    command(line, "analysis.compare_checkpoints", "compare", *sides, "--output", line / "comparison")
+    return [file for name in ("report", "comparison") for file in (line / name).rglob("*") if file.is_file()]
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from analysis.compare_checkpoints import check_request, sequential
+from analysis.compare_checkpoints import comparison_request, sequential
 from analysis.compare_checkpoints.comparison import Comparison
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
 from analysis.compare_checkpoints.sequential import Rules
@@ -49,14 +49,14 @@ def test_one_that_is_worse_ends_the_check() -> None:
     assert (result.verdict, result.exit_status, sequential.undecided_benchmarks(result)) == ("worse", 1, [])
 
 
-def request(**config: str) -> check_request.CheckRequest:
-    return check_request.CheckRequest(config, {RUN.name: RUN}, RUN.name, ResultsFolder(Path("results/demo")))
+def request(**config: str) -> comparison_request.ComparisonRequest:
+    return comparison_request.ComparisonRequest(config, {RUN.name: RUN}, RUN.name, ResultsFolder(Path("results/demo")))
 
 
 def test_sides_are_models_or_stored_checkpoints(tmp_path: Path) -> None:
     check = request(checkpoint="acme/model-7b", baseline=f"{RUN.name}/seed-1/step-0")
     assert check.model_to_sample("baseline") == f"results/demo/runs/{RUN.name}/seed-1/checkpoints/step-0"
-    assert check.model_to_sample("checkpoint").startswith("results/demo/check/models/")
+    assert check.model_to_sample("checkpoint").startswith("results/demo/compare/models/")
     assert check.most_repeats(8) == 8
     for baseline in (str(tmp_path), "sober/Qwen2.5-Math-7B"):
         with refused("not-a-model", key="baseline"):
@@ -65,6 +65,6 @@ def test_sides_are_models_or_stored_checkpoints(tmp_path: Path) -> None:
 
 def test_a_greedy_protocol_is_refused() -> None:
     full = load_run(RUN.name, "full")
-    check = check_request.CheckRequest({}, {full.name: full}, full.name, ResultsFolder(Path("results/full")))
+    check = comparison_request.ComparisonRequest({}, {full.name: full}, full.name, ResultsFolder(Path("results/full")))
     with refused("greedy-protocol"):
         check.most_repeats(8)

@@ -71,9 +71,9 @@ def test_a_foreign_table_in_the_gate(tmp_path: Path) -> None:
         outputs.append(output)
         assert output and harmless(output), repr(output)
     assert all("alert(1)" in output for output in outputs)
-    (tmp_path / "out" / "check.txt").write_text(EVIL)
-    assert harmless(run("analysis.compare_checkpoints", "show", tmp_path / "out" / "check.json")[1])
-    page = (tmp_path / "out" / "check.md").read_text()
+    (tmp_path / "out" / "comparison.txt").write_text(EVIL)
+    assert harmless(run("analysis.compare_checkpoints", "show", tmp_path / "out" / "comparison.json")[1])
+    page = (tmp_path / "out" / "comparison.md").read_text()
     assert (
         "<" not in page.replace("<0.0001", "") and "&lt;img src=x" in page and not LINK.search(page) and harmless(page)
     )

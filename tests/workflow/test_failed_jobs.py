@@ -105,8 +105,10 @@ def test_make_is_named_where_it_was_called(project: Path) -> None:
 
 
 def test_a_verdict_is_shown_once_and_nothing_is_resumed(project: Path) -> None:
-    compared = project / RESULTS / "check/models"  # any folder that `check` shows
-    status, output = miniature.snakemake(project, "check", "--config", "checkpoint=nowhere", "baseline=nowhere")
+    compared = project / RESULTS / "compare/models"  # any folder that `compare_checkpoints` shows
+    status, output = miniature.snakemake(
+        project, "compare_checkpoints", "--config", "checkpoint=nowhere", "baseline=nowhere"
+    )
     assert status == 1 and output.count("nowhere should be a folder with a model") == 1, output
     assert "this continues" not in output and not compared.exists()
 

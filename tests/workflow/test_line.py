@@ -206,9 +206,13 @@ def test_snakemakes_own_report_is_one_file_with_figures_tables_and_captions(proj
 
 
 def check(project: Path, **sides: object) -> tuple[int, str, dict[str, Any]]:
-    """Exit status and output of `snakemake check`, and the comparison that it wrote last."""
-    status, output = miniature.snakemake(project, "check", "--config", *(f"{k}={v}" for k, v in sides.items()))
-    written = sorted(project.glob("results/demo/check/*/check.json"), key=lambda file: file.stat().st_mtime_ns)
+    """Exit status and output of `snakemake compare_checkpoints`, and the comparison that it wrote last."""
+    status, output = miniature.snakemake(
+        project, "compare_checkpoints", "--config", *(f"{k}={v}" for k, v in sides.items())
+    )
+    written = sorted(
+        project.glob("results/demo/compare/checkpoints/*/comparison.json"), key=lambda file: file.stat().st_mtime_ns
+    )
     return status, output, json.loads(written[-1].read_text()) if written else {}
 
 
@@ -232,7 +236,9 @@ def test_a_checkpoint_against_itself_differs_by_exactly_nothing(project: Path) -
     assert str(folder) in page.read_text() and "Evaluated without a training: " in page.read_text()
 
 
-def test_check_ends_with_failure_where_a_checkpoint_is_worse_or_the_baseline_has_other_problems(project: Path) -> None:
+def test_comparing_ends_with_failure_where_a_checkpoint_is_worse_or_the_baseline_has_other_problems(
+    project: Path,
+) -> None:
     stored = f"{miniature.RUN}/seed-0/step-{miniature.CHECKPOINTS[-1]}"
     step = project / "worse/step-0"
     step.mkdir(parents=True)

@@ -49,7 +49,7 @@ def test_the_whole_graph(project: Path) -> None:
         (model / name).write_text(content)
     test_model_folder.weights(model / "model.safetensors")
     miniature.edit(project / "config" / "config.yaml", checkpoint=model.name, baseline=f"{RUN}/step-0")
-    for target in ("reproduce_all", "check", "capacity", "check_recipes"):
+    for target in ("reproduce_all", "compare_checkpoints", "capacity", "parse_runs"):
         status, output = miniature.snakemake(project, "--dry-run", "--printshellcmds", target)
         assert status == 0, output
         assert target != "reproduce_all" or "--mirror 'mirror " in output
@@ -93,7 +93,9 @@ def test_problems_are_made_samples_imported_graded_scored_and_reported(project: 
 def test_the_gate_compares_folders_with_odd_names(project: Path) -> None:
     graded = str(results(project).run(RUN).graded / "step-0")
     miniature.edit(project / "config" / "config.yaml", checkpoint=graded, baseline=graded)
-    status, output = miniature.snakemake(project, "check", "--allowed-rules", "check", "compare_checkpoints")
+    status, output = miniature.snakemake(
+        project, "compare_checkpoints", "--allowed-rules", "compare_checkpoints", "compare_pair"
+    )
     assert status == 0 and "cannot tell" in output, output
     assert nothing_ran(project)
 

@@ -34,9 +34,9 @@ def test_a_check_breaks_ties_as_it_is_told(tmp_path: Path) -> None:
     (project / ".envs").symlink_to(miniature.ROOT / ".envs")
     sides = [graded(project / name) for name in ("one", "two")]
     settings = [f"checkpoint={sides[0].name}", f"baseline={sides[1].name}", "accept=[subset]", "ties=first"]
-    status, output = miniature.snakemake(project, "check", "--config", *settings)
+    status, output = miniature.snakemake(project, "compare_checkpoints", "--config", *settings)
     assert status == 0, output
-    (stored,) = (project / "results").rglob("check.json")
+    (stored,) = (project / "results").rglob("comparison.json")
     (line,) = json.loads(stored.read_text())["lines"]
     values = {one["measure"]: one["checkpoint"]["value"] for one in line["passes"]}
     assert values["maj@2 (ties: first)"] == 1.0  # by chance it would be a half
@@ -46,9 +46,9 @@ def test_recipes_are_compared_with_the_configured_ties(tmp_path: Path) -> None:
     project = miniature.copy(tmp_path)
     settings = [f"recipe_{side}=[{miniature.RUN}]" for side in "ab"]
     status, output = miniature.snakemake(
-        project, "-n", "-p", "compare", "--config", *settings, "seeds=[0,1]", "ties=first"
+        project, "-n", "-p", "compare_recipes", "--config", *settings, "seeds=[0,1]", "ties=first"
     )
     assert status == 0, output
     assert "--ties first" in next(line for line in output.splitlines() if "analysis.compare_recipes" in line)
-    status, output = miniature.snakemake(project, "-n", "compare", "--config", *settings, "ties=second")
+    status, output = miniature.snakemake(project, "-n", "compare_recipes", "--config", *settings, "ties=second")
     assert status != 0 and "ties" in output and "Traceback" not in output

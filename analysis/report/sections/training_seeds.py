@@ -55,7 +55,7 @@ def seeds_table(recipes: Sequence[Recipe]) -> Table:
 
 
 def recipe_pairs_table(recipes: Sequence[Recipe]) -> Table | None:
-    """Recipes against each other, by `snakemake compare`'s tests, on the benchmarks that both have."""
+    """Recipes against each other, by `snakemake compare_recipes`'s tests, on the benchmarks that both have."""
     data, texts = [], []
     for first, second in itertools.combinations(recipes, 2):
         shared = [name for name in first.runs[0].benchmarks if name in second.runs[0].benchmarks]
@@ -99,12 +99,12 @@ SECTION = Section(
         ),
         "recipe_pairs": (
             "Recipes with several training seeds against each other at their last checkpoints, by the tests of "
-            "snakemake compare."
+            "snakemake compare_recipes."
         ),
     },
     text="""\
 {{ table("seeds", "Recipes over their training seeds. Means have 95 % intervals for new seeds and new problems.", 3) }}
-{{ table("recipe_pairs", "Recipes against each other at their last checkpoints, by the tests of snakemake compare: a
-verdict holds for new seeds and new problems.", 2) }}
+{{ table("recipe_pairs", "Recipes against each other at their last checkpoints, by the tests of snakemake
+compare_recipes: a verdict holds for new seeds and new problems.", 2) }}
 """,
 )

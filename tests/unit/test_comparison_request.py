@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.compare_checkpoints import check_request
+from analysis.compare_checkpoints import comparison_request
 from contracts.paths import ResultsFolder
 from eval.run_settings import protocol_of
 from recipes.runs import load_run
@@ -27,32 +27,32 @@ STORED = load_run("openr1/qwen2.5-math-7b", "demo")
     ],
 )
 def test_what_a_value_of_the_configuration_means(value, kind):
-    assert check_request.side_from_config(value, "baseline", {STORED.name: STORED}).kind == kind
+    assert comparison_request.side_from_config(value, "baseline", {STORED.name: STORED}).kind == kind
 
 
 def test_a_mistyped_value_gets_the_nearest_names(tmp_path):
     (tmp_path / "config.json").touch()
     with refused("incomplete-model"):  # before a job is started for it
-        check_request.side_from_config(str(tmp_path), "checkpoint", {})
+        comparison_request.side_from_config(str(tmp_path), "checkpoint", {})
     for name, content in CONTENT.items():
         (tmp_path / name).write_text(content)
     weights(tmp_path / "model.safetensors")
-    assert check_request.side_from_config(str(tmp_path), "checkpoint", {}).kind == "folder"
+    assert comparison_request.side_from_config(str(tmp_path), "checkpoint", {}).kind == "folder"
     for value, nearest in (
         ("sober/Qwen2.5Math-7B", "sober/Qwen2.5-Math-7B"),
         ("sobr/Qwen2.5-Math-7B", "sober/Qwen2.5-Math-7B"),
         ("openr1/qwen2.5-math-7/seed-0/step-0", f"{STORED.name}/seed-0/step-0"),
     ):
         with pytest.raises(UserError) as error:
-            check_request.side_from_config(value, "baseline", {STORED.name: STORED})
+            comparison_request.side_from_config(value, "baseline", {STORED.name: STORED})
         assert error.value.code == "unknown-name" and nearest in error.value.facts["nearest"]
     with refused("unknown-step", step=777):
-        check_request.side_from_config(f"{STORED.name}/seed-0/step-777", "baseline", {STORED.name: STORED})
+        comparison_request.side_from_config(f"{STORED.name}/seed-0/step-777", "baseline", {STORED.name: STORED})
 
 
 def request(benchmarks, **sides):
     runs = {STORED.name: STORED}
-    return check_request.CheckRequest(
+    return comparison_request.ComparisonRequest(
         {**sides, "benchmarks": benchmarks}, runs, STORED.name, ResultsFolder(Path("results/demo"))
     )
 
@@ -72,7 +72,7 @@ def test_where_the_graded_samples_of_each_side_are(tmp_path):
     assert wanted.run is STORED and wanted.benchmarks == STORED.evaluation["benchmarks"]
     slug = wanted.side("checkpoint").slug
     assert wanted.side_with_slug(slug).name == "acme/model-7b" and wanted.model_folder(slug).endswith(
-        f"check/models/{slug}"
+        f"compare/models/{slug}"
     )
     assert wanted.evaluation_id("checkpoint").startswith(f"models/{slug}-")
     assert wanted.graded("checkpoint") == f"results/demo/runs/{wanted.evaluation_id('checkpoint')}/graded"
@@ -99,9 +99,9 @@ def test_a_model_is_asked_as_the_first_run_that_has_the_benchmarks_or_by_the_nam
         (["gomoku_demo", "doudizhu_demo"], STORED.name),
     ):
         config = {"checkpoint": "acme/model-7b", "benchmarks": benchmarks}
-        of_model = check_request.CheckRequest(config, runs, STORED.name, ResultsFolder(Path("results/demo")))
+        of_model = comparison_request.ComparisonRequest(config, runs, STORED.name, ResultsFolder(Path("results/demo")))
         assert of_model.run is runs[fitting]
-        named = check_request.CheckRequest(
+        named = comparison_request.ComparisonRequest(
             config | {"protocol": "svg-drawing"}, runs, STORED.name, ResultsFolder(Path("results/demo"))
         )
         assert protocol_of(named.run).name == "svg-drawing" and protocol_of(named.run).prompt == "svg-drawing"

@@ -1,4 +1,4 @@
-"""What the configuration of `snakemake check` compares, and where the graded samples of each side are."""
+"""What the configuration of `snakemake compare_checkpoints` compares, and where the graded samples of each side are."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def side_from_config(value: str, key: str, runs: Mapping[str, Run]) -> Side:
     )  # fmt: skip
 
 
-class CheckRequest:
+class ComparisonRequest:
     """The comparison that the configuration asks for, or none.
 
     Args:
@@ -156,7 +156,7 @@ class CheckRequest:
         """The checkpoint or the baseline. Raises UserError if the configuration does not name it."""
         if key not in self.sides:
             raise UserError(
-                f"snakemake check needs --config checkpoint=… baseline=…, but {key} is missing",
+                f"snakemake compare_checkpoints needs --config checkpoint=… baseline=…, but {key} is missing",
                 code="missing-key", key=key,
             )  # fmt: skip
         return self.sides[key]
@@ -189,7 +189,7 @@ class CheckRequest:
     def model_folder(self, slug: str) -> str:
         """The folder of the model of this slug: the given one, or where the hub's is downloaded to."""
         side = self.side_with_slug(slug)
-        return side.name if side.kind == "folder" else str(self.results.path / "check" / "models" / slug)
+        return side.name if side.kind == "folder" else str(self.results.path / "compare" / "models" / slug)
 
     def evaluation_id(self, key: str) -> str:
         """The id under which a model's samples are; it depends on everything that decides them.

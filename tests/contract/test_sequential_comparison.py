@@ -28,8 +28,8 @@ def check(folder: Path) -> tuple[str, str]:
         sys.executable, "-m", "analysis.compare_checkpoints", "sequential", "--python", PYTHON,
         "--checkpoint", folder / "model",
         "--baseline", folder / "model", "--benchmark", "arithmetic_words", "--most", "2", "--data", folder / "data",
-        "--work", folder / "work", "--output", folder / "check", "--", "--protocol", "demo", "--set", "max_tokens=16",
-        "--seed", "0", "--device", "cpu",
+        "--work", folder / "work", "--output", folder / "comparison", "--", "--protocol", "demo",
+        "--set", "max_tokens=16", "--seed", "0", "--device", "cpu",
     ]  # fmt: skip
     done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -52,10 +52,10 @@ def test_a_model_against_itself_is_sampled_to_the_end_and_each_round_adds_to_the
     assert Counter((row["problem_id"], row["repeat"]) for row in samples) == Counter(
         (f"p{n}", repeat) for n in range(PROBLEMS) for repeat in range(2)
     )
-    result = json.loads((tmp_path / "check" / "check.json").read_text())
+    result = json.loads((tmp_path / "comparison" / "comparison.json").read_text())
     (line,) = result["lines"]
     assert (result["verdict"], result["exit_status"], line["repeats"]) == ("cannot tell", 0, [2, 2])
-    assert (tmp_path / "check" / "index.html").is_file()
+    assert (tmp_path / "comparison" / "index.html").is_file()
 
     _, progress = check(tmp_path)  # as after an interruption
     again = pq.read_table(tmp_path / "work/checkpoint/samples/step-0/arithmetic_words.parquet").to_pylist()
