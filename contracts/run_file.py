@@ -155,7 +155,11 @@ def parse_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run
     Raises:
         UserError: the content breaks config/schemas/run.schema.yaml or contradicts itself, or there is no such scale.
     """
-    content = inherit(content, file)
+    return parse_whole_run(inherit(content, file), name, file, scale)
+
+
+def parse_whole_run(content: dict[str, Any], name: str, file: Path, scale: str) -> Run:
+    """As `parse_run`, from content that has what it inherits."""
     validate(content, "run", file)
     _check_content(content, file, scale)
     values, control = content[scale], content.get("control")

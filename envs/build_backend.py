@@ -18,8 +18,8 @@ from setuptools.build_meta import (  # noqa: F401, what pip calls for `pip insta
 def get_requires_for_build_wheel(config_settings: object = None) -> NoReturn:
     """Refuse what pip asks first for a wheel."""
     sys.exit(
-        "CrossZero is no wheel: it works in its folder, where the workflow, the recipes, the locks and the results are. "
-        "Clone it and call ./crosszero there, or put it into your own environment with `pip install -e .`"
+        "CrossZero is no wheel: it works in its folder, where the workflow, the recipes, the locks and the results "
+        "are. Clone it and call ./crosszero there, or put it into your own environment with `pip install -e .`"
     )
 
 

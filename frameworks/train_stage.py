@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from contracts import ended_training, model_folder, provenance, tables
-from contracts.run_file import Run, Stage, inherit
+from contracts.run_file import Run, Stage
 from contracts.seeds import run_id
 from frameworks import adapter, one_gpu_variant, rollout_log, slurm_nodes, stage_training_log, trainer_process
 from frameworks.adapter import Adapter, Command, Paths
@@ -61,7 +61,7 @@ def train(arguments: argparse.Namespace) -> None:
         durable.sync_tree(paths.work)  # the training log says that the checkpoints can be exported
     check_log(log, run)
     rollouts = with_token_counts(rollouts, arguments.model)
-    run_file = inherit(file_content(run.name, run.file, run.scale), run.file)
+    run_file = file_content(run.name, run.file, run.scale)
     made_from = {"scale": run.scale, "stage": stage.number, "seed": arguments.seed, "command": command.arguments}
     write_tables(arguments, log, rollouts, run=name, run_file=run_file, **made_from, **ended, **inputs)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from contracts.fingerprint import fingerprint
-from contracts.run_file import RECIPES, Run, Stage, parse_run
-from recipes import controls, models, sweeps
+from contracts.run_file import RECIPES, Run, Stage, inherit, parse_whole_run
+from recipes import controls, models, sweeps, variants
 from system.errors import UserError
 from system.unknown_names import unknown
 from system.yaml_files import display_path, read_yaml
@@ -34,7 +34,7 @@ def load_run(name: str, scale: str) -> Run:
     """Read and check recipes/<recipe>/<run>.yaml, or a run file elsewhere by its path, and take one scale of it.
 
     Args:
-        name: `<recipe>/<run>`, or `<recipe>/<sweep>@<number>` for a run of a sweep.
+        name: `<recipe>/<run>`, `<recipe>/<sweep>@<number>` for a run of a sweep, or a variant's (recipes.variants).
         scale: demo or full.
 
     Raises:
@@ -42,6 +42,8 @@ def load_run(name: str, scale: str) -> Run:
             or data set does not exist.
     """
     file = RECIPES / f"{name}.yaml"
+    if variants.is_variant(name):
+        return _load_variant(name, scale)
     if "@" in name:
         file = sweeps.sweep_file(name)
     elif name.endswith(".yaml") and Path(name).is_file():
@@ -49,8 +51,27 @@ def load_run(name: str, scale: str) -> Run:
         name = f"{file.parent.name}/{file.stem}"
     elif name not in [*run_names(), *smoke_run_names()]:
         raise unknown("run", name, run_names())
-    run = controls.apply_control(parse_run(file_content(name, file, scale), name, file, scale))
+    return _checked_run(name, file, scale)
+
+
+def _checked_run(name: str, file: Path, scale: str) -> Run:
+    run = controls.apply_control(parse_whole_run(file_content(name, file, scale), name, file, scale))
     check_training(run)
+    return run
+
+
+def _load_variant(name: str, scale: str) -> Run:
+    base = load_run(variants.base_run(name), scale)
+    try:
+        run = _checked_run(name, base.file, scale)
+    except UserError as error:
+        raise error.within(f"variant {variants.label(name)}") from None
+    if replace(run, name=base.name) == base:
+        raise UserError(
+            f"{name} does not differ from {base.name} at scale {scale}, whose values these are already: set others",
+            code="equal-settings",
+            runs=[base.name, name],
+        )
     return run
 
 
@@ -78,8 +99,10 @@ def load_sweep(name: str, scale: str) -> dict[str, Run]:
 
 
 def file_content(name: str, file: Path, scale: str) -> dict[str, Any]:
-    """What a run's file holds, without what it inherits; of a sweep's run, with the values of its setting."""
-    return sweeps.run_content(name, scale) if "@" in name else read_yaml(file)
+    """What a run's file holds and inherits; a sweep's setting's or a variant's values are in place of its own."""
+    if variants.is_variant(name):
+        return variants.apply(inherit(read_yaml(file), file), name, scale)
+    return inherit(sweeps.run_content(name, scale) if "@" in name else read_yaml(file), file)
 
 
 def training_settings(run: Run, stage: Stage) -> dict[str, Any]:

@@ -60,16 +60,9 @@ def display_path(file: Path) -> str:
 def read_yaml(file: Path) -> dict[str, Any]:
     """A YAML mapping; raises UserError with the line of a syntax error. The same text is parsed once per process."""
     try:
-        content = pickle.loads(_parsed(file.read_text(encoding="utf-8")))
+        content = read_yaml_text(file.read_text(encoding="utf-8"), display_path(file))
     except FileNotFoundError:
         raise UserError(f"{display_path(file)} does not exist", code="missing-file", path=str(file)) from None
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        problem = " ".join(str(getattr(error, "problem", None) or error).split())
-        raise UserError(
-            f"{display_path(file)} is not valid YAML{where}: {problem}; fix it and run it again", code="invalid-yaml"
-        ) from None
     except UnicodeDecodeError:
         raise UserError(f"{display_path(file)} is not UTF-8 text; save it as UTF-8", code="not-utf8") from None
     if not isinstance(content, dict):
@@ -77,3 +70,24 @@ def read_yaml(file: Path) -> dict[str, Any]:
             f"{display_path(file)} should hold keys and values, but holds {type(content).__name__}", code="invalid-yaml"
         )
     return content
+
+
+def read_yaml_text(text: str, label: str) -> Any:
+    """What a YAML text holds.
+
+    Args:
+        text: the YAML.
+        label: where it is from, for the error.
+
+    Raises:
+        UserError: it is no YAML; the message has the line.
+    """
+    try:
+        return pickle.loads(_parsed(text))
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        problem = " ".join(str(getattr(error, "problem", None) or error).split())
+        raise UserError(
+            f"{label} is not valid YAML{where}: {problem}; fix it and run it again", code="invalid-yaml"
+        ) from None

@@ -139,7 +139,7 @@ def collapse_options(wildcards):
     """How a training ends at a sign of collapse: a sweep goes on with its other settings."""
     if not config["stop_on_collapse"]:
         return []
-    sweeping = "@" in run_of(wildcards).name
+    sweeping = run_of(wildcards).name in SWEPT
     return ["--end-at-collapse" if sweeping else "--stop-on-collapse"]
 
 

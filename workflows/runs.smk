@@ -26,7 +26,7 @@ from eval.run_settings import (
     sampling_settings,
 )
 from grading.verdicts import DEFAULT
-from recipes import models, sweeps
+from recipes import models, sweeps, variants
 from recipes.runs import (
     load_run,
     load_sweep,
@@ -96,6 +96,8 @@ def chosen_runs(reproduce):
     """The names of the runs of `reproduce`, recipes and runs or "all"; raises UserError for one that is neither."""
     if reproduce == "all":
         return run_names()
+    named = [name for name in reproduce if variants.is_variant(name)]
+    reproduce = [name for name in reproduce if name not in named]
     known = [*run_names(), *smoke_run_names()]
     recipes = {name.split("/")[0] for name in known}
     for name in reproduce:
@@ -104,7 +106,8 @@ def chosen_runs(reproduce):
                 {word for run in run_names() for word in (run, run.split("/")[0])}
             )
             raise unknown("recipe or run", name, choices).within("config: reproduce")
-    return [name for name in known if {name, name.split("/")[0]} & set(reproduce)]
+    chosen = [name for name in known if {name, name.split("/")[0]} & set(reproduce)]
+    return [*chosen, *named]
 
 
 def read_runs():
@@ -122,6 +125,8 @@ def read_runs():
                 paths.check_path(f"config: {key}", config[key])
         check_regrading(config["grader"], config["extraction"])
         chosen = chosen_runs(config["reproduce"])
+        if config.get("set"):
+            chosen = [variants.name(name, config["set"]) for name in chosen]
         names = dict.fromkeys([*run_names(), *chosen])
         runs = {name: load_run(name, config["scale"]) for name in names}
         for sweep in config.get("sweep", []):
@@ -141,7 +146,8 @@ def read_runs():
 
 
 RUNS, CHOSEN, ON_ONE_GPU = read_runs()
-SWEPT = [name for name in RUNS if "@" in name]  # the runs of the configured sweeps
+# the runs of the configured sweeps
+SWEPT = [name for name in RUNS if "@" in name and not variants.is_variant(name)]
 RECIPES = sorted({name.split("/")[0] for name in RUNS})
 FRAMEWORKS = sorted({run.framework for run in RUNS.values()})
 RESULTS = f"{config['results']}/{config['scale']}"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contracts import seeds
 from contracts.paths import MODELS
 from contracts.run_file import Run
-from recipes import models
+from recipes import models, variants
 from recipes import runs as run_files
 from system.errors import UserError
 
@@ -17,19 +17,19 @@ _SIZE = re.compile(r"\d+(\.\d+)?b")
 _MODEL = re.compile(re.escape(MODELS) + r"(.+)-([0-9a-f]{8}-[0-9a-f]{8})")  # ComparisonRequest.evaluation_id
 
 
-def _variant(run: Run) -> str:
+def _own_suffix(run: Run) -> str:
     """What a run's own name adds to the published model's, such as collapse, or a control's kind; often nothing."""
     if run.control:
         return f"-{run.control}"
-    published = run_files.load_run(run.name, "full").model
-    own = run.name.partition("/")[2]
+    published = run_files.load_run(variants.base_run(run.name), "full").model
+    own = variants.base_run(run.name).partition("/")[2]
     return own.removeprefix(published) if own.startswith(published) else ""
 
 
 def _own_words(run: Run) -> str:
     """What a run's name says besides its algorithm, its framework and the published model, such as "no std"."""
-    published = run_files.load_run(run.name, "full").model.split("-")
-    name_parts = run.name.partition("/")[2].split("-")
+    published = run_files.load_run(variants.base_run(run.name), "full").model.split("-")
+    name_parts = variants.base_run(run.name).partition("/")[2].split("-")
     known = {run.algorithm, run.framework, *published}
     return " ".join(word for word in name_parts if word not in known and not _SIZE.fullmatch(word))
 
@@ -46,11 +46,19 @@ def _parts(name: str, scale: str) -> list[str] | None:
         return None
     batch = run.stages[0].batch
     return [
-        f"{run.name.partition('/')[0]}{_variant(run)} demo, {run.algorithm.upper()} ({run.framework})",
+        f"{run.name.partition('/')[0]}{_own_suffix(run)} demo, {run.algorithm.upper()} ({run.framework})"
+        + (f", {variants.label(name)}" if variants.is_variant(name) else ""),
         _own_words(run),
         run.prompt,
         f"{batch['prompts_per_update']} × {batch['samples_per_prompt']}",
     ]
+
+
+def _readable_name(name: str, run: str) -> str:
+    """The name of a run without a title; of a variant, with its settings as they are written for readers."""
+    if not variants.is_variant(run):
+        return name
+    return f"{name.replace(run, variants.base_run(run))}, {variants.label(run)}"
 
 
 def titles(names: Sequence[str], scale: str) -> dict[str, str]:
@@ -78,7 +86,7 @@ def titles(names: Sequence[str], scale: str) -> dict[str, str]:
         title_of[run] = f"{title}, {seen[title]}" if counts[title] > 1 else title
     trainings = Counter(run_of.values())
     return {
-        name: title_of.get(run, name)
+        name: title_of.get(run, _readable_name(name, run))
         + (f", {name.rpartition('/')[2].replace('-', ' ')}" if run in title_of and trainings[run] > 1 else "")
         for name, run in run_of.items()
     }

@@ -39,7 +39,7 @@ def test_a_program_has_a_parser_and_names_itself_as_the_user_does(row) -> None: 
     path = ROOT / row.starts.module.replace(".", "/")
     file = path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
     text = file.read_text(encoding="utf-8")
-    assert f"crosszero {row.name} " in ast.get_docstring(ast.parse(text)), f"{file} has no worked example"
+    assert f"crosszero {row.name} " in (ast.get_docstring(ast.parse(text)) or ""), f"{file} has no worked example"
 
 
 def test_a_target_of_the_table_exists() -> None:
