@@ -82,6 +82,19 @@ def workflow_options(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def complete_runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    """The recipes and runs that begin with what was typed, for the shell's completion."""
+    from recipes.runs import run_names  # only here: the list of commands should come at once
+
+    names = run_names()
+    return [name for name in [*sorted({name.split("/")[0] for name in names}), *names] if name.startswith(typed)]
+
+
+def runs_argument(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the argument `runs`: runs and recipes, none for those of the configuration."""
+    return click.argument("runs", nargs=-1, metavar="[RUN]…", shell_complete=complete_runs)(function)
+
+
 def configuration(settings: Mapping[str, Any]) -> dict[str, str]:
     """Keys of the configuration as Snakemake reads them, YAML; those that are None keep the configuration's value."""
     return {key: json.dumps(value, ensure_ascii=False) for key, value in settings.items() if value is not None}

@@ -77,7 +77,7 @@ def target_command(target: Target) -> click.Command:
         sys.exit(graph.run_target(target.name, settings | chosen, [*target.options, *options]))
 
     if target.runs:
-        run = click.argument("runs", nargs=-1, metavar="[RUN]…")(run)
+        run = graph.runs_argument(run)
     return click.command(cls=graph.WorkflowCommand)(run)
 
 

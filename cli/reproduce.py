@@ -10,7 +10,7 @@ from cli import graph
 
 
 @click.command(cls=graph.WorkflowCommand)
-@click.argument("runs", nargs=-1, metavar="[RUN]…")
+@graph.runs_argument
 @click.option(
     "--set", "values", multiple=True, callback=graph.key_values, metavar="KEY=VALUE",
     help="Another value for a key of the run, such as objective.kl_coefficient=0.01.",

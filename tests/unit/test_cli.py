@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
+import os
+import signal
+import subprocess
+import sys
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
+from cli import graph
 from cli.main import crosszero
 from cli.table import COMMANDS, GROUPS, Module, Target
 from contracts.run_file import ROOT
+from tests.user_errors import refused
 
 
 def help_of(name: str) -> str:
@@ -47,3 +54,78 @@ def test_a_target_of_the_table_exists() -> None:
     for row in COMMANDS.values():
         if isinstance(row.starts, Target):
             assert f"rule {row.starts.name}:" in rules, row.name
+
+
+def complete(typed: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the shell is offered for a line: its last word is completed."""
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split(" ")) - 1))
+    with pytest.raises(SystemExit):
+        crosszero.main([], prog_name="crosszero", complete_var="_CROSSZERO_COMPLETE")
+    return [line.partition(",")[2] for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("crosszero repr", ["reproduce"]),
+        ("crosszero reproduce tinyzero/grpo-7", ["tinyzero/grpo-7b"]),
+        ("crosszero claims --sca", ["--scale"]),
+        ("crosszero claims --scale d", ["demo"]),
+    ],
+)
+def test_the_shell_completes_commands_runs_and_options(
+    typed: str, offered: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_CROSSZERO_COMPLETE", "bash_complete")
+    assert complete(typed, capsys, monkeypatch) == offered
+
+
+class Started(list[list[str]]):
+    """The commands that would have been started."""
+
+    def start(self, command: list[str], **_: object) -> int:
+        self.append(command)
+        return 0
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Started:
+    """Keeps what a command would start, which other tests start in earnest."""
+    commands = Started()
+    monkeypatch.setattr(graph, "run_interruptible", commands.start)
+    return commands
+
+
+def test_a_variant_of_a_run_on_a_cluster(started: Started) -> None:
+    line = "reproduce openr1 --set objective.kl_coefficient=0 --seeds 0,1 --profile slurm -n -- --keep-going"
+    assert CliRunner().invoke(crosszero, line.split()).exit_code == 0
+    ((_, _, program, target, *options),) = started
+    assert (program, target, options[:4]) == (
+        "snakemake", "reproduce_all", ["--profile", "slurm", "--dry-run", "--keep-going"]
+    )  # fmt: skip
+    settings = dict(pair.split("=", 1) for pair in options[options.index("--config") + 1 :])
+    assert {key: yaml.safe_load(text) for key, text in settings.items()} == {
+        "seeds": [0, 1], "reproduce": ["openr1"], "set": {"objective.kl_coefficient": "0"}
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("line", ["claims --seeds 0,x", "claims --config seeds", "claims --scale large", "claims x"])
+def test_an_option_that_cannot_be_is_refused_before_anything_starts(line: str, started: Started) -> None:
+    result = CliRunner().invoke(crosszero, line.split())
+    assert result.exit_code == 2 and "Error:" in result.output and not started
+
+
+def test_a_command_that_does_not_exist_names_the_nearest() -> None:
+    with refused("unknown-name", name="clams"):
+        crosszero.main(["clams"], prog_name="crosszero", standalone_mode=False)
+
+
+def test_ctrl_c_is_the_program_s_own_affair() -> None:
+    program = "import sys, time\ntry: print('on', flush=True); time.sleep(60)\nexcept KeyboardInterrupt: sys.exit(7)"
+    call = f"graph.run_interruptible([sys.executable, '-c', {program!r}], environment={{}})"
+    outer = f"import sys; from cli import graph; sys.exit({call})"
+    with subprocess.Popen([sys.executable, "-c", outer], stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"on\n"
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait() == 7
