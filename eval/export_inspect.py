@@ -1,26 +1,59 @@
 """Write graded samples as logs of inspect_ai, which `inspect view` shows.
 
-python -m eval.export_inspect --graded results/demo/runs/openr1/qwen2.5-math-7b/seed-0/graded --output inspect_logs
+crosszero export-inspect --graded results/demo/runs/openr1/qwen2.5-math-7b/seed-0/graded --output inspect_logs
 
 One JSON log for each checkpoint and benchmark; a repeat is an epoch. (For lm-eval's tools, have lm-eval itself read the
-stored samples: README, "Evaluation alone".)
+stored samples: README, "Evaluation alone".) Of imported samples, whose prompt is not known, the question is the input.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from contracts import paths, provenance, tables
-from system import durable
+from contracts import paths, provenance, steps, tables
+from contracts.paths import RunFolder
+from eval import benchmark
+from eval.importers.import_samples import source_file
+from system import durable, json_lines
 from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 STOPS = {"stop": "stop", "length": "max_tokens", "prompt_too_long": "model_length"}
 Row = dict[str, Any]
+
+
+def questions_of(graded: Path) -> dict[str, str]:
+    """The questions of a table's problems by problem_id, for samples whose prompt is not known; {} if they are nowhere.
+
+    From the run's own problems/, the problem tables of the results, or what was imported beside the samples.
+
+    Args:
+        graded: `…/runs/<run>/graded/step-<n>/<benchmark>.parquet`.
+    """
+    run = graded.parents[2]
+    folders = [run / "problems", *(parent / "data" / "benchmarks" for parent in run.parents)]
+    if table := next((folder for folder in folders if (folder / graded.name).is_file()), None):
+        return benchmark.questions(table, graded.stem)
+    source = source_file(paths.table(RunFolder(run).samples, steps.parse(graded.parent.name), graded.stem))
+    rows = json_lines.read(source) if source.is_file() else iter(())
+    return {row["problem_id"]: row["question"] for row in rows if row.get("question")}
+
+
+def with_questions(graded: Path) -> list[Row]:
+    """The rows of a graded table; the question stands for a prompt that is not known."""
+    rows: list[Row] = tables.read(graded, tables.GRADED).to_pylist()
+    if all(row["prompt"] for row in rows):
+        return rows
+    questions = questions_of(graded)
+    rows = [row | {"prompt": row["prompt"] or questions.get(row["problem_id"])} for row in rows]
+    if lost := sum(not row["prompt"] for row in rows):
+        print(f"{graded}: neither prompt nor question of {lost} samples is known: they have no input", file=sys.stderr)
+    return rows
 
 
 def _sample(row: Row, model: str) -> Row:
@@ -98,7 +131,7 @@ def main() -> None:
             path=str(arguments.graded),
         )
     for file in files:
-        rows = tables.read(file, tables.GRADED).to_pylist()
+        rows = with_questions(file)
         created = str(provenance.read(file).get("made_at") or datetime.now(UTC).isoformat(timespec="seconds"))
         # inspect_ai lists only files whose names begin with a time; no two of these have the same name
         name = f"{created.replace(':', '-').replace('+', '-')}_{file.stem}_{file.parent.name}.json"

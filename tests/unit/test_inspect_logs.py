@@ -14,8 +14,10 @@ import pytest
 
 from contracts import tables
 from contracts.run_file import ROOT
+from eval import export_inspect
 from eval.importers import inspect_logs
 from eval.importers.import_samples import import_samples
+from tests.unit.generations import problems_of
 from tests.user_errors import refused
 
 CASES = Path(__file__).parent / "cases"
@@ -111,3 +113,19 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         for problem in ("x", "y")
         for repeat, (reason, right) in enumerate([("stop", True), ("length", False)])
     ]
+
+
+def test_the_input_of_imported_samples_is_their_question(tmp_path: Path) -> None:
+    path = tmp_path / "runs" / "imported" / "mine" / "graded" / "step-0" / "gsm8k.parquet"
+    row = {"run": "r", "step": 0, "benchmark": "gsm8k", "repeat": 0, "completion": "c", "verdict": "wrong"}
+    rows = [row | {"problem_id": name} for name in ("p0", "p1")]
+    tables.write(pa.Table.from_pylist(rows, tables.GRADED), tables.GRADED, path)
+    assert export_inspect.questions_of(path) == {}
+    samples = path.parents[2] / "samples" / "step-0" / "gsm8k.parquet.source.jsonl"
+    samples.parent.mkdir(parents=True)
+    samples.write_text('{"problem_id": "p0", "question": "How many?"}\n{"problem_id": "p1"}\n')
+    assert export_inspect.questions_of(path) == {"p0": "How many?"}
+    inputs = [sample["input"] for sample in export_inspect.log(export_inspect.with_questions(path), "")["samples"]]
+    assert inputs == ["How many?", ""]
+    tables.write(problems_of("One?", "Two?"), tables.PROBLEM, path.parents[2] / "problems" / "gsm8k.parquet")
+    assert export_inspect.questions_of(path) == {"p0": "One?", "p1": "Two?"}

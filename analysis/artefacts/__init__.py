@@ -1,0 +1,1 @@
+"""What a file or folder is: `crosszero show RESULT`."""

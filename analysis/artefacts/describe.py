@@ -1,0 +1,125 @@
+"""Say in ten lines what a file or folder is: which result, of which run and step, how it was made, what it says."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from analysis.artefacts import folders, stored_tables, text_files
+from analysis.artefacts.fact import NotThis
+from contracts import paths, provenance
+from contracts.paths import ResultsFolder
+from eval.importers import recognise_file
+from system.errors import UserError
+from system.text_safety import one_line
+
+MOST = 10  # lines
+VERSIONS = ("torch", "vllm", "transformers", "trl", "math-verify")  # shown of the packages
+HASHES = ("sha256", "model_sha256", "samples_sha256", "problems_sha256", "content_sha256", "base_sha256")
+MANY = 200  # files of a folder that is not looked into
+CLIPPED = 200  # characters of a line
+
+
+def describe(path: Path) -> str:
+    """The lines of a file or folder.
+
+    Raises:
+        UserError: there is no such file, or it is nothing that is known here.
+    """
+    if not path.exists():
+        raise UserError(f"there is no file or folder {path}, and no result of this name", code="missing-file")
+    reasons, facts = [], dict[str, str]()
+    for describer in DESCRIBERS:
+        try:
+            facts = describer(path)
+            break
+        except NotThis as error:
+            reasons.append(str(error))
+    record, owner = _record_of(path)
+    if not facts and owner is None:
+        raise UserError(
+            f"{path} is nothing that is known here: {'; '.join(reason for reason in reasons if reason)}",
+            code="not-recognised", path=str(path),
+        )  # fmt: skip
+    facts = {"what": facts.pop("what", f"part of {owner}"), "where": str(path.resolve())} | facts
+    return _lines(facts | _making(record, owner, path))
+
+
+def _lines(facts: dict[str, str]) -> str:
+    facts = {name: text for name, text in facts.items() if text}
+    width = max(map(len, facts)) + 1
+    lines = [f"{name + ':':{width}} {one_line(text)}" for name, text in list(facts.items())[:MOST]]
+    return "\n".join(line if len(line) <= CLIPPED else line[: CLIPPED - 1] + "…" for line in lines)
+
+
+def find_result(name: str, results: ResultsFolder) -> Path:
+    """The path of a name: itself, or that of a run or a checkpoint, such as openr1/qwen2.5-math-7b/seed-0/step-24."""
+    path = Path(name)
+    if path.exists() or not name or path.is_absolute() or ".." in path.parts:
+        return path
+    run, _, step = name.rpartition("/step-")
+    checkpoint = results.run(run).checkpoint(step) if run else path
+    return checkpoint if run and checkpoint.is_dir() else results.run(name).path if "/" in name else path
+
+
+def _record_of(path: Path) -> tuple[dict[str, Any], Path | None]:
+    """The provenance of a path, or of the nearest folder above that has one, and what that is the record of."""
+    if path.name.endswith("provenance.json"):
+        return provenance.read_record(path), path
+    for owner in [path, *path.resolve().parents]:
+        if (own := paths.record(owner)).is_file():
+            return provenance.read_record(own), owner
+        if (owner / "Snakefile").is_file():
+            break
+    return {}, None
+
+
+def _making(record: dict[str, Any], owner: Path | None, path: Path) -> dict[str, str]:
+    """When and by what it was made, from its record."""
+    if not record:
+        size = f"{path.stat().st_size:,} bytes" if path.is_file() else ""
+        return {"size": size, "made": "not recorded: there is no provenance beside it"}
+    environment = record.get("environment")
+    home = f"{environment.get('environment')}/{environment.get('device')}" if isinstance(environment, dict) else ""
+    dirty = {True: ", with changed files", False: "", None: ", perhaps with changed files"}[record.get("git_dirty")]
+    made = str(record.get("made_at", "unknown"))[:16].replace("T", " ")
+    packages = record.get("packages") or {}
+    versions = [f"{name} {packages[name]}" for name in VERSIONS if name in packages]
+    return {
+        "made": f"{made} UTC by commit {str(record.get('git_commit'))[:12]}{dirty}"
+        + (f" (record of {owner})" if owner != path else ""),
+        "with": ", ".join(filter(None, [f"Python {record.get('python')}", home, *versions])),
+        "hashes": ", ".join(
+            f"{key.removesuffix('_sha256')} {str(record[key])[:12]}" for key in HASHES if record.get(key)
+        ),
+    }
+
+
+def generations(path: Path) -> dict[str, str]:
+    """Generations made elsewhere: a file, or a folder of them."""
+    if path.is_dir() and len(list(itertools.islice(path.rglob("*"), MANY))) == MANY:
+        raise NotThis("too many files to look into")
+    try:
+        read, _ = recognise_file.read_all([str(path)])
+    except UserError as error:
+        raise NotThis(f"no generations ({error})") from None
+    rows = [row for one in read for row in one.rows]
+    rights = [row["right"] for row in rows if row.get("right") is not None]
+    question = next((str(row[key]) for row in rows for key in ("question", "prompt") if row.get(key)), "none")
+    return {
+        "what": f"generations made elsewhere, as {recognise_file.TITLES[read[0].layout]} writes them",
+        "rows": f"{len(rows):,} completions of {len({(row['problem_id']) for row in rows}):,} problems"
+        + (f" in {len(read)} files" if len(read) > 1 else ""),
+        "numbers": f"{100 * sum(rights) / len(rights):.1f} % right by the file's own verdicts"
+        if rights
+        else "no verdicts",
+        "question": " ".join(question.split())[:100],
+        "next": f"crosszero grade {path}",
+    }
+
+
+DESCRIBERS: tuple[Callable[[Path], dict[str, str]], ...] = (
+    stored_tables.describe_table, folders.describe_folder, text_files.describe_text_file, generations,
+)  # fmt: skip

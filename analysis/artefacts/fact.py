@@ -1,0 +1,20 @@
+"""What describers of artefacts share: how they decline, and texts of counts and shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class NotThis(Exception):
+    """It is something else; the text says what it is not."""
+
+
+def percent_text(share: float) -> str:
+    """A share as `67.2 %`."""
+    return f"{100 * share:.1f} %"
+
+
+def listed(names: Iterable[object], most: int = 6) -> str:
+    """The first names, and how many more there are."""
+    names = list(map(str, names))
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,229 @@
+"""`crosszero compare A B`: is B better than A? Whatever the two are."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import yaml
+
+from cli import grade as grade_command
+from cli import graph
+from contracts.paths import ResultsFolder
+from eval.statistics import TIES
+from grading.extraction import RULES
+from system.errors import ROOT, UserError, message
+from system.text_safety import protect_output
+
+if TYPE_CHECKING:
+    from analysis.compare_checkpoints.recognise_side import RecognisedSide
+    from eval.grade_generations import Request
+
+NOT_COMPARABLE, ERROR = 2, 3  # exit status; 0: not worse, 1: worse (analysis.compare_checkpoints)
+AGAINST = "against"
+A_IS_BETTER, B_IS_BETTER = "A is better", "B is better"  # verdicts of analysis.statistics.recipe_difference
+
+
+class Comparing(graph.WorkflowCommand):
+    """A command whose mistakes exit with 3, as 1 and 2 are verdicts."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.exit_code = ERROR
+            raise
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does; prints the sentence of a mistake."""
+        protect_output()
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if text := message(error):
+                click.echo(f"Error: {text}", err=True)
+            else:
+                traceback.print_exc()
+            status = NOT_COMPARABLE if getattr(error, "code", "") == "not-comparable" else ERROR
+            sys.exit(status)
+
+
+@click.command(cls=Comparing)
+@click.argument("names", nargs=-1, required=True, metavar="A… [against] B…")
+@click.option("--benchmark", "benchmarks", multiple=True, metavar="NAME", help="Only this one; may be repeated.")
+@click.option(
+    "--accept", multiple=True, type=click.Choice(("prompt", "protocol", "grader", "subset")),
+    help="What may differ between the sides, or be missing.",
+)  # fmt: skip
+@click.option("--margin", type=float, metavar="POINTS", help="A loss up to this is not called worse (default: 0).")
+@click.option("--ties", type=click.Choice(TIES), help="Of maj@k (default: as the samples' source has them).")
+@click.option("--rule", type=click.Choice(("last", "chosen")), help="Of recipes: which checkpoint of each run counts.")
+@click.option("--extraction", type=click.Choice([*RULES]), help="Of generations: as in crosszero grade.")
+@click.option(
+    "--data-mirror",
+    type=click.Path(file_okay=False, resolve_path=True, path_type=Path),
+    metavar="FOLDER",
+    help="Of generations: as in crosszero grade.",
+)
+@graph.workflow_options
+def command(
+    names: tuple[str, ...], settings: dict[str, str], options: list[str], data_mirror: Path | None,
+    extraction: str | None, **wanted: Any,
+) -> None:  # fmt: skip
+    """Is B better than A, worse, or can it not be told?
+
+    \b
+    question                                 command
+    is my model better than the last one?    crosszero compare OLD_FOLDER NEW_FOLDER
+    did training help?                       crosszero compare openr1/grpo/seed-0/step-0 openr1/grpo/seed-0/step-24
+    which file of completions is better?     crosszero compare old.jsonl new.jsonl
+    am I above the published figure?         crosszero compare sober/Qwen2.5-Math-7B new.jsonl
+    is one recipe better than another?       crosszero compare openr1/grpo simplerl/ppo --seeds 0,1,2
+    the same of trainings made elsewhere     crosszero compare A0 A1 A2 against B0 B1 B2
+
+    Exit status: 0 not worse, 1 worse, 2 not comparable, 3 an error.
+    """
+    from analysis.compare_checkpoints.recognise_side import TRAININGS, check_sides, recognise_side
+
+    settings = settings | graph.configuration({"data_mirror": str(data_mirror) if data_mirror else None})
+    configuration = grade_command.configured(**{key: yaml.safe_load(text) for key, text in settings.items()})
+    grading = grade_command.request((), configuration, extraction=extraction)
+    sides = [[recognise_side(name, grading.results) for name in part] for part in two_sides(names)]
+    for title, part in zip("AB", sides, strict=True):
+        click.echo(f"{title}: {', '.join(f'{side.typed} ({side.kind})' for side in part)}")
+    click.echo()
+    check_sides(sides)
+    sides = graded_sides(sides, grading)
+    if sides[0][0].kind == TRAININGS:
+        sys.exit(compare_runs(sides, grading.results, settings, options, wanted))
+    if max(map(len, sides)) > 1:
+        sys.exit(compare_trainings(sides, grading.results, wanted))
+    (baseline,), (new,) = sides
+    sys.exit(compare_pair(baseline, new, grading.results, settings, options, wanted))
+
+
+def two_sides(names: Sequence[str]) -> list[list[str]]:
+    """The names of each side: two names, or several with `against` between the sides."""
+    if AGAINST in names:
+        middle = names.index(AGAINST)
+        sides = [list(names[:middle]), list(names[middle + 1 :])]
+    else:
+        sides = [[name] for name in names]
+    if len(sides) != 2 or not all(sides) or AGAINST in sides[1]:
+        raise UserError(
+            f"two sides are compared, A and B, each one name, or several with the word {AGAINST} between them",
+            code="not-two-sides", names=list(names),
+        )  # fmt: skip
+    return sides
+
+
+def graded_sides(sides: list[list[RecognisedSide]], grading: Request) -> list[list[RecognisedSide]]:
+    """The sides with generations graded, all by the same extraction rule where the user names none."""
+    from analysis.compare_checkpoints.recognise_side import GENERATIONS, GRADED
+    from eval.grade_generations import grade_generations
+
+    asked = {side: replace(grading, files=(side.name,)) for part in sides for side in part if side.kind == GENERATIONS}
+    graded = {side: grade_generations(request) for side, request in asked.items()}
+    rules = {result.extraction for result in graded.values()} - {"none"}
+    if len(rules) == 1 and grading.extraction is None:
+        rule = next(iter(rules))
+        for side, result in graded.items():
+            if result.extraction != rule:
+                graded[side] = grade_generations(replace(asked[side], extraction=rule))
+    for side, result in graded.items():
+        click.echo(f"{side.typed}: {grade_command.summary(result)}\n")
+    return [
+        [
+            replace(side, kind=GRADED, name=str(grading.results.run(graded[side].run).graded))
+            if side in graded
+            else side
+            for side in part
+        ]
+        for part in sides
+    ]
+
+
+def command_words(wanted: Mapping[str, Any], *names: str) -> list[str]:
+    """The options of the comparing programs that the user chose."""
+    words = []
+    for name in names:
+        if (value := wanted.get(name)) not in (None, ()):
+            values = value if isinstance(value, tuple) else (value,)
+            words += [f"--{'benchmark' if name == 'benchmarks' else name}", *map(str, values)]
+    return words
+
+
+def compare_pair(
+    baseline: RecognisedSide, new: RecognisedSide, results: ResultsFolder, settings: dict[str, str],
+    options: list[str], wanted: Mapping[str, Any],
+) -> int:  # fmt: skip
+    """Compare two checkpoints, models, or sets of samples; returns the exit status of the verdict."""
+    from analysis.compare_checkpoints import __main__ as program
+    from analysis.compare_checkpoints.comparison_request import Side
+    from analysis.compare_checkpoints.recognise_side import TO_EVALUATE
+
+    slugs = [Side(side.kind, side.name).slug for side in (new, baseline)]
+    kind = "in_rounds" if "sequential" in settings else "checkpoints"
+    folder = results.path / "compare" / kind / "-against-".join(slugs)
+    if not {baseline.kind, new.kind} & set(TO_EVALUATE):
+        sides = ["--checkpoint", new.name, "--baseline", baseline.name]
+        names = ["--checkpoint-name", new.typed, "--baseline-name", baseline.typed]
+        words = command_words(wanted, "benchmarks", "accept", "margin", "ties")
+        status = program.main(["compare", *sides, *names, *words, "--output", str(folder)])
+    else:
+        chosen = {key: list(value) if isinstance(value, tuple) else value for key, value in wanted.items() if value}
+        chosen |= {"checkpoint": new.name, "baseline": baseline.name}
+        target = str(folder.relative_to(ROOT)) if folder.is_relative_to(ROOT) else str(folder)
+        if failed := graph.run_target(target, settings | graph.configuration(chosen), options):
+            click.echo(f"Error: the samples or the comparison could not be made (status {failed})", err=True)
+            return ERROR
+        if not (folder / "comparison.json").is_file():  # a dry run
+            return 0
+        status = program.main(["show", str(folder / "comparison.json")])
+    if status != ERROR:
+        click.echo(f"\npage:   {folder / 'index.html'}")
+    return status
+
+
+def compare_trainings(sides: list[list[RecognisedSide]], results: ResultsFolder, wanted: Mapping[str, Any]) -> int:
+    """Compare two recipes by graded samples of their training runs; returns the exit status of the verdict."""
+    from analysis.compare_recipes import __main__ as program
+
+    names = ["-".join(Path(side.typed).name for side in part)[:60] for part in sides]
+    folder = results.path / "compare" / "recipes" / "-against-".join(reversed(names))
+    words = command_words(wanted, "benchmarks", "accept", "ties", "rule")
+    a, b = ([side.name for side in part] for part in sides)
+    program.main(["--a", *a, "--b", *b, *words, "--output", str(folder)])
+    return recipes_verdict(folder)
+
+
+def compare_runs(
+    sides: list[list[RecognisedSide]], results: ResultsFolder, settings: dict[str, str], options: list[str],
+    wanted: Mapping[str, Any],
+) -> int:  # fmt: skip
+    """Compare two recipes, of whose runs the workflow makes what is missing; returns the exit status of the verdict."""
+    chosen = {key: list(value) if isinstance(value, tuple) else value for key, value in wanted.items() if value}
+    a, b = ([side.name for side in part] for part in sides)
+    chosen |= {"recipe_a": a, "recipe_b": b}
+    if graph.run_target("compare_recipes", settings | graph.configuration(chosen), options):
+        return ERROR
+    return recipes_verdict(results.path / "compare" / "recipes")
+
+
+def recipes_verdict(folder: Path) -> int:
+    """Print the verdict on recipes and its folder; returns its exit status."""
+    file = folder / "recipes.json"
+    if not file.is_file():  # a dry run
+        return 0
+    verdicts = {line["verdict"] for line in json.loads(file.read_text(encoding="utf-8"))["lines"]}
+    worse, better = A_IS_BETTER in verdicts, B_IS_BETTER in verdicts
+    verdict = "worse" if worse else "better" if better else "cannot tell"
+    click.echo(f"\nB is compared with A: {verdict}\ntable:  {folder / 'recipes.md'}")
+    return 1 if worse else 0

@@ -1,0 +1,108 @@
+"""`crosszero grade FILE…`: judge generations made elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli import graph
+from contracts.paths import ResultsFolder
+from contracts.run_file import SCALES
+from grading.extraction import RULES
+from system.errors import ROOT
+from system.text_table import aligned
+from system.yaml_files import read_yaml
+
+if TYPE_CHECKING:
+    from eval.grade_generations import GradedGenerations, Request
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option("--benchmark", metavar="NAME", help="The benchmark; without it, it is recognised by the questions.")
+@click.option(
+    "--extraction", type=click.Choice([*RULES]),
+    help="Where to look for an answer without a box; without it, chosen by the completions.",
+)  # fmt: skip
+@click.option(
+    "--map", "fields", multiple=True, callback=graph.key_values, metavar="COLUMN=FIELD",
+    help="Of a plain table: which field holds completion, question, gold, right, …; a.b is field b of a.",
+)  # fmt: skip
+@click.option("--allow-missing", is_flag=True, help="Leave out generations of questions that are not recognised.")
+@click.option("--run", "name", metavar="NAME", help="Name of the results, imported/NAME (default: by the files).")
+@click.option(
+    "--data-mirror",
+    type=click.Path(file_okay=False, resolve_path=True, path_type=Path),
+    metavar="FOLDER",
+    help="Read benchmarks from here instead of the hub.",
+)
+@click.option("--scale", type=click.Choice(SCALES), help="Of the results folder (default: as configured).")
+def command(
+    files: tuple[str, ...],
+    fields: dict[str, str],
+    scale: str | None,
+    data_mirror: Path | None,
+    **options: str | bool | None,
+) -> None:
+    """Judge generations made elsewhere: scores by each grader, and a page.
+
+    Reads files of Qwen2.5-Math's harness, lm-eval (--log_samples), lighteval (details) and inspect_ai, and plain JSONL,
+    JSON, CSV and Parquet, compressed or not; also folders of them. Which it is, and of which benchmark, is read from
+    the content. Results go to results/<scale>/runs/imported/; the same files again print the same result.
+    """
+    from eval.grade_generations import grade_generations
+    from eval.importers.import_samples import parse_mapping
+
+    parse_mapping(",".join(f"{column}={field}" for column, field in fields.items()), needed=())
+    asked = request(files, configured(scale=scale, data_mirror=data_mirror), mapping=fields, **options)
+    graded = grade_generations(asked)
+    click.echo(summary(graded))
+    click.echo(f"scores: {asked.results.run(graded.run).scores}")
+    click.echo(f"page:   {report_page(asked.results, graded)}")
+
+
+def configured(**chosen: object) -> dict[str, Any]:
+    """The configuration, with the values that a command names."""
+    values = {key: value for key, value in chosen.items() if value is not None}
+    return read_yaml(ROOT / "config" / "config.yaml") | values
+
+
+def request(files: tuple[str, ...], configuration: Mapping[str, Any], **options: Any) -> Request:
+    """What to grade, with the results folder and the mirror of the configuration."""
+    from eval.grade_generations import Request
+
+    mirror = ROOT / configuration["data_mirror"] if configuration["data_mirror"] else None
+    return Request(files, ResultsFolder(ROOT / configuration["results"] / configuration["scale"]), mirror, **options)
+
+
+def summary(graded: GradedGenerations) -> str:
+    """What the files were taken for, the scores by grader, and what a reader has to know."""
+    from eval.importers.recognise_file import TITLES
+
+    head = ("benchmark", "grader", "correct (%)", "95 % interval", "problems × repeats", "no answer (%)")
+    rows = [
+        (
+            line.benchmark, line.grader, f"{100 * line.value:.1f}", f"[{100 * line.low:.1f}, {100 * line.high:.1f}]",
+            f"{line.problems:,}" + (f" of {line.whole:,}" if line.problems < line.whole else "") + f" × {line.repeats}",
+            "–" if line.silent is None else f"{100 * line.silent:.1f}",
+        )
+        for line in graded.lines
+    ]  # fmt: skip
+    names = ", ".join(dict.fromkeys(line.benchmark for line in graded.lines))
+    taken_for = f"{graded.title}: {TITLES[graded.layout]}; {names}"
+    return "\n".join([taken_for, "", aligned(head, rows), "", *(f"· {note}" for note in graded.notes)])
+
+
+def report_page(results: ResultsFolder, graded: GradedGenerations) -> Path:
+    """The page of the generations, which is made if it is not there."""
+    folder = results.path / "report" / graded.run
+    page = folder / "index.html"
+    if not page.is_file():
+        from analysis.load_results import load_results
+        from analysis.report.build import report
+
+        report([load_results(results.path, graded.run)], folder, graded.title, results.path.name)
+    return page
