@@ -57,11 +57,11 @@ def command(
     from eval.importers.import_samples import parse_mapping
 
     parse_mapping(",".join(f"{column}={field}" for column, field in fields.items()), needed=())
-    asked = request(files, configured(scale=scale, data_mirror=data_mirror), mapping=fields, **options)
-    graded = grade_generations(asked)
+    wanted = request(files, configured(scale=scale, data_mirror=data_mirror), mapping=fields, **options)
+    graded = grade_generations(wanted)
     click.echo(summary(graded))
-    click.echo(f"scores: {asked.results.run(graded.run).scores}")
-    click.echo(f"page:   {report_page(asked.results, graded)}")
+    click.echo(f"scores: {wanted.results.run(graded.run).scores}")
+    click.echo(f"page:   {report_page(wanted.results, graded)}")
 
 
 def configured(**chosen: object) -> dict[str, Any]:

@@ -163,7 +163,8 @@ def grade_file(path: Path, output: Path, data: Path, extraction: str | None, gra
     graded = grade_table(samples, benchmark.problems(data, path.stem), path, extraction, grader)
     tables.write(graded, tables.GRADED, output)
     lost = sum(verdict in ("no_answer", "format_error") for verdict in graded["verdict"].to_pylist())
-    if (graded["protocol"][0].as_py() or "").startswith("imported:") and lost > MOST * len(graded):
+    imported = (graded["protocol"][0].as_py() or "").startswith("imported:")
+    if imported and grader in (None, DEFAULT) and lost > MOST * len(graded):
         warning = without_answer(graded["completion"].to_pylist(), benchmark.task_of(path.stem), extraction)
         print(f"{path.stem}: {warning}", file=sys.stderr)
     record = provenance.read(path)  # none for imported samples

@@ -205,8 +205,8 @@ def _grade_part(
         samples, imported={str(one.path): provenance.sha256(one.path) for one in files}, layout=layout,
         rows=len(part.rows), named_by_user=request.benchmark is not None,
     )  # fmt: skip
-    asked = pa.array(sorted({row["problem_id"] for row in part.rows}))
-    problems = part.problems.filter(pc.is_in(part.problems["problem_id"], value_set=asked))
+    ids = pa.array(sorted({row["problem_id"] for row in part.rows}))
+    problems = part.problems.filter(pc.is_in(part.problems["problem_id"], value_set=ids))
     tables.write(problems, tables.PROBLEM, folder.path / "problems" / f"{name}.parquet")
     lines = []
     for grader in _graders(name):
@@ -218,7 +218,7 @@ def _grade_part(
 
 def _graders(name: str) -> list[str | None]:
     """The graders of a benchmark's task, ours first; None for the task's own verifier."""
-    graders = list(registry.get(benchmarks.task_of(name)).graders)
+    graders: list[str | None] = list(registry.get(benchmarks.task_of(name)).graders)
     return graders if DEFAULT in graders else [None, *graders]
 
 
@@ -262,7 +262,8 @@ def _lines_of_file(part: Part) -> list[ScoreLine]:
 def _estimated(part: Part, grader: str, right: Mapping[str, Sequence[Any]], silent: float | None) -> ScoreLine:
     correct = np.array(list(right.values()), dtype=bool)
     estimate = statistics.avg_at_k(correct)
-    return ScoreLine(part.benchmark, grader, *estimate, *correct.shape, len(part.problems), silent)
+    problems, repeats = correct.shape
+    return ScoreLine(part.benchmark, grader, *estimate, problems, repeats, len(part.problems), silent)
 
 
 def _score(folder: RunFolder) -> None:
@@ -279,9 +280,9 @@ def _notes(
     """What a reader has to know beside the scores."""
     notes = []
     for part in parts:
-        if (asked := len({row["problem_id"] for row in part.rows})) < len(part.problems):
+        if (count := len({row["problem_id"] for row in part.rows})) < len(part.problems):
             notes.append(
-                f"{part.benchmark}: {asked} of its {len(part.problems)} problems, so it is not the whole score"
+                f"{part.benchmark}: {count} of its {len(part.problems)} problems, so it is not the whole score"
             )
         if (rule := rules[part.benchmark]) != "none" and request.extraction is None:
             notes.append(

@@ -41,8 +41,13 @@ def read(path: Path, *, torn_last_line: bool = False) -> Iterator[dict[str, Any]
                 except (ValueError, RecursionError) as error:
                     if torn_last_line and not following:
                         return
+                    cut = not following and not line.endswith(b"\n")
+                    why = ", the last one, is cut: finish the file, or delete that line" if cut else ""
                     raise UserError(
-                        f"{path}: line {number} is not a JSON object ({error})", code="invalid-json", line=number
+                        f"{path}: line {number} is not a JSON object ({error}){why}",
+                        code="invalid-json",
+                        line=number,
+                        cut=cut,
                     ) from None
             line = following
 

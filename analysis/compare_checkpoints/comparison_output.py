@@ -20,6 +20,7 @@ from analysis.statistics.accuracy_rows import BASE_MARKS
 from eval.statistics import Estimate
 from system import durable
 from system.text_safety import markdown_text, one_line
+from system.text_table import aligned
 
 MAX_PROBLEMS = 40  # shown on the page per benchmark, the largest changes first
 MARKS = {"better": "▲ better", "worse": "▼ worse", "cannot tell": "≈ cannot tell", "not comparable": "✕ not comparable"}
@@ -147,10 +148,7 @@ def notes(result: Comparison) -> list[str]:
 
 
 def _aligned_text(frame: pd.DataFrame) -> str:
-    cells = [[one_line(str(cell)) for cell in row] for row in (frame.columns, *frame.to_numpy())]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-    return "\n".join([lines[0], "─" * max(map(len, lines)), *lines[1:]])
+    return aligned(list(frame.columns), frame.to_numpy().tolist())
 
 
 def terminal(result: Comparison) -> str:

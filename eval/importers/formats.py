@@ -48,14 +48,15 @@ def _check_texts(value: Any, field: str, where: str) -> list[str]:
     return value
 
 
-def _check_keys(row: Mapping[str, Any], path: Path, *names: str) -> None:
+def _check_keys(row: Mapping[str, Any], path: Path, number: int, *names: str) -> None:
     missing = [name for name in names if name not in row]
     if missing:
         raise UserError(
-            f"{path} should have {', '.join(missing)}, but has {', '.join(map(str, row))}; "
-            "choose the --format that wrote it",
+            f"{path}, row {number}, should have {', '.join(missing)}, but has {', '.join(map(str, row))}; "
+            "choose the --format that wrote it, or split the file if several programs did",
             code="missing-field",
             fields=missing,
+            row=number,
         )
 
 
@@ -65,7 +66,7 @@ def qwen_math(path: Path) -> Iterator[Row]:
     Its `gt` is the gold answer as that harness normalises it, which damages some: `answer` is used where there is one.
     """
     for number, row in numbered_rows(path):
-        _check_keys(row, path, "idx", "gt", "code")
+        _check_keys(row, path, number, "idx", "gt", "code")
         scores = row.get("score") or []
         for repeat, completion in enumerate(_check_texts(row["code"], "code", f"{path}, row {number}")):
             yield {
@@ -84,8 +85,8 @@ def lm_eval(path: Path) -> Iterator[Row]:
     The file has one line per document and filter. The completions are the same in all; each filter has verdicts.
     """
     lines, metrics = list(numbered_rows(path)), defaultdict[Any, Row](dict)
-    for _, row in lines:
-        _check_keys(row, path, "doc_id", "target", "resps")
+    for number, row in lines:
+        _check_keys(row, path, number, "doc_id", "target", "resps")
         names = row.get("metrics") or ["exact_match"]
         metrics[row["doc_id"]] |= {f"{name},{row.get('filter', 'none')}": row[name] for name in names if name in row}
     first_filter = lines[0][1].get("filter") if lines else None
@@ -131,10 +132,10 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _lighteval_row(row: Row, path: Path) -> tuple[Row, list[Any], list[Any]]:
+def _lighteval_row(row: Row, path: Path, number: int) -> tuple[Row, list[Any], list[Any]]:
     """The columns that all completions of a row share, the completions, and their tokens."""
     if "model_response" in row:
-        _check_keys(row, path, "doc")
+        _check_keys(row, path, number, "doc")
         doc, response = _parse_cell(row["doc"]), _parse_cell(row["model_response"])
         choices = doc.get("choices") or [""]
         golds = [str(choices[index]) for index in _listed(doc.get("gold_index") or 0)]
@@ -142,7 +143,7 @@ def _lighteval_row(row: Row, path: Path) -> tuple[Row, list[Any], list[Any]]:
         shared["question"] = doc.get("original_query") or doc.get("query")
         completions, tokens = response.get("text") or [], response.get("output_tokens") or []
     else:
-        _check_keys(row, path, "gold", "predictions")
+        _check_keys(row, path, number, "gold", "predictions")
         golds = [str(gold) for gold in _listed(row["gold"])]
         shared = {"problem_id": row.get("example_id"), "prompt": row.get("full_prompt")}
         shared["question"] = row.get("example") or row.get("full_prompt")
@@ -174,7 +175,7 @@ def lighteval(path: Path) -> Iterator[Row]:
             path=str(path),
         ) from None
     for index, row in enumerate(details):
-        shared, completions, tokens = _lighteval_row(row, path)
+        shared, completions, tokens = _lighteval_row(row, path, index + 1)
         named = shared["problem_id"] not in (None, "")
         for repeat, completion in enumerate(_check_texts(completions, "the row's text", f"{path}, row {index + 1}")):
             metrics = _parse_cell(row.get("metric") or row.get("metrics") or {})
@@ -206,6 +207,13 @@ def _verdict_of_one(row: Row, repeat: int, where: str) -> Row:
     return {"right": None if right is None else bool(right)}
 
 
+def _user_text(value: Any) -> Any:
+    """What the user says in a list of chat messages; any other value as it is."""
+    if not isinstance(value, list) or not all(isinstance(message, dict) for message in value):
+        return value
+    return "\n".join(str(message.get("content")) for message in value if message.get("role") == "user")
+
+
 def jsonl(path: Path, mapping: Mapping[str, str]) -> Iterator[Row]:
     """Plain JSONL: `mapping` gives the field of each column; `a.b` is field b of object a.
 
@@ -226,7 +234,9 @@ def jsonl(path: Path, mapping: Mapping[str, str]) -> Iterator[Row]:
                 value = value[part]
             columns[column] = value
         columns["problem_id"] = str(columns.get("problem_id", index))
-        columns["gold"] = str(columns["gold"])
+        columns["gold"] = str(columns.get("gold", ""))
+        for column in ("question", "prompt"):
+            columns |= {column: _user_text(columns[column])} if column in columns else {}
         completions = columns["completion"] if isinstance(columns["completion"], list) else [columns["completion"]]
         for repeat, completion in enumerate(_check_texts(completions, mapping["completion"], f"{path}, row {number}")):
             verdict = _verdict_of_one(columns, repeat, where=f"{path}, row {number}")

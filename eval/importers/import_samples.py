@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -33,7 +33,7 @@ NEW_BENCHMARK = """\
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # half a character: JSON can escape it, UTF-8 cannot encode it
 
 
-def parse_mapping(text: str) -> dict[str, str]:
+def parse_mapping(text: str, needed: Collection[str] = ("completion", "gold")) -> dict[str, str]:
     """`completion=response,gold=answer` as a dictionary from our columns to the file's fields."""
     mapping = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
     unknown = [column for column in mapping if column not in COLUMNS]
@@ -43,9 +43,9 @@ def parse_mapping(text: str) -> dict[str, str]:
             code="unknown-field",
             fields=unknown,
         )
-    if not {"completion", "gold"} <= mapping.keys():
+    if not set(needed) <= mapping.keys():
         raise UserError(
-            "--map should give at least the fields of completion and gold: --map completion=…,gold=…",
+            f"--map should give at least the fields of {' and '.join(needed)}: --map completion=…,gold=…",
             code="missing-field",
         )
     return mapping
@@ -218,8 +218,13 @@ def import_samples(
     number_repeats(rows)
     if shares := harness_verdicts.choose_metric(rows, metric):
         print(shares, file=sys.stderr)
-    kept = ("problem_id", "repeat", "source_id", "source_gold", "right")
-    return to_samples(rows, layout, benchmark, run, step), [{key: row.get(key) for key in kept} for row in rows]
+    return to_samples(rows, layout, benchmark, run, step), source_rows(rows)
+
+
+def source_rows(rows: Sequence[Row]) -> list[Row]:
+    """What the files say of each sample besides the sample: their id, gold and verdicts, and the question."""
+    always, if_known = ("problem_id", "repeat", "source_id", "source_gold", "right"), ("verdicts", "question")
+    return [{key: row.get(key) for key in always} | {key: row[key] for key in if_known if row.get(key)} for row in rows]
 
 
 def source_file(samples: Path) -> Path:
@@ -232,7 +237,7 @@ def read_verdicts(samples: Path) -> dict[tuple[str, int], bool]:
     file = source_file(samples)
     rows = json_lines.read(file) if file.is_file() else iter(())
     try:
-        return {(row["problem_id"], row["repeat"]): row["right"] for row in rows if row["right"] is not None}
+        return {(row["problem_id"], row["repeat"]): row["right"] for row in rows if row.get("right") is not None}
     except (KeyError, TypeError) as error:
         raise UserError(
             f"{file} is damaged ({error} is missing): import the samples again", code="damaged-record", path=str(file)

@@ -47,7 +47,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Any:
 
 
 def _samples(path: Path) -> Iterator[Row]:
-    if path.suffix == ".json":
+    if not zipfile.is_zipfile(path):
         yield from json.loads(path.read_text(encoding="utf-8"))["samples"]
         return
     with zipfile.ZipFile(path) as archive:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import unicodedata
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,10 @@ from system.errors import UserError
 from tasks import registry
 
 WAYS = ("question", "id", "order")
+OPERATORS = frozenset("+-*/<>=^")
+DASHES = str.maketrans("–—−", "---")
+NO_CONTENT = re.compile(r"\\(?:left|right|displaystyle|[,;!: ])")  # of LaTeX: spaces and sizes
+LONG = 40  # characters of a question that is recognised inside a text although it is written differently
 
 
 def _letters(text: str) -> str:
@@ -21,10 +26,17 @@ def _letters(text: str) -> str:
     return "".join(text.split())
 
 
+def _plain(text: str) -> str:
+    """What stays of a question however a harness writes it: letters, digits and operators, in one case and font."""
+    text = unicodedata.normalize("NFKC", text).casefold().translate(DASHES)
+    text = NO_CONTENT.sub("", text.replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac"))
+    return "".join(character for character in text if character.isalnum() or character in OPERATORS)
+
+
 def _row_text(row: dict[str, Any], same_options: bool) -> str:
     """What a row was asked; with the options, which may stand in the prompt alone."""
     first, second = ("prompt", "question") if same_options else ("question", "prompt")
-    return _letters(str(row.get(first) or row.get(second) or ""))
+    return str(row.get(first) or row.get(second) or "")
 
 
 def _same_options(problems: Sequence[dict[str, Any]]) -> bool:
@@ -34,23 +46,56 @@ def _same_options(problems: Sequence[dict[str, Any]]) -> bool:
 
 def _question(problem: dict[str, Any]) -> str:
     """What other harnesses ask, too."""
-    return _letters(registry.get(problem["task"]).without_instruction(question(problem)))
+    return registry.get(problem["task"]).without_instruction(question(problem))
 
 
-def _by_question(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]]) -> list[int | None]:
-    """Per row, the problem with its question, else the one with the longest question that the row's text contains."""
-    questions = [_question(problem) for problem in problems]
-    index_of = {question: index for index, question in reversed([*enumerate(questions)])}
-    longest_first = sorted(index_of, key=len, reverse=True)
+def _first_index(texts: Sequence[str]) -> tuple[dict[str, int], list[str]]:
+    """The first problem with each question, and the questions, the longest first."""
+    index_of = {text: index for index, text in reversed([*enumerate(texts)]) if text}
+    return index_of, sorted(index_of, key=len, reverse=True)
 
-    @cache
-    def problem_in(text: str) -> int | None:
-        if text in index_of:
-            return index_of[text]
-        return next((index_of[question] for question in longest_first if question in text), None)
 
-    same_options = _same_options(problems)
-    return [problem_in(_row_text(row, same_options)) for row in rows]
+class Questions:
+    """The questions of a benchmark, by which rows are matched: exactly, then however they are written.
+
+    Args:
+        problems: rows of a problem table (PROBLEM).
+    """
+
+    def __init__(self, problems: Sequence[dict[str, Any]]) -> None:
+        """Index the questions."""
+        self._same_options = _same_options(problems)
+        texts = [_question(problem) for problem in problems]
+        self._by_spelling = {spelling: _first_index(list(map(spelling, texts))) for spelling in (_letters, _plain)}
+        self._known: dict[str, int | None] = {}
+
+    def index_in(self, row: dict[str, Any]) -> int | None:
+        """The problem whose question the row was asked, else the one with the longest question that its text contains.
+
+        What only looks alike after `_plain` has to be long, so that no short question is seen in another one.
+        """
+        text = _row_text(row, self._same_options)
+        if text not in self._known:
+            self._known[text] = self._problem_in(text)
+        return self._known[text]
+
+    def _problem_in(self, text: str) -> int | None:
+        spelled = {spelling: spelling(text) for spelling in self._by_spelling}
+        for spelling, (index_of, _) in self._by_spelling.items():
+            if spelled[spelling] in index_of:
+                return index_of[spelled[spelling]]
+        for spelling, (index_of, longest_first) in self._by_spelling.items():
+            least = LONG if spelling is _plain else 1
+            for known in longest_first:
+                if len(known) >= least and known in spelled[spelling]:
+                    return index_of[known]
+        return None
+
+
+def indices_by_question(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]]) -> list[int | None]:
+    """Per row, the problem that it was asked; see `Questions`."""
+    questions = Questions(problems)
+    return [questions.index_in(row) for row in rows]
 
 
 def _by_order(
@@ -85,7 +130,7 @@ def _problem_indices(
     if by == "id":
         ids = {problem["problem_id"]: index for index, problem in enumerate(problems)}
         return [ids.get(row["problem_id"]) for row in rows]
-    return _by_question(rows, problems) if by == "question" else _by_order(rows, problems, allow_missing)
+    return indices_by_question(rows, problems) if by == "question" else _by_order(rows, problems, allow_missing)
 
 
 def _check_options(
@@ -95,7 +140,7 @@ def _check_options(
     odd = [
         row["problem_id"]
         for row, index in zip(rows, indices, strict=True)
-        if index is not None and _question(problems[index]) not in _row_text(row, same_options=True)
+        if index is not None and _letters(_question(problems[index])) not in _letters(_row_text(row, same_options=True))
     ]
     if odd:
         raise UserError(
@@ -109,7 +154,7 @@ def _check_options(
 
 def count_matched(rows: Sequence[dict[str, Any]], table: pa.Table) -> int:
     """How many of the rows have the question of a problem in the table (PROBLEM)."""
-    return len(rows) - _by_question(rows, table.to_pylist()).count(None)
+    return len(rows) - indices_by_question(rows, table.to_pylist()).count(None)
 
 
 def match(

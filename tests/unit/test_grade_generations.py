@@ -112,8 +112,8 @@ def test_where_no_answer_is_boxed_it_is_looked_for_elsewhere(tmp_path: Path, res
     assert by_grader(grade_generations(Request(files, results, extraction="none")))["math-verify"] == 0.0
 
 
-def run(*words: str) -> Result:
-    return CliRunner().invoke(crosszero, ["grade", *words], prog_name="crosszero", catch_exceptions=False)
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(crosszero, ["grade", *arguments], prog_name="crosszero", catch_exceptions=False)
 
 
 @pytest.mark.slow

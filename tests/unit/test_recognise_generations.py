@@ -182,7 +182,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProblemTables:
     return ProblemTables(results, None)
 
 
-def asked(*questions: str) -> list[dict[str, Any]]:
+def rows_with(*questions: str) -> list[dict[str, Any]]:
     return [
         {"problem_id": str(i), "repeat": 0, "completion": "c", "gold": str(i), "source_gold": str(i), "question": text}
         for i, text in enumerate(questions)
@@ -190,31 +190,31 @@ def asked(*questions: str) -> list[dict[str, Any]]:
 
 
 def test_a_benchmark_inside_another_one(stored: ProblemTables) -> None:
-    assert recognise(asked("How  much?", "how many"), stored)[0].benchmark == "amc23"
-    assert recognise(asked("How much?", "How many?", "HOW FAR ?"), stored)[0].benchmark == "amc83"
+    assert recognise(rows_with("How  much?", "how many"), stored)[0].benchmark == "amc23"
+    assert recognise(rows_with("How much?", "How many?", "HOW FAR ?"), stored)[0].benchmark == "amc83"
     with refused("ambiguous-benchmark", candidates=["amc23", "amc83"]):
-        recognise(asked("How much?"), stored)
-    assert assign(asked("How much?"), "amc83", stored).rows[0]["problem_id"] == "p1"
+        recognise(rows_with("How much?"), stored)
+    assert assign(rows_with("How much?"), "amc83", stored).rows[0]["problem_id"] == "p1"
 
 
 def test_several_benchmarks_in_one_file(stored: ProblemTables) -> None:
-    parts = recognise(asked("What is it?", "How far?", "How much?", "How many?"), stored)
+    parts = recognise(rows_with("What is it?", "How far?", "How much?", "How many?"), stored)
     assert {part.benchmark: [row["gold"] for row in part.rows] for part in parts} == {
         "amc83": ["2", "1", "0"], "aime24": ["0"]
     }  # fmt: skip
 
 
 def test_unknown_questions(stored: ProblemTables) -> None:
-    rows = asked("What is it?", "Who am I?")
+    rows = rows_with("What is it?", "Who am I?")
     with refused("unknown-questions", count=1, candidates=["aime24"]):
         recognise(rows, stored)
     assert len(recognise(rows, stored, allow_missing=True)[0].rows) == 1
     with refused("unknown-questions", count=1, candidates=[]):
-        recognise(asked("Who am I?"), stored, allow_missing=True)
+        recognise(rows_with("Who am I?"), stored, allow_missing=True)
 
 
 def test_generations_without_questions(stored: ProblemTables) -> None:
-    rows = [row | {"question": None} for row in asked("", "")]
+    rows = [row | {"question": None} for row in rows_with("", "")]
     with refused("benchmark-not-recognised"):
         recognise(rows, stored)
     assert [row["problem_id"] for row in assign(rows, "aime24", stored).rows] == ["p0", "p1"]
