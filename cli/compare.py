@@ -38,8 +38,8 @@ class Comparing(graph.WorkflowCommand):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            error.exit_code = ERROR
-            raise
+            error.show()
+            ctx.exit(ERROR)
 
     def invoke(self, ctx: click.Context) -> Any:
         """As click does; prints the sentence of a mistake."""
@@ -129,14 +129,16 @@ def graded_sides(sides: list[list[RecognisedSide]], grading: Request) -> list[li
     from analysis.compare_checkpoints.recognise_side import GENERATIONS, GRADED
     from eval.grade_generations import grade_generations
 
-    asked = {side: replace(grading, files=(side.name,)) for part in sides for side in part if side.kind == GENERATIONS}
-    graded = {side: grade_generations(request) for side, request in asked.items()}
+    requests = {
+        side: replace(grading, files=(side.name,)) for part in sides for side in part if side.kind == GENERATIONS
+    }
+    graded = {side: grade_generations(request) for side, request in requests.items()}
     rules = {result.extraction for result in graded.values()} - {"none"}
     if len(rules) == 1 and grading.extraction is None:
         rule = next(iter(rules))
         for side, result in graded.items():
             if result.extraction != rule:
-                graded[side] = grade_generations(replace(asked[side], extraction=rule))
+                graded[side] = grade_generations(replace(requests[side], extraction=rule))
     for side, result in graded.items():
         click.echo(f"{side.typed}: {grade_command.summary(result)}\n")
     return [
@@ -150,14 +152,14 @@ def graded_sides(sides: list[list[RecognisedSide]], grading: Request) -> list[li
     ]
 
 
-def command_words(wanted: Mapping[str, Any], *names: str) -> list[str]:
+def command_arguments(wanted: Mapping[str, Any], *names: str) -> list[str]:
     """The options of the comparing programs that the user chose."""
-    words = []
+    arguments = []
     for name in names:
         if (value := wanted.get(name)) not in (None, ()):
             values = value if isinstance(value, tuple) else (value,)
-            words += [f"--{'benchmark' if name == 'benchmarks' else name}", *map(str, values)]
-    return words
+            arguments += [f"--{'benchmark' if name == 'benchmarks' else name}", *map(str, values)]
+    return arguments
 
 
 def compare_pair(
@@ -175,8 +177,8 @@ def compare_pair(
     if not {baseline.kind, new.kind} & set(TO_EVALUATE):
         sides = ["--checkpoint", new.name, "--baseline", baseline.name]
         names = ["--checkpoint-name", new.typed, "--baseline-name", baseline.typed]
-        words = command_words(wanted, "benchmarks", "accept", "margin", "ties")
-        status = program.main(["compare", *sides, *names, *words, "--output", str(folder)])
+        arguments = command_arguments(wanted, "benchmarks", "accept", "margin", "ties")
+        status = program.main(["compare", *sides, *names, *arguments, "--output", str(folder)])
     else:
         chosen = {key: list(value) if isinstance(value, tuple) else value for key, value in wanted.items() if value}
         chosen |= {"checkpoint": new.name, "baseline": baseline.name}
@@ -198,9 +200,9 @@ def compare_trainings(sides: list[list[RecognisedSide]], results: ResultsFolder,
 
     names = ["-".join(Path(side.typed).name for side in part)[:60] for part in sides]
     folder = results.path / "compare" / "recipes" / "-against-".join(reversed(names))
-    words = command_words(wanted, "benchmarks", "accept", "ties", "rule")
+    arguments = command_arguments(wanted, "benchmarks", "accept", "ties", "rule")
     a, b = ([side.name for side in part] for part in sides)
-    program.main(["--a", *a, "--b", *b, *words, "--output", str(folder)])
+    program.main(["--a", *a, "--b", *b, *arguments, "--output", str(folder)])
     return recipes_verdict(folder)
 
 

@@ -17,7 +17,7 @@ import argparse
 import json
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -166,8 +166,8 @@ def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_compare)
 
 
-def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+def parse_arguments(command_line: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line, or this one in its place."""
     parser = Parser(
         prog=program_name(),
         description=__doc__,
@@ -185,14 +185,14 @@ def parse_arguments() -> argparse.Namespace:
     baselines = commands.add_parser("baselines", help="list published baselines")
     baselines.add_argument("words", nargs="*", help="parts of the name")
     baselines.set_defaults(run=run_baselines)
-    return parser.parse_args()
+    return parser.parse_args(command_line)
 
 
-def main() -> int:
-    """Run a command. Returns its exit status."""
+def main(command_line: Sequence[str] | None = None) -> int:
+    """Run a command, by default that of the command line. Returns its exit status."""
     protect_output()
     try:
-        arguments = parse_arguments()
+        arguments = parse_arguments(command_line)
         status: int = arguments.run(arguments)
     except Exception as error:  # Python would exit with 1, which here means worse
         if text := message(error):

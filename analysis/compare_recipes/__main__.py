@@ -34,8 +34,8 @@ RULE_TEXTS = {
 }
 
 
-def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+def parse_arguments(command_line: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line, or this one in its place."""
     parser = argument_parser(__doc__)
     for side in "ab":
         parser.add_argument(
@@ -54,7 +54,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--training-cost", type=float, default=1.0, help="of one training, in any unit (default: 1)")
     parser.add_argument("--sample-cost", type=float, default=1e-5, help="of one completion (default: 0.00001)")
     parser.add_argument("--output", type=Path, help="folder for recipes.json and recipes.md")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(command_line)
     if not (0 < arguments.alpha < 1 and 0 < arguments.difference <= 100):
         raise UserError(
             "--alpha has to be between 0 and 1, --difference above 0 points, up to 100", code="argument-out-of-range"
@@ -139,9 +139,9 @@ def report_text(
     return "\n".join(parts) + "\n"
 
 
-def main() -> None:
+def main(command_line: Sequence[str] | None = None) -> None:
     """Compare, print and write."""
-    arguments = parse_arguments()
+    arguments = parse_arguments(command_line)
     recipes = training_runs.comparable_recipes(
         [arguments.a, arguments.b], arguments.rule, arguments.benchmark, arguments.accept
     )

@@ -22,8 +22,8 @@ from tests.user_errors import printed_code, refused
 RUN = "openr1/qwen2.5-math-7b"
 
 
-def run(*words: str) -> Result:
-    return CliRunner().invoke(crosszero, ["compare", *words], prog_name="crosszero")
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(crosszero, ["compare", *arguments], prog_name="crosszero")
 
 
 def model(folder: Path) -> Path:
@@ -107,20 +107,20 @@ def test_mistakes_exit_with_3_as_1_and_2_are_verdicts(tmp_path: Path, results: R
 
 
 def test_what_the_workflow_is_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked: list[tuple[str, dict[str, Any], list[str]]] = []
+    targets: list[tuple[str, dict[str, Any], list[str]]] = []
 
     def run_target(target: str, settings: dict[str, str], options: list[str]) -> int:
-        asked.append((target, {key: yaml.safe_load(text) for key, text in settings.items()}, options))
+        targets.append((target, {key: yaml.safe_load(text) for key, text in settings.items()}, options))
         return 0
 
     monkeypatch.setattr(graph, "run_target", run_target)
     first, last = f"{RUN}/seed-0/step-0", f"{RUN}/seed-0/step-24"
     assert run(first, last, "-n", "--margin", "1").exit_code == 0
-    target, settings, options = asked.pop()
+    target, settings, options = targets.pop()
     assert target.startswith("results/demo/compare/checkpoints/") and options == ["--dry-run"]
     assert settings == {"baseline": first, "checkpoint": last, "margin": 1.0}
     assert run(RUN, "simplerl/qwen2.5-math-7b", "--seeds", "0,1", "-n").exit_code == 0
-    target, settings, _ = asked.pop()
+    target, settings, _ = targets.pop()
     assert target == "compare_recipes"
     assert settings == {"recipe_a": [RUN], "recipe_b": ["simplerl/qwen2.5-math-7b"], "seeds": [0, 1]}
 
