@@ -65,11 +65,19 @@ GROUPS: dict[str, tuple[Command, ...]] = {
     ),
     "Evaluate": (
         Command(
+            "grade", "Judge generations made elsewhere: scores by each grader, and a page.", "math500.jsonl",
+            Click("cli.grade"),
+        ),
+        Command(
             "contamination", "Has a run's base model read its benchmarks? It continues half-told questions.",
             "openr1/qwen2.5-math-7b", Target("contamination", runs=True),
         ),
     ),
     "Compare": (
+        Command(
+            "compare", "Is B better than A? Models, checkpoints, files of completions, published figures, recipes.",
+            "old.jsonl new.jsonl", Click("cli.compare"),
+        ),
         Command("claims", "What the stored results say of each claim of the documents.", "", Target("claims")),
         Command("fidelity", "Every published value beside ours, with its source.", "", Target("fidelity")),
         Command(
@@ -78,6 +86,10 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         ),
     ),
     "Look": (
+        Command(
+            "show", "What is this file or folder? Run, step, protocol, numbers, how it was made.",
+            "openr1/qwen2.5-math-7b/seed-0/step-24", Click("cli.show"),
+        ),
         Command("watch", "Serve a page with curves and completions while runs go on.", "", Target("watch")),
         Command(
             "why", "Why did this number change? Compare how two results were made.", "RESULT OTHER_RESULT",
@@ -113,6 +125,11 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         Command(
             "import-samples", "Bring generations made elsewhere into the results.", "--help",
             Module("base", "eval.importers"),
+        ),
+        Command(
+            "export-inspect", "Write graded samples as logs of inspect_ai.",
+            "--graded results/demo/runs/openr1/qwen2.5-math-7b/seed-0/graded --output logs",
+            Module("base", "eval.export_inspect"),
         ),
     ),
     "Develop": (

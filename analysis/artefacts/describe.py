@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.artefacts import folders, stored_tables, text_files
-from analysis.artefacts.fact import NotThis
+from analysis.artefacts.fact import NotThis, listed
 from contracts import paths, provenance
 from contracts.paths import ResultsFolder
 from eval.importers import recognise_file
@@ -16,7 +16,6 @@ from system.errors import UserError
 from system.text_safety import one_line
 
 MOST = 10  # lines
-VERSIONS = ("torch", "vllm", "transformers", "trl", "math-verify")  # shown of the packages
 HASHES = ("sha256", "model_sha256", "samples_sha256", "problems_sha256", "content_sha256", "base_sha256")
 MANY = 200  # files of a folder that is not looked into
 CLIPPED = 200  # characters of a line
@@ -84,13 +83,13 @@ def _making(record: dict[str, Any], owner: Path | None, path: Path) -> dict[str,
     environment = record.get("environment")
     home = f"{environment.get('environment')}/{environment.get('device')}" if isinstance(environment, dict) else ""
     dirty = {True: ", with changed files", False: "", None: ", perhaps with changed files"}[record.get("git_dirty")]
-    made = str(record.get("made_at", "unknown"))[:16].replace("T", " ")
+    when = str(record.get("made_at", "unknown"))[:16].replace("T", " ")
     packages = record.get("packages") or {}
-    versions = [f"{name} {packages[name]}" for name in VERSIONS if name in packages]
+    versions = listed((f"{name} {version}" for name, version in packages.items()), MOST)
     return {
-        "made": f"{made} UTC by commit {str(record.get('git_commit'))[:12]}{dirty}"
+        "made": f"{when} UTC by commit {str(record.get('git_commit'))[:12]}{dirty}"
         + (f" (record of {owner})" if owner != path else ""),
-        "with": ", ".join(filter(None, [f"Python {record.get('python')}", home, *versions])),
+        "with": ", ".join(filter(None, [f"Python {record.get('python')}", home, versions])),
         "hashes": ", ".join(
             f"{key.removesuffix('_sha256')} {str(record[key])[:12]}" for key in HASHES if record.get(key)
         ),

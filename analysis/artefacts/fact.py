@@ -16,5 +16,5 @@ def percent_text(share: float) -> str:
 
 def listed(names: Iterable[object], most: int = 6) -> str:
     """The first names, and how many more there are."""
-    names = list(map(str, names))
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    texts = list(map(str, names))
+    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")

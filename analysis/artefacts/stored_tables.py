@@ -41,8 +41,8 @@ def _run_and_step(table: pa.Table) -> dict[str, str]:
 def _protocol(path: Path, table: pa.Table) -> dict[str, str]:
     """How the samples were asked for: from the record, else the name in the table."""
     record = provenance.read(path)
-    sampled = record.get("samples") if isinstance(record.get("samples"), dict) else record
-    protocol = sampled.get("protocol")
+    sampled = record.get("samples")
+    protocol = (sampled if isinstance(sampled, dict) else record).get("protocol")
     name = listed(table["protocol"].unique().to_pylist())
     if not isinstance(protocol, dict):
         return {"protocol": f"{name}; prompt not recorded"}

@@ -7,12 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
 from click.testing import CliRunner
 
-from cli import graph
+from cli import environments, graph
 from cli.main import crosszero
 from cli.table import COMMANDS, GROUPS, Module, Target
 from contracts.run_file import ROOT
@@ -119,6 +120,27 @@ def test_an_option_that_cannot_be_is_refused_before_anything_starts(line: str, s
 def test_a_command_that_does_not_exist_names_the_nearest() -> None:
     with refused("unknown-name", name="clams"):
         crosszero.main(["clams"], prog_name="crosszero", standalone_mode=False)
+
+
+def test_modules_are_found_from_any_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One process with what `run_module` gives each of them, in a folder that is not the project's."""
+    started: list[tuple[list[str], dict[str, str]]] = []
+    monkeypatch.setattr(environments, "interpreter", lambda *_: Path(sys.executable))
+    monkeypatch.setattr(
+        environments, "run_interruptible", lambda command, *, environment: started.append((command, environment))
+    )
+    for row in COMMANDS.values():
+        if isinstance(row.starts, Module):
+            environments.run_module(row.starts.environment, row.starts.module, [], program=row.name)
+    modules = {command[command.index("-m") + 1]: environment["PYTHONPATH"] for command, environment in started}
+    assert len(set(modules.values())) == 1 and len(modules) == sum(
+        isinstance(r.starts, Module) for r in COMMANDS.values()
+    )
+    find = "import sys; from importlib.util import find_spec; print([n for n in sys.argv[1:] if not find_spec(n)])"
+    missing = subprocess.run(
+        [sys.executable, "-c", find, *modules], env=started[0][1], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert missing.stdout == "[]\n", missing
 
 
 def test_ctrl_c_is_the_program_s_own_affair() -> None:

@@ -147,7 +147,8 @@ def naming(pattern: str, allowed: tuple[str, ...]) -> list[str]:
 
 @pytest.mark.parametrize("name", folders("frameworks"))
 def test_a_framework_is_named_only_in_its_folder(name: str) -> None:
-    lines = naming(rf"(?<![-\w]){name}(?!\w)", (f"frameworks/{name}/", "recipes/[^/]+/.*yaml"))
+    allowed = (f"frameworks/{name}/", "recipes/[^/]+/.*yaml", "cli/table.py")  # the last has examples
+    lines = naming(rf"(?<![-\w]){name}(?!\w)", allowed)
     assert not lines, "\n".join(lines)
 
 
