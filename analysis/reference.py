@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
+
+from system.yaml_files import read_yaml
 
 REFERENCE = Path(__file__).resolve().parents[1] / "results" / "reference"
 PUBLISHED = REFERENCE / "report_tables.csv"  # the tables of the report that this project reproduces
@@ -32,7 +33,7 @@ def page_content() -> dict[str, Any]:
             file.name: file.read_text(encoding="utf-8")
             for file in (PUBLISHED, FIDELITY, CLAIMS, FIGURES, DRAWINGS, CLASSES, RELEASES)
         },
-        "patterns": yaml.safe_load(PATTERNS.read_text(encoding="utf-8")),
+        "patterns": read_yaml(PATTERNS),
     }
 
 

@@ -17,6 +17,10 @@ from system.errors import ROOT, UserError
 DEEP = 500  # levels; libyaml has no limit, and ends the process at some 50,000
 
 
+class RepeatedKey(yaml.constructor.ConstructorError):
+    """A mapping has a key twice: YAML would take the last one without a word."""
+
+
 class _Loader(yaml.SafeLoader):
     """Reads lm-eval's task files too: their `!function module.name` stays text."""
 
@@ -25,12 +29,24 @@ class _FastLoader(yaml.CSafeLoader):
     """The same by libyaml, in a tenth of the time."""
 
 
+def _mapping(loader: yaml.SafeLoader | yaml.CSafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+    """A mapping, whose keys are each there once; a merged one (`<<`) may be replaced."""
+    written: set[str] = set()
+    for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+        if key.value in written:
+            raise RepeatedKey(None, None, f"the key {key.value} is there twice: delete one", key.start_mark)
+        written.add(key.value)
+    loader.flatten_mapping(node)
+    return loader.construct_mapping(node, deep=True)
+
+
 def _function_name(_: yaml.SafeLoader | yaml.CSafeLoader, node: yaml.Node) -> str:
     return str(node.value)
 
 
 for loader in (_Loader, _FastLoader):
     loader.add_constructor("!function", _function_name)
+    loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
 def _may_be_deep(text: str) -> bool:
@@ -80,7 +96,7 @@ def read_yaml_text(text: str, label: str) -> Any:
         label: where it is from, for the error.
 
     Raises:
-        UserError: it is no YAML; the message has the line.
+        UserError: it is no YAML, or has a key twice; the message has the line.
     """
     try:
         return pickle.loads(_parsed(text))
@@ -89,5 +105,7 @@ def read_yaml_text(text: str, label: str) -> Any:
         where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         problem = " ".join(str(getattr(error, "problem", None) or error).split())
         raise UserError(
-            f"{label} is not valid YAML{where}: {problem}; fix it and run it again", code="invalid-yaml"
+            f"{label} is not valid YAML{where}: {problem}; fix it and run it again",
+            code="repeated-key" if isinstance(error, RepeatedKey) else "invalid-yaml",
+            line=mark.line + 1 if mark else None,
         ) from None

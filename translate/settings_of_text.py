@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from frameworks.command_parser import CommandParser, ScriptCommand
 from system.errors import UserError
+from system.yaml_files import read_yaml_text
 from translate import script_commands
 from translate.translation import EXPORTED
 
@@ -56,8 +55,10 @@ def settings_of_text(
 def _without_command(parser: CommandParser, text: str, folder: Path, variables: Mapping[str, str]) -> dict[str, Any]:
     """Settings alone: a YAML mapping, or words."""
     try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError:
+        content = read_yaml_text(text, "the text")
+    except UserError as error:
+        if error.code == "repeated-key":
+            raise
         content = None
     if isinstance(content, dict):
         return {str(name): value for name, value in content.items()}

@@ -40,6 +40,29 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path: Path, text: str) -> None:
         read_yaml(file)
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("steps: 24\na: 1\nsteps: 3", 3),
+        ("demo: {steps: 24, steps: 3}", 1),
+        ("a:\n  - {b: 1}\n  - b: 1\n    b: 1", 4),
+        ("seeds: [0]\n'seeds': [1]", 2),
+        ("x: &x {a: 1}\ny: {<<: *x, b: 1, b: 2}", 2),
+    ],
+)
+def test_a_key_that_is_there_twice_is_an_error(tmp_path: Path, text: str, line: int) -> None:
+    file = tmp_path / "twice.yaml"
+    file.write_text(text)
+    with refused("repeated-key", line=line):
+        read_yaml(file)
+
+
+def test_a_merged_key_may_be_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "merged.yaml"
+    file.write_text("x: &x {a: 1, b: 2}\ny:\n  <<: *x\n  a: 3")
+    assert read_yaml(file)["y"] == {"a": 3, "b": 2}
+
+
 def test_each_reader_has_a_copy_and_a_changed_file_is_read_again(tmp_path: Path) -> None:
     file = tmp_path / "list.yaml"
     file.write_text("a: [1]")
