@@ -35,11 +35,9 @@ demo: base
 	@$(RUN) CROSSZERO_COMMAND="make $@" snakemake --quiet rules --scheduler greedy \
 	    --prioritize reproduce_openr1 results/demo/runs/logicrl/qwen2.5-7b/seed-0/scores.parquet \
 	    -- reproduce_openr1 reproduce_all
-	@echo "report: $$PWD/results/demo/report/all/index.html"
 
 demo-all: base
 	@$(RUN) CROSSZERO_COMMAND="make $@" snakemake reproduce_all --quiet rules --config reproduce=all
-	@echo "report: $$PWD/results/demo/report/all/index.html"
 
 # A test file runs in one process, since its tests share what they made; slow files come first. Each may take 7 GB.
 SIDE_BY_SIDE = -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder

@@ -57,7 +57,7 @@ rule reproduce_all:
     default_target: True
     input:
         # Depend on the runs as well, so that an existing report does not hide missing scores.
-        page_and_scores("all"),
+        page_and_scores(PAGE),
 
 
 rule reproduce_one_gpu:
@@ -72,13 +72,13 @@ for recipe in RECIPES:
         name:
             f"reproduce_{recipe}"
         input:
-            page_and_scores(recipe),
+            page_and_scores(RECIPE_PAGES[recipe]),
         localrule: True
 
 
 rule report:
     input:
-        page_and_scores("all"),
+        page_and_scores(PAGE),
 
 
 rule sweep:
@@ -103,5 +103,7 @@ rule parse_runs:
 
 
 rule help:
-    message:
-        HELP
+    params:
+        text=HELP,
+    shell:
+        "printf %s {params.text:q}"

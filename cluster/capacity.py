@@ -17,6 +17,7 @@ from contracts.run_file import Run, Stage
 from contracts.seeds import run_id
 from contracts.steps import stage_folder
 from frameworks import adapter
+from frameworks.run_settings import save_interval
 from recipes.runs import load_run
 from system import durable, markdown
 from system.command_line import argument_parser
@@ -51,9 +52,13 @@ def measured_hours(run: Run, results: Path) -> float | None:
     return sum(stage.steps for stage in run.stages) * seconds / steps / 3600 if steps else None
 
 
-def native_checkpoints(stage: Stage) -> int:
-    """How many checkpoints a framework saves: at equal intervals that include every step of the run file."""
-    return int(stage.steps // math.gcd(*stage.checkpoints))
+def native_checkpoints(run: Run, stage: Stage) -> int:
+    """How many native checkpoints are kept: those at equal intervals with the run file's, and two to resume from.
+
+    See run_settings.save_interval.
+    """
+    every = math.gcd(*stage.checkpoints)
+    return stage.steps // every + 2 * (save_interval(run, stage) < every)
 
 
 def disk_gb(run: Run) -> tuple[float, float]:
@@ -62,7 +67,7 @@ def disk_gb(run: Run) -> tuple[float, float]:
     parameters = model["parameters"] / 1e9 if model else 0.0
     states = weights = 0
     for stage in run.stages:
-        saved = native_checkpoints(stage)
+        saved = native_checkpoints(run, stage)
         states += min(saved, size.states_kept or saved) * (1 + (run.algorithm == "ppo"))
         weights += saved
     lora = run.stages[0].lora
@@ -149,9 +154,10 @@ def main() -> None:
         name, _, generating = word.rpartition("=")
         runs.append(run := load_run(name, arguments.scale))
         rows.append(run_costs(run, arguments.seeds, arguments.gpu_memory_gb, arguments.results, int(generating)))
-    text = costs_page(rows, arguments.scale, arguments.seeds, arguments.gpu_memory_gb)
     if arguments.one_gpu_gb:
-        text += one_gpu.markdown_section(runs, arguments.one_gpu_gb)
+        text = one_gpu.fits_page(runs, arguments.one_gpu_gb)
+    else:
+        text = costs_page(rows, arguments.scale, arguments.seeds, arguments.gpu_memory_gb)
     durable.write_text(arguments.output, text)
     print(f"{text}\nWritten to {arguments.output}")
 

@@ -60,17 +60,22 @@ class FailedJobs(logging.Filter):
     Args:
         handler: Snakemake's, of the terminal.
         on_terminal: whether a job of this rule and shell command has printed on this terminal what its log has.
+        interrupted: whether the user has ended the workflow; a job that ends then has not failed.
     """
 
-    def __init__(self, handler: logging.Handler, on_terminal: Callable[[str, str], bool]) -> None:
+    def __init__(
+        self, handler: logging.Handler, on_terminal: Callable[[str, str], bool], interrupted: Callable[[], bool]
+    ) -> None:
         """Watch a handler."""
         super().__init__()
-        self.handler, self.on_terminal = handler, on_terminal
+        self.handler, self.on_terminal, self.interrupted = handler, on_terminal, interrupted
         self.rules: set[str] = set()  # of the jobs that failed
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether Snakemake's message is shown; a failed job is shown here."""
         event, message = getattr(record, "event", None), record.getMessage()
+        if self.interrupted():
+            return record.levelno < logging.ERROR and event != LogEvent.JOB_ERROR
         if event == LogEvent.JOB_ERROR:
             text = self.described(record.__dict__)
             self.handler.handle(logging.LogRecord(record.name, record.levelno, "", 0, text, None, None))
@@ -94,14 +99,14 @@ class FailedJobs(logging.Filter):
         return visible("; ".join(parts if said else [*parts, "it printed nothing"]))
 
 
-def show(on_terminal: Callable[[str, str], bool]) -> FailedJobs | None:
+def show(on_terminal: Callable[[str, str], bool], interrupted: Callable[[], bool] = lambda: False) -> FailedJobs | None:
     """Show failed jobs on Snakemake's terminal; None if it has none. See FailedJobs."""
     if not (handler := attached_handler(ColorizingTextHandler)):
         return None
     for known in handler.filters:  # Snakemake reads the Snakefile more than once
         if isinstance(known, FailedJobs):
             return known
-    failed_jobs = FailedJobs(handler, on_terminal)
+    failed_jobs = FailedJobs(handler, on_terminal, interrupted)
     handler.filters.insert(0, failed_jobs)  # before the filter that drops failed jobs where rules are quiet
     return failed_jobs
 

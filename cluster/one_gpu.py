@@ -76,14 +76,15 @@ def fitting_runs(runs: Mapping[str, Run], gpu_gb: float, scale: str) -> dict[str
     return fitting
 
 
-def markdown_section(runs: list[Run], gpu_gb: float) -> str:
-    """A section of the capacity page: what fits, and why the rest does not.
+def fits_page(runs: list[Run], gpu_gb: float) -> str:
+    """The page of capacity for one GPU: what fits, then why the rest does not.
 
     Args:
         runs: at full scale.
         gpu_gb: size of the GPU in GB.
     """
-    rows = [(run, fit_run(run, gpu_gb)) for run in runs]
+    rows = sorted(((run, fit_run(run, gpu_gb)) for run in runs), key=lambda row: not row[1].samples_per_device)
+    count = sum(bool(run_fit.samples_per_device) for _, run_fit in rows)
     cells: list[list[Any]] = [
         [
             run.name, run.model, str(run.hardware["gpus"]), "yes" if run_fit.samples_per_device else "no",
@@ -92,4 +93,4 @@ def markdown_section(runs: list[Run], gpu_gb: float) -> str:
         ]
         for run, run_fit in rows
     ]  # fmt: skip
-    return f"\n## On one GPU of {gpu_gb:g} GB\n\n{markdown.table(COLUMNS, cells)}{NOTES}"
+    return f"# {count} of {len(rows)} runs fit one GPU of {gpu_gb:g} GB\n\n{markdown.table(COLUMNS, cells)}{NOTES}"

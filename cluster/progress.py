@@ -55,6 +55,8 @@ def job_label(event: Mapping[str, Any]) -> str:
 
 def _accuracies(job: Mapping[str, Any]) -> dict[str, str]:
     """By run, the accuracy if the job has graded its samples."""
+    if job["rule_name"] == "measure_contamination":  # answers to half of a question
+        return {}
     graded = [output for output in map(Path, job.get("output") or ()) if output.name == GRADED]
     accuracies = {
         "/".join(output.parts[-4:-1]): accuracy_so_far.summary(accuracy_so_far.read(output)) for output in graded

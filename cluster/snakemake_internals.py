@@ -9,11 +9,11 @@ from __future__ import annotations
 import inspect
 import logging
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from snakemake.common import overwrite_function_params
+from snakemake.common import NOTHING_TO_BE_DONE_MSG, overwrite_function_params
 from snakemake.logging import ColorizingTextHandler, logger
 from snakemake.resources import Resource
 from snakemake.settings.enums import Quietness
@@ -21,18 +21,23 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from system.errors import UserError
 
-__all__ = ["ColorizingTextHandler", "LogEvent", "Quietness", "logger"]
+__all__ = ["NOTHING_TO_BE_DONE_MSG", "ColorizingTextHandler", "LogEvent", "Quietness", "logger"]
 # Module and object, its attributes, and what uses them.
 USED = (
-    ("snakemake.workflow", "Workflow", "dag executor_settings get_rule global_resources is_local is_main_process "
-     "local_exec register_resource remote_exec rules dag_settings", "workflows/*.smk"),
-    ("snakemake.dag", "DAG", "needrun_jobs reason", "workflows/local_resources.smk"),
+    ("snakemake.workflow", "Workflow", "config_settings dag dryrun executor_settings get_rule global_resources "
+     "is_local is_main_process local_exec output_settings register_resource remote_exec rules dag_settings scheduler",
+     "workflows/*.smk"),
+    ("snakemake.dag", "DAG", "needrun_jobs reason targetjobs", "workflows/*.smk"),
     ("snakemake.jobs", "Reason", "forced input_changed params_changed updated_input updated_input_run",
      "workflows/local_resources.smk"),
-    ("snakemake.jobs", "Job", "attempt is_local output restart_times rule wildcards", "workflows/local_resources.smk"),
-    ("snakemake.settings.types", "DAGSettings", "allowed_rules", "workflows/rule_inputs.smk"),
-    ("snakemake.rules", "Rule", "input norun params resources", "cache_signatures"),
+    ("snakemake.jobs", "Job", "attempt input is_local log output restart_times rule wildcards",
+     "workflows/*.smk"),
+    ("snakemake.settings.types", "ConfigSettings", "config configfiles", "workflows/runs.smk"),
+    ("snakemake.settings.types", "DAGSettings", "allowed_rules targets", "workflows/*.smk"),
+    ("snakemake.rules", "Rule", "has_wildcards input norun params resources shellcmd",
+     "cache_signatures, cluster/target_results.py"),
     ("snakemake.common", "overwrite_function_params", "", "cache_signatures"),
+    ("snakemake.common", "NOTHING_TO_BE_DONE_MSG", "", "cluster/target_results.py"),
     ("snakemake.resources", "Resource", "evaluate _evaluator", "cache_signatures"),
     ("snakemake.io", "_IOFile", "_file", "cache_signatures"),
     ("snakemake.io", "AnnotatedString", "callable", "cache_signatures"),
@@ -81,6 +86,16 @@ def show_sentences_alone() -> None:
         return not sentence
 
     handler.addFilter(is_no_refusal)
+
+
+def show_warnings_alone(applies: Callable[[], bool]) -> None:
+    """Print nothing of Snakemake's own messages but warnings and errors, where this applies.
+
+    Args:
+        applies: asked when something is printed, as Snakemake knows its targets only when it has read its files.
+    """
+    if handler := attached_handler(ColorizingTextHandler):
+        handler.addFilter(lambda record: record.levelno >= logging.WARNING or not applies())
 
 
 def missing_results(files: Iterable[str | Path], maker: str, allowed: Collection[str] | None) -> UserError | None:

@@ -125,7 +125,7 @@ def main() -> None:
     text, comparisons, problems = compare_frameworks(arguments.cases, arguments.seed)
     durable.write_text(arguments.output / "conformance.md", text)
     durable.write_text(arguments.output / "matrix.csv", matrix_frame(comparisons).to_csv(index=False))
-    print(text)
+    print(f"{text}\n{arguments.output / 'conformance.md'}")
     if problems:
         raise UserError(
             "the frameworks are not as the registry (conformance/differences.yaml) says: " + "; ".join(problems),

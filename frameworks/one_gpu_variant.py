@@ -23,6 +23,7 @@ def on_one_gpu(run: Run, samples_per_device: int) -> Run:
     """
     stages = tuple(_stage(run, stage, samples_per_device) for stage in run.stages)
     hardware = run.hardware | {"nodes": 1, "gpus": 1}
+    hardware.pop("expected_hours", None)  # on its own GPUs
     gpus = min(1, run.evaluation.get("gpus", 1))
     return dataclasses.replace(run, stages=stages, hardware=hardware, evaluation=run.evaluation | {"gpus": gpus})
 

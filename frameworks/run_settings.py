@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from contracts.run_file import Run, Stage
 from system.errors import UserError
+
+RESUME_SECONDS = 7200.0  # of training that a kill may cost
+SHORT_SECONDS = 600.0  # of a stage that starts again after a kill
+
+
+def save_interval(run: Run, stage: Stage) -> int:
+    """Steps between native checkpoints: those of the run file are among them, the others are there to resume from.
+
+    They are at most RESUME_SECONDS and half of the stage apart, by the published time of a step, or by the time limit.
+    """
+    every = math.gcd(*stage.checkpoints)
+    hours = run.hardware.get("expected_hours", run.hardware["hours"] * len(run.stages))
+    step_seconds = 3600 * hours / sum(one.steps for one in run.stages)
+    if stage.steps * step_seconds < SHORT_SECONDS:
+        return every
+    most = max(1.0, min(RESUME_SECONDS / step_seconds, stage.steps / 2))
+    return max(step for step in range(1, every + 1) if every % step == 0 and step <= most)
 
 
 def values(stage: Stage) -> dict[str, Any]:

@@ -128,6 +128,8 @@ def run_command(main: Callable[[], None]) -> None:
     except StoppedInTime as error:
         print(f"Stopped: {error}", file=sys.stderr)
         sys.exit(RESUMABLE)
+    except KeyboardInterrupt:
+        sys.exit(130)
     except Exception as error:
         if isinstance(error, BrokenPipeError) and _output_is_closed():
             sys.exit(1)

@@ -79,7 +79,9 @@ rule compare_in_rounds:
         benchmarks=lambda wildcards: list(COMPARISON.benchmarks),
         most=lambda wildcards: COMPARISON.most_repeats(config["sequential"]),
         options=command_options(config, "margin"),
-        sampling=unrecorded(lambda wildcards: commands.run_sampling_options(COMPARISON.run)),
+        sampling=unrecorded(
+            lambda wildcards: commands.run_sampling_options(COMPARISON.run)
+        ),
         settings=lambda wildcards: [
             fingerprint(sampling_settings(COMPARISON.run, COMPARISON.benchmarks)),
             grading_hash(tuple(COMPARISON.benchmarks)),
@@ -105,7 +107,7 @@ rule compare_checkpoints:
     shell:
         # `show` fails the rule if the checkpoint is worse or could not be compared. Snakemake prints the log of a failed
         # rule, so that the table is not written there as well.
-        "echo 'The comparison is in' {input:q} > {log:q}; {params.base:q} -m analysis.compare_checkpoints show {input:q}/comparison.json"
+        "echo {input:q}/index.html > {log:q}; {params.base:q} -m analysis.compare_checkpoints show {input:q}/comparison.json"
 
 
 rule compare_recipes:
@@ -117,7 +119,7 @@ rule compare_recipes:
     params:
         base=BASE,
         options=command_options(config, "benchmarks", "rule", "ties"),
-        output=f"{RESULTS}/compare/recipes",
+        output=lambda wildcards: f"{RESULTS}/compare/recipes/{compared_recipes(wildcards)}",
     shell:
         "{params.base:q} -m analysis.compare_recipes --a {input.a:q} --b {input.b:q} {params.options:q}"
-        " --output {params.output:q} 2> {log:q}"
+        " --output {params.output:q} > {log:q} 2>&1"

@@ -52,7 +52,7 @@ rule overlap:
     log:
         f"logs/{config['scale']}/data/overlap/{{which}}.log",
     wildcard_constraints:
-        which="[^/.]+",
+        which=r"[^/]+(?<!\.pairs)",
     resources:
         **resources_for(Need(memory_mb=4000, minutes=30)),
     params:

@@ -109,4 +109,3 @@ rule model_page:
     shell:
         "{params.base:q} -m analysis.report --results {params.results:q} --title {params.title:q}"
         " --run {params.run:q} --output {params.output:q} > {log:q} 2>&1"
-        " && tail -n 1 {log:q}"

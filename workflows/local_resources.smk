@@ -50,6 +50,21 @@ def keep_finished(jobs):
         )
 
 
+def say_cost(jobs):
+    """Say what is trained on GPUs before it is; refuse to train all runs without having been told so."""
+    plans = run_plan.run_plans(jobs, RUNS)
+    of_all = {"reproduce_all", "report", "evaluate", "grade", "contamination"}
+    chosen = (
+        config["reproduce"] != "all"
+        or "reproduce" in workflow.config_settings.config
+        or not of_all & {job.rule.name for job in workflow.dag.targetjobs}
+    )
+    if error := run_plan.refusal_of_all(plans, chosen):
+        raise refusal(error)
+    if any(plan.hours_at_most for plan in plans):
+        print(f"To be trained: {run_plan.cost_text(plans)}.", file=sys.stderr)
+
+
 onstart:
     jobs = list(workflow.dag.needrun_jobs())
     if [job.rule.name for job in jobs] == ["watch"]:
@@ -58,6 +73,7 @@ onstart:
     # `snakemake help` and the like write nothing and may run beside another Snakemake.
     if workflow.is_main_process and any(job.output for job in jobs):
         keep_finished(jobs)
+        say_cost(jobs)
         try:
             WRITTEN.acquire()
         except (UserError, OSError) as error:

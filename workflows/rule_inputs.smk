@@ -157,12 +157,23 @@ def graded_samples(side):
     for name in config[side]:
         run = seeds.run_of(name) if name.count("/") == 2 else name
         if run not in RUNS:
-            sentence = f"{side}={name} should be a run such as {next(iter(RUNS))}, or one of its seeds (…/seed-0)"
-            raise refusal(UserError(sentence, code="unknown-name", name=name))
+            raise refusal(unknown("run", run, RUNS).within(f"config: {side}"))
         names += (
             [name] if run != name else [f"{name}/seed-{n}" for n in config["seeds"]]
         )
+    if len(names) < 2:
+        sentence = (
+            f"a comparison of recipes needs two training seeds a side or more, but {side} has {len(names)}: add --config "
+            "seeds='[0,1,2]', or compare two checkpoints with snakemake compare_checkpoints"
+        )
+        raise refusal(UserError(sentence, code="too-few-seeds", seeds=len(names)))
     return [str(FOLDER.run(name).graded) for name in names]
+
+
+def compared_recipes(wildcards):
+    """The name of a comparison of recipes, for its folder."""
+    sides = (run_set_name(config[side], {}, ()) for side in ("recipe_a", "recipe_b"))
+    return "-against-".join(sides)
 
 
 def probe_folder(run_id):

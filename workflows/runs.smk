@@ -8,10 +8,12 @@ from pathlib import Path
 
 from analysis import reference
 from cluster import one_gpu
+from cluster.snakemake_internals import show_warnings_alone
 from contracts import copied_results, paths, provenance, seeds, steps
 from system import durable
 from system.errors import UserError
 from system.unknown_names import unknown
+from system.yaml_files import read_yaml
 from contracts.fingerprint import fingerprint
 from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT, validate
@@ -27,6 +29,7 @@ from eval.run_settings import (
 )
 from grading.verdicts import DEFAULT
 from recipes import models, sweeps, variants
+from recipes.run_sets import run_set_name
 from recipes.runs import (
     load_run,
     load_sweep,
@@ -37,7 +40,10 @@ from recipes.runs import (
 from tasks import prompts
 from tasks import dataset_specs
 
-HELP = """
+STUDIES = sorted(
+    file.parent.name for file in Path(workflow.basedir, "studies").glob("*/rules.smk")
+)
+HELP = f"""\
 CrossZero reproduces R1-Zero style reinforcement learning and evaluates every checkpoint under one protocol.
 
   snakemake reproduce_all        train, evaluate and report every run of the configuration
@@ -58,19 +64,23 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
   snakemake claims               what the stored results say of each claim of the documents (docs/report.md)
   snakemake conformance          the same tensors through each framework's own functions: where they differ, and by how much
   snakemake sweep --config sweep='[openr1/group-size]' seeds='[0,1,2]'   try settings of a run: one table, one figure
-  snakemake study_<name>         answer a question with the product, such as study_kl (studies/<name>/README.md)
+  snakemake study_<name>         answer a question with the product (studies/<name>/README.md):
+                                 {", ".join(STUDIES)}
   snakemake environments         install the environments of the configured runs, such as on a login node
   snakemake doctor               what runs on this machine (demo, one GPU, full scale) and what to change
   snakemake preflight --profile slurm   report problems with this cluster before anything is queued (docs/cluster.md)
   snakemake capacity             estimate GPU-hours, disk and GPU memory of the runs
   snakemake efficiency           report what finished jobs used of what they asked for
+  snakemake gpu_smoke            whether the full-scale path runs on this GPU (docs/gpu.md)
   snakemake help                 print this
 
 Add -n for a dry run, and --config to override config/config.yaml:
   snakemake -n reproduce_all --config scale=full
   snakemake reproduce_openr1 --config seeds='[0,1]' data_mirror=../mirror
-On a cluster: snakemake --profile slurm reproduce_all
+On a cluster: snakemake --profile slurm reproduce_all --config reproduce='[tinyzero/grpo-3b]'
 """
+if workflow.is_main_process:
+    show_warnings_alone(lambda: set(workflow.dag_settings.targets) == {"help"})
 
 
 class NamedRuns(dict):
@@ -204,12 +214,46 @@ def stage_of(wildcards):
     return run_of(wildcards).stages[int(wildcards.stage) - 1]
 
 
+def runs_of_recipe(recipe, chosen):
+    """The chosen runs of a recipe, or all of its runs if none is."""
+    own = [name for name in RUNS if name.split("/")[0] == recipe]
+    return [name for name in own if name in chosen] or own
+
+
+def configured_runs():
+    """The runs that the configuration's files name, whatever the command line says."""
+    files = [ROOT / "config" / "config.yaml", *workflow.config_settings.configfiles]
+    try:
+        contents = [read_yaml(Path(file)) for file in files]
+        named = [
+            content["reproduce"] for content in contents if content.get("reproduce")
+        ]
+        return chosen_runs(named[-1])
+    except UserError as error:
+        raise refusal(error) from None
+
+
+# Each set of runs has a page of its own: that of the files' runs is called `all`, that of a recipe's like the recipe.
+CONFIGURED = configured_runs()
+BY_RECIPE = {recipe: runs_of_recipe(recipe, CONFIGURED) for recipe in RECIPES}
+NAMED_SETS = {"all": CONFIGURED, **BY_RECIPE}
+if ON_ONE_GPU:
+    NAMED_SETS = {f"one-gpu-{config['gpu_memory_gb']}-gb": CHOSEN}
+PAGE = run_set_name(CHOSEN, NAMED_SETS, run_names())
+RECIPE_PAGES = {
+    recipe: run_set_name(runs_of_recipe(recipe, CHOSEN), BY_RECIPE, run_names())
+    for recipe in RECIPES
+}
+RUN_SETS = {
+    **NAMED_SETS,
+    **{page: runs_of_recipe(recipe, CHOSEN) for recipe, page in RECIPE_PAGES.items()},
+    PAGE: CHOSEN,
+}
+
+
 def runs_of(which):
-    """The runs of a target: all configured ones, or a recipe's configured ones, or all of the recipe's if none is."""
-    if which == "all":
-        return CHOSEN
-    own = [name for name in RUNS if name.split("/")[0] == which]
-    return [name for name in own if name in CHOSEN] or own
+    """The runs of a page."""
+    return RUN_SETS.get(which, [])
 
 
 @cache
@@ -226,8 +270,8 @@ def results_of(run_id):
 
 
 def reported_runs(which):
-    """The runs on a page; the page of all runs also shows generations and training logs made elsewhere."""
-    imported = config["imported"] if which == "all" else []
+    """The runs on a page; that of the chosen runs also shows generations and training logs made elsewhere."""
+    imported = config["imported"] if which == PAGE else []
     for run_id in imported:
         run = results_of(run_id)
         if not (run.scores.is_file() or run.training_log.is_file()):
@@ -244,7 +288,7 @@ def one_gpu_results(wildcards):
     if not config.get("gpu_memory_gb"):
         sentence = "reproduce_one_gpu needs the size of the GPU: add --config scale=full gpu_memory_gb=24, or another size"
         raise refusal(UserError(sentence, code="missing-setting", key="gpu_memory_gb"))
-    return [*score_files(RUN_IDS), f"{RESULTS}/report/all/index.html"]
+    return [*score_files(RUN_IDS), f"{RESULTS}/report/{PAGE}/index.html"]
 
 
 def verdict_files(run):
@@ -267,8 +311,8 @@ def score_files(run_ids):
     return [file for run in runs for file in (run.graded, run.scores)] + logs
 
 
-RUN_IDS = training_ids("all")
-reported_runs("all")  # an imported name that does not exist stops every target
+RUN_IDS = training_ids(PAGE)
+reported_runs(PAGE)  # an imported name that does not exist stops every target
 
 
 # Jobs run with the Python of Snakemake itself, such as a CUDA image's, instead of the locked environments.

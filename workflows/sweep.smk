@@ -22,4 +22,4 @@ rule sweep_page:
         output=lambda wildcards, output: Path(output[0]).parent,
     shell:
         "{params.base:q} -m analysis.sweep {wildcards.recipe:q}/{wildcards.sweep:q} --scale {params.scale:q}"
-        " --seeds {params.seeds:q} --results {params.results:q} --output {params.output:q} > {log:q} 2>&1 && tail -n 1 {log:q}"
+        " --seeds {params.seeds:q} --results {params.results:q} --output {params.output:q} > {log:q} 2>&1"

@@ -36,6 +36,7 @@ from eval import statistics
 from system.command_line import program_name
 from system.errors import UserError, message
 from system.text_safety import protect_output
+from system.unknown_names import nearest
 
 
 class Parser(argparse.ArgumentParser):
@@ -65,8 +66,8 @@ def locate_samples(name: str, results: Path) -> Path | None:
 
 
 def _nearest_hint(name: str, known: Iterable[str], what: str) -> str:
-    nearest = published_baselines.nearest(name, known)
-    return f"; the nearest {what} are: {', '.join(nearest)}" if nearest else ""
+    close = nearest(name, known)
+    return f"; the nearest {what} are: {', '.join(close)}" if close else ""
 
 
 def run_compare(arguments: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ from contracts.run_file import Run
 from eval import benchmark, protocols
 from eval.run_settings import protocol_of, sampling_settings
 from system.errors import UserError
-from system.unknown_names import unknown
+from system.unknown_names import nearest, unknown
 
 STORED = re.compile(r"(?P<run>[^/]+/[^/]+)/seed-(?P<seed>\d+)/step-(?P<step>\d+)")
 SIDES = ("checkpoint", "baseline")
@@ -103,13 +103,13 @@ def side_from_config(value: str, key: str, runs: Mapping[str, Run]) -> Side:
     if re.fullmatch(r"[\w.-]+/[\w.-]+", value) and not mistyped:
         return Side("hub", value)
     stored_forms = [f"{run}/seed-0/step-0" for run in runs]
-    nearest = published_baselines.nearest(value, [*known, *stored_forms])
+    close = nearest(value, [*known, *stored_forms])
     raise UserError(
         f"{key}={value} should be a folder with a model, a hub id, graded samples, or a stored checkpoint such as "
         f"{(stored_forms or ['<recipe>/<run>/seed-0/step-0'])[0]}"
         + (", or a published baseline" if key == "baseline" else "")
-        + (f"; the nearest names are: {', '.join(nearest)}" if nearest else ""),
-        code="unknown-name", key=key, name=value, nearest=nearest,
+        + (f"; the nearest names are: {', '.join(close)}" if close else ""),
+        code="unknown-name", key=key, name=value, nearest=close,
     )  # fmt: skip
 
 

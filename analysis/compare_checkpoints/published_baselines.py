@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from analysis.comparability import Result
 from analysis.reference import REFERENCE, read_csv
 from eval import benchmark
 from system.errors import UserError
+from system.unknown_names import nearest
 from system.yaml_files import read_yaml
 
 
@@ -130,20 +130,6 @@ def _published_score(
 def search(query: str, names: Iterable[str]) -> list[str]:
     """Names that contain all the words of the query in any case."""
     return [name for name in names if all(part in name.lower() for part in query.lower().split())]
-
-
-def nearest(name: str, names: Iterable[str], most: int = 5) -> list[str]:
-    """The known names most similar to a mistyped one.
-
-    Args:
-        name: as typed, with or without its set (`sober/`).
-        names: the known ones.
-        most: names to return at most.
-    """
-    whole = {known.lower(): known for known in names}
-    last = {known.rpartition("/")[2]: original for known, original in whole.items()}
-    close = difflib.get_close_matches(name.lower(), [*whole, *last], n=2 * most, cutoff=0.5)
-    return list(dict.fromkeys({**last, **whole}[word] for word in close))[:most]
 
 
 def find(name: str, others: Iterable[str] = ()) -> PublishedBaseline:

@@ -160,6 +160,7 @@ def main(command_line: Sequence[str] | None = None) -> None:
         }
         durable.write_text(arguments.output / "recipes.json", json.dumps(content, indent=2) + "\n")
         durable.write_text(arguments.output / "recipes.md", text)
+        print(arguments.output / "recipes.md")
 
 
 def _as_plain_data(lines: Sequence[RecipeResult]) -> list[dict[str, Any]]:

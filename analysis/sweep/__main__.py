@@ -117,14 +117,16 @@ def main() -> None:
     chosen, table = choose_best(settings), settings_table(settings)
     table_texts.write(table, arguments.output)
     figures = plot_sweep(settings, arguments.output)
+    sentences = summary_sentences(settings, chosen)
     text = page.environment().get_template("sweep.html.j2").render(
         css=page.css(), title=load_run(settings[0].runs[0].name.rpartition("/")[0], arguments.scale).title,
         name=arguments.sweep, scale=arguments.scale, seeds=arguments.seeds,
-        sentences=summary_sentences(settings, chosen),
+        sentences=sentences,
         figures={name: page.inline_svg(svg, name, name) for name, svg in figures.items()},
         table=page.plain(table.display), keys=len(settings[0].values),
         collapsed=[(run, why) for setting in settings for run, why in setting.collapsed.items()],
     )  # fmt: skip
+    durable.write_text(arguments.output / "index.md", "\n".join(sentences) + "\n")
     durable.write_text(arguments.output / "index.html", text)
     print(f"sweep: {arguments.output / 'index.html'}")
 

@@ -18,4 +18,4 @@ rule study_credit:
         seeds=config["seeds"],
     shell:
         "{params.base:q} -m studies.credit.study --results {params.results:q} --seeds {params.seeds:q}"
-        " --output {params.results:q}/studies/credit > {log:q} 2>&1 && cat {log:q}"
+        " --output {params.results:q}/studies/credit > {log:q} 2>&1"

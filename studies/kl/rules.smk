@@ -15,4 +15,4 @@ rule study_kl:
             [path.read_text() for path in sorted(Path("studies/kl").glob("*.py"))]
         ),
     shell:
-        "{params.base:q} -m studies.kl.study --output results/studies/kl > {log:q} 2>&1 && cat {log:q}"
+        "{params.base:q} -m studies.kl.study --output results/studies/kl > {log:q} 2>&1"

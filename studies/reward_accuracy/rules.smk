@@ -24,4 +24,4 @@ rule study_reward_accuracy:
         tasks=["--tasks", *config["tasks"]] if "tasks" in config else [],
     shell:
         "{params.base:q} -m studies.reward_accuracy.study --results {params.results:q} --scale {params.scale:q}"
-        " --seeds {params.seeds:q} {params.tasks:q} --output {params.results:q}/studies/reward_accuracy > {log:q} 2>&1 && cat {log:q}"
+        " --seeds {params.seeds:q} {params.tasks:q} --output {params.results:q}/studies/reward_accuracy > {log:q} 2>&1"

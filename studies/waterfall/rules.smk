@@ -51,4 +51,4 @@ rule study_waterfall:
         seeds=config["seeds"],
     shell:
         "{params.base:q} -m studies.waterfall.study page --results results/studies/waterfall"
-        " --seeds {params.seeds:q} --output results/studies/waterfall > {log:q} 2>&1 && cat {log:q}"
+        " --seeds {params.seeds:q} --output results/studies/waterfall > {log:q} 2>&1"

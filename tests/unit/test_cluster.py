@@ -190,7 +190,7 @@ def test_an_optimiser_that_openrlhf_offloads_is_in_the_nodes_memory() -> None:
 
 def test_only_the_last_states_of_openrlhf_take_room() -> None:
     run = load_run("simplerl/qwen2.5-math-7b", "full")
-    assert capacity.native_checkpoints(run.stages[0]) == 40
+    assert capacity.native_checkpoints(run, run.stages[0]) == 40
     native, exported = capacity.disk_gb(run)
     assert native == pytest.approx((2 * 2 * 14 + 40 * 2) * 7.62) and exported == pytest.approx(11 * 2 * 7.62)
 

@@ -54,7 +54,15 @@ def test_a_server_of_its_own_becomes_a_sampler_that_sleeps() -> None:
 
 
 def test_what_does_not_fit_says_why() -> None:
-    page = one_gpu.markdown_section(list(RUNS.values()), 24)
+    page, documented = (
+        one_gpu.fits_page(list(RUNS.values()), 24),
+        " ".join((ROOT / "docs" / "gpu.md").read_text().split()),
+    )
+    assert page.startswith(f"# {len(FITS[24])} of {len(RUNS)} runs fit one GPU of 24 GB")
+    assert f"{len(FITS[24])} of the {len(RUNS)} runs fit 24 GB" in documented
+    assert all(f"{len(FITS[size])} fit {size} GB" in documented for size in (48, 80))
+    fits = [line.split(" | ")[3] == "yes" for line in page.splitlines() if line.startswith("| ")][2:]
+    assert fits == sorted(fits, reverse=True)  # what fits is first
     for name in RUNS:
         (line,) = [line for line in page.splitlines() if line.startswith(f"| {name} |")]
         fits, reason = line.split(" | ")[3], line.split(" | ")[6].rstrip(" |")

@@ -1,0 +1,52 @@
+"""Ctrl-C ends a workflow on request: nothing has failed, and the same command continues.
+
+The jobs of this machine receive it, too, and end themselves; jobs of a cluster are cancelled by Snakemake.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from types import FrameType
+from typing import NoReturn
+
+INTERRUPTED = 130  # the exit status of shells
+FIRST = "\nInterrupted: waiting until the running jobs have ended.\n"
+SECOND = "\nInterrupted again: still waiting. Once more ends Snakemake at once; its jobs end with it.\n"
+
+
+class Interrupt:
+    """Takes Ctrl-C: the first ends the jobs, the third Snakemake.
+
+    Args:
+        is_running: whether jobs are run; before, there is nothing to wait for.
+    """
+
+    def __init__(self, is_running: Callable[[], bool]) -> None:
+        """Take Ctrl-C from now on; main thread only."""
+        self.is_running, self.times = is_running, 0
+        if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # as of a command in the background
+            signal.signal(signal.SIGINT, self.take)
+
+    def take(self, number: int, frame: FrameType | None) -> None:
+        """Take the signal. Raises KeyboardInterrupt at the first, as Python does."""
+        self.times += 1
+        if not self.is_running():
+            end_now("\nInterrupted; nothing was started.\n")
+        if self.times == 1:
+            os.write(2, FIRST.encode())  # print() may be interrupted itself
+            raise KeyboardInterrupt
+        if self.times == 2:
+            os.write(2, SECOND.encode())
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    def ignore(self) -> None:
+        """Take no more: what is left is to say how to go on."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def end_now(text: str) -> NoReturn:
+    """End this process with a sentence, without what would be printed of it."""
+    os.write(2, text.encode())
+    os._exit(INTERRUPTED)

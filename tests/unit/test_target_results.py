@@ -1,0 +1,100 @@
+"""A command ends with the results of its targets, also where nothing is to be done; Ctrl-C is no failure."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from cluster import target_results
+from contracts import tables
+from contracts.paths import ResultsFolder
+from contracts.run_file import ROOT
+
+SNAKEFILE = f"""
+from cluster import failed_jobs, interrupt, live_view, progress_lines, target_results
+live_view.show() or progress_lines.show()
+include: {str(ROOT / "workflows" / "progress_and_failures.smk")!r}
+rule all:
+    input: "study.csv", "report/all/index.html"
+rule study:
+    output: "study.csv"
+    log: "study.log"
+    shell: "echo 'the best is b' > {{log}}; touch {{output}}"
+rule page:
+    output: "report/{{which}}/index.html"
+    shell: "touch {{output}}"
+rule slow:
+    output: "slow.txt"
+    log: "slow.log"
+    shell: "touch started; sleep 60 2>&1 | tee {{log}}; touch {{output}}"
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "Snakefile").write_text(SNAKEFILE, encoding="utf-8")
+    return tmp_path
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--config", "cluster=", "--", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, **pipes)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.mark.slow
+def test_results_are_the_last_words_also_where_nothing_is_to_be_done(project: Path) -> None:
+    expected = ["the best is b", str(project / "study.csv"), str(project / "report/all/index.html")]
+    for _ in range(2):
+        output, messages = start(project, "study", "all").communicate(timeout=100)
+        assert output.splitlines() == [expected[0], expected[2]]
+    assert "Nothing to be done" in messages
+    output, _ = start(project, "study").communicate(timeout=100)
+    assert output.splitlines() == expected[:2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_interrupted_workflow_has_not_failed(project: Path, times: int) -> None:
+    process = start(project, "slow")
+    while not (project / "started").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.1)
+    for _ in range(times):
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.05)
+    _, messages = process.communicate(timeout=100)
+    assert process.returncode == 130
+    assert "failed" not in messages and "Traceback" not in messages and "rror" not in messages, messages
+    assert messages.rstrip().splitlines()[-1].startswith("Interrupted. What is finished is kept")
+    assert "This continues: snakemake --cores 1" in messages
+
+
+def test_scores_are_shown_from_the_first_checkpoint_to_the_last(tmp_path: Path) -> None:
+    run = ResultsFolder(tmp_path).run("openr1/small/seed-0")
+    common = {"run": "openr1/small/seed-0", "benchmark": "math500", "protocol": "demo", "n_problems": 150}
+    common |= {"k_repeats": 2, "ci_low": 0.61, "ci_high": 0.731}
+    rows = [common | {"step": step, "avg_at_k": value} for step, value in ((0, 0.0), (24, 0.672))]
+    run.path.mkdir(parents=True)
+    tables.write(pa.Table.from_pylist(rows, schema=tables.SCORE), tables.SCORE, run.scores)
+    assert target_results.files_text([run.graded, run.scores]) == [
+        "openr1/small/seed-0  math500  0.0 → 67.2 % [61.0, 73.1] at step 24, 150 problems × 2, protocol demo",
+        str(run.scores),
+    ]
+    assert target_results.run_label(run.regraded("strict", "protocol").path).endswith("graded by strict+protocol")
+
+
+def test_many_rows_are_cut() -> None:
+    assert target_results.aligned([["a", "b"], ["ccc", "d"], ["e", "f"]], most=2) == [
+        "a    b",
+        "ccc  d",
+        "… and 1 more",
+    ]
