@@ -109,7 +109,9 @@ def run_target(target: str, settings: Mapping[str, str], options: Sequence[str] 
         options: of Snakemake.
     """
     pairs = [f"{key}={value}" for key, value in settings.items()]
-    command = [sys.executable, "-m", "snakemake", target, *options, *(["--config", *pairs] if pairs else [])]
+    chatty = any(option.startswith(("--quiet", "-q", "--verbose")) for option in options)
+    quiet = [] if chatty else ["--quiet", "rules"]  # one line for each job that starts or ends
+    command = [sys.executable, "-m", "snakemake", target, *quiet, *options, *(["--config", *pairs] if pairs else [])]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     typed = shlex.join(["crosszero", *sys.argv[1:]])
     return run_interruptible(command, cwd=ROOT, environment={**os.environ, "PATH": path, COMMAND: typed})

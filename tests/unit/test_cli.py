@@ -102,8 +102,8 @@ def test_a_variant_of_a_run_on_a_cluster(started: Started) -> None:
     line = "reproduce openr1 --set objective.kl_coefficient=0 --seeds 0,1 --profile slurm -n -- --keep-going"
     assert CliRunner().invoke(crosszero, line.split()).exit_code == 0
     ((_, _, program, target, *options),) = started
-    assert (program, target, options[:4]) == (
-        "snakemake", "reproduce_all", ["--profile", "slurm", "--dry-run", "--keep-going"]
+    assert (program, target, options[:6]) == (
+        "snakemake", "reproduce_all", ["--quiet", "rules", "--profile", "slurm", "--dry-run", "--keep-going"]
     )  # fmt: skip
     settings = dict(pair.split("=", 1) for pair in options[options.index("--config") + 1 :])
     assert {key: yaml.safe_load(text) for key, text in settings.items()} == {
