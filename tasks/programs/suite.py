@@ -89,14 +89,14 @@ def _read_value(value: str) -> Any:
 
 
 def same_value(value: Any, expected: Any) -> bool:
-    """Whether values are equal as Python's `==` has it; numbers that are not whole to nine digits."""
-    if isinstance(value, float) and isinstance(expected, int | float):
-        return math.isclose(value, expected, rel_tol=1e-9, abs_tol=1e-12)
+    """Whether values are equal as Python's `==` has it; to nine digits where the expected one is a float."""
     try:
+        if isinstance(expected, float) and isinstance(value, int | float):
+            return math.isclose(value, expected, rel_tol=1e-9, abs_tol=1e-12)
         if isinstance(value, list) and isinstance(expected, list) and len(value) == len(expected):
             return all(same_value(one, other) for one, other in zip(value, expected, strict=True))
         return bool(value == expected)
-    except RecursionError:
+    except (RecursionError, OverflowError):  # OverflowError: a whole number that is no float
         return False
 
 
