@@ -5,6 +5,7 @@
 # make test-quick the tests that take no second each, without the frameworks
 # make test-slurm the tests with real Slurm daemons, the long ones included (docs/cluster.md): half an hour
 # make test-faults kills, full disks, damaged files and more, against the real workflow (docs/promises.md): two hours
+# make test-docs  every command of README and docs that this machine can run: hours; PART=2/7 or DOCS="--cost seconds" for some
 # make lint       formatting, types and Snakemake's lint; part of make test
 # make bench      performance tests
 # make rehearse what of the GPU environments can be tried without a GPU: 40 GB, flash-attn compiles for hours (docs/gpu.md)
@@ -21,7 +22,7 @@ RUN = PATH="$$PWD/$(dir $(BASE)):$$PATH"
 # Packages are compiled when they are first imported: vLLM's import takes three times as long where that is not kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help base demo demo-all test test-quick test-slurm test-faults test-smoke lint bench rehearse gpu-smoke locks
+.PHONY: help base demo demo-all test test-quick test-slurm test-faults test-smoke test-docs lint bench rehearse gpu-smoke locks
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -57,6 +58,9 @@ test-faults: export FAULT_SEED ?= $(shell date +%Y%m%d)
 test-faults: base
 	@$(PYTHON) envs/build.py --all
 	@$(RUN) python -m pytest tests/faults -m "workflow or faults_long" $(PYTEST)
+
+test-docs: base
+	@$(RUN) python -m tests.documented $(if $(PART),--part $(PART)) $(DOCS)
 
 lint: base
 	@$(RUN) ruff format --check .

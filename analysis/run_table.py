@@ -1,6 +1,6 @@
 """One row per training of some reports: how long it took, accuracy before and after, and the gain.
 
-    python -m analysis.run_table results/demo/report/gsm8k results/demo/report/maze
+    crosszero run-table results/demo/report/gsm8k results/demo/report/maze
 
 Accuracies are the reports', in percent with 95 % intervals; the gain is paired on the same problems. Seconds are those
 that Snakemake keeps of the jobs: a base model, a run's training and its sampling, as means over its seeds.

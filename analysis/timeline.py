@@ -1,6 +1,6 @@
 """A picture of when each job of a workflow ran, from the times that Snakemake keeps of them.
 
-    python -m analysis.timeline --output timeline.png
+    crosszero timeline --output timeline.png
 
 One bar per job, coloured by rule; short jobs are left out. Run it in the folder in which Snakemake ran.
 """

@@ -7,12 +7,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
+
 from cli.graph import run_interruptible
 from envs import build
 from system.command_line import PROGRAM
 from system.errors import ROOT, UserError
 
 BASE = "base"  # the environment that this program itself runs in
+ANY_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 def interpreter(environment: str, device: str = "cpu") -> Path:
@@ -40,3 +43,20 @@ def run_module(environment: str, module: str, arguments: Sequence[str], *, progr
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     command = [str(interpreter(environment, device)), "-m", module, *arguments]
     return run_interruptible(command, environment={**os.environ, "PYTHONPATH": path, PROGRAM: program})
+
+
+def program_command(environment: str, module: str) -> click.Command:
+    """A module as a command with its own options, `--help` among them.
+
+    `--environment NAME` starts it in another environment; one that works on GPUs has an option `--device`.
+    """
+
+    @click.command(context_settings=ANY_OPTIONS, add_help_option=False)
+    @click.option("--environment", default=environment)
+    @click.option("--device", default=None)
+    @click.pass_context
+    def run(context: click.Context, environment: str, device: str | None) -> None:
+        arguments = [*context.args, *(["--device", device] if device else [])]
+        sys.exit(run_module(environment, module, arguments, program=context.command_path, device=device or "cpu"))
+
+    return run

@@ -13,7 +13,6 @@ from system.errors import run_command
 from system.unknown_names import unknown
 
 PROGRAM = "crosszero"
-ANY_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 class CommandTable(click.Group):
@@ -48,24 +47,13 @@ def click_command(row: Command) -> click.Command:
     if isinstance(row.starts, Click):
         command: click.Command = importlib.import_module(row.starts.module).command
     elif isinstance(row.starts, Module):
-        command = module_command(row.starts)
+        command = environments.program_command(row.starts.environment, row.starts.module)
     else:
         command = target_command(row.starts)
     command.name, command.short_help = row.name, row.summary
     command.help = command.help or row.summary
     command.epilog = f"Example: {PROGRAM} {row.name} {row.example}".rstrip()
     return command
-
-
-def module_command(module: Module) -> click.Command:
-    """A program with its own options, `--help` among them."""
-
-    @click.command(context_settings=ANY_OPTIONS, add_help_option=False)
-    @click.pass_context
-    def run(context: click.Context) -> None:
-        sys.exit(environments.run_module(module.environment, module.module, context.args, program=context.command_path))
-
-    return run
 
 
 def target_command(target: Target) -> click.Command:

@@ -59,6 +59,13 @@ GROUPS: dict[str, tuple[Command, ...]] = {
             "openr1/qwen2.5-math-7b --set objective.kl_coefficient=0.01", Click("cli.reproduce"),
         ),
         Command(
+            "runs", "List runs: framework, base model, GPUs, hours.", "openr1 --scale full", Click("cli.runs"),
+        ),
+        Command(
+            "study", "Answer a question with the product; without a name, the list.", "kl",
+            Click("cli.study"),
+        ),
+        Command(
             "report", "Make the page of the stored results again; trains and samples nothing.", "",
             Target("report", options=("--allowed-rules", "report", "report_page")),
         ),
@@ -92,6 +99,19 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         ),
         Command("watch", "Serve a page with curves and completions while runs go on.", "", Target("watch")),
         Command(
+            "report-page", "One page of any set of runs, from stored results.",
+            "--results results/demo --run openr1/qwen2.5-math-7b/seed-0 --output page",
+            Module("base", "analysis.report"),
+        ),
+        Command(
+            "run-table", "One row per training: time, accuracy before and after.",
+            "results/demo/report/gsm8k", Module("base", "analysis.run_table"),
+        ),
+        Command(
+            "timeline", "A picture of when each job of a reproduction ran.", "--output timeline.png",
+            Module("base", "analysis.timeline"),
+        ),
+        Command(
             "why", "Why did this number change? Compare how two results were made.", "RESULT OTHER_RESULT",
             Module("base", "analysis.provenance_diff"),
         ),
@@ -116,7 +136,15 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         ),
         Command(
             "translate", "Turn a launch script of one framework into another's, or into a run file.",
-            "train.sh --to trl", Module("base", "translate"),
+            "--from run-file tinyzero/ppo-3b --to run-file", Module("base", "translate"),
+        ),
+        Command(
+            "problems", "Load a benchmark or training set, checked by its hash.",
+            "gsm8k --output gsm8k.parquet", Module("base", "tasks.load_problems"),
+        ),
+        Command(
+            "overlap", "Do training problems occur in the benchmarks?",
+            "--train train.parquet --benchmark math500.parquet --output overlap.csv", Module("base", "tasks.overlap"),
         ),
         Command(
             "import-log", "Show the log of a training made elsewhere beside ours.", "trainer_state.json --help",
@@ -131,8 +159,22 @@ GROUPS: dict[str, tuple[Command, ...]] = {
             "--graded results/demo/runs/openr1/qwen2.5-math-7b/seed-0/graded --output logs",
             Module("base", "eval.export_inspect"),
         ),
+        Command(
+            "generate-samples", "Sample checkpoints on benchmarks, as the workflow does.",
+            "--run mine/seed-0 --checkpoint 0=CHECKPOINT --benchmark math500 --data data --work work --output samples",
+            Module("eval", "eval.generate"),
+        ),
+        Command(
+            "grade-samples", "Grade stored samples, as the workflow does.",
+            "--samples samples --data data --output graded", Module("eval", "eval.grade"),
+        ),
+        Command(
+            "score-samples", "Score graded samples, as the workflow does.",
+            "--graded graded --problems data --output scores.parquet", Module("base", "eval.score"),
+        ),
     ),
     "Develop": (
+        Command("new", "Write the files of a new task, run or framework.", "task anagrams", Click("cli.new")),
         Command(
             "conformance", "The same tensors through each framework's functions, and where they differ.", "",
             Target("conformance"),

@@ -1,8 +1,9 @@
 r"""Has a model read a benchmark? Ask it to continue the first 40, 60 and 80 % of each question.
 
     python -m eval.contamination problems math500 --data data/benchmarks --output data/contamination/math500.parquet
-    python -m eval.generate … --benchmark math500 --data data/contamination --protocol partial-question --output samples
-    python -m eval.grade --samples samples --data data/contamination --output graded
+    crosszero generate-samples … --benchmark math500 --data data/contamination --protocol partial-question \
+        --output samples
+    crosszero grade-samples --samples samples --data data/contamination --output graded
     python -m eval.contamination measure --graded graded --data data/contamination --output contamination.csv
 
 After Wu et al. 2025, arXiv:2507.10532: a model that writes the rest of a question word for word, or answers a question

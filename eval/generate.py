@@ -3,7 +3,7 @@
 Here it is planned what is missing, and the finished tables are written. The completions are made by processes of
 eval/vllm_worker.py, which eval/vllm_supervisor.py starts and watches.
 
-    python -m eval.generate --run mine/seed-0 --checkpoint 0=models/base --checkpoint 100=checkpoints/step-100 \
+    crosszero generate-samples --run mine/seed-0 --checkpoint 0=models/base --checkpoint 100=checkpoints/step-100 \
         --benchmark arithmetic_words --protocol demo --seed 0 --data results/demo/data/benchmarks \
         --work work/demo/openr1 --output samples --device cpu
 

@@ -1,6 +1,6 @@
 """The grading stage: read the stored samples of a run, have `grading` judge them, write their verdicts. No GPU.
 
-    python -m eval.grade --samples samples --data results/demo/data/benchmarks --output graded [--grader math-verify]
+    crosszero grade-samples --samples samples --data results/demo/data/benchmarks --output graded [--grader math-verify]
 
 reads samples/step-<n>/<benchmark>.parquet and writes graded/step-<n>/<benchmark>.parquet.
 """

@@ -1,4 +1,4 @@
-"""Score the graded samples of a run: `python -m eval.score --graded DIR --output scores.parquet`.
+"""Score the graded samples of a run: `crosszero score-samples --graded DIR --output scores.parquet`.
 
 Reads DIR/step-<n>/<benchmark>.parquet, checks that nothing is missing, and writes one row per step and benchmark.
 """

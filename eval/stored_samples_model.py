@@ -3,6 +3,8 @@
 On a plain lm-eval command line (see eval/lm_eval.py):
 
     --model crosszero-stored-samples --model_args samples=results/…/samples/step-100,data=results/demo/data/benchmarks
+
+`samples` may also be the folder above, if it has one step.
 """
 
 from __future__ import annotations
@@ -32,9 +34,12 @@ class StoredSamples(LM):
         """Check the folder; lm-eval passes the other arguments (`data`, `protocol`) to the tasks too."""
         super().__init__()
         self.folder = Path(samples)
+        if len(steps := list(self.folder.glob("step-*"))) == 1:
+            (self.folder,) = steps
         if not any(self.folder.glob("*.parquet")):
             raise UserError(
-                f"crosszero-stored-samples needs a folder with sample tables (*.parquet), but {samples} has none",
+                f"crosszero-stored-samples needs a folder with sample tables (*.parquet), such as samples/step-0, but "
+                f"{samples} has none",
                 code="no-samples",
                 path=samples,
             )

@@ -88,7 +88,7 @@ class CrossZeroVLLM(VLLM):
         self.work = Path(work) if work else None
         if int(more.get("data_parallel_size", 1)) > 1:
             raise UserError(
-                "crosszero-vllm is one process; for data parallelism use `python -m eval.generate --data-parallel`",
+                "crosszero-vllm is one process; for data parallelism use `crosszero generate-samples --data-parallel`",
                 code="needless-option",
                 option="data_parallel_size",
             )

@@ -1,7 +1,7 @@
 """Load a training set or a benchmark, check that it is what the registry says, and write it as a PROBLEM table.
 
-    python -m tasks.load_problems gsm8k --output gsm8k.parquet --mirror ../mirror
-    python -m tasks.load_problems math_lighteval --output math_lighteval.parquet
+    crosszero problems gsm8k --output gsm8k.parquet --mirror ../mirror
+    crosszero problems math_lighteval --output math_lighteval.parquet
 
 With --mirror the files come from that folder; without it, from the hub at the pinned commit or, for sets that are not
 on the hub, from their repository. Takes seconds, and longer for NuminaMath-TIR's 150 MB.

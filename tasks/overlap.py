@@ -1,6 +1,6 @@
 """Do training problems occur in the benchmarks? Exact and n-gram overlap, counted and listed.
 
-    python -m tasks.overlap --train FILE… --benchmark FILE… --output overlap.csv
+    crosszero overlap --train FILE… --benchmark FILE… --output overlap.csv
 
 Writes overlap.csv (one row for each pair of files), overlap.md (the same as a table to read) and overlap.pairs.csv
 (problems side by side that are the same, share a rare window of 13 words, or share half of their windows). All files
@@ -212,7 +212,7 @@ def main() -> None:
     for path in (*arguments.train, *arguments.benchmark):
         if not path.is_file():
             raise UserError(
-                f"{path} does not exist: make it with `python -m tasks.load_problems NAME --output {path}`",
+                f"{path} does not exist: make it with `crosszero problems NAME --output {path}`",
                 code="missing-file",
                 path=str(path),
             )

@@ -1,1 +1,1 @@
-"""Launch scripts of any framework, translated into another one's or into a run file: `python -m translate`."""
+"""Launch scripts of any framework, translated into another one's or into a run file: `crosszero translate`."""

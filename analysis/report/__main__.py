@@ -1,6 +1,6 @@
 """Report one or several runs from their stored results: tables, figures, and one self-contained page.
 
-    python -m analysis.report --results results/demo --run openr1/qwen2.5-math-7b/seed-0 --output results/demo/report
+    crosszero report-page --results results/demo --run openr1/qwen2.5-math-7b/seed-0 --output results/demo/report
 
 Needs no GPU, and neither generates nor grades anything. An incomplete run is refused.
 """

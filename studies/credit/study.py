@@ -1,6 +1,6 @@
 """Does a critic make reasoning right? PPO, GRPO and GRPO with a reward for steps, over seeds: `snakemake study_credit`.
 
-    python -m studies.credit.study --results results/demo --output FOLDER      # from stored results; seconds
+    crosszero study credit study --results results/demo --output FOLDER      # from stored results; seconds
 
 Document 000 sees right answers with wrong reasoning under GRPO, right reasoning under PPO, and explains it: without a
 critic no credit is assigned to steps. Here four runs differ in that alone, and a program checks every step. FOLDER gets

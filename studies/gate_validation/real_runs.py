@@ -1,6 +1,6 @@
 """Does the gate keep its promise on real trainings? Seeds of one recipe against each other, then against another.
 
-    python -m studies.gate_validation.real_runs --a A/seed-*/graded --b B/seed-*/graded
+    crosszero study gate_validation real_runs --a A/seed-*/graded --b B/seed-*/graded
 
 Nothing differs between the seeds of A but luck, so every verdict between them is false as a verdict about recipes. The
 seeds are split into two halves in every way and compared like recipes, and every two are compared like checkpoints (of

@@ -1,6 +1,6 @@
 """Test the gate on simulated pairs of checkpoints with known true differences, and write the results as tables.
 
-    python -m studies.gate_validation.simulation --output FILE.md      about 4 minutes on one core
+    crosszero study gate_validation simulation --output FILE.md      about 4 minutes on one core
 
 Each problem is solved with probability p, drawn from Beta(1/2, 1/2), so that half of the variance of a sample is
 between problems. A better checkpoint solves it with probability p + 2d(1 - p), on average d more. There are two null
@@ -133,7 +133,7 @@ def page(times: int, seed: int) -> str:
         [
             "# The gate on simulated checkpoints",
             "",
-            "Made by `python -m studies.gate_validation.simulation`. Its docstring says how the pairs are drawn.",
+            "Made by `crosszero study gate_validation simulation`. Its docstring says how the pairs are drawn.",
             "",
             f"Comparisons with a false verdict on any of six benchmarks ({', '.join(map(str, FAMILY))} problems) or "
             f"their mean. At most 5 % are allowed. {times:,} comparisons per row, so at 5 % the margin of error is "

@@ -1,6 +1,6 @@
 """GPU memory of a training pass of each run, on fake tensors, beside the formula of `snakemake capacity`.
 
-    .envs/trl-cpu-*/bin/python -m studies.gpu_memory.study --run tinyzero/ppo-7b --output memory.md
+    crosszero study gpu_memory --environment trl --run tinyzero/ppo-7b --output memory.md
 
 No GPU: torch counts the bytes of tensors that have shapes and no values, for one rank of FSDP2 (a fake process group).
 One trained model of a run's size goes through two steps with its batch, number of GPUs and gradient checkpointing; for

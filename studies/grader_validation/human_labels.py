@@ -1,6 +1,6 @@
 """How often graders agree with people.
 
-    python -m studies.grader_validation.human_labels --input gsm8k_four_models.jsonl --output REPORT.md
+    crosszero study grader_validation human_labels --input gsm8k_four_models.jsonl --output REPORT.md
 
 The file is OpenAI's example_model_solutions.jsonl (grade-school-math): per problem, solutions by four models that end
 in `A: <answer>`, each labelled right or wrong by a person.

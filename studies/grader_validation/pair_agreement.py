@@ -1,6 +1,6 @@
 """How often graders agree with labels on pairs of gold answer and answer, false positives and negatives apart.
 
-    python -m studies.grader_validation.pair_agreement [--pairs FILE.jsonl | --tests FOLDER | --each 40] \\
+    crosszero study grader_validation pair_agreement [--pairs FILE.jsonl | --tests FOLDER | --each 40] \\
         [--math-verify FOLDER…]
 
 The pairs are those that answer_pairs.py generates, or of a file with lines {"kind", "gold", "answer", "right"}, or of

@@ -1,6 +1,6 @@
 """A random sample of verdicts, to be read by a person: how often is the grader wrong, and how?
 
-    python -m studies.grader_validation.verdict_sample --graded graded --data data [--each 200] [--seed 0]
+    crosszero study grader_validation verdict_sample --graded graded --data data [--each 200] [--seed 0]
 
 prints, of each verdict "correct" and anything else, so many completions: the end of the problem, the gold answer, the
 extracted one, and the end of the completion. With --review FILE it prints the rates of mistakes that a person found

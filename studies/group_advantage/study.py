@@ -1,6 +1,6 @@
 """What a random ε in the group advantage does: document 004 divides by std + ε with ε = 0.001 · N(0, 1).
 
-    python -m studies.group_advantage.study [--output FOLDER]
+    crosszero study group_advantage [--output FOLDER]
 
 Advantages are (r - mean) / (std + ε), with the standard deviation of a sample (n - 1), as in the document. So ε
 multiplies all advantages of a group by std / (std + ε): by a number near 1 if the group's rewards are far apart, and by

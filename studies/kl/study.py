@@ -1,6 +1,6 @@
 """Estimators of the KL term: their values, and the gradients that training follows: `snakemake study_kl`.
 
-    python -m studies.kl.study --output FOLDER
+    crosszero study kl study --output FOLDER
 
 A page with two figures and its tables; half a minute on one core, and nothing is trained.
 """

@@ -1,6 +1,6 @@
 """Trains a run on recorded completions, so that several frameworks take the same steps: `snakemake study_lockstep`.
 
-    python -m studies.lockstep.fixed_rollout_training --run RUN --problems FILE --model FOLDER --work FOLDER
+    crosszero study lockstep fixed_rollout_training --run RUN --problems FILE --model FOLDER --work FOLDER
         --record FILE | --replay FILE
 
 The framework's own command trains, in its own environment. `--record` writes what it samples to a file. With `--replay`

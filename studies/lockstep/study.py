@@ -1,6 +1,6 @@
 """The same completions through each framework's trainer, weights compared after each step: `snakemake study_lockstep`.
 
-    python -m studies.lockstep.study --problems FILE --model FOLDER --work FOLDER --output FOLDER [--steps 40]
+    crosszero study lockstep study --problems FILE --model FOLDER --work FOLDER --output FOLDER [--steps 40]
 
 A training of the recipe's first run is recorded; then each run of the recipe, that one included, trains on what was
 recorded (studies/lockstep/fixed_rollout_training.py). FOLDER gets lockstep.md (what is printed), .csv and .png.

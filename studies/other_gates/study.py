@@ -1,7 +1,7 @@
 """False verdicts of this gate and of others, on the same simulated checkpoints between which nothing differs.
 
     python3.12 -m venv other-gates && other-gates/bin/pip install evalsig==0.1.2 'nemo-evaluator[stats]==0.3.0'
-    python -m studies.other_gates.study --python other-gates/bin/python --times 100
+    crosszero study other_gates study --python other-gates/bin/python --times 100
 
 A problem is solved with probability p from Beta(a, 1 - a) for accuracy a, as in studies.gate_validation.simulation. The
 checkpoint has the same p, or changed ones but not on average: dense (4/5 p + 1/5 of another draw) or sparse (another

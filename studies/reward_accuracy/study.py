@@ -1,6 +1,6 @@
 """How exact must a reward be? Gain against the reward's bias and variance: `snakemake study_reward_accuracy`.
 
-    python -m studies.reward_accuracy.study --results results/demo --seeds 0 1 2 --output FOLDER [--tasks code …]
+    crosszero study reward_accuracy study --results results/demo --seeds 0 1 2 --output FOLDER [--tasks code …]
 
 Document 002 finds that more exact rewards do not train better, without a known truth. Here the settings of a sweep
 differ in the error of the reward alone (reward_accuracy.yaml), and the error is measured on the policy's own

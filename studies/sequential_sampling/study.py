@@ -1,6 +1,6 @@
 """Sampling in rounds until the verdict is clear, beside a fixed number of completions, on simulated checkpoints.
 
-    python -m studies.sequential_sampling.study [--times 200] [--most 16]     about a minute on one core
+    crosszero study sequential_sampling [--times 200] [--most 16]     about a minute on one core
 
 The pairs are those of studies.gate_validation.simulation, on its family of benchmarks. Fixed: the exact permutation
 test on all completions, with Holm's correction. Rounds: those of `check`, with the same level for the family. Both have

@@ -1,6 +1,6 @@
 """What trainings cost besides their steps, per framework: start-up, checkpoints and what comes after the last step.
 
-    python -m studies.training_time.study      # in the folder in which Snakemake ran
+    crosszero study training_time      # in the folder in which Snakemake ran
 
 A training's seconds are those that Snakemake keeps of its job. Those of its steps are the number of steps times the
 mean time from the end of one step to the end of the next, writing of checkpoints included. Trainings that shared the

@@ -1,8 +1,8 @@
 """Where the difference of two frameworks comes from, one cause at a time: `snakemake study_waterfall`.
 
-    python -m studies.waterfall.study train --stage sampler --seed 0 --problems FILE --model FOLDER \\
+    crosszero study waterfall study train --stage sampler --seed 0 --problems FILE --model FOLDER \\
         --benchmarks FOLDER --work FOLDER --output FOLDER
-    python -m studies.waterfall.study page --results FOLDER --seeds 0 1 2 3 4 --output FOLDER
+    crosszero study waterfall study page --results FOLDER --seeds 0 1 2 3 4 --output FOLDER
 
 The first stage is the recipe's run through one framework. Each later one trains through the other and takes one thing
 less from it (studies/lockstep/fixed_rollout_training.py), until nothing is left but the other's own training;

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from cli import environments, graph
+from cli import environments, graph, runs, study
 from cli.main import crosszero
 from cli.table import COMMANDS, GROUPS, Module, Target
 from contracts.run_file import ROOT
@@ -48,6 +48,41 @@ def test_a_program_has_a_parser_and_names_itself_as_the_user_does(row) -> None: 
     file = path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
     text = file.read_text(encoding="utf-8")
     assert f"crosszero {row.name} " in (ast.get_docstring(ast.parse(text)) or ""), f"{file} has no worked example"
+
+
+def test_studies_are_listed_and_their_programs_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = CliRunner().invoke(crosszero, ["study"], prog_name="crosszero").output
+    assert [line.split()[0] for line in listed.splitlines()] == list(study.study_folders())
+    started: list[tuple[str, str, list[str]]] = []
+    monkeypatch.setattr(
+        environments, "run_module", lambda *parts, program, device: started.append((*parts[:2], [*parts[2]]))
+    )
+    monkeypatch.setattr(graph, "run_target", lambda target, *rest: started.append((target, "", [])))
+    for typed in ("step_trials --traces 5", "kl", "kl study --help", "gpu_memory --environment eval --run a",
+                  "gate_validation simulation"):  # fmt: skip
+        CliRunner().invoke(crosszero, ["study", *typed.split()], prog_name="crosszero")
+    assert started == [
+        ("base", "studies.step_trials.study", ["--traces", "5"]), ("study_kl", "", []),
+        ("base", "studies.kl.study", ["--help"]), ("eval", "studies.gpu_memory.study", ["--run", "a"]),
+        ("base", "studies.gate_validation.simulation", []),
+    ]  # fmt: skip
+
+
+def test_every_study_has_a_command_with_its_question() -> None:
+    for name, folder in study.study_folders().items():
+        text = CliRunner().invoke(crosszero, ["study", "--help"], prog_name="crosszero").output
+        assert name in text
+        command = study.study_command(folder)
+        assert (command.short_help or "").endswith("?")
+
+
+def test_runs_are_listed_with_what_they_need() -> None:
+    output = CliRunner().invoke(crosszero, ["runs", "tinyzero", "--scale", "full"], prog_name="crosszero").output
+    rows = {line.split()[0]: line for line in output.splitlines()}
+    assert {"tinyzero/grpo-3b", "tinyzero/ppo-7b"} < set(rows) and not any(name.startswith("openr1") for name in rows)
+    assert "qwen2.5-3b " in rows["tinyzero/grpo-3b"] and "× 80 GB" in rows["tinyzero/grpo-3b"]
+    with refused("unknown-name", name="tinyzeroo"):
+        runs.chosen_names(("tinyzeroo",))
 
 
 def test_a_target_of_the_table_exists() -> None:

@@ -18,10 +18,7 @@ def test_a_study_has_question_command_and_result(folder: Path) -> None:
     question, _, result = text.partition("## Result")
     assert question.startswith("# ") and question.split("\n")[0].endswith("?")
     commands = re.search(r"```\n(.+?)\n```", question, re.DOTALL)
-    assert commands and all(
-        module.endswith(".study") or (ROOT / f"{module.replace('.', '/')}.py").is_file()
-        for module in re.findall(r"python -m (studies[.\w]+)", commands[1])
-    )
+    assert commands and re.search(rf"study[_ ]{folder.name}\b", commands[1])
     assert re.search(r"\b\d{1,2} [A-Z][a-z]+ 2\d{3}\b", result) and re.search(r"\bcommit [0-9a-f]{7}\b", result)
     assert all((folder / image).is_file() for image in re.findall(r"!\[[^]]*\]\(([^)]+)\)", text))
 

@@ -20,11 +20,13 @@ STEPS, CHECKPOINTS = 6, [3, 6]
 PARTS = (
     "Snakefile",
     "analysis",
+    "cli",
     "cluster",
     "config",
     "contracts",
     "envs",
     "eval",
+    "examples",
     "frameworks",
     "grading",
     "profiles",

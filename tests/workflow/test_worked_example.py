@@ -13,7 +13,7 @@ from envs.build import folder as environment
 from tests.workflow import miniature
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
-EXAMPLE = ROOT / "tests" / "worked_example"
+EXAMPLE = ROOT / "examples" / "task"
 FILES = [
     "eval/benchmarks/largest_number.yaml",
     "recipes/largest_number/grpo.yaml",

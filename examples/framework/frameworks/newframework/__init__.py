@@ -1,0 +1,1 @@
+"""newframework: what it trains, and through which of its commands."""

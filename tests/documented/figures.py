@@ -1,0 +1,62 @@
+"""Figures that pages state, beside what their commands print: figures.yaml."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from contracts.run_file import ROOT
+from system.yaml_files import read_yaml
+
+FILE = Path(__file__).with_name("figures.yaml")
+Values = list[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One entry of figures.yaml."""
+
+    page: str
+    states: str
+    command: str
+    prints: str
+    file: str | None = None
+
+    def stated(self) -> Values:
+        """What the page says."""
+        return matches(self.states, (ROOT / self.page).read_text(encoding="utf-8"))
+
+    def printed(self, output: str, folder: Path) -> Values:
+        """What the command printed, or wrote into its file."""
+        return matches(self.prints, (folder / self.file).read_text(encoding="utf-8") if self.file else output)
+
+
+def matches(pattern: str, text: str) -> Values:
+    """The groups of all matches."""
+    return [match.groups() for match in re.finditer(pattern, text, re.MULTILINE)]
+
+
+def figures() -> list[Figure]:
+    """All entries."""
+    return [Figure(**entry) for entry in read_yaml(FILE)["figures"]]
+
+
+def stale_figures(command: str, output: str, folder: Path) -> list[str]:
+    """A line for each page whose figures are not what the command printed.
+
+    Args:
+        command: as the documentation has it.
+        output: of the command.
+        folder: in which it ran.
+    """
+    lines = []
+    for figure in figures():
+        if command.startswith(figure.command):
+            stated, printed = figure.stated(), figure.printed(output, folder)
+            others = [value for value in printed if value not in stated] + [
+                value for value in stated if value not in printed
+            ]
+            if not printed or sorted(stated) != sorted(printed):
+                lines.append(f"{figure.page} states {stated}, the command prints {printed}: {others}")
+    return lines
