@@ -1,6 +1,6 @@
 """The judge of drawings: reads, renders and applies the prompt's rule. Call it only where it can be killed.
 
-crosszero judge-drawing hexagon < drawing.svg      # a prompt of tasks/svg/document_prompts.py
+python -m tasks.svg.judge hexagon < drawing.svg      # a prompt of tasks/svg/document_prompts.py
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ class Figure:
     command: str
     prints: str
     file: str | None = None
+    count: bool = False
 
     def stated(self) -> Values:
         """What the page says."""
@@ -29,7 +30,8 @@ class Figure:
 
     def printed(self, output: str, folder: Path) -> Values:
         """What the command printed, or wrote into its file."""
-        return matches(self.prints, (folder / self.file).read_text(encoding="utf-8") if self.file else output)
+        printed = matches(self.prints, (folder / self.file).read_text(encoding="utf-8") if self.file else output)
+        return [(str(len(printed)),)] if self.count else printed
 
 
 def matches(pattern: str, text: str) -> Values:
