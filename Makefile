@@ -2,7 +2,10 @@
 # make demo       build the environments and reproduce all recipes at demo scale: 20 minutes on 2 cores
 # make demo-all   every run, those of the other documents too: hours
 # make test       build the environments and run all checks and tests
+#                 ONLY=grading: those of one folder or file; TEST_SEED=7: in another order, with other random cases
 # make test-quick the tests that take no second each, without the frameworks
+# make test-all   also what takes minutes to prove; without the hours of make test-faults
+# make test-setup install the Debian packages that tests need: Slurm, Chromium, bubblewrap, strace
 # make test-slurm the tests with real Slurm daemons, the long ones included (docs/cluster.md): half an hour
 # make test-faults kills, full disks, damaged files and more, against the real workflow (docs/promises.md): two hours
 # make test-docs  every command of README and docs that this machine can run: hours; PART=2/7 or DOCS="--cost seconds" for some
@@ -22,7 +25,7 @@ RUN = PATH="$$PWD/$(dir $(BASE)):$$PATH"
 # Packages are compiled when they are first imported: vLLM's import takes three times as long where that is not kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help base demo demo-all test test-quick test-slurm test-faults test-smoke test-docs lint bench rehearse gpu-smoke locks
+.PHONY: help base demo demo-all test test-quick test-all test-setup test-slurm test-faults test-smoke test-docs lint bench rehearse gpu-smoke locks
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -43,12 +46,23 @@ demo-all: base
 # A test file runs in one process, since its tests share what they made; slow files come first. Each may take 7 GB.
 SIDE_BY_SIDE = -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
+SOME = $(if $(ONLY),--only=$(ONLY)) $(PYTEST)
+
 test: lint
 	@$(PYTHON) envs/build.py --all
-	@$(RUN) python -m pytest $(SIDE_BY_SIDE) $(PYTEST)
+	@$(RUN) python -m pytest $(SIDE_BY_SIDE) $(SOME)
 
 test-quick: base
-	@$(RUN) python -m pytest $(SIDE_BY_SIDE) -m "not slow and not slurm_long and not faults_long" $(PYTEST)
+	@$(RUN) python -m pytest $(SIDE_BY_SIDE) -m "not slow and not long and not slurm_long and not faults_long" $(SOME)
+
+test-all: lint
+	@$(PYTHON) envs/build.py --all
+	@$(RUN) python -m pytest $(SIDE_BY_SIDE) -m "not faults_long" $(SOME)
+
+DEBIAN = slurmctld slurmd slurm-client munge chromium bubblewrap strace
+test-setup:
+	@apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DEBIAN) > /dev/null \
+	    || { echo "as root, on Debian or Ubuntu; elsewhere, install: $(DEBIAN)"; exit 1; }
 
 test-slurm: base
 	@$(PYTHON) envs/build.py --all

@@ -2,23 +2,73 @@
 
 from __future__ import annotations
 
+import os
+import random
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests import belonging, skipped_tests
+
 settings.register_profile("untimed", deadline=None)  # how long an example takes says how busy the machine is
 settings.load_profile("untimed")
 SLOWEST = 40  # files shown
+SEED = os.environ.get("TEST_SEED", "")  # a number: files and the tests of each in a random order, with its draws
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--only=grading`: the test files that belong to a folder or file of the product."""
+    parser.addoption("--only", metavar="PATH", help="only test files that belong to this folder or file of the product")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse an `--only` that names nothing."""
+    if path := config.getoption("--only"):
+        try:
+            belonging.dotted_name(path)
+        except ValueError as error:
+            raise pytest.UsageError(f"--only: {error}") from None
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the test files of others."""
+    path = config.getoption("--only")
+    if path and collection_path.is_file() and collection_path.name.startswith("test_"):
+        return None if belonging.belongs(collection_path, path) else True
+    return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Shuffle files, and the tests of each that make nothing for each other, by TEST_SEED."""
+    if not SEED:
+        return
+    chance = random.Random(SEED)
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.location[0], []).append(item)
+    names = list(files)
+    chance.shuffle(names)
+    for name in names:
+        chance.shuffle(files[name])
+    items[:] = [item for name in names for item in files[name]]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show how long each of the slowest test files took."""
+    """Show how long each of the slowest test files took, and what was not tested."""
     seconds: Counter[str] = Counter()
+    skipped: list[str] = []
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
                 seconds[report.location[0]] += round(report.duration, 1)
+                if report.skipped and isinstance(report.longrepr, tuple):
+                    skipped.append(report.longrepr[2].removeprefix("Skipped: "))
     terminalreporter.section("seconds of each test file")
     for file, took in seconds.most_common(SLOWEST):
         terminalreporter.write_line(f"{took:8.0f}  {file}")
+    if skipped:
+        terminalreporter.section("not tested on this machine")
+        for line in skipped_tests.summary_lines(skipped):
+            terminalreporter.write_line(line)
