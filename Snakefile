@@ -88,12 +88,25 @@ rule sweep:
 
 rule grade:
     input:
-        lambda wildcards: [verdict_files(results_of(run_id)) for run_id in RUN_IDS],
+        lambda wildcards: [verdict_files(evaluated_part(run_id)) for run_id in RUN_IDS],
 
 
 rule evaluate:
     input:
         evaluation_targets,
+    log:
+        f"logs/{config['scale']}/evaluate.log",
+    params:
+        base=BASE,
+        scores=lambda wildcards, input: [
+            file for file in input if Path(file).name == "scores.parquet"
+        ],
+        pages=lambda wildcards, input: [
+            file for file in input if Path(file).name == "index.html"
+        ],
+        notes=evaluation_notes,
+    shell:
+        "{params.base:q} -m eval.score_table {params.scores:q} --page {params.pages:q} {params.notes:q} > {log:q} 2>&1"
 
 
 rule parse_runs:

@@ -14,6 +14,8 @@ from typing import Any
 
 import pandas as pd
 
+from eval import subset as subsets
+
 # What may differ if the user accepts it. Problems must always be the same.
 ACCEPTABLE = ("prompt", "protocol", "grader")
 # Keys of the records beside the samples and the graded samples: what they are called, and under what they are accepted.
@@ -21,6 +23,7 @@ RECORDED = {
     "protocol": ("protocol settings", "protocol"),
     "chat_template_sha256": ("chat template", "prompt"),
     "extraction": ("answer extraction", "grader"),
+    "subset": ("part of the benchmark", "problems"),
     "problems_sha256": ("benchmark data", "problems"),
     "task_sha256": ("benchmark data", "problems"),  # of releases that hashed the benchmark's file with its problems
 }
@@ -73,6 +76,9 @@ def differences(first: Result, second: Result, accepted: Collection[str] = ()) -
         accepted: what may differ, of ACCEPTABLE.
     """
     problems = [set(side.samples["problem_id"].unique()) for side in (first, second)]
+    if problems[0] != problems[1] and any(parts := [subsets.label(side.settings) for side in (first, second)]):
+        one, two = (part or "whole" for part in parts)
+        return [f"the baseline has the {one} problems, the checkpoint the {two}: evaluate both with the same limit"]
     if problems[0] != problems[1]:
         only = [len(problems[0] - problems[1]), len(problems[1] - problems[0])]
         return [f"different problems: {only[0]} only of the baseline, {only[1]} only of the checkpoint"]

@@ -65,7 +65,7 @@ def run_values(run: Run) -> dict[str, Any]:
         "prompt": run.prompt,
         **_reward_values(run),
         "model": run.model,
-        "model.revision": models.find(run.model)["revision"],
+        "model.revision": models.find(run.model).get("revision"),
         **first,
         "hardware.nodes": run.hardware.get("nodes", 1),
         "hardware.gpus": run.hardware["gpus"],

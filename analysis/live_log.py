@@ -125,7 +125,7 @@ def read_run(results: Path, work: Path, name: str) -> LiveRun | None:
     log = pa.Table.from_pylist(rows, tables.TRAINING_LOG).to_pandas()
     scores, graded = (schema.empty_table().to_pandas() for schema in (tables.SCORE, tables.GRADED))
     live_run = _with_signs(RunResults(name, log, {}, scores, graded, {}), rows, newest)
-    return replace(live_run, heldout=accuracy_so_far.summary(accuracy_so_far.read(stored.graded)))
+    return replace(live_run, heldout=accuracy_so_far.summary(name, accuracy_so_far.read(stored.graded)))
 
 
 def stored_names(results: Path, work: Path) -> list[str]:

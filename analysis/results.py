@@ -164,6 +164,17 @@ class RunResults:
         """The provenance of one table of verdicts; empty if there is none."""
         return self.provenance.get(str(paths.record_name(paths.table(Path("graded"), step, benchmark))), {})
 
+    def settings_text(self, step: int, benchmark: str) -> str:
+        """How a score was asked for, for readers: `protocol demo, prompt boxed`."""
+        protocol = (self.graded_record(step, benchmark).get("samples") or {}).get("protocol")
+        prompt = protocol.get("prompt") if isinstance(protocol, dict) else None
+        return f"protocol {self.score(step, benchmark)['protocol']}" + (f", prompt {prompt}" if prompt else "")
+
+    def subset(self, benchmark: str) -> str:
+        """Which part of a benchmark was asked, such as `first 50 of 1319`; empty if all of it was."""
+        part = self.score(self.steps[0], benchmark)["subset"]
+        return "" if pd.isna(part) else str(part)
+
     def result(self, step: int, benchmark: str) -> Result:
         """What is compared of one checkpoint and benchmark: its samples, and how they were made."""
         graded, sampled = (

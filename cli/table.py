@@ -72,6 +72,10 @@ GROUPS: dict[str, tuple[Command, ...]] = {
     ),
     "Evaluate": (
         Command(
+            "evaluate", "Score a model: a folder or hub id becomes samples, verdicts, scores and a page.",
+            "MODEL --benchmark gsm8k math500 --limit 100", Click("cli.evaluate"),
+        ),
+        Command(
             "grade", "Judge generations made elsewhere: scores by each grader, and a page.", "math500.jsonl",
             Click("cli.grade"),
         ),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from cluster.failed_jobs import last_lines
 from cluster.snakemake_internals import LogEvent
-from contracts import seeds
+from contracts import paths, seeds
 from contracts.paths import RunFolder
 from eval import accuracy_so_far
 from system.text_safety import one_line
@@ -58,10 +58,8 @@ def _accuracies(job: Mapping[str, Any]) -> dict[str, str]:
     if job["rule_name"] == "measure_contamination":  # answers to half of a question
         return {}
     graded = [output for output in map(Path, job.get("output") or ()) if output.name == GRADED]
-    accuracies = {
-        "/".join(output.parts[-4:-1]): accuracy_so_far.summary(accuracy_so_far.read(output)) for output in graded
-    }
-    return {run: text for run, text in accuracies.items() if text}
+    by_run = {run: accuracy_so_far.read(output) for output in graded if (run := paths.run_of_graded(output))}
+    return {run: text for run, accuracy in by_run.items() if (text := accuracy_so_far.summary(run, accuracy))}
 
 
 class Ended(NamedTuple):

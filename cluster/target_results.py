@@ -44,6 +44,8 @@ class TargetJob(Protocol):
 
 def run_label(folder: Path) -> str:
     """The run whose results are in a folder, with the grader if it is not the protocol's."""
+    if folder.parent.name == "limited":
+        return f"{run_label(folder.parent.parent)}, {folder.name}"
     if folder.parent.name == "regraded":
         return f"{run_label(folder.parent.parent)}, graded by {folder.name}"
     return "/".join(folder.parts[-3:] if folder.name.startswith("seed-") else folder.parts[-2:])
@@ -58,8 +60,9 @@ def score_text(rows: Sequence[Mapping[str, Any]]) -> str:
     first, last = rows[0], rows[-1]
     interval = f"[{100 * last['ci_low']:.1f}, {100 * last['ci_high']:.1f}]"
     text = f"{100 * last['avg_at_k']:.1f} % {interval}" + (f" at step {last['step']}" if last["step"] else "")
+    part = f" ({last['subset']})" if last["subset"] else ""
     before = f"{100 * first['avg_at_k']:.1f} → " if len(rows) > 1 else ""
-    return f"{before}{text}, {last['n_problems']} problems × {last['k_repeats']}, protocol {last['protocol']}"
+    return f"{before}{text}, {last['n_problems']} problems{part} × {last['k_repeats']}, protocol {last['protocol']}"
 
 
 def score_cells(file: Path) -> list[tuple[str, str, str]]:
@@ -77,8 +80,9 @@ def verdict_cells(graded: Path) -> tuple[str, str, str]:
     for file in paths.tables(graded):
         counts.update(pq.read_table(file, columns=["verdict"])["verdict"].to_pylist())
     others = "".join(f", {counts[kind]:,} {kind.replace('_', ' ')}" for kind in UNDECIDED if counts[kind])
-    accuracy = accuracy_so_far.summary(accuracy_so_far.read(graded))
-    return run_label(graded.parent), accuracy, f"{counts.total():,} completions graded{others}"
+    label = run_label(graded.parent)
+    accuracy = accuracy_so_far.summary(label, accuracy_so_far.read(graded))
+    return label, accuracy, f"{counts.total():,} completions graded{others}"
 
 
 def contamination_cells(file: Path) -> list[tuple[str, ...]]:

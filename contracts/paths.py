@@ -78,6 +78,10 @@ class RunFolder:
         """Folder of a model in Hugging Face format; step 0 is the base model."""
         return self.path / "checkpoints" / steps.folder(step)
 
+    def limited(self, part: str) -> RunFolder:
+        """Where samples, verdicts and scores of a part of the benchmarks go (eval.subset), beside the whole."""
+        return RunFolder(self.path / "limited" / part)
+
     def regraded(self, grader: str, extraction: str) -> RunFolder:
         """Where verdicts of another grader or extraction rule go, and the scores from them."""
         return RunFolder(self.path / "regraded" / f"{grader}+{extraction}")
@@ -145,6 +149,14 @@ def table(folder: Path, step: int | str, benchmark: str) -> Path:
 def tables(folder: Path) -> list[Path]:
     """All tables of such a folder, by step and benchmark."""
     return [file for step in steps.folders(folder).values() for file in sorted(step.glob("*.parquet"))]
+
+
+def run_of_graded(folder: Path) -> str:
+    """The id of the run whose verdicts a folder holds (RunFolder.graded); empty for others, as of contamination."""
+    *parts, last = folder.parts
+    if "runs" not in parts or last != RunFolder(Path()).graded.name:
+        return ""
+    return "/".join(parts[len(parts) - parts[::-1].index("runs") :])
 
 
 def record(artefact: Path) -> Path:

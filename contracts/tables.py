@@ -112,6 +112,7 @@ SCORE = pa.schema(
         ("benchmark", pa.string()),
         ("protocol", pa.string()),
         ("n_problems", pa.int32()),
+        ("subset", pa.string()),  # which part of the benchmark: `first 50 of 1319`; null if it is whole
         ("k_repeats", pa.int32()),
         ("avg_at_k", pa.float64()),
         ("ci_low", pa.float64()),  # 95 % interval, clustered by problem
@@ -127,6 +128,9 @@ SCORE = pa.schema(
         *[(f"n_{verdict}", pa.int64()) for verdict in VERDICTS],
     ]
 )
+
+
+ADDED = {"subset"}  # columns that tables of earlier releases do not have; they are null there
 
 
 def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:
@@ -164,6 +168,8 @@ def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) ->
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read(columns)
+        for name in set(schema.names) & ADDED - set(table.column_names):
+            table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
         missing = [name for name in schema.names if name not in table.column_names]
     except PermissionError:
         raise

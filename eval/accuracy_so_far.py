@@ -29,10 +29,17 @@ def read(graded: Path) -> dict[int, float]:
     return {step: sum(values) / len(values) for step, values in sorted(shares.items())}
 
 
-def summary(accuracy: dict[int, float]) -> str:
-    """The first and the newest for readers, such as `20.1 → 77.0 % (step 20)`; empty if there is none."""
+def summary(run_id: str, accuracy: dict[int, float]) -> str:
+    """The first and the newest for readers, such as `20.1 → 77.0 % (step 20)`; empty if there is none.
+
+    Args:
+        run_id: what was evaluated; a model that was evaluated by itself has no steps to name.
+        accuracy: by step, as `read` gives it.
+    """
     if not accuracy:
         return ""
     first, last = min(accuracy), max(accuracy)
-    newest = f"{100 * accuracy[last]:.1f} % ({'base model' if not last else f'step {last}'})"
+    newest = f"{100 * accuracy[last]:.1f} %"
+    if not run_id.startswith(paths.MODELS):
+        newest += f" ({f'step {last}' if last else 'base model'})"
     return newest if first == last else f"{100 * accuracy[first]:.1f} → {newest}"

@@ -15,7 +15,7 @@ from eval import protocols
 from system.errors import UserError
 from system.unknown_names import unknown
 from system.yaml_files import read_yaml
-from tasks import dataset_specs, prompts
+from tasks import dataset_specs, prompts, task_yaml
 
 BENCHMARKS = Path(__file__).with_name("benchmarks")
 TASK_PREFIX = "crosszero_"  # lm-eval has a gsm8k of its own
@@ -34,6 +34,30 @@ def size(name: str) -> int:
 def task_of(name: str) -> str:
     """The task of a benchmark's problems, as its file says (`metadata.source.task`)."""
     return str(dataset_specs.find(name).spec["task"])
+
+
+def default_settings(name: str) -> tuple[str, str]:
+    """The protocol and the prompt by which a benchmark is asked where nothing else says how.
+
+    Those of its file, else of its task's; else the task's only prompt, else the protocol's.
+
+    Raises:
+        UserError: the task has several prompts and names none.
+    """
+    task = task_of(name)
+    own = (read_yaml(BENCHMARKS / f"{name}.yaml").get("metadata") or {}).get("evaluation") or {}
+    stated = task_yaml.settings(task).get("evaluation", {}) | own
+    protocol = protocols.load(stated.get("protocol", protocols.DEFAULT))
+    prompt = stated.get("prompt")
+    if prompt is None and (of_task := [p for p in prompts.prompts_of_task(task) if p != protocol.prompt]):
+        if len(of_task) > 1:
+            raise UserError(
+                f"tasks/{task}/task.yaml has several prompts: say by `evaluation: {{prompt: …}}` which its benchmarks "
+                f"are asked with ({', '.join(of_task)})",
+                code="undecided-settings", task=task,
+            )  # fmt: skip
+        prompt = of_task[0]
+    return protocol.name, prompts.load(prompt or protocol.prompt).name
 
 
 def check_names(wanted: Iterable[str]) -> None:

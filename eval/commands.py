@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from contracts.run_file import Run
-from eval.run_settings import generation_gpus
+from eval.run_settings import Evaluated, generation_gpus
+from eval.subset import Subset
 
 Command = list[str]
 
@@ -39,10 +39,11 @@ def sampling_options(
     return ["--protocol", protocol, *set_options(overrides), "--seed", str(seed), *device_options]
 
 
-def run_sampling_options(run: Run, *, seed: int | str = 0) -> Command:
-    """`sampling_options` as a run's evaluation states them."""
+def run_sampling_options(run: Evaluated, *, seed: int | str = 0, subset: Subset | None = None) -> Command:
+    """`sampling_options` as a run's evaluation states them, for all problems or a part of them."""
     overrides, processes = run.evaluation.get("override", {}), max(generation_gpus(run), 1)
-    return sampling_options(run.evaluation["protocol"], overrides, run.device, seed=seed, processes=processes)
+    part = subset.options if subset else []
+    return part + sampling_options(run.evaluation["protocol"], overrides, run.device, seed=seed, processes=processes)
 
 
 def generate(

@@ -8,7 +8,8 @@ eval/vllm_worker.py, which eval/vllm_supervisor.py starts and watches.
         --work work/demo/openr1 --output samples --device cpu
 
 writes samples/step-0/arithmetic_words.parquet and so on, with the provenance of each beside it. After a kill, the same
-command generates only what is missing, with the same or another number of GPUs; so does one with more repeats.
+command generates only what is missing, with the same or another number of GPUs; so does one with more repeats or
+problems (`--limit 50` takes the first 50 of each benchmark).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import pyarrow as pa
 
 from contracts import ended_training, model_folder, paths, provenance, seeds, steps, tables
 from eval import benchmark, protocols, sample_journal, vllm_settings, vllm_supervisor
+from eval import subset as subsets
 from system import forked_job, job_lifetime, work_lock
 from system.command_line import argument_parser
 from system.errors import UserError, run_command
@@ -49,6 +51,7 @@ class Target:
     settings: dict[str, Any]
     folder: Path  # of the journal
     output: Path  # the sample table
+    subset: dict[str, Any] | None = None  # the record of a part of the benchmark
 
     def expected(self) -> list[sample_journal.Key]:
         """Every (problem_id, repeat) that is requested."""
@@ -68,6 +71,7 @@ class Target:
                 **protocol.decoding(),
             },
             "repeats": self.repeats,
+            "subset": self.subset,
             "settings_sha256": sample_journal.settings_hash(self.settings),
         }
 
@@ -82,17 +86,19 @@ class Target:
             return False
         return len(tables.read(self.output, tables.SAMPLE)) == len(self.expected())
 
-    def samples_of_fewer_repeats(self) -> dict[sample_journal.Key, dict[str, Any]]:
-        """The samples of an output with fewer repeats that was made under the same settings; none without one."""
+    def samples_of_smaller_output(self) -> dict[sample_journal.Key, dict[str, Any]]:
+        """The samples of an output with fewer repeats or problems, made under the same settings; none without one."""
         record, wanted = provenance.read(self.output), self.identity()
         same = all(record.get(key) == wanted[key] for key in ("run", "step", "benchmark", "settings_sha256"))
-        if not (same and self.output.is_file() and record.get("repeats", self.repeats) < self.repeats):
+        fewer = record.get("repeats", self.repeats) < self.repeats or record.get("subset") != self.subset
+        if not (same and fewer and self.output.is_file()):
             return {}
-        return {(row["problem_id"], row["repeat"]): row for row in tables.read(self.output, tables.SAMPLE).to_pylist()}
+        rows = {(row["problem_id"], row["repeat"]): row for row in tables.read(self.output, tables.SAMPLE).to_pylist()}
+        return {key: rows[key] for key in self.expected() if key in rows}
 
     def stored_samples(self) -> dict[sample_journal.Key, dict[str, Any]]:
         """The samples that need not be generated."""
-        return self.samples_of_fewer_repeats() | sample_journal.read(self.folder)
+        return self.samples_of_smaller_output() | sample_journal.read(self.folder)
 
 
 def parse_checkpoints(values: list[str]) -> dict[int, Path]:
@@ -118,6 +124,7 @@ def list_targets(arguments: argparse.Namespace, protocol: protocols.Protocol) ->
     folders, needs = parse_checkpoints(arguments.checkpoint), protocol.needs_chat_template()
     models = {step: model_folder.check(folder, chat_template=needs) for step, folder in sorted(folders.items())}
     tables_of = {name: benchmark.problems(arguments.data, name) for name in arguments.benchmark}
+    limit = subsets.choose(arguments.limit, arguments.sample, arguments.sample_seed)
     problem_hashes = {name: benchmark.problems_hash(arguments.data, name) for name in arguments.benchmark}
     shared = {
         "decoding": protocol.decoding(),
@@ -138,13 +145,14 @@ def list_targets(arguments: argparse.Namespace, protocol: protocols.Protocol) ->
                     benchmark=name,
                     run=arguments.run,
                     protocol=protocol,
-                    problems=tables_of[name],
+                    problems=limit.rows(tables_of[name]) if limit else tables_of[name],
                     repeats=protocol.repeats_of(name),
                     settings=settings,
                     folder=arguments.work
                     / steps.folder(step)
                     / f"{name}-{sample_journal.settings_hash(settings)[:16]}",
                     output=paths.table(arguments.output, step, name),
+                    subset=limit.record(tables_of[name]) if limit else None,
                 )
             )
     return wanted
@@ -261,6 +269,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--protocol", required=True, help="a name in eval/protocols.yaml")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a protocol's field")
     parser.add_argument("--seed", type=int, default=0, help="base seed (default: 0)")
+    subsets.add_options(parser)
     parser.add_argument("--data", required=True, type=Path, help="folder of the benchmarks' problem tables")
     parser.add_argument("--work", required=True, type=Path, help="folder of unfinished samples; survives a failed job")
     parser.add_argument("--output", required=True, type=Path, help="folder for step-<n>/<benchmark>.parquet")
@@ -297,7 +306,7 @@ def main() -> None:
     job_lifetime.end_with_workflow()
     with work_lock.sole_user(arguments.work, "generating"):
         wanted = [target for target in list_targets(arguments, protocol) if not target.is_finished()]
-        count = sum(len(target.expected()) - len(target.samples_of_fewer_repeats()) for target in wanted)
+        count = sum(len(target.expected()) - len(target.samples_of_smaller_output()) for target in wanted)
         line = vllm_supervisor.ProgressLine(count, [target.folder for target in wanted])
         vllm_supervisor.run(
             lambda: make_plan(arguments, wanted, overrides), arguments.work, line, arguments.stall_seconds

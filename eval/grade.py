@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from contracts import ended_training, paths, provenance, tables
 from eval import benchmark, protocols
+from eval import subset as subsets
 from eval.importers.missing_answers import MOST, without_answer
 from grading.verdicts import DEFAULT, Grade, Item, grade
 from system.command_line import argument_parser
@@ -160,14 +161,16 @@ def grade_file(path: Path, output: Path, data: Path, extraction: str | None, gra
     benchmark.check_names([path.stem])
     samples = tables.read(path, tables.SAMPLE)
     extraction = extraction_of(samples, path, extraction)
-    graded = grade_table(samples, benchmark.problems(data, path.stem), path, extraction, grader)
+    problems, record = benchmark.problems(data, path.stem), provenance.read(path)  # no record of imported samples
+    if limited := subsets.from_record(record):
+        problems = limited.rows(problems)
+    graded = grade_table(samples, problems, path, extraction, grader)
     tables.write(graded, tables.GRADED, output)
     lost = sum(verdict in ("no_answer", "format_error") for verdict in graded["verdict"].to_pylist())
     imported = (graded["protocol"][0].as_py() or "").startswith("imported:")
     if imported and grader in (None, DEFAULT) and lost > MOST * len(graded):
         warning = without_answer(graded["completion"].to_pylist(), benchmark.task_of(path.stem), extraction)
         print(f"{path.stem}: {warning}", file=sys.stderr)
-    record = provenance.read(path)  # none for imported samples
     provenance.write(
         output,
         samples={key: record[key] for key in KEPT_OF_RECORD if key in record},
@@ -175,6 +178,7 @@ def grade_file(path: Path, output: Path, data: Path, extraction: str | None, gra
         problems_sha256=benchmark.problems_hash(data, path.stem),
         grader=single_value(graded, "grader", output),
         extraction=extraction,
+        subset=record.get("subset"),
         delivered=len(samples),
         graded=len(graded),
         verdicts=dict(sorted(Counter(graded["verdict"].to_pylist()).items())),

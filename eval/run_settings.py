@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from contracts.run_file import SCALES, Run
 from eval import benchmark, protocols
@@ -13,6 +13,22 @@ from system.errors import UserError, run_command
 from system.unknown_names import unknown
 from system.yaml_files import display_path
 from tasks import prompts, registry
+
+
+class Evaluated(Protocol):
+    """What says how something is evaluated: a Run, or eval.model_settings.ModelSettings."""
+
+    @property
+    def evaluation(self) -> dict[str, Any]:
+        """Protocol, override and benchmarks, as in a run file."""
+
+    @property
+    def hardware(self) -> dict[str, Any]:
+        """Its gpus and cpus."""
+
+    @property
+    def device(self) -> str:
+        """Either cuda or cpu."""
 
 
 def check_evaluation(run: Run) -> None:
@@ -37,18 +53,18 @@ def check_regrading(grader: str | None, extraction: str | None) -> None:
             raise unknown(key, str(name), known).within("config")
 
 
-def protocol_of(run: Run) -> protocols.Protocol:
+def protocol_of(run: Evaluated) -> protocols.Protocol:
     """The protocol of a run's evaluation, with what the run overrides."""
     return protocols.load(run.evaluation["protocol"], run.evaluation.get("override"))
 
 
-def generation_gpus(run: Run) -> int:
+def generation_gpus(run: Evaluated) -> int:
     """GPUs for sampling, one vLLM process on each; 0 without any."""
     gpus: int = run.evaluation.get("gpus", min(run.hardware["gpus"], 8))
     return gpus
 
 
-def sampling_settings(run: Run, benchmarks: Iterable[str]) -> dict[str, Any]:
+def sampling_settings(run: Evaluated, benchmarks: Iterable[str]) -> dict[str, Any]:
     """What decides the samples besides the checkpoints, the problems, the seed and the environment.
 
     Args:

@@ -14,7 +14,8 @@ import pandas as pd
 import pyarrow as pa
 
 from contracts import ended_training, paths, provenance, steps, tables
-from eval import benchmark, statistics
+from eval import benchmark, score_table, statistics
+from eval import subset as subsets
 from eval.statistics.pass_and_majority import by_problem, ties_of
 from system.command_line import argument_parser
 from system.errors import UserError, run_command
@@ -102,11 +103,16 @@ def multi_sample_estimates(graded: pd.DataFrame, ties: str | None = None) -> dic
     return {measure: statistics.mean_over_problems(value) for measure, value in values.items()}
 
 
-def score_row(graded: pd.DataFrame, ties: str | None = None) -> dict[str, object]:
+def score_row(graded: pd.DataFrame, ties: str | None = None, subset: str = "") -> dict[str, object]:
     """The SCORE row of one run, step and benchmark, whose samples are complete (`check_complete`).
 
     An ungradable completion counts as not correct, so the score is a lower bound; n_ungradable says how far it could
-    rise. `ties` is that of `multi_sample_estimates`.
+    rise.
+
+    Args:
+        graded: the samples (GRADED).
+        ties: that of `multi_sample_estimates`.
+        subset: which part of the benchmark it is, for readers; empty if it is whole.
     """
     graded = graded.sort_values(["problem_id", "repeat"])
     n = graded["problem_id"].nunique()
@@ -122,6 +128,7 @@ def score_row(graded: pd.DataFrame, ties: str | None = None) -> dict[str, object
     return {
         **{name: first[name] for name in ("run", "step", "benchmark", "protocol")},
         "n_problems": n,
+        "subset": subset or None,
         "k_repeats": k,
         "avg_at_k": estimate.value,
         "ci_low": estimate.low,
@@ -169,11 +176,12 @@ def score_run(folder: Path, problems: Path | None = None, ties: str | None = Non
     requested: dict[str, list[str]] = {}
     repeats: dict[str, int] = {}
     frames = {path: read_graded(path) for path in files}
+    records = {path: provenance.read(path) for path in files}
     for path, graded in frames.items():
         name = path.stem
         if problems is not None and name not in requested:
-            listed = tables.read(problems / path.name, tables.PROBLEM)
-            requested[name] = listed.column("problem_id").to_pylist()
+            listed, limited = tables.read(problems / path.name, tables.PROBLEM), subsets.from_record(records[path])
+            requested[name] = (limited.rows(listed) if limited else listed)["problem_id"].to_pylist()
         elif problems is None:
             requested[name] = sorted({*requested.get(name, []), *graded["problem_id"]})
         if not graded.empty:
@@ -181,14 +189,18 @@ def score_run(folder: Path, problems: Path | None = None, ties: str | None = Non
     for path, graded in frames.items():
         check_complete(graded, str(path), requested[path.stem], repeats.get(path.stem))
     rows = sorted(
-        (score_row(graded, ties) for graded in frames.values()), key=lambda row: (row["benchmark"], row["step"])
+        (score_row(graded, ties, subsets.label(records[path])) for path, graded in frames.items()),
+        key=lambda row: (row["benchmark"], row["step"]),
     )
     return pa.Table.from_pylist(rows, schema=tables.SCORE)
 
 
 def graded_record(path: Path) -> dict[str, Any]:
     """How the completions behind a score were asked for and graded, from the provenance of the graded table."""
-    record, kept = provenance.read(path), ("samples", "samples_sha256", "problems_sha256", "grader", "extraction")
+    record, kept = (
+        provenance.read(path),
+        ("samples", "samples_sha256", "problems_sha256", "grader", "extraction", "subset"),
+    )
     return {"graded": str(path), **{key: record[key] for key in kept if key in record}}
 
 
@@ -213,12 +225,10 @@ def main() -> None:
     scores = score_run(arguments.graded, arguments.problems, arguments.ties)
     tables.write(scores, tables.SCORE, arguments.output)
     provenance.write(arguments.output, scored=[graded_record(path) for path in paths.tables(arguments.graded)])
+    print(score_table.table_text(arguments.output))
     for row in scores.to_pylist():
-        print(
-            f"step {row['step']:>6} {row['benchmark']:<24} {100 * row['avg_at_k']:5.1f} % "
-            f"[{100 * row['ci_low']:.1f}, {100 * row['ci_high']:.1f}], n = {row['n_problems']} × {row['k_repeats']}"
-        )
         if row["k_repeats"] > 1:
+            print(f"step {row['step']}, {row['benchmark']}:")
             graded = read_graded(arguments.graded / steps.folder(row["step"]) / f"{row['benchmark']}.parquet")
             for measure, estimate in multi_sample_estimates(graded, arguments.ties).items():
                 percent, low, high = (100 * value for value in estimate)

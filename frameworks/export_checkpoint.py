@@ -31,6 +31,7 @@ def export(arguments: argparse.Namespace) -> None:
         provenance.write(
             checkpoint,
             run=run_id(run.name, arguments.seed),
+            scale=run.scale,
             step=arguments.step,
             model=run.model,
             base_sha256=base_sha256,

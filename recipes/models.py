@@ -1,21 +1,21 @@
-"""Put a base model, by its name in recipes/models.yaml, into a folder: trained here, or downloaded at its revision.
+"""Put a base model of recipes/models.yaml into a folder: trained here, linked from the disk, or downloaded.
 
     python -m recipes.models demo-countdown --output FOLDER
+    python -m recipes.models qwen2.5-7b --output FOLDER --mirror /data/models
 
-A demo model takes 2 to 3 minutes on one core; a download of a 7B model is 15 GB.
+A demo model takes 2 to 3 minutes on one core; a download of a 7B model is 15 GB (recipes/model_sources.py).
 """
 
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
-from contracts import model_folder, provenance
-from system import durable, job_lifetime, work_lock
+from recipes import model_sources
+from system import durable, job_lifetime
 from system.command_line import argument_parser
-from system.errors import UserError, run_command
+from system.errors import ROOT, UserError, run_command
 from system.unknown_names import unknown
 from system.yaml_files import read_yaml
 from tasks import prompts, task_yaml
@@ -27,7 +27,7 @@ DEMO_ENVIRONMENT = read_yaml(FOLDER / "demo_model.yaml")["environment"]
 
 
 def library() -> dict[str, dict[str, Any]]:
-    """All models by name: with `hub` and `revision`, or with `demo_task` and the `environment` that trains it.
+    """All models by name: `folder`, `hub` and `revision`, or `demo_task` and the `environment` that trains it.
 
     Raises:
         UserError: a model of the hub is not at a commit.
@@ -91,32 +91,22 @@ def find(name: str) -> dict[str, Any]:
     return known[name]
 
 
-def download(repository: str, revision: str, output: Path) -> None:
-    """Fetch a model from the Hugging Face hub and record which commit it was.
+def link_or_download(entry: dict[str, Any], output: Path, mirror: Path | None) -> None:
+    """Make the folder of a model that is not trained here: links to where its files are, and a record with their hash.
 
     Args:
-        repository: hub id.
-        revision: branch, tag or commit.
-        output: folder for its files.
-
-    Raises:
-        UserError: the hub cannot be reached, or has no such repository or revision.
+        entry: with `folder` or with `hub` and `revision`.
+        output: folder to make.
+        mirror: see `model_sources.from_mirror`.
     """
-    from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-
-    try:
-        commit = HfApi().model_info(repository, revision=revision, timeout=20).sha
-        snapshot_download(repository, revision=commit, local_dir=output, ignore_patterns=["*.pth", "*.gguf", "*.onnx"])
-    except (OSError, HfHubHTTPError, LocalEntryNotFoundError) as error:
-        raise UserError(
-            f"{repository} at {revision} could not be downloaded from the Hugging Face hub ({type(error).__name__}); "
-            "check the network, or run this rule on a machine that has one: finished downloads are kept",
-            code="download-failed",
-            name=repository,
-        ) from None
-    shutil.rmtree(output / ".cache", ignore_errors=True)
-    provenance.write(output, repository=repository, revision=revision, commit=commit, sha256=model_folder.check(output))
+    if "folder" in entry:
+        source = ROOT / entry["folder"]
+        model_sources.link(source, output, folder=str(source))
+        return
+    source, origin = model_sources.locate(entry["hub"], entry["revision"], mirror)
+    commit = source.name if COMMIT.fullmatch(source.name) else None
+    facts = {"repository": entry["hub"], "revision": entry["revision"], "commit": commit}
+    model_sources.link(source, output, **facts, origin=origin, folder=str(source))
 
 
 def main() -> None:
@@ -124,22 +114,20 @@ def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("name", help="a name in recipes/models.yaml, demo-<task>, or a hub id")
     parser.add_argument("--output", required=True, type=Path)
+    parser.add_argument("--folder", type=Path, help="a folder that has this model already")
+    parser.add_argument("--mirror", type=Path, help="a folder of models, <organisation>/<name> or <name> each")
     arguments = parser.parse_args()
     entry = find(arguments.name)
     job_lifetime.end_with_workflow()
-    if "hub" in entry:
-        # Always the same folder, so that a download that was killed continues; one process at a time uses it.
-        downloads = arguments.output.with_name(f".{arguments.output.name}.download")
-        with work_lock.sole_user(downloads, "downloading"):
-            model = downloads / arguments.output.name
-            download(entry["hub"], entry["revision"], model)
-            durable.publish(model, arguments.output)
-        shutil.rmtree(downloads, ignore_errors=True)
-    else:
-        from recipes.demo_model.build import build
+    if arguments.folder:
+        entry = {"folder": str(arguments.folder.absolute())}
+    with durable.new(arguments.output) as model:
+        if "demo_task" in entry:
+            from recipes.demo_model.build import build
 
-        with durable.new(arguments.output) as model:
             build(model, entry["demo_task"], demo_settings(entry), entry.get("untrained"))
+        else:
+            link_or_download(entry, model, arguments.mirror)
 
 
 if __name__ == "__main__":

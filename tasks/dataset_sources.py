@@ -164,13 +164,13 @@ def from_hub(entry: Entry) -> tuple[Rows, dict[str, Any]]:
     If the hub does not answer, only the cache of an earlier run is used; UserError if it does not have the set.
     """
     hub = entry.spec["hub"]
-    reason = None if os.environ.get("HF_HUB_OFFLINE") in ("1", "true") else why_unreachable(_endpoint())
+    reason = None if os.environ.get("HF_HUB_OFFLINE") in ("1", "true") else why_unreachable(endpoint())
     if reason:
         os.environ["HF_HUB_OFFLINE"] = "1"  # read by the import of `datasets` below: only the cache, no retries
     import datasets
     import huggingface_hub
 
-    unavailable = f"cannot load {entry.name} from the hub ({hub['path']} at {_endpoint()}"
+    unavailable = f"cannot load {entry.name} from the hub ({hub['path']} at {endpoint()}"
     revision = hub.get("revision")
     # Whatever the hub's client raises (not found, gated, refused, a broken answer) is for the user to fix; a full disk
     # has its own message.
@@ -185,7 +185,7 @@ def from_hub(entry: Entry) -> tuple[Rows, dict[str, Any]]:
         if hub.get("gated") and not reason:
             raise UserError(
                 f"{unavailable}: {why}); its owners grant access on request: ask for it at "
-                f"{_endpoint()}/datasets/{hub['path']} and set HF_TOKEN, or {_mirror_advice(entry)}",
+                f"{endpoint()}/datasets/{hub['path']} and set HF_TOKEN, or {_mirror_advice(entry)}",
                 code="access-not-granted",
                 dataset=entry.name,
             ) from None
@@ -200,7 +200,8 @@ def from_hub(entry: Entry) -> tuple[Rows, dict[str, Any]]:
     return rows, facts
 
 
-def _endpoint() -> str:
+def endpoint() -> str:
+    """The hub's address."""
     return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
 
 

@@ -97,6 +97,16 @@ def library() -> dict[str, Prompt]:
     return by_name
 
 
+def prompts_of_task(task: str) -> list[str]:
+    """The prompts that only this task uses."""
+    return list(task_yaml.settings(task).get("prompts", {}))
+
+
+def task_of_prompt(name: str) -> str | None:
+    """The task whose own prompt this is; None for one that any task may use."""
+    return next((task for task in task_yaml.task_names() if name in prompts_of_task(task)), None)
+
+
 def load(name: str) -> Prompt:
     """The prompt of this name; UserError with the nearest names if there is none."""
     if name not in library():

@@ -10,7 +10,7 @@ from system.errors import UserError
 from system.yaml_files import read_yaml
 
 FOLDER = Path(__file__).resolve().parent
-SETTINGS = ("datasets", "prompts", "demo")  # keys of a task.yaml; all of them may be missing
+SETTINGS = ("datasets", "prompts", "evaluation", "demo")  # keys of a task.yaml; all of them may be missing
 
 
 @cache
@@ -25,6 +25,8 @@ def settings(name: str) -> dict[str, Any]:
 
     datasets  the training sets; the keys of an entry are explained in tasks/dataset_specs.py
     prompts   prompts that only this task uses, as in tasks/prompts.yaml
+    evaluation  `protocol` and `prompt` by which its benchmarks are asked where neither the user nor the model's own
+              record says more; a benchmark's `metadata.evaluation` replaces them
     demo      how its demo base model is trained: steps; prompts; problems, habits and skill (what the habits are at
               first), as its traces take them
     """

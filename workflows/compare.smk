@@ -1,5 +1,5 @@
-# snakemake compare_checkpoints --config checkpoint=… baseline=…: evaluate what is missing, then compare. Missing evaluations use
-# the settings of a run (ComparisonRequest.run, evaluate_model.smk). Snakemake itself exits with 0 or 1. The verdict (better, worse,
+# snakemake compare_checkpoints --config checkpoint=… baseline=…: evaluate what is missing, then compare. How
+# models are asked: eval/model_settings.py. Snakemake itself exits with 0 or 1. The verdict (better, worse,
 # cannot tell, not comparable) is in comparison.json, and `python -m analysis.compare_checkpoints show` exits with its status.
 
 from analysis.compare_checkpoints.comparison_request import (
@@ -7,9 +7,10 @@ from analysis.compare_checkpoints.comparison_request import (
     ComparisonRequest,
     command_options,
 )
+from eval.model_settings import describe
 
 try:
-    COMPARISON = ComparisonRequest(config, RUNS, CHOSEN[0], FOLDER)
+    COMPARISON = ComparisonRequest(config, RUNS, FOLDER)
 except UserError as error:
     raise refusal(error) from None
 
@@ -52,7 +53,7 @@ rule compare_pair:
 # --config sequential=16: both models are sampled in rounds until the verdict is clear, all in one job.
 rule compare_in_rounds:
     input:
-        lambda wildcards: environment_stamp("eval", COMPARISON.run.device),
+        lambda wildcards: environment_stamp("eval", COMPARISON.settings.device),
         checkpoint=lambda wildcards: COMPARISON.model_to_sample("checkpoint"),
         baseline=lambda wildcards: COMPARISON.model_to_sample("baseline"),
         problems=lambda wildcards: [
@@ -67,11 +68,11 @@ rule compare_in_rounds:
         other="[^/]+",
     threads: 1
     resources:
-        **resources_for(lambda wildcards: generation_need(COMPARISON.run)),
+        **resources_for(lambda wildcards: generation_need(COMPARISON.settings)),
     params:
         base=BASE,
         data=DATA_FOLDER,
-        python=lambda wildcards: python("eval", COMPARISON.run.device),
+        python=lambda wildcards: python("eval", COMPARISON.settings.device),
         work=unrecorded(
             lambda wildcards: f"{WORK}/compare/in_rounds/{wildcards.pair}-against-{wildcards.other}"
         ),
@@ -80,10 +81,12 @@ rule compare_in_rounds:
         most=lambda wildcards: COMPARISON.most_repeats(config["sequential"]),
         options=command_options(config, "margin"),
         sampling=unrecorded(
-            lambda wildcards: commands.run_sampling_options(COMPARISON.run)
+            lambda wildcards: commands.run_sampling_options(
+                COMPARISON.settings, subset=SUBSET
+            )
         ),
         settings=lambda wildcards: [
-            fingerprint(sampling_settings(COMPARISON.run, COMPARISON.benchmarks)),
+            fingerprint(sampling_settings(COMPARISON.settings, COMPARISON.benchmarks)),
             grading_hash(tuple(COMPARISON.benchmarks)),
         ],
     shell:
@@ -98,7 +101,7 @@ rule compare_checkpoints:
     input:
         lambda wildcards: (
             f"{RESULTS}/compare/{'in_rounds' if config.get('sequential') else 'checkpoints'}/"
-            f"{COMPARISON.side('checkpoint').slug}-against-{COMPARISON.side('baseline').slug}"
+            f"{COMPARISON.pair}"
         ),
     log:
         f"logs/{config['scale']}/compare/verdict.log",

@@ -9,6 +9,9 @@ localrules:
 MIRROR = ["--mirror", config["data_mirror"]] if config["data_mirror"] else []
 
 
+MODEL_MIRROR = ["--mirror", config["model_mirror"]] if config["model_mirror"] else []
+
+
 rule problems:
     output:
         table=FOLDER.problems("{kind}", "{dataset}"),
@@ -86,7 +89,8 @@ rule base_model:
                 maker_device(wildcards.model),
             )
         ),
-        settings=lambda wildcards: fingerprint(models.settings(wildcards.model)),
+        settings=lambda wildcards: fingerprint(model_settings_of(wildcards.model)),
+        source=unrecorded(lambda wildcards: model_source(wildcards.model)),
     shell:
         "OMP_NUM_THREADS={threads:q} OMP_WAIT_POLICY=passive {params.python:q} -m recipes.models {wildcards.model:q}"
-        " --output {output:q} 2>&1 | tee {log:q}"
+        " --output {output:q} {params.source:q} 2>&1 | tee {log:q}"

@@ -2,7 +2,9 @@
 # of a run, because importing vLLM takes longer than a small evaluation. Unfinished samples are kept in the work folder.
 # A `command` is not recorded, as it names inputs and outputs: the other params say when a result is made again.
 
-REGRADED = RUN_FOLDER.regraded("{grader}", "{extraction}")
+# `--config limit=50`: beside the whole, never in its place.
+EVALUATED = RUN_FOLDER.limited(SUBSET.folder) if SUBSET else RUN_FOLDER
+REGRADED = EVALUATED.regraded("{grader}", "{extraction}")
 
 
 rule generate_samples:
@@ -11,7 +13,7 @@ rule generate_samples:
         checkpoints=checkpoints_of,
         problems=benchmark_tables,
     output:
-        directory(RUN_FOLDER.samples),
+        directory(EVALUATED.samples),
     log:
         f"logs/{config['scale']}/generate/{{recipe}}/{{run}}/seed-{{seed}}.log",
     threads: 1
@@ -27,7 +29,7 @@ rule generate_samples:
             work=work_of(wildcards).samples,
             output=output[0],
             sampling=commands.run_sampling_options(
-                run_of(wildcards), seed=wildcards.seed
+                run_of(wildcards), seed=wildcards.seed, subset=SUBSET
             ),
         ),
         python=lambda wildcards: python("eval", run_of(wildcards).device),
@@ -42,10 +44,10 @@ rule generate_samples:
 rule grade_samples:
     input:
         lambda wildcards: environment_stamp("eval", run_of(wildcards).device),
-        samples=RUN_FOLDER.samples,
+        samples=EVALUATED.samples,
         problems=benchmark_tables,
     output:
-        directory(RUN_FOLDER.graded),
+        directory(EVALUATED.graded),
     log:
         f"logs/{config['scale']}/grade/{{recipe}}/{{run}}/seed-{{seed}}.log",
     threads: 1
@@ -68,10 +70,10 @@ rule grade_samples:
 
 rule score_run:
     input:
-        graded=RUN_FOLDER.graded,
+        graded=EVALUATED.graded,
         problems=benchmark_tables,
     output:
-        RUN_FOLDER.scores,
+        EVALUATED.scores,
     log:
         f"logs/{config['scale']}/score/{{recipe}}/{{run}}/seed-{{seed}}.log",
     resources:

@@ -1,13 +1,13 @@
-# A model folder or a hub id, evaluated with a run's settings: for `snakemake evaluate --config checkpoint=…` and for
-# `snakemake compare_checkpoints`. Its results are in runs/models/, where a report finds them. COMPARISON (compare.smk) says which
-# settings.
+# A model folder, a hub id or a run's checkpoint, evaluated by itself: for `snakemake evaluate --config checkpoint=…` and for
+# `snakemake compare_checkpoints`. Its results are in runs/models/, where a report finds them. COMPARISON (compare.smk) says with
+# which settings.
 
 MODEL_ID = f"{paths.MODELS}{{model}}-{{settings}}"
 MODEL_FOLDER = FOLDER.run(MODEL_ID)
 
 
 wildcard_constraints:
-    settings="[0-9a-f]{8}",
+    settings="[0-9a-f]{8}(?:-(?:first|random)-[0-9a-z-]+)?",
 
 
 localrules:
@@ -23,13 +23,14 @@ rule download_model:
     params:
         base=BASE,
         repository=lambda wildcards: COMPARISON.side_with_slug(wildcards.model).name,
+        source=unrecorded(MODEL_MIRROR),
     shell:
-        "{params.base:q} -m recipes.models {params.repository:q} --output {output:q} > {log:q} 2>&1"
+        "{params.base:q} -m recipes.models {params.repository:q} --output {output:q} {params.source:q} > {log:q} 2>&1"
 
 
 rule generate_of_model:
     input:
-        lambda wildcards: environment_stamp("eval", COMPARISON.run.device),
+        lambda wildcards: environment_stamp("eval", COMPARISON.settings.device),
         model=lambda wildcards: COMPARISON.model_folder(wildcards.model),
         problems=lambda wildcards: tables_of(tuple(COMPARISON.benchmarks)),
     output:
@@ -38,22 +39,22 @@ rule generate_of_model:
         f"logs/{config['scale']}/{MODEL_ID}/generate.log",
     threads: 1
     resources:
-        **resources_for(lambda wildcards: generation_need(COMPARISON.run)),
+        **resources_for(lambda wildcards: generation_need(COMPARISON.settings)),
     params:
         command=lambda wildcards, input, output: commands.generate(
-            python("eval", COMPARISON.run.device),
+            python("eval", COMPARISON.settings.device),
             run=model_id(wildcards),
             checkpoints={0: input.model},
             benchmarks=COMPARISON.benchmarks,
             data=FOLDER.benchmarks,
             work=WORK_FOLDER.run(model_id(wildcards)).samples,
             output=output[0],
-            sampling=commands.run_sampling_options(COMPARISON.run),
+            sampling=commands.run_sampling_options(COMPARISON.settings, subset=SUBSET),
         ),
-        python=lambda wildcards: python("eval", COMPARISON.run.device),
+        python=lambda wildcards: python("eval", COMPARISON.settings.device),
         run=MODEL_ID,
         settings=lambda wildcards: fingerprint(
-            sampling_settings(COMPARISON.run, COMPARISON.benchmarks)
+            sampling_settings(COMPARISON.settings, COMPARISON.benchmarks)
         ),
     shell:
         "{params.command:q} 2>&1 | tee -a {log:q}"
@@ -61,7 +62,7 @@ rule generate_of_model:
 
 use rule grade_samples as grade_of_model with:
     input:
-        lambda wildcards: environment_stamp("eval", COMPARISON.run.device),
+        lambda wildcards: environment_stamp("eval", COMPARISON.settings.device),
         samples=MODEL_FOLDER.samples,
         problems=lambda wildcards: tables_of(tuple(COMPARISON.benchmarks)),
     output:
@@ -70,14 +71,14 @@ use rule grade_samples as grade_of_model with:
         f"logs/{config['scale']}/{MODEL_ID}/grade.log",
     params:
         command=lambda wildcards, input, output: commands.grade(
-            python("eval", COMPARISON.run.device),
+            python("eval", COMPARISON.settings.device),
             samples=input.samples,
             data=FOLDER.benchmarks,
             output=output[0],
-            extraction=protocol_of(COMPARISON.run).extraction,
+            extraction=protocol_of(COMPARISON.settings).extraction,
         ),
-        python=lambda wildcards: python("eval", COMPARISON.run.device),
-        extraction=lambda wildcards: protocol_of(COMPARISON.run).extraction,
+        python=lambda wildcards: python("eval", COMPARISON.settings.device),
+        extraction=lambda wildcards: protocol_of(COMPARISON.settings).extraction,
         settings=lambda wildcards: grading_hash(tuple(COMPARISON.benchmarks)),
 
 

@@ -65,6 +65,23 @@ def say_cost(jobs):
         print(f"To be trained: {run_plan.cost_text(plans)}.", file=sys.stderr)
 
 
+def check_gpu(jobs):
+    """Refuse jobs for a GPU on a machine without one before gigabytes are installed for them."""
+    named = {job.rule.name for job in jobs}
+    installed = [
+        job
+        for job in jobs
+        if job.rule.name == "environment" and job.wildcards.device == "cuda"
+    ]
+    wanted = installed and named - {"environment", "environments"}
+    if LOCAL and wanted and not gpu_locks.visible():
+        sentence = (
+            "these jobs need a GPU, and nvidia-smi lists none here: add --profile slurm to send them to a cluster, or ask "
+            "for the CPU (scale=demo; device=cpu to evaluate a model); `snakemake environments` installs without one"
+        )
+        raise refusal(UserError(sentence, code="missing-gpu"))
+
+
 onstart:
     jobs = list(workflow.dag.needrun_jobs())
     if [job.rule.name for job in jobs] == ["watch"]:
@@ -73,6 +90,7 @@ onstart:
     # `snakemake help` and the like write nothing and may run beside another Snakemake.
     if workflow.is_main_process and any(job.output for job in jobs):
         keep_finished(jobs)
+        check_gpu(jobs)
         say_cost(jobs)
         try:
             WRITTEN.acquire()

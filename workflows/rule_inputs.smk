@@ -13,6 +13,7 @@ def page_and_scores(which):
 
 def stored_or_allowed(scores):
     """Refuse, before Snakemake lists them all, scores that are missing and that --allowed-rules leaves out."""
+    check_whole()
     allowed = workflow.dag_settings.allowed_rules
     if workflow.is_main_process and (
         error := missing_results(scores, "score_run", allowed)
@@ -193,6 +194,7 @@ def logs_of_sweep(wildcards):
 
 
 def scores_of_sweep(wildcards):
+    check_whole()
     return score_files(trainings_of_sweep(wildcards))
 
 
@@ -215,7 +217,11 @@ def scores_and_logs(names):
 def evaluation_targets(wildcards):
     """What `snakemake evaluate` makes: the scores of the configured runs, or those of the named model and its page."""
     if not config.get("checkpoint"):
-        if named := [key for key in ("benchmarks", "protocol") if config.get(key)]:
+        if named := [
+            key
+            for key in ("benchmarks", "protocol", "prompt", "device")
+            if config.get(key)
+        ]:
             sentence = f"snakemake evaluate needs checkpoint=… beside {' and '.join(named)}: a model's folder or a hub id"
             raise refusal(UserError(sentence, code="missing-setting", key="checkpoint"))
         return score_files(RUN_IDS)
@@ -224,6 +230,31 @@ def evaluation_targets(wildcards):
     except UserError as error:
         raise refusal(error) from None
     return [*score_files([run_id]), f"{RESULTS}/report/{run_id}/index.html"]
+
+
+def evaluation_notes(wildcards):
+    """What `snakemake evaluate` says below the scores of a model: with which settings, and why."""
+    if not config.get("checkpoint"):
+        return []
+    settings = COMPARISON.settings
+    return [
+        "--note",
+        f"settings: {describe(settings.evaluation)} ({settings.source})",
+    ]
+
+
+def model_settings_of(model):
+    """For `settings`: what decides a base model; a configured folder is another model, a mirror has the same."""
+    return (
+        MODELS[model] if model in config.get("models", {}) else models.settings(model)
+    )
+
+
+def model_source(model):
+    """Where recipes.models looks for a base model before it downloads it."""
+    if folder := config.get("models", {}).get(model):
+        return ["--folder", folder]
+    return MODEL_MIRROR
 
 
 def maker_device(model):

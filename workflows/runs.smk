@@ -9,7 +9,7 @@ from pathlib import Path
 from analysis import reference
 from cluster import one_gpu
 from cluster.snakemake_internals import show_warnings_alone
-from contracts import copied_results, paths, provenance, seeds, steps
+from contracts import copied_results, model_folder, paths, provenance, seeds, steps
 from system import durable
 from system.errors import UserError
 from system.unknown_names import unknown
@@ -18,7 +18,7 @@ from contracts.fingerprint import fingerprint
 from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT, validate
 from envs import build
-from eval import commands
+from eval import commands, subset
 from eval.run_settings import (
     check_evaluation,
     check_regrading,
@@ -130,7 +130,14 @@ def read_runs():
     try:
         validate(config, "config", ROOT / "config" / "config.yaml")
         build.check_place()
-        for key in ("results", "work", "data_mirror", "checkpoint", "baseline"):
+        for key in (
+            "results",
+            "work",
+            "data_mirror",
+            "model_mirror",
+            "checkpoint",
+            "baseline",
+        ):
             if config.get(key):
                 paths.check_path(f"config: {key}", config[key])
         check_regrading(config["grader"], config["extraction"])
@@ -164,12 +171,38 @@ RESULTS = f"{config['results']}/{config['scale']}"
 WORK = f"{config['work']}/{config['scale']}"
 FOLDER, WORK_FOLDER = ResultsFolder(Path(RESULTS)), ResultsFolder(Path(WORK))
 RUN_FOLDER = FOLDER.run(seeds.run_id("{recipe}/{run}", "{seed}"))
+ALONE = FOLDER.run(
+    paths.MODELS.rstrip("/")
+).path  # of models that are evaluated by themselves
+try:
+    # The part of the benchmarks that is to be evaluated; None: all problems.
+    SUBSET = subset.choose(
+        config.get("limit"), config.get("sample"), config.get("sample_seed")
+    )
+except UserError as error:
+    raise refusal(error) from None
+
+
+def check_whole():
+    """Refuse limit and sample where results are read that have no place for a part of a benchmark."""
+    if SUBSET:
+        sentence = (
+            "limit and sample are for evaluate, grade and compare_checkpoints, whose results say that they are of a part of "
+            "the benchmarks: leave them out for other targets"
+        )
+        raise refusal(UserError(sentence, code="needless-option"))
 
 
 def read_library():
     """All models and data sets by name; what the runs to reproduce need of them is checked before the graph is built."""
     try:
         known_models, known_data = models.library(), dataset_specs.entries()
+        for name, folder in config.get("models", {}).items():
+            if name not in known_models:
+                raise unknown("model", name, known_models).within("config: models")
+            paths.check_path(f"config: models: {name}", folder)
+            model_folder.check_files(Path(folder))
+            known_models[name] = {"folder": folder}
         for run in (RUNS[name] for name in CHOSEN + SWEPT):
             if run.model in known_models:  # else a hub id
                 models.settings(run.model)
@@ -269,6 +302,16 @@ def results_of(run_id):
     return FOLDER.run(run_id)
 
 
+def evaluated_part(run_id):
+    """Folder of its samples, verdicts and scores: the training's own, or that of the configured part of the benchmarks."""
+    own = results_of(run_id)
+    return (
+        own.limited(SUBSET.folder)
+        if SUBSET and not own.path.is_relative_to(ALONE)
+        else own
+    )
+
+
 def reported_runs(which):
     """The runs on a page; that of the chosen runs also shows generations and training logs made elsewhere."""
     imported = config["imported"] if which == PAGE else []
@@ -306,7 +349,7 @@ def score_files(run_ids):
         for name in config["imported"]
         if name in run_ids and not results_of(name).scores.is_file()
     ]
-    runs = [results_of(run_id) for run_id in run_ids if run_id not in alone]
+    runs = [evaluated_part(run_id) for run_id in run_ids if run_id not in alone]
     logs = [results_of(run_id).training_log for run_id in alone]
     return [file for run in runs for file in (run.graded, run.scores)] + logs
 

@@ -26,6 +26,7 @@ from analysis.compare_checkpoints.comparison import (
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
 from analysis.compare_checkpoints.published_baselines import PublishedBaseline, PublishedScore
 from eval import statistics
+from eval import subset as subsets
 from eval.statistics import Correct, Estimate, significance
 
 SAME, LIKE = QUESTIONS = ("same", "like")  # on these same problems, on problems like these
@@ -89,6 +90,8 @@ def _obstacles(checkpoint: GradedCheckpoint, row: PublishedBaseline, name: str, 
     """Why a benchmark cannot be compared."""
     if obstacles := graded_checkpoint.obstacles_of_side(checkpoint, name, accepted, graded_checkpoint.UNGRADABLE):
         return obstacles
+    if part := subsets.label(checkpoint.settings[name]):
+        return [f"the source has the whole benchmark, and these are the {part} problems"]
     here, there = checkpoint.tables[name]["problem_id"].nunique(), row.scores[name].problems
     if here != there:
         return [f"different problems: {here} here, {there} at the source"]

@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,12 @@ from contracts import model_folder, seeds, steps
 from contracts.fingerprint import fingerprint
 from contracts.paths import MODELS, ResultsFolder
 from contracts.run_file import Run
-from eval import benchmark, protocols
+from eval import benchmark, model_settings
+from eval import subset as subsets
+from eval.model_settings import Model, ModelSettings, Wishes
 from eval.run_settings import protocol_of, sampling_settings
 from system.errors import UserError
-from system.unknown_names import nearest, unknown
+from system.unknown_names import nearest
 
 STORED = re.compile(r"(?P<run>[^/]+/[^/]+)/seed-(?P<seed>\d+)/step-(?P<step>\d+)")
 SIDES = ("checkpoint", "baseline")
@@ -32,6 +34,8 @@ OPTIONS = {  # of the comparing commands, by key of the configuration
     "ties": "--ties",
     "rule": "--rule",
 }
+LONGEST = 60  # characters of a model's name in the names of files
+_PLAIN = re.compile(r"[^A-Za-z0-9.]+")
 MODEL_FILES = ("config.json", "*.safetensors", "tokenizer*")  # any of them says that a folder is to be a model
 
 
@@ -47,13 +51,18 @@ class Side:
 
     @property
     def slug(self) -> str:
-        """A unique name for files."""
-        readable = re.sub(r"[^A-Za-z0-9.]+", "-", self.name).strip("-.")[-60:]
-        return f"{readable}-{hashlib.sha256(self.name.encode()).hexdigest()[:8]}"
+        """A unique name for files: the end of the path, by whole parts if they are short, and a hash."""
+        whole = str(Path(self.name).resolve()) if self.kind == "folder" else self.name
+        kept: list[str] = []
+        for part in reversed([clean for part in whole.split("/") if (clean := _PLAIN.sub("-", part).strip("-."))]):
+            if kept and len("-".join([part, *kept])) > LONGEST:
+                break
+            kept.insert(0, part[:LONGEST].strip("-."))
+        return f"{'-'.join(kept)}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
 
     @property
     def is_model(self) -> bool:
-        """Whether samples have to be generated first."""
+        """Whether it is a model that no run here has samples of."""
         return self.kind in ("folder", "hub")
 
 
@@ -64,6 +73,13 @@ def command_options(config: Mapping[str, Any], *keys: str) -> list[str]:
         if (value := config.get(key)) is not None:
             options += [OPTIONS[key], *map(str, value if isinstance(value, list) else [value])]
     return options
+
+
+def wishes_of(config: Mapping[str, Any], scale: str) -> Wishes:
+    """What the configuration says of how models are asked."""
+    subset = subsets.choose(config.get("limit"), config.get("sample"), config.get("sample_seed"))
+    device = config.get("device") or ("cuda" if scale == "full" else "cpu")
+    return Wishes(config.get("benchmarks") or (), config.get("protocol"), config.get("prompt"), device, subset)
 
 
 def side_from_config(value: str, key: str, runs: Mapping[str, Run]) -> Side:
@@ -114,43 +130,61 @@ def side_from_config(value: str, key: str, runs: Mapping[str, Run]) -> Side:
 
 
 class ComparisonRequest:
-    """The comparison that the configuration asks for, or none.
+    """The comparison that the configuration asks for, or the evaluation of one model, or neither.
 
     Args:
-        config: of the workflow: checkpoint, baseline, and optionally benchmarks and protocol.
+        config: of the workflow: checkpoint, baseline, and what `wishes_of` reads.
         runs: the configured runs by name.
-        default_run: the run whose settings are used if neither side is a checkpoint of a run.
         results: folder of the results of the scale.
 
     Raises:
-        UserError: a side, a benchmark or the protocol is unknown.
+        UserError: a side, a benchmark, the protocol or the prompt is unknown, or how to ask a model is not decided.
     """
 
-    def __init__(
-        self, config: Mapping[str, Any], runs: Mapping[str, Run], default_run: str, results: ResultsFolder
-    ) -> None:
+    def __init__(self, config: Mapping[str, Any], runs: Mapping[str, Run], results: ResultsFolder) -> None:
         """Check the names before the graph is built."""
-        self.runs, self.default_run, self.results = runs, default_run, results
+        self.runs, self.results, self.scale = runs, results, str(config.get("scale", "demo"))
         self.sides = {key: side_from_config(str(config[key]), key, runs) for key in SIDES if config.get(key)}
-        self.wanted: Sequence[str] = config.get("benchmarks") or []
-        self.protocol: str | None = config.get("protocol")
-        if self.protocol and self.protocol not in protocols.names():
-            raise unknown("evaluation protocol", self.protocol, protocols.names()).within("config")
+        self.wishes = wishes_of(config, self.scale)
         try:
-            self._check_benchmarks()
+            benchmark.check_names(self.wishes.benchmarks)
         except UserError as error:
             raise error.within("config: benchmarks") from None
+        if self._sampled:
+            _ = self.settings
 
-    def _check_benchmarks(self) -> None:
-        benchmark.check_names(self.wanted)
-        for side in self.sides.values():
-            if side.kind == "stored":
-                evaluated = self.runs[seeds.run_of(side.name)].evaluation["benchmarks"]
-                if absent := [name for name in self.wanted if name not in evaluated]:
-                    raise UserError(
-                        f"{side.name} is evaluated on {', '.join(evaluated)}, not on {', '.join(absent)}",
-                        code="not-evaluated", missing=absent,
-                    )  # fmt: skip
+    @cached_property
+    def _sampled(self) -> tuple[str, ...]:
+        """The sides that are sampled by themselves: models, and checkpoints asked otherwise than by their run."""
+        keys = [key for key, side in self.sides.items() if side.is_model or side.kind == "stored"]
+        compared = len(self.sides) > 1
+        return tuple(
+            key for key in keys if self.sides[key].is_model or not (compared and self._is_asked_as_its_run(key))
+        )
+
+    def _is_asked_as_its_run(self, key: str) -> bool:
+        """Whether the samples that a stored checkpoint's run makes are those that are to be compared."""
+        wishes, run = self.wishes, self.runs[seeds.run_of(self.sides[key].name)]
+        evaluated = set(wishes.benchmarks) <= set(run.evaluation["benchmarks"])
+        return evaluated and not (wishes.protocol or wishes.prompt or wishes.subset)
+
+    def _model(self, key: str) -> Model:
+        side = self.sides[key]
+        if side.kind == "stored":
+            return Model(side.name, None, self.runs[seeds.run_of(side.name)])
+        folder = Path(side.name) if side.kind == "folder" else None
+        return Model(side.name, folder, model_settings.run_of_folder(folder, self.scale) if folder else None)
+
+    @cached_property
+    def settings(self) -> ModelSettings:
+        """How the models are asked, all alike: also those whose run has samples already."""
+        keys = [key for key, side in self.sides.items() if side.is_model or side.kind == "stored"]
+        return model_settings.decide([self._model(key) for key in keys], self.wishes)
+
+    @property
+    def benchmarks(self) -> Sequence[str]:
+        """The benchmarks on which models are evaluated."""
+        return self.settings.benchmarks
 
     def side(self, key: str) -> Side:
         """The checkpoint or the baseline. Raises UserError if the configuration does not name it."""
@@ -161,34 +195,22 @@ class ComparisonRequest:
             )  # fmt: skip
         return self.sides[key]
 
-    @cached_property
-    def run(self) -> Run:
-        """The run whose protocol, benchmarks and device are used, with the configured protocol in place of its own.
-
-        That of a side, or the default one. Without either a protocol or these benchmarks there, the first run that has
-        the benchmarks, because the prompt and the answer's form go with them.
-        """
-        stored = [side.name for side in self.sides.values() if side.kind == "stored"]
-        run = self.runs[seeds.run_of(stored[-1]) if stored else self.default_run]
-        if self.protocol:
-            return replace(run, evaluation=run.evaluation | {"protocol": self.protocol, "override": {}})
-        with_benchmarks = (
-            each for each in [run, *self.runs.values()] if {*self.wanted} <= {*each.evaluation["benchmarks"]}
-        )
-        return next(with_benchmarks, run)
-
     @property
-    def benchmarks(self) -> Sequence[str]:
-        """The benchmarks on which models are evaluated."""
-        return self.wanted or self.run.evaluation["benchmarks"]
+    def pair(self) -> str:
+        """The name of the comparison's folder."""
+        part = f"-{self.wishes.subset.folder}" if self.wishes.subset else ""
+        return f"{self.side('checkpoint').slug}-against-{self.side('baseline').slug}{part}"
 
     def side_with_slug(self, slug: str) -> Side:
         """The side with this slug."""
-        return next(side for side in map(self.side, SIDES) if side.slug == slug)
+        return next(side for side in self.sides.values() if side.slug == slug)
 
     def model_folder(self, slug: str) -> str:
-        """The folder of the model of this slug: the given one, or where the hub's is downloaded to."""
+        """The folder of the model of this slug: the given one, a run's checkpoint, or the download from the hub."""
         side = self.side_with_slug(slug)
+        if side.kind == "stored":
+            run_id, _, step = side.name.rpartition("/step-")
+            return str(self.results.run(run_id).checkpoint(step))
         return side.name if side.kind == "folder" else str(self.results.path / "compare" / "models" / slug)
 
     def evaluation_id(self, key: str) -> str:
@@ -197,19 +219,20 @@ class ComparisonRequest:
         Raises UserError if the side is no model.
         """
         side = self.side(key)
-        if not side.is_model:
+        if side.kind not in ("stored", "folder", "hub"):
             raise UserError(
-                f"{key}={side.name} is {side.kind}, but a folder with a model or a hub id is needed; checkpoints of "
-                "configured runs are evaluated without it: snakemake evaluate --config reproduce='[…]'",
+                f"{key}={side.name} is {side.kind}, but a model is needed: its folder, a hub id or a stored checkpoint",
                 code="not-a-model", key=key, kind=side.kind,
             )  # fmt: skip
-        settings = [sampling_settings(self.run, self.benchmarks), self.run.device]
-        return f"{MODELS}{side.slug}-{fingerprint(settings)[:8]}"
+        subset = self.settings.subset
+        settings = [sampling_settings(self.settings, self.benchmarks), self.settings.device]
+        part = f"-{subset.folder}" if subset else ""
+        return f"{MODELS}{side.slug}-{fingerprint(settings)[:8]}{part}"
 
     def graded(self, key: str) -> str | None:
         """The folder or file of a side's graded samples. None if it is published and has none."""
         side = self.side(key)
-        if side.is_model:
+        if key in self._sampled:
             return str(self.results.run(self.evaluation_id(key)).graded)
         if side.kind == "stored":
             return str(self.results.run(side.name.rpartition("/")[0]).graded)
@@ -218,10 +241,7 @@ class ComparisonRequest:
     def model_to_sample(self, key: str) -> str:
         """The folder of a side's model, for sampling in rounds. Raises UserError if the side has samples alone."""
         side = self.side(key)
-        if side.kind == "stored":
-            run_id, _, step = side.name.rpartition("/step-")
-            return str(self.results.run(run_id).checkpoint(step))
-        if not side.is_model:
+        if side.kind in ("graded", "published"):
             raise UserError(
                 f"sampling in rounds needs models, but {key}={side.name} is {side.kind}: name a folder with a model, a "
                 "hub id or a stored checkpoint, or leave `sequential` out",
@@ -231,11 +251,12 @@ class ComparisonRequest:
 
     def most_repeats(self, most: int) -> int:
         """The most completions per problem. Raises UserError if a benchmark's protocol gives the same one each time."""
-        if protocol_of(self.run).temperature == 0:
+        if protocol_of(self.settings).temperature == 0:
             raise UserError(
-                f"sampling in rounds needs a protocol with a temperature above 0, but {self.run.name} is evaluated "
-                f"with {self.run.evaluation['protocol']}, which is greedy: leave `sequential` out",
-                code="greedy-protocol", protocol=self.run.evaluation["protocol"],
+                "sampling in rounds needs a protocol with a temperature above 0, but "
+                f"{self.settings.evaluation['protocol']} is greedy ({self.settings.source}): name another, or leave "
+                "`sequential` out",
+                code="greedy-protocol", protocol=self.settings.evaluation["protocol"],
             )  # fmt: skip
         return most
 
@@ -248,6 +269,6 @@ class ComparisonRequest:
     def compared_samples(self, key: str) -> str:
         """What `compare` is given for a side: a step of a run, graded samples, or a published name."""
         side, graded = self.side(key), self.graded(key)
-        if side.kind == "stored":
-            return f"{graded}/{side.name.rpartition('/')[2]}"
-        return f"{graded}/{steps.folder(0)}" if side.is_model else side.name
+        if key in self._sampled:
+            return f"{graded}/{steps.folder(0)}"
+        return f"{graded}/{side.name.rpartition('/')[2]}" if side.kind == "stored" else side.name

@@ -16,6 +16,7 @@ from analysis import comparability, hash_order
 from analysis.comparability import Result
 from contracts import provenance, steps
 from eval import benchmark as benchmarks
+from eval import subset as subsets
 from eval.score import check_complete, read_graded
 from system.errors import UserError
 from tasks import dataset_specs
@@ -154,7 +155,7 @@ def obstacles_of_side(
     for column, plural in (("run", "runs"), ("step", "checkpoints")):
         if len(mixed := graded[column].dropna().unique()) > 1:
             obstacles.append(f"the samples of {side.name} are of several {plural}: {', '.join(map(str, mixed[:5]))}")
-    if "subset" not in accepted and benchmark in published_sizes():
+    if "subset" not in accepted and not side.settings[benchmark].get("subset") and benchmark in published_sizes():
         problems, published = graded["problem_id"].nunique(), published_sizes()[benchmark]
         if problems != published:
             obstacles.append(f"{side.name} has {problems} of the {published} problems; --accept subset compares these")
@@ -218,3 +219,9 @@ def unrecorded(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchma
             for fact in comparability.unrecorded(side.result(benchmark)):
                 by_fact.setdefault(f"{fact} of {side.name}", []).append(benchmark)
     return [f"not recorded, so not compared: {fact} on {', '.join(names)}" for fact, names in by_fact.items()]
+
+
+def limits(checkpoint: GradedCheckpoint, benchmarks: Iterable[str]) -> list[str]:
+    """A sentence for each benchmark of which both sides have the same part (eval.subset)."""
+    parts = {name: subsets.label(checkpoint.settings[name]) for name in benchmarks}
+    return [f"{name}: only the {part} problems, on both sides" for name, part in parts.items() if part]

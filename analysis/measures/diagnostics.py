@@ -94,6 +94,8 @@ def _gaps(run: RunResults) -> Iterator[Found]:
 
 
 def _evaluation(run: RunResults) -> Iterator[Found]:
+    if parts := [f"{part} of {name}" for name in run.benchmarks if (part := run.subset(name))]:
+        yield "limited", f"only a part was evaluated, which is never compared with the whole: {'; '.join(parts)}"
     cut = run.scores[run.scores["truncated_rate"] > TRUNCATION].sort_values(["truncated_rate", "step"], ascending=False)
     if len(cut):
         worst = cut.head(MAX_PLACES)

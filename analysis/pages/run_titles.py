@@ -14,7 +14,9 @@ from recipes import runs as run_files
 from system.errors import UserError
 
 _SIZE = re.compile(r"\d+(\.\d+)?b")
-_MODEL = re.compile(re.escape(MODELS) + r"(.+)-([0-9a-f]{8}-[0-9a-f]{8})")  # ComparisonRequest.evaluation_id
+_MODEL = re.compile(
+    re.escape(MODELS) + r"(.+)-([0-9a-f]{8}-[0-9a-f]{8})(?:-((?:first|random)-[0-9a-z-]+))?"
+)  # ComparisonRequest.evaluation_id
 
 
 def _own_suffix(run: Run) -> str:
@@ -37,7 +39,8 @@ def _own_words(run: Run) -> str:
 def _parts(name: str, scale: str) -> list[str] | None:
     """A title, then what tells runs with the same one apart, of a demo model's run or a model; None for other runs."""
     if model := _MODEL.fullmatch(name):
-        return [*model.groups(), "", ""]
+        name, own, part = model.groups()
+        return [f"{name} ({part.replace('-', ' ')})" if part else name, own, "", ""]
     try:
         run = run_files.load_run(name, scale)
     except UserError:  # generations made elsewhere, or a run whose file is gone

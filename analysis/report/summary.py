@@ -5,8 +5,9 @@ A sentence about a recipe needs several training seeds. Of one seed, only its ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -105,9 +106,9 @@ def recipe_result(recipe: Recipe) -> MainResult:
     return MainResult(recipe.display_name, gap.change, sentence, [])
 
 
-def _listed(names: Iterable[str]) -> str:
-    """Distinct names as `a, b and c`: benchmarks in the published order, others by name."""
-    ordered = in_order(set(names))
+def _listed(names: Iterable[str], parts: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Distinct names as `a, b and c`: benchmarks in the published order, with the part of one, others by name."""
+    ordered = [name + (f" ({part})" if (part := parts.get(name)) else "") for name in in_order(set(names))]
     return f"{', '.join(ordered[:-1])} and {ordered[-1]}" if len(ordered) > 1 else ordered[0]
 
 
@@ -128,7 +129,8 @@ def _what(runs: Sequence[RunResults], facts: dict[str, RunFacts], scale: str) ->
     if imported := len(runs) - len(trained) - models:
         parts.append(f"{_count(imported, 'run')} of imported generations")
     problems = {name: len(run.problems(name)) for run in runs for name in run.benchmarks}
-    on = _listed(problems) if len(problems) <= MAX_BENCHMARKS else f"{len(problems)} benchmarks"
+    limited = {name: run.subset(name) for run in runs for name in run.benchmarks}
+    on = _listed(problems, limited) if len(problems) <= MAX_BENCHMARKS else f"{len(problems)} benchmarks"
     return (
         f"{' and '.join(parts)}: {_count(sum(len(run.steps) for run in runs), 'checkpoint')} with "
         f"{_count(sum(len(run.graded) for run in runs), 'graded completion')} on "

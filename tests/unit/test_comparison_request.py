@@ -6,7 +6,6 @@ import pytest
 
 from analysis.compare_checkpoints import comparison_request
 from contracts.paths import ResultsFolder
-from eval.run_settings import protocol_of
 from recipes.runs import load_run
 from system.errors import UserError
 from tests.unit.test_model_folder import CONTENT, weights
@@ -50,61 +49,70 @@ def test_a_mistyped_value_gets_the_nearest_names(tmp_path):
         comparison_request.side_from_config(f"{STORED.name}/seed-0/step-777", "baseline", {STORED.name: STORED})
 
 
-def request(benchmarks, **sides):
-    runs = {STORED.name: STORED}
+def request(benchmarks, **config):
     return comparison_request.ComparisonRequest(
-        {**sides, "benchmarks": benchmarks}, runs, STORED.name, ResultsFolder(Path("results/demo"))
+        {**config, "benchmarks": benchmarks}, {STORED.name: STORED}, ResultsFolder(Path("results/demo"))
     )
 
 
-def test_benchmarks_that_a_side_does_not_have_are_refused_at_once():
-    hub, stored = "acme/model-7b", f"{STORED.name}/seed-0/step-0"
-    request(STORED.evaluation["benchmarks"], checkpoint=stored, baseline=hub)
-    request(["knights_knaves_8ppl"], checkpoint=hub)
+def test_names_that_do_not_exist_are_refused_at_once():
     with refused("unknown-name", kind="benchmark", name="maths500"):
-        request(["maths500"], checkpoint=hub)
-    with refused("not-evaluated", missing=["knights_knaves_8ppl"]):
-        request(["knights_knaves_8ppl"], checkpoint=hub, baseline=stored)
+        request(["maths500"], checkpoint="acme/model-7b")
+    with refused("unknown-name", kind="evaluation protocol", name="svg-drawings"):
+        request(["math500"], checkpoint="acme/model-7b", protocol="svg-drawings")
+    with refused("unknown-name", kind="prompt", name="boxes"):
+        request(["math500"], checkpoint="acme/model-7b", prompt="boxes")
+    with refused("missing-benchmarks"):
+        request(None, checkpoint="acme/model-7b")
+    with refused("missing-key", key="baseline"):
+        request(["math500"], checkpoint="acme/model-7b").side("baseline")
 
 
 def test_where_the_graded_samples_of_each_side_are(tmp_path):
     wanted = request(None, checkpoint="acme/model-7b", baseline=f"{STORED.name}/seed-1/step-0")
-    assert wanted.run is STORED and wanted.benchmarks == STORED.evaluation["benchmarks"]
+    assert list(wanted.benchmarks) == STORED.evaluation["benchmarks"]
     slug = wanted.side("checkpoint").slug
     assert wanted.side_with_slug(slug).name == "acme/model-7b" and wanted.model_folder(slug).endswith(
         f"compare/models/{slug}"
     )
     assert wanted.evaluation_id("checkpoint").startswith(f"models/{slug}-")
     assert wanted.graded("checkpoint") == f"results/demo/runs/{wanted.evaluation_id('checkpoint')}/graded"
-    with refused("not-a-model", key="baseline", kind="stored"):
-        wanted.evaluation_id("baseline")
     assert wanted.compared_samples("checkpoint") == f"{wanted.graded('checkpoint')}/step-0"
     assert wanted.compared_samples("baseline") == f"results/demo/runs/{STORED.name}/seed-1/graded/step-0"
     published = request(["math500"], checkpoint=str(tmp_path), baseline="sober/Qwen2.5-Math-7B")
     assert published.compared_samples("baseline") == "sober/Qwen2.5-Math-7B" and published.graded("baseline") is None
     assert published.compared_samples("checkpoint") == published.graded("checkpoint") == str(tmp_path)
+    with refused("not-a-model", key="checkpoint", kind="graded"):
+        published.evaluation_id("checkpoint")
     # Other benchmarks mean other samples.
-    other = request(["math500"], checkpoint="acme/model-7b")
-    assert other.graded("checkpoint") != wanted.graded("checkpoint")
-    with refused("missing-key", key="baseline"):
-        other.side("baseline")
+    assert request(["math500"], checkpoint="acme/model-7b").graded("checkpoint") != wanted.graded("checkpoint")
 
 
-def test_a_model_is_asked_as_the_first_run_that_has_the_benchmarks_or_by_the_named_protocol():
-    runs = {name: load_run(name, "demo") for name in (STORED.name, "gomoku/9x9-512", "doudizhu/instruct-8")}
-    for benchmarks, fitting in (
-        (None, STORED.name),
-        (["gomoku_demo"], "gomoku/9x9-512"),
-        (["doudizhu_demo"], "doudizhu/instruct-8"),
-        (["gomoku_demo", "doudizhu_demo"], STORED.name),
-    ):
-        config = {"checkpoint": "acme/model-7b", "benchmarks": benchmarks}
-        of_model = comparison_request.ComparisonRequest(config, runs, STORED.name, ResultsFolder(Path("results/demo")))
-        assert of_model.run is runs[fitting]
-        named = comparison_request.ComparisonRequest(
-            config | {"protocol": "svg-drawing"}, runs, STORED.name, ResultsFolder(Path("results/demo"))
-        )
-        assert protocol_of(named.run).name == "svg-drawing" and protocol_of(named.run).prompt == "svg-drawing"
-        assert named.evaluation_id("checkpoint") != of_model.evaluation_id("checkpoint")
-    with refused("unknown-name", kind="evaluation protocol", name="svg-drawings"):
-        request(None, checkpoint="acme/model-7b", protocol="svg-drawings")
+@pytest.mark.parametrize(
+    "config", [{"limit": 50}, {"sample": 50}, {"protocol": "greedy-boxed"}, {"benchmarks": ["gsm8k"]}]
+)
+def test_a_stored_checkpoint_that_is_asked_otherwise_is_sampled_again(config):
+    stored = f"{STORED.name}/seed-0/step-0"
+    wanted = request(**{"benchmarks": None, "checkpoint": "acme/model-7b", "baseline": stored} | config)
+    assert wanted.compared_samples("baseline").startswith("results/demo/runs/models/")
+    assert wanted.model_folder(wanted.side("baseline").slug).endswith(f"{STORED.name}/seed-0/checkpoints/step-0")
+    whole = request(None, checkpoint="acme/model-7b", baseline=stored)
+    assert wanted.evaluation_id("checkpoint") != whole.evaluation_id("checkpoint")
+    if {"limit", "sample"} & config.keys():
+        assert wanted.pair != whole.pair
+
+
+def test_a_stored_checkpoint_can_be_evaluated_by_itself():
+    alone = request(["gsm8k"], checkpoint=f"{STORED.name}/seed-0/step-0")
+    assert alone.settings.evaluation["protocol"] == STORED.evaluation["protocol"]
+    assert alone.evaluation_id("checkpoint").startswith("models/openr1-qwen2.5-math-7b-seed-0-step-0-")
+
+
+def test_the_name_of_a_folder_is_the_end_of_its_path_by_whole_parts(tmp_path, monkeypatch):
+    deep = tmp_path / "a-long-name-of-a-folder-of-many-letters" / "another-long-name-of-a-folder" / "step-24"
+    slug = comparison_request.Side("folder", str(deep)).slug
+    assert slug.startswith("another-long-name-of-a-folder-step-24-")
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep.parent)
+    assert comparison_request.Side("folder", "step-24").slug == slug
+    assert len(comparison_request.Side("folder", "/" + "x" * 200).slug) < 80

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from contracts import tables
+from contracts import paths, tables
 from eval import accuracy_so_far
 from frameworks import experiment_trackers, tensorboard_events
 from frameworks.experiment_trackers import Trackers
@@ -82,7 +82,7 @@ def test_a_tracker_that_cannot_be_used_is_one_sentence(
 
 
 def test_accuracy_so_far(tmp_path: Path) -> None:
-    assert accuracy_so_far.summary(accuracy_so_far.read(tmp_path)) == ""
+    assert accuracy_so_far.summary("a/b/seed-0", accuracy_so_far.read(tmp_path)) == ""
     for step, benchmark, verdicts in ((0, "a", "cw"), (0, "b", "ww"), (20, "a", "cc"), (20, "b", "cw")):
         names = ["correct" if verdict == "c" else "wrong" for verdict in verdicts]
         rows = [{"run": "r", "step": step, "benchmark": benchmark, "verdict": name} for name in names]
@@ -91,4 +91,13 @@ def test_accuracy_so_far(tmp_path: Path) -> None:
     assert accuracy_so_far.read(tmp_path) == {0: 0.25, 20: 0.75}
     (tmp_path / "step-40").mkdir()
     (tmp_path / "step-40" / "a.parquet").write_bytes(b"PAR1")  # being written
-    assert accuracy_so_far.summary(accuracy_so_far.read(tmp_path)) == "25.0 → 75.0 % (step 20)"
+    assert accuracy_so_far.summary("a/b/seed-0", accuracy_so_far.read(tmp_path)) == "25.0 → 75.0 % (step 20)"
+    assert accuracy_so_far.summary("a/b/seed-0", {0: 0.5}) == "50.0 % (base model)"
+    assert accuracy_so_far.summary("models/mine-0123", {0: 0.5}) == "50.0 %"
+
+
+def test_only_verdicts_of_runs_are_held_out_accuracy() -> None:
+    runs = Path("results/demo/runs")
+    assert paths.run_of_graded(runs / "a/b/seed-0/graded") == "a/b/seed-0"
+    assert paths.run_of_graded(runs / "models/mine-0123/graded") == "models/mine-0123"
+    assert paths.run_of_graded(Path("results/demo/contamination/a/b/seed-0/graded")) == ""

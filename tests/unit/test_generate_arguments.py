@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pytest
 from contracts import provenance, tables
 from eval import commands, protocols, sample_journal
 from eval.generate import Target, parse_arguments, parse_checkpoints
+from eval.subset import Subset
 from tests.user_errors import refused
 
 
@@ -30,7 +32,7 @@ def test_a_command_is_read_as_it_was_built(monkeypatch: pytest.MonkeyPatch) -> N
     overrides = {"temperature": 0.5, "prompt": "boxed", "repeats": {"default": 2}, "stop": ["</answer>"]}
     folders = {"data": "data", "work": Path("work"), "output": "samples"}
     checkpoints = {0: "models/base", 12: Path("step-12")}
-    sampling = commands.sampling_options("demo", overrides, "cpu", seed=3, processes=2)
+    sampling = [*Subset(5, seed=7).options, *commands.sampling_options("demo", overrides, "cpu", seed=3, processes=2)]
     command = commands.generate(
         "python", run="a/b/seed-3", checkpoints=checkpoints, benchmarks=["x", "y"], sampling=sampling, **folders
     )
@@ -42,6 +44,7 @@ def test_a_command_is_read_as_it_was_built(monkeypatch: pytest.MonkeyPatch) -> N
     assert {name: getattr(arguments, name) for name in folders} == {name: Path(path) for name, path in folders.items()}
     assert (arguments.run, arguments.benchmark, arguments.protocol) == ("a/b/seed-3", ["x", "y"], "demo")
     assert (arguments.seed, arguments.device, arguments.data_parallel) == (3, "cpu", 2)
+    assert (arguments.limit, arguments.sample, arguments.sample_seed) == (None, 5, 7)
 
 
 def target(folder: Path, repeats: int, seed: int = 0) -> Target:
@@ -69,5 +72,13 @@ def test_more_repeats_keep_the_samples_of_fewer_under_the_same_settings(tmp_path
     writer.write([{"problem_id": "p", "repeat": 1, "completion": "new"}])
     writer.close()
     assert [key for key in more.expected() if key not in more.stored_samples()] == [("p", 2), ("q", 1), ("q", 2)]
-    assert not target(tmp_path, repeats=3, seed=1).samples_of_fewer_repeats()  # other settings, other samples
-    assert target(tmp_path, repeats=1).is_finished() and not target(tmp_path, repeats=1).samples_of_fewer_repeats()
+    assert not target(tmp_path, repeats=3, seed=1).samples_of_smaller_output()  # other settings, other samples
+    assert target(tmp_path, repeats=1).is_finished() and not target(tmp_path, repeats=1).samples_of_smaller_output()
+
+
+def test_more_problems_keep_the_samples_of_a_part(tmp_path: Path) -> None:
+    whole = target(tmp_path, repeats=1)
+    part = Subset(1)
+    written(dataclasses.replace(whole, problems=part.rows(whole.problems), subset=part.record(whole.problems)))
+    assert provenance.read(whole.output)["subset"] == {"size": 1, "seed": None, "whole": 2}
+    assert not whole.is_finished() and list(whole.samples_of_smaller_output()) == [("p", 0)]

@@ -50,7 +50,7 @@ def test_one_that_is_worse_ends_the_check() -> None:
 
 
 def request(**config: str) -> comparison_request.ComparisonRequest:
-    return comparison_request.ComparisonRequest(config, {RUN.name: RUN}, RUN.name, ResultsFolder(Path("results/demo")))
+    return comparison_request.ComparisonRequest(config, {RUN.name: RUN}, ResultsFolder(Path("results/demo")))
 
 
 def test_sides_are_models_or_stored_checkpoints(tmp_path: Path) -> None:
@@ -60,11 +60,10 @@ def test_sides_are_models_or_stored_checkpoints(tmp_path: Path) -> None:
     assert check.most_repeats(8) == 8
     for baseline in (str(tmp_path), "sober/Qwen2.5-Math-7B"):
         with refused("not-a-model", key="baseline"):
-            request(checkpoint="acme/model-7b", baseline=baseline).model_to_sample("baseline")
+            request(checkpoint=f"{RUN.name}/seed-1/step-0", baseline=baseline).model_to_sample("baseline")
 
 
 def test_a_greedy_protocol_is_refused() -> None:
-    full = load_run(RUN.name, "full")
-    check = comparison_request.ComparisonRequest({}, {full.name: full}, full.name, ResultsFolder(Path("results/full")))
+    check = request(checkpoint="acme/model-7b", baseline=f"{RUN.name}/seed-1/step-0", protocol="greedy-boxed")
     with refused("greedy-protocol"):
         check.most_repeats(8)

@@ -49,10 +49,15 @@ def test_the_whole_graph(project: Path) -> None:
         (model / name).write_text(content)
     test_model_folder.weights(model / "model.safetensors")
     miniature.edit(project / "config" / "config.yaml", checkpoint=model.name, baseline=f"{RUN}/step-0")
-    for target in ("reproduce_all", "compare_checkpoints", "capacity", "parse_runs"):
-        status, output = miniature.snakemake(project, "--dry-run", "--printshellcmds", target)
+    for target, *settings in (
+        ("reproduce_all",), ("compare_checkpoints", "limit=5"), ("evaluate",), ("contamination",), ("capacity",),
+        ("parse_runs",),
+    ):  # fmt: skip
+        more = ["--config", *settings] if settings else []
+        status, output = miniature.snakemake(project, "--dry-run", "--printshellcmds", target, *more)
         assert status == 0, output
         assert target != "reproduce_all" or "--mirror 'mirror " in output
+        assert not re.findall(r"\{[a-z_]+\}", output), "a path with a wildcard that was never filled in"
     assert nothing_ran(project)
 
 

@@ -154,6 +154,15 @@ def differences_table(rows: Sequence[CheckpointRow]) -> Table:
     return Table("differences", pd.DataFrame(data), pd.DataFrame(texts, columns=None if texts else columns).fillna("–"))
 
 
+def settings_sentence(run: RunResults) -> str:
+    """How the benchmarks of a run were asked: once if all alike."""
+    texts = {name: run.settings_text(run.last, name) for name in run.benchmarks}
+    alike: dict[str, list[str]] = {}
+    for name, text in texts.items():
+        alike.setdefault(text, []).append(name)
+    return "; ".join(f"{', '.join(names)}: {text}" for text, names in alike.items())
+
+
 def content(report: ReportData) -> Content:
     """The figure, a table of all runs, one of differences, and one for each run."""
     every_row = [row for rows in report.rows.values() for row in rows]
@@ -161,6 +170,7 @@ def content(report: ReportData) -> Content:
     return Content(
         figures={"heldout_accuracy": plot_heldout_accuracy(report.runs)},
         tables=[accuracy_table(every_row), differences_table(every_row), *by_run],
+        values={"asked_with": {run.name: settings_sentence(run) for run in report.runs}},
     )
 
 
@@ -197,6 +207,7 @@ SECTION = Section(
 {{ figure("heldout_accuracy") }}
 {% for run, rows in report.rows.items() %}
 {{ accuracy_table(run, rows, "settings-" ~ loop.index0, titles[run]) }}
+<p class="soft">{{ asked_with[run] }}</p>
 {% endfor %}
 <p class="soft">Each number links to its completions, each run's name to its settings. Accuracy is in percent (avg@k
 over all completions) with its 95&nbsp;% interval. Below it is the difference to the base model on the same problems, in

@@ -43,12 +43,16 @@ def completed_table(runs: Sequence[RunResults]) -> Table:
     """
     data = _scores(
         runs,
-        ["n_problems", "k_repeats", "avg_at_k", "avg_at_k_completed", "truncated_rate", "pass_at_k", "pass_low",
-         "pass_high", "maj_at_k", "maj_low", "maj_high", "maj_ties", "completion_tokens_mean", "completion_tokens_max"],
+        ["n_problems", "k_repeats", "subset", "protocol", "avg_at_k", "avg_at_k_completed", "truncated_rate",
+         "pass_at_k", "pass_low", "pass_high", "maj_at_k", "maj_low", "maj_high", "maj_ties",
+         "completion_tokens_mean", "completion_tokens_max"],
     )  # fmt: skip
     completed = (1 - data["truncated_rate"]) * data["n_problems"] * data["k_repeats"]
     texts = {
-        "problems × repeats": [f"{n} × {k}" for n, k in zip(data["n_problems"], data["k_repeats"], strict=True)],
+        "problems × repeats": [
+            f"{n} × {k}" + ("" if pd.isna(part) else f" ({part})")
+            for n, k, part in data[["n_problems", "k_repeats", "subset"]].itertuples(index=False, name=None)
+        ],
         "all completions (%)": data["avg_at_k"].map(percent),
         "completed": completed.map(lambda count: "–" if math.isnan(count) else f"{count:,.0f}"),
         "completed only (%)": data["avg_at_k_completed"].map(percent),

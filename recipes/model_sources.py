@@ -1,0 +1,119 @@
+"""Where a base model's files are: a local folder, a mirror, the cache of the hub's client, or the hub itself.
+
+A model that is on the disk already is linked, file by file, and nothing is downloaded twice. Downloads go into the
+cache of the hub's client (HF_HOME), where other programs use them too.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+from contracts import model_folder, paths, provenance
+from system.errors import UserError
+from tasks.dataset_sources import endpoint, why_unreachable
+
+LEFT_OUT = ("*.pth", "*.gguf", "*.onnx")  # other formats of the same weights
+ANSWER_WITHIN = 20  # seconds
+
+
+def link(source: Path, output: Path, **facts: Any) -> None:
+    """Make a model's folder of links to the files of another, with a record of its hash.
+
+    Args:
+        source: a model in Hugging Face format.
+        output: the folder to make.
+        facts: for the record: where the files are from.
+
+    Raises:
+        UserError: the source is no whole model, or not the one that its own record names.
+    """
+    if provenance.read(source):
+        model_folder.check(source)
+    else:
+        model_folder.check_files(source)
+    output.mkdir(parents=True)
+    for file in sorted(source.iterdir()):
+        linked = file.is_file() and not file.name.startswith(".") and file.name != paths.record(source).name
+        if linked and not any(file.match(pattern) for pattern in LEFT_OUT):
+            (output / file.name).symlink_to(file.resolve())
+    provenance.write(output, **facts, sha256=model_folder.check(output))
+
+
+def from_mirror(repository: str, mirror: Path | None) -> Path | None:
+    """The folder of a model in a mirror, `<organisation>/<name>` or `<name>`; None if it has none.
+
+    Raises UserError if the mirror is no folder, or its model is cut or damaged.
+    """
+    if mirror is None:
+        return None
+    if not mirror.is_dir():
+        raise UserError(
+            f"model_mirror should be a folder, but {mirror} is not: correct it, or leave it out",
+            code="missing-folder", path=str(mirror),
+        )  # fmt: skip
+    for folder in (mirror / repository, mirror / repository.rpartition("/")[2]):
+        if folder.is_dir():
+            model_folder.check_files(folder)
+            return folder
+    return None
+
+
+def from_cache(repository: str, revision: str) -> Path | None:
+    """The snapshot of a model in the hub client's cache; None if it is not there, or not whole."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = Path(snapshot_download(repository, revision=revision, local_files_only=True))
+        model_folder.check_files(folder)
+    except (OSError, ValueError, UserError):
+        return None
+    return folder
+
+
+def from_hub(repository: str, revision: str) -> Path:
+    """Download a model at a commit into the hub client's cache, what is missing of it; returns its snapshot.
+
+    Raises:
+        UserError: the hub cannot be reached, or has no such repository or revision.
+    """
+    offline = os.environ.get("HF_HUB_OFFLINE") in ("1", "true")
+    reason = "HF_HUB_OFFLINE is set" if offline else why_unreachable(endpoint())
+    if not reason:
+        from huggingface_hub import HfApi, snapshot_download
+
+        try:
+            commit = HfApi().model_info(repository, revision=revision, timeout=ANSWER_WITHIN).sha
+            return Path(snapshot_download(repository, revision=commit, ignore_patterns=list(LEFT_OUT)))
+        # Whatever the hub's client raises is for the user to mend; a full disk has its own message.
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    raise UserError(
+        f"{repository} at {revision} could not be had from {endpoint()} ({reason}), and neither model_mirror nor the "
+        "hub's cache has it: name a folder with it (model_mirror, or models in the configuration), or run this command "
+        "where there is a network (gated models need HF_TOKEN); what is downloaded is kept",
+        code="download-failed",
+        name=repository,
+    )
+
+
+def locate(repository: str, revision: str, mirror: Path | None) -> tuple[Path, str]:
+    """The folder of a model of the hub, and in words where it is from: mirror, cache or hub.
+
+    A branch can have moved, so the hub is asked about it first; a commit that the cache has needs no network.
+    """
+    if folder := from_mirror(repository, mirror):
+        return folder, "mirror"
+    is_commit = len(revision) == 40
+    if is_commit and (folder := from_cache(repository, revision)):
+        return folder, "cache"
+    try:
+        return from_hub(repository, revision), "hub"
+    except UserError:
+        if not is_commit and (folder := from_cache(repository, revision)):
+            return folder, "cache"
+        raise
