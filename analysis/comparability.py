@@ -27,6 +27,7 @@ RECORDED = {
     "problems_sha256": ("benchmark data", "problems"),
     "task_sha256": ("benchmark data", "problems"),  # of releases that hashed the benchmark's file with its problems
 }
+IMPORTED = "imported:"  # prefix of the protocol of samples made by another harness
 OF_PROMPT = {"prompt", "chat_template"}  # the fields of a protocol that are accepted as prompt
 NOT_COMPARED = {
     "name",
@@ -88,7 +89,8 @@ def differences(first: Result, second: Result, accepted: Collection[str] = ()) -
             reasons.append(f"different {plural} on {count} problems")
     for column in ("protocol", "grader"):
         one, two = (", ".join(sorted(side.samples[column].dropna().unique())) for side in (first, second))
-        if column not in accepted and one != two:
+        both_imported = column == "protocol" and one.startswith(IMPORTED) and two.startswith(IMPORTED)
+        if column not in accepted and one != two and not both_imported:  # then no side recorded its protocol
             reasons.append(f"different {column}: {one or 'none'} and {two or 'none'}")
     return list(dict.fromkeys(reasons + _recorded_differences(first.settings, second.settings, accepted)))
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analysis.comparability import IMPORTED
 from analysis.results import BASE, SAMPLE_COLUMNS, TEXTS, RunResults, valid_text
 from contracts import ended_training, paths, provenance, tables
 from contracts.paths import MODELS, ResultsFolder, RunFolder
@@ -25,7 +26,6 @@ from system.text_safety import visible
 from tasks import registry
 from tasks.problems import Problem
 
-IMPORTED = "imported:"  # prefix of the protocol of samples made by another harness
 MAX_IN_MEMORY = 10**9  # bytes of the completions of a run; if there are more, they are read when they are asked for
 
 

@@ -139,8 +139,8 @@ def graded_sides(sides: list[list[RecognisedSide]], grading: Request) -> list[li
         for side, result in graded.items():
             if result.extraction != rule:
                 graded[side] = grade_generations(replace(requests[side], extraction=rule))
-    for side, result in graded.items():
-        click.echo(f"{side.typed}: {grade_command.summary(result)}\n")
+    for result in graded.values():
+        click.echo(f"{grade_command.summary(result)}\n")
     return [
         [
             replace(side, kind=GRADED, name=str(grading.results.run(graded[side].run).graded))
@@ -171,7 +171,9 @@ def compare_pair(
     from analysis.compare_checkpoints.comparison_request import Side
     from analysis.compare_checkpoints.recognise_side import TO_EVALUATE
 
-    slugs = [Side(side.kind, side.name).slug for side in (new, baseline)]
+    runs = results.path.resolve() / "runs"
+    names = [side.name.removeprefix(f"{runs}/").removesuffix("/graded") for side in (new, baseline)]
+    slugs = [Side(side.kind, name).slug for side, name in zip((new, baseline), names, strict=True)]
     kind = "in_rounds" if "sequential" in settings else "checkpoints"
     folder = results.path / "compare" / kind / "-against-".join(slugs)
     if not {baseline.kind, new.kind} & set(TO_EVALUATE):
@@ -189,6 +191,8 @@ def compare_pair(
         if not (folder / "comparison.json").is_file():  # a dry run
             return 0
         status = program.main(["show", str(folder / "comparison.json")])
+    if status == NOT_COMPARABLE:
+        click.echo("\nWhat may differ all the same is named with --accept: prompt, protocol, grader, subset.")
     if status != ERROR:
         click.echo(f"\npage:   {folder / 'index.html'}")
     return status

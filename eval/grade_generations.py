@@ -43,6 +43,7 @@ IMPORTED = "imported/"  # the ids of these runs begin with it
 RECORD = "imported.json"
 STEP = 0
 PROTOCOLS_RULE = "protocol"  # in the name of regraded/<grader>+…: the extraction rule that graded/ has, too
+LISTED = 6  # files in a note
 OWN = "the file's "  # verdicts of the program that wrote it
 
 
@@ -87,7 +88,8 @@ class Request:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What decides the result, besides the version of graders: contents of files, not their names."""
-        hashes = sorted(provenance.sha256(path) for path, _ in recognise_file.expand(self.files))
+        sources = recognise_file.expand(self.files)
+        hashes = sorted(provenance.sha256(source.path) + source.model for source in sources)
         options = {"benchmark": self.benchmark, "map": dict(self.mapping), "extraction": self.extraction}
         return {"files": hashes, "allow_missing": self.allow_missing, **options}
 
@@ -96,8 +98,9 @@ class Request:
         """The id of the run."""
         if self.name is not None:
             return self.name if self.name.startswith(IMPORTED) else IMPORTED + self.name
-        first = Path(self.files[0]).resolve()
-        stem = re.sub(r"[^\w.+-]+", "-", first.name.split(".jsonl")[0].removesuffix(".parquet")).strip("-.") or "mine"
+        path, model = recognise_file.split_model(self.files[0])
+        whole = f"{path.resolve().name.split('.jsonl')[0].removesuffix('.parquet')}-{model}"
+        stem = re.sub(r"[^\w.+-]+", "-", whole).strip("-.") or "mine"
         return f"{IMPORTED}{stem}-{fingerprint(self.identity)[:8]}"
 
 
@@ -292,5 +295,6 @@ def _notes(
     if left := len(rows) - sum(len(part.rows) for part in parts):
         notes.append(f"left out: {left} generations of questions that are not recognised")
     if others:
-        notes.append(f"left out, no generations: {', '.join(str(path) for path in others)}")
+        more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
+        notes.append(f"left out, no generations: {', '.join(path.name for path in others[:LISTED])}{more}")
     return notes

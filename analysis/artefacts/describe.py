@@ -67,7 +67,12 @@ def _record_of(path: Path) -> tuple[dict[str, Any], Path | None]:
     """The provenance of a path, or of the nearest folder above that has one, and what that is the record of."""
     if path.name.endswith("provenance.json"):
         return provenance.read_record(path), path
-    for owner in [path, *path.resolve().parents]:
+    inside = (
+        [path / "scores.parquet", path / "training_log.parquet", *sorted(path.glob("*.parquet"))]
+        if path.is_dir()
+        else []
+    )
+    for owner in [path, *inside, *path.resolve().parents]:
         if (own := paths.record(owner)).is_file():
             return provenance.read_record(own), owner
         if (owner / "Snakefile").is_file():
@@ -103,13 +108,16 @@ def generations(path: Path) -> dict[str, str]:
     try:
         read, _ = recognise_file.read_all([str(path)])
     except UserError as error:
+        if error.code == "several-models":
+            return {"what": "generations of several models in one file", "models": listed(error.facts["choices"])}
         raise NotThis(f"no generations ({error})") from None
     rows = [row for one in read for row in one.rows]
+    problems = sum(len({row["problem_id"] for row in one.rows}) for one in read)
     rights = [row["right"] for row in rows if row.get("right") is not None]
     question = next((str(row[key]) for row in rows for key in ("question", "prompt") if row.get(key)), "none")
     return {
         "what": f"generations made elsewhere, as {recognise_file.TITLES[read[0].layout]} writes them",
-        "rows": f"{len(rows):,} completions of {len({(row['problem_id']) for row in rows}):,} problems"
+        "rows": f"{len(rows):,} completions of {problems:,} problems"
         + (f" in {len(read)} files" if len(read) > 1 else ""),
         "numbers": f"{100 * sum(rights) / len(rights):.1f} % right by the file's own verdicts"
         if rights

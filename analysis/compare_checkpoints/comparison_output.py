@@ -17,6 +17,7 @@ from analysis.compare_checkpoints.other_measures import MeasureChange
 from analysis.pages import page, table_texts
 from analysis.pages.table_texts import interval_text, percent, points
 from analysis.statistics.accuracy_rows import BASE_MARKS
+from contracts import provenance
 from eval.statistics import Estimate
 from system import durable
 from system.text_safety import markdown_text, one_line
@@ -251,3 +252,4 @@ def write(result: Comparison, changed: dict[str, list[ChangedProblem]], folder: 
         ("index.html", html(result, changed)),
     ):
         durable.write_text(folder / name, text, errors="backslashreplace")
+    provenance.write(folder, checkpoint=result.checkpoint, baseline=result.baseline)

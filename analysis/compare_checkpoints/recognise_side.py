@@ -13,6 +13,7 @@ from analysis.compare_checkpoints import published_baselines
 from analysis.compare_checkpoints.comparison_request import MODEL_FILES, STORED
 from contracts import model_folder, seeds, steps, tables
 from contracts.paths import ResultsFolder
+from eval.importers.recognise_file import split_model
 from recipes.runs import run_names
 from system.errors import UserError
 from system.unknown_names import meant
@@ -51,7 +52,9 @@ def recognise_side(typed: str, results: ResultsFolder) -> RecognisedSide:
     Raises:
         UserError: it is neither; the message has the nearest names.
     """
-    path = Path(typed)
+    path, model = split_model(typed)
+    if model and path.is_file():
+        return RecognisedSide(typed, GENERATIONS, f"{path.resolve()}#{model}")
     if path.exists():
         return RecognisedSide(typed, *_path_kind(path, results))
     runs = run_names()

@@ -6,6 +6,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ def _letters(text: str) -> str:
     return "".join(text.split())
 
 
+@lru_cache(maxsize=100_000)  # each row is looked up in several benchmarks
 def _plain(text: str) -> str:
     """What stays of a question however a harness writes it: letters, digits and operators, in one case and font."""
     text = unicodedata.normalize("NFKC", text).casefold().translate(DASHES)
@@ -80,14 +82,13 @@ class Questions:
         return self._known[text]
 
     def _problem_in(self, text: str) -> int | None:
-        spelled = {spelling: spelling(text) for spelling in self._by_spelling}
         for spelling, (index_of, _) in self._by_spelling.items():
-            if spelled[spelling] in index_of:
-                return index_of[spelled[spelling]]
+            if (whole := spelling(text)) in index_of:
+                return index_of[whole]
         for spelling, (index_of, longest_first) in self._by_spelling.items():
-            least = LONG if spelling is _plain else 1
+            whole, least = spelling(text), LONG if spelling is _plain else 1
             for known in longest_first:
-                if len(known) >= least and known in spelled[spelling]:
+                if len(known) >= least and known in whole:
                     return index_of[known]
         return None
 

@@ -88,11 +88,13 @@ def recognise(rows: Sequence[Row], tables: ProblemTables, *, allow_missing: bool
         )
     parts: dict[str, list[int]] = {}
     left = list(range(len(rows)))
-    for names in _benchmarks_to_try():
-        if left and not parts:
+    *published, generated = _benchmarks_to_try()
+    for names in [*published, generated]:
+        if left and not (parts and names is generated):
             available = tables.available(names)
             questions = {name: Questions(table.to_pylist()) for name, table in available.items()}
-            parts, left = _divide(rows, left, questions, lambda name: len(tables.load(name)))
+            more, left = _divide(rows, left, questions, lambda name: len(tables.load(name)))
+            parts |= more
     if left and not (parts and allow_missing):
         raise _unknown_questions(rows, left, parts, tables)
     return [Part(name, *_matched(rows, index, tables.load(name))) for name, index in parts.items()]

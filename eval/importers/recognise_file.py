@@ -53,49 +53,66 @@ class Generations(NamedTuple):
     rows: list[Row]
 
 
+class Source(NamedTuple):
+    """A file of a command line: whether it was named, not only its folder, and which of its models is meant."""
+
+    path: Path
+    named: bool = True
+    model: str = ""
+
+
 class _NoGenerations(UserError):
     """The file holds something else; in a folder it is left out."""
 
 
-def expand(names: Sequence[str]) -> list[tuple[Path, bool]]:
+def expand(names: Sequence[str]) -> list[Source]:
     """The files of a command line: files, patterns such as `*.jsonl`, and folders, of which all files are meant.
 
+    A file with the completions of several models is named with one of them: `solutions.jsonl#model`.
+
     Returns:
-        Each file once, with whether it was named; of a folder, what holds no generations may be left out.
+        Each once; of a folder, what holds no generations may be left out.
 
     Raises:
         UserError: there is no such file, or none in the folder.
     """
-    files: dict[Path, bool] = {}
+    files: dict[tuple[Path, str], bool] = {}
     for name in names:
-        path = Path(name)
+        path, model = split_model(name)
         matches = [path] if path.exists() else sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
         if not matches:
             raise UserError(f"there is no file or folder {name}: check the path", code="missing-file", path=name)
         for match in matches:
             if not match.is_dir():
-                files[match] = True
+                files[match, model] = True
                 continue
             inside = sorted(file for file in match.rglob("*") if file.is_file() and not file.name.startswith("."))
             if not inside:
                 raise UserError(f"the folder {match} has no files: check the path", code="no-generations", path=name)
-            files = dict.fromkeys(inside, False) | files
-    return list(files.items())
+            files = {(file, ""): False for file in inside} | files
+    return [Source(path, named, model) for (path, model), named in files.items()]
 
 
-def read_generations(path: Path, mapping: Mapping[str, str] | None = None) -> Generations:
+def split_model(name: str) -> tuple[Path, str]:
+    """The path and the model of `solutions.jsonl#model`; no model where the whole name is a path."""
+    file, mark, model = name.rpartition("#")
+    return (Path(file), model) if mark and not Path(name).exists() else (Path(name), "")
+
+
+def read_generations(path: Path, mapping: Mapping[str, str] | None = None, model: str = "") -> Generations:
     """Recognise a file and read it.
 
     Args:
         path: may be compressed (gzip, bzip2, Zstandard).
         mapping: fields of a plain table by our columns, instead of those that are guessed.
+        model: which one's completions, where the rows have an object for each.
 
     Raises:
         UserError: it is no such file, is damaged or cut, or no field of it is known to hold completions.
     """
     with _decompressed(path) as plain:
         try:
-            layout, file, fields = _recognise(plain, dict(mapping or {}))
+            layout, file, fields = _recognise(plain, {"model": model} | dict(mapping or {}))
             rows = read_rows("jsonl" if fields else layout, [file], fields)
         except UserError as error:  # what was unpacked or rewritten for reading has the name of the file
             text = str(error).replace(str(plain.with_name(REWRITTEN)), str(path)).replace(str(plain), str(path))
@@ -223,30 +240,41 @@ def _recognise_rows(path: Path, rows: list[Row], mapping: dict[str, str]) -> tup
 
 def _layout_of_row(path: Path, row: Row, mapping: dict[str, str]) -> tuple[str, dict[str, str] | None]:
     """The layout of JSON Lines by their first row, and for plain ones the field of each column."""
-    if not mapping and {"idx", "gt", "code"} <= row.keys():
+    model = mapping.pop("model", "")
+    if not (model or mapping) and {"idx", "gt", "code"} <= row.keys():
         return "qwen-math", None
-    if not mapping and {"doc_id", "target", "resps"} <= row.keys():
+    if not (model or mapping) and {"doc_id", "target", "resps"} <= row.keys():
         return "lm-eval", None
     if {"results", "configs"} <= row.keys():
         raise _not_generations(path, "it is lm-eval's table of results: give the samples_*.jsonl of --log_samples")
     guessed = {column: next((n for n in names if _holds(column, row.get(n))), None) for column, names in FIELDS.items()}
     fields = {column: name for column, name in guessed.items() if name is not None} | mapping
-    if "completion" in fields:
-        return "jsonl", fields
     models = {
-        name: next((field for field in ANSWERS if isinstance(value.get(field), str)), None)
+        name: next((field for field in ANSWERS if isinstance(value.get(field), str)), "")
         for name, value in row.items()
         if isinstance(value, dict)
     }
-    if choices := [f"{name}.{field}" for name, field in models.items() if field]:
+    if models.get(model):
+        fields["completion"] = f"{model}.{models[model]}"
+    if "completion" in fields and (models.get(model) or not model):
+        return "jsonl", _verdict_beside(row, fields["completion"]) | fields
+    if choices := [name for name, field in models.items() if field]:
         raise UserError(
-            f"{path} has the completions of {len(choices)} models, {', '.join(choices[:LISTED])}: choose one, such as "
-            f"--map completion={choices[0]}",
+            f"{path} has the completions of {len(choices)} models, {', '.join(choices[:LISTED])}: name one behind the "
+            f"file, such as {path}#{choices[0]}",
             code="several-models",
             choices=choices,
         )
     named = ", ".join(list(map(str, row))[:LISTED])
     raise _not_generations(path, f"none of its fields, {named}, is known to hold completions (--map completion=FIELD)")
+
+
+def _verdict_beside(row: Row, field: str) -> dict[str, str]:
+    """The field of the verdict in the object that holds the completion, `model.is_correct` beside `model.solution`."""
+    model, _, _ = field.rpartition(".")
+    inside = row.get(model)
+    names = [name for name in FIELDS["right"] if isinstance(inside, dict) and _holds("right", inside.get(name))]
+    return {"right": f"{model}.{names[0]}"} if names else {}
 
 
 def _holds(column: str, value: Any) -> bool:
@@ -272,13 +300,13 @@ def read_all(names: Sequence[str], mapping: Mapping[str, str] | None = None) -> 
         UserError: a named file holds none, no file of a folder does, or the files are of several layouts.
     """
     read, others = [], []
-    for path, named in expand(names):
+    for source in expand(names):
         try:
-            read.append(read_generations(path, mapping))
+            read.append(read_generations(source.path, mapping, source.model))
         except _NoGenerations:
-            if named:
+            if source.named:
                 raise
-            others.append(path)
+            others.append(source.path)
     if not read:
         raise UserError(
             f"{', '.join(names)}: none of {len(others)} files is recognised as generations, such as {others[0]}",

@@ -16,7 +16,7 @@ from cli import compare, graph
 from cli.compare import two_sides
 from cli.main import crosszero
 from contracts.paths import ResultsFolder
-from tests.unit.test_grade_generations import qwen_row, results, write  # noqa: F401
+from tests.unit.test_grade_generations import QUESTIONS, qwen_row, results, write  # noqa: F401
 from tests.user_errors import printed_code, refused
 
 RUN = "openr1/qwen2.5-math-7b"
@@ -93,6 +93,9 @@ def test_two_files_of_generations(tmp_path: Path, results: ResultsFolder) -> Non
     assert sorted(record["extraction"] for record in records) == ["answer-is", "none"]  # as the other file needs it
     graded = results.run(records[0]["run"]).graded
     assert run(str(graded), str(graded), "--accept", "subset").exit_code == 0
+    rows = [{"question": question, "response": f"\\boxed{{{i}}}"} for i, question in enumerate(QUESTIONS)]
+    (plain,) = write(tmp_path / "plain.jsonl", *rows)  # no protocol of generations made elsewhere is known
+    assert run(new, plain, "--accept", "subset", "--extraction", "answer-is").exit_code == 0
 
 
 def test_mistakes_exit_with_3_as_1_and_2_are_verdicts(tmp_path: Path, results: ResultsFolder) -> None:  # noqa: F811

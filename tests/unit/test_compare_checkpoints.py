@@ -211,7 +211,8 @@ def test_the_command_writes_all_forms_and_ends_with_the_verdict(command, tmp_pat
     out = tmp_path / "out"
     status, printed = command("compare", "--checkpoint", low, "--baseline", high, "--output", out)
     assert status == 1 and "▼ worse" in printed
-    assert {file.name for file in out.iterdir()} == {"comparison.json", "comparison.md", "comparison.txt", "index.html"}
+    texts = {"comparison.json", "comparison.md", "comparison.txt", "index.html"}
+    assert {file.name for file in out.iterdir()} == texts | {"provenance.json"}
     assert json.loads((out / "comparison.json").read_text())["exit_status"] == 1
     assert (out / "comparison.md").read_text().startswith("### ")
     page = (out / "index.html").read_text()

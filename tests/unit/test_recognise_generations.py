@@ -19,7 +19,7 @@ from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT
 from eval.importers import recognise_benchmark
 from eval.importers.recognise_benchmark import ProblemTables, assign, recognise
-from eval.importers.recognise_file import OUR_SAMPLES, expand, read_all, read_generations
+from eval.importers.recognise_file import OUR_SAMPLES, Source, expand, read_all, read_generations
 from system import json_lines
 from tests.unit.generations import lines, problems_of
 from tests.user_errors import refused
@@ -67,8 +67,15 @@ def test_a_file_of_several_models_names_them(published: ProblemTables) -> None:
     path = MIRROR / "generations" / "gsm8k_four_models.jsonl"
     with refused("several-models"):
         read_generations(path)
-    rows = read_generations(path, {"completion": "175b_verification.solution"}).rows
-    assert recognise(rows, published)[0].benchmark == "gsm8k"
+    rows = read_generations(path, model="175b_verification").rows
+    assert recognise(rows, published)[0].benchmark == "gsm8k" and sum(row["right"] for row in rows) == 742
+
+
+@needs_mirror
+def test_a_folder_of_six_benchmarks(published: ProblemTables) -> None:
+    read, metrics = read_all([str(QWEN)])
+    parts = recognise([row for one in read for row in one.rows], published)
+    assert {part.benchmark: len(part.rows) for part in parts} == SIZES and len(metrics) == 6
 
 
 def as_csv(rows: list[dict[str, Any]], path: Path, delimiter: str = ",") -> None:
@@ -137,7 +144,7 @@ ROW = {"idx": 0, "gt": "1", "code": ["a"]}
         (
             '{"a": {"solution": "x"}, "b": {"solution": "y"}}',
             "several-models",
-            {"choices": ["a.solution", "b.solution"]},
+            {"choices": ["a", "b"]},
         ),
         ("just a text\nof two lines\n", "not-generations", {}),
         ('{"idx": 1,\n', "invalid-json", {"line": 1}),
@@ -156,7 +163,8 @@ def test_folders_and_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     lines(tmp_path / "b.jsonl", ROW)
     lines(tmp_path / "metrics.json", {"acc": 1})
     monkeypatch.chdir(tmp_path)
-    assert expand(["*.jsonl", "a.jsonl"]) == [(Path("a.jsonl"), True), (Path("b.jsonl"), True)]
+    assert expand(["*.jsonl", "a.jsonl"]) == [Source(Path("a.jsonl")), Source(Path("b.jsonl"))]
+    assert expand(["a.jsonl#m", "."])[:2] == [Source(Path("a.jsonl"), False), Source(Path("b.jsonl"), False)]
     read, others = read_all([str(tmp_path)])
     assert len(read) == 2 and others == [tmp_path / "metrics.json"]
     with refused("not-generations"):
