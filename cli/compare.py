@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,23 +14,25 @@ import click
 import yaml
 
 from cli import grade as grade_command
-from cli import graph
+from cli import graph, model_options
 from contracts.paths import ResultsFolder
+from eval import subset as subsets
 from eval.statistics import TIES
 from grading.extraction import RULES
+from recipes.run_sets import run_set_name
 from system.errors import ROOT, UserError, message
 from system.text_safety import protect_output
 
 if TYPE_CHECKING:
     from analysis.compare_checkpoints.recognise_side import RecognisedSide
-    from eval.grade_generations import Request
+    from eval.grade_generations import GradedGenerations, Request
 
 NOT_COMPARABLE, ERROR = 2, 3  # exit status; 0: not worse, 1: worse (analysis.compare_checkpoints)
 AGAINST = "against"
 A_IS_BETTER, B_IS_BETTER = "A is better", "B is better"  # verdicts of analysis.statistics.recipe_difference
 
 
-class Comparing(graph.WorkflowCommand):
+class Comparing(model_options.BenchmarksCommand):
     """A command whose mistakes exit with 3, as 1 and 2 are verdicts."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -57,7 +59,6 @@ class Comparing(graph.WorkflowCommand):
 
 @click.command(cls=Comparing)
 @click.argument("names", nargs=-1, required=True, metavar="A… [against] B…")
-@click.option("--benchmark", "benchmarks", multiple=True, metavar="NAME", help="Only this one; may be repeated.")
 @click.option(
     "--accept", multiple=True, type=click.Choice(("prompt", "protocol", "grader", "subset")),
     help="What may differ between the sides, or be missing.",
@@ -73,6 +74,7 @@ class Comparing(graph.WorkflowCommand):
     help="Of generations: as in crosszero grade.",
 )
 @graph.workflow_options
+@model_options.model_options
 def command(
     names: tuple[str, ...], settings: dict[str, str], options: list[str], data_mirror: Path | None,
     extraction: str | None, **wanted: Any,
@@ -100,7 +102,10 @@ def command(
         click.echo(f"{title}: {', '.join(f'{side.typed} ({side.kind})' for side in part)}")
     click.echo()
     check_sides(sides)
-    sides = graded_sides(sides, grading)
+    kinds = {side.kind for part in sides for side in part}
+    check_limit(configuration, kinds)
+    sides = graded_sides(sides, grading, configuration.get("benchmarks") or ())
+    wanted |= {"benchmarks": tuple(configuration.get("benchmarks") or ())}
     if sides[0][0].kind == TRAININGS:
         sys.exit(compare_runs(sides, grading.results, settings, options, wanted))
     if max(map(len, sides)) > 1:
@@ -124,21 +129,40 @@ def two_sides(names: Sequence[str]) -> list[list[str]]:
     return sides
 
 
-def graded_sides(sides: list[list[RecognisedSide]], grading: Request) -> list[list[RecognisedSide]]:
-    """The sides with generations graded, all by the same extraction rule where the user names none."""
+def check_limit(configuration: Mapping[str, Any], kinds: Collection[str]) -> None:
+    """Refuse to ask models a part of the benchmarks where no model is asked."""
+    from analysis.compare_checkpoints.recognise_side import TO_EVALUATE
+
+    wishes = [key for key in ("limit", "sample", "protocol", "prompt") if configuration.get(key)]
+    if wishes and not set(kinds) & set(TO_EVALUATE):
+        raise UserError(
+            f"--{wishes[0]} says how models are sampled, but the sides are {', '.join(sorted(kinds))}: leave it out",
+            code="needless-option", option=wishes[0],
+        )  # fmt: skip
+
+
+def graded_sides(
+    sides: list[list[RecognisedSide]], grading: Request, benchmarks: Sequence[str]
+) -> list[list[RecognisedSide]]:
+    """The sides with generations graded, all by the same extraction rule where the user names none.
+
+    Args:
+        sides: as they were recognised.
+        grading: how to grade.
+        benchmarks: those that are compared; one decides where the questions do not.
+    """
     from analysis.compare_checkpoints.recognise_side import GENERATIONS, GRADED
-    from eval.grade_generations import grade_generations
 
     requests = {
         side: replace(grading, files=(side.name,)) for part in sides for side in part if side.kind == GENERATIONS
     }
-    graded = {side: grade_generations(request) for side, request in requests.items()}
+    graded = {side: graded_request(request, benchmarks) for side, request in requests.items()}
     rules = {result.extraction for result in graded.values()} - {"none"}
     if len(rules) == 1 and grading.extraction is None:
         rule = next(iter(rules))
         for side, result in graded.items():
             if result.extraction != rule:
-                graded[side] = grade_generations(replace(requests[side], extraction=rule))
+                graded[side] = graded_request(replace(requests[side], extraction=rule), benchmarks)
     for result in graded.values():
         click.echo(f"{grade_command.summary(result)}\n")
     return [
@@ -150,6 +174,18 @@ def graded_sides(sides: list[list[RecognisedSide]], grading: Request) -> list[li
         ]
         for part in sides
     ]
+
+
+def graded_request(request: Request, benchmarks: Sequence[str]) -> GradedGenerations:
+    """The generations, graded; as the one benchmark that is named, where their questions do not say which it is."""
+    from eval.grade_generations import grade_generations
+
+    try:
+        return grade_generations(request)
+    except UserError as error:
+        if len(benchmarks) != 1 or error.code not in ("ambiguous-benchmark", "benchmark-not-recognised"):
+            raise
+        return grade_generations(replace(request, benchmark=benchmarks[0]))
 
 
 def command_arguments(wanted: Mapping[str, Any], *names: str) -> list[str]:
@@ -175,7 +211,8 @@ def compare_pair(
     names = [side.name.removeprefix(f"{runs}/").removesuffix("/graded") for side in (new, baseline)]
     slugs = [Side(side.kind, name).slug for side, name in zip((new, baseline), names, strict=True)]
     kind = "in_rounds" if "sequential" in settings else "checkpoints"
-    folder = results.path / "compare" / kind / "-against-".join(slugs)
+    part = subsets.choose(*(yaml.safe_load(settings.get(key, "null")) for key in ("limit", "sample", "sample_seed")))
+    folder = results.path / "compare" / kind / ("-against-".join(slugs) + (f"-{part.folder}" if part else ""))
     if not {baseline.kind, new.kind} & set(TO_EVALUATE):
         sides = ["--checkpoint", new.name, "--baseline", baseline.name]
         names = ["--checkpoint-name", new.typed, "--baseline-name", baseline.typed]
@@ -220,7 +257,9 @@ def compare_runs(
     chosen |= {"recipe_a": a, "recipe_b": b}
     if graph.run_target("compare_recipes", settings | graph.configuration(chosen), options):
         return ERROR
-    return recipes_verdict(results.path / "compare" / "recipes")
+    return recipes_verdict(
+        results.path / "compare" / "recipes" / "-against-".join(run_set_name(names, {}, ()) for names in (a, b))
+    )
 
 
 def recipes_verdict(folder: Path) -> int:

@@ -204,19 +204,30 @@ def _grade_part(
     samples = paths.table(folder.samples, STEP, name)
     tables.write(to_samples(part.rows, layout, name, request.run, STEP), tables.SAMPLE, samples)
     durable.write_text(source_file(samples), "".join(map(json_lines.dump, source_rows(part.rows))))
+    problems, subset = _problems_asked(part)
+    tables.write(problems, tables.PROBLEM, folder.path / "problems" / f"{name}.parquet")
     provenance.write(
         samples, imported={str(one.path): provenance.sha256(one.path) for one in files}, layout=layout,
-        rows=len(part.rows), named_by_user=request.benchmark is not None,
+        rows=len(part.rows), named_by_user=request.benchmark is not None, subset=subset,
     )  # fmt: skip
-    ids = pa.array(sorted({row["problem_id"] for row in part.rows}))
-    problems = part.problems.filter(pc.is_in(part.problems["problem_id"], value_set=ids))
-    tables.write(problems, tables.PROBLEM, folder.path / "problems" / f"{name}.parquet")
     lines = []
     for grader in _graders(name):
         own = folder if grader in (None, DEFAULT) else folder.regraded(grader, PROTOCOLS_RULE)
         grade_file(samples, paths.table(own.graded, STEP, name), folder.path / "problems", rules[name], grader)
         lines.append(_line(own, part, grader or f"{benchmarks.task_of(name)} verifier"))
     return lines + _lines_of_file(part)
+
+
+def _problems_asked(part: Part) -> tuple[pa.Table, dict[str, Any] | None]:
+    """The problem table to grade by, and the record of eval.subset where only part of the benchmark was asked."""
+    ids, whole = {row["problem_id"] for row in part.rows}, len(part.problems)
+    record = {"size": len(ids), "seed": None, "whole": whole}
+    if len(ids) == whole:
+        return part.problems, None
+    if ids == set(part.problems["problem_id"].to_pylist()[: len(ids)]):
+        return part.problems, record
+    in_part = pc.is_in(part.problems["problem_id"], value_set=pa.array(sorted(ids)))
+    return part.problems.filter(in_part), record | {"chosen": "elsewhere"}
 
 
 def _graders(name: str) -> list[str | None]:

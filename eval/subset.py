@@ -1,6 +1,7 @@
 """Part of a benchmark's problems, for a quick look: the first N, or N at random. What is made of it says so.
 
 The record of a subset, in provenance, is `{"size": 50, "seed": null, "whole": 1319}`; `seed` is of the random choice.
+`"chosen": "elsewhere"` stands in it where a file of generations decides; its problem table has only those problems.
 """
 
 from __future__ import annotations
@@ -80,6 +81,8 @@ def label(record: Mapping[str, Any]) -> str:
     subset = record.get("subset")
     if not subset:
         return ""
+    if subset.get("chosen"):
+        return f"{subset['size']} of {subset['whole']}"
     if subset["seed"] is None:
         return f"first {subset['size']} of {subset['whole']}"
     return f"random {subset['size']} of {subset['whole']}, seed {subset['seed']}"

@@ -90,6 +90,9 @@ def test_part_of_a_benchmark_says_so(tmp_path: Path, results: ResultsFolder) -> 
     graded = grade_generations(Request(write(tmp_path / "a.jsonl", qwen_row(0, 0), qwen_row(2, 2)), results))
     assert (graded.lines[0].problems, graded.lines[0].whole) == (2, 3) and "2 of its 3" in graded.notes[0]
     assert "2 of 3 × 1" in grade.summary(graded)
+    assert tables.read(results.run(graded.run).scores, tables.SCORE)["subset"].to_pylist() == ["2 of 3"]
+    graded = grade_generations(Request(write(tmp_path / "b.jsonl", qwen_row(0, 0), qwen_row(1, 2)), results))
+    assert tables.read(results.run(graded.run).scores, tables.SCORE)["subset"].to_pylist() == ["first 2 of 3"]
 
 
 def test_problems_with_different_numbers_of_completions(tmp_path: Path, results: ResultsFolder) -> None:
