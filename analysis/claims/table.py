@@ -31,9 +31,10 @@ def rule_text(rule: Rule) -> str:
     return f"at least {low}" if low else f"at most {high}" if high else "–"
 
 
-def lines_text(claim: Claim) -> str:
-    """The lines of the document on which a claim stands."""
-    return f"line{'s' if len(claim['lines']) > 1 else ''} {', '.join(map(str, claim['lines']))}"
+def citation(claim: Claim) -> str:
+    """Where a claim stands in its source: the section, and the source's own words."""
+    place = claim["section"] if claim["section"].startswith("line") else f"section {claim['section']}"
+    return ": ".join([place, *(f"“{quote}”" for quote in claim.get("quotes", ())[:1])])
 
 
 def sources() -> dict[str, dict[str, str]]:
@@ -56,7 +57,8 @@ def table(runs: Iterable[RunResults], scale: str) -> Table:
         named = [claim["source"], *claim.get("upstream", ())]
         rows.append(
             {
-                "id": claim["id"], "claim": claim["claim"], "source": claim["source"], "lines": lines_text(claim),
+                "id": claim["id"], "claim": claim["claim"], "source": claim["source"], "section": claim["section"],
+                "quotes": " … ".join(claim.get("quotes", ())),
                 "upstream": " ".join(named[1:]),
                 "addresses": " ".join(url for name in named if (url := sources()[name].get("url"))),
                 "decided_by": claim["decided_by"], "scale": claim["scale"], "rule": rules,
@@ -68,7 +70,7 @@ def table(runs: Iterable[RunResults], scale: str) -> Table:
         text_rows.append(
             {
                 "claim": claim["claim"],
-                "source": f"{claim['source']}, {lines_text(claim)}",
+                "source": f"{claim['source']}, {citation(claim)}",
                 "decided by": claim["decided_by"],
                 "claimed": rules,
                 "measured": measured.evidence,

@@ -1,6 +1,6 @@
 """Advantages from a running mean and standard deviation, as an advantage estimator that verl 0.9.1 finds by its name.
 
-24 points (M. Liao, document 001, equations 2 to 4): of each group of completions,
+24 points (M. Liao 2025, equations 2 to 4): of each group of completions,
 
     mean <- m * mean + (1 - m) * mean(rewards)      std likewise      advantage = (reward - mean) / std
 

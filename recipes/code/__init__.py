@@ -1,1 +1,1 @@
-"""Programs judged by 2, 8 or 32 tests (document 002): how exact must a reward be?"""
+"""Programs judged by 2, 8 or 32 tests (Zhang's post): how exact must a reward be?"""

@@ -1,4 +1,4 @@
-"""Rewards for programs (document 002, section 2.1): the share of the tests that pass, or three steps and the format.
+"""Rewards for programs (Zhang's post, section 2.1): the share of the tests that pass, or three steps and the format.
 
 `tests` is how many of a problem's tests are run, from the first: 2, 8 or 32 in the document; without it, all. The
 verdict is that of the tests that are run, not of all: a training that sees two tests knows no more.

@@ -1,1 +1,1 @@
-"""Endgames of two-player dou dizhu, judged by random playouts or exactly (document 002)."""
+"""Endgames of two-player dou dizhu, judged by random playouts or exactly (Zhang's post)."""

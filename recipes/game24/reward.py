@@ -1,4 +1,4 @@
-"""Two of the three parts of the reward for 24 points (document 001, section 1.3); the third is `right_steps`."""
+"""Two of the three parts of the reward for 24 points (Liao's report, section 1.3); the third is `right_steps`."""
 
 from __future__ import annotations
 

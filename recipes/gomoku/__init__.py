@@ -1,1 +1,1 @@
-"""Single moves of gomoku, judged by random playouts or an engine (document 002)."""
+"""Single moves of gomoku, judged by random playouts or an engine (Zhang's post)."""

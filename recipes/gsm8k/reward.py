@@ -1,4 +1,4 @@
-r"""The five rewards of the GSM8K notes (document 004, section 7.2.6), as published and as meant.
+r"""The five rewards of the GSM8K notes (section 7.2.6), as published and as meant.
 
 A run file gives each a weight: 2 for a right answer, 0.5 for digits, 0.5 for each format, and `tag_count` up to 0.5.
 What is published differs from what its comments say (`*_as_meant` does what they say):

@@ -1,4 +1,4 @@
-"""The maze's rewards: the formula of the notes (document 000), and that of the published code, which differs.
+"""The maze's rewards: the formula of KotoHanon's maze notes, and that of the published code, which differs.
 
 Both count characters, as the code does: the notes do not say what |len(y) - 512| counts.
 """

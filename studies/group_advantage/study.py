@@ -1,4 +1,4 @@
-"""What a random ε in the group advantage does: document 004 divides by std + ε with ε = 0.001 · N(0, 1).
+"""What a random ε in the group advantage does: the GSM8K notes divide by std + ε with ε = 0.001 · N(0, 1).
 
     crosszero study group_advantage [--output FOLDER]
 
@@ -22,9 +22,9 @@ from analysis.pages.table_texts import Table, markdown
 from system.command_line import argument_parser
 from system.errors import run_command
 
-EPSILON = 0.001  # document 004, section 3.3: the standard deviation of ε
+EPSILON = 0.001  # the GSM8K notes, section 3.3: the standard deviation of ε
 Z = float(stats.norm.ppf(0.975))
-CHARACTER = 0.001  # document 004, count_xml: what a character after the last tag costs
+CHARACTER = 0.001  # the GSM8K notes, count_xml: what a character after the last tag costs
 
 
 class Effect(NamedTuple):

@@ -13,7 +13,7 @@ from analysis.statistics.mean_intervals import Numbers, mean
 from eval.statistics import Estimate
 
 ESTIMATORS = ("k1", "k2", "k3")
-BLOCKS, DRAWS = 100, 100_000  # 10⁷ draws, as document 004 has them
+BLOCKS, DRAWS = 100, 100_000  # 10⁷ draws, as the GSM8K notes have them
 
 
 class Values(NamedTuple):

@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from analysis.claims.registry import load_registry
-from analysis.claims.table import lines_text, rule_text
+from analysis.claims.table import citation, rule_text
 from analysis.claims.verdicts import finding
 from analysis.pages import figure_style, page, table_texts
 from analysis.pages.table_texts import Table, percent
@@ -23,7 +23,7 @@ from system import durable
 from system.command_line import argument_parser
 from system.errors import run_command
 
-SHIFTS = (0.1, 1.0)  # document 004's case, true KL 0.005, and Schulman's second, 0.5
+SHIFTS = (0.1, 1.0)  # the GSM8K notes' case, true KL 0.005, and Schulman's second, 0.5
 ARMS, VOCABULARY, LENGTH, DRAWS = 10, 4, 6, 200_000
 SAMPLERS = {"on-policy": False, "off-policy": True}
 
@@ -78,7 +78,7 @@ def claims_table() -> Table:
         if any(rule["measure"].startswith("kl_") for rule in claim["rules"]):
             judged = finding(claim, {}, claim["scale"])
             rows.append(
-                {"claim": claim["claim"], "where": f"{claim['source']}, {lines_text(claim)}",
+                {"claim": claim["claim"], "where": f"{claim['source']}, {citation(claim)}",
                  "claimed": "; ".join(map(rule_text, claim["rules"])), "measured": judged.evidence,
                  "verdict": judged.verdict}
             )  # fmt: skip

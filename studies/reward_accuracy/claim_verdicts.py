@@ -1,4 +1,4 @@
-"""What the study's trainings say of each claim of document 002, by the rules of reward_accuracy.yaml."""
+"""What the study's trainings say of each claim of Zhang's post, by the rules of reward_accuracy.yaml."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.claims.registry import LIMITS, load_registry
-from analysis.claims.table import lines_text, rule_text
+from analysis.claims.table import citation, rule_text
 from analysis.claims.verdicts import NOT_MEASURED, VERDICTS, interval_verdict, number_text
 from analysis.pages.table_texts import Table
 from analysis.results import RunResults
@@ -19,7 +19,7 @@ from recipes import move_rewards
 from studies.reward_accuracy.dials import BIAS, MEAN_SQUARED, VARIANCE, Dial, Floats, Studied
 from studies.reward_accuracy.runs import claims
 
-SOURCE = "rewards"  # document 002 in the registry
+SOURCE = "rewards"  # Zhang's post in the registry
 UNREADABLE = ("no_answer", "format_error", "truncated")  # verdicts of completions without a readable answer
 
 
@@ -28,7 +28,7 @@ class Claimed(NamedTuple):
 
     name: str
     claim: str
-    lines: str
+    place: str
     decided_by: str
     rules: str
     measured: str
@@ -171,12 +171,12 @@ def decided(studied: Mapping[str, Studied]) -> list[Claimed]:
         verdict, measured = judge(one["rules"], studied)
         limits = "; ".join(map(rule_text, one["rules"]))
         decisions.append(
-            Claimed(one["id"], claim["claim"], lines_text(claim), one["decided_by"], limits, measured, verdict)
+            Claimed(one["id"], claim["claim"], citation(claim), one["decided_by"], limits, measured, verdict)
         )
     for name, claim in known.items():
         needs = "; ".join(rule["needs"] for rule in claim["rules"] if "needs" in rule)
         decisions.append(
-            Claimed(name, claim["claim"], lines_text(claim), claim["decided_by"], "–", f"needs {needs}", NOT_MEASURED)
+            Claimed(name, claim["claim"], citation(claim), claim["decided_by"], "–", f"needs {needs}", NOT_MEASURED)
         )
     return decisions
 
@@ -185,6 +185,6 @@ def claims_table(decisions: list[Claimed]) -> Table:
     """A row for each claim."""
     data = pd.DataFrame([one._asdict() for one in decisions])
     display = data.drop(columns="name").rename(
-        columns={"lines": "where", "decided_by": "decided by", "rules": "claimed"}
+        columns={"place": "where", "decided_by": "decided by", "rules": "claimed"}
     )
     return Table("reward_accuracy_claims", data, display)

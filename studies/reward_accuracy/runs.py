@@ -44,6 +44,6 @@ def chosen(names: Sequence[str]) -> list[StudyTask]:
 
 @cache
 def claims() -> list[dict[str, Any]]:
-    """The claims that the trainings decide, with their rules; words and lines where the registry has none."""
+    """The claims that the trainings decide, with their rules; words and citations where the registry has none."""
     listed: list[dict[str, Any]] = read_yaml(FILE)["claims"]
     return listed

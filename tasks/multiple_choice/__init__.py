@@ -31,7 +31,7 @@ def question_text(stem: str, options: Sequence[str]) -> str:
 
 
 class MultipleChoice(Task):
-    """The answer is one letter: if the right option is B, only `B` is right (document 004, section 1.1).
+    """The answer is one letter: if the right option is B, only `B` is right (the GSM8K notes, section 1.1).
 
     As in the other tasks, what is around the letter does not count (`(B)`, `**B.**`), nor does the option's own text
     after it (`B. 7`). Grader: `strict`, the letter and nothing else.

@@ -1,4 +1,4 @@
-"""The study of a random ε in the group advantage, against draws of document 004's own formula."""
+"""The study of a random ε in the group advantage, against draws of the GSM8K notes' own formula."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ def test_the_command_on_stored_results(
     study.main()
     said = capsys.readouterr().out
     page, rows = (output / "index.html").read_text(), pd.read_csv(output / "reward_accuracy_settings.csv")
-    assert len(rows) == 9 and (output / "reward_accuracy_arithmetic.svg").is_file() and "Claims of document 002" in page
+    assert len(rows) == 9 and (output / "reward_accuracy_arithmetic.svg").is_file() and "Claims of Zhang's post" in page
     by_setting = rows.set_index("setting")
     for number, share in EXACT_BETTER.items():
         assert by_setting.loc[number, "gain"] == pytest.approx(share - 0.2, abs=4 * math.sqrt(2 * 0.25 / 240))
