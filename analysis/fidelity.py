@@ -168,7 +168,7 @@ def _cited(entry: Entry) -> str:
         )  # fmt: skip
     source = sources[entry.source]
     if "text" in source:
-        return f"{source['text']}, {entry.location}"
+        return f"{source['text']}: {entry.location}"
     return f"{source['repo']}@{source['commit']} {source['file']}:{entry.location}"
 
 
