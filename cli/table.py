@@ -89,6 +89,14 @@ GROUPS: dict[str, tuple[Command, ...]] = {
             "compare", "Is B better than A? Models, checkpoints, files of completions, published figures, recipes.",
             "old.jsonl new.jsonl", Click("cli.compare"),
         ),
+        Command(
+            "compare-checkpoints", "The parts of compare: graded samples, samples needed, published figures.",
+            "needed --difference 2", Module("base", "analysis.compare_checkpoints"),
+        ),
+        Command(
+            "compare-recipes", "The test over training seeds, on graded folders.",
+            "--a A/seed-*/graded --b B/seed-*/graded", Module("base", "analysis.compare_recipes"),
+        ),
         Command("claims", "What the stored results say of each claim of the documents.", "", Target("claims")),
         Command("fidelity", "Every published value beside ours, with its source.", "", Target("fidelity")),
         Command(
@@ -184,7 +192,7 @@ GROUPS: dict[str, tuple[Command, ...]] = {
             Target("conformance"),
         ),
         Command(
-            "lm-eval", "lm-eval's command line, with these models and benchmarks added.", "--tasks list",
+            "lm-eval", "lm-eval's command line, with these models and benchmarks added.", "ls tasks",
             Module("eval", "eval.lm_eval"),
         ),
         Command("completion", "Print the shell's completion of this program.", "bash", Click("cli.completion")),

@@ -1,7 +1,7 @@
 """Translate a training command of one framework into the settings of another, or into those of a run file.
 
     crosszero translate --from verl train.sh --to trl
-    crosszero translate --from openrlhf "python3 -m openrlhf.cli.train_ppo_ray --actor.adam.lr 1e-6" --to trl
+    crosszero translate --from openrlhf "python3 -m openrlhf.cli.train_ppo_ray --actor.adam.lr 1e-6" --to verl
     crosszero translate --from trl grpo.yaml --gpus 8 --to run-file
     crosszero translate --from run-file tinyzero/ppo-3b --to openrlhf
 

@@ -1,6 +1,6 @@
 # snakemake compare_checkpoints --config checkpoint=… baseline=…: evaluate what is missing, then compare. How
 # models are asked: eval/model_settings.py. Snakemake itself exits with 0 or 1. The verdict (better, worse,
-# cannot tell, not comparable) is in comparison.json, and `python -m analysis.compare_checkpoints show` exits with its status.
+# cannot tell, not comparable) is in comparison.json, and `crosszero compare-checkpoints show` exits with its status.
 
 from analysis.compare_checkpoints.comparison_request import (
     SIDES,

@@ -1,12 +1,12 @@
 """Is this checkpoint better than the baseline? From graded samples, or against published figures.
 
-    python -m analysis.compare_checkpoints compare --checkpoint graded/step-100 --baseline graded/step-0 \
+    crosszero compare-checkpoints compare --checkpoint graded/step-100 --baseline graded/step-0 \
         --output comparison
-    python -m analysis.compare_checkpoints compare --checkpoint graded/step-100 --baseline sober/Qwen2.5-Math-7B \
+    crosszero compare-checkpoints compare --checkpoint graded/step-100 --baseline sober/Qwen2.5-Math-7B \
         --accept prompt protocol grader
-    python -m analysis.compare_checkpoints show comparison/comparison.json
-    python -m analysis.compare_checkpoints needed --difference 2 --checkpoint graded/step-100 --baseline graded/step-0
-    python -m analysis.compare_checkpoints baselines 7b simplerl
+    crosszero compare-checkpoints show comparison/comparison.json
+    crosszero compare-checkpoints needed --difference 2 --checkpoint graded/step-100 --baseline graded/step-0
+    crosszero compare-checkpoints baselines 7b simplerl
 
 compare and show exit with 0: not worse, 1: worse, 2: not comparable, 3: wrong command, or an error.
 """

@@ -157,6 +157,6 @@ def find(name: str, others: Iterable[str] = ()) -> PublishedBaseline:
     hint = f"the nearest names are: {', '.join(close)}" if close else "no known name is similar"
     raise UserError(
         f"'{name}' is neither a file or folder of graded samples nor a baseline; {hint} "
-        "(python -m analysis.compare_checkpoints baselines lists all)",
+        "(crosszero compare-checkpoints baselines lists all)",
         code="unknown-name", name=name, nearest=close,
     )  # fmt: skip

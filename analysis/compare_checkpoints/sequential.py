@@ -1,4 +1,4 @@
-"""`python -m analysis.compare_checkpoints sequential`: sample both models in rounds until the verdict is clear.
+"""`crosszero compare-checkpoints sequential`: sample both models in rounds until the verdict is clear.
 
 Each round doubles the completions per problem on the benchmarks whose verdict is still open. Generation and grading are
 those of every evaluation, so an interrupted check continues with what is missing. Verdicts are always valid

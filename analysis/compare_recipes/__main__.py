@@ -1,6 +1,6 @@
 """Is recipe B better than recipe A? Several training runs a side, each with a seed of its own.
 
-    python -m analysis.compare_recipes --a A/seed-*/graded --b B/seed-*/graded
+    crosszero compare-recipes --a A/seed-*/graded --b B/seed-*/graded
 
 Prints the comparison, and how many runs and samples a difference needs. See analysis.statistics.recipe_difference.
 """

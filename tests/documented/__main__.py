@@ -22,7 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ class Outcome:
     seconds: float
     output: str
     failure: str  # its first line; empty if there is none
+    left_out: str = ""  # why it was not run
 
 
 class Workplace:
@@ -88,22 +89,25 @@ class Workplace:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGINT if interrupt else signal.SIGKILL)
             output, _ = process.communicate()
+        except BaseException:  # Ctrl-C, or ended by another program
+            os.killpg(process.pid, signal.SIGTERM)
+            raise
         status = 0 if interrupt and process.returncode in (130, -signal.SIGINT, 0, 1) else process.returncode
         return Outcome(status, time.monotonic() - began, output, first_failure(output) if status else "")
 
-    def missing_input(self, names: Sequence[str]) -> str:
-        """Make the inputs of a command; returns why one is missing, else nothing."""
+    def make_inputs(self, names: Sequence[str]) -> Outcome | None:
+        """Make what a command reads; returns the outcome of a command that lacks one."""
         for name in names:
             entry = inputs()[name]
             if (self.project / entry["file"]).exists():
                 continue
-            if reason := self.missing_input(entry.get("needs", ())):
-                return reason
+            if lacking := self.make_inputs(entry.get("needs", ())):
+                return lacking
             if "make" not in entry:
-                return f"needs {entry['file']}"
-            if (outcome := self.run(entry["make"], SECONDS["hours"])).status:
-                return f"input {name}: {outcome.failure}"
-        return ""
+                return Outcome(-1, 0.0, "", "", left_out=f"there is no {entry['file']}")
+            if (done := self.run(entry["make"], SECONDS["hours"])).status:
+                return replace(done, failure=f"its input {name}: {done.failure}")
+        return None
 
     def key(self, command: Documented) -> str:
         """What an outcome belongs to: the command, and the project as it is."""
@@ -114,12 +118,12 @@ class Workplace:
         if not self.record.is_file():
             return set()
         entries = [json.loads(line) for line in self.record.read_text(encoding="utf-8").split("\n") if line]
-        return {entry["key"] for entry in entries if not entry["failure"]}
+        return {entry["key"] for entry in entries if not (entry["failure"] or entry["left_out"])}
 
     def keep(self, command: Documented, outcome: Outcome) -> None:
         """Write down how a command ended."""
-        entry = {"key": self.key(command), "command": command.script, "page": command.page, "status": outcome.status,
-                 "seconds": round(outcome.seconds, 1), "failure": outcome.failure}  # fmt: skip
+        how = {name: value for name, value in asdict(outcome).items() if name != "output"}
+        entry = {"key": self.key(command), "command": command.script, "page": command.page, **how}
         with self.record.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
@@ -133,8 +137,8 @@ def first_failure(output: str) -> str:
 
 def run_documented(command: Documented, rule: Rule, workplace: Workplace) -> Outcome:
     """Run one command, its inputs first, and compare the figures that pages state of it."""
-    if reason := workplace.missing_input(rule.needs):
-        return Outcome(-1, 0.0, "", reason)
+    if lacking := workplace.make_inputs(rule.needs):
+        return lacking
     done = workplace.run(runnable_script(command, rule), SECONDS[rule.cost], rule.interrupt)
     if done.status in rule.status:
         stale = stale_figures(command.text, done.output, workplace.project)
@@ -171,23 +175,25 @@ def parse_arguments() -> argparse.Namespace:
 
 def main() -> None:
     """Run the chosen commands; exits with 1 if one failed or a stated figure is another."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     arguments = parse_arguments()
     if arguments.list:
         for command, rule in chosen_commands(COSTS, arguments.match, arguments.part):
             print(f"{rule.cost:8} {command.page}:{command.line}  {command.text}")
         return
-    workplace, failed, ran = Workplace(WORK), 0, 0
+    workplace, outcomes = Workplace(WORK), list[Outcome]()
     done_before: set[Any] = set() if arguments.again else workplace.succeeded()
     for command, rule in chosen_commands(arguments.cost, arguments.match, arguments.part):
         if workplace.key(command) in done_before:
             continue
         outcome = run_documented(command, rule, workplace)
         workplace.keep(command, outcome)
-        ran, failed = ran + 1, failed + bool(outcome.failure)
+        outcomes.append(outcome)
         print(f"{outcome.status:4} {outcome.seconds:7.1f} s  {command.page}:{command.line}  {command.text}", flush=True)
-        if outcome.failure:
-            print(f"                {outcome.failure}", flush=True)
-    print(f"{ran} commands run, {failed} failed; see {workplace.record.relative_to(ROOT)}")
+        if reason := outcome.failure or outcome.left_out:
+            print(f"                {reason}", flush=True)
+    failed, left_out = sum(bool(one.failure) for one in outcomes), sum(bool(one.left_out) for one in outcomes)
+    print(f"{len(outcomes) - left_out} commands run, {failed} failed, {left_out} left out: {workplace.record}")
     sys.exit(failed > 0)
 
 

@@ -12,9 +12,9 @@ from system.yaml_files import read_yaml
 from tests.documented.commands import Documented
 
 FILE = Path(__file__).with_name("costs.yaml")
-HERE = ("quick", "seconds", "minutes", "hours")  # what a machine of two cores without a GPU can run
-COSTS = (*HERE, "gpu", "cluster", "network", "shape")
-SECONDS = {"quick": 120, "seconds": 900, "minutes": 2 * 3600, "hours": 12 * 3600}  # when a command is ended
+HERE = ("quick", "seconds", "minutes", "hours", "network")  # what a machine of two cores without a GPU can run
+COSTS = (*HERE, "gpu", "cluster", "shape")
+SECONDS = {"quick": 120, "seconds": 900, "network": 3600, "minutes": 2 * 3600, "hours": 12 * 3600}  # then it is ended
 OPTIONAL = re.compile(r" \[-[^]]*\]")  # options that a usage line has in brackets
 
 

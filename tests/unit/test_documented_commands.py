@@ -11,6 +11,7 @@ from cli.study import study_folders
 from cli.table import COMMANDS
 from contracts.run_file import ROOT
 from system.yaml_files import read_yaml
+from tests.documented import __main__ as runner
 from tests.documented.__main__ import Workplace, first_failure, run_documented
 from tests.documented.commands import Documented, distinct_commands, documented_commands, of_page, read_lines
 from tests.documented.costs import COSTS, inputs, rule_of, rules, runnable_script
@@ -105,6 +106,21 @@ def test_a_figure_that_differs_is_reported(tmp_path: Path) -> None:
     assert stale_figures(figure.command, fitting * int(number), tmp_path) == []
     assert stale_figures(figure.command, fitting, tmp_path) != []
     assert stale_figures(figure.command, "nothing\n", tmp_path) != []
+
+
+def test_what_succeeded_is_not_run_again_and_what_needs_other_files_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "MIRROR", tmp_path / "none")
+    workplace = Workplace(tmp_path)
+    good, bad = workplace.run("echo fine", 60), workplace.run("echo start; echo 'Error: no [none]' >&2; exit 3", 60)
+    assert (good.status, good.failure, bad.status, bad.failure) == (0, "", 3, "Error: no [none]")
+    assert workplace.run("sleep 60", 60, interrupt=1).failure == "" != workplace.run("sleep 60", 0.2).failure
+    for command, outcome in zip(QUICK, (good, bad), strict=False):
+        workplace.keep(command, outcome)
+    assert workplace.succeeded() == {workplace.key(QUICK[0])}
+    lacking = workplace.make_inputs(["data"])
+    assert lacking is not None and lacking.left_out and not lacking.failure
 
 
 @pytest.mark.slow
