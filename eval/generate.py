@@ -273,7 +273,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--data", required=True, type=Path, help="folder of the benchmarks' problem tables")
     parser.add_argument("--work", required=True, type=Path, help="folder of unfinished samples; survives a failed job")
     parser.add_argument("--output", required=True, type=Path, help="folder for step-<n>/<benchmark>.parquet")
-    parser.add_argument("--device", choices=vllm_settings.DEVICES, default="cuda")
+    parser.add_argument("--device", choices=vllm_settings.DEVICES, default="cpu")
     parser.add_argument("--data-parallel", type=int, default=1, metavar="N", help="vLLM processes, each with a model")
     parser.add_argument("--tensor-parallel", type=int, default=1, metavar="N", help="GPUs per model")
     parser.add_argument("--max-model-len", type=int, metavar="TOKENS", help="context (default: the model's)")

@@ -41,7 +41,7 @@ def in_copy(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy with a task, a framework and two runs more; what `crosszero new` printed is in printed.txt."""
     folder = miniature.copy_sources(tmp_path_factory.mktemp("new"))
-    for part in ("conformance", "tests", "docs", "pyproject.toml", "Makefile", "README.md"):
+    for part in ("cli", "conformance", "examples", "tests", "docs", "pyproject.toml", "Makefile", "README.md"):
         (shutil.copytree if (ROOT / part).is_dir() else shutil.copy)(ROOT / part, folder / part)
     printed = [in_copy(folder, "cli.main", "new", *arguments) for arguments in MADE]
     assert [done.returncode for done in printed] == [0] * len(MADE), printed

@@ -20,13 +20,11 @@ STEPS, CHECKPOINTS = 6, [3, 6]
 PARTS = (
     "Snakefile",
     "analysis",
-    "cli",
     "cluster",
     "config",
     "contracts",
     "envs",
     "eval",
-    "examples",
     "frameworks",
     "grading",
     "profiles",
