@@ -36,6 +36,8 @@ from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from tasks import prompts
 
+ENGINE_FACTS = ("context_tokens", "chat_template_sha256", "vllm_engine")  # of eval.vllm_worker
+
 
 @dataclass(frozen=True)
 class Target:
@@ -193,9 +195,15 @@ def make_plan(arguments: argparse.Namespace, wanted: list[Target], overrides: di
     }
 
 
-def read_engine_facts(folder: Path) -> dict[str, Any]:
-    """What eval.vllm_worker recorded of its engine beside the samples; UserError if that is lost."""
+def read_engine_facts(target: Target) -> dict[str, Any]:
+    """What eval.vllm_worker recorded of its engine beside the samples; UserError if that is lost.
+
+    Where nothing had to be generated, as for a part of a benchmark whose whole is there, the output's record has it.
+    """
+    folder, record = target.folder, provenance.read(target.output)
     file = folder / "engine.json"
+    if not file.is_file() and target.samples_of_smaller_output() and "context_tokens" in record:
+        return {key: record[key] for key in ENGINE_FACTS if key in record}
     try:
         facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         facts["context_tokens"] = int(facts["context_tokens"])
@@ -220,7 +228,7 @@ def write_table(target: Target, facts: dict[str, Any]) -> None:
             code="missing-samples",
             count=len(absent),
         )
-    samples = [stored[key] for key in keys]
+    engine, samples = read_engine_facts(target), [stored[key] for key in keys]
     gold = dict(zip(target.problems["problem_id"].to_pylist(), target.problems["answer"].to_pylist(), strict=True))
     rows = [
         {
@@ -234,7 +242,6 @@ def write_table(target: Target, facts: dict[str, Any]) -> None:
         for sample in samples
     ]
     tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, target.output)
-    engine = read_engine_facts(target.folder)
     longest = max((s["prompt_tokens"] for s in samples if s["finish_reason"] != "prompt_too_long"), default=0)
     full_budget = longest + protocol.max_tokens <= engine["context_tokens"]
     if not full_budget:

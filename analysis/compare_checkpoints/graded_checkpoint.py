@@ -221,7 +221,14 @@ def unrecorded(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchma
     return [f"not recorded, so not compared: {fact} on {', '.join(names)}" for fact, names in by_fact.items()]
 
 
-def limits(checkpoint: GradedCheckpoint, benchmarks: Iterable[str]) -> list[str]:
-    """A sentence for each benchmark of which both sides have the same part (eval.subset)."""
-    parts = {name: subsets.label(checkpoint.settings[name]) for name in benchmarks}
-    return [f"{name}: only the {part} problems, on both sides" for name, part in parts.items() if part]
+def conditions(checkpoint: GradedCheckpoint, benchmarks: Iterable[str]) -> list[str]:
+    """How both sides were asked, and of which benchmarks only a part was (eval.subset)."""
+    by_sentence: dict[str, list[str]] = {}
+    for name in benchmarks:
+        protocols, settings = checkpoint.tables[name]["protocol"].dropna(), checkpoint.settings[name]
+        recorded = settings.get("protocol")
+        prompt = f", prompt {recorded['prompt']}" if isinstance(recorded, dict) and "prompt" in recorded else ""
+        part = f"; only the {label} problems, on both sides" if (label := subsets.label(settings)) else ""
+        if len(protocols):
+            by_sentence.setdefault(f"protocol {protocols.iloc[0]}{prompt}{part}", []).append(name)
+    return [f"{', '.join(names)}: {sentence}" for sentence, names in by_sentence.items()]

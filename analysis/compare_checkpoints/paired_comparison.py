@@ -82,7 +82,7 @@ def _notes(
     accepted: Collection[str],
 ) -> list[str]:
     """What a reader has to know beside the verdicts."""
-    notes = graded_checkpoint.limits(checkpoint, answers)
+    notes = graded_checkpoint.conditions(checkpoint, answers)
     notes += graded_checkpoint.unrecorded(checkpoint, baseline, answers)
     if any(_disagrees_with_interval(line) for line in lines):
         notes.append(

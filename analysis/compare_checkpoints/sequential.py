@@ -96,7 +96,7 @@ def compare(
             lines.append(judge_benchmark(name, answers, rules))
     lines = comparison.with_verdicts(lines, rules.alpha)
     compared = [line.benchmark for line in lines if line.difference]
-    notes = graded_checkpoint.limits(checkpoint, compared)
+    notes = graded_checkpoint.conditions(checkpoint, compared)
     notes += graded_checkpoint.unrecorded(checkpoint, baseline, compared)
     used = sum(line.n_problems * (line.repeats[0] or 0) for line in lines)
     if planned := sum(line.n_problems * rules.most for line in lines):

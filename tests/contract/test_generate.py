@@ -139,6 +139,15 @@ def test_two_checkpoints_and_two_benchmarks_in_one_process(project, tmp_path):
     wanted = [[row["completion"], row["finish_reason"]] for row in stored]
     assert json.loads(replayed.stdout.splitlines()[-1]) == wanted
 
+    part = subprocess.run([*arguments, "--limit", "5"], cwd=ROOT, env=environment(), capture_output=True, text=True)
+    assert part.returncode == 0 and "4 tables" in part.stderr, part.stderr  # of the samples that are there
+    for name in BENCHMARKS:
+        path = tmp_path / "out" / "step-1" / f"{name}.parquet"
+        assert keys_of(path) == Counter((f"p{n}", r) for n in range(5) for r in range(3))
+        record = json.loads(path.with_name(f"{path.name}.provenance.json").read_text())
+        assert record["requested"] == record["delivered"] == 15 and record["context_tokens"] == CONTEXT
+        assert record["subset"] == {"size": 5, "seed": None, "whole": 42 if name == "arithmetic_words" else 40}
+
 
 REPLAY = """
 import json, sys
