@@ -33,8 +33,8 @@ def rule_text(rule: Rule) -> str:
 
 def citation(claim: Claim) -> str:
     """Where a claim stands in its source: the section, and the source's own words."""
-    place = claim["section"] if claim["section"].startswith("line") else f"section {claim['section']}"
-    return ": ".join([place, *(f"“{quote}”" for quote in claim.get("quotes", ())[:1])])
+    section = claim["section"] if claim["section"].startswith("line") else f"section {claim['section']}"
+    return ": ".join([section, *(f"“{quote}”" for quote in claim.get("quotes", ())[:1])])
 
 
 def sources() -> dict[str, dict[str, str]]:

@@ -28,7 +28,7 @@ class Claimed(NamedTuple):
 
     name: str
     claim: str
-    place: str
+    citation: str
     decided_by: str
     rules: str
     measured: str
@@ -185,6 +185,6 @@ def claims_table(decisions: list[Claimed]) -> Table:
     """A row for each claim."""
     data = pd.DataFrame([one._asdict() for one in decisions])
     display = data.drop(columns="name").rename(
-        columns={"place": "where", "decided_by": "decided by", "rules": "claimed"}
+        columns={"citation": "where", "decided_by": "decided by", "rules": "claimed"}
     )
     return Table("reward_accuracy_claims", data, display)
