@@ -4,7 +4,7 @@
 # make test       build the environments and run all checks and tests
 #                 ONLY=grading: those of one folder or file; TEST_SEED=7: in another order, with other random cases
 # make test-quick the tests that take no second each, without the frameworks
-# make test-all   also what takes minutes to prove; without the hours of make test-faults
+# make test-all   also what takes minutes to prove, and ten times the examples; without the hours of make test-faults
 # make test-setup install the Debian packages that tests need: Slurm, Chromium, bubblewrap, strace
 # make test-slurm the tests with real Slurm daemons, the long ones included (docs/cluster.md): half an hour
 # make test-faults kills, full disks, damaged files and more, against the real workflow (docs/promises.md): two hours
@@ -48,21 +48,22 @@ SIDE_BY_SIDE = -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 SOME = $(if $(ONLY),--only=$(ONLY)) $(PYTEST)
 
-test: lint
+test: $(if $(ONLY),base,lint)
 	@$(PYTHON) envs/build.py --all
 	@$(RUN) python -m pytest $(SIDE_BY_SIDE) $(SOME)
 
 test-quick: base
-	@$(RUN) python -m pytest $(SIDE_BY_SIDE) -m "not slow and not long and not slurm_long and not faults_long" $(SOME)
+	@TEST_EXAMPLES=quick $(RUN) python -m pytest tests/unit $(SIDE_BY_SIDE) -m "not slow" $(SOME)
 
 test-all: lint
 	@$(PYTHON) envs/build.py --all
-	@$(RUN) python -m pytest $(SIDE_BY_SIDE) -m "not faults_long" $(SOME)
+	@TEST_EXAMPLES=all $(RUN) python -m pytest $(SIDE_BY_SIDE) -m "not faults_long" $(SOME)
 
-DEBIAN = slurmctld slurmd slurm-client munge chromium bubblewrap strace
+DEBIAN = slurmctld slurmd slurm-client munge chromium bubblewrap strace e2fsprogs
 test-setup:
-	@apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DEBIAN) > /dev/null \
-	    || { echo "as root, on Debian or Ubuntu; elsewhere, install: $(DEBIAN)"; exit 1; }
+	@command -v apt-get > /dev/null || { echo "this needs Debian or Ubuntu; elsewhere, install: $(DEBIAN)"; exit 1; }
+	@dpkg -s $(DEBIAN) > /dev/null 2>&1 || { sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); $$sudo apt-get update -qq \
+	    && $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DEBIAN) > /dev/null; }
 
 test-slurm: base
 	@$(PYTHON) envs/build.py --all

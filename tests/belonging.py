@@ -32,10 +32,11 @@ def _mentioned_modules(file: Path) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names = [alias.name for alias in node.names if alias.name != "ROOT"]  # a path: no code of that module
+            yield from [node.module] * bool(names)
+            yield from (f"{node.module}.{name}" for name in names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value.replace("/", ".")
+            yield "workflows" if node.value == "snakemake" else node.value.replace("/", ".")
 
 
 def belongs(file: Path, path: str) -> bool:

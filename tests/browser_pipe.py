@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+from tests.needs import CHROMIUM
 
 # When the sample browser is ready: the seconds since it was opened.
 READY = """new Promise((go) => { const wait = () => document.body?.dataset.ready ? go(performance.now() / 1000)

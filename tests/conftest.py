@@ -7,13 +7,12 @@ import random
 from collections import Counter
 from pathlib import Path
 
+import hypothesis.core
 import pytest
-from hypothesis import settings
 
-from tests import belonging, skipped_tests
+from tests import belonging, budgets, skipped_tests
 
-settings.register_profile("untimed", deadline=None)  # how long an example takes says how busy the machine is
-settings.load_profile("untimed")
+budgets.load()
 SLOWEST = 40  # files shown
 SEED = os.environ.get("TEST_SEED", "")  # a number: files and the tests of each in a random order, with its draws
 
@@ -24,7 +23,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse an `--only` that names nothing."""
+    """Refuse an `--only` that names nothing; TEST_SEED decides the examples of property tests."""
+    if SEED:
+        hypothesis.core.global_force_seed = int(SEED)
     if path := config.getoption("--only"):
         try:
             belonging.dotted_name(path)
@@ -53,6 +54,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for name in names:
         chance.shuffle(files[name])
     items[:] = [item for name in names for item in files[name]]
+
+
+@pytest.fixture(autouse=True)
+def _own_random_numbers(request: pytest.FixtureRequest) -> None:
+    """Python's random numbers follow from the test and TEST_SEED, whichever tests ran before."""
+    random.seed(f"{SEED} {request.node.nodeid}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

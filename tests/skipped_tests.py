@@ -31,7 +31,7 @@ KINDS = (
     Kind("environments", re.compile(r"\w+(?=(?:'s)? environment)|(?<=environment )\w+"), "`make test` builds them"),
     Kind(
         "public files",
-        re.compile(r"\.\./shared/\w+|LeetCodeDataset|data mirror|make demo"),
+        re.compile(r"(?<=\.\./shared/data/)[\w./-]+|\.\./shared/\w+|data mirror|make demo"),
         "tests/public_files.md says where each is from; put them into ../shared/data",
     ),
     Kind("a machine of another kind", re.compile(r"root|Linux|loop device|gloo"), "they need root and Linux"),

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from test_report_speed import RUN, make
 
-from tests.browser_pipe import CHROMIUM, READY, Browser
+from tests import needs
+from tests.browser_pipe import READY, Browser
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITE = """
@@ -37,7 +38,7 @@ def browser_command(rng: random.Random) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)")
+@needs.chromium
 @pytest.mark.parametrize("samples", [100_000, 1_000_000])
 def test_sample_browser(benchmark, tmp_path: Path, samples: int) -> None:
     rng = random.Random(0)

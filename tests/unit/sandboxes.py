@@ -6,14 +6,14 @@ import contextlib
 from pathlib import Path
 
 import psutil
-import pytest
 
 from tasks import sandbox
 from tasks.sandbox import Call, Limits, SandboxRun, bubblewrap
+from tests import needs
 
 REFUSED, NOT_WARM = sandbox.why_unavailable(), sandbox.why_not_warm()
-needs_sandbox = pytest.mark.skipif(REFUSED is not None, reason=f"no sandbox on this machine: {REFUSED}")
-needs_warm = pytest.mark.skipif(NOT_WARM is not None, reason=f"no warm sandbox on this machine: {NOT_WARM}")
+needs_sandbox = needs.sandbox(REFUSED)
+needs_warm = needs.sandbox(NOT_WARM)
 SMALL = Limits(cpu_s=1, wall_s=3.0, memory=256 << 20, output=1 << 20)
 ENDINGS = {"all calls", "not runnable", "time", "output", "died"}
 

@@ -21,6 +21,8 @@ from tests.source_folders import FOLDERS
         ("import grading_of_others", "grading", False),
         ("COMMAND = ['-m', 'eval.generate']", "eval", True),
         ("FILE = 'workflows/train.smk'", "workflows", True),
+        ("COMMAND = ['snakemake', '--quiet']", "workflows", True),
+        ("from contracts.run_file import ROOT", "contracts", False),
     ],
 )
 def test_what_belongs(tmp_path: Path, text: str, path: str, expected: bool) -> None:

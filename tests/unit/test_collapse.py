@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from frameworks import collapse
@@ -123,7 +123,6 @@ columns = [
 ]
 
 
-@settings(deadline=None)
 @given(st.lists(st.fixed_dictionaries(dict.fromkeys(columns, values)), max_size=40))
 def test_any_log_is_read_and_step_by_step_gives_the_same(rows) -> None:
     rows = [{"step": number, **row} for number, row in enumerate(rows, start=1)]

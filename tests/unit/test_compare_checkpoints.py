@@ -4,7 +4,6 @@ import argparse
 import json
 import math
 import re
-import subprocess
 import sys
 
 import numpy as np
@@ -24,7 +23,7 @@ from analysis.compare_checkpoints import (
     samples_needed,
 )
 from contracts import tables
-from contracts.run_file import ROOT
+from tests.forked_command import run_module
 from tests.user_errors import refused
 
 ACCEPTED = ("prompt", "protocol", "grader")
@@ -63,12 +62,7 @@ def read(tmp_path, name, *frames):
 
 
 def process(*arguments, module="analysis.compare_checkpoints"):
-    done = subprocess.run(
-        [sys.executable, "-m", module, *map(str, arguments)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    done = run_module(module, *arguments)
     return done.returncode, done.stdout + done.stderr
 
 

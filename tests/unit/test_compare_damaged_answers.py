@@ -13,11 +13,12 @@ from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
 from eval.importers.import_samples import import_samples
 from eval.statistics import significance
 from grading import Item, grade
+from tests import needs
 
 GENERATIONS = Path(__file__).parents[2] / "../shared/data/generations/qwen2.5-math-1.5b-instruct"
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not GENERATIONS.is_dir(), reason="needs the data mirror at ../shared/data"),
+    needs.published("generations/qwen2.5-math-1.5b-instruct"),
 ]
 
 

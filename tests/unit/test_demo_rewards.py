@@ -28,7 +28,7 @@ def test_right_traces_of_the_base_model_earn_more(name: str, monkeypatch: pytest
     monkeypatch.setattr(model_tokens, "response_limit", lambda: 96)
     run = load_run(name, "demo")
     if name.startswith("code/") and (why := sandbox.why_unavailable()):
-        pytest.skip(why)
+        pytest.skip(f"no sandbox on this machine: {why}")
     entry = models.find(run.model)
     demo, traces, prompt = (
         models.demo_settings(entry),

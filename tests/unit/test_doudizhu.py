@@ -9,7 +9,7 @@ from collections import Counter
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recipes import move_rewards, rewards
@@ -17,6 +17,7 @@ from tasks import registry
 from tasks.doudizhu import cards, problems, solver
 from tasks.doudizhu.problems import Position
 from tasks.problems import Problem
+from tests.budgets import examples
 from tests.user_errors import refused
 
 TASK = registry.get("doudizhu")
@@ -83,7 +84,7 @@ def few_ranks(seed: int) -> cards.Cards:
     return tuple(sorted(rng.sample(deck, min(5, len(deck)))))
 
 
-@settings(max_examples=150)
+@examples("puzzles")
 @given(positions(5), st.integers(0, 10**6))
 def test_legal_moves_are_those_of_another_generator(position: Position, seed: int) -> None:
     straight = tuple(range(seed % 9, seed % 9 + 5))
@@ -106,7 +107,7 @@ def test_every_kind_is_met_and_beaten_as_the_rules_say() -> None:
     assert cards.beats(rocket, bomb) and not cards.beats(bomb, rocket) and not cards.beats((14,), (5, 5))
 
 
-@settings(max_examples=80)
+@examples("puzzles")
 @given(positions(3))
 def test_the_solver_agrees_with_brute_force(position: Position) -> None:
     mine, theirs, last = position
@@ -126,7 +127,7 @@ def test_every_position_of_a_small_game_agrees_with_brute_force() -> None:
     assert checked > 1000
 
 
-@settings(max_examples=20)
+@examples("costly")
 @given(positions(4))
 def test_playouts_estimate_random_play(position: Position) -> None:
     move = position.legal()[-1]

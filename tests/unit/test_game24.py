@@ -6,12 +6,13 @@ import itertools
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks import registry
 from tasks.expressions import evaluate
 from tasks.game24 import problems, solver
+from tests.budgets import examples
 from tests.user_errors import refused
 
 VERIFY = registry.get("game24").verify
@@ -41,7 +42,7 @@ def test_the_solver_finds_what_brute_force_finds(cards: tuple[int, ...], solvabl
     assert (solver.solve(cards) is not None) == solvable == brute_force(cards)
 
 
-@settings(max_examples=150)
+@examples("built text")
 @given(st.lists(st.integers(1, 13), min_size=4, max_size=4), st.booleans())
 def test_solutions_are_right_and_use_every_card(cards: list[int], whole: bool) -> None:
     solution = solver.solve(cards, whole)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recipes import move_rewards, rewards
@@ -19,6 +19,7 @@ from tasks.gomoku import board as boards
 from tasks.gomoku import engine, playouts, problems, solver
 from tasks.gomoku.board import Board
 from tasks.problems import Problem
+from tests.budgets import examples
 from tests.user_errors import refused
 
 TASK = registry.get("gomoku")
@@ -77,7 +78,7 @@ def positions(draw: st.DrawFn, size: int, need: int, least: int, most: int) -> B
     return problems.sample_board(size, need, "solved", (least, most), random.Random(draw(st.integers(0, 10**9))))
 
 
-@settings(max_examples=40)
+@examples("costly")
 @given(positions(4, 3, 10, 15) | positions(4, 4, 10, 15) | positions(5, 4, 19, 24))
 def test_positions_of_larger_boards_agree_with_minimax(position: Board) -> None:
     text = position.stones()
@@ -86,7 +87,7 @@ def test_positions_of_larger_boards_agree_with_minimax(position: Board) -> None:
         assert value == minimax(text, position.size, position.need)
 
 
-@settings(max_examples=40)
+@examples("costly")
 @given(positions(5, 4, 13, 24), st.integers(0, 7))
 def test_symmetric_positions_are_worth_the_same(position: Board, which: int) -> None:
     places = boards.symmetries(5)[which]
@@ -108,7 +109,7 @@ def played(position: Board, order: list[int]) -> float:
     return 0.5
 
 
-@settings(max_examples=25)
+@examples("costly")
 @given(positions(5, 4, 4, 20) | positions(7, 5, 16, 34), st.integers(0, 10**6))
 def test_playouts_at_once_are_those_played_one_by_one(position: Board, seed: int) -> None:
     if rows_of(position.stones(), position.size, position.need):

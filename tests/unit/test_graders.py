@@ -1,8 +1,6 @@
 """Graders side by side: the Qwen harness's rules, classes of disagreements, the comparison, and human labels."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +12,8 @@ from grading import Grade
 from grading.disagreements import CLASSES, Reference, classify, read_reference
 from studies.grader_validation import human_labels
 from tasks.math_answers import qwen_rules
+from tests import needs
+from tests.forked_command import run_module
 from tests.user_errors import refused
 
 ROOT = Path(__file__).parents[2]
@@ -189,11 +189,13 @@ def test_agreement_with_labels(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not MIRROR.is_dir(), reason="needs the data mirror at ../shared/data")
+@needs.published("generations/qwen2.5-math-1.5b-instruct", "benchmarks")
 def test_real_generations_and_their_reviewed_disagreements(tmp_path):
-    run = lambda *arguments: subprocess.run(  # noqa: E731
-        [sys.executable, "-m", *map(str, arguments)], cwd=ROOT, check=True, capture_output=True, text=True
-    )
+    def run(*arguments):
+        done = run_module(*arguments)
+        done.check_returncode()
+        return done
+
     source = MIRROR / "generations/qwen2.5-math-1.5b-instruct"
     names = ("gsm8k", "math500", "minerva_math", "olympiadbench", "aime24", "amc23")
     for name in names:
@@ -218,7 +220,7 @@ def test_real_generations_and_their_reviewed_disagreements(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not MIRROR.is_dir(), reason="needs the data mirror at ../shared/data")
+@needs.published("generations/gsm8k_four_models.jsonl")
 def test_every_human_label_of_four_models_is_met():
     labelled = human_labels.agreement(MIRROR / "generations/gsm8k_four_models.jsonl")
     assert len(labelled) == 5276

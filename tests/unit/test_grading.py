@@ -12,6 +12,7 @@ from grading import Item, grade, worker_pool
 from grading.extraction import RULES
 from grading.worker_pool import POOL, Pair
 from tasks import registry
+from tests import needs
 from tests.hostile_text import MATHS
 from tests.user_errors import refused
 
@@ -229,7 +230,7 @@ def test_tolerances_and_units():
 GENERATIONS = Path(__file__).parents[2] / "../shared/data/generations/qwen2.5-math-1.5b-instruct"
 
 
-@pytest.mark.skipif(not GENERATIONS.is_dir(), reason="needs the data mirror at ../shared/data")
+@needs.published("generations/qwen2.5-math-1.5b-instruct/math500.jsonl")
 @pytest.mark.slow
 def test_real_generations_score_near_the_published_figures():
     rows = [

@@ -10,7 +10,7 @@ import json
 import random
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recipes import rewards
@@ -22,6 +22,7 @@ from tasks import prompts
 from tasks.arithmetic import demo_traces
 from tasks.arithmetic.problems import generate
 from tasks.problems import Problem
+from tests.budgets import examples
 from tests.hostile_text import MARKS
 
 GOLD = "1,000"
@@ -130,7 +131,7 @@ PIECES = [*reward.TAGS, "\n", "1,000", "7", "²", " ", "\n\n", "a", *MARKS]
 HOSTILE = st.lists(st.sampled_from(PIECES), max_size=30).map("".join) | st.text(max_size=100)
 
 
-@settings(max_examples=1000)
+@examples("any text")
 @given(HOSTILE)
 @example("<reasoning>a</reasoning></reasoning>\u2028<answer>7</answer>")
 @example("\n<answer>\n\n</answer>\n</answer>\n")

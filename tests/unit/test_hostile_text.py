@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import subprocess
-import sys
 from collections import Counter
 from functools import cache
 from html.parser import HTMLParser
@@ -26,6 +24,7 @@ from recipes.runs import load_run, run_names
 from system import json_lines
 from tasks import registry, sandbox
 from tasks.problems import Problem
+from tests.forked_command import run_module
 from tests.hostile_text import TEXTS, encodable
 
 ALL = list(TEXTS.values())
@@ -88,11 +87,9 @@ def test_verifiers(task: str) -> None:
 
 def command(folder: Path, *arguments: object) -> str:
     """What a command of ours prints; it succeeds, and no control code reaches the terminal."""
-    done = subprocess.run(
-        [sys.executable, "-m", *map(str, arguments)],
-        cwd=folder, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, capture_output=True, check=False,
-    )  # fmt: skip
-    said = (done.stdout + done.stderr).decode("utf-8")
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    done = run_module(str(arguments[0]), *arguments[1:], cwd=folder, environment=environment)
+    said = done.stdout + done.stderr
     assert done.returncode == 0, said[-3000:]
     assert not CONTROL.search(said), said[-3000:]
     return said

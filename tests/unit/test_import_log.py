@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import struct
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import provenance, tables
-from contracts.run_file import ROOT
 from frameworks import import_log, tensorboard_events, training_log_csv
 from frameworks.tensorboard_events import metrics_by_step
 from system.errors import UserError
+from tests.forked_command import run_module
 from tests.user_errors import refused
 
 NUMBERS = st.floats(width=32)
@@ -204,9 +202,7 @@ def test_the_command_says_where_the_log_is_from(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("step,reward_mean\n1,0.5\n2,0.75\n")
     output = tmp_path / "training_log.parquet"
     arguments = ["--input", tmp_path / "log.csv", "--run", "imported/x", "--source", "a paper", "--output", output]
-    subprocess.run(
-        [sys.executable, "-m", "frameworks.import_log", *arguments], cwd=ROOT, check=True, capture_output=True
-    )
+    run_module("frameworks.import_log", *arguments).check_returncode()
     assert tables.read(output, tables.TRAINING_LOG)["reward_mean"].to_pylist() == [0.5, 0.75]
     record = provenance.read(output)
     assert record["source"] == "a paper" and list(record["imported"]) == [str(tmp_path / "log.csv")]

@@ -1,9 +1,5 @@
 """Importers: one small file per layout, unknown columns left null, mistakes named."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -11,6 +7,7 @@ import pytest
 from contracts import tables
 from eval.importers.import_samples import check_sample_names, import_samples, parse_mapping
 from system.errors import UserError
+from tests.forked_command import run_module
 from tests.unit.generations import columns, lines
 from tests.user_errors import refused
 
@@ -125,11 +122,8 @@ def test_wrong_mappings_are_named():
 @pytest.mark.slow
 def test_command_line_says_what_is_unknown(tmp_path):
     path = lines(tmp_path / "a.jsonl", {"idx": 3, "gt": "18", "code": ["a"]})
-    command = [sys.executable, "-m", "eval.importers", "--format", "qwen-math", "--benchmark", "gsm8k", "--run", "r"]
-    done = subprocess.run(
-        [*command, "--input", path, "--output", tmp_path / "o.parquet"],
-        capture_output=True, text=True, cwd=Path(__file__).parents[2],
-    )  # fmt: skip
+    options = ["--format", "qwen-math", "--benchmark", "gsm8k", "--run", "r", "--input", path]
+    done = run_module("eval.importers", *options, "--output", tmp_path / "o.parquet")
     assert done.returncode == 0
     assert "left null: seed, prompt, finish_reason, prompt_tokens, completion_tokens" in done.stderr
     assert (tmp_path / "o.parquet.provenance.json").is_file()

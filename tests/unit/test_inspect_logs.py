@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from contracts import tables
-from contracts.run_file import ROOT
 from eval import export_inspect
 from eval.importers import inspect_logs
 from eval.importers.import_samples import import_samples
+from tests.forked_command import run_module
 from tests.unit.generations import problems_of
 from tests.user_errors import refused
 
@@ -105,7 +103,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "graded" / "step-20" / "b.parquet"
     tables.write(pa.Table.from_pylist(rows, tables.GRADED), tables.GRADED, path)
     options = ["--graded", tmp_path / "graded", "--output", tmp_path / "logs"]
-    subprocess.run([sys.executable, "-m", "eval.export_inspect", *options], cwd=ROOT, check=True, capture_output=True)
+    run_module("eval.export_inspect", *options).check_returncode()
     (log,) = (tmp_path / "logs").iterdir()
     assert json.loads(log.read_text())["results"]["scores"][0]["metrics"]["accuracy"]["value"] == 0.5
     assert read_rows(log) == [

@@ -6,8 +6,6 @@ import copy
 import hashlib
 import json
 import re
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -22,12 +20,14 @@ from tasks import dataset_specs
 from tasks.dataset_specs import Entry, find
 from tasks.load_problems import load, report
 from tasks.problems import Problem, content_digest, rows_digest
+from tests import needs
+from tests.forked_command import run_module
 from tests.unit.small_hub import COMMIT, serve
 from tests.user_errors import refused
 
 ROOT = Path(__file__).resolve().parents[2]
 MIRROR = ROOT.parent / "shared" / "data"
-needs_mirror = pytest.mark.skipif(not MIRROR.is_dir(), reason=f"the data mirror {MIRROR} is not here")
+needs_mirror = needs.published("benchmarks", "train")
 PROBLEMS = {  # problems with a gold answer
     "gsm8k": 1319, "math500": 500, "aime24": 30, "amc23": 40, "minerva_math": 272, "olympiadbench": 675, "aime25": 30,
     "countdown": 2001, "knights_knaves": 200, "gsm8k_train": 7473, "math_level3to5": 8521, "math_level3to5_zoo": 8521,
@@ -131,9 +131,7 @@ def test_a_truncated_file_of_the_mirror(tmp_path: Path) -> None:
     content = (MIRROR / "benchmarks" / "gsm8k.jsonl").read_bytes()
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "gsm8k.jsonl").write_bytes(content[:-1000])
-    command = [sys.executable, "-m", "tasks.load_problems", "gsm8k", "--mirror", tmp_path]
-    command += ["--output", tmp_path / "o.parquet"]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
+    result = run_module("tasks.load_problems", "gsm8k", "--mirror", tmp_path, "--output", tmp_path / "o.parquet")
     assert result.returncode == 1 and "Traceback" not in result.stderr
     assert result.stderr.count("\n") == 1
     assert "gsm8k.jsonl should have sha256 9f098df7" in result.stderr and "eval/benchmarks/gsm8k.yaml" in result.stderr
@@ -329,8 +327,7 @@ def test_every_entry_is_well_formed_and_every_commit_full() -> None:
 @pytest.mark.slow
 def test_the_file_written_keeps_the_contract(tmp_path: Path) -> None:
     output = tmp_path / "deep" / "aime25.parquet"
-    command = [sys.executable, "-m", "tasks.load_problems", "aime25", "--mirror", MIRROR, "--output", output]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
+    result = run_module("tasks.load_problems", "aime25", "--mirror", MIRROR, "--output", output)
     assert result.returncode == 0, result.stderr
     table = tables.read(output, tables.PROBLEM)
     assert table.num_rows == 30 and table["messages"][0].as_py()[0]["role"] == "user"

@@ -7,7 +7,7 @@ import random
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.run_file import ROOT
@@ -17,10 +17,12 @@ from tasks.maze import PUBLISHED, published_rules, rules
 from tasks.maze import problems as maze_problems
 from tasks.maze.rules import AWAY, HIT, LEFT, SUCCESS, Maze
 from tasks.problems import Problem
+from tests import needs
+from tests.budgets import examples
 from tests.user_errors import refused
 
 MIRROR = ROOT.parent / "shared" / "data"
-needs_mirror = pytest.mark.skipif(not MIRROR.is_dir(), reason="the published mazes are not in ../shared/data")
+needs_mirror = needs.published("train/maze_train.csv", "train/maze_test.csv")
 SMALL = Maze(4, 4, (2, 0), ((1, 1), (3, 2)))  # the first obstacle is in rows 1 2 3 2 1 0
 
 
@@ -48,7 +50,7 @@ def test_the_stated_rules(moves: str, expected: str) -> None:
     assert SMALL.walk("DDRRUU")[1] == [(0, 0), (0, 1), (0, 2), (1, 2)]
 
 
-@settings(max_examples=60)
+@examples("puzzles")
 @given(mazes())
 def test_no_shorter_sequence_succeeds(maze: Maze) -> None:
     shortest = maze.shortest()
@@ -59,7 +61,7 @@ def test_no_shorter_sequence_succeeds(maze: Maze) -> None:
             assert maze.walk("".join(moves))[0] != SUCCESS
 
 
-@settings(max_examples=100)
+@examples("puzzles")
 @given(mazes(), st.text(alphabet="RLUDrlud ,x", max_size=12))
 def test_the_task_judges_as_the_rules_do_whatever_is_written(maze: Maze, answer: str) -> None:
     verdict = registry.get("maze").verify(answer, "", maze.meta())
@@ -87,7 +89,7 @@ def test_the_published_verifier_is_a_second_grader() -> None:
     assert published_rules.obstacle_rows(3, 8, 4) == [4, 3, 2, 1, 0, -1, 0, 1]
 
 
-@settings(max_examples=20)
+@examples("costly")
 @given(mazes())
 def test_disagreements_are_counted_as_one_by_one(maze: Maze) -> None:
     sequences = ["".join(moves) for n in range(1, 5) for moves in itertools.product(rules.MOVES, repeat=n)]

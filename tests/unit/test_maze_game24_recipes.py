@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.run_file import SCALES
@@ -24,6 +24,7 @@ from recipes.maze import reward as maze
 from recipes.runs import load_run, run_names
 from studies.credit import runs
 from tasks.maze.rules import Maze
+from tests.budgets import examples
 from tests.user_errors import refused
 
 PATHS = Paths(problems=Path("problems"), model=Path("model"), work=Path("work"))
@@ -81,7 +82,7 @@ def test_running_statistics_by_hand() -> None:
     assert state.momentum == 0.15
 
 
-@settings(max_examples=100)
+@examples("built text")
 @given(st.lists(st.floats(-2, 2), min_size=2, max_size=8))
 def test_without_momentum_running_statistics_are_the_groups(values: list[float]) -> None:
     advantages = running_advantage.Running(0.0, 0.2).advantages(values, ["g"] * len(values))

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from contracts import model_folder, provenance
 from system.errors import UserError
+from tests.budgets import examples
 
 TEMPLATE = (
     "{%- if messages[0]['role'] == 'system' -%}{{ '<s>' + messages[0]['content'] }}{%- endif -%}"
@@ -123,7 +124,7 @@ FILES = [*CONTENT, "model.safetensors"]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples("puzzles", suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_cut_file_is_never_accepted_in_silence(
     folder: Path, capsys: pytest.CaptureFixture[str], name: str, data: st.DataObject

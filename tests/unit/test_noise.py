@@ -9,13 +9,14 @@ import sys
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recipes import reward_noise, reward_randomness, rewards
 from recipes.rewards import Reward
 from system.errors import ROOT
 from tasks.problems import Problem
+from tests.budgets import examples
 from tests.user_errors import refused
 
 RIGHT, WRONG = r"\boxed{7}", r"\boxed{8}"
@@ -127,7 +128,7 @@ def test_the_measured_error_is_the_true_one(case: int) -> None:
         assert error.variance == pytest.approx(0.0, abs=1e-12)
 
 
-@settings(max_examples=50)
+@examples("puzzles")
 @given(st.lists(st.lists(st.floats(-2, 2), min_size=3, max_size=3), min_size=1, max_size=4))
 def test_squared_bias_and_variance_add_up(values: list[list[float]]) -> None:
     judged = iter(range(3))

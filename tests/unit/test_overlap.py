@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from contracts import tables
 from tasks.overlap import compare, exact_form, questions, to_markdown
 from tasks.problems import Problem, to_table
+from tests.forked_command import run_module
 
 FOX = "the quick brown fox jumps over the lazy dog while seven small cats look on and laugh"
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,8 +113,7 @@ def test_as_a_plain_implementation(train: list, benchmark: list, n: int, common:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tasks.overlap", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
+    return run_module("tasks.overlap", *arguments)
 
 
 @pytest.mark.slow

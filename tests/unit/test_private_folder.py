@@ -15,10 +15,11 @@ import pytest
 from contracts.run_file import ROOT
 from frameworks import trainer_environment
 from system import gpu_locks, private_folder
+from tests import needs
 from tests.user_errors import refused
 
 OTHER = 54321  # a user who is not there
-as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to another user")
+as_root = needs.root
 
 
 @pytest.fixture

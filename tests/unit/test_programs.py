@@ -14,12 +14,13 @@ from recipes.code import reward
 from tasks import dataset_sources, dataset_specs, load_problems, registry, sandbox
 from tasks.programs import problems, suite
 from tasks.programs.suite import Suite, extract_program, read_asserts, run_tests, same_value
+from tests import needs
 from tests.user_errors import refused
 
 MIRROR = ROOT.parent / "shared" / "data"
 REFUSED = sandbox.why_unavailable()
-needs_sandbox = pytest.mark.skipif(REFUSED is not None, reason=f"no sandbox on this machine: {REFUSED}")
-needs_mirror = pytest.mark.skipif(not MIRROR.is_dir(), reason="LeetCodeDataset is not in ../shared/data")
+needs_sandbox = needs.sandbox(REFUSED)
+needs_mirror = needs.published("code/leetcode_v0.3.1_test.jsonl.gz")
 PROBLEM = problems.generate(1, "train", 0)[0]
 
 

@@ -2,7 +2,7 @@ import argparse
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eval import protocols
@@ -64,7 +64,6 @@ def test_mistakes_are_explained(name, settings, code, facts):
 
 
 # Time limits would only measure how busy the machine is.
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(list(protocols._FIELDS)), st.one_of(st.none(), st.integers(), st.text())))
 def test_any_override_is_taken_or_refused_with_a_sentence(overrides):
     try:

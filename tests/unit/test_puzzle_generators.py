@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.run_file import ROOT
@@ -21,10 +21,14 @@ from tasks.knights_knaves import puzzles
 from tasks.knights_knaves import verifier as knights_knaves
 from tasks.knights_knaves.puzzles import Claim, Statement
 from tasks.problems import split_of
+from tests import needs
+from tests.budgets import examples
 from tests.user_errors import refused
 
 MIRROR = ROOT.parent / "shared" / "data"
-needs_mirror = pytest.mark.skipif(not MIRROR.is_dir(), reason="the published files are not in ../shared/data")
+needs_mirror = needs.published(
+    "train/countdown_train.parquet", "train/kk_3ppl_train.parquet", "train/kk_5ppl_train.parquet"
+)
 CONNECTIVES = {"and": "and", "or": "or", "->": "if", "<=>": "iff"}
 
 
@@ -45,7 +49,7 @@ def alike(ours: Counter, theirs: Counter) -> bool:
     return all(abs(a.get(key, 0) - b.get(key, 0)) < 5 * math.sqrt(p * (1 - p) * n) for key, p in pooled.items())
 
 
-@settings(max_examples=200)
+@examples("puzzles")
 @given(
     st.integers(0, 10**6), st.sampled_from(["train", "test"]), st.sampled_from([[2], [3], [4], [3, 4]]),
     st.integers(10, 99), st.sampled_from(sorted(countdown_problems.WORDINGS)),
@@ -75,7 +79,7 @@ def values(nums: tuple[Fraction, ...]) -> set[Fraction]:
     return reachable
 
 
-@settings(max_examples=150)
+@examples("puzzles")
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=3), st.integers(0, 40))
 def test_what_the_countdown_solver_says_is_true(nums, target):
     expression = countdown_problems.solve(nums, target)
@@ -140,14 +144,14 @@ def puzzle(draw):
     return draw(st.lists(statement, min_size=people, max_size=people))
 
 
-@settings(max_examples=300)
+@examples("built text")
 @given(puzzle(), st.sampled_from(puzzles.WORDINGS), st.randoms(use_true_random=False))
 def test_puzzles_are_read_as_they_were_written(statements, wording, rng):
     names = rng.sample(puzzles.NAMES, len(statements))
     assert puzzles.read_question(puzzles.write_question(statements, names, wording, rng)) == (names, statements)
 
 
-@settings(max_examples=300)
+@examples("built text")
 @given(puzzle())
 def test_in_a_solution_knights_and_only_they_speak_the_truth(statements):
     def truth(statement, knights):
@@ -165,7 +169,7 @@ def test_in_a_solution_knights_and_only_they_speak_the_truth(statements):
         assert consistent == (knights in solutions)
 
 
-@settings(max_examples=60)
+@examples("puzzles")
 @given(
     st.integers(0, 10**6), st.sampled_from(["train", "test"]), st.lists(st.integers(2, 8), min_size=1, max_size=3),
     st.sampled_from(puzzles.WORDINGS),

@@ -21,13 +21,14 @@ from eval.importers import recognise_benchmark
 from eval.importers.recognise_benchmark import ProblemTables, assign, recognise
 from eval.importers.recognise_file import OUR_SAMPLES, Source, expand, read_all, read_generations
 from system import json_lines
+from tests import needs
 from tests.unit.generations import lines, problems_of
 from tests.user_errors import refused
 
 CASES = Path(__file__).parent / "cases"
 MIRROR = ROOT.parent / "shared" / "data"
 QWEN = MIRROR / "generations" / "qwen2.5-math-1.5b-instruct"
-needs_mirror = pytest.mark.skipif(not MIRROR.is_dir(), reason="needs the real generations at ../shared/data")
+needs_mirror = needs.published("generations/qwen2.5-math-1.5b-instruct", "generations/gsm8k_four_models.jsonl")
 WRITTEN_BY_HARNESSES = {
     "foreign/lm_eval_gsm8k.jsonl": ("lm-eval", 32),
     "foreign/lm_eval_minerva_math.jsonl": ("lm-eval", 32),

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from frameworks import adapter
 from recipes import model_tokens, reward_shaping, rewards
 from recipes.rewards import problem_from_columns
 from recipes.runs import load_run
+from tests.budgets import examples
 from tests.hostile_text import MARKS
 from tests.user_errors import refused
 
@@ -103,7 +104,7 @@ def published_dense(tokens: list[str], size: int) -> int:
     return sum(marked)
 
 
-@settings(max_examples=400)
+@examples("any text")
 @given(WORDS, st.integers(1, 5))
 def test_repetition_is_the_published_one(text_words: list[str], size: int) -> None:
     text = " ".join(text_words)

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import seeds
@@ -30,7 +30,6 @@ def test_what_several_processes_wrote_is_read_together(tmp_path):
     assert sample_journal.read(tmp_path / "not there") == {}
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text())
 def test_any_completion_survives(tmp_path_factory, text):
     text = text.encode("utf-8", "replace").decode()

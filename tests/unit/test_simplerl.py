@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from contracts.run_file import RECIPES, ROOT
+from contracts.run_file import RECIPES
 from frameworks.openrlhf.command import command_line, trainer_flags
 from recipes.rewards import problem_from_columns
 from recipes.runs import load_run
 from recipes.simplerl.reward import boxed_answer
 from tasks import prompts
+from tests import needs
 
 TABLE = RECIPES / "simplerl" / "published_script.md"
-DATA = ROOT.parent / "shared" / "data"
-TRAINING_FILE = DATA / "train" / "math_level3to5_data_processed_with_qwen_prompt.json"
+TRAINING_PATH = "train/math_level3to5_data_processed_with_qwen_prompt.json"
 PROBLEMS = 8523
 
 
@@ -112,9 +112,9 @@ def test_with_grpo_only_the_advantage_the_critic_and_where_it_runs_differ() -> N
     assert different == {"algo.advantage.estimator", "critic.num_gpus_per_node", "reward.clip_range", *one_node}
 
 
-@pytest.mark.skipif(not TRAINING_FILE.is_file(), reason="SimpleRL's training file is not in ../shared/data")
+@needs.published(TRAINING_PATH)
 def test_the_prompt_is_the_published_one_for_every_problem() -> None:
-    published = json.loads(TRAINING_FILE.read_text(encoding="utf-8"))
+    published = json.loads((needs.DATA / TRAINING_PATH).read_text(encoding="utf-8"))
     prompt = prompts.load("simplerl")
     assert [prompt.render(row["question"], None) for row in published] == [row["input"] for row in published]
     assert len(published) == PROBLEMS and not published[0]["input"].endswith("\n")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from studies.step_trials import study
 from tasks import prompts, reasoning_steps, registry, task_yaml
 from tasks.problems import Problem
+from tests.budgets import examples
 
 TASKS = study.tasks_with_steps()
 GAME24 = Problem("", "game24", "", "8 / (3 - 8 / 3)", {"cards": [8, 3, 8, 3]})
@@ -64,7 +65,7 @@ def test_steps_by_hand(problem: Problem, completion: str, verdicts: str) -> None
     assert all(bool(step.why) == (step.verdict == reasoning_steps.WRONG) for step in checked)
 
 
-@settings(max_examples=300)
+@examples("any text")
 @given(
     st.sampled_from([GAME24, COUNTDOWN, SUM, PAIR, MAZE]),
     st.text(alphabet="0123456789+-*/=,;?() RDv^\nleft:", max_size=80),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from contracts.run_file import ROOT
@@ -21,6 +21,7 @@ from tasks.countdown import problems as countdown_problems
 from tasks.expressions import evaluate
 from tasks.knights_knaves import problems as knights_knaves_problems
 from tasks.problems import Problem
+from tests.budgets import examples
 from tests.hostile_text import MARKS
 
 CASES = Path(__file__).parent / "cases"
@@ -157,7 +158,7 @@ COUNTDOWN = problem_from_columns("countdown", "98", '{"nums": [44, 19, 35]}')
 PEOPLE = problem_from_columns("knights_knaves", "", '{"names": ["Zoey", "Jack"], "knights": [true, false]}')
 
 
-@settings(max_examples=3000)
+@examples("any text")
 @given(HOSTILE)
 @example("<answer>" + "(" * 299 + "</answer>")
 @pytest.mark.slow
@@ -168,7 +169,7 @@ def test_rewards_take_any_text(text):
     assert given_people.value in (3.0, -0.5, -1.0, -3.0)
 
 
-@settings(max_examples=500)
+@examples("built text")
 @given(st.permutations([44, 19, 35]), st.lists(st.sampled_from("+-*/"), min_size=2, max_size=2), st.booleans(), HOSTILE)
 def test_countdown_is_right_when_the_value_is_the_target(numbers, signs, left, before):
     a, b, c = numbers
@@ -178,7 +179,7 @@ def test_countdown_is_right_when_the_value_is_the_target(numbers, signs, left, b
     assert judged.value == (1.0 if value == Fraction(98) else 0.1)
 
 
-@settings(max_examples=500)
+@examples("built text")
 @given(st.booleans(), st.booleans(), st.text(max_size=50).filter(lambda text: "kn" not in text.lower()))
 def test_people_are_right_when_all_are(zoey, jack, between):
     role = {True: "knight", False: "knave"}

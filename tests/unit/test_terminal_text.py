@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +13,7 @@ from analysis.pages import table_texts
 from contracts import tables
 from contracts.run_file import ROOT
 from system.text_safety import VisibleStream, markdown_code, markdown_text, one_line
+from tests.forked_command import run_module
 from tests.unit.report.report_runs import graded_row
 
 ESCAPES = "\x1b]0;taken\x07\x1b[2J\x1b[31m\x9b1m\r\x08\u202e\u2028"
@@ -26,10 +25,8 @@ LINK = re.compile(r"(?<!\\)\]\(")
 def run(*command: object, cwd: Path = ROOT) -> tuple[int, str]:
     """Exit status, and all that a command printed; its bytes are those that a terminal would get."""
     path = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(
-        [sys.executable, "-m", *map(str, command)], cwd=cwd, env=path, capture_output=True, check=False
-    )  # fmt: skip
-    return done.returncode, (done.stdout + done.stderr).decode("utf-8")
+    done = run_module(str(command[0]), *command[1:], cwd=cwd, environment=path)
+    return done.returncode, done.stdout + done.stderr
 
 
 def harmless(text: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.run_file import SCALES, Run, Stage, validate
@@ -22,6 +22,7 @@ from frameworks.command_parser import CommandParser, value_of_text
 from frameworks.run_settings import values
 from recipes.runs import load_run, run_names
 from system.errors import UserError
+from tests.budgets import examples
 from tests.user_errors import refused
 from translate.__main__ import translated_page
 from translate.rendering import Rendering
@@ -125,7 +126,7 @@ def test_every_setting_of_every_run_is_said_to_become_something(target: str) -> 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 @given(st.dictionaries(st.from_regex(r"[a-z]{3,9}_[a-z]{3,9}", fullmatch=True), st.integers(2, 99), max_size=4))
-@settings(max_examples=20)
+@examples("costly")
 def test_settings_that_no_table_knows_are_listed(source: str, target: str, unknown: dict[str, int]) -> None:
     translation, labels = translated(source, target, command(source) | unknown)
     printed = everything_printed(translation)

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import tables
@@ -18,6 +18,7 @@ from tasks.expressions import LONGEST, evaluate
 from tasks.knights_knaves import verifier as knights_knaves
 from tasks.math_answers import closed_forms
 from tasks.math_answers.exact_comparison import compare_exactly
+from tests.budgets import examples
 from tests.hostile_text import MARKS
 
 WITH_EXAMPLE = {"arithmetic", "countdown", "doudizhu", "game24", "gomoku", "knights_knaves", "maze", "svg"}
@@ -63,7 +64,7 @@ def expressions(draw, depth=3):
     return f"({left}) {operator} ({right})", value
 
 
-@settings(max_examples=1000)
+@examples("built text")
 @given(expressions())
 def test_countdown_evaluates_what_was_built(pair):
     text, value = pair
@@ -71,7 +72,7 @@ def test_countdown_evaluates_what_was_built(pair):
         assert evaluate(text)[0] == value
 
 
-@settings(max_examples=3000)
+@examples("any text")
 @given(st.text(alphabet="0123456789+-*/() ^=.e_'×", max_size=60))
 def test_countdown_takes_any_text(text):
     assert countdown.verify(text, [1, 2, 3], 6) in ("correct", "wrong", "format_error")
@@ -127,7 +128,7 @@ def test_what_is_no_closed_form(text):
     assert closed_forms.closed_form_values(text) is None
 
 
-@settings(max_examples=500)
+@examples("built text")
 @given(expressions())
 def test_closed_forms_evaluate_what_was_built(pair):
     text, value = pair
@@ -142,7 +143,7 @@ PIECES = [*WORDS.split(" "), *MARKS]
 LATEX = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 
 
-@settings(max_examples=3000)
+@examples("any text")
 @given(LATEX, st.sampled_from(sorted(RULES)), st.booleans())
 @pytest.mark.slow
 def test_extraction_takes_any_text(text, rule, is_multi_answer):
@@ -153,7 +154,7 @@ def test_extraction_takes_any_text(text, rule, is_multi_answer):
         assert compare_exactly(extracted.answer, extracted.answer) is True
 
 
-@settings(max_examples=2000)
+@examples("any text")
 @given(LATEX, st.text(alphabet="0123456789abcxyz+-*/^_ ", min_size=1, max_size=20).filter(str.strip), LATEX)
 @pytest.mark.slow
 def test_the_last_complete_box_is_found(before, answer, after):
@@ -163,7 +164,7 @@ def test_the_last_complete_box_is_found(before, answer, after):
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@examples("costly")
 @given(st.lists(st.tuples(LATEX, LATEX), min_size=20, max_size=20))
 def test_grading_takes_any_text(pairs):
     results = grade([Item("math", gold, f"\\boxed{{{text}}}", "stop") for gold, text in pairs], deadline_s=2.0)
@@ -195,7 +196,7 @@ def target(tmp_path_factory):
     assert not file.exists()
 
 
-@settings(max_examples=2000, deadline=200)
+@examples("any text")
 @given(HOSTILE)
 @pytest.mark.slow
 def test_payloads_do_not_run_in_verifiers_and_extraction(target, text):
@@ -210,7 +211,7 @@ def test_payloads_do_not_run_in_verifiers_and_extraction(target, text):
 
 
 @pytest.mark.slow
-@settings(max_examples=10, deadline=None)
+@examples("costly")
 @given(st.lists(HOSTILE, min_size=30, max_size=30))
 def test_payloads_do_not_run_in_the_judges(target, texts):
     items = [

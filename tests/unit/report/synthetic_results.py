@@ -11,7 +11,10 @@ from __future__ import annotations
 import argparse
 import math
 import random
-from collections.abc import Sequence
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
 
 import pyarrow as pa
@@ -105,6 +108,24 @@ def training_log(run: str, ceiling: float, steps: int) -> list[dict[str, object]
     return rows
 
 
+def made_once(write: Callable[..., Path]) -> Callable[..., Path]:
+    """Have a function write a run once for each of its arguments in this process; each call gets a copy."""
+    whole = tempfile.TemporaryDirectory(prefix="runs-")  # removed when the process ends
+    written: dict[str, Path] = {}
+
+    @wraps(write)
+    def copy_run(results: Path, run: str, *arguments: object, **more: object) -> Path:
+        key = repr((run, arguments, sorted(more.items())))
+        if key not in written:
+            written[key] = Path(whole.name) / str(len(written))
+            write(written[key], run, *arguments, **more)
+        shutil.copytree(written[key], results, dirs_exist_ok=True)
+        return results / "runs" / run
+
+    return copy_run
+
+
+@made_once
 def write_run(
     results: Path, run: str, ceiling: float, benchmarks: Sequence[str] = BENCHMARKS, steps: Sequence[int] = STEPS,
     problems: int = 60, repeats: int = 4,
@@ -166,6 +187,7 @@ def maze_rows(
     return rows
 
 
+@made_once
 def write_maze_run(
     results: Path, run: str, solved: float, reasoned: float, problems: int = 30, repeats: int = 4
 ) -> Path:

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.measures.arithmetic_errors import false_equations
@@ -62,7 +62,6 @@ def test_any_plain_equation_is_judged_as_exact_arithmetic_judges_it(a: int, oper
     assert bool(false_texts(f"Then {a} {operator} {b} = {right}.")) == (off != 0)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.sampled_from("0123456789+-*/=().,x \n\\{}$%^frac"), max_size=200))
 def test_any_text_is_read(text: str) -> None:
     for slip in false_equations(text):

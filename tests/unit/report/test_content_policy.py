@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from report_runs import make_run
 from synthetic_results import NAMES, RUNS, write_run
-from test_sample_browser import CHROMIUM, rows
+from test_sample_browser import rows
 
 from analysis.load_results import load_results
 from analysis.measures import reasoning_patterns
 from analysis.pages import content_policy
 from analysis.report import sample_browser
 from analysis.report.build import report
-from contracts.run_file import ROOT
+from tests import needs
+from tests.forked_command import run_module
 
 BAD = ' "></style></script><script>document.title = "taken"</script><img src=x onerror="document.title = `taken`">'
 
@@ -34,8 +34,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     sample_browser.write([make_run(rows()[:20])], reasoning_patterns.load_lists(), BAD, folder / "browser")
     sides = [f"--{side}={folder}/demo/runs/{NAMES[0]}/graded/step-{step}" for side, step in
              (("checkpoint", 20), ("baseline", 0))]  # fmt: skip
-    command = [sys.executable, "-m", "analysis.compare_checkpoints", "compare", *sides, f"--checkpoint-name={BAD}"]
-    subprocess.run([*command, f"--output={folder}/gate"], cwd=ROOT, capture_output=True, text=True, check=False)
+    options = [*sides, f"--checkpoint-name={BAD}", f"--output={folder}/gate"]
+    run_module("analysis.compare_checkpoints", "compare", *options)
     files = sorted(folder.rglob("*.html"))
     assert {file.parent.name for file in files} == {"report", "tables", "samples", "browser", "gate"}
     return files
@@ -133,7 +133,7 @@ def test_figures_keep_their_looks_without_styles() -> None:
 def console(page: Path, profile: Path) -> tuple[str, str]:
     """The document as Chromium has it, and what Chromium said on its console."""
     command = [
-        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+        needs.CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
         f"--user-data-dir={profile}", "--enable-logging=stderr", "--virtual-time-budget=20000", "--dump-dom",
         f"file://{page}",
     ]  # fmt: skip
@@ -142,7 +142,7 @@ def console(page: Path, profile: Path) -> tuple[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)")
+@needs.chromium
 def test_chromium_finds_no_violation_and_the_pages_work(pages: list[Path], tmp_path: Path) -> None:
     kinds = {file.parent.name: file for file in pages}  # one of the tables is enough
     for name, file in kinds.items():

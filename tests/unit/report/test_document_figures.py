@@ -12,9 +12,10 @@ from analysis.claims.registry import load_registry
 from analysis.reference import DRAWINGS, FIGURES, read_csv
 from analysis.report.sections import document_figures, drawings
 from contracts.run_file import ROOT
+from tests import needs
 
 DOCUMENTS = ROOT.parent / "shared" / "seeds"
-needs_documents = pytest.mark.skipif(not DOCUMENTS.is_dir(), reason="the documents are not in ../shared/seeds")
+needs_documents = needs.documents
 
 
 def lines(source: str) -> list[str]:

@@ -12,17 +12,18 @@ from pathlib import Path
 
 import pytest
 from synthetic_results import NAMES, RUNS, write_run
-from test_sample_browser import CHROMIUM, edited
+from test_sample_browser import edited
 
 from analysis.load_results import load_results
 from analysis.pages import page, table_texts
 from analysis.report.build import report
 from system.text_safety import markdown_text
+from tests import needs
 from tests.hostile_text import TEXTS
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)"),
+    needs.chromium,
 ]
 READY = 'document.body.dataset.tables = "ready";'
 CELLS = [
@@ -48,7 +49,7 @@ def answer(file: Path, code: str, profile: Path, *more: str, fragment: str = "")
     code = f"(async () => {{ {code}; document.body.dataset.answer = JSON.stringify(answer); }})();"
     page_with_question.write_text(edited(file, READY, READY + code), encoding="utf-8")
     command = [
-        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+        needs.CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
         f"--user-data-dir={profile}", "--virtual-time-budget=2000", "--enable-logging=stderr", *more, "--dump-dom",
         f"file://{page_with_question}{fragment}",
     ]  # fmt: skip

@@ -1,8 +1,6 @@
 """Why a number changed: the cause that was planted is the one that is named."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +8,7 @@ from synthetic_results import NAMES, write_scores
 
 from analysis import provenance_diff
 from contracts import provenance, tables
+from tests.forked_command import run_module
 from tests.user_errors import refused
 
 CELL = "graded/step-20/arithmetic_words.parquet"
@@ -106,6 +105,5 @@ def test_no_score_in_common_and_no_run(results: Path, other: Path) -> None:
 @pytest.mark.slow
 def test_command(results: Path, other: Path) -> None:
     folders = [str(results / "runs" / NAMES[0]), str(other)]
-    command = [sys.executable, "-m", "analysis.provenance_diff", *folders, "--step", "20"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[3])
+    done = run_module("analysis.provenance_diff", *folders, "--step", "20")
     assert done.returncode == 0 and done.stdout.count("same samples, same verdicts") == 2, done.stderr

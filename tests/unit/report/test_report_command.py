@@ -1,12 +1,12 @@
 """The command as the workflow calls it."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from synthetic_results import NAMES
 
+from tests.forked_command import run_module
 from tests.user_errors import printed_code
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -15,13 +15,7 @@ pytestmark = pytest.mark.slow
 
 def command(results: Path, output: Path, *more: str) -> subprocess.CompletedProcess[str]:
     arguments = ["--results", results, "--run", *NAMES, "--output", output, *more]
-    return subprocess.run(
-        [sys.executable, "-m", "analysis.report", *map(str, arguments)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    return run_module("analysis.report", *arguments)
 
 
 def test_report_is_made_and_its_path_printed(results: Path, tmp_path: Path) -> None:

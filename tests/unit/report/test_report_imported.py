@@ -13,11 +13,12 @@ from contracts import tables
 from eval.importers.import_samples import import_samples
 from eval.score import score_run
 from grading import Item, grade
+from tests import needs
 
 GENERATIONS = Path(__file__).parents[3] / "../shared/data/generations/qwen2.5-math-1.5b-instruct"
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not GENERATIONS.is_dir(), reason="needs the data mirror at ../shared/data"),
+    needs.published("generations/qwen2.5-math-1.5b-instruct", "benchmarks/aime24.jsonl"),
 ]
 RUN = "imported/qwen2.5-math-1.5b-instruct/seed-0"
 

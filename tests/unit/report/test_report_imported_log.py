@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +14,7 @@ from test_report_page import check_page
 from analysis.load_results import load_results
 from analysis.report.build import report
 from contracts import provenance, tables
-from contracts.run_file import ROOT
+from tests.forked_command import run_module
 from tests.user_errors import refused
 
 IMPORTED = "imported/collapsed"
@@ -46,7 +44,7 @@ def test_beside_our_runs(results: Path, log: Path, tmp_path: Path) -> None:
 
 def test_alone(results: Path, log: Path, tmp_path: Path) -> None:
     arguments = ["--results", results, "--run", IMPORTED, "--output", tmp_path / "report"]
-    subprocess.run([sys.executable, "-m", "analysis.report", *arguments], cwd=ROOT, check=True, capture_output=True)
+    run_module("analysis.report", *arguments).check_returncode()
     html = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
     assert "length at the cap" in html and "figure-divergence" in html and "http-equiv=refresh" not in html
     assert "Someone&#39;s &lt;paper&gt;" in html and "theirs.jsonl" in html

@@ -13,12 +13,13 @@ from report_runs import graded_row, make_run
 from analysis.measures import reasoning_patterns
 from analysis.pages import content_policy
 from analysis.report import sample_browser
-from tests.browser_pipe import CHROMIUM, READY, Browser
+from tests import needs
+from tests.browser_pipe import READY, Browser
 from tests.hostile_text import TEXTS
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)"),
+    needs.chromium,
 ]
 HOSTILE = TEXTS["end of the page"] + TEXTS["script"] + "\u202e\x00 \\frac{"
 MATH = (

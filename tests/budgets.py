@@ -1,0 +1,31 @@
+"""How many examples property tests try, by kind. `make test-all` tries ten times as many, `make test-quick` a third."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+
+EXAMPLES = {
+    "usual": 100,  # what a test without a kind of its own gets
+    "any text": 600,  # readers and verifiers of hostile text: microseconds an example
+    "built text": 300,  # an expression or trace is built, and read again
+    "puzzles": 60,  # a puzzle or a game is drawn and solved
+    "costly": 15,  # tenths of a second an example
+}
+TIMES = {"quick": 1 / 3, "usual": 1, "all": 10}
+
+
+def examples(kind: str, **more: Any) -> settings:
+    """The decorator of a property test of this kind."""
+    times = TIMES[os.environ.get("TEST_EXAMPLES", "usual")]
+    return settings(max_examples=max(5, round(EXAMPLES[kind] * times)), **more)
+
+
+def load() -> None:
+    """Set what holds for all property tests: the time of an example says how busy the machine is."""
+    settings.register_profile(
+        "crosszero", parent=examples("usual"), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("crosszero")

@@ -1,0 +1,70 @@
+"""Commands of the product in a fork of the tests' process, which has imported numpy, pyarrow, matplotlib and others."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from contracts.run_file import ROOT
+from tests.source_folders import FOLDERS
+
+
+def run_module(
+    module: str, *arguments: object, cwd: Path = ROOT, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """As `python -m module arguments` run by itself: modules of the product are imported anew, its output are bytes."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        child = os.fork()
+        if not child:
+            _become_command(module, [str(word) for word in arguments], cwd, environment, (output, errors))
+        _, status = os.waitpid(child, 0)
+        texts = [file.seek(0) or file.read().decode("utf-8") for file in (output, errors)]
+    return subprocess.CompletedProcess([module, *arguments], os.waitstatus_to_exitcode(status), *texts)
+
+
+def _become_command(
+    module: str, arguments: list[str], cwd: Path, environment: Mapping[str, str] | None, files: tuple[IO[Any], IO[Any]]
+) -> NoReturn:
+    status: int = 1
+    try:
+        atexit._clear()  # the parent's
+        kept = [sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in FOLDERS]
+        for number, file in enumerate(files, start=1):
+            os.dup2(file.fileno(), number)
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115
+        sys.stdout, sys.stderr = (open(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))  # noqa: SIM115
+        if environment is not None:
+            os.environ.clear()
+            os.environ.update(environment)
+        os.chdir(cwd)
+        sys.argv, sys.path[:0] = [module, *arguments], [str(cwd)]
+        status = _exit_status(module)
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        del kept
+    finally:
+        os._exit(status)
+
+
+def _exit_status(module: str) -> int:
+    """Run it, and print what ends it as Python does."""
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if isinstance(end.code, int) or end.code is None:
+            return end.code or 0
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
