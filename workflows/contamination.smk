@@ -97,4 +97,4 @@ rule measure_contamination:
 
 rule contamination:
     input:
-        lambda wildcards: [FOLDER.contamination(run_id) for run_id in RUN_IDS],
+        contamination_tables,

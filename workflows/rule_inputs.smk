@@ -151,6 +151,7 @@ def one_gpu_options(wildcards):
 
 def graded_samples(side):
     """The graded samples of the training runs of a side of the comparison of recipes: a run stands for all its seeds."""
+    check_whole()
     if not config.get(side):
         sentence = f"snakemake compare_recipes needs --config recipe_a='[run,…]' recipe_b='[run,…]', but {side} is missing"
         raise refusal(UserError(sentence, code="missing-setting", key=side))
@@ -169,6 +170,12 @@ def graded_samples(side):
         )
         raise refusal(UserError(sentence, code="too-few-seeds", seeds=len(names)))
     return [str(FOLDER.run(name).graded) for name in names]
+
+
+def contamination_tables(wildcards):
+    """What `snakemake contamination` makes of the configured runs."""
+    check_whole()
+    return [FOLDER.contamination(run_id) for run_id in RUN_IDS]
 
 
 def compared_recipes(wildcards):
