@@ -51,17 +51,29 @@ class ModelSettings:
 
 @dataclass(frozen=True)
 class Model:
-    """A model that is to be evaluated.
+    """A model that is to be evaluated, or the samples of one, with which it is compared.
 
     Attributes:
         name: as the user wrote it.
         folder: where it is; None while it has to be downloaded or trained.
         run: that it is a checkpoint of; None if its record names none.
+        sampled_as: `evaluation` by which samples were made, with their benchmarks; None for models.
     """
 
     name: str
     folder: Path | None = None
     run: Run | None = None
+    sampled_as: dict[str, Any] | None = None
+
+    @property
+    def evaluation(self) -> dict[str, Any] | None:
+        """How its record says that it is asked; None if it does not."""
+        return self.run.evaluation if self.run else self.sampled_as
+
+    @property
+    def source(self) -> str:
+        """What its record is of, for readers."""
+        return f"{self.run.name}, by the model's record" if self.run else f"the samples of {self.name}"
 
 
 @dataclass(frozen=True)
@@ -158,8 +170,8 @@ def _benchmarks(models: Sequence[Model], wishes: Wishes) -> tuple[str, ...]:
     """Those that the user names, else those of the models' runs."""
     if wishes.benchmarks:
         return tuple(dict.fromkeys(wishes.benchmarks))
-    runs = [model.run for model in models if model.run]
-    common = [name for name in (runs[0].evaluation["benchmarks"] if runs else []) if _in_all(name, runs)]
+    lists = [model.evaluation["benchmarks"] for model in models if model.evaluation]
+    common = [name for name in (lists[0] if lists else []) if all(name in each for each in lists)]
     if not common:
         raise UserError(
             f"on which benchmarks should {' and '.join(model.name for model in models)} be evaluated? Name some with "
@@ -169,23 +181,19 @@ def _benchmarks(models: Sequence[Model], wishes: Wishes) -> tuple[str, ...]:
     return tuple(common)
 
 
-def _in_all(name: str, runs: Sequence[Run]) -> bool:
-    return all(name in run.evaluation["benchmarks"] for run in runs)
-
-
 def _evaluation(models: Sequence[Model], benchmarks: Sequence[str], wishes: Wishes) -> tuple[dict[str, Any], str]:
     """`evaluation` of a run file, and where it is from."""
-    runs = {model.name: model.run for model in models if model.run}
     by_run = {
-        name: _with_prompt(run.evaluation["protocol"], run.evaluation.get("override", {}), wishes.prompt)
-        for name, run in runs.items()
+        model.name: _with_prompt(model.evaluation["protocol"], model.evaluation.get("override", {}), wishes.prompt)
+        for model in models
+        if model.evaluation
     }
     if wishes.protocol:
         return _with_protocol(wishes.protocol, by_run, benchmarks, wishes.prompt), "as named"
     if by_run:
-        agreed = _agreed(by_run, "the models are of runs that ask in different ways")
-        named = " and ".join(dict.fromkeys(run.name for run in runs.values()))
-        return agreed, f"as {named}, by the model's record" + (", with the named prompt" if wishes.prompt else "")
+        agreed = _agreed(by_run, "the two sides are asked in different ways")
+        named = " and ".join(dict.fromkeys(model.source for model in models if model.evaluation))
+        return agreed, f"as {named}" + (", with the named prompt" if wishes.prompt else "")
     defaults = {}
     for name in benchmarks:
         protocol, prompt = benchmark.default_settings(name)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import reference
-from analysis.compare_checkpoints import published_baselines
+from analysis.compare_checkpoints import graded_checkpoint, published_baselines
 from contracts import model_folder, seeds, steps
 from contracts.fingerprint import fingerprint
 from contracts.paths import MODELS, ResultsFolder
@@ -172,13 +172,15 @@ class ComparisonRequest:
         side = self.sides[key]
         if side.kind == "stored":
             return Model(side.name, None, self.runs[seeds.run_of(side.name)])
+        if side.kind == "graded":
+            return Model(side.name, sampled_as=graded_checkpoint.recorded_evaluation(Path(side.name)))
         folder = Path(side.name) if side.kind == "folder" else None
         return Model(side.name, folder, model_settings.run_of_folder(folder, self.scale) if folder else None)
 
     @cached_property
     def settings(self) -> ModelSettings:
         """How the models are asked, all alike: also those whose run has samples already."""
-        keys = [key for key, side in self.sides.items() if side.is_model or side.kind == "stored"]
+        keys = [key for key, side in self.sides.items() if side.kind != "published"]
         return model_settings.decide([self._model(key) for key in keys], self.wishes)
 
     @property

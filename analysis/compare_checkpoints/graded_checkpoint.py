@@ -16,6 +16,7 @@ from analysis import comparability, hash_order
 from analysis.comparability import Result
 from contracts import provenance, steps
 from eval import benchmark as benchmarks
+from eval import protocols
 from eval import subset as subsets
 from eval.score import check_complete, read_graded
 from system.errors import UserError
@@ -59,6 +60,19 @@ def _tables_in(path: Path) -> list[Path]:
             code="missing-samples", path=str(path),
         )  # fmt: skip
     return files
+
+
+def recorded_evaluation(path: Path) -> dict[str, Any] | None:
+    """How graded samples were made, as `evaluation` of a run file has it; None where it is unknown."""
+    files = _tables_in(path)
+    sampling = [provenance.read(file).get("samples") or {} for file in files]
+    settings = [(record["protocol"], record.get("overrides") or {}) for record in sampling if record.get("protocol")]
+    if len(settings) < len(files) or any(each != settings[0] for each in settings):
+        return None
+    protocol, overrides = settings[0]
+    if not isinstance(protocol, dict) or protocol.get("name") not in protocols.names():
+        return None
+    return {"protocol": protocol["name"], "override": overrides, "benchmarks": [file.stem for file in files]}
 
 
 def read(path: Path, name: str | None = None) -> GradedCheckpoint:

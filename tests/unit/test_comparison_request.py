@@ -1,5 +1,6 @@
 """What the gate is asked: words of the configuration, the settings of a model's evaluation, and where samples are."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,15 @@ def test_the_name_of_a_folder_is_the_end_of_its_path_by_whole_parts(tmp_path, mo
     monkeypatch.chdir(deep.parent)
     assert comparison_request.Side("folder", "step-24").slug == slug
     assert len(comparison_request.Side("folder", "/" + "x" * 200).slug) < 80
+
+
+def test_a_model_is_asked_as_the_samples_were_that_it_is_compared_with(tmp_path):
+    table = tmp_path / "gsm8k.parquet"
+    table.touch()
+    sampling = {"protocol": {"name": "qwen-math", "prompt": "boxed"}, "overrides": {"max_tokens": 320}}
+    table.with_name(f"{table.name}.provenance.json").write_text(json.dumps({"samples": sampling}))
+    wanted = request(None, checkpoint="acme/model-7b", baseline=str(tmp_path))
+    assert wanted.settings.evaluation == {"protocol": "qwen-math", "override": {"max_tokens": 320}}
+    assert wanted.benchmarks == ("gsm8k",)
+    with refused("undecided-settings"):  # the run of the other side asks otherwise
+        request(["gsm8k"], checkpoint=f"{STORED.name}/seed-0/step-0", baseline=str(tmp_path))
