@@ -35,8 +35,9 @@ class Figure:
 
 
 def matches(pattern: str, text: str) -> Values:
-    """The groups of all matches."""
-    return [match.groups() for match in re.finditer(pattern, text, re.MULTILINE)]
+    """The groups of all matches; 5,276 and 5276 are one number."""
+    all_matches = re.finditer(pattern, text, re.MULTILINE)
+    return [tuple(re.sub(r"(?<=\d),(?=\d{3})", "", value) for value in match.groups("")) for match in all_matches]
 
 
 def figures() -> list[Figure]:
