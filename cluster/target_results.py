@@ -22,7 +22,7 @@ from cluster.failed_jobs import MAX_BYTES
 from cluster.snakemake_internals import NOTHING_TO_BE_DONE_MSG, attached_handler, logger
 from contracts import ended_training, paths, tables
 from contracts.paths import RunFolder
-from eval import accuracy_so_far
+from eval import accuracy_so_far, score_table
 from eval.contamination import MEASURES
 from system.errors import UserError
 from system.text_safety import visible
@@ -51,18 +51,21 @@ def run_label(folder: Path) -> str:
     return "/".join(folder.parts[-3:] if folder.name.startswith("seed-") else folder.parts[-2:])
 
 
-def score_text(rows: Sequence[Mapping[str, Any]]) -> str:
+def score_text(rows: Sequence[Mapping[str, Any]], prompt: str = "") -> str:
     """The last score of a run on a benchmark, with the first one before it.
 
     Args:
         rows: SCORE rows, ordered by step.
+        prompt: by which the last was asked for; empty if that is unknown.
     """
     first, last = rows[0], rows[-1]
     interval = f"[{100 * last['ci_low']:.1f}, {100 * last['ci_high']:.1f}]"
     text = f"{100 * last['avg_at_k']:.1f} % {interval}" + (f" at step {last['step']}" if last["step"] else "")
     part = f" ({last['subset']})" if last["subset"] else ""
     before = f"{100 * first['avg_at_k']:.1f} → " if len(rows) > 1 else ""
-    return f"{before}{text}, {last['n_problems']} problems{part} × {last['k_repeats']}, protocol {last['protocol']}"
+    return f"{before}{text}, {last['n_problems']} problems{part} × {last['k_repeats']}, protocol {last['protocol']}" + (
+        f", prompt {prompt}" if prompt else ""
+    )
 
 
 def score_cells(file: Path) -> list[tuple[str, str, str]]:
@@ -71,7 +74,10 @@ def score_cells(file: Path) -> list[tuple[str, str, str]]:
     if not rows:
         return [(label, "", f"no scores: {ended_training.reason(file)}")]
     by_benchmark = itertools.groupby(rows, key=lambda row: row["benchmark"])
-    return [(label, str(name), score_text(list(own))) for name, own in by_benchmark]
+    cells = [(str(name), list(own)) for name, own in by_benchmark]
+    records = score_table.records(file)
+    prompts = {name: score_table.prompt_name(records.get((own[-1]["step"], name), {})) for name, own in cells}
+    return [(label, name, score_text(own, prompts[name])) for name, own in cells]
 
 
 def verdict_cells(graded: Path) -> tuple[str, str, str]:
