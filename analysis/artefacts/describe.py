@@ -30,26 +30,29 @@ def describe(path: Path) -> str:
     if not path.exists():
         raise UserError(f"there is no file or folder {path}, and no result of this name", code="missing-file")
     reasons, facts = [], dict[str, str]()
+    record, owner = _record_of(path)
     for describer in DESCRIBERS:
+        if describer is generations and owner is not None:  # a table of a report, say
+            continue
         try:
             facts = describer(path)
             break
         except NotThis as error:
             reasons.append(str(error))
-    record, owner = _record_of(path)
     if not facts and owner is None:
         raise UserError(
             f"{path} is nothing that is known here: {'; '.join(reason for reason in reasons if reason)}",
             code="not-recognised", path=str(path),
         )  # fmt: skip
     facts = {"what": facts.pop("what", f"part of {owner}"), "where": str(path.resolve())} | facts
-    return _lines(facts | _making(record, owner, path))
+    making = _making(record, owner, path)
+    lines = [(name, text) for name, text in facts.items() if text][: MOST - len(making)]
+    return _lines(dict(lines) | making)
 
 
 def _lines(facts: dict[str, str]) -> str:
-    facts = {name: text for name, text in facts.items() if text}
     width = max(map(len, facts)) + 1
-    lines = [f"{name + ':':{width}} {one_line(text)}" for name, text in list(facts.items())[:MOST]]
+    lines = [f"{name + ':':{width}} {one_line(text)}" for name, text in facts.items()]
     return "\n".join(line if len(line) <= CLIPPED else line[: CLIPPED - 1] + "…" for line in lines)
 
 
@@ -67,11 +70,10 @@ def _record_of(path: Path) -> tuple[dict[str, Any], Path | None]:
     """The provenance of a path, or of the nearest folder above that has one, and what that is the record of."""
     if path.name.endswith("provenance.json"):
         return provenance.read_record(path), path
-    inside = (
-        [path / "scores.parquet", path / "training_log.parquet", *sorted(path.glob("*.parquet"))]
-        if path.is_dir()
-        else []
-    )
+    inside = []
+    if path.is_dir():
+        results = [path / name for name in ("scores.parquet", "training_log.parquet", "comparison.json")]
+        inside = [*results, *sorted(path.glob("*.parquet")), *sorted(path.glob("step-*/*.parquet"))]
     for owner in [path, *inside, *path.resolve().parents]:
         if (own := paths.record(owner)).is_file():
             return provenance.read_record(own), owner
@@ -83,22 +85,23 @@ def _record_of(path: Path) -> tuple[dict[str, Any], Path | None]:
 def _making(record: dict[str, Any], owner: Path | None, path: Path) -> dict[str, str]:
     """When and by what it was made, from its record."""
     if not record:
-        size = f"{path.stat().st_size:,} bytes" if path.is_file() else ""
-        return {"size": size, "made": "not recorded: there is no provenance beside it"}
+        size = {"size": f"{path.stat().st_size:,} bytes"} if path.is_file() else {}
+        return size | {"made": "not recorded: there is no provenance beside it"}
     environment = record.get("environment")
     home = f"{environment.get('environment')}/{environment.get('device')}" if isinstance(environment, dict) else ""
     dirty = {True: ", with changed files", False: "", None: ", perhaps with changed files"}[record.get("git_dirty")]
     when = str(record.get("made_at", "unknown"))[:16].replace("T", " ")
     packages = record.get("packages") or {}
     versions = listed((f"{name} {version}" for name, version in packages.items()), MOST)
-    return {
+    lines = {
         "made": f"{when} UTC by commit {str(record.get('git_commit'))[:12]}{dirty}"
-        + (f" (record of {owner})" if owner != path else ""),
+        + (f" (record of {owner.name})" if owner and owner != path else ""),
         "with": ", ".join(filter(None, [f"Python {record.get('python')}", home, versions])),
         "hashes": ", ".join(
             f"{key.removesuffix('_sha256')} {str(record[key])[:12]}" for key in HASHES if record.get(key)
         ),
     }
+    return {name: text for name, text in lines.items() if text}
 
 
 def generations(path: Path) -> dict[str, str]:

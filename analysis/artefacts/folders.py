@@ -145,7 +145,7 @@ def _report(path: Path) -> dict[str, str]:
         return {}
     record = provenance.read(path)
     return {
-        "what": f"a report of {len(record.get('runs', ()))} runs", "runs": listed(record.get("runs", ())),
+        "what": f"a report of {len(record.get('runs', ()))} run(s)", "runs": listed(record.get("runs", ())),
         "scale": str(record.get("scale", "")), "has": listed(sorted(part.name for part in path.iterdir())),
         "page": str(path / "index.html"),
     }  # fmt: skip
