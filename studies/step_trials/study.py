@@ -1,6 +1,6 @@
 """How well steps are checked: false alarms on right traces, and misses of one planted fault.
 
-    crosszero study step_trials --traces 1000       # every task that checks steps; half a minute
+    crosszero study step_trials --traces 1000       # every task that checks steps; seconds
 
 The traces are the demo traces of a task without slips. In a second set one number or word of one line is changed. A
 miss is a fault that is not found, or not first, at its line.
