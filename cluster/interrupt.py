@@ -26,8 +26,7 @@ class Interrupt:
     def __init__(self, is_running: Callable[[], bool]) -> None:
         """Take Ctrl-C from now on; main thread only."""
         self.is_running, self.times = is_running, 0
-        if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # as of a command in the background
-            signal.signal(signal.SIGINT, self.take)
+        signal.signal(signal.SIGINT, self.take)  # also where a shell has it ignored: the jobs take it in any case
 
     def take(self, number: int, frame: FrameType | None) -> None:
         """Take the signal. Raises KeyboardInterrupt at the first, as Python does."""

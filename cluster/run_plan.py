@@ -48,16 +48,20 @@ class RunPlan:
         """The row of the table, see HEAD."""
         hardware, count = self.run.hardware, len(self.stages)
         nodes, gpus = hardware.get("nodes", 1), hardware["gpus"]
-        device = f"{gpus // nodes} GPUs" if gpus else f"{hardware['cpus']} CPUs"
+        device = _counted(gpus // nodes, "GPU") if gpus else _counted(hardware["cpus"], "CPU")
         return (
             self.run.name,
-            f"{count} stage{'s' * (count != 1)}, {len(self.seeds)} seed{'s' * (len(self.seeds) != 1)}",
+            f"{_counted(count, 'stage')}, {_counted(len(self.seeds), 'seed')}",
             f"{nodes} nodes × {device}" if nodes > 1 else device,
             f"{hardware['hours']:g} h a stage",
             f"{self.hours_published:,.0f} h" if self.hours_published else "–",
             f"{self.hours_at_most:,.0f} h" if gpus else "–",
             f"{hardware['memory_gb']:,g} GB",
         )
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'s' * (count != 1)}"
 
 
 def run_plans(jobs: Iterable[Any], runs: Mapping[str, Run]) -> list[RunPlan]:
@@ -78,7 +82,7 @@ def run_plans(jobs: Iterable[Any], runs: Mapping[str, Run]) -> list[RunPlan]:
 
 def cost_text(plans: Sequence[RunPlan]) -> str:
     """How much training plans ask for, such as `2 runs, 320 GPU-hours as published, 640 at most`."""
-    count = f"{len(plans)} run{'s' * (len(plans) != 1)}"
+    count = _counted(len(plans), "run")
     at_most = sum(plan.hours_at_most for plan in plans)
     if not at_most:
         return f"{count}, on CPUs"

@@ -218,9 +218,9 @@ def test_the_page_and_what_was_measured(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_only_training_and_generation_request_gpus_at_full_scale() -> None:
-    """The dry run of `snakemake --profile slurm reproduce_all` in the repository."""
+    """The dry run of `snakemake --profile slurm reproduce_all` in the repository, with every job."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    command = ["snakemake", "-n", "--profile", "slurm", "reproduce_all"]
+    command = ["snakemake", "-n", "-p", "--profile", "slurm", "reproduce_all"]
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
     )
