@@ -153,6 +153,16 @@ class Adapter(ABC):
         """
 
     @abstractmethod
+    def removable_checkpoints(self, run: Run, stage: Stage, paths: Paths) -> dict[int, list[Path]]:
+        """By step of the stage, the folders of native checkpoints that the framework itself never removes.
+
+        Args:
+            run: the run.
+            stage: one of its stages.
+            paths: where it is trained.
+        """
+
+    @abstractmethod
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         """Write the native training data, and return the command that trains from the newest checkpoint to the end.
 

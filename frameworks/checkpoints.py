@@ -26,6 +26,18 @@ def newest_complete(checkpoints: Mapping[int, Sequence[Path]], complete: Callabl
     return newest
 
 
+def discard_extra(checkpoints: Mapping[int, Sequence[Path]], every: int) -> None:
+    """Delete what only a resume needs, all but the two newest: the newest may still be written.
+
+    Args:
+        checkpoints: by step, the folders of each.
+        every: the steps of the run file are among the multiples of it.
+    """
+    for step in sorted(checkpoints)[:-2]:
+        for folder in checkpoints[step] if step % every else ():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def is_json(file: Path) -> bool:
     """Whether the file is there and was written to its end."""
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
 from contextlib import closing
 from functools import partial
@@ -19,7 +20,15 @@ import pyarrow as pa
 from contracts import ended_training, model_folder, provenance, tables
 from contracts.run_file import Run, Stage
 from contracts.seeds import run_id
-from frameworks import adapter, one_gpu_variant, rollout_log, slurm_nodes, stage_training_log, trainer_process
+from frameworks import (
+    adapter,
+    checkpoints,
+    one_gpu_variant,
+    rollout_log,
+    slurm_nodes,
+    stage_training_log,
+    trainer_process,
+)  # fmt: skip
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.experiment_trackers import FOLDER, Trackers, events_folder
 from recipes.runs import file_content, load_run
@@ -113,13 +122,21 @@ def launch_stage(
                 stage.steps,
                 partial(framework.columns_in_line, stage),
                 rollout_log.LiveColumns(attempt, rollout_log.Batch.of_stage(stage)).columns,
-                trackers.add,
+                partial(_after_step, framework, run, stage, paths, trackers),
                 resumed_from=resumed_from,
                 max_response_tokens=stage.rollout.get("max_response_tokens"),
                 stop_on_collapse=stop_on_collapse,
             )
             trainer_process.run(command, paths.work / "train.log", monitor)
     return command
+
+
+def _after_step(
+    framework: Adapter, run: Run, stage: Stage, paths: Paths, trackers: Trackers, step: int, row: dict[str, Any]
+) -> None:
+    """Log a step of the stage, and delete native checkpoints that are not needed any more."""
+    trackers.add(step, row)
+    checkpoints.discard_extra(framework.removable_checkpoints(run, stage, paths), math.gcd(*stage.checkpoints))
 
 
 def stopped_early(run: Run, stage: Stage, reached: int) -> UserError:

@@ -24,6 +24,7 @@ from frameworks.openrlhf.command import (
     sampling_temperature,
     trainer_flags,
 )
+from frameworks.run_settings import save_interval
 from system import durable, fork_server
 
 FLASH = "flash_attention_2"  # the release's default
@@ -53,6 +54,10 @@ class OpenRLHFAdapter(Adapter):
         """See Adapter; OpenRLHF resumes from the state that the file `latest` names, which is set."""
         return keep_newest_checkpoint(paths.native / "checkpoints", critic=run.algorithm == "ppo")
 
+    def removable_checkpoints(self, run: Run, stage: Stage, paths: Paths) -> dict[int, list[Path]]:
+        """See Adapter; OpenRLHF keeps the newest states itself, and all weights."""
+        return weight_folders(paths.native / "checkpoints")
+
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         """See Adapter; OpenRLHF resumes from the checkpoint that it finds."""
         for folder in (ROOT, paths.work.absolute()):
@@ -62,6 +67,7 @@ class OpenRLHFAdapter(Adapter):
         rows, special_tokens = self.write_data(run, stage, seed, paths, paths.work / "data")
         data = (paths.work / "data" / "train.jsonl").absolute()
         flags = trainer_flags(run, stage, seed, data, paths.model.absolute(), paths.native.absolute(), rows)
+        flags.state("ckpt.save_steps", save_interval(run, stage))
         environment = {
             **trainer_environment.variables(run, stage, paths.model, scratch),
             **reward_hook.environment(special_tokens),
@@ -156,6 +162,12 @@ class OpenRLHFAdapter(Adapter):
         )
 
 
+def weight_folders(folder: Path) -> dict[int, list[Path]]:
+    """By step, the folder of the weights in Hugging Face format."""
+    folders = folder.glob("global_step*_hf")
+    return {int(one.name[len("global_step") : -len("_hf")]): [one] for one in folders}
+
+
 def keep_newest_checkpoint(folder: Path, critic: bool) -> int:
     """The step of the newest complete checkpoint, 0 for none; newer remains are deleted, and `latest` names it.
 
@@ -165,7 +177,7 @@ def keep_newest_checkpoint(folder: Path, critic: bool) -> int:
     steps = {
         checkpoints.step_number(written_by, "step") for state in states for written_by in state.glob("global_step*")
     }
-    steps |= {int(written_by.name[len("global_step") : -len("_hf")]) for written_by in folder.glob("global_step*_hf")}
+    steps |= weight_folders(folder).keys()
 
     def folders(step: int) -> list[Path]:
         return [folder / f"global_step{step}_hf", *(state / f"global_step{step}" for state in states)]

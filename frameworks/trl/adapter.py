@@ -23,6 +23,7 @@ from frameworks import (
 )
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
+from frameworks.run_settings import save_interval
 from frameworks.trl import command, lora, metrics, parser_check
 from frameworks.trl.command import (
     NATIVE_STEPS,
@@ -72,6 +73,12 @@ class TRLAdapter(Adapter):
                 shutil.rmtree(folder)
         return newest // updates
 
+    def removable_checkpoints(self, run: Run, stage: Stage, paths: Paths) -> dict[int, list[Path]]:
+        """See Adapter."""
+        updates = native_steps(run, stage)
+        folders = {checkpoints.step_number(folder, "-"): folder for folder in paths.native.glob("checkpoint-*")}
+        return {step // updates: [folder] for step, folder in folders.items() if step % updates == 0}
+
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         """See Adapter."""
         scratch = trainer_environment.empty_scratch(paths.work)
@@ -79,7 +86,9 @@ class TRLAdapter(Adapter):
         data = paths.work / "data"
         self.write_data(run, stage, paths, data)
         ports = Ports(*slurm_nodes.free_ports(2))
-        trainer = command_line(trainer_flags(run, stage, seed, data, paths.model, paths.native, ports))
+        flags = trainer_flags(run, stage, seed, data, paths.model, paths.native, ports)
+        flags.state("save_steps", save_interval(run, stage) * native_steps(run, stage))
+        trainer = command_line(flags)
         if newest := self.newest_checkpoint(run, stage, paths):
             trainer += [
                 "--resume_from_checkpoint",

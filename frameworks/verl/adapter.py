@@ -22,6 +22,7 @@ from frameworks import (
 )
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
+from frameworks.run_settings import save_interval
 from frameworks.verl import command, memory, metrics, parser_check, running_advantage
 from frameworks.verl.command import command_line, trainer_overrides
 from frameworks.verl.cpu import process_environment
@@ -51,9 +52,7 @@ class VerlAdapter(Adapter):
         Where a power cut spoiled that file or that checkpoint, an earlier one is named instead.
         """
         folder = paths.native / "checkpoints"
-        folders = {
-            checkpoints.step_number(checkpoint, "_"): [checkpoint] for checkpoint in folder.glob("global_step_*")
-        }
+        folders = self.removable_checkpoints(run, stage, paths)
         named = folder / "latest_checkpointed_iteration.txt"
         name = named.read_text(errors="replace").strip() if named.is_file() else ""
 
@@ -67,6 +66,11 @@ class VerlAdapter(Adapter):
         elif name != str(newest):
             durable.write_text(named, str(newest))
         return newest
+
+    def removable_checkpoints(self, run: Run, stage: Stage, paths: Paths) -> dict[int, list[Path]]:
+        """See Adapter."""
+        folders = (paths.native / "checkpoints").glob("global_step_*")
+        return {checkpoints.step_number(folder, "_"): [folder] for folder in folders}
 
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         """See Adapter; verl resumes from its newest checkpoint by itself."""
@@ -86,7 +90,9 @@ class VerlAdapter(Adapter):
         else:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(trainer_environment.take_gpus(run))
         trainer = [sys.executable, "-m", "verl.trainer.main_ppo"]
-        trainer += command_line(trainer_overrides(run, stage, seed, paths, scratch))
+        flags = trainer_overrides(run, stage, seed, paths, scratch)
+        flags.state("trainer.save_freq", save_interval(run, stage))
+        trainer += command_line(flags)
         return Command(trainer_environment.with_ray_cluster(run, scratch, trainer), environment, scratch=scratch)
 
     def write_data(self, run: Run, stage: Stage, paths: Paths, folder: Path) -> None:

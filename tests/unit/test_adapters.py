@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from contracts.run_file import framework_names
+from contracts.run_file import SCALES, framework_names
 from contracts.tables import TRAINING_LOG
 from envs.build import lock_file
 from frameworks import adapter, checkpoints, command_parser
-from recipes.runs import load_run
+from frameworks.run_settings import save_interval
+from recipes.runs import load_run, run_names
 from system.errors import UserError
 from tests.user_errors import refused
 
@@ -40,6 +41,26 @@ def test_cpu_and_cuda_locks_pin_the_same_release(name: str, package: str) -> Non
     locks = [lock_file(name, device).read_text().split() for device in ("cpu", "cuda")]
     pins = [[word for word in lock if word.startswith(f"{package}==")] for lock in locks]
     assert pins[0] == pins[1] != []
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_kill_costs_two_hours_or_half_a_stage_at_most(scale: str) -> None:
+    for run in (load_run(name, scale) for name in run_names()):
+        hours = run.hardware.get("expected_hours", run.hardware["hours"] * len(run.stages))
+        step_hours = hours / sum(stage.steps for stage in run.stages)
+        for stage in run.stages:
+            interval = save_interval(run, stage)
+            assert all(step % interval == 0 for step in stage.checkpoints)
+            if stage.steps * step_hours > 1 / 6:
+                assert interval == 1 or (interval * step_hours <= 2 and 2 * interval <= stage.steps), run.name
+
+
+def test_checkpoints_of_the_run_file_and_the_two_newest_are_kept(tmp_path: Path) -> None:
+    folders = {step: [tmp_path / str(step)] for step in (4, 6, 8, 10, 14, 16, 18)}
+    for (folder,) in folders.values():
+        folder.mkdir()
+    checkpoints.discard_extra(folders, 4)
+    assert {int(folder.name) for folder in tmp_path.iterdir()} == {4, 8, 16, 18}
 
 
 def test_an_unknown_framework_is_answered_with_the_nearest() -> None:
