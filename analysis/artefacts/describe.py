@@ -39,6 +39,9 @@ def describe(path: Path) -> str:
             break
         except NotThis as error:
             reasons.append(str(error))
+    scale = next((folder for folder in path.resolve().parents if (folder / "runs").is_dir()), None)
+    if not facts and owner is None and scale:
+        facts = {"what": f"part of the results in {scale}"}
     if not facts and owner is None:
         raise UserError(
             f"{path} is nothing that is known here: {'; '.join(reason for reason in reasons if reason)}",
@@ -132,4 +135,5 @@ def generations(path: Path) -> dict[str, str]:
 
 DESCRIBERS: tuple[Callable[[Path], dict[str, str]], ...] = (
     stored_tables.describe_table, folders.describe_folder, text_files.describe_text_file, generations,
+    text_files.describe_plain_table,
 )  # fmt: skip

@@ -163,6 +163,18 @@ def _results(path: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
+def _parents_of_results(path: Path) -> dict[str, str]:
+    """A folder above runs, models or problem tables: `runs`, `runs/<recipe>`, `models`, `data`."""
+    scored = [file.parent for depth in ("*", "*/*", "*/*/*") for file in path.glob(f"{depth}/scores.parquet")]
+    if runs := sorted(str(folder.relative_to(path)) for folder in scored if folder.parent.name != "regraded"):
+        return {"what": f"a folder of {len(runs)} scored run(s)", "runs": listed(runs)}
+    if models := sorted(file.parent.name for file in path.glob("*/config.json")):
+        return {"what": f"a folder of {len(models)} model(s)", "models": listed(models)}
+    inner = sorted({file.parent.name for file in path.glob("*/*.provenance.json")})
+    return {"what": "a folder of results", "has": listed(inner)} if inner else {}
+
+
 DESCRIBERS: tuple[Callable[[Path], dict[str, str]], ...] = (
     _model, _comparison, _report, _results, _run, _checkpoints, _step_tables,
+    _parents_of_results,
 )  # fmt: skip

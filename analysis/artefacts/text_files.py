@@ -32,6 +32,15 @@ def describe_text_file(path: Path) -> dict[str, str]:
     raise NotThis("no record, run file, benchmark, page or figure")
 
 
+def describe_plain_table(path: Path) -> dict[str, str]:
+    """Any other table of values with a header."""
+    if not path.is_file() or path.suffix not in (".csv", ".tsv"):
+        raise NotThis("")
+    with path.open(encoding="utf-8", errors="replace") as file:
+        header, *rows = file
+    return {"what": "a table, no generations", "columns": header.strip(), "rows": f"{len(rows):,}"}
+
+
 def _folder_of_page(folder: Path) -> dict[str, str]:
     """What the folder of a page says of it."""
     try:
