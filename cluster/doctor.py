@@ -145,7 +145,9 @@ def check_network(machine: Machine, offline: bool) -> list[Finding]:
         if answers:
             findings.append(Finding("network", f"{host} answers"))
         else:
-            text = f"{host} does not answer: environments, data sets and models that are not here cannot be made"
+            text = (
+                f"{host} does not answer: what is not here can come from data_mirror, model_mirror or the hub's cache"
+            )
             findings.append(Finding("network", f"{text}{'; data_mirror is set' if offline else ''}", WARNING))
     if not machine.hub_cache_writable:
         text = f"{machine.hub_cache} cannot be written to: set HF_HOME to a folder that can"
