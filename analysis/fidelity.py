@@ -18,13 +18,15 @@ from analysis.pages import table_texts
 from analysis.pages.table_texts import Table
 from analysis.reference import FIDELITY as FILE
 from contracts.run_file import Run, Stage
-from recipes import models
+from grading.extraction import BOX
+from recipes import models, rewards
 from recipes.runs import load_run, run_names
 from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from system.yaml_files import read_yaml
 
 OURS = "ours"
+BOX_NAME = "box"  # where the rewards and the evaluation look first, if not in a tag
 GROUPS = ("batch", "rollout", "optimizer", "objective", "lora", "native")
 SAME, DEVIATION, NOT_STATED = "same", "documented deviation", "not stated by the source"
 
@@ -63,6 +65,7 @@ def run_values(run: Run) -> dict[str, Any]:
     by_key = {
         "algorithm": run.algorithm,
         "prompt": run.prompt,
+        "answer": BOX_NAME if (rule := rewards.extraction_of(run)) == BOX else rule,
         **_reward_values(run),
         "model": run.model,
         "model.revision": models.find(run.model).get("revision"),

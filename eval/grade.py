@@ -123,8 +123,8 @@ def extraction_of(samples: pa.Table, path: Path, chosen: str | None) -> str:
         UserError: none is chosen, and the protocol is not one of ours, as for imported samples.
     """
     protocol = single_value(samples, "protocol", path)
-    if chosen := chosen or provenance.read(path).get("overrides", {}).get("extraction"):
-        return str(chosen)
+    if chosen:
+        return chosen
     if protocol not in protocols.names():
         raise UserError(
             f"the samples in {path} were made under '{protocol}', which is not in eval/protocols.yaml: say with "
@@ -132,7 +132,7 @@ def extraction_of(samples: pa.Table, path: Path, chosen: str | None) -> str:
             code="missing-extraction",
             protocol=protocol,
         )
-    return protocols.load(protocol).extraction
+    return protocols.load(protocol, provenance.read(path).get("overrides")).extraction
 
 
 def single_value(table: pa.Table, column: str, path: Path) -> Any:

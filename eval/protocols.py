@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from contracts.run_file import SCHEMAS, Validator
-from grading.extraction import RULES
+from grading.extraction import RULES, rule_of_prompt
 from system.errors import UserError
 from system.unknown_names import unknown
 from system.yaml_files import read_yaml
@@ -63,7 +63,7 @@ _FIELDS["extraction"] = {"description": f"one of {', '.join(EXTRACTIONS)}", "enu
 
 
 def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:
-    """The protocol of this name with some fields replaced.
+    """The protocol of this name with some fields replaced; its answers are extracted where its prompt asks for them.
 
     Raises:
         UserError: there is no such protocol, field or prompt, or a value is not allowed.
@@ -95,7 +95,8 @@ def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:
                 code="value-not-allowed",
                 key=key,
             )
-    prompts.load(fields["prompt"])
+    if "extraction" not in (overrides or {}):
+        fields["extraction"] = rule_of_prompt(prompts.load(fields["prompt"]), fields["extraction"])
     return Protocol(name=name, **{**fields, "stop": tuple(fields["stop"])})
 
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from contracts.run_file import SCALES, Run
 from eval import benchmark, protocols
+from grading.extraction import rule_of_prompt
 from grading.verdicts import GRADERS, version
 from recipes.runs import load_run, run_names
 from system.errors import UserError, run_command
@@ -41,9 +42,22 @@ def check_evaluation(run: Run) -> None:
     if protocol not in protocols.names():
         raise unknown("evaluation protocol", protocol, protocols.names()).within(f"{where}.protocol")
     try:
-        protocols.load(protocol, run.evaluation.get("override"))
+        _check_extraction(protocols.load(protocol, run.evaluation.get("override")))
     except UserError as error:
         raise error.within(f"{where}.override") from None
+
+
+def _check_extraction(protocol: protocols.Protocol) -> None:
+    """Raise UserError for an extraction rule that does not look where the prompt asks for the answer."""
+    rule = rule_of_prompt(prompts.load(protocol.prompt), protocol.extraction)
+    if rule != protocol.extraction:
+        raise UserError(
+            f"extraction: the prompt '{protocol.prompt}' asks for the answer where {rule} looks, and "
+            f"{protocol.extraction} does not: leave `extraction` out",
+            code="extraction-does-not-see-answer",
+            prompt=protocol.prompt,
+            extraction=protocol.extraction,
+        )
 
 
 def check_regrading(grader: str | None, extraction: str | None) -> None:

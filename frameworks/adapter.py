@@ -21,7 +21,7 @@ from frameworks import run_settings, trainer_environment
 from frameworks.command_settings import Flags
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.reward_hook import FAILURE
-from recipes import model_tokens, rewards
+from recipes import answer_check, model_tokens, rewards
 from system import forked_job
 from system.errors import UserError
 from system.unknown_names import unknown
@@ -119,7 +119,7 @@ class Adapter(ABC):
         """Raise UserError unless rewards load, data suffice, and the framework's own parser accepts every stage."""
         for reward in run.rewards:
             try:
-                rewards.load([reward])
+                rewards.load([reward], rewards.extraction_of(run))
             except (ImportError, AttributeError, TypeError) as error:
                 raise UserError(
                     f"{run.file.name}: rewards: {reward['function']} cannot be loaded ({error}); name a function as "
@@ -127,6 +127,7 @@ class Adapter(ABC):
                     code="reward-cannot-be-loaded",
                     function=reward["function"],
                 ) from None
+        answer_check.check_answer_is_seen(run)
         for stage in run.stages:
             _try_arguments(run, stage)
             available, needed = dataset_specs.problems_in(stage.dataset), run_settings.prompts_per_step(run, stage)

@@ -43,7 +43,7 @@ def variables(run: Run, stage: Stage, model: Path, scratch: Path) -> dict[str, s
     """
     one_node = run.hardware.get("nodes", 1) == 1
     return {
-        **rewards.environment(run.rewards),
+        **rewards.environment(run.rewards, rewards.extraction_of(run)),
         **model_tokens.environment(model, stage.rollout["max_response_tokens"]),
         **toolchain.environment(),
         **(loopback.environment(private_folder.make(scratch / "tmp")) if one_node else {}),

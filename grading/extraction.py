@@ -1,17 +1,24 @@
-r"""Which answer a completion gives: the last complete \boxed{…} after the thinking part, else by a named rule.
+r"""Which answer a completion gives: where its prompt asks for it, or by a named rule, after the thinking part.
 
-All of it takes time linear in the completion, whatever a model writes.
+Only the model's own turn counts (grading.model_turn). All of it takes time linear in the completion,
+whatever a model writes.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from grading.model_turn import THINKING_ENDS, own_turn
+from system.errors import UserError
+from tasks import option_letters
 from tasks.latex_boxes import Box, find_boxes
 
-THINKING_ENDS = "</think>"
+if TYPE_CHECKING:
+    from tasks.prompts import Prompt
+
+BOX = "none"  # the rule without another place than the box
 ANSWER_IS = ("he answer is", "final answer is")  # what `answer-is` looks for before it takes the last number
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?<=\d)")
 _ANSWER_LINE = re.compile(
@@ -22,8 +29,21 @@ _JOINT = re.compile(
 )
 _WORDED_JOINT = re.compile(r"(?:[\s$\\()\[\]{}&,;*]|[a-zA-Z]++(?:_\{?\w\}?)?(?:\s*=)?)*+")  # "goats and", ", x_2 ="
 _SENTENCE = re.compile(r"(?:the\s)?(?:final\s)?answer\s(?:is|was)\b:?\s*", re.I)
-_NEXT_SENTENCE = re.compile(r"[.!]\s+(?=[A-Z][a-z']*\s[a-z])|\.\s+I\s")
-_WORDS_BEFORE_MORE = re.compile(r"\s*(?:,|and\b|or\b|\\)")  # more answers follow
+_NEXT_SENTENCE = re.compile(r"[.!]\s+(?=[A-Z][a-z']*\s[a-z])|\.\s+I\s|!\s+(?=[A-Z])|\.\s+(?=(?:Yes|No|Done|QED)\b)")
+_EXPLAINS = (
+    r"(?:which|that|so|since|because|as|where|when|after|while|with|but|thus|hence|therefore|meaning|making|giving|given|for|"
+    r"in|by|not|obtained|i\.e\.)(?![\w])"
+)
+_EXPLANATION = re.compile(rf",\s+(?={_EXPLAINS})|\s(?=(?:because|since|which)\b)")
+_MORE_FOLLOWS = re.compile(rf"\s*(?:,(?!\s+{_EXPLAINS})|and\b|or\b|\\)")  # more answers follow
+_FORMULA = re.compile(r"\$\$.+?\$\$|\\\[.+?\\\]|\\\(.+?\\\)|\$(?!\$)(?:\\.|[^$\\\n])+(?<!\s)\$(?!\d)", re.DOTALL)
+_STATES_FORMULA = re.compile(r"[^$\\=\d]*\b(?:is|are|was|equals?|be):?\s*(?=\$|\\[(\[])", re.I)
+_OPTION = re.compile(  # "the answer is **D**", "Option (D) is right"; not "A or B", nor the word "A"
+    r"\b(?:answer|option|choice)[*_]*+(?:\s+is)?\s*+[:=]?[\s*_$({]*+(?:\\(?:text|math)[a-z]*+\{\(?)?((?-i:[A-J]))(?![a-zA-Z_^'])"
+    r"(?:[)}*_$\s]*?[).:}*$](?!\s*(?:or|and)\b)|(?=\s*(?:$|\n|is\b|[-–—]|because\b|since\b)))",
+    re.I,
+)
+_PROBE = "x7351"  # an answer, and not a number
 _AND = re.compile(r"[,;&]|\b(?:and|or)\b")
 _CONCLUDES = re.compile(r"\b(?:so|hence|thus|therefore|then|because|since|which|answers?|solutions?)\b", re.IGNORECASE)
 _SVG_TAG = re.compile(r"<svg>|<svg(?=\s)|(</svg>)")
@@ -91,42 +111,43 @@ def _last_number(text: str) -> Extraction:
 
 
 def _answer_is(text: str) -> Extraction:
-    """What follows the last "he answer is", else "final answer is", to the end of its line, else the last number."""
+    """What follows the last "he answer is", else "final answer is", else the last number."""
     for phrase in ANSWER_IS:
         if phrase in text:
-            line = text.rpartition(phrase)[2].strip().partition("\n")[0].lstrip(": ")
-            return Extraction(_first_formula(line).rstrip(". \r") or None)
+            return Extraction(_answer_of_sentence(text.rpartition(phrase)[2]) or None)
     return _last_number(text)
-
-
-def _answer_tag(text: str) -> Extraction:
-    content = last_tag(text)
-    if content is None:
-        return Extraction(None, broken_tags="<answer>" in text or "</answer>" in text)
-    return Extraction(content or None, complete=True)
-
-
-def _answer_of_sentence(line: str) -> str:
-    """The answer of `The final answer is $6+9i$. I hope it is correct.`; any other line as it is."""
-    match = _SENTENCE.match(line)
-    if match is None:
-        return line
-    return _first_formula(line[match.end() :])
-
-
-def _first_formula(text: str) -> str:
-    """The answer at the head of a sentence: without what follows its formula, or the sentence, unless that is more."""
-    answer = _NEXT_SENTENCE.split(text, maxsplit=1)[0].strip()
-    if answer.startswith("$") and (end := answer.find("$", 1)) > 0 and not _WORDS_BEFORE_MORE.match(answer, end + 1):
-        return answer[: end + 1]
-    return answer
 
 
 def _answer_line(text: str) -> Extraction:
     line = None
     for match in _ANSWER_LINE.finditer(text):
         line = (match[1] or match[2]).strip(" *\t\r") or line
-    return Extraction((_answer_of_sentence(line).removesuffix(".").strip() or None) if line else None)
+    if line and (sentence := _SENTENCE.match(line)):
+        line = _answer_of_sentence(line[sentence.end() :])
+    return Extraction((line.removesuffix(".").strip() or None) if line else None)
+
+
+def _answer_of_sentence(text: str) -> str:
+    """The answer at the head of `text`: a formula, or the words up to the sentence's end or to what explains them.
+
+    A sentence ends before the next one; a comma and "which" or the like begin an explanation. The answer may stand on
+    the line after a colon, and a formula on several lines.
+    """
+    text = text.lstrip(" \t\r\n:：*_")
+    if (formula := _FORMULA.match(text)) and not _MORE_FOLLOWS.match(text, formula.end()):
+        return formula.group()
+    sentence = _NEXT_SENTENCE.split(text.partition("\n")[0], maxsplit=1)[0]
+    return _EXPLANATION.split(sentence, maxsplit=1)[0].strip(" \t\r*_").rstrip(". *_")
+
+
+def _answer_tag(text: str, *, is_multi_answer: bool = False) -> Extraction:
+    """The last complete answer tag, of which a box or the formula of a sentence is taken; without one, the last box."""
+    content = last_tag(text)
+    boxed = last_boxed(content or text, is_multi_answer=is_multi_answer)
+    if boxed is None and content and (sentence := _STATES_FORMULA.match(content)):
+        boxed = _answer_of_sentence(content[sentence.end() :])
+    answer = boxed or content or None
+    return Extraction(answer, content is not None or answer is not None, answer is None and "answer>" in text)
 
 
 def _svg_element(text: str) -> Extraction:
@@ -144,7 +165,7 @@ def _svg_element(text: str) -> Extraction:
 
 
 RULES: dict[str, Callable[[str], Extraction]] = {
-    "none": _no_answer,
+    BOX: _no_answer,
     "last-number": _last_number,
     "answer-is": _answer_is,
     "answer-tag": _answer_tag,
@@ -153,8 +174,11 @@ RULES: dict[str, Callable[[str], Extraction]] = {
 }
 
 
-def extract(completion: str, rule: str = "none", *, is_multi_answer: bool = False) -> Extraction:
-    """The last box after the thinking part, else what a protocol's extraction rule finds.
+def extract(completion: str, rule: str = BOX, *, is_multi_answer: bool = False) -> Extraction:
+    """The last box after the thinking part, else what a rule finds; by `answer-tag`, the answer tag before the box.
+
+    A box that is complete counts, also where another one is begun after it and cut off: an answer that is stated stands
+    until another one is.
 
     Args:
         completion: what the model wrote, thinking included.
@@ -162,13 +186,53 @@ def extract(completion: str, rule: str = "none", *, is_multi_answer: bool = Fals
             completion that was truncated it does not count.
         is_multi_answer: whether the problem has several answers, which may stand in several boxes.
     """
-    text = after_thinking(completion)
+    text = after_thinking(own_turn(completion))
+    if rule == "answer-tag":
+        return _answer_tag(text, is_multi_answer=is_multi_answer)
     boxed = last_boxed(text, is_multi_answer=is_multi_answer)
     return Extraction(boxed, complete=True) if boxed is not None else RULES[rule](text)
 
 
 def extract_tagged(completion: str) -> Extraction:
     """The last complete answer tag after the thinking part, else the last box; an answer without either is broken."""
-    text = after_thinking(completion)
+    text = after_thinking(own_turn(completion))
     answer = last_tag(text) or last_boxed(text)
     return Extraction(answer, complete=answer is not None, broken_tags=answer is None)
+
+
+def extract_letter(completion: str, rule: str = BOX) -> Extraction:
+    """As `extract`, for the letter of an option: where the box holds none, the line "Answer: D" after it counts."""
+    extracted = extract(completion, rule)
+    if extracted.answer is None or option_letters.names_option(extracted.answer):
+        return extracted
+    text = after_thinking(own_turn(completion))
+    stated = text[max((box.end for box in find_boxes(text)), default=len(text)) :]
+    named = [match[1] for match in _OPTION.finditer(stated)]
+    return Extraction(named[-1]) if named else extracted
+
+
+def rule_of_prompt(prompt: Prompt, fallback: str = BOX) -> str:
+    """The rule that finds an answer in the form that a prompt asks for.
+
+    Args:
+        prompt: states the form, or none.
+        fallback: the rule where it asks for a box, or for nothing.
+
+    Raises:
+        UserError: no rule finds an answer in that form.
+    """
+    if prompt.answer is None:
+        return fallback
+    bare = prompt.answer.strip() == "{answer}"  # as an element of SVG, which its own tags mark
+    form = prompt.completion(f"<svg>{_PROBE}</svg>" if bare else _PROBE)
+    rule = next(
+        (name for name in RULES if name != "last-number" and _PROBE in (extract(form, name).answer or "")), None
+    )
+    if rule is None:
+        raise UserError(
+            f"prompt '{prompt.name}' asks for a form of answer that no rule reads, {prompt.answer!r}: ask for "
+            "\\boxed{…} or <answer>…</answer>",
+            code="unreadable-answer-form",
+            prompt=prompt.name,
+        )
+    return fallback if rule == BOX else rule

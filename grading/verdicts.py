@@ -16,7 +16,7 @@ from tasks import registry, task_yaml
 from tasks.task import Grader, Task
 
 DEADLINE_S = 5.0  # seconds of a judge's CPU time for one pair; math-verify's 95th percentile on 519 hard pairs is 0.23
-VERSION = 1  # raise it with a change of grading/ that changes verdicts: stored samples are then graded again
+VERSION = 2  # raise it with a change of grading/ that changes verdicts: stored samples are then graded again
 GRADERS = {name: grader for task in task_yaml.task_names() for name, grader in registry.get(task).graders.items()}
 DEFAULT = next(iter(GRADERS))  # the first that a task names
 
@@ -95,8 +95,11 @@ def _extract(item: Item, task_grading: TaskGrading, meta: Mapping[str, Any]) -> 
     if task_grading.task.answer_format == "tagged":
         return extraction.extract_tagged(item.completion or "")
     rule = task_grading.grader.extraction or item.extraction
-    is_multi_answer = task_grading.task.is_multi_answer(item.gold, meta)
-    extracted = extraction.extract(item.completion or "", rule, is_multi_answer=is_multi_answer)
+    if task_grading.task.answer_format == "letter":
+        extracted = extraction.extract_letter(item.completion or "", rule)
+    else:
+        is_multi_answer = task_grading.task.is_multi_answer(item.gold, meta)
+        extracted = extraction.extract(item.completion or "", rule, is_multi_answer=is_multi_answer)
     is_cut = item.finish_reason == "length" and not extracted.complete
     return extracted._replace(answer=None) if is_cut else extracted
 

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from contracts.run_file import Run
+from grading.extraction import BOX
 from recipes.rewards import Reward, load, total
 from tasks.problems import Problem
 
@@ -38,13 +39,17 @@ def apply_control(run: Run) -> Run:
 
 
 def _recipe_rewards(
-    rewards: Sequence[Mapping[str, Any]], completions: Sequence[str], problems: Sequence[Problem]
+    rewards: Sequence[Mapping[str, Any]], completions: Sequence[str], problems: Sequence[Problem], extraction: str
 ) -> list[Reward]:
-    return total(load(rewards), completions, problems)
+    return total(load(rewards, extraction), completions, problems)
 
 
 def random_reward(
-    completions: Sequence[str], problems: Sequence[Problem], *, rewards: Sequence[Mapping[str, Any]]
+    completions: Sequence[str],
+    problems: Sequence[Problem],
+    *,
+    rewards: Sequence[Mapping[str, Any]],
+    extraction: str = BOX,
 ) -> list[Reward]:
     """1 or 0, each with chance one half, whatever the completion.
 
@@ -55,6 +60,7 @@ def random_reward(
         completions: the assistant's turns.
         problems: of each completion.
         rewards: of the recipe, for verdicts and format.
+        extraction: where the answer stands.
     """
     call = next(_calls)
 
@@ -64,13 +70,17 @@ def random_reward(
     return [
         judged._replace(value=coin(position, text))
         for position, (text, judged) in enumerate(
-            zip(completions, _recipe_rewards(rewards, completions, problems), strict=True)
+            zip(completions, _recipe_rewards(rewards, completions, problems, extraction), strict=True)
         )
     ]
 
 
 def format_alone(
-    completions: Sequence[str], problems: Sequence[Problem], *, rewards: Sequence[Mapping[str, Any]]
+    completions: Sequence[str],
+    problems: Sequence[Problem],
+    *,
+    rewards: Sequence[Mapping[str, Any]],
+    extraction: str = BOX,
 ) -> list[Reward]:
     """1 if the completion has the form that the recipe's rewards ask for, right or wrong, else 0.
 
@@ -78,15 +88,20 @@ def format_alone(
         completions: the assistant's turns.
         problems: of each completion.
         rewards: of the recipe; one of them finds a format error, or judges that there is no answer.
+        extraction: where the answer stands.
     """
     return [
         judged._replace(value=float(not (judged.format_error or judged.verdict in MALFORMED)))
-        for judged in _recipe_rewards(rewards, completions, problems)
+        for judged in _recipe_rewards(rewards, completions, problems, extraction)
     ]
 
 
 def opposite_sign(
-    completions: Sequence[str], problems: Sequence[Problem], *, rewards: Sequence[Mapping[str, Any]]
+    completions: Sequence[str],
+    problems: Sequence[Problem],
+    *,
+    rewards: Sequence[Mapping[str, Any]],
+    extraction: str = BOX,
 ) -> list[Reward]:
     """The recipe's reward with its sign changed.
 
@@ -94,8 +109,9 @@ def opposite_sign(
         completions: the assistant's turns.
         problems: of each completion.
         rewards: of the recipe.
+        extraction: where the answer stands.
     """
     return [
         judged if judged.value is None else judged._replace(value=-judged.value)
-        for judged in _recipe_rewards(rewards, completions, problems)
+        for judged in _recipe_rewards(rewards, completions, problems, extraction)
     ]

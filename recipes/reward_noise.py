@@ -18,6 +18,7 @@ from functools import partial
 from random import Random
 from typing import NamedTuple
 
+from grading.extraction import BOX
 from recipes import reward_randomness
 from recipes.rewards import Reward, RewardFunction, check_argument, verdicts
 from system.errors import UserError
@@ -147,7 +148,7 @@ def rollouts(
 
 
 def random(
-    completions: Sequence[str], problems: Sequence[Problem], *, rate: float = 0.5, seed: int = 0
+    completions: Sequence[str], problems: Sequence[Problem], *, rate: float = 0.5, seed: int = 0, extraction: str = BOX
 ) -> list[Reward]:
     """1 at a rate and else 0, whatever the answer is: another draw each time.
 
@@ -156,13 +157,14 @@ def random(
         problems: of each completion.
         rate: of ones, 0 to 1.
         seed: of the draws.
+        extraction: where the answer stands, for the verdict.
 
     Raises:
         UserError: `rate` is out of range.
     """
     check_argument("recipes.reward_noise.random", "rate", rate, 0 <= rate <= 1, "0 to 1")
     return _replace_values(
-        _verdicts_alone,
+        partial(_verdicts_alone, extraction=extraction),
         completions,
         problems,
         lambda _, problem, text: float(
@@ -171,9 +173,11 @@ def random(
     )
 
 
-def constant(completions: Sequence[str], problems: Sequence[Problem], *, value: float = 0.0) -> list[Reward]:
+def constant(
+    completions: Sequence[str], problems: Sequence[Problem], *, value: float = 0.0, extraction: str = BOX
+) -> list[Reward]:
     """The same for every completion: nothing can be learned from it."""
-    return _replace_values(_verdicts_alone, completions, problems, lambda *_: value)
+    return _replace_values(partial(_verdicts_alone, extraction=extraction), completions, problems, lambda *_: value)
 
 
 class RewardError(NamedTuple):
@@ -257,9 +261,10 @@ def reward_error(
     return RewardError(*(statistics.fmean(column) for column in zip(*errors, strict=True)))
 
 
-def _verdicts_alone(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+def _verdicts_alone(completions: Sequence[str], problems: Sequence[Problem], *, extraction: str) -> list[Reward]:
     """The verdicts, with a reward of 0; None where the problem is unusable."""
-    return [Reward(None if verdict == "ungradable" else 0.0, verdict) for verdict in verdicts(completions, problems)]
+    judged = verdicts(completions, problems, extraction)
+    return [Reward(None if verdict == "ungradable" else 0.0, verdict) for verdict in judged]
 
 
 def _replace_values(

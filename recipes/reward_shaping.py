@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator, Sequence
 
+from grading.extraction import BOX
 from recipes import model_tokens
 from recipes.rewards import Reward, check_argument, verdicts
 from tasks.problems import Problem
@@ -24,6 +25,7 @@ def cosine(
     wrong: Sequence[float] = (-10.0, 0.0),
     over: float = -10.0,
     margin: int = 0,
+    extraction: str = BOX,
 ) -> list[Reward]:
     """A value for the answer that moves with the length l along half a cosine; it judges the answer, too.
 
@@ -42,12 +44,13 @@ def cosine(
         wrong: those of any other.
         over: the value of a completion that reached the limit, right or wrong.
         margin: tokens below the limit from which on a completion counts as over it.
+        extraction: where the answer stands.
 
     Returns:
         The rewards; a value of None, and the verdict `ungradable`, where the gold answer is unusable.
     """
     limit, rewards = model_tokens.response_limit(), list[Reward]()
-    for completion, verdict in zip(completions, verdicts(completions, problems), strict=True):
+    for completion, verdict in zip(completions, verdicts(completions, problems, extraction), strict=True):
         length = len(model_tokens.encode(completion))
         at_start, at_limit = right if verdict == "correct" else wrong
         value = at_limit + (at_start - at_limit) * (1 + math.cos(math.pi * length / limit)) / 2

@@ -5,9 +5,11 @@ with whatever the prompt already held of it in front) and their problems, and re
 
     def reward(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]
 
-Keyword arguments are those that the run file states under `arguments`. `recipes.rewards.correct` suits every task, and
-so do the length and repetition terms of `recipes.reward_shaping` and the noise of `recipes.reward_noise`. Adapters hand
-their framework one function, the weighted sum (`total`), in the framework's own convention.
+Keyword arguments are those that the run file states under `arguments`. One called `extraction` is given the rule that
+looks where the run's prompt asks for the answer (grading.extraction), as the evaluation does; recipes/answer_check.py
+refuses a run whose rewards look elsewhere. `recipes.rewards.correct` suits every task, and so do the length and
+repetition terms of `recipes.reward_shaping` and the noise of `recipes.reward_noise`. Adapters hand their framework one
+function, the weighted sum (`total`), in the framework's own convention.
 """
 
 from __future__ import annotations
@@ -20,13 +22,16 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from contracts.run_file import Run
 from contracts.tables import VERDICTS
 from grading import Grade, Item, grade
+from grading.extraction import BOX, rule_of_prompt
 from system.errors import UserError
-from tasks import reasoning_steps, registry
+from tasks import prompts, reasoning_steps, registry
 from tasks.problems import Problem
 
 VARIABLE = "CROSSZERO_REWARDS"  # environment variable with the rewards of a training process's run
+EXTRACTION = "CROSSZERO_EXTRACTION"  # and with the rule of its prompt
 COLUMNS = ("task", "answer", "meta")  # of the problem table: what a training process is given, besides the prompt
 
 
@@ -58,13 +63,13 @@ def check_argument(function: str, argument: str, value: object, fits: bool, allo
         )
 
 
-def grades(completions: Sequence[str], problems: Sequence[Problem], extraction: str = "none") -> list[Grade]:
+def grades(completions: Sequence[str], problems: Sequence[Problem], extraction: str = BOX) -> list[Grade]:
     """Answers and verdicts by the evaluation's own grader, so that both mean the same by "correct".
 
     Args:
         completions: the assistant's turns.
         problems: of each completion.
-        extraction: the rule for an answer that is not boxed (grading.extraction.RULES).
+        extraction: where the answer stands (grading.extraction.RULES).
     """
     items = [
         Item(problem.task, problem.answer or "", completion, meta=problem.meta, extraction=extraction)
@@ -73,9 +78,9 @@ def grades(completions: Sequence[str], problems: Sequence[Problem], extraction: 
     return list(grade(items, workers=1))
 
 
-def verdicts(completions: Sequence[str], problems: Sequence[Problem]) -> list[str]:
+def verdicts(completions: Sequence[str], problems: Sequence[Problem], extraction: str = BOX) -> list[str]:
     """The verdict on each completion; see `grades`."""
-    return [judged.verdict for judged in grades(completions, problems)]
+    return [judged.verdict for judged in grades(completions, problems, extraction)]
 
 
 def tagged_verdicts(answers: Sequence[str | None], problems: Sequence[Problem]) -> list[str]:
@@ -96,9 +101,12 @@ def correctness(verdict: str, format_error: bool = False) -> Reward:
     return Reward(None if verdict == "ungradable" else float(verdict == "correct"), verdict, format_error)
 
 
-def correct(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
-    """1 for a correct answer, else 0; None where the problem is unusable."""
-    return [correctness(verdict) for verdict in verdicts(completions, problems)]
+def correct(completions: Sequence[str], problems: Sequence[Problem], *, extraction: str = BOX) -> list[Reward]:
+    """1 for a correct answer where the prompt asks for it, else 0; None where the problem has no usable answer.
+
+    That is a gold answer that is missing, empty, or that the grader cannot read.
+    """
+    return [correctness(verdict) for verdict in verdicts(completions, problems, extraction)]
 
 
 def right_steps(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
@@ -113,8 +121,17 @@ def right_steps(completions: Sequence[str], problems: Sequence[Problem]) -> list
     return rewards
 
 
-def load(rewards: Iterable[Mapping[str, Any]]) -> Weighted:
+def extraction_of(run: Run) -> str:
+    """The rule by which a run's rewards find the answer: where its prompt asks for it."""
+    return rule_of_prompt(prompts.load(run.prompt))
+
+
+def load(rewards: Iterable[Mapping[str, Any]], extraction: str = BOX) -> Weighted:
     """The functions, with their arguments, and the weights of a run file's `rewards`.
+
+    Args:
+        rewards: of the run file.
+        extraction: given to the functions that take it; see `extraction_of`.
 
     Raises:
         ImportError, AttributeError: a function does not exist.
@@ -122,19 +139,21 @@ def load(rewards: Iterable[Mapping[str, Any]]) -> Weighted:
     """
     weighted_functions: Weighted = []
     for reward in rewards:
-        weighted = _load_function(reward), float(reward["weight"])
+        weighted = _load_function(reward, extraction), float(reward["weight"])
         weighted_functions.append(
             (_rounded_to_multiple(*weighted, reward["multiple_of"]), 1.0) if "multiple_of" in reward else weighted
         )
     return weighted_functions
 
 
-def _load_function(reward: Mapping[str, Any]) -> RewardFunction:
+def _load_function(reward: Mapping[str, Any], extraction: str) -> RewardFunction:
     """The function of an entry with its arguments; its argument `reward` may name another one in the same way."""
     module, _, name = reward["function"].rpartition(".")
     function, arguments = getattr(importlib.import_module(module), name), dict(reward.get("arguments", {}))
     if isinstance(arguments.get("reward"), Mapping):
-        arguments["reward"] = _load_function(arguments["reward"])
+        arguments["reward"] = _load_function(arguments["reward"], extraction)
+    if "extraction" in inspect.signature(function).parameters:
+        arguments.setdefault("extraction", extraction)
     inspect.signature(function).bind((), (), **arguments)
     return functools.partial(function, **arguments)
 
@@ -160,14 +179,14 @@ def short_names(rewards: Sequence[Mapping[str, Any]]) -> list[str]:
     return [name if count == 1 else f"{name} {count}" for name, count in zip(short, counts, strict=True)]
 
 
-def environment(rewards: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+def environment(rewards: Iterable[Mapping[str, Any]], extraction: str = BOX) -> dict[str, str]:
     """The environment of a training process, from which `from_environment` loads the same rewards."""
-    return {VARIABLE: json.dumps(list(rewards))}
+    return {VARIABLE: json.dumps(list(rewards)), EXTRACTION: extraction}
 
 
 def from_environment() -> Weighted:
     """The rewards that `environment` put there."""
-    return load(json.loads(os.environ[VARIABLE]))
+    return load(json.loads(os.environ[VARIABLE]), os.environ.get(EXTRACTION, BOX))
 
 
 def each_reward(rewards: Weighted, completions: Sequence[str], problems: Sequence[Problem]) -> list[tuple[Reward, ...]]:

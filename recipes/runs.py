@@ -10,7 +10,8 @@ from typing import Any
 
 from contracts.fingerprint import fingerprint
 from contracts.run_file import RECIPES, Run, Stage, inherit, parse_whole_run
-from recipes import controls, models, sweeps, variants
+from grading.extraction import BOX
+from recipes import controls, models, rewards, sweeps, variants
 from system.errors import UserError
 from system.unknown_names import unknown
 from system.yaml_files import display_path, read_yaml
@@ -116,6 +117,8 @@ def training_settings(run: Run, stage: Stage) -> dict[str, Any]:
     for added in ("lora", "levels"):
         if not own[added]:
             del own[added]  # results that were made before there was such a setting stay
+    if (extraction := rewards.extraction_of(run)) != BOX:
+        own["extraction"] = extraction
     return {
         **own,
         "framework": run.framework,

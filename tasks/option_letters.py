@@ -9,8 +9,14 @@ _WRAPPED = re.compile(
     r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathsf|mbox|boldsymbol)\s*\{([^{}]*)\}|\*\*([^*]*)\*\*|\$([^$]*)\$"
 )
 _MOST_WRAPPERS = 3  # such as $\textbf{(B)}$
-_LETTER = re.compile(r"\(([A-Za-z])\)|([A-Za-z])[).:]?")
-_LABELLED = re.compile(r"(?:\(([A-Z])\)|([A-Z])[).:])\s*(\S.*)", re.DOTALL)
+_NAMED = r"(?:(?:[Oo]ption|[Cc]hoice)[\s:~]*+)?"
+_LETTER = re.compile(rf"{_NAMED}(?:\(([A-Za-z])\)|([A-Za-z])[).:]?)")
+_SPACE = re.compile(r"\\(?:[ ,;:!]|q?quad(?![a-zA-Z]))|~")
+_LABELLED = re.compile(
+    rf"{_NAMED}(?:\(([A-Z])\)|([A-Z])(?![A-Za-z_^'(]))(?:[\s).:,;=–—]|-{{1,3}}(?=\s))*+(\S.*)", re.DOTALL
+)
+_MARKED = re.compile(rf"{_NAMED}(?:\([A-J]\)|[A-J](?:[).:]|\s+[-–—]+\s))\s*\S|{_NAMED}\(?[A-J][).:]*$", re.DOTALL)
+_SET_APART = re.compile(r"(?:\\(?:text|mathrm|mathbf)[a-z]*\s*\{([^{}]*)\}|\*\*([^*]*)\*\*|\$([^$]*)\$)(.*)", re.DOTALL)
 
 
 def without_markup(answer: str) -> str:
@@ -30,6 +36,20 @@ def bare_letter(answer: str) -> str | None:
 
 
 def letter_and_text(answer: str) -> tuple[str, str] | None:
-    """The letter and the text of an answer such as `(B) 42`; None for anything else."""
-    match = _LABELLED.fullmatch(without_markup(answer)) if len(answer) <= LONGEST else None
+    r"""The letter and the text of an answer such as `(B) 42`, `B - 42`, `\textbf{(B)}\ 42`; None for any other."""
+    if len(answer) > LONGEST:
+        return None
+    match = _LABELLED.fullmatch(_plain_label(answer))
     return (match[1] or match[2], match[3]) if match else None
+
+
+def names_option(answer: str) -> bool:
+    """Whether an answer is a letter, or begins with one that is marked as an option's: `(B) 42` or `B. 42`."""
+    return len(answer) <= LONGEST and _MARKED.match(_plain_label(answer)) is not None
+
+
+def _plain_label(answer: str) -> str:
+    """The answer without markup around it or around its first part, and with LaTeX's spaces as spaces."""
+    text = without_markup(_SPACE.sub(" ", answer))
+    match = _SET_APART.fullmatch(text)
+    return f"{(match[1] or match[2] or match[3] or '').strip()} {match[4].strip()}" if match else text

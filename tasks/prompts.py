@@ -17,6 +17,8 @@ from system.yaml_files import read_yaml
 from tasks import task_yaml
 
 THINK = "<think>"
+ANSWER = "{answer}"
+FORMS = ("\\boxed", "<answer>")  # a prompt with one of these in its words has to say where its answer stands
 PREFILLED = re.compile(rf"{THINK}\s*\Z")
 FILE = Path(__file__).with_suffix(".yaml")
 
@@ -31,6 +33,17 @@ class Prompt:
     system: str | None = None
     assistant: str = ""
     raw: bool = False
+    answer: str | None = None
+
+    def completion(self, answer: str) -> str:
+        """An assistant's turn, from `assistant` on, in the form that the prompt asks for; UserError without one."""
+        if self.answer is None:
+            raise UserError(
+                f"prompt '{self.name}' asks for no form of answer: state `answer`, or name another prompt",
+                code="prompt-without-answer-form",
+                prompt=self.name,
+            )
+        return self.assistant + self.answer.replace(ANSWER, answer)
 
     def text_fields(self) -> dict[str, Any]:
         """The fields that decide the text."""
@@ -94,6 +107,7 @@ def library() -> dict[str, Prompt]:
                 code="unknown-prompt-field",
                 prompt=name,
             ) from None
+        _check_answer(by_name[name])
     return by_name
 
 
@@ -105,6 +119,18 @@ def prompts_of_task(task: str) -> list[str]:
 def task_of_prompt(name: str) -> str | None:
     """The task whose own prompt this is; None for one that any task may use."""
     return next((task for task in task_yaml.task_names() if name in prompts_of_task(task)), None)
+
+
+def _check_answer(prompt: Prompt) -> None:
+    """Raise UserError for a prompt whose words ask for a form of answer that it does not state."""
+    asks = any(form in f"{prompt.system}{prompt.user}" for form in FORMS)
+    if (asks and prompt.answer is None) or (prompt.answer is not None and ANSWER not in str(prompt.answer)):
+        raise UserError(
+            f"prompt '{prompt.name}' should state the form of its answer, with {ANSWER} where that stands: "
+            f'`answer: "… <answer>{ANSWER}</answer>"` or `answer: "… \\\\boxed{{{ANSWER}}}"`',
+            code="prompt-without-answer-form",
+            prompt=prompt.name,
+        )
 
 
 def load(name: str) -> Prompt:

@@ -28,6 +28,7 @@ from eval.run_settings import (
     sampling_settings,
 )
 from grading.verdicts import DEFAULT
+from recipes.answer_check import check_answer_is_seen
 from recipes import models, sweeps, variants
 from recipes.run_sets import run_set_name
 from recipes.runs import (
@@ -204,6 +205,8 @@ def read_library():
             model_folder.check_files(Path(folder))
             known_models[name] = {"folder": folder}
         for run in (RUNS[name] for name in CHOSEN + SWEPT):
+            if workflow.is_main_process:
+                check_answer_is_seen(run)
             if run.model in known_models:  # else a hub id
                 models.settings(run.model)
             for name in [stage.dataset for stage in run.stages] + run.evaluation[

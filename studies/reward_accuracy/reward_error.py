@@ -58,7 +58,7 @@ class Cost(NamedTuple):
 
 def function_of(run: Run) -> RewardFunction:
     """The weighted sum of a run's rewards as one function."""
-    weighted = rewards.load(run.rewards)
+    weighted = rewards.load(run.rewards, rewards.extraction_of(run))
     return lambda completions, problems: rewards.total(weighted, completions, problems)
 
 

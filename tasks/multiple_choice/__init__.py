@@ -12,6 +12,7 @@ Data: GPQA (https://huggingface.co/datasets/Idavidrein/gpqa) and MMLU-Pro (https
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -21,6 +22,8 @@ from tasks.problems import canonical
 from tasks.task import Grader, Task
 
 LETTERS = string.ascii_uppercase
+ELLIPSES = ("", "..", "...", "…", r"\ldots", r"\dots")  # in place of the option's text
+_MARKUP = re.compile(r"\\(?:text|mathrm|mathbf)[a-z]*(?![a-z])|\\[ ,;:!]|[{}$~\s]|\*\*")
 INSTRUCTION = "\nAnswer with the letter of the right option alone."
 
 
@@ -37,7 +40,7 @@ class MultipleChoice(Task):
     after it (`B. 7`). Grader: `strict`, the letter and nothing else.
     """
 
-    answer_format = "boxed"
+    answer_format = "letter"
     graders: ClassVar[Mapping[str, Grader]] = {"strict": Grader()}
     same_options = True
 
@@ -65,11 +68,13 @@ def _chosen_letter(answer: str, options: Sequence[str]) -> str | None:
         return option_letters.bare_letter(answer)
     letter, text = labelled
     index = LETTERS.index(letter)
-    return letter if index < len(options) and _bare_text(text) == _bare_text(str(options[index])) else None
+    same = index < len(options) and _bare_text(text) in (*ELLIPSES, _bare_text(str(options[index])))
+    return letter if same else None
 
 
 def _bare_text(text: str) -> str:
-    return canonical(option_letters.without_markup(text.strip().removesuffix(".")))
+    """An option's text without commands for type, dollar signs and white space, which models leave out or add."""
+    return canonical(_MARKUP.sub("", option_letters.without_markup(text.strip().removesuffix("."))))
 
 
 TASK = MultipleChoice("multiple_choice")

@@ -211,7 +211,7 @@ def test_the_grader_that_is_recorded_is_the_one_that_decided():
     for grader, name in (("math-verify", "math-verify (math-verify "), ("strict", "strict")):
         results = grade([Item("math", "24", "\\boxed{24}"), countdown], grader=grader)
         assert [result.verdict for result in results] == ["correct", "correct"]
-        assert results[0].grader.startswith(name) and results[1].grader == "countdown verifier"
+        assert results[0].grader.startswith(name) and results[1].grader.startswith("countdown verifier")
 
 
 def test_an_unknown_task_is_never_graded_as_another():

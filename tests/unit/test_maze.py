@@ -85,7 +85,8 @@ def test_the_published_verifier_is_a_second_grader() -> None:
     items = [Item("maze", "RR", f"so <answer>{moves}</answer>", meta=maze.meta()) for moves in ("RR", "URR", "D")]
     assert [one.verdict for one in grade(items)] == ["correct", "wrong", "wrong"]
     assert [one.verdict for one in grade(items, grader=PUBLISHED)] == ["correct", "correct", "wrong"]
-    assert grade(items)[0].grader == "maze verifier" and grade(items, grader=PUBLISHED)[0].grader == PUBLISHED
+    assert grade(items)[0].grader.startswith("maze verifier")
+    assert grade(items, grader=PUBLISHED)[0].grader.startswith(PUBLISHED)
     assert published_rules.obstacle_rows(3, 8, 4) == [4, 3, 2, 1, 0, -1, 0, 1]
 
 
