@@ -66,6 +66,7 @@ def run_values(run: Run) -> dict[str, Any]:
         "algorithm": run.algorithm,
         "prompt": run.prompt,
         "answer": BOX_NAME if (rule := rewards.extraction_of(run)) == BOX else rule,
+        **{f"chat_template_kwargs.{key}": value for key, value in run.chat_template_kwargs.items()},
         **_reward_values(run),
         "model": run.model,
         "model.revision": models.find(run.model).get("revision"),

@@ -1,9 +1,15 @@
-"""Chat templates, compiled and tried without transformers, whose import takes seconds."""
+"""Chat templates, compiled and tried without transformers, whose import takes seconds.
+
+Templates that write the date (Llama 3.2's, gpt-oss's) always get the same one, DATE: samples of two days are then
+answers to the same prompt, and a training continues after midnight.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,6 +19,8 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 PROBE = "2+3 and nothing else"
+DATE = datetime(2024, 7, 26, tzinfo=UTC)  # the one that Llama 3's template has where it is not told another
+DATED = re.compile(r"\b(?:strftime_now|date_string)\b")
 
 
 class _Generation(Extension):
@@ -23,6 +31,36 @@ class _Generation(Extension):
     def parse(self, parser: Parser) -> list[nodes.Node]:
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+def fixed_date() -> dict[str, Any]:
+    """What a template is given in place of today's date."""
+    return {"strftime_now": DATE.strftime, "date_string": DATE.strftime("%d %b %Y")}
+
+
+def recorded_date(template: str | None) -> str | None:
+    """The date that prompts of this template have, as records state it; None for a template without one."""
+    return DATE.date().isoformat() if DATED.search(template or "") else None
+
+
+class Renderer:
+    """A chat template in place of a tokenizer, for `tasks.prompts.Prompt.render`.
+
+    Args:
+        template: the text of the chat template.
+    """
+
+    bos_token = None
+
+    def __init__(self, template: str) -> None:
+        """Keep the template."""
+        self.chat_template = template
+
+    def apply_chat_template(
+        self, messages: Sequence[Mapping[str, str]], *, tokenize: bool = False, **variables: Any
+    ) -> str:
+        """The messages as text; TemplateError where the template refuses them."""
+        return _render(self.chat_template, messages, **variables)
 
 
 def of_folder(folder: Path, content: Mapping[str, Any]) -> list[tuple[Path, str]]:
@@ -53,6 +91,8 @@ def problem(template: str) -> str:
     """What is wrong with a chat template; empty if it renders a user's message."""
     try:
         rendered = _render(template, add_generation_prompt=True)
+        if changing := _changing_parts(template):
+            return f"writes something else each time ({changing}), so that no two prompts are the same"
     except TemplateError as error:
         return f"is cut or damaged ({error})"
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
@@ -65,23 +105,38 @@ def opens_a_turn(template: str) -> bool:
     return _render(template, add_generation_prompt=True) != _render(template, add_generation_prompt=False)
 
 
-def _render(template: str, *, add_generation_prompt: bool) -> str:
-    """As transformers renders it (transformers.utils.chat_template_utils)."""
+def _changing_parts(template: str) -> str:
+    """What draws at random in a template, of Jinja's own filters and functions."""
+    parsed = _environment().parse(template)
+    filters = {"random filter" for one in parsed.find_all(nodes.Filter) if one.name == "random"}
+    functions = {"lipsum" for one in parsed.find_all(nodes.Name) if one.name == "lipsum"}
+    return ", ".join(sorted(filters | functions))
+
+
+def _environment() -> Environment:
     environment: Environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, "jinja2.ext.loopcontrols"]
     )
     environment.filters["tojson"] = lambda value, **options: json.dumps(value, ensure_ascii=False, default=str)
+    return environment
+
+
+def _render(
+    template: str,
+    messages: Sequence[Mapping[str, str]] = ({"role": "user", "content": PROBE},),
+    *,
+    add_generation_prompt: bool,
+    **variables: Any,
+) -> str:
+    """As transformers renders it (transformers.utils.chat_template_utils)."""
 
     def fail(message: str) -> NoReturn:
         raise TemplateError(message)
 
     tokens = {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>"}
-    return environment.from_string(template).render(
-        messages=[{"role": "user", "content": PROBE}],
-        add_generation_prompt=add_generation_prompt,
-        raise_exception=fail,
-        strftime_now=lambda form: "",
-        tools=None,
-        documents=None,
-        **tokens,
+    variables = {"tools": None, "documents": None, **tokens, **fixed_date(), **variables}
+    return (
+        _environment()
+        .from_string(template)
+        .render(messages=list(messages), add_generation_prompt=add_generation_prompt, raise_exception=fail, **variables)
     )

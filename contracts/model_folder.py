@@ -82,6 +82,13 @@ def check_files(folder: Path, *, chat_template: bool = False) -> None:
     _check_templates(folder, content, chat_template)
 
 
+def chat_template(folder: Path) -> str | None:
+    """The chat template that transformers takes from a model folder; None without one."""
+    names = ("chat_template", "tokenizer_config")
+    content = {name: _json(folder / f"{name}.json") for name in names if (folder / f"{name}.json").is_file()}
+    return next((text for _, text in templates.of_folder(folder, content)), None)
+
+
 def _json(file: Path) -> Any:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))

@@ -5,7 +5,7 @@ The names in a run file are checked elsewhere: the training's in recipes.runs, t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -72,6 +72,7 @@ class Run:
     evaluation: dict[str, Any]
     control: str | None = None  # kind of the reward in place of the recipe's (recipes.controls)
     control_of: str | None = None  # the run, <recipe>/<run>, beside which this control is read
+    chat_template_kwargs: dict[str, Any] = field(default_factory=dict)  # variables of the model's chat template
 
     @property
     def device(self) -> str:
@@ -179,6 +180,7 @@ def parse_whole_run(content: dict[str, Any], name: str, file: Path, scale: str) 
         hardware=values["hardware"],
         evaluation=values["evaluation"],
         control=control,
+        chat_template_kwargs=content.get("chat_template_kwargs", {}),
         control_of=f"{name.partition('/')[0]}/{content['extends']}" if control else None,
     )
 

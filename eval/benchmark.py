@@ -122,7 +122,8 @@ def render(question: str, protocol: protocols.Protocol, tokenizer: Any | None) -
         protocol: names the prompt, and says whether the chat template is used.
         tokenizer: the model's; None joins the messages as plain text.
     """
-    return prompts.load(protocol.prompt).render(question, tokenizer if protocol.needs_chat_template() else None)
+    whole = tokenizer if protocol.needs_chat_template() else None
+    return prompts.load(protocol.prompt).render(question, whole, protocol.chat_template_kwargs)
 
 
 def documents(table: pa.Table, protocol: protocols.Protocol, grader: str | None = None) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from contracts import ended_training, model_folder, paths, provenance, seeds, steps, tables
+from contracts import chat_template, ended_training, model_folder, paths, provenance, seeds, steps, tables
 from eval import benchmark, protocols, sample_journal, vllm_settings, vllm_supervisor
 from eval import subset as subsets
 from system import forked_job, job_lifetime, work_lock
@@ -126,6 +126,7 @@ def list_targets(arguments: argparse.Namespace, protocol: protocols.Protocol) ->
     folders, needs = parse_checkpoints(arguments.checkpoint), protocol.needs_chat_template()
     models = {step: model_folder.check(folder, chat_template=needs) for step, folder in sorted(folders.items())}
     tables_of = {name: benchmark.problems(arguments.data, name) for name in arguments.benchmark}
+    written = {step: _check_prompt(folder, protocol) for step, folder in folders.items()} if needs else {}
     limit = subsets.choose(arguments.limit, arguments.sample, arguments.sample_seed)
     problem_hashes = {name: benchmark.problems_hash(arguments.data, name) for name in arguments.benchmark}
     shared = {
@@ -140,6 +141,8 @@ def list_targets(arguments: argparse.Namespace, protocol: protocols.Protocol) ->
     for step, folder in sorted(folders.items()):
         for name in arguments.benchmark:
             settings = {"model": models[step], "benchmark": name, "problems": problem_hashes[name], **shared}
+            if date := written.get(step):
+                settings["chat_template_date"] = date
             wanted.append(
                 Target(
                     step=step,
@@ -158,6 +161,22 @@ def list_targets(arguments: argparse.Namespace, protocol: protocols.Protocol) ->
                 )
             )
     return wanted
+
+
+def _check_prompt(folder: Path, protocol: protocols.Protocol) -> str | None:
+    """Try the protocol's prompt on a model's chat template, which takes no engine; the date that the template writes.
+
+    Raises:
+        UserError: the template does not take the prompt, or not the protocol's variables.
+    """
+    template = model_folder.chat_template(folder)
+    if template is None:
+        return None
+    try:
+        prompts.load(protocol.prompt).render("2+3?", chat_template.Renderer(template), protocol.chat_template_kwargs)
+    except UserError as error:
+        raise error.within(f"model {folder}") from None
+    return chat_template.recorded_date(template)
 
 
 def make_plan(arguments: argparse.Namespace, wanted: list[Target], overrides: dict[str, Any]) -> dict[str, Any]:
@@ -257,6 +276,7 @@ def write_table(target: Target, facts: dict[str, Any]) -> None:
         model_sha256=target.settings["model"],
         problems_sha256=target.settings["problems"],
         prompt=target.settings["prompt"],
+        chat_template_date=target.settings.get("chat_template_date"),
         seed={"base": target.settings["seed"], "rule": seeds.SAMPLING_RULE},
         requested=len(keys),
         delivered=len(samples),

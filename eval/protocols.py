@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ class Protocol:
     repeats: int | dict[str, int]
     stop: tuple[str, ...]
     extraction: str
+    chat_template_kwargs: dict[str, Any] = field(default_factory=dict)
 
     def repeats_of(self, benchmark: str) -> int:
         """Samples per problem of this benchmark."""
@@ -49,6 +50,8 @@ class Protocol:
     def decoding(self) -> dict[str, Any]:
         """The fields that decide a completion: not the name, the source, or how answers are extracted."""
         fields = dataclasses.asdict(self)
+        if not self.chat_template_kwargs:
+            del fields["chat_template_kwargs"]
         return {key: fields[key] for key in fields if key not in ("name", "source", "repeats", "extraction")}
 
 
@@ -72,7 +75,7 @@ def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:
     if name not in protocols:
         raise unknown("evaluation protocol", name, protocols)
     written = protocols[name]
-    fields = {**(written if isinstance(written, dict) else {}), **(overrides or {})}
+    fields = {"chat_template_kwargs": {}, **(written if isinstance(written, dict) else {}), **(overrides or {})}
     if missing := [key for key in ("source", *_FIELDS) if key not in fields]:
         raise UserError(
             f"evaluation protocol '{name}' should have the fields {', '.join(missing)} and has not: add them",

@@ -25,6 +25,7 @@ from contracts import seeds
 from eval import benchmark, protocols, sample_journal, vllm_settings
 from system import durable
 from system.errors import UserError, run_command
+from tasks import prompts
 
 if TYPE_CHECKING:
     from eval.vllm_model import CrossZeroVLLM, Request
@@ -105,6 +106,14 @@ def share_of(missing: dict[str, list[list[Any]]], index: int, processes: int) ->
     return {name: keys for name, keys in shares.items() if keys}
 
 
+def check_prompt(checkpoint: str, protocol: protocols.Protocol, question: str) -> None:
+    """Raise UserError, before an engine is built, for a prompt that the model's template or tokenizer does not suit."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(checkpoint)
+    prompts.check_tokens(benchmark.render(question, protocol, tokenizer), tokenizer)
+
+
 def serve(
     job: dict[str, Any],
     plan: dict[str, Any],
@@ -121,15 +130,17 @@ def serve(
         index: of this process, from 0.
         beat: reports that this process is alive.
     """
-    from eval.vllm_model import CrossZeroVLLM
-
     missing = share_of(job["missing"], index, plan["processes"])
     if not missing:
         return
+    protocol = protocols.load(plan["protocol"], plan["overrides"])
+    check_prompt(job["checkpoint"], protocol, next(iter(problems[next(iter(missing))].values())))
+    from eval.vllm_model import CrossZeroVLLM
+
     model = CrossZeroVLLM(
         job["checkpoint"],
         device=plan["device"],
-        protocol=protocols.load(plan["protocol"], plan["overrides"]),
+        protocol=protocol,
         seed=plan["seed"],
         **plan["engine"],
     )

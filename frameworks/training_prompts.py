@@ -34,14 +34,20 @@ def render_prompts(run: Run, stage: Stage, paths: Paths, tokenizer: Any) -> list
         tokenizer: of the model that is trained.
 
     Raises:
-        UserError: fewer are left than a step needs.
+        UserError: fewer are left than a step needs, the model's chat template does not take the prompt, or its
+            tokenizer adds an end token.
     """
     prompt, longest = prompts.load(run.prompt), stage.rollout.get("max_prompt_tokens")
     questions = [
         {name: problem[name] for name in QUESTION if name in problem}
-        | {"prefill": prompt.assistant, "prompt": prompt.render(problem["messages"][-1]["content"], tokenizer)}
+        | {
+            "prefill": prompt.assistant,
+            "prompt": prompt.render(problem["messages"][-1]["content"], tokenizer, run.chat_template_kwargs),
+        }
         for problem in select_levels(run, stage, tables.read(paths.problems, tables.PROBLEM).to_pylist())
     ]
+    for question in questions[:1]:
+        prompts.check_tokens(question["prompt"], tokenizer)
     short_enough = [
         question
         for question in questions

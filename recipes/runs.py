@@ -119,6 +119,8 @@ def training_settings(run: Run, stage: Stage) -> dict[str, Any]:
             del own[added]  # results that were made before there was such a setting stay
     if (extraction := rewards.extraction_of(run)) != BOX:
         own["extraction"] = extraction
+    if run.chat_template_kwargs:
+        own["chat_template_kwargs"] = run.chat_template_kwargs
     return {
         **own,
         "framework": run.framework,

@@ -5,12 +5,17 @@ They stand in tasks/prompts.yaml, and those that only one task uses in its task.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from jinja2 import TemplateError
+
+from contracts import chat_template
 from system.errors import UserError
 from system.unknown_names import unknown
 from system.yaml_files import read_yaml
@@ -20,6 +25,7 @@ THINK = "<think>"
 ANSWER = "{answer}"
 FORMS = ("\\boxed", "<answer>")  # a prompt with one of these in its words has to say where its answer stands
 PREFILLED = re.compile(rf"{THINK}\s*\Z")
+_TRIED = ""  # name of a prompt that is tried for the advice in an error
 FILE = Path(__file__).with_suffix(".yaml")
 
 
@@ -54,7 +60,7 @@ class Prompt:
         system = [{"role": "system", "content": self.system}] if self.system else []
         return [*system, {"role": "user", "content": self.user.replace("{question}", question)}]
 
-    def render(self, question: str, tokenizer: Any | None) -> str:
+    def render(self, question: str, tokenizer: Any | None, variables: Mapping[str, Any] | None = None) -> str:
         """The text that the model continues; it ends with `assistant`, the given part of the model's turn.
 
         The tokenizer's encoding of it is the prompt's tokens: a beginning-of-text token that the tokenizer adds itself
@@ -62,15 +68,81 @@ class Prompt:
 
         A `<think>` with which the template begins the assistant's turn is removed where the prompt asks the model to
         write it, as open-r1 does for DeepSeek-R1's distilled models: with it, no completion has the form asked for.
+
+        Args:
+            question: the problem.
+            tokenizer: of the model, with its chat template.
+            variables: of the chat template, such as enable_thinking (`chat_template_kwargs`).
+
+        Raises:
+            UserError: the chat template refuses or drops a message, or does not know a variable.
         """
+        messages, variables = self.messages(question), dict(variables or {})
         if self.raw or tokenizer is None:
-            return "\n\n".join(message["content"] for message in self.messages(question)) + self.assistant
-        text: str = tokenizer.apply_chat_template(self.messages(question), tokenize=False, add_generation_prompt=True)
+            return "\n\n".join(message["content"] for message in messages) + self.assistant
+        if unknown_ones := [name for name in variables if not re.search(rf"\b{name}\b", str(tokenizer.chat_template))]:
+            raise UserError(
+                f"chat_template_kwargs: the model's chat template does not use {', '.join(unknown_ones)}: leave it out",
+                code="unknown-template-variable",
+                names=unknown_ones,
+            )
+        try:
+            text: str = tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True, **chat_template.fixed_date(), **variables
+            )
+        except TemplateError as error:
+            raise self._does_not_suit(f"refuses it ({error})", tokenizer, variables) from None
+        if lost := [message["role"] for message in messages if message["content"].strip() not in text]:
+            raise self._does_not_suit(f"leaves out its {lost[0]} message", tokenizer, variables)
         if tokenizer.bos_token and tokenizer("")["input_ids"][:1] == [tokenizer.bos_token_id]:
             text = text.removeprefix(tokenizer.bos_token)
         if THINK in " ".join(message["content"] for message in self.messages("")):
             text = PREFILLED.sub("", text)
         return text + self.assistant
+
+    def _does_not_suit(self, why: str, tokenizer: Any, variables: Mapping[str, Any]) -> UserError:
+        """The error for a prompt that a chat template cannot render, with prompts for any task that it can."""
+        if self.name == _TRIED:
+            return UserError(why, code="prompt-refused-by-template")
+        suited = []
+        for name, prompt in library().items():
+            if not prompt.raw and task_of_prompt(name) is None:
+                with contextlib.suppress(UserError):
+                    replace(prompt, name=_TRIED).render("2+3", tokenizer, variables)
+                    suited.append(prompt)
+        places = [form in (self.answer or "") for form in FORMS]
+        same = [one.name for one in suited if [form in (one.answer or "") for form in FORMS] == places]
+        alike = same or [prompt.name for prompt in suited]
+        return UserError(
+            f"the model's chat template {why}, the prompt '{self.name}': use one that it takes, such as "
+            f"{', '.join(alike[:5]) or 'a raw one'}, or another model",
+            code="prompt-refused-by-template",
+            prompt=self.name,
+            suited=alike,
+        )
+
+
+def check_tokens(text: str, tokenizer: Any) -> None:
+    """Raise UserError where a tokenizer adds more to a rendered prompt than one token at its beginning.
+
+    An end token after the prompt tells the model that its turn is over before it begins; trainers that take a text's
+    tokens apart put it elsewhere.
+    """
+    whole, added = tokenizer(text)["input_ids"], tokenizer("")["input_ids"]
+    if added and whole[-1:] == added[-1:] and (len(added) > 1 or whole[:1] != added):
+        end = tokenizer.decode(whole[-1:])
+        raise UserError(
+            f"the model's tokenizer adds {end!r} after every prompt: set add_eos_token to false in its "
+            "tokenizer_config.json, or remove the token from post_processor in its tokenizer.json",
+            code="tokenizer-adds-end-token",
+            token=end,
+        )
+    if added and whole[:2] == 2 * added[:1]:
+        raise UserError(
+            f"prompts begin with {tokenizer.decode(added)!r} twice, from the tokenizer and from the prompt: set "
+            "add_bos_token to false in its tokenizer_config.json",
+            code="repeated-beginning-token",
+        )
 
 
 def files() -> list[str]:
