@@ -6,6 +6,7 @@ the disagreements: each with its class and, with --reference, the verdict of a p
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import Any, NamedTuple
 
 from contracts import tables
 from eval import benchmark, protocols
-from eval.grade import single_value
+from eval.grade import extraction_of, single_value
 from eval.importers.import_samples import read_verdicts
+from eval.importers.missing_answers import MOST, lost_texts, rule_for, without_answer
 from grading.disagreements import CLASSES, Disagreement, Reference, classify, read_reference
 from grading.verdicts import Grade, Item, grade
 from system import durable
@@ -144,6 +146,23 @@ def read_rows(path: Path, data: Path | None) -> tuple[str, list[dict[str, Any]]]
     ]
 
 
+def rule_of_samples(path: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """The extraction rule of a table's protocol; for imported samples, that which finds most answers; it is printed.
+
+    A rule that finds few is said, too: the scores then say little.
+    """
+    whole, completions = tables.read(path, tables.SAMPLE), [row["completion"] for row in rows]
+    if single_value(whole, "protocol", path) in protocols.names():
+        rule = extraction_of(whole, path, None)
+    else:
+        rule = rule_for(completions, benchmark.task_of(name))
+    lost, _ = lost_texts(completions, benchmark.task_of(name), rule)
+    print(f"{path}: answers are looked for in a box{'' if rule == 'none' else f' or by {rule}'}", file=sys.stderr)
+    if len(lost) > MOST * len(rows):
+        print(f"{path}: {without_answer(completions, benchmark.task_of(name), rule)}", file=sys.stderr)
+    return rule
+
+
 def main() -> None:
     """Command line."""
     parser = argument_parser(__doc__)
@@ -152,16 +171,19 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, help="folder of the benchmarks' problem tables: units, tolerances, golds")
     parser.add_argument("--reference", type=Path, help="YAML with published scores and reviewed disagreements")
-    protocols.add_extraction_option(parser, "none", "where to look for an answer without a box (default: none)")
+    protocols.add_extraction_option(
+        parser,
+        None,
+        "where to look for an answer without a box (default: by the protocol, or where most answers stand)",
+    )
     parser.add_argument("--output", type=Path, required=True, help="the report to write (Markdown)")
     arguments = parser.parse_args()
     reference = read_reference(arguments.reference) if arguments.reference else None
     compared = []
     for path in arguments.samples:
         name, rows = read_rows(path, arguments.data)
-        compared.append(
-            compare(name, rows, recorded=read_verdicts(path), reference=reference, extraction=arguments.extraction)
-        )
+        rule = arguments.extraction or rule_of_samples(path, name, rows)
+        compared.append(compare(name, rows, recorded=read_verdicts(path), reference=reference, extraction=rule))
     report = markdown(compared, reference)
     durable.write_text(arguments.output, report)
     scores, _, classes, *_ = report.split("\n\n")

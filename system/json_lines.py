@@ -8,6 +8,7 @@ Our own lines end with a checksum, so that a flipped bit is never read as anothe
 
 from __future__ import annotations
 
+import codecs
 import json
 import zlib
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ def read(path: Path, *, torn_last_line: bool = False) -> Iterator[dict[str, Any]
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:  # a binary file ends lines at b"\n" alone
-        line = file.readline()
+        line = file.readline().removeprefix(codecs.BOM_UTF8)  # some editors write this mark
         number = 0
         while line:
             number, following = number + 1, file.readline()

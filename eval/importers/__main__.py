@@ -17,6 +17,7 @@ match problems by it; right for the file's own verdicts.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from eval.importers.problem_matching import WAYS
 from system import durable, json_lines
 from system.command_line import argument_parser
 from system.errors import run_command
+from tasks import registry
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -72,11 +74,38 @@ def print_summary(table: pa.Table, source: list[Row], arguments: argparse.Namesp
     unknown = [name for name in table.column_names if table.column(name).null_count == len(table)]
     print(f"{len(table)} samples written to {arguments.output}")
     if arguments.problems:
-        other = sum(row["source_gold"] != gold for row, gold in zip(source, table["gold"].to_pylist(), strict=True))
-        print(f"Matched by {arguments.match}; {other} golds are written differently: the benchmark's are used")
+        print(f"Matched by {arguments.match}: the benchmark's golds are used")
+        print_differences(table, source, tables.read(arguments.problems, tables.PROBLEM))
     print(without_answer(table["completion"].to_pylist(), benchmarks.task_of(arguments.benchmark)))
     if unknown:
         print(f"Not in this layout, left null: {', '.join(unknown)}", file=sys.stderr)
+
+
+def print_differences(table: pa.Table, source: list[Row], problems: pa.Table) -> None:
+    """How the file's golds and problems differ from the benchmark's; other answers may mean other problems."""
+    by_id = {problem["problem_id"]: problem for problem in problems.to_pylist()}
+    written, other = 0, dict[str, tuple[str, str]]()
+    for row, problem_id in zip(source, table["problem_id"].to_pylist(), strict=True):
+        problem, gold = by_id[problem_id], str(row["source_gold"])
+        if gold != problem["answer"]:
+            meta = json.loads(problem["meta"] or "{}")
+            verdict = registry.get(problem["task"]).verify(gold, problem["answer"] or "", meta)
+            written += verdict != "wrong"
+            if verdict == "wrong":
+                other[problem_id] = (gold, problem["answer"])
+    if written:
+        print(f"{written} golds are written differently")
+    if other:
+        example, (theirs, ours) = next(iter(other.items()))
+        print(
+            f"*** {len(other)} golds are other answers, such as {theirs[:60]!r} for {ours[:60]!r} of {example}: check "
+            "that the file is of this benchmark and its order, or give --match question ***"
+        )
+    if count := len(by_id) - len(set(table["problem_id"].to_pylist())):
+        print(
+            f"{count} of {len(by_id)} problems have no sample: `crosszero grade` takes the file as it is, eval.grade "
+            "needs them all"
+        )
 
 
 def main() -> None:

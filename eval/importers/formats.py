@@ -25,18 +25,61 @@ Row = dict[str, Any]
 
 
 def numbered_rows(path: Path) -> Iterator[tuple[int, Row]]:
-    """Rows of a JSONL file with their numbers from 1; an error names the file and the row."""
+    """Rows of a file with their numbers from 1: JSON Lines, or one JSON document; an error names the file and the row.
+
+    A document is a list of objects, an object of equally long lists (`{"prediction": [...], "gold": [...]}`), or one of
+    objects by their number, as OpenCompass writes them.
+    """
     if not path.is_file():
         raise UserError(
             f"{path} should be a JSONL file, but there is no such file; give the path of the generations",
             code="missing-file",
             path=str(path),
         )
-    return enumerate(json_lines.read(path), start=1)
+    rows = document_rows(path)
+    return enumerate(json_lines.read(path) if rows is None else rows, start=1)
+
+
+def document_rows(path: Path) -> list[Row] | None:
+    """The rows of a file that is one JSON document; None for JSON Lines."""
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        lines = (line for line in file if line.strip())
+        first, second = next(lines, ""), next(lines, None)
+    try:
+        whole = json.loads(first)
+        if second is not None and not isinstance(whole, list):
+            return None
+    except (ValueError, RecursionError):
+        if second is None or first.lstrip()[:1] not in ("{", "["):
+            return None
+        try:
+            whole = json.loads(path.read_text(encoding="utf-8-sig"))
+        except (ValueError, RecursionError):
+            return None  # the reader of JSON Lines names the line
+    return _rows_of_document(whole)
+
+
+def _rows_of_document(whole: Any) -> list[Row] | None:
+    """The rows in the content of a JSON file; None for a single row."""
+    if isinstance(whole, list):
+        return whole if all(isinstance(row, dict) for row in whole) else None
+    values = list(whole.values()) if isinstance(whole, dict) else []
+    if values and all(isinstance(value, list) for value in values) and len({len(value) for value in values}) == 1:
+        return [dict(zip(whole, row, strict=True)) for row in zip(*values, strict=True)]
+    if values and all(isinstance(value, dict) for value in values) and all(str(key).isdecimal() for key in whole):
+        return values
+    return None
 
 
 def _check_texts(value: Any, field: str, where: str) -> list[str]:
     """The completions of a row, checked: otherwise a string would be iterated by character."""
+    if value is None or (isinstance(value, list) and None in value):
+        raise UserError(
+            f'{where}: a completion in {field} is null, such as that of a request that failed: write "" in its place, '
+            "which counts as without an answer, or take the row out",
+            code="wrong-type",
+            field=field,
+        )
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         text = json.dumps(value, default=str)
         raise UserError(

@@ -91,6 +91,8 @@ def read_rows(layout: str, paths: Sequence[Path], mapping: dict[str, str] | None
         )
     if replaced := replace_surrogates(rows):
         print(f"Lone surrogates (halves of characters) replaced by U+FFFD: {replaced:,}", file=sys.stderr)
+    if empty := sum(not row["completion"].strip() for row in rows):
+        print(f"{empty} of {len(rows)} completions are empty or null: they count as without an answer", file=sys.stderr)
     with_source = [{**row, "source_id": row["problem_id"], "source_gold": row["gold"]} for row in rows]
     if whole := sum(_replace_solution_by_answer(row) for row in with_source):
         print(

@@ -19,6 +19,9 @@ WAYS = ("question", "id", "order")
 OPERATORS = frozenset("+-*/<>=^")
 DASHES = str.maketrans("–—−", "---")
 NO_CONTENT = re.compile(r"\\(?:left|right|displaystyle|[,;!: ])")  # of LaTeX: spaces and sizes
+WORD = re.compile(r"\w+")
+FEWEST_WORDS = 3  # of a question that is compared with another
+SAME_WORDS = 0.6  # share of a question's words that a text with it has, however a harness writes formulas
 LONG = 40  # characters of a question that is recognised inside a text although it is written differently
 
 
@@ -128,10 +131,27 @@ def _advice(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]], 
 def _problem_indices(
     rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]], by: str, allow_missing: bool
 ) -> list[int | None]:
+    if by == "question":
+        return indices_by_question(rows, problems)
     if by == "id":
         ids = {problem["problem_id"]: index for index, problem in enumerate(problems)}
         return [ids.get(row["problem_id"]) for row in rows]
-    return indices_by_question(rows, problems) if by == "question" else _by_order(rows, problems, allow_missing)
+    return _without_other_questions(rows, problems, _by_order(rows, problems, allow_missing))
+
+
+def _without_other_questions(
+    rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]], indices: Sequence[int | None]
+) -> list[int | None]:
+    """The indices, without those of rows whose own question is another: most words of the problem's are not in it."""
+    kept: list[int | None] = []
+    for row, index in zip(rows, indices, strict=True):
+        text = _row_text(row, same_options=False)
+        if index is not None and text.strip():
+            words = set(WORD.findall(_question(problems[index]).casefold()))
+            if len(words) >= FEWEST_WORDS and len(words & set(WORD.findall(text.casefold()))) < SAME_WORDS * len(words):
+                index = None
+        kept.append(index)
+    return kept
 
 
 def _check_options(
@@ -182,9 +202,10 @@ def match(
         names = list(dict.fromkeys(map(str, lost)))
         print(f"Left out: {len(lost)} generations of {len(names)} problems: {', '.join(names)}", file=sys.stderr)
     elif lost:
+        own = " and by their own questions, which are compared" if by == "order" else ""
         raise UserError(
-            f"{len(lost)} of {len(rows)} generations match no problem of the benchmark by {by}, the first is that of "
-            f"{lost[0]}; check the benchmark{_advice(rows, problems, by, len(lost))}",
+            f"{len(lost)} of {len(rows)} generations match no problem of the benchmark by {by}{own}, the first is that "
+            f"of {lost[0]}; check the benchmark{_advice(rows, problems, by, len(lost))}",
             code="unmatched-generations",
             count=len(lost),
         )

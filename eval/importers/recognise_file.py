@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 import tempfile
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from contracts import tables
-from eval.importers.formats import Row
+from eval.importers.formats import Row, document_rows
 from eval.importers.import_samples import read_rows
 from system.errors import UserError
 
@@ -157,9 +158,11 @@ def _recognise(path: Path, mapping: dict[str, str]) -> tuple[str, Path, dict[str
     if head == b"PAR1":
         return _recognise_table(path, mapping)
     with path.open("rb") as file:
-        line = next((line for line in file if line.strip()), b"").strip()
+        line = next((line for line in file if line.strip()), b"").removeprefix(codecs.BOM_UTF8).strip()
     if line[:1] not in (b"{", b"["):
         return _recognise_rows(path, _csv_rows(path), mapping)
+    if (rows := document_rows(path)) is not None:
+        return _recognise_rows(path, rows, mapping)
     try:
         first = json.loads(line)
     except (ValueError, RecursionError):
@@ -177,7 +180,7 @@ def _recognise(path: Path, mapping: dict[str, str]) -> tuple[str, Path, dict[str
 def _whole_document(path: Path, line: bytes) -> Any:
     """The content of a file that is JSON over several lines; the object of its first line where it is JSON Lines."""
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise UserError(
             f"{path}: neither its first line nor the whole file is JSON ({error}): finish the file, or copy it again",

@@ -1,8 +1,10 @@
 """Importers: generations matched to a benchmark's problems, and completions in which no answer is found."""
 
+import pyarrow as pa
 import pytest
 
 from contracts import tables
+from eval.importers.__main__ import print_differences
 from eval.importers.import_samples import import_samples, parse_mapping
 from eval.importers.missing_answers import without_answer
 from grading.extraction import extract
@@ -144,3 +146,44 @@ def test_completions_without_an_answer_are_never_a_silent_zero(texts, expected):
 )
 def test_answer_line_passes_the_answer_not_the_sentence(completion, answer):
     assert extract(completion, "answer-line").answer == answer
+
+
+def test_matching_by_order_compares_the_questions_that_a_file_has(tmp_path):
+    asked = ["What is 2 + 3?", "Find the area of the square.", "How many apples has Tom?"]
+    some = problems_of(*asked)
+    same = [{"idx": i, "question": f"Q: {text.upper()}", "gt": "x", "code": ["c"]} for i, text in enumerate(asked)]
+    others = [row | {"question": asked[i - 1]} for i, row in enumerate(same)]
+    without = [{**row, "question": None} for row in same]
+    for rows in (same, without):
+        path = lines(tmp_path / "a.jsonl", *rows)
+        table, _ = import_samples("qwen-math", [path], "b", "r", problems=some, by="order")
+        assert columns(table, "problem_id") == [("p0",), ("p1",), ("p2",)]
+    with refused("unmatched-generations", count=3):
+        import_samples("qwen-math", [lines(tmp_path / "a.jsonl", *others)], "b", "r", problems=some, by="order")
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"p": "a", "g": "1"}\n{"p": "b", "g": "2"}\n', '[{"p": "a", "g": "1"}, {"p": "b", "g": "2"}]',
+        '[\n {"p": "a",\n  "g": "1"},\n {"p": "b", "g": "2"}]\n', '{"p": ["a", "b"], "g": ["1", "2"]}',
+        '{\n "p": ["a", "b"],\n "g": ["1", "2"]\n}\n', '{"0": {"p": "a", "g": "1"}, "1": {"p": "b", "g": "2"}}',
+    ],
+)  # fmt: skip
+def test_one_document_is_read_as_lines_are(tmp_path, text, mark):
+    path = tmp_path / "a.json"
+    path.write_bytes(mark + text.encode())
+    table, _ = import_samples("jsonl", [path], "b", "r", mapping={"completion": "p", "gold": "g"})
+    assert columns(table, "completion", "gold") == [("a", "1"), ("b", "2")]
+
+
+def test_golds_that_are_other_answers_and_problems_without_samples_are_said(tmp_path, capsys):
+    source = [{"source_gold": "999"}, {"source_gold": "1.0"}]
+    table = pa.Table.from_pylist([{"problem_id": "p0"}, {"problem_id": "p1"}])
+    print_differences(table, source, problems_of("A?", "B?", "C?"))
+    said = capsys.readouterr().out
+    assert (
+        "1 golds are written differently" in said and "1 golds are other answers, such as '999' for '0' of p0" in said
+    )
+    assert "1 of 3 problems have no sample" in said
