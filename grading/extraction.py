@@ -7,6 +7,7 @@ whatever a model writes.
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,7 +26,7 @@ _ANSWER_LINE = re.compile(
     r"^[ \t*#>]*(?:(?:the\s)?(?:final\s)?answer(?:\s(?:is|was))?|A)\**\s?[:=]\s*(.+)$|^####\s*(.+)$", re.I | re.M
 )
 _JOINT = re.compile(
-    r"(?:\\(?:q?quad|text|mathrm|mbox)(?![a-zA-Z])|(?:and|or)\b|\n\s*+(?:[-•]|\d{1,2}[.)])\s|\([a-z]\)|[\s$\\,;.(){}\[\]&*])*+"
+    r"(?:\\(?:q?quad|text|mathrm|mbox)(?![a-zA-Z])|(?:and|or)\b|\n\s*+(?:[-•]|\d{1,2}[.)])\s|\([a-z]\)|[\s$\\,;.(){}\[\]&*|])*+"
 )
 _WORDED_JOINT = re.compile(r"(?:[\s$\\()\[\]{}&,;*]|[a-zA-Z]++(?:_\{?\w\}?)?(?:\s*=)?)*+")  # "goats and", ", x_2 ="
 _SENTENCE = re.compile(r"(?:the\s)?(?:final\s)?answer\s(?:is|was)\b:?\s*", re.I)
@@ -48,6 +49,20 @@ _AND = re.compile(r"[,;&]|\b(?:and|or)\b")
 _CONCLUDES = re.compile(r"\b(?:so|hence|thus|therefore|then|because|since|which|answers?|solutions?)\b", re.IGNORECASE)
 _SVG_TAG = re.compile(r"<svg>|<svg(?=\s)|(</svg>)")
 _WIDEST_JOINT = 60  # characters
+_TABLE_ROWS = re.compile(
+    r"[^\n|\\]{0,9}\|[^\n\\]*\n(?:[ \t]*+\|[-:| \t]*\n)?[ \t]*+\|[^\n\\]*"
+)  # between boxes of two rows
+_PART = (
+    re.compile(  # "a)", "(ii)", "**3.**", "## Part 2" at the beginning of a line, "For part (b)," of a sentence, too
+        r"(?:^[ \t>*_|#-]*+|(?<=[.;] )(?=(?:for[ \t])?part\b))(?:for[ \t])?"
+        r"(?:(?:part|question|answer|case)[ \t]*+(?=[(\[]?\w{1,4}[)\]]?(?:[.:,*_ \t]|$)))?"
+        r"[(\[]?(?:(\d{1,2})|([ivx]{1,4})|([a-h]))(?:[)\].:,](?!\w)|(?<=\d)[*_ \t]*$)",
+        re.I | re.M,
+    )
+)
+_ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
+_LIST = re.compile(r"[,;]|\\text\s*\{\s*(?:and|or)\b")
+_GLM_BOX = re.compile(r"<\|begin_of_box\|>|<\|end_of_box\|>")
 
 
 class Extraction(NamedTuple):
@@ -67,8 +82,11 @@ def last_boxed(text: str, *, is_multi_answer: bool = False) -> str | None:
     r"""Content of the last complete \boxed{…} (the innermost, where boxes are nested).
 
     With `is_multi_answer`, for problems with more than one answer, boxes that only "and", "or" or a comma separate from
-    the last one are joined to it: `\boxed{1} and \boxed{3}` gives `1, 3`.
+    the last one are joined to it: `\boxed{1} and \boxed{3}` gives `1, 3`. So are those of the rows of a table, and the
+    last of each part where a text has parts: `a) … \boxed{1}`, then `b) … \boxed{3}`.
     """
+    if is_multi_answer and (parts := _last_of_parts(text)):
+        return ", ".join(parts)
     joined: list[Box] = []
     for box in reversed(find_boxes(text)):
         if box.escaped or not box.content:
@@ -85,10 +103,29 @@ def _joined(text: str, left: Box, right: Box) -> bool:
     """Whether only "and", "or", a comma or the like stands between two boxes."""
     if not left.end <= right.start <= left.end + _WIDEST_JOINT:
         return False
-    if _JOINT.fullmatch(text, left.end, right.start):
+    if _JOINT.fullmatch(text, left.end, right.start) or _TABLE_ROWS.fullmatch(text, left.end, right.start):
         return True
     between = text[left.end : right.start]
     return bool(_WORDED_JOINT.fullmatch(between) and _AND.search(between) and not _CONCLUDES.search(between))
+
+
+def _last_of_parts(text: str) -> list[str]:
+    """The last box of each part, if the text ends in two or more parts, counted from the first, with a box in each."""
+    starts: list[int] = []
+    for match in _PART.finditer(text):
+        number = int(match[1]) if match[1] else _ROMAN.index(label) + 1 if (label := match[2] or "") in _ROMAN else 0
+        letter = ord((match[3] or (label if match[2] and len(label) == 1 else "")).lower() or "`") - ord("`")
+        if number == 1 or letter == 1:
+            starts = [match.start()]
+        elif starts and len(starts) + 1 in (number, letter):
+            starts.append(match.start())
+    if len(starts) < 2:
+        return []
+    last: list[str] = [""] * len(starts)
+    for box in find_boxes(text):
+        if not box.escaped and box.content and (part := bisect(starts, box.start)):
+            last[part - 1] = box.content
+    return last if all(last) and not _LIST.search(last[-1]) else []
 
 
 def last_tag(text: str, tag: str = "answer") -> str | None:
@@ -97,6 +134,12 @@ def last_tag(text: str, tag: str = "answer") -> str | None:
     end = text.rfind(closing)
     start = text.rfind(opening, 0, end) if end >= 0 else -1
     return text[start + len(opening) : end].strip() if start >= 0 else None
+
+
+def _own_answer(completion: str) -> str:
+    """The model's own turn after its thinking, with GLM's box tokens as boxes."""
+    text = after_thinking(own_turn(completion))
+    return _GLM_BOX.sub(lambda token: "\\boxed{" if "begin" in token.group() else "}", text)
 
 
 def _no_answer(text: str) -> Extraction:
@@ -186,7 +229,7 @@ def extract(completion: str, rule: str = BOX, *, is_multi_answer: bool = False) 
             completion that was truncated it does not count.
         is_multi_answer: whether the problem has several answers, which may stand in several boxes.
     """
-    text = after_thinking(own_turn(completion))
+    text = _own_answer(completion)
     if rule == "answer-tag":
         return _answer_tag(text, is_multi_answer=is_multi_answer)
     boxed = last_boxed(text, is_multi_answer=is_multi_answer)
@@ -195,7 +238,7 @@ def extract(completion: str, rule: str = BOX, *, is_multi_answer: bool = False) 
 
 def extract_tagged(completion: str) -> Extraction:
     """The last complete answer tag after the thinking part, else the last box; an answer without either is broken."""
-    text = after_thinking(own_turn(completion))
+    text = _own_answer(completion)
     answer = last_tag(text) or last_boxed(text)
     return Extraction(answer, complete=answer is not None, broken_tags=answer is None)
 
@@ -205,7 +248,7 @@ def extract_letter(completion: str, rule: str = BOX) -> Extraction:
     extracted = extract(completion, rule)
     if extracted.answer is None or option_letters.names_option(extracted.answer):
         return extracted
-    text = after_thinking(own_turn(completion))
+    text = _own_answer(completion)
     stated = text[max((box.end for box in find_boxes(text)), default=len(text)) :]
     named = [match[1] for match in _OPTION.finditer(stated)]
     return Extraction(named[-1]) if named else extracted
