@@ -95,7 +95,7 @@ def _extract(item: Item, task_grading: TaskGrading, meta: Mapping[str, Any]) -> 
     if task_grading.task.answer_format == "tagged":
         return extraction.extract_tagged(item.completion or "")
     rule = task_grading.grader.extraction or item.extraction
-    if task_grading.task.answer_format == "letter":
+    if task_grading.task.same_options:
         extracted = extraction.extract_letter(item.completion or "", rule)
     else:
         is_multi_answer = task_grading.task.is_multi_answer(item.gold, meta)

@@ -83,17 +83,17 @@ class Task(ABC):
     Attributes:
         name: the folder's name.
         answer_format: where a completion states its answer, after the thinking part: `boxed`, the last box, else by the
-            protocol's extraction rule; `tagged`, the last complete <answer> tag, else the last box; `letter`, as
-            `boxed`, and an option's letter after a box without one.
+            protocol's extraction rule; `tagged`, the last complete <answer> tag, else the last box.
         graders: by name, for the answers that `verify` leaves open or judges by other rules; for another name, or the
             empty one, `verify` judges by the task's own rules.
         own_grader: how the task itself grades where another task's grader is named, such as the one by default.
         judged_meta: keys of a problem's `meta` that judges read.
-        same_options: whether an answer means another thing where the question has its options in another order.
+        same_options: whether an answer means another thing where the question has its options in another order: it is
+            the letter of one, which may also stand after a box without one.
         version: of the verdicts; raised with every change that changes any, so that stored samples are graded again.
     """
 
-    answer_format: Literal["boxed", "tagged", "letter"] = "boxed"
+    answer_format: Literal["boxed", "tagged"] = "boxed"
     graders: ClassVar[Mapping[str, Grader]] = {}
     own_grader: ClassVar[Grader] = Grader()
     judged_meta: Sequence[str] = ()

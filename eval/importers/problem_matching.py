@@ -136,7 +136,9 @@ def _problem_indices(
     if by == "id":
         ids = {problem["problem_id"]: index for index, problem in enumerate(problems)}
         return [ids.get(row["problem_id"]) for row in rows]
-    return _without_other_questions(rows, problems, _by_order(rows, problems, allow_missing))
+    indices = _by_order(rows, problems, allow_missing)
+    # Where the options count, too, `_check_options` compares both
+    return indices if _same_options(problems) else _without_other_questions(rows, problems, indices)
 
 
 def _without_other_questions(
@@ -145,7 +147,7 @@ def _without_other_questions(
     """The indices, without those of rows whose own question is another: most words of the problem's are not in it."""
     kept: list[int | None] = []
     for row, index in zip(rows, indices, strict=True):
-        text = _row_text(row, same_options=False)
+        text = f"{row.get('question') or ''} {row.get('prompt') or ''}"
         if index is not None and text.strip():
             words = set(WORD.findall(_question(problems[index]).casefold()))
             if len(words) >= FEWEST_WORDS and len(words & set(WORD.findall(text.casefold()))) < SAME_WORDS * len(words):

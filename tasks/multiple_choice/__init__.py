@@ -40,7 +40,7 @@ class MultipleChoice(Task):
     after it (`B. 7`). Grader: `strict`, the letter and nothing else.
     """
 
-    answer_format = "letter"
+    answer_format = "boxed"
     graders: ClassVar[Mapping[str, Grader]] = {"strict": Grader()}
     same_options = True
 
