@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 from collections import Counter
@@ -60,6 +61,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _own_random_numbers(request: pytest.FixtureRequest) -> None:
     """Python's random numbers follow from the test and TEST_SEED, whichever tests ran before."""
     random.seed(f"{SEED} {request.node.nodeid}")
+
+
+def pytest_collection_finish() -> None:
+    """Python's garbage collector need not look again and again at the modules and the thousands of collected tests."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

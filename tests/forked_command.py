@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import importlib
 import os
 import runpy
 import subprocess
@@ -30,6 +32,16 @@ def run_module(
     return subprocess.CompletedProcess([module, *arguments], os.waitstatus_to_exitcode(status), *texts)
 
 
+def run_snakemake(
+    *arguments: object, cwd: Path = ROOT, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """As `snakemake arguments`; what `environment` has is added to this process'."""
+    importlib.import_module("snakemake.cli")  # once for all forks
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    whole = {**os.environ, "PATH": path, **(environment or {})}
+    return run_module("snakemake", *arguments, cwd=cwd, environment=whole)
+
+
 def _become_command(
     module: str, arguments: list[str], cwd: Path, environment: Mapping[str, str] | None, files: tuple[IO[Any], IO[Any]]
 ) -> NoReturn:
@@ -37,8 +49,10 @@ def _become_command(
     try:
         atexit._clear()  # the parent's
         kept = [sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in FOLDERS]
-        for number, file in enumerate(files, start=1):
+        for file, number, stream in zip(files, (1, 2), (sys.stdout, sys.stderr), strict=True):
             os.dup2(file.fileno(), number)
+            with contextlib.suppress(OSError, ValueError):  # an imported module may have kept pytest's stream
+                os.dup2(file.fileno(), stream.fileno())
         sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115
         sys.stdout, sys.stderr = (open(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))  # noqa: SIM115
         if environment is not None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -23,6 +20,7 @@ from contracts import tables
 from contracts.run_file import ROOT, Run
 from frameworks import adapter
 from recipes.runs import load_run, run_names
+from tests.forked_command import run_snakemake
 from tests.user_errors import refused
 
 SETTINGS = yaml.safe_load((ROOT / "profiles" / "slurm" / "cluster.yaml").read_text(encoding="utf-8"))["cluster"]
@@ -219,11 +217,7 @@ def test_the_page_and_what_was_measured(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_only_training_and_generation_request_gpus_at_full_scale() -> None:
     """The dry run of `snakemake --profile slurm reproduce_all` in the repository, with every job."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    command = ["snakemake", "-n", "-p", "--profile", "slurm", "reproduce_all"]
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
-    )
+    done = run_snakemake("-n", "-p", "--profile", "slurm", "reproduce_all")
     assert done.returncode == 0, done.stderr
     holders, rule = Counter[str](), ""
     for line in (done.stdout + done.stderr).splitlines():

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +16,10 @@ import pytest
 
 from contracts.run_file import ROOT
 from system import fork_server
+from tests import needs
+from tests.waiting import LIMIT, wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="the CPU demo's Ray is on Linux")]
+pytestmark = [pytest.mark.slow, needs.linux]
 
 
 PROGRAM = [sys.executable, "-m", "tests.unit.forking_program"]
@@ -40,7 +41,7 @@ def forked(job: subprocess.Popen[str]) -> str:
 
 
 def run(*arguments: str, **settings: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False, **settings)  # type: ignore[call-overload, no-any-return]
+    return subprocess.run(arguments, capture_output=True, text=True, timeout=LIMIT, check=False, **settings)  # type: ignore[call-overload, no-any-return]
 
 
 @pytest.mark.parametrize("python", ["forked", sys.executable])
@@ -78,10 +79,7 @@ def test_a_fork_ends_with_its_client(forked: str) -> None:
     pid = int(client.stdout.readline())
     client.kill()
     client.wait()
-    deadline = time.monotonic() + 30
-    while Path(f"/proc/{pid}").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
 
 def test_a_signal_reaches_the_fork(forked: str) -> None:
@@ -89,7 +87,7 @@ def test_a_signal_reaches_the_fork(forked: str) -> None:
     client = subprocess.Popen([forked, "-c", code], stdout=subprocess.PIPE, text=True)
     assert client.stdout is not None and client.stdout.readline() == "ready\n"
     client.terminate()
-    assert client.wait(30) == 5
+    assert client.wait(LIMIT) == 5
 
 
 def test_a_signal_before_the_fork_reaches_it(tmp_path: Path) -> None:
@@ -106,7 +104,7 @@ def test_a_signal_before_the_fork_reaches_it(tmp_path: Path) -> None:
     fork_server.receive_request(other)
     os.kill(pid, signal.SIGTERM)
     other.sendall(sleeper.pid.to_bytes(8, "big"))
-    assert sleeper.wait(30) == -signal.SIGTERM
+    assert sleeper.wait(LIMIT) == -signal.SIGTERM
     assert os.waitpid(pid, 0)[1] == 0 and (tmp_path / "asked").exists()
 
 
@@ -120,14 +118,12 @@ def test_nothing_is_left_of_a_job_that_is_ended(tmp_path: Path, number: int) -> 
     assert process.stdout is not None
     python = Path(process.stdout.readline().strip())
     other = subprocess.Popen([python, "-c", "import time; time.sleep(600)"])
-    deadline = time.monotonic() + 60
-    while len(processes := below(process.pid)) < 6:  # subreaper, server, program, its client, and two forks
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: len(below(process.pid)) == 6)  # subreaper, server, program, its client, and two forks
+    processes = below(process.pid)
     process.send_signal(number)
     process.wait()
-    assert psutil.wait_procs(processes, 60)[1] == []
-    assert other.wait(60) != 0
+    assert psutil.wait_procs(processes, LIMIT)[1] == []
+    assert other.wait(LIMIT) != 0
     server = Path(shlex.split(python.read_text().splitlines()[1])[1])
     assert not server.parent.exists()
 

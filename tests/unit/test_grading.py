@@ -80,26 +80,43 @@ def test_verdicts(gold, answer, expected):
     assert verdict(gold, f"So it is $\\boxed{{{answer}}}$.") == expected
 
 
-def test_extraction_and_finish_reason():
-    cut = {"finish_reason": "length"}
-    assert verdict("4", "I count 4") == "no_answer"
-    assert verdict("4", "I count 4", extraction="last-number") == "correct"
-    assert verdict("4", "I count 4", extraction="last-number", **cut) == "truncated"
-    assert verdict("4", "5 apples. The answer is: $4$.\n5 pears", extraction="answer-is") == "correct"
-    assert verdict("4", "The final answer is 4", extraction="answer-is") == "correct"
-    assert verdict("18", "The answer is 18. I hope it is correct.", extraction="answer-is") == "correct"
-    assert verdict("6", "So the answer is $6$ dollars. Then he goes home.", extraction="answer-is") == "correct"
-    assert verdict("5, 6", "The answer is $5$ and $6$.", extraction="answer-is") == "correct"
-    assert verdict("4", "5 is not the answer, 4 is", extraction="answer-is") == "correct"
-    assert verdict("4", r"\boxed{4}, so the answer is 5", extraction="answer-is") == "correct"
-    assert verdict("4", "The answer is 4", extraction="answer-is", **cut) == "truncated"
-    assert verdict("4", "Answer: 4", extraction="answer-line", **cut) == "truncated"
-    assert verdict("4", "\\boxed{4}. Wait, let me check \\boxed{5", **cut) == "correct"
-    assert verdict("4", "\\boxed{5}</think> so it is \\boxed{4}") == "correct"
-    assert verdict("4", "\\boxed{4}</think> so it is clear") == "no_answer"
-    assert verdict("4", "<answer> 4 </answer>", extraction="answer-tag") == "correct"
-    assert verdict("4", "<answer> 4 ", extraction="answer-tag") == "format_error"
-    assert verdict("4", "<answer> 4 </answer> and then", extraction="answer-tag", **cut) == "correct"
+@pytest.mark.parametrize(
+    ("gold", "completion", "extraction", "expected"),
+    [
+        ("4", "I count 4", "none", "no_answer"),
+        ("4", "I count 4", "last-number", "correct"),
+        ("4", "5 apples. The answer is: $4$.\n5 pears", "answer-is", "correct"),
+        ("4", "The final answer is 4", "answer-is", "correct"),
+        ("18", "The answer is 18. I hope it is correct.", "answer-is", "correct"),
+        ("6", "So the answer is $6$ dollars. Then he goes home.", "answer-is", "correct"),
+        ("5, 6", "The answer is $5$ and $6$.", "answer-is", "correct"),
+        ("4", "5 is not the answer, 4 is", "answer-is", "correct"),
+        ("4", r"\boxed{4}, so the answer is 5", "answer-is", "correct"),
+        ("4", "\\boxed{5}</think> so it is \\boxed{4}", "none", "correct"),
+        ("4", "\\boxed{4}</think> so it is clear", "none", "no_answer"),
+        ("4", "<answer> 4 </answer>", "answer-tag", "correct"),
+        ("4", "<answer> 4 ", "answer-tag", "format_error"),
+    ],
+)
+def test_where_an_answer_stands_is_the_extractions(gold, completion, extraction, expected):
+    assert verdict(gold, completion, extraction=extraction) == expected
+
+
+@pytest.mark.parametrize(
+    ("completion", "extraction", "expected"),
+    [
+        ("I count 4", "last-number", "truncated"),
+        ("The answer is 4", "answer-is", "truncated"),
+        ("Answer: 4", "answer-line", "truncated"),
+        ("\\boxed{4}. Wait, let me check \\boxed{5", "none", "correct"),
+        ("<answer> 4 </answer> and then", "answer-tag", "correct"),
+    ],
+)
+def test_a_text_that_was_cut_off_has_an_answer_only_where_its_end_is_marked(completion, extraction, expected):
+    assert verdict("4", completion, extraction=extraction, finish_reason="length") == expected
+
+
+def test_a_prompt_that_was_too_long_has_no_answer():
     assert verdict("4", "", finish_reason="prompt_too_long") == "no_answer"
 
 
@@ -152,11 +169,12 @@ def test_a_worker_that_runs_out_of_memory_is_replaced():
 def test_hostile_answers_end_within_the_deadline_and_run_nothing(text, grader, tmp_path):
     target = tmp_path / "made"
     answer = text.replace("{target}", str(target))
-    for completion in (f"\\boxed{{{answer}}}", answer, f"<answer>{answer}</answer>", "\\boxed{" + answer):
-        started = seconds_of_judges() + time.process_time()
-        [result] = grade([Item("math", "58", completion, extraction="answer-tag")], deadline_s=2.0, grader=grader)
-        assert seconds_of_judges() + time.process_time() - started < 2.0 + 2.0
-        assert result.verdict in tables.VERDICTS and result.verdict != "correct"
+    completions = (f"\\boxed{{{answer}}}", answer, f"<answer>{answer}</answer>", "\\boxed{" + answer)
+    started = seconds_of_judges() + time.process_time()
+    items = [Item("math", "58", completion, extraction="answer-tag") for completion in completions]
+    results = grade(items, deadline_s=0.5, workers=1, grader=grader)
+    assert seconds_of_judges() + time.process_time() - started < len(items) * 0.5 + 2.0
+    assert {result.verdict for result in results} <= set(tables.VERDICTS) - {"correct"}
     assert not target.exists()
 
 

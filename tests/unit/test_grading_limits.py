@@ -6,7 +6,6 @@ import os
 import resource
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,6 +15,7 @@ import pytest
 from grading import Item, grade
 from grading.sandboxed_worker import MEMORY
 from grading.worker_pool import POOL, Pair
+from tests.waiting import wait_until
 
 JUDGE = "tests.unit.costly_judge.judge"
 COSTLY = [
@@ -74,7 +74,5 @@ def test_no_grader_takes_more_memory_than_its_limit(grader: str) -> None:
     grade([Item("math", "x^2+7", f"\\boxed{{{text}}}") for text in hostile], deadline_s=0.5, workers=1, grader=grader)
     judges = [child for worker in POOL._workers for child in psutil.Process(worker._process.pid).children()]
     assert judges
-    deadline = time.monotonic() + 60  # one that was forked just now sets its limit before it judges
-    while not all(resource.prlimit(child.pid, resource.RLIMIT_AS) == (MEMORY, MEMORY) for child in judges):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    # One that was forked just now sets its limit before it judges.
+    wait_until(lambda: {resource.prlimit(child.pid, resource.RLIMIT_AS) for child in judges} == {(MEMORY, MEMORY)})

@@ -13,6 +13,7 @@ import pytest
 
 from contracts.run_file import ROOT
 from system import job_lifetime
+from tests.waiting import LIMIT, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -31,8 +32,8 @@ time.sleep(600)
 """
 
 
-def gone(pid: int, seconds: float = 20) -> bool:
-    deadline = time.monotonic() + seconds
+def gone(pid: int) -> bool:
+    deadline = time.monotonic() + LIMIT
     while time.monotonic() < deadline:
         try:
             os.kill(pid, 0)
@@ -49,10 +50,7 @@ def test_a_job_ends_when_its_snakemake_is_killed(tmp_path: Path) -> None:
         [Path(sys.executable).with_name("snakemake"), "--cores", "1"], cwd=tmp_path, stderr=subprocess.DEVNULL
     )
     log = tmp_path / "job.log"
-    deadline = time.monotonic() + 60
-    while not (log.is_file() and log.read_text().strip()):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: log.is_file() and log.read_text().strip())
     pid = int(log.read_text())
     snakemake.send_signal(signal.SIGKILL)
     snakemake.wait()

@@ -14,6 +14,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from cluster.progress import Progress, duration_text, job_label
 from contracts.run_file import ROOT
+from tests.forked_command import run_snakemake
 
 STEP = "openr1/a: step 7/20, reward 0.25, length 30, 2.0 s per step, 26 s left"
 SNAKEFILE = f"""
@@ -73,7 +74,9 @@ def test_a_terminal_shows_stages_steps_rewards_and_warnings_and_the_log_the_rest
 
 
 def without_a_terminal(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*WORDS, *options], cwd=folder, env=environment(), capture_output=True, text=True, check=True)
+    done = run_snakemake("--cores", "1", *options, cwd=folder, environment=environment())
+    done.check_returncode()
+    return done
 
 
 @pytest.mark.slow

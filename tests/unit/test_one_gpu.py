@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +12,7 @@ from contracts.run_file import ROOT
 from frameworks import adapter, run_settings
 from recipes.runs import load_run, run_names
 from system.errors import UserError
+from tests.forked_command import run_snakemake
 
 SIZES = (24, 48, 80)
 RUNS = {name: load_run(name, "full") for name in run_names()}
@@ -77,11 +75,7 @@ def test_other_scales_and_sizes_are_refused() -> None:
 
 
 def dry_run(*arguments: str) -> tuple[int, str]:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    command = ["snakemake", "-n", "reproduce_one_gpu", *arguments]
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
-    )
+    done = run_snakemake("-n", "reproduce_one_gpu", *arguments)
     return done.returncode, done.stdout + done.stderr
 
 

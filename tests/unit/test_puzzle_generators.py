@@ -130,7 +130,7 @@ def test_countdown_is_distributed_like_the_published_set():
         assert {len(nums) for nums, _ in rows} == {3, 4}
         assert (min(t for _, t in rows), max(t for _, t in rows)) == (10, 100)
         assert (min(n for nums, _ in rows for n in nums), max(n for nums, _ in rows for n in nums)) == (1, 99)
-    reached = [countdown_problems.solve(nums, target) for nums, target in theirs[::10]]
+    reached = [countdown_problems.solve(nums, target) for nums, target in theirs[::50]]
     assert all(reached)
 
 

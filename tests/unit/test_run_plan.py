@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from cluster import run_plan
-from contracts.run_file import ROOT
 from recipes.run_sets import run_set_name
 from recipes.runs import load_run, run_names
+from tests.forked_command import run_snakemake
 from tests.user_errors import printed_code
 
 RUNS = {name: load_run(name, "full") for name in ("logicrl/qwen2.5-7b", "simplerl/qwen2.5-math-7b")}
@@ -64,9 +61,7 @@ def test_each_set_of_runs_has_a_name_of_its_own() -> None:
 
 def snakemake(*arguments: str) -> tuple[int, str, str]:
     """Exit status, standard output and standard error of Snakemake in the repository."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    command = ["snakemake", *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    done = run_snakemake(*arguments)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -8,8 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from tasks import sandbox
 from tasks.sandbox import Call, Limits, bubblewrap, warm_pool
 from tests.unit.sandboxes import SMALL, attempt, needs_warm, program_processes, sandbox_processes
 from tests.user_errors import refused
+from tests.waiting import wait_until
 
 
 @needs_warm
@@ -67,7 +66,7 @@ def test_a_killed_warm_sandbox_costs_no_program_its_outcome(
             kill_all(own_runner)
         waiting = threads.submit(sandbox.run, "import time\ndef f(): time.sleep(1); return 5", "f", [Call()])
         if moment == "running":
-            wait_for(lambda: program_processes(psutil.Process()))
+            wait_until(lambda: program_processes(psutil.Process()))
             kill_all(own_runner)
         assert waiting.result() == sandbox.Outcome("all calls", ("5",))
     assert not first.is_running() and sandbox.run("def f(): return 6", "f", [Call()]).values == ("6",)
@@ -78,13 +77,6 @@ def kill_all(runner: Path) -> None:
     for process in sandbox_processes(runner):
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 @needs_warm
@@ -121,7 +113,7 @@ def test_nothing_outlives_a_killed_grader(way: str) -> None:
     command = [sys.executable, "-c", ENDLESS, way]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as grader:
         started = psutil.Process(grader.pid)
-        wait_for(lambda: len(started.children(recursive=True)) >= (3 if way == "single" else 5))
+        wait_until(lambda: len(started.children(recursive=True)) >= (3 if way == "single" else 5))
         theirs = started.children(recursive=True)
         grader.kill()
     _, alive = psutil.wait_procs(theirs, timeout=30)

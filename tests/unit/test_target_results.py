@@ -16,6 +16,8 @@ from cluster import target_results
 from contracts import tables
 from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT
+from tests.forked_command import run_snakemake
+from tests.waiting import LIMIT, wait_until
 
 SNAKEFILE = f"""
 from cluster import failed_jobs, interrupt, live_view, progress_lines, target_results
@@ -43,8 +45,11 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+OPTIONS = ("--cores", "1", "--config", "cluster=", "--")
+
+
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--config", "cluster=", "--", *arguments]
+    command = [sys.executable, "-m", "snakemake", *OPTIONS, *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, **pipes)  # type: ignore[call-overload, no-any-return]
@@ -54,24 +59,22 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 def test_results_are_the_last_words_also_where_nothing_is_to_be_done(project: Path) -> None:
     expected = ["the best is b", str(project / "study.csv"), str(project / "report/all/index.html")]
     for _ in range(2):
-        output, messages = start(project, "study", "all").communicate(timeout=100)
-        assert output.splitlines() == [expected[0], expected[2]]
-    assert "Nothing to be done" in messages
-    output, _ = start(project, "study").communicate(timeout=100)
-    assert output.splitlines() == expected[:2]
+        done = run_snakemake(*OPTIONS, "study", "all", cwd=project)
+        assert done.stdout.splitlines() == [expected[0], expected[2]]
+    assert "Nothing to be done" in done.stderr
+    assert run_snakemake(*OPTIONS, "study", cwd=project).stdout.splitlines() == expected[:2]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_interrupted_workflow_has_not_failed(project: Path, times: int) -> None:
     process = start(project, "slow")
-    while not (project / "started").exists():
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.1)
+    wait_until(lambda: (project / "started").exists() or process.poll() is not None)
+    assert process.poll() is None, process.communicate()
     for _ in range(times):
         os.killpg(process.pid, signal.SIGINT)
         time.sleep(0.05)
-    _, messages = process.communicate(timeout=100)
+    _, messages = process.communicate(timeout=LIMIT)
     assert process.returncode == 130
     assert "failed" not in messages and "Traceback" not in messages and "rror" not in messages, messages
     assert messages.rstrip().splitlines()[-1].startswith("Interrupted. What is finished is kept")

@@ -7,8 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,8 +14,10 @@ import psutil
 import pytest
 
 from contracts.run_file import ROOT
+from tests import needs
+from tests.waiting import LIMIT, wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="forks are used on Linux alone")]
+pytestmark = [pytest.mark.slow, needs.linux]
 
 JOB = f"cd {ROOT} && OWN=yes {sys.executable} -m tests.unit.warm_program"
 
@@ -44,27 +44,20 @@ def warm(workflow: int) -> list[psutil.Process]:
     return processes
 
 
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_the_jobs_of_a_workflow_import_once_and_nothing_is_left(tmp_path: Path) -> None:
     jobs = [f"{JOB} {tmp_path}/job_{n} tests.unit.imported_once" for n in range(3)]
     process = start(tmp_path, *jobs)
-    said, _ = process.communicate(timeout=120)
+    said, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 0, said
     outputs = [(tmp_path / f"job_{n}").read_text().split() for n in range(3)]
     importers, own, arguments = zip(*outputs, strict=True)
     assert len(set(importers)) == 1 and len({*importers, *own}) == 4 and set(arguments) == {"yes"}
-    until(lambda: not warm(process.pid))
+    wait_until(lambda: not warm(process.pid))
 
 
 def test_a_package_that_cannot_be_imported_is_said(tmp_path: Path) -> None:
     process = start(tmp_path, f"{JOB} {tmp_path}/job_0 tests.unit.is_not_there 2> {tmp_path}/said")
-    process.communicate(timeout=120)
+    process.communicate(timeout=LIMIT)
     assert process.returncode != 0
     assert "No module named 'tests.unit.is_not_there'" in (tmp_path / "said").read_text()
 
@@ -72,7 +65,7 @@ def test_a_package_that_cannot_be_imported_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize("killed", ["workflow", "job", "warm process"])
 def test_a_job_ends_with_its_workflow_its_own_process_and_the_warm_one(tmp_path: Path, killed: str) -> None:
     process = start(tmp_path, f"{JOB} wait tests.unit.imported_once > {tmp_path}/said")
-    until(lambda: (tmp_path / "said").exists() and "waiting" in (tmp_path / "said").read_text())
+    wait_until(lambda: (tmp_path / "said").exists() and "waiting" in (tmp_path / "said").read_text())
     processes = warm(process.pid)
     (forking,) = [one for one in processes if one.ppid() not in {each.pid for each in processes}]
     folder = Path(re.findall(r"serve\('(.+?)'", " ".join(forking.cmdline()))[0])
@@ -86,8 +79,8 @@ def test_a_job_ends_with_its_workflow_its_own_process_and_the_warm_one(tmp_path:
     else:
         jobs = psutil.Process(process.pid).children(recursive=True)
         next(one for one in jobs if "tests.unit.warm_program" in one.cmdline()).send_signal(signal.SIGKILL)
-    assert psutil.wait_procs(below, 40)[1] == []
-    process.communicate(timeout=60)
+    assert psutil.wait_procs(below, LIMIT)[1] == []
+    process.communicate(timeout=LIMIT)
     assert process.returncode != 0
-    until(lambda: not warm(process.pid))
+    wait_until(lambda: not warm(process.pid))
     assert killed == "warm process" or not folder.exists()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from argparse import Namespace
 from pathlib import Path
 
@@ -14,7 +11,7 @@ import pytest
 
 from studies.lockstep import fixed_rollout_training
 from studies.waterfall import study
-from system.errors import ROOT
+from tests.forked_command import run_snakemake
 from tests.user_errors import refused
 
 NAMES = ["a", "b", "c"]
@@ -122,20 +119,9 @@ def test_what_a_framework_cannot_release_is_refused() -> None:
 
 @pytest.mark.slow
 def test_every_training_has_a_work_folder_of_its_own() -> None:
-    command_line = [
-        "snakemake",
-        "-n",
-        "-p",
-        "--forceall",
-        "--nolock",
-        "study_waterfall",
-        "--config",
-        "seeds=[0,1,2,3,4]",
-    ]
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        command_line, cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True
-    )
+    options = ["-n", "-p", "--forceall", "--nolock"]
+    done = run_snakemake(*options, "study_waterfall", "--config", "seeds=[0,1,2,3,4]")
+    done.check_returncode()
     folders = re.findall(r"studies\.waterfall\.study train .*? --work (\S+)", done.stdout + done.stderr)
     wanted = {f"work/studies/waterfall/{stage.name}/seed-{seed}" for stage in study.STAGES for seed in range(5)}
     assert len(folders) == len(wanted) and set(folders) == wanted

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +11,11 @@ import pytest
 from synthetic_results import write_maze_run
 
 from analysis.claims.verdicts import CONTRADICTED, SUPPORTED
-from contracts.run_file import ROOT
 from eval.statistics import Estimate
 from studies.credit import study
 from studies.credit.runs import CRITIC, GRPO, NO_STD, PROCESS, RUNS
 from studies.credit.study import CANNOT_BE_TOLD, RIGHT_REASONS, Pair
+from tests.forked_command import run_snakemake
 from tests.user_errors import refused
 
 ABOVE, UNCLEAR = f"{CRITIC} is above", CANNOT_BE_TOLD
@@ -124,12 +121,10 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_its_command_makes_all_that_it_reads(tmp_path: Path) -> None:
     options = ["--config", "seeds=[0,1]", f"results={tmp_path}/results", f"work={tmp_path}/work"]
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["snakemake", "-n", "--quiet", "rules", "--forceall", *options, "--", "study_credit"],
-        cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    jobs = dict(re.findall(r"^(\w+) +(\d+)$", done.stdout + done.stderr, re.MULTILINE))
+    done = run_snakemake("-n", "--quiet", "rules", "--forceall", *options, "--", "study_credit")
+    done.check_returncode()
+    (counts,) = re.findall(r"^\d+ jobs: (.+?)\.", done.stdout, re.MULTILINE)
+    jobs = dict(count.split() for count in counts.split(", "))
     trainings = 2 * len(RUNS)
     assert {rule: int(jobs[rule]) for rule in ("train", "training_log", "score_run")} == {
         "train": trainings, "training_log": trainings, "score_run": trainings

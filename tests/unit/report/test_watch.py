@@ -21,8 +21,10 @@ from contracts import tables
 from contracts.run_file import ROOT
 from frameworks import rollout_log
 from recipes.runs import load_run
-from tests.browser_pipe import CHROMIUM, Browser
+from tests import needs
+from tests.browser_pipe import Browser
 from tests.hostile_text import TEXTS, encodable
+from tests.waiting import wait_until
 
 NAME = "tinyzero/grpo-3b-trl/seed-0"
 STAGE = load_run("tinyzero/grpo-3b-trl", "demo").stages[0]
@@ -182,16 +184,17 @@ def test_the_command_says_where_it_serves_and_ends_with_ctrl_c(folders: tuple[Pa
 
 def wait_for(browser: Browser, code: str, value: object) -> None:
     """Wait until an expression has a value; a page that is being loaded has none."""
-    deadline, current = time.monotonic() + 60, None
-    while current != value:
-        assert time.monotonic() < deadline, current
-        time.sleep(0.1)
+
+    def has_value() -> bool:
         with contextlib.suppress(RuntimeError, KeyError):
-            current = browser.evaluate(code)
+            return bool(browser.evaluate(code) == value)
+        return False
+
+    wait_until(has_value)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)")
+@needs.chromium
 def test_the_page_is_read_again_when_a_run_goes_on_but_not_under_an_open_completion(
     folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, port: int, tmp_path: Path
 ) -> None:
