@@ -101,3 +101,13 @@ def test_many_rows_are_cut() -> None:
         "ccc  d",
         "… and 1 more",
     ]
+
+
+def test_contamination_is_shown_with_its_twin(tmp_path: Path) -> None:
+    file = ResultsFolder(tmp_path).contamination("openr1/small/seed-0")
+    file.parent.mkdir(parents=True)
+    measures = "exact,rouge_l,right\n0,math500,benchmark,40,150,0.041,0.5,0.3\n0,math500,twin,40,150,0.0,0.25,0.1\n"
+    file.write_text(f"step,benchmark,kind,share,problems,{measures}")
+    first, twin, path = target_results.files_text([file])
+    assert first.split("  ")[0] == "openr1/small/seed-0" and "exact 4.1 %, rouge l 50.0 %, right 30.0 %" in first
+    assert "twin" in twin and "first 40 % shown" in twin and path == str(file)
