@@ -12,11 +12,17 @@ from typing import NamedTuple
 from tasks.math_answers.exact_comparison import normalise
 
 _WORD = re.compile(
-    r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*,?\s*(?:and|or)\s*\}|(?<![a-zA-Z\\{])(?:and|or)(?![a-zA-Z}])|\\(?:lor|vee)(?![a-zA-Z])"
+    r"\\(?:text|textbf|mathrm|mbox)\s*\{\s*,?\s*(?:and|or)\s*\}|(?<![a-zA-Z\\{])(?:and|or)(?![a-zA-Z}])|或者?|和|以及|与|\\(?:lor|vee)(?![a-zA-Z])"
 )
 _NUMBER = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DIGITS = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _VECTOR = re.compile(r"\\begin\s*\{[pbv]?matrix\}(.+)\\end\s*\{[pbv]?matrix\}", re.DOTALL)
+_MATRIX = re.compile(
+    r"(?:[(\[|]\s*)?\\begin\s*\{(?:[pbvB]?matrix|array)\}(?:\{[clr|]+\})?(.+)\\end\s*\{(?:[pbvB]?matrix|array)\}(?:\s*[)\]|])?",
+    re.DOTALL,
+)
+_SET = r"\\\{[^{}]{1,200}\\\}"
+_SETS = re.compile(rf"\s*{_SET}(?:\s*(?:\\setminus|\\backslash|\\smallsetminus|\\cup|\\cap|-)\s*{_SET})+\s*")
 _ASSIGNED = re.compile(r"\s*((?:[a-zA-Z]|\\[a-zA-Z]+)(?:_(?:\w|\{\w+\}))?)\s*=(?!=)(.+)", re.DOTALL)
 _NAMED = re.compile(
     r"\s*(\((?:\s*[a-zA-Z](?:_\w|_\{\w+\})?\s*,)+\s*[a-zA-Z](?:_\w|_\{\w+\})?\s*\))\s*(?:=|\\in(?![a-zA-Z]))"
@@ -81,6 +87,37 @@ def read_parts(text: str) -> Parts:
     ]
     parts = _expand_plus_minus(parts)
     return Parts("list" if len(parts) > 1 else "leaf", parts or [text])
+
+
+def matrix_cells(text: str) -> list[list[str]] | None:
+    """The rows of a matrix in LaTeX or as lists of lists; None for anything else."""
+    text = text.strip()
+    if match := _MATRIX.fullmatch(text):
+        rows = [row.split("&") for row in re.split(r"\\\\(?:\[[^\]]{0,9}\])?", match[1]) if row.strip()]
+    elif text[:1] + text[-1:] == "[]" and _is_enclosed(text) and text[1:].lstrip()[:1] == "[":
+        lists = split_outside_brackets(text[1:-1], ",")
+        if not all(one[:1] + one[-1:] == "[]" and _is_enclosed(one) for one in lists):
+            return None
+        rows = [split_outside_brackets(one[1:-1], ",") for one in lists]
+    else:
+        return None
+    return [[cell.strip() for cell in row] for row in rows] if len({len(row) for row in rows}) == 1 else None
+
+
+def _calculated_set(text: str) -> str:
+    r"""`\{1,2\}\setminus\{2\}` as `\{1\}`; any other text as it is."""
+    if not _SETS.fullmatch(text):
+        return text
+    sets = [
+        [normalise(part) for part in split_outside_brackets(one, ",;")] for one in re.findall(r"\\\{(.*?)\\\}", text)
+    ]
+    members = sets[0]
+    for sign, other in zip(re.findall(r"\\\}\s*(\\[a-z]+|-)", text), sets[1:], strict=True):
+        if sign == "\\cup":
+            members = members + [one for one in other if one not in members]
+        else:
+            members = [one for one in members if (one in other) == (sign == "\\cap")]
+    return f"\\{{{', '.join(members)}\\}}" if members else text
 
 
 def vector_parts(text: str) -> Parts | None:
@@ -159,7 +196,12 @@ def compare(gold: str, answer: str, same: Same) -> bool | None:
         answer: in plain notation.
         same: compares two parts.
     """
-    ours, theirs = read_parts(gold), read_parts(answer)
+    rows, other_rows = matrix_cells(gold), matrix_cells(answer)
+    if rows and other_rows and (len(rows) > 1 or len(rows[0]) > 1):
+        pairs = [pair for both in zip(rows, other_rows, strict=False) for pair in zip(*both, strict=False)]
+        shape, other_shape = ((len(one), len(one[0])) for one in (rows, other_rows))
+        return shape == other_shape and all(same(*pair) for pair in pairs)
+    ours, theirs = read_parts(_calculated_set(gold)), read_parts(_calculated_set(answer))
     if "tuple" in (ours.kind, theirs.kind):
         ours, theirs = (vector_parts(text) or parts for text, parts in ((gold, ours), (answer, theirs)))
     kinds = {ours.kind, theirs.kind}
@@ -176,8 +218,11 @@ def compare(gold: str, answer: str, same: Same) -> bool | None:
         expected = _unique_parts(_without_index(ours.parts, theirs.parts))
         stated = _unique_parts(_without_index(theirs.parts, ours.parts))
         return len(expected) == len(stated) and _match_in_any_order(expected, stated, same)
-    if "set" in kinds:
-        return False
+    if "set" in kinds:  # a set of one tuple is that tuple
+        member, *others = ours.parts if ours.kind == "set" else theirs.parts
+        if others or member[:1] != "(":
+            return False
+        return same(member, answer) if ours.kind == "set" else same(gold, member)
     in_order = []
     for one in (ours, theirs):
         values = _values_by_symbol(one.parts)

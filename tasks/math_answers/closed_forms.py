@@ -13,11 +13,11 @@ math-verify.
 from __future__ import annotations
 
 import re
-from decimal import Context, Decimal, DecimalException
+from decimal import Context, Decimal, DecimalException, DivisionByZero, InvalidOperation, Overflow, Underflow
 
 _TOKEN = re.compile(r"\s*(\d+\.?\d*|\.\d+|\\(?:frac|sqrt|pi|cdot|times)(?![a-zA-Z])|[-+*/^(){}\[\],])")
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510")
-_ARITHMETIC = Context(prec=50, Emax=99, Emin=-99)
+_ARITHMETIC = Context(prec=50, Emax=99, Emin=-9999, traps=[DivisionByZero, InvalidOperation, Overflow, Underflow])
 _LARGEST = Decimal(10) ** 20  # with 50 digits, what cancels below this size still leaves 30 digits
 _LONGEST = 300  # characters
 _MOST_BRACKETS = 60  # so that nesting cannot exhaust the stack

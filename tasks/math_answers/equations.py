@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
+from typing import NamedTuple
 
-from tasks.math_answers import closed_forms
+from tasks.math_answers import closed_forms, formulas, values_at_points
 from tasks.math_answers.exact_comparison import normalise
+from tasks.math_answers.formulas import Formula
 
 ROUNDED = 50  # a number and its rounded value differ by less than this part of it
 _EQUALS = re.compile(r"(?<![<>!:=\\])=+|\\(?:approx|simeq|eqsim)(?![a-zA-Z])")
@@ -22,6 +25,7 @@ _SYMBOL = re.compile(
     rf"\s*(?:\([^()]{{1,30}}\)|\[[^\[\]]{{1,30}}\])?\s*"
 )
 _SQUARED = re.compile(r"\^\s*(?:\d+|\{\s*\d+\s*\})\s*$")  # `x^2` is a value to be solved for, unlike `x'` and `f^{-1}`
+_TIMES_ITSELF = re.compile(r"\s*([a-zA-Z])\s*\((?=[^()]*(?<![a-zA-Z])\1(?![a-zA-Z]))")  # `x(x+1)`
 _BOUND = re.compile(r"\s*\\(?:int|sum|prod|lim|max|min|sup|inf|gcd|det)(?![a-zA-Z])")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _OF_ONE = re.compile(r"\s*([a-zA-Z](?:_\w)?)\s*\(\s*([a-zA-Z])\s*\)\s*")
@@ -29,6 +33,93 @@ _ALONE = r"(?<![a-zA-Z\\]){}(?![a-zA-Z])"  # a letter that is a symbol of its ow
 _CONGRUENT = re.compile(
     r"(?:.{1,20}?\\equiv)?\s*([-+]?\d{1,18})\s*\(?\s*(?:\\[pb]?mod|\\text\s*\{\s*mod\s*\}|mod)\s*\{?\s*(\d{1,18})\s*\}?\s*\)?"
 )
+
+_SIGN = re.compile(
+    r"\\(?P<command>leqslant|geqslant|leq|geq|le|ge|lt|gt|neq|ne)(?![a-zA-Z])|(?P<plain><=|>=|!=|==?|<|>)"
+)
+_SIGNS = {"leqslant": "<=", "leq": "<=", "le": "<=", "lt": "<", "neq": "!=", "ne": "!=", "==": "="}
+_SIGNS |= {"geqslant": ">=", "geq": ">=", "ge": ">=", "gt": ">"}
+_MIRRORED = {">": "<", ">=": "<=", "=": "=", "!=": "!="}
+# |z|, ‖v‖, ⌊x⌋, P(…), E[X], sin A: what is a value whatever the letters in it are
+_ABSOLUTE = re.compile(r"\s*(?:\||\\lvert)(.+)(?:\||\\rvert)\s*")
+_WHOLE_QUANTITY = re.compile(
+    r"\s*(?:\\(?:lVert|Vert|\|)\s*.{1,60}\\(?:rVert|Vert|\|)|\\l(floor|ceil)(?![a-z]).{1,60}\\r\1|\\#.{1,30}"
+    r"|\\(?:max|min|sup|inf|dim|det|deg|arg|rank)(?![a-z])\s*[a-zA-Z{(_].{0,60}"
+    r"|\\(?:sin|cos|tan|cot|sec|csc)(?![a-z])(?:\s*\^\s*\{?2\}?)?(?!.*(?<![a-zA-Z])[xy](?![a-zA-Z]))[^-+=]{1,40})\s*"
+)
+_APPLIED = re.compile(
+    r"\s*(?:\\(?:mathbb|mathcal|mathrm|operatorname|text)\s*\{\s*\w{1,9}\s*\}|\\Pr|\\gcd|[A-Z]\w{0,2}|[dfgh])(?:'|_\w)?\s*([(\[].*[)\]])\s*"
+)
+
+
+class Relation(NamedTuple):
+    """Formulas with signs between them: `=`, `!=`, `<` or `<=`."""
+
+    sides: list[Formula]
+    signs: list[str]
+
+
+def read_relation(text: str, functions: frozenset[str]) -> Relation | None:
+    """A chain of formulas with signs of relation; None for any other text."""
+    parts, signs, start = [], [], 0
+    for match in _SIGN.finditer(text):
+        before = text[: match.start()]
+        if all(before.count(opening) == before.count(closing) for opening, closing in ("()", "[]", "{}")):
+            sign = match["command"] or match["plain"]
+            parts.append(text[start : match.start()])
+            signs.append(_SIGNS.get(sign, sign))
+            start = match.end()
+    if not 0 < len(signs) < 4:
+        return None
+    read = [formulas.read(part.strip(), functions) for part in [*parts, text[start:]]]
+    known = [one for one in read if one]
+    if len(known) < len(read):
+        return None
+    if any(sign[0] == ">" for sign in signs):
+        if not set(signs) <= set(_MIRRORED):
+            return None
+        known, signs = known[::-1], [_MIRRORED[sign] for sign in reversed(signs)]
+    return Relation(known, signs)
+
+
+def compare_relations(gold: Relation, answer: Relation) -> bool | None:
+    """Whether two relations say the same; None where their values at points cannot tell."""
+    if len(gold.signs) != len(answer.signs):
+        return None
+    if gold.signs != answer.signs:
+        return False
+    same = [
+        values_at_points.compare_relations(gold.sides[i : i + 2], answer.sides[i : i + 2], sign)
+        for i, sign in enumerate(gold.signs)
+    ]
+    return False if False in same else True if all(same) else None
+
+
+def is_quantity(text: str) -> bool:
+    """Whether a text stands for a number to be stated, not for an unknown to be solved for.
+
+    So are `|z|`, `P(A)`, `a+b+c` and `x+\\frac{1}{x}`, and not `2x`, `x^2` or `|5-z|`.
+    """
+    applied, absolute = _APPLIED.fullmatch(text), _ABSOLUTE.fullmatch(text)
+    if _WHOLE_QUANTITY.fullmatch(text) or (
+        applied and formulas.nesting(applied[1][1:-1]) + 1 == formulas.nesting(applied[1])
+    ):
+        return True
+    if absolute and (is_symbol(absolute[1]) or re.search(r"\\cu?a?p", absolute[1])):
+        return absolute[1].strip() not in ("x", "y")
+    formula = formulas.read(text.replace(":", "/").strip(), formulas.unknown_functions(text))
+    if formula is None or not formula.symbols or re.search(r"(?:^|[-+])\s*\d+(?:\.\d+)?\s*(?=[-+]|$)", text):
+        return False
+    if len(formula.symbols) > 1:  # in coordinates alone, a sum or product is a line or a curve
+        return not formula.symbols <= {"x", "y", "z"} or bool(re.search(r"[|/]|\\[a-z]?frac|vert", text))
+    try:  # like x + 1/x
+        first, mirrored, other = (
+            formula.value(dict.fromkeys(formula.symbols, x)) for x in (Fraction(3, 7), Fraction(7, 3), Fraction(2))
+        )
+        is_alone = first == Fraction(3, 7) and other == 2 and not re.search(r"\d", text)  # `\\bar{x}`
+        return is_alone or bool(abs(first) == abs(mirrored) != abs(other) and re.search(".[-+]", text))
+    except (ArithmeticError, ValueError, TypeError):
+        return False
 
 
 def sides(text: str) -> list[str]:
@@ -46,7 +137,7 @@ def sides(text: str) -> list[str]:
 
 def is_symbol(text: str) -> bool:
     r"""Whether a text is one symbol: `x`, `a_n`, `f(x)`, `\\angle ABC`, `AB`, a word."""
-    return bool(_SYMBOL.fullmatch(text)) and not _SQUARED.search(text)
+    return bool(_SYMBOL.fullmatch(text)) and not _SQUARED.search(text) and not _TIMES_ITSELF.match(text)
 
 
 def is_value(text: str) -> bool:
@@ -65,18 +156,30 @@ def exact_and_rounded(text: str) -> tuple[str, str]:
     return side, after.strip()
 
 
-def answer_side(text: str) -> str | None:
-    """The side of an equation that is its answer: the other one is a symbol or a value; None if there is none."""
+def answer_side(text: str, *, quantities: bool = False) -> str | None:
+    """The side of an equation that is its answer: the other one is a symbol or a value; None if there is none.
+
+    With `quantities`, also where the other sides are what a value is stated of (`is_quantity`).
+    """
     parts = sides(text)
     if len(parts) == 1:
         return text
     if _contradict(parts):
         return None
+    if quantities and not is_symbol(parts[0]):
+        for stated, others in ((parts[-1], parts[:-1]), (parts[0], parts[1:])):
+            if (
+                is_value(stated)
+                and all(is_quantity(one) or is_value(one) for one in others)
+                and not all(map(is_value, others))
+            ):
+                return stated
     if len(parts) == 2 and is_symbol(parts[1]) and is_value(parts[0]) and not is_value(parts[1]):
         return parts[0]
-    if (is_symbol(parts[0]) and all(is_value(part) or is_symbol(part) for part in parts[1:-1])) or all(
-        map(is_value, parts)
-    ):
+    middle = [one for one in parts[1:-1] if not is_value(one) and not is_symbol(one)]
+    if is_symbol(parts[0]) and (not middle or (quantities and is_value(parts[-1]) and all(map(is_quantity, middle)))):
+        return parts[-1]
+    if all(map(is_value, parts)):
         return parts[-1]
     return None
 

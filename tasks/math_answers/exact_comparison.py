@@ -10,6 +10,7 @@ from tasks.math_answers import closed_forms
 
 # Characters. Gold answers of the benchmarks have at most 300; a longer "answer" is a degenerate text.
 LONGEST_ANSWER = 4000
+_HALF_WIDTH = {wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)} | str.maketrans("、。　", ",. ")
 _INVISIBLE = {"Cc", "Cf"}  # NUL bytes, right-to-left marks, zero-width spaces
 _SPACING = re.compile(r"\\left(?![a-zA-Z])|\\right(?![a-zA-Z])|(?<!\\)\\[,;:! ]|\\q?quad(?![a-zA-Z])|~")
 _FRACTION = re.compile(r"\\[dt]frac(?![a-zA-Z])")
@@ -23,9 +24,16 @@ SCIENTIFIC = re.compile(r"([-+]?\d{1,30}(?:\.\d{1,30})?)[eE]([-+]?\d{1,2})")
 _CURRENCY = re.compile(r"(?<=^)([-+]?)\\\$(?=[\d.])")
 _BASED = re.compile(r"(\d[\dA-F]*)(?:_\{?(\d{1,2})\}?)?")
 # Towers of three powers, factorials and powers of a million: nobody's answer, and a judge's whole deadline each
-_HUGE = re.compile(r"(?:(?:\^|\*\*)\s*[{(]*\s*-?\w{1,20}\s*){3}|(?<!\d)\d{6,}+\s*!|(?:\^|\*\*)\s*[{(]*\s*\d{7,}")
+_HUGE = re.compile(
+    r"(?:(?:\^|\*\*)\s*[{(]*\s*-?(?:\d{1,20}|[a-zA-Z])\s*){3}|(?<!\d)\d{6,}+\s*!|(?:\^|\*\*)\s*[{(]*\s*\d{7,}"
+)
 _POWER_OF_TEN = re.compile(r"([-+]?\d{1,30}(?:\.\d{1,30})?)(?:\\(?:cdot|times)10\^\{?(-?\d{1,3})\}?)?")
 _PERCENT = re.compile(r"\\?%$")
+
+
+def half_width(text: str) -> str:
+    """Full-width digits, letters and signs, and the Chinese comma and full stop, as ASCII has them."""
+    return text if text.isascii() else text.translate(_HALF_WIDTH)
 
 
 def normalise(answer: str) -> str:
@@ -36,7 +44,7 @@ def normalise(answer: str) -> str:
     `\frac12` as `\frac{1}{2}`, typographic minus signs as `-`, `1e-5` as a power of ten, and integers without
     separators, leading zeros or a zero fraction; drops the braces of a subscript or exponent of one character.
     """
-    text = "".join(c if unicodedata.category(c) not in _INVISIBLE else " " * c.isspace() for c in answer)
+    text = "".join(c if unicodedata.category(c) not in _INVISIBLE else " " * c.isspace() for c in half_width(answer))
     text = " ".join(text.replace("−", "-").replace("–", "-").split()).rstrip(".").strip()
     for opening, closing in (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")):
         inner = text[len(opening) : -len(closing)]
@@ -73,6 +81,7 @@ def compare_exactly(gold: str, answer: str) -> bool | None:
     """
     if len(answer) > 10 * max(LONGEST_ANSWER, len(gold)):
         return False
+    gold, answer = half_width(gold), half_width(answer)
     if _LISTED.search(gold) and not _LISTED.search(answer):
         answer = answer.replace(",", ", ")  # no thousands there either
     gold, answer = normalise(gold), normalise(answer)

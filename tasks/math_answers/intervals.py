@@ -20,8 +20,14 @@ _BUILDER = re.compile(
 _OR = re.compile(r"\\(?:text|mathrm|mbox)\s*\{\s*or\s*\}|\\(?:lor|vee|cup)(?![a-zA-Z])|(?<![a-zA-Z\\])or(?![a-zA-Z])")
 _ALL_REALS = re.compile(r"(?:\\text\s*\{\s*)?all real (?:numbers|values)(?: of [a-z])?\s*\}?", re.IGNORECASE)
 _REALS = re.compile(r"\\mathbb\s*\{?R\}?|\\R(?![a-zA-Z])")
-_POSITIVE = re.compile(r"\s*[\^_]\s*\{?\s*(?:\+|>\s*0)\s*\}?\s*")
-_ABSOLUTE = re.compile(rf"\s*(?:\||\\vert|\\lvert)\s*{SYMBOL}\s*(?:\||\\vert|\\rvert)\s*({_RELATION.pattern})(.+)")
+# As plain notation writes them
+_SIGNED = {
+    "^{+}": [(0, True, 1)], "^{-}": [(-1, True, 0)], "_{\\ge 0}": [(0, False, 1)], "_{\\le 0}": [(-1, False, 0)],
+    "^{*}": [(-1, True, 0), (0, True, 1)],
+}  # fmt: skip
+_ABSOLUTE = re.compile(
+    rf"\s*(?:\||\\vert|\\lvert)\s*{SYMBOL}\s*([-+][^|<>]+?)?\s*(?:\||\\vert|\\rvert)\s*({_RELATION.pattern})(.+)"
+)
 _OVER_REALS = re.compile(rf",\s*{SYMBOL}\s*\\in\s*(?:\\mathbb\s*\{{?R\}}?|\\R)\s*$")
 _AND = re.compile(
     r"\\(?:text|mathrm|mbox)\s*\{\s*and\s*\}|\\(?:land|wedge|cap)(?![a-zA-Z])|(?<![a-zA-Z\\])and(?![a-zA-Z])"
@@ -56,9 +62,17 @@ def _interval_between(low: str, open_low: bool, high: str, open_high: bool) -> l
     return [one] if first < last or (first == last and not (open_low or open_high)) else None
 
 
+def _is_same_end(one: Decimal, other: Decimal) -> bool:
+    return one == other or (one.is_finite() and other.is_finite() and abs(one - other) < Decimal("1e-25") * abs(one))
+
+
 def _read_condition(text: str) -> list[Interval] | None:
     if match := _ABSOLUTE.fullmatch(text):
-        return _around_zero(match[1].lstrip("\\"), match[2])
+        center = _end_value(match[1]) if match[1] else Decimal(0)
+        around = _around_zero(match[2].lstrip("\\"), match[3])
+        if center is None or around is None:
+            return None
+        return [Interval(one.low - center, one.open_low, one.high - center, one.open_high) for one in around]
     if match := _UNEQUAL.fullmatch(text):
         return _all_except(f"\\{{{match[1]}\\}}")
     sides, signs = _RELATION.split(text), [sign.lstrip("\\") for sign in _RELATION.findall(text)]
@@ -131,8 +145,16 @@ def _read_part(text: str) -> list[Interval] | None:
         text = ("(" if text[0] == "]" else "[") + text[1:-1] + (")" if text[-1] == "[" else "]")
     if match := _REALS.match(text):
         rest = text[match.end() :]
-        if _POSITIVE.fullmatch(rest):
-            return [Interval(Decimal(0), True, _INFINITY, True)]
+        if halves := _SIGNED.get(rest.strip()):
+            return [
+                Interval(
+                    low * _INFINITY if low else Decimal(0),
+                    opened or bool(low),
+                    high * _INFINITY if high else Decimal(0),
+                    opened or bool(high),
+                )
+                for low, opened, high in halves
+            ]
         if not rest.strip():
             return [Interval(-_INFINITY, True, _INFINITY, True)]
         return _all_except(rest[cut.end() :]) if (cut := _WITHOUT.match(rest)) else None
@@ -148,6 +170,15 @@ def _read_part(text: str) -> list[Interval] | None:
 def _count_symbols(text: str) -> int:
     """On how many numbers the conditions of a text are."""
     return len({side for part in _SIDES.split(text) if re.fullmatch(SYMBOL, side := part.strip())})
+
+
+def _stated_symbols(text: str) -> set[str]:
+    """The symbols that an answer says something about; the one of a set-builder is its own."""
+    if text.lstrip()[:2] == "\\{":
+        return set()
+    member = _MEMBER.match(text)
+    parts = [member[0].rpartition("\\in")[0]] if member else _SIDES.split(text)
+    return {side for part in parts if re.fullmatch(SYMBOL, side := part.strip(" |"))}
 
 
 def read_intervals(text: str) -> list[Interval] | None:
@@ -185,14 +216,16 @@ def compare(gold: str, answer: str) -> bool | None:
     if is_ambiguous(gold) and is_ambiguous(answer):
         return None
     ours, theirs = read_intervals(gold), read_intervals(answer)
+    names = [_stated_symbols(text) for text in (gold, answer)]
+    if ours and theirs and names[0] and names[1] and names[0] != names[1]:
+        return False
     if ours and _count_symbols(answer) > 1:
         return False
     if not ours or not theirs or (any(one.low == one.high for one in ours + theirs) and len(ours + theirs) == 2):
         return None
-    near = Decimal("1e-20")
     return len(ours) == len(theirs) and all(
         (a.open_low, a.open_high) == (b.open_low, b.open_high)
-        and (a.low == b.low or abs(a.low - b.low) < near)
-        and (a.high == b.high or abs(a.high - b.high) < near)
+        and _is_same_end(a.low, b.low)
+        and _is_same_end(a.high, b.high)
         for a, b in zip(ours, theirs, strict=True)
     )

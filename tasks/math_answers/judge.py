@@ -1,16 +1,20 @@
-"""The judge of mathematics: parts compared one by one, and math-verify with guards on what it takes for equal.
+"""The judge of mathematics: parts compared one by one, formulas by their values, and the rest by math-verify.
+
+Only what was read whole is compared: part of an answer is never the answer.
 
 It may hang or exhaust memory on a hostile answer: call it only where it can be killed (grading.worker_pool).
 """
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
 from tasks.math_answers import (
     answer_parts,
     equations,
+    formulas,
     intervals,
     numbers_in_words,
     times_and_ratios,
@@ -18,6 +22,7 @@ from tasks.math_answers import (
     values_at_points,
 )
 from tasks.math_answers.exact_comparison import SCIENTIFIC, compare_exactly, normalise
+from tasks.math_answers.formulas import Formula
 from tasks.math_answers.latex_symbols import for_math_verify, has_symbols
 from tasks.math_answers.plain_notation import has_degrees, plain
 
@@ -25,34 +30,47 @@ _MEMBER = re.compile(rf"^\s*{intervals.SYMBOL}\s*\\in(?![a-zA-Z])")
 _WRAPPED = re.compile(
     r"(?:\\(?:text|textbf|mathrm|mathbf|mbox|boldsymbol|underline)|\\(?:text)?color\s*\{\w{1,20}\})\s*\{([^{}]*)\}|\*\*([^*]*)\*\*"
 )
-_ANNOUNCED = re.compile(r"\\text\s*\{\s*(?:the )?(?:final )?answer(?: is)?:?\s*\}\s*:?", re.IGNORECASE)
+_ANNOUNCED = re.compile(
+    r"\\text\s*\{\s*(?:the )?(?:final )?answer(?: is)?:?\s*\}\s*:?|^(?:the )?(?:final )?answer(?: is|:)"
+    r"|^(?:所以|故|因此)?(?:最终|正确)?(?:答案?|应?选择?)(?:是|为)?\s*[:：]?",
+    re.IGNORECASE,
+)
 _MONEY = re.compile(r"([-+]?)\\\$\s*(\d[\d,]{0,30}(?:\.\d{1,9})?)")
 _PERCENT = re.compile(r"\s*\\?%$")
 _LETTER_OF_CHOICE = re.compile(r"^\s*\\(?:text|textbf|mathrm)\s*\{\s*\(([A-E])\)\s*\}(?=.*\w)")
 _WORDS = re.compile(r"[a-zA-Z]{3,30}(?: [a-zA-Z]{1,30}){0,9}")
+# Other short ones are as likely products of symbols, whose case counts
+_SHORT_WORDS = {
+    "yes",
+    "odd",
+    "all",
+    "one",
+    "two",
+    "six",
+    "ten",
+    "true",
+    "even",
+    "none",
+    "zero",
+    "four",
+    "five",
+    "nine",
+    "both",
+}
 _EMPTY = re.compile(
     r"\$?(?:\\(?:emptyset|varnothing)|∅|\\\{\s*\\\}|empty set|"
     r"(?:there (?:is|are) )?no (?:real )?solutions?(?: exists?)?)\.?\$?",
     re.IGNORECASE,
 )
 _RADIANS = re.compile(r"\\pi(?![a-zA-Z])|π|(?<![a-zA-Z\\])rad(?:ians?)?(?![a-zA-Z])")
+_TOO_LARGE = re.compile(
+    r"\d\s*\^\s*\{?\s*\d+\s*\^|\^\s*[{(]?\s*-?\d{5,}|\d{5,}\s*!|\}\s*!"
+)  # that sympy would write down
+LONGEST_PARSED, DEEPEST_PARSED = 1000, 12  # characters, brackets: of answers that math-verify's parser is given
+_SYMPY_LOG = re.compile(r"\\log\(([^,()]+)\)")
+_SYMPY_I = re.compile(r"(?<![\w}\\])I(?![\w{])")
+_HARMONIC = re.compile(r"(?<![a-zA-Z\\])H_\{?([a-jl-zA-Z])\}?(?![a-zA-Z])")
 _ELLIPSIS = re.compile(r"\\[lcd]?dots|…|\.\.\.")
-
-
-def _is_unusable_gold(gold: str, parsed: list[Any]) -> bool:
-    """Nothing could be read, or only a string that is clearly meant as mathematics and broken."""
-    if not parsed:
-        return True
-    only_text = all(isinstance(one, str) for one in parsed)
-    return only_text and (gold.count("{") != gold.count("}") or gold.count("$") % 2 == 1)
-
-
-def _differ_relatively(gold: Any, answer: Any, tolerance: float = 1e-4) -> bool:
-    """True for numbers that are far apart relatively: math-verify compares absolutely, so that 2^-99 equals 2^-98."""
-    if not (getattr(gold, "is_number", False) and getattr(answer, "is_number", False)):
-        return False
-    size = max(abs(gold.evalf(15)), abs(answer.evalf(15)))
-    return bool(size != 0 and size < 1 and abs((gold - answer).evalf(15)) > tolerance * size)
 
 
 def _is_within_tolerance(gold: Any, answer: Any, meta: dict[str, Any]) -> bool:
@@ -78,6 +96,9 @@ def _has_tolerance(meta: dict[str, Any]) -> bool:
 
 def _judge_plain(gold: str, answer: str, meta: dict[str, Any]) -> str:
     """The verdict on two answers in plain notation, or on two parts of them."""
+    members = [_MEMBER.match(text) for text in (gold, answer)]
+    if members[0] and members[1] and members[0][0].split() != members[1][0].split():
+        return "wrong"  # about another symbol
     gold, answer = (_MEMBER.sub("", text).strip() for text in (gold, answer))
     if _PERCENT.search(gold) and _PERCENT.search(answer):
         gold, answer = (_PERCENT.sub("", text) for text in (gold, answer))
@@ -98,6 +119,14 @@ def _judge_plain(gold: str, answer: str, meta: dict[str, Any]) -> str:
 
 def _judge_single(gold: str, answer: str, meta: dict[str, Any]) -> str:
     """The verdict on two answers without parts."""
+    both = gold.split("\\approx")
+    if (
+        len(both) == 2
+        and all(map(str.strip, both))
+        and "=" not in gold
+        and not equations.is_symbol(both[0].replace("\\pi", "1"))
+    ):
+        return _verdict(any(_judge_plain(one.strip(), answer, meta) == "correct" for one in both))
     exact, rounded = equations.exact_and_rounded(answer)
     if rounded:  # the exact value stands before the sign, or the rounded one is asked for
         return (
@@ -105,11 +134,11 @@ def _judge_single(gold: str, answer: str, meta: dict[str, Any]) -> str:
         )
     ours, theirs = len(equations.sides(gold)), len(equations.sides(answer))
     if ours != theirs or ours > 2:
-        expected_side, found_side = equations.answer_side(gold), equations.answer_side(answer)
+        expected_side, found_side = equations.answer_side(gold), equations.answer_side(answer, quantities=True)
         if found_side is None:
             return "wrong"
         if expected_side is None or (expected_side == gold and found_side == answer):
-            return _by_math_verify(gold, answer, meta)
+            return _judge_formulas(gold, answer, meta)
         return _judge_plain(expected_side, found_side, meta)
     if ours == theirs == 2 and (values := equations.right_sides(gold, answer)):
         return _judge_plain(*values, meta)
@@ -125,9 +154,10 @@ def _judge_single(gold: str, answer: str, meta: dict[str, Any]) -> str:
     if ours == 1 and (expected := units.number_and_unit(gold)) is not None and not has_symbols(gold):
         answer_split = units.number_and_unit(answer)
         if answer_split is None:
-            if units.has_words(answer):
+            read = formulas.read(answer)
+            if units.has_words(answer) and (read is None or read.symbols):
                 return "wrong"
-            return _by_math_verify(expected[0], answer, meta)
+            return _judge_formulas(expected[0], answer, meta)
         ratio = units.conversion_factor(expected[1], answer_split[1])
         if ratio is None:
             return "wrong"
@@ -135,7 +165,50 @@ def _judge_single(gold: str, answer: str, meta: dict[str, Any]) -> str:
         same = compare_exactly(gold, answer)
         if same is not None and not _has_tolerance(meta):
             return _verdict(same)
-    return _by_math_verify(gold, answer, meta)
+    return _judge_formulas(gold, answer, meta)
+
+
+def _judge_formulas(gold: str, answer: str, meta: dict[str, Any]) -> str:
+    """The verdict by values at points; by math-verify on what is no formula and no relation between formulas."""
+    functions = formulas.unknown_functions(gold, answer)
+    relations = [equations.read_relation(text, functions) for text in (gold, answer)]
+    if relations[0] and relations[1]:
+        same = equations.compare_relations(relations[0], relations[1])
+        return _by_math_verify(gold, answer, meta) if same is None else _verdict(same)
+    ours, theirs = _read_alike(gold, answer, functions)
+    if ours is None or theirs is None:
+        return _by_math_verify(gold, answer, meta)
+    if _has_tolerance(meta) and _is_within_tolerance(
+        values_at_points.number_value(ours), values_at_points.number_value(theirs), meta
+    ):
+        return "correct"
+    return _verdict(values_at_points.compare(ours, theirs) is True)
+
+
+def _read_alike(gold: str, answer: str, functions: frozenset[str]) -> tuple[Formula | None, Formula | None]:
+    """Both as formulas, without a text at the end; a unit in letters, and `I` for `i`, as the gold has them."""
+    gold, answer = units.without_text(gold), units.without_text(answer)
+    if "\\ln" in gold and "\\log" not in gold:
+        answer = _SYMPY_LOG.sub(r"\\ln(\1)", answer)
+    if ("\\sum" in gold) != ("\\sum" in answer):
+        gold, answer = (_HARMONIC.sub(r"(\\sum_{k=1}^{\1}\\frac{1}{k})", text) for text in (gold, answer))
+    ours, theirs = formulas.read(gold, functions), formulas.read(answer, functions)
+    if ours and theirs and ours.imaginary and "I" in theirs.symbols - ours.symbols:
+        theirs = formulas.read(_SYMPY_I.sub("i", answer), functions)
+    if ours and theirs and ours.symbols ^ theirs.symbols == {"c", "C"}:
+        theirs = _with_constant(ours, theirs)
+    if ours and not ours.symbols and (theirs is None or theirs.symbols) and (bare := units.without_letters(answer)):
+        theirs = formulas.read(bare, functions)
+    return ours, theirs
+
+
+def _with_constant(gold: Formula, answer: Formula) -> Formula:
+    """The answer with the gold's letter for the constant of integration, whose name does not count."""
+    (ours,), (theirs,) = gold.symbols & {"c", "C"}, answer.symbols & {"c", "C"}
+    if not values_at_points.is_constant_of_integration(ours, gold):
+        return answer
+    value = lambda point: answer.value({**point, theirs: point[ours]})  # noqa: E731
+    return answer._replace(value=value, symbols=answer.symbols - {theirs} | {ours})
 
 
 def _verdict(same: bool) -> str:
@@ -148,9 +221,6 @@ def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
     Sequences abbreviated by an ellipsis are compared only exactly, and small numbers also relatively. `meta` may hold
     `unit` (dropped from the answer), `tolerance` (absolute) and `relative_tolerance`.
     """
-    from sympy.core.random import seed
-
-    seed(0)  # sympy draws numbers to compare expressions: the same ones whatever was judged before
     meta = meta or {}
     if _ELLIPSIS.search(gold) or _ELLIPSIS.search(answer):
         return "wrong"
@@ -162,10 +232,12 @@ def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
     letter = _without_wrapping(gold).strip("() ")
     if (choice := _LETTER_OF_CHOICE.match(answer)) and letter in tuple("ABCDE"):
         return _verdict(choice[1] == letter)
+    in_text = "\\text" in gold
     gold, answer = (_LETTER_OF_CHOICE.sub("", _without_wrapping(text)) for text in (gold, answer))
-    if (_WORDS.fullmatch(gold) and gold.casefold() == answer.casefold()) or (
-        _EMPTY.fullmatch(gold) and _EMPTY.fullmatch(answer)
-    ):
+    if _WORDS.fullmatch(gold) and (in_text or len(gold) > 4 or gold.casefold() in _SHORT_WORDS):
+        if gold.casefold() == answer.casefold():
+            return "correct"
+    elif _EMPTY.fullmatch(gold) and _EMPTY.fullmatch(answer):
         return "correct"
     return _judge_plain(*_in_one_measure(gold, answer), meta)
 
@@ -194,29 +266,86 @@ def _without_wrapping(text: str) -> str:
 
 
 def _by_math_verify(gold: str, answer: str, meta: dict[str, Any]) -> str:
-    """The verdict of math-verify, whose own time-outs are off: they use signals, which the worker needs."""
-    from math_verify import LatexExtractionConfig, parse, verify
+    """The verdict of math-verify, whose own time-outs are off: they use signals, which the worker needs.
 
+    It gets what its parser reads whole, with letters as they are, and compares to many digits: as it is called by
+    default, it takes the last fraction of a text that it cannot read, `R` for `r`, and 10^-20 for 10^-30.
+    """
+    from math_verify import verify
+    from sympy.core.random import seed
+
+    seed(0)  # sympy draws numbers to compare expressions: the same ones whatever was judged before
     gold, answer = (normalise(text) if SCIENTIFIC.fullmatch(text.strip("$ ")) else text for text in (gold, answer))
     source, symbols = gold.replace("\\$", ""), has_symbols(gold)
-    gold, answer = for_math_verify(gold, symbols), for_math_verify(answer, symbols)
-    golds = parse(f"\\boxed{{{gold}}}", parsing_timeout=None)
-    if _is_unusable_gold(source, golds):
-        return "ungradable"
-    # As LaTeX alone: otherwise an answer that cannot be read would be its last number
-    answers = parse(f"\\boxed{{{answer}}}", [LatexExtractionConfig()], parsing_timeout=None)
-    for expected in golds:
-        for parsed in answers:
-            if not isinstance(expected, str) and not isinstance(parsed, str):
-                if _is_within_tolerance(expected, parsed, meta):
-                    return "correct"
-                if (equal := values_at_points.compare(expected, parsed)) is not None:
-                    if equal:
-                        return "correct"
-                    continue
-            if verify(expected, parsed, timeout_seconds=None) and not _differ_relatively(expected, parsed):
-                return "correct"
-    return "wrong"
+    (expected, gold_text), (parsed, answer_text) = (
+        _parse_whole(for_math_verify(text, symbols), limit)
+        for text, limit in ((gold, math.inf), (answer, max(LONGEST_PARSED, 2 * len(gold))))
+    )
+    if expected is None:
+        if not gold_text or source.count("{") != source.count("}") or source.count("$") % 2 == 1:
+            return "ungradable"
+        return _verdict(gold_text == answer_text)
+    if parsed is None:
+        return "wrong"
+    if _is_within_tolerance(expected, parsed, meta):
+        return "correct"
+    if (same := _compare_relations(expected, parsed)) is not None:
+        return _verdict(same)
+    digits = {} if _has_decimals(expected, parsed) else {"float_rounding": 30, "numeric_precision": 50}
+    same = verify(expected, parsed, timeout_seconds=None, **digits)
+    return _verdict(same and not _differ_relatively(expected, parsed))
+
+
+def _compare_relations(gold: Any, answer: Any) -> bool | None:
+    """Whether two relations differ by a sign at most; None if one is none. Solving them may take minutes."""
+    from sympy import Eq, Expr, expand
+    from sympy.core.relational import Relational
+
+    if not isinstance(gold, Relational) or not isinstance(answer, Relational):
+        return None
+    if not all(isinstance(side, Expr) for side in (gold.lhs, gold.rhs, answer.lhs, answer.rhs)):
+        return None
+    ours, theirs = (one.lhs - one.rhs for one in (gold.canonical, answer.canonical))
+    signs = (1, -1) if isinstance(gold, Eq) else (1,)
+    return type(gold.canonical) is type(answer.canonical) and any(expand(ours - sign * theirs) == 0 for sign in signs)
+
+
+def _has_decimals(*parsed: Any) -> bool:
+    """Whether all symbols are gone and a decimal is there, which math-verify rounds to six digits."""
+    from sympy import Float
+
+    return any(one.has(Float) for one in parsed) and not any(one.free_symbols for one in parsed)
+
+
+def _parse_whole(text: str, limit: float) -> tuple[Any, str]:
+    """What math-verify's parser makes of a text, None if it does not read all of it; and the text as it cleans it."""
+    from latex2sympy2_extended.latex2sympy2 import ConversionConfig, latex2sympy
+    from latex2sympy2_extended.math_normalization import NormalizationConfig, normalize_latex
+    from math_verify.grader import should_treat_as_complex
+
+    nesting = max(formulas.nesting(text), text.count("|") // 2)
+    if len(text) > limit or nesting > DEEPEST_PARSED or _TOO_LARGE.search(text):
+        return None, text
+    cleaned = normalize_latex(
+        text, NormalizationConfig(basic_latex=True, units=True, malformed_operators=True, nits=True, boxed="none")
+    )
+    try:
+        return latex2sympy(
+            cleaned,
+            is_real=not should_treat_as_complex(cleaned),
+            normalization_config=None,
+            conversion_config=ConversionConfig(lowercase_symbols=False),
+        ), cleaned
+    except Exception:  # the parser raises many kinds of errors on text that is not mathematics
+        return None, cleaned
+
+
+def _differ_relatively(gold: Any, answer: Any, tolerance: float = 1e-4) -> bool:
+    """True for numbers that are far apart relatively: math-verify compares absolutely, so that 2^-99 equals 2^-98."""
+    if not (getattr(gold, "is_number", False) and getattr(answer, "is_number", False)):
+        return False
+    size = max(abs(gold.evalf(15)), abs(answer.evalf(15)))
+    return bool(size != 0 and size < 1 and abs((gold - answer).evalf(15)) > tolerance * size)
 
 
 def warm_up() -> None:

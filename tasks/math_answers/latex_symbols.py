@@ -27,7 +27,7 @@ def has_symbols(gold: str) -> bool:
 
 
 def _keep_last_letters(text: str) -> str:
-    match = _LAST.search(text)
+    match = None if "\\int" in text else _LAST.search(text)
     if match is None or not match[1] or match[2].replace(" ", "") in _UNITS | {"e", "i"}:  # constants, not units
         return text
     letters = "".join(f"{{{letter}}}" for letter in match[2] if not letter.isspace())

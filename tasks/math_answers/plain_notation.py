@@ -9,9 +9,12 @@ import math
 import re
 import unicodedata
 
+from tasks.math_answers.exact_comparison import half_width
+
 _SIGNS = str.maketrans({
     "×": r"\times ", "·": r"\cdot ", "÷": "/", "π": r"\pi ", "∞": r"\infty ", "≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ",
-    "∪": r"\cup ", "∈": r"\in ", "−": "-", "–": "-", "²": "^{2}", "³": "^{3}", "½": r"\frac{1}{2}", "√": r"\sqrt ",
+    "∪": r"\cup ", "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "∖": r"\setminus ",
+    "∅": r"\emptyset ", "∈": r"\in ", "−": "-", "–": "-", "²": "^{2}", "³": "^{3}", "½": r"\frac{1}{2}", "√": r"\sqrt ",
     "°": r"^{\circ}", "≡": r"\equiv ", "≈": r"\approx ", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "~": " ", "$": "",
     "¢": r"\text{ cents}",
 })  # fmt: skip
@@ -19,6 +22,13 @@ _SIGNS |= {
     ord(sign): "\\frac{{{}}}{{{}}}".format(*unicodedata.normalize("NFKC", sign).split("\u2044"))
     for sign in "¼¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 }
+_CHINESE_UNITS = {
+    "千米": "km", "公里": "km", "厘米": "cm", "毫米": "mm", "分米": "dm", "米": "m", "千克": "kg", "公斤": "kg",
+    "克": "g", "毫升": "ml", "升": "l", "秒": "s", "分钟": "min", "小时": "h", "天": "day",
+}  # fmt: skip
+_CHINESE_UNIT = re.compile(rf"(?<=[\d}}])\s*(平方|立方)?({'|'.join(_CHINESE_UNITS)})$")
+_CHINESE_WORD = re.compile(r"(?<=[\d}])\s*[^\W\da-zA-Z或和与及万亿千百十分之不]{1,4}(?:/[^\W\da-zA-Z]{1,4})?$")
+_CHINESE_BEFORE = re.compile(r"^(?:一?共有?|总共|约为?|大约|等于|是|为|有)\s*(?=\d)")
 _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
 _SUPERSCRIPT = re.compile(f"[{_SUPERSCRIPTS}]+")
 _REPEATING = re.compile(r"(\d{0,15})\.(\d{0,15})\\(?:overline|bar|dot)\s*\{?(\d{1,15})\}?")
@@ -43,24 +53,45 @@ _ROOT = re.compile(r"(?<![a-zA-Z\\])sqrt")
 _SHORT_ROOT = re.compile(r"\\sqrt\s*(\d++)")
 _POWER = re.compile(r"\^\s*(-?\d+\.\d+|-?\d\d+|-\d)")
 _FUNCTION = re.compile(r"(?<![a-zA-Z\\])(arcsin|arccos|arctan|sin|cos|tan|cot|sec|csc|ln|log|exp|pi)(?![a-zA-Z])")
-_PERCENT = re.compile(r"(?<=[\d\s}])\s*(?:\\(?:text|mathrm)\s*\{\s*percent\s*\}|percent(?![a-zA-Z]))")
+_PERCENT = re.compile(r"(?<=[\d\s}])\s*(?:\\(?:text|mathrm)\s*\{\s*percent\s*\}|per ?cent(?![a-zA-Z]))")
 _NATURAL = re.compile(r"\\log\s*_\s*(?:e|\{\s*e\s*\})")
 _ARGUMENT = r"\s*(?:\{([^{}]{1,20})\}|(\w))"
 _BINOMIALS = [
     (re.compile(rf"(?:\{{\}}|(?<![\w}}\\])){sign}{_ARGUMENT}\s*C\s*_{_ARGUMENT}"), False) for sign in (r"\^", "_")
 ] + [
-    (re.compile(rf"(?<![a-zA-Z\\])C\s*_{_ARGUMENT}\s*\^{_ARGUMENT}"), False),
-    (re.compile(rf"(?<![a-zA-Z\\])C\s*\^{_ARGUMENT}\s*_{_ARGUMENT}"), True),
     (re.compile(r"(?<![a-zA-Z\\])C\((\w{1,9})()\s*,\s*(\w{1,9})()\)"), False),
     (re.compile(r"(?<![\w\\])(\d{1,9})()\s*C\s*(\d{1,9})()(?!\w)"), False),
 ]
-_ARRANGEMENTS = re.compile(r"(?<![a-zA-Z\\])[AP]\s*_\s*\{?(\d{1,2})\}?\s*\^\s*\{?(\d{1,2})\}?(?!\d)")
+# Whole answers alone: in a formula, `A_1^2` is the square of a symbol
+_CHOICES = re.compile(rf"([ACP])\s*(?:_{_ARGUMENT}\s*\^{_ARGUMENT}|\^{_ARGUMENT}\s*_{_ARGUMENT})")
+_NUMBER_SET = re.compile(
+    r"(?:\\mathbb\s*(?:\{\s*([NZQRC])\s*\}|([NZQRC])(?![a-zA-Z]))|\\([NZQRC])(?![a-zA-Z]))(\s*[_^]\s*(?:\{[^{}]{1,20}\}|\\?\w+\s*\d|[-+*\d]))?"
+)
+_PARTS_OF_SETS = {
+    "^+": "^{+}", "_+": "^{+}", "_>0": "^{+}", "_>=1": "^{+}", "^-": "^{-}", "_-": "^{-}", "_<0": "^{-}",
+    "_>=0": "_{\\ge 0}", "_<=0": "_{\\le 0}", "^*": "^{*}", "_!=0": "^{*}",
+}  # fmt: skip
+_SHORT_SIGNS = [(r"\\geq(?:slant)?|\\ge", ">="), (r"\\leq(?:slant)?|\\le", "<="), (r"\\neq?", "!="), (r"\\gt", ">")]
+_SHORT_SIGNS += [(r"\\lt", "<"), (r"\\ast|\\times|\\star", "*"), (r"[\s{}]", "")]
+_FOR_INTEGERS = re.compile(
+    r"(?<=[\w}).])\s*,?\s*(?:\\text\s*\{\s*,?\s*(?:for|where)\s+(?:(?:an|any|all|some|every)\s+)?integers?\s*\}\s*[kmn]"
+    r"|(?:\\text\s*\{\s*,?\s*(?:for|where)\s*\}\s*|[,(]\s*)[kmn]\s*\\in\s*\\mathbb\s*\{?\s*Z\s*\}?\s*\)?)$"
+)
+_INFINITY = re.compile(r"(?<![a-zA-Z\\])(?:oo|inf|[iI]nfinity)(?![a-zA-Z(_])")
+# What sympy prints
+_SYMPY_INTERVAL = re.compile(r"Interval(\.open|\.Lopen|\.Ropen)?\s*\(([^,()]+),([^,()]+)\)")
+_SYMPY_SET = re.compile(r"FiniteSet\s*\((.*)\)")
+_SYMPY_EQUATION = re.compile(r"Eq\s*\(([^,]+),([^,]+)\)")
+_GREEK_WORD = re.compile(
+    r"(?<![a-zA-Z\\])(?=[a-z])(alpha|beta|gamma|delta|epsilon|theta|lambda|mu|nu|xi|rho|sigma|tau|phi|chi|psi|omega)(?![a-zA-Z])"
+)
+_MATRIX = re.compile(r"(?:Matrix|matrix|np\.array|array)\s*\(\s*(\[.*\])\s*\)", re.DOTALL)
 _LARGE = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _LARGE_WORD = re.compile(rf"(?<=\d)\s*(?:\\(?:text|mathrm)\s*\{{\s*)?({'|'.join(_LARGE)})(?![a-zA-Z])\s*\}}?")
 _OHM = re.compile(r"(?<=[\d\s}])\\(?:Omega|ohm)(?![a-zA-Z])\s*$")
 _DEGREE = (
     r"\s*(?:\^\s*(?:\{\s*\\circ\s*\}|\\circ(?![a-zA-Z]))|\\degree(?![a-zA-Z])|\\(?:text|mathrm)\s*\{\s*degrees?\s*\}"
-    r"|\^\s*\{?\s*\\(?:text|mathrm)\s*\{\s*o\s*\}\s*\}?|\^\s*(?:\{\s*o\s*\}|o(?![a-zA-Z]))|(?<![a-zA-Z])deg(?:rees?)?(?![a-zA-Z]))"
+    r"|\^\s*\{?\s*\\(?:text|mathrm)\s*\{\s*o\s*\}\s*\}?|\^\s*(?:\{\s*o\s*\}|o(?![a-zA-Z]))|(?<![a-zA-Z\\])deg(?:rees?)?(?![a-zA-Z]))"
 )
 _ANGLE = re.compile(rf"(\d{{1,9}}(?:\.\d{{1,9}})?){_DEGREE}")
 _DEGREES = re.compile(rf"{_DEGREE}(?:\s*(?:[CF](?![a-zA-Z])|\\(?:text|mathrm)\s*\{{\s*[CF]\s*\}}))?")
@@ -105,6 +136,52 @@ def _write_binomials(text: str) -> str:
     return text
 
 
+def _unit_in_english(match: re.Match[str]) -> str:
+    power = {"平方": "square ", "立方": "cubic "}.get(match[1] or "", "")
+    return f"\\text{{ {power}{_CHINESE_UNITS[match[2]]}}}"
+
+
+def _without_sympy(text: str) -> str:
+    """`Interval(0, 1)`, `Matrix([[1, 2]])`, `Eq(x, 2)` and the names of Greek letters in the notation of LaTeX."""
+    if match := _SYMPY_INTERVAL.fullmatch(text):
+        low, high = ("(" if match[1] in (".open", ".Lopen") else "["), (")" if match[1] in (".open", ".Ropen") else "]")
+        return f"{low}{match[2]},{match[3]}{high}"
+    if match := _SYMPY_SET.fullmatch(text):
+        return f"\\{{{match[1]}\\}}"
+    if match := _SYMPY_EQUATION.fullmatch(text):
+        return f"{match[1]}={match[2]}"
+    if (match := _MATRIX.fullmatch(text)) and "[" not in match[1][1:]:
+        return "\\begin{pmatrix}" + match[1][1:-1].replace(",", "\\\\") + "\\end{pmatrix}"
+    text = _MATRIX.sub(r"\1", text)
+    return text if "\\" in text else _GREEK_WORD.sub(r"\\\1", text)
+
+
+def _number_set(match: re.Match[str]) -> str:
+    r"""`\mathbb{Z}_{>0}` as `\mathbb{Z}^{+}`, and the like."""
+    letter, script = match[1] or match[2] or match[3], match[4] or ""
+    for pattern, sign in _SHORT_SIGNS:
+        script = re.sub(pattern, sign, script)
+    kind = _PARTS_OF_SETS.get(script)
+    if letter == "N" and kind in ("^{+}", "^{*}"):
+        letter, kind = "Z", "^{+}"
+    if letter == "N" and script == "_0":
+        letter, kind = "Z", "_{\\ge 0}"
+    return match[0] if script and kind is None else f"\\mathbb{{{letter}}}{kind or ''}"
+
+
+def _write_choices(text: str) -> str:
+    """A whole answer such as `C_5^2` or `A_{5}^{2}` as a binomial or a number."""
+    match = _CHOICES.fullmatch(text)
+    if match is None:
+        return text
+    total, chosen = match[2] or match[3] or match[8] or match[9], match[4] or match[5] or match[6] or match[7]
+    if not (total.isdigit() and chosen.isdigit()):
+        return f"\\binom{{{total}}}{{{chosen}}}" if match[1] == "C" else text
+    if not len(total) < 4 > len(chosen) or int(total) < int(chosen):
+        return text
+    return f"\\binom{{{total}}}{{{chosen}}}" if match[1] == "C" else str(math.perm(int(total), int(chosen)))
+
+
 def _repeating_decimal(match: re.Match[str]) -> str:
     r"""`0.1\overline{6}` as a fraction."""
     whole, fixed, period = match[1] or "0", match[2], match[3]
@@ -126,13 +203,19 @@ def plain(text: str) -> str:
     text = (
         _SPACE.sub(
             " ",
-            _STYLE.sub("", _SUPERSCRIPT.sub(_superscript, _NUMPY.sub("", text.replace("\\$", ""))).translate(_SIGNS)),
+            _STYLE.sub(
+                "",
+                _SUPERSCRIPT.sub(_superscript, _NUMPY.sub("", half_width(text).replace("\\$", ""))).translate(_SIGNS),
+            ),
         )
         .strip()
         .rstrip(".,;")
         .strip()
     )
     text = _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", _FRACTION.sub(r"\\frac", text.replace("**", "^").replace(":=", "=")))
+    if not text.isascii():
+        text = _CHINESE_BEFORE.sub("", text)
+        text = _CHINESE_WORD.sub(r"\\text{ units}", _CHINESE_UNIT.sub(_unit_in_english, text))
     if match := _THOUSANDS.match(text):
         text = match[1] + match[2].replace(" ", "") + text[match.end() :]
     for pattern in (_PRODUCT, _E):
@@ -143,7 +226,10 @@ def plain(text: str) -> str:
     text = _REPEATING.sub(_repeating_decimal, text)
     text = _CUBE_ROOT.sub(r"\\sqrt[3]{\1}", text)
     text = _LARGE_WORD.sub(lambda match: f"\\cdot10^{{{_LARGE[match[1]]}}} ", _OHM.sub("Ω", text))
-    text = _ARRANGEMENTS.sub(lambda match: str(math.perm(int(match[1]), int(match[2]))), text)
+    if text[:1] == "{" and text[-1:] == "}" and "," in text and text.count("{") == 1:
+        text = ", ".join(text[1:-1].split(","))  # a list or a set
+    text = _NUMBER_SET.sub(_number_set, _FOR_INTEGERS.sub("", text))
+    text = _INFINITY.sub(r"\\infty", _write_choices(_without_sympy(text)))
     text = _ARC_MINUTES.sub(r"(\1+\\frac{\2}{60})", text)
     text = _FUNCTION.sub(r"\\\1", _POWER.sub(r"^{\1}", _brace_arguments(text)))
     text = _NATURAL.sub(r"\\ln", _PERCENT.sub(r"\\%", _write_binomials(text)))

@@ -8,7 +8,7 @@ from tasks.math_answers import closed_forms
 from tasks.math_answers.exact_comparison import normalise
 
 _TIME = re.compile(
-    r"(\d{1,2})\s*(?:\{?:\}?|\\colon)\s*([0-5]\d)\s*(?:\\(?:text|mathrm|mbox)\s*\{\s*)?(?:([ap])\.?\s*m\.?)?\s*\}?",
+    r"(\d{1,2})\s*(?:\{?:\}?|\\colon)\s*([0-5]\d)\s*(?:\\(?:text|mathrm|mbox)\s*\{\s*)?(?:([ap])\.?\s*m\.?|o'clock)?\s*\}?",
     re.IGNORECASE,
 )
 

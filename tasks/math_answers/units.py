@@ -50,6 +50,14 @@ _BARE = {
     "sq",
     "cu",
     "pts",
+    "per",
+    "of",
+    "an",
+    "USD",
+    "EUR",
+    "GBP",
+    "RMB",
+    "CNY",
 }
 # Words after which a number is no longer just that number
 _OTHER = {
@@ -68,6 +76,12 @@ _NUMBER_INSIDE = re.compile(r"[a-zA-Z.][\s}]+\{?\s*\d")  # `3 feet 2 inches` is 
 _TERM = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([a-zA-Z]{1,20})")
 _SEVERAL = re.compile(rf"\s*(?:{_TERM.pattern}\.?\s*)+")
 _AFTER = re.compile(r"[a-zA-Zµ€£¥Ω\s{}/^.\d()*\-]*")
+
+
+_TEXT_BEHIND = re.compile(
+    r"(?<=[0-9a-zA-Z)\]}!'|])\s*\\(?:text|textrm|mathrm|mbox|textnormal|unit)\s*\{(?!\s*[a-zA-Z]\s*\}\s*$)[^{}]*\}(?:\s*\^\s*(?:\{[-\d]+\}|\d))?\s*$"
+)
+_LETTERS_BEHIND = re.compile(r"(.*[\d)}\]])\s*([a-zA-Z]{1,5}(?:/[a-zA-Z]{1,4})?(?:\s*\^\s*\{?-?\d\}?)?)", re.DOTALL)
 
 
 def number_and_unit(text: str) -> tuple[str, str] | None:
@@ -102,6 +116,18 @@ def _is_harmless(written: str, unit_text: str) -> bool:
         if not in_text and 1 < len(word) < 3 and word not in _BARE:
             return False
     return True
+
+
+def without_text(formula: str) -> str:
+    """A formula without the words behind it, in `\\text` and the like."""
+    match = _TEXT_BEHIND.search(formula)
+    return formula[: match.start()].strip() if match else formula
+
+
+def without_letters(formula: str) -> str:
+    """A formula without the unit in letters behind it; empty if no unit is there."""
+    match = _LETTERS_BEHIND.fullmatch(formula)
+    return match[1].strip() if match and _is_harmless(match[2], match[2]) else ""
 
 
 def has_words(text: str) -> bool:

@@ -1,108 +1,176 @@
-"""Expressions and equations compared by their values at points, which saves the seconds in which sympy simplifies."""
+"""Formulas and relations compared by their values at points: exactly where numbers stay exact, else to many digits.
+
+Every difference is relative to the values. One point at which formulas differ decides. Equal are those that agree
+wherever both have a value: inside and outside of |x| < 1, at negative and at whole numbers. What has values at too few
+points is left open, and is not equal.
+"""
 
 from __future__ import annotations
 
+import itertools
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
-POINTS = (0.31, -0.73, 1.27, -1.9)
-CLEARLY = 1e-3  # of its size elsewhere, an equation's difference of sides that is no rounding
+from tasks.math_answers.formula_functions import CONTEXT, Undefined, add, divide, multiply, number
+from tasks.math_answers.formulas import Formula
+
+DIGITS, MORE_DIGITS = 40, (110, 180)
+ROUNDED = Fraction(1, 10**9)  # between decimal numbers, and values that come from them
+ENOUGH = 3  # points
+# Ranges in 97ths: inside and outside of |x| < 1, of one sign and of both
+_RANGES = ((20, 92), (102, 250), (-90, 90), (5, 60), (-300, 300), (-290, -105), (-95, -10), (190, 900), (-500, 400))
+_WHOLE_RANGES = ((1, 9), (2, 12), (1, 6), (3, 20))
 
 
-def compare(gold: Any, answer: Any) -> bool | None:
-    """Whether two parsed answers are equal; None where points do not tell."""
-    import sympy
-
-    if isinstance(gold, sympy.Eq) and isinstance(answer, sympy.Eq):
-        return False if _have_other_solutions(gold, answer) else None
-    return _compare_expressions(gold, answer)
-
-
-def _point_values(symbols: list[Any], start: float) -> dict[Any, float]:
-    """A number for each symbol, all different."""
-    return {symbol: start + 0.173 * i / len(symbols) for i, symbol in enumerate(symbols)}
+def points(symbols: Sequence[str]) -> Iterator[dict[str, Fraction]]:
+    """Points at which formulas of these symbols are compared: fractions, then whole numbers, all well apart."""
+    if not symbols:
+        yield {}
+        return
+    for seed, (low, high) in enumerate((*_RANGES, *_WHOLE_RANGES)):
+        rng, below = random.Random(seed), 97 if seed < len(_RANGES) else 1
+        choices = [n for n in range(low, max(high, low + 2 * len(symbols))) if n and n % 97]
+        yield {name: Fraction(n, below) for name, n in zip(symbols, rng.sample(choices, len(symbols)), strict=True)}
 
 
-def _compare_expressions(gold: Any, answer: Any) -> bool | None:
-    """Whether two expressions are equal, as their values at two of four points show; None where those do not tell.
-
-    Saves the seconds in which sympy fails to simplify the difference of unequal expressions to zero, and finds equal
-    ones that it cannot prove, such as -ln x and ln(1/x). Points at which either has no real value do not count;
-    expressions equal at two others (to nine digits) and different at none are equal. Plain numbers and percentages
-    are left to math-verify, which rounds them, and so are single symbols, which may be words.
-    """
-    import sympy
-
-    expressions = (gold, answer)
-    if not all(isinstance(one, sympy.Expr) for one in expressions):
-        return None
-    symbols = sorted(gold.free_symbols | answer.free_symbols, key=str)
-    if {str(symbol) for symbol in symbols} == {"i"}:
-        return _equal_complex(*(one.subs(dict.fromkeys(symbols, sympy.I)) for one in expressions))
-    if any(one.is_Number or one.is_Symbol for one in expressions):
-        return None
-    if symbols and any(one.has(sympy.Sum, sympy.Product) for one in expressions):
-        return None  # of so many terms as a symbol says: at points between whole numbers both may be empty
-    if not symbols and any(one.has(sympy.Float) or isinstance(one, sympy.Mul) for one in expressions):
-        return None
-    same, far = 0, 0
-    for start in POINTS if symbols else POINTS[:1]:
-        point = _point_values(symbols, start)
+def compare(gold: Formula, answer: Formula) -> bool | None:
+    """Whether two formulas are equal; None where points cannot tell."""
+    symbols = sorted(gold.symbols | answer.symbols)
+    CONTEXT.real_only, CONTEXT.terms = not (gold.imaginary or answer.imaginary), 0
+    same = 0
+    for point in points(symbols):
         try:
-            expected, value = (one.evalf(15, subs=point) for one in expressions)
-        except Exception:  # sympy's functions raise anything on values they cannot take: nothing learned
+            if not _is_same_at(point, gold, answer):
+                return False
+        except (ArithmeticError, ValueError, TypeError, NotImplementedError):  # mpmath's, where a function has no value
             continue
-        if not (expected.is_Float and value.is_Float):
-            continue
-        difference, size = abs(expected - value), max(abs(expected), abs(value), 1e-9)
-        same += bool(difference <= 1e-9 * size)
-        far += bool(difference > 1e-6 * size)
-        if max(same, far) == 2:
-            break
-    if far and not same:
+        same += 1
+    return True if same >= (ENOUGH if symbols else 1) else None
+
+
+def is_constant_of_integration(name: str, formula: Formula) -> bool:
+    """Whether a formula of one variable is linear in this symbol and has a part without it, as `x^2+c` and `1+ce^x`."""
+    if name not in formula.symbols or len(formula.symbols) != 2:
         return False
-    return True if same >= 2 and not far else None
+    CONTEXT.real_only, CONTEXT.terms = not formula.imaginary, 0
+    linear = 0
+    for point in itertools.islice(points(sorted(formula.symbols)), 3):
+        try:
+            low, middle, high = (number(_values({**point, name: Fraction(n)}, formula)[0]) for n in range(3))
+        except (ArithmeticError, ValueError, TypeError, NotImplementedError):
+            continue
+        linear += bool(low and abs(low + high - 2 * middle) <= abs(middle) * CONTEXT.mpf(10) ** (5 - DIGITS))
+    return linear > 1
 
 
-def _equal_complex(gold: Any, answer: Any) -> bool | None:
-    """Whether two expressions are the same complex number; None where one has no value."""
+def number_value(formula: Formula) -> float | None:
+    """The value of a formula without symbols; None for others, and without a real value."""
+    CONTEXT.real_only, CONTEXT.terms = True, 0
     try:
-        expected, value = complex(gold.evalf(15)), complex(answer.evalf(15))
-    except Exception:  # as in _compare_expressions
+        value = number(_values({}, formula)[0])
+        return float(value)
+    except (ArithmeticError, ValueError, TypeError, KeyError, NotImplementedError):
         return None
-    return abs(expected - value) <= 1e-9 * max(abs(expected), abs(value), 1e-9)
 
 
-def _have_other_solutions(gold: Any, answer: Any) -> bool:
-    """Whether two equations have different solutions, as values show that solve the first and not the second.
+def _values(point: dict[str, Fraction], *formulas: Formula, digits: int = DIGITS) -> list[Any]:
+    CONTEXT.dps = digits
+    values = [one.value(point) for one in formulas]
+    if not all(CONTEXT.isfinite(number(value)) for value in values):
+        raise Undefined
+    return values
 
-    The values are found where one symbol of the first equation is linear: drawn for the others, and solved for it.
-    Functions of symbols, such as theta(t), count as symbols. False where that says nothing.
+
+def _is_same_at(point: dict[str, Fraction], gold: Formula, answer: Formula) -> bool:
+    expected, value = _values(point, gold, answer)
+    if isinstance(expected, Fraction) and isinstance(value, Fraction) and not (gold.rounded or answer.rounded):
+        return expected == value
+    if not (gold.rounded or answer.rounded):
+        return _vanishes(point, gold, answer, abs(number(expected) - number(value)))
+    difference, size = abs(number(expected) - number(value)), max(abs(number(expected)), abs(number(value)))
+    if difference <= size * number(ROUNDED):
+        return True
+    # One is exact, the other rounded to six decimals
+    near = CONTEXT.nint(CONTEXT.re(number(expected)) * 10**6) == CONTEXT.nint(CONTEXT.re(number(value)) * 10**6)
+    return bool(
+        not point and gold.rounded != answer.rounded and near and difference <= 1e-6 and difference <= 1e-4 * size
+    )
+
+
+def _vanishes(point: dict[str, Fraction], gold: Formula, answer: Formula, difference: Any) -> bool:
+    """Whether a difference is of rounding: with more digits it is much smaller."""
+    for digits in MORE_DIGITS:
+        expected, value = _values(point, gold, answer, digits=digits)
+        before, difference = difference, abs(number(expected) - number(value))
+        if before:
+            return bool(difference <= before * CONTEXT.mpf(10) ** -DIGITS)
+    return not before
+
+
+# Relations: a chain of formulas with signs between them
+
+
+def compare_relations(gold: Sequence[Formula], answer: Sequence[Formula], sign: str) -> bool | None:
+    """Whether `gold[0] sign gold[1]` says the same as `answer[0] sign answer[1]`; None where points cannot tell.
+
+    Args:
+        gold: both sides.
+        answer: both sides.
+        sign: `=`, `!=`, `<` or `<=`.
     """
-    import sympy
-    from sympy.core.function import AppliedUndef
+    formulas = (*gold, *answer)
+    symbols = sorted(frozenset().union(*(one.symbols for one in formulas)))
+    CONTEXT.real_only, CONTEXT.terms = not any(one.imaginary for one in formulas), 0
+    ratios = []
+    for point in points(symbols):
+        try:
+            left, right, other_left, other_right = _values(point, *formulas)
+            ratios.append(divide(add(left, multiply(-1, right)), add(other_left, multiply(-1, other_right))))
+        except (ArithmeticError, ValueError, TypeError, NotImplementedError):
+            continue
+    if len(ratios) >= ENOUGH and ratios[0] and all(_is_near(one, ratios[0]) for one in ratios):
+        return sign in ("=", "!=") or bool(CONTEXT.re(number(ratios[0])) > 0)
+    if sign not in ("=", "!="):
+        return None
+    near = 1e-9 if any(one.rounded for one in formulas) else 1e-15
+    both = [_solves(gold, answer, symbols, near), _solves(answer, gold, symbols, near)]
+    return False if False in both else True if both == [True, True] else None
 
-    functions = sorted(gold.atoms(AppliedUndef) | answer.atoms(AppliedUndef), key=str)
-    if any(not argument.is_Symbol for function in functions for argument in function.args):
-        return False
-    names = {function: sympy.Dummy() for function in functions}
-    first, second = ((one.lhs - one.rhs).xreplace(names) for one in (gold, answer))
-    if any(one.has(sympy.Derivative, sympy.Integral, sympy.Sum, sympy.Product) for one in (first, second)):
-        return False
-    symbols = sorted(first.free_symbols | second.free_symbols, key=str)
-    seen = []
-    for start in POINTS:
-        point = _point_values(symbols, start)
-        for symbol in sorted(first.free_symbols, key=str):
-            try:
-                at = [float(first.evalf(15, subs={**point, symbol: x})) for x in (0, 1, 2)]
-                slope = at[1] - at[0]
-                if abs(slope) < 1e-6 * max(map(abs, at)) or abs(at[2] - at[1] - slope) > 1e-9 * abs(slope):
-                    continue  # not there, or not linear
-                root = -at[0] / slope
-                near = [abs(float(second.evalf(15, subs={**point, symbol: root + x}))) for x in (0, 1, -1)]
-            except Exception:  # as in _compare_expressions
-                continue
-            if max(near) > 0:
-                seen.append(near[0] > CLEARLY * max(near))
-            break
-    return len(seen) >= 2 and all(seen)
+
+def _is_near(one: Any, other: Any) -> bool:
+    if isinstance(one, Fraction) and isinstance(other, Fraction):
+        return one == other
+    return bool(abs(number(one) - number(other)) <= abs(number(other)) * CONTEXT.mpf(10) ** (5 - DIGITS))
+
+
+def _solves(gold: Sequence[Formula], answer: Sequence[Formula], symbols: Sequence[str], near: float) -> bool | None:
+    """Whether what solves the first equation solves the second, as solutions near points say; None without any."""
+    own = sorted(gold[0].symbols | gold[1].symbols)
+    solved = 0
+    for point, symbol in itertools.product(list(points(symbols))[: len(_RANGES)], own):
+        try:
+            solution = _solution(gold, point, symbol)
+            there, near_by = (
+                abs(_difference(answer, {**point, symbol: value})) for value in (solution, solution * 1.1 + 0.01)
+            )
+        except (ArithmeticError, ValueError, TypeError, NotImplementedError):
+            continue
+        if there > near * near_by:
+            return False
+        solved += 1
+    return True if solved >= ENOUGH else None
+
+
+def _difference(equation: Sequence[Formula], point: Mapping[str, Any]) -> Any:
+    left, right = (number(one.value(point)) for one in equation)
+    return left - right
+
+
+def _solution(equation: Sequence[Formula], point: dict[str, Fraction], symbol: str) -> Any:
+    """A value of the symbol that solves the equation, by secants from the point; ValueError without one."""
+    start = number(point[symbol])
+    CONTEXT.dps = DIGITS
+    difference = lambda value: _difference(equation, {**point, symbol: value})  # noqa: E731
+    return CONTEXT.findroot(difference, (start, start * 1.05), solver="secant", maxsteps=40, tol=1e-60)

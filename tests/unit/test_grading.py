@@ -16,6 +16,7 @@ from tests import needs
 from tests.hostile_text import MATHS
 from tests.user_errors import refused
 
+COSTLY_JUDGE = "tests.unit.costly_judge.judge"
 JUDGE = registry.get("math").graders["math-verify"].judge
 
 
@@ -134,10 +135,10 @@ def seconds_of_judges():
 
 @pytest.mark.slow
 def test_only_the_guilty_pair_is_ungradable():
-    pairs = [Pair(f"x+{i}", f"{i}+x", None) for i in range(40)]
-    pairs[17] = Pair("9", "9^{9^{9^{9}}}", None)
+    pairs = [Pair("cpu 0", "yes", str(i)) for i in range(40)]
+    pairs[17] = Pair("cpu 9", "yes", None)
     started = seconds_of_judges()
-    verdicts = POOL.run(JUDGE, pairs, deadline_s=3.0, workers=2)
+    verdicts = POOL.run(COSTLY_JUDGE, pairs, deadline_s=3.0, workers=2)
     assert [i for i, v in enumerate(verdicts) if v != "correct"] == [17]
     assert verdicts[17] == "ungradable"
     assert seconds_of_judges() - started < 15
@@ -151,8 +152,8 @@ def test_a_worker_that_is_killed_from_outside_is_replaced():
 
 def test_progress_is_reported(monkeypatch, capsys):
     monkeypatch.setattr(worker_pool, "SECONDS_BETWEEN_LINES", 0.0)
-    pairs = [Pair(f"x+{n}", f"{n}+x", None) for n in range(worker_pool.CHUNK)]
-    assert POOL.run(JUDGE, [*pairs, Pair("9", "9^{9^{9^{9}}}", None)], deadline_s=1.0, workers=1)[-1] == "ungradable"
+    pairs = [Pair("cpu 0", "yes", str(n)) for n in range(worker_pool.CHUNK)]
+    assert POOL.run(COSTLY_JUDGE, [*pairs, Pair("cpu 9", "yes", None)], deadline_s=1.0, workers=1)[-1] == "ungradable"
     said = capsys.readouterr().err
     assert "grade: 9/9 pairs judged, 1 without verdict" in said and "grade: 1/1 pairs judged, 1 without verdict" in said
 

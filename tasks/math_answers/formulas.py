@@ -1,0 +1,525 @@
+r"""A formula in LaTeX or plain notation, as a function of its symbols: read whole or not at all, never run as code.
+
+Numbers stay exact (fractions) as long as only +, -, *, / and whole powers occur; everything else has as many digits as
+`CONTEXT` says. A letter is a symbol, and `R` is not `r`; `E_{1}`, `\hat{x}`, `y'` and `k_B` are symbols of their own.
+`e`, `\pi` and `i` are the constants. Letters side by side are multiplied; `f(x)` is an unknown function of x where `f`
+never stands alone. The time that reading and evaluating take is bounded by the text's length.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+import zlib
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from tasks.math_answers.formula_functions import (
+    CONTEXT,
+    FUNCTIONS,
+    Undefined,
+    add,
+    divide,
+    factorial,
+    multiply,
+    power,
+    root,
+    unknown_function,
+)
+
+LONGEST = 1500  # characters
+_DEEPEST = 40  # brackets inside each other
+_MOST_TERMS = 20_000  # of all sums and products with bounds, in one comparison
+_TOKEN = re.compile(r"(\s*)(\d+(?:\.\d+)?|\.\d+|\\[a-zA-Z]+|\\[{}|%]|[a-zA-Z]+|\S)")
+_GREEK = tuple(
+    re.findall(
+        r"\w+",
+        "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho sigma "
+        "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega hbar ell",
+    )
+)
+_GREEK_LETTERS = {
+    unicodedata.lookup(f"GREEK {'CAPITAL' if name[0].isupper() else 'SMALL'} LETTER {name.upper()}"): f"\\{name}"
+    for name in _GREEK
+    if name not in ("varepsilon", "vartheta", "varrho", "varphi", "hbar", "ell", "lambda", "Lambda")
+} | {"λ": "\\lambda", "Λ": "\\Lambda", "ϕ": "\\varphi"}
+_ACCENTS = {
+    "hat", "bar", "vec", "dot", "ddot", "tilde", "overline", "overrightarrow", "widehat", "widetilde", "underline",
+    "mathbf", "boldsymbol", "bm", "mathcal", "mathbb", "mathfrak", "mathscr", "mathsf",
+}  # fmt: skip
+_UPRIGHT = {"mathrm", "text", "operatorname", "mathit", "textit", "rm", "mbox", "textrm"}
+_UNKNOWN_FUNCTIONS = {*"fghFG", "\\phi", "\\varphi", "\\psi", "\\Phi", "\\Psi", "\\zeta", "\\Gamma"}
+_DIFFERENTIAL = re.compile(
+    r"(?:d|\\partial|\\mathrm\s*\{\s*d\s*\})\s*(?:\^\s*\{?\s*\d\s*\}?)?\s*(?![_^'\d(])(?:\\?[a-zA-Z]+(?:_(?:\w|\{\s*\w+\s*\}))?'*)?(?:\s*\([a-z]\))?(?:\s*\^\s*\{?\d\}?)?\s*\}?$"
+)
+_OPENED = {
+    "(": ")",
+    "[": "]",
+    "\\lfloor": "\\rfloor",
+    "\\lceil": "\\rceil",
+    "\\lvert": "\\rvert",
+    "{": "}",
+    "\\{": "\\}",
+}
+_MULTIPLIED = ("*", "/", "\\cdot", "\\times", "\\div", "\\ast", "×", "·")
+
+Point = Mapping[str, Any]
+Function = Callable[[Point], Any]
+
+
+class Unreadable(Exception):
+    """The text, or a part of it, is no formula that this module knows."""
+
+
+class Formula(NamedTuple):
+    """A formula: its value at a point, its symbols, whether a number in it is decimal, and whether `i` occurs."""
+
+    value: Function
+    symbols: frozenset[str]
+    rounded: bool
+    imaginary: bool
+
+
+def read(text: str, functions: frozenset[str] = frozenset()) -> Formula | None:
+    """The formula that a whole text in plain notation is; None for any other text.
+
+    Args:
+        text: without white space around it.
+        functions: which letters are functions where a bracket follows them (`unknown_functions`).
+    """
+    if not text or len(text) > LONGEST or nesting(text) > _DEEPEST:
+        return None
+    try:
+        return _Reader(text, functions).whole()
+    except (Unreadable, RecursionError):
+        return None
+
+
+def nesting(text: str) -> int:
+    """How many brackets stand inside each other."""
+    depth = deepest = 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def unknown_functions(*texts: str) -> frozenset[str]:
+    r"""Letters such as `f` and `\psi` that stand nowhere in the texts without a bracket after them."""
+    uses: dict[str, bool] = {}
+    for match in re.finditer(
+        r"(\\[a-zA-Z]+|(?<![a-zA-Z\\])[a-zA-Z](?![a-zA-Z]))(?:_\w|_\{\w+\}|')*\s*(\()?", "  ".join(texts)
+    ):
+        uses[match[1]] = uses.get(match[1], True) and match[2] is not None
+    return frozenset(name for name, applied in uses.items() if applied and name in _UNKNOWN_FUNCTIONS)
+
+
+class _Reader:
+    def __init__(self, text: str, functions: frozenset[str]) -> None:
+        for letter, command in _GREEK_LETTERS.items():
+            text = text.replace(letter, f"{command} ")
+        self.text = text
+        self.tokens = [(match[2], bool(match[1]), match.start(2)) for match in _TOKEN.finditer(text)]
+        self.tokens.append(("", False, len(text)))
+        self.at = 0
+        self.bars = 0
+        self.functions = functions
+        self.symbols: set[str] = set()
+        self.bound: list[str] = []
+        self.rounded = self.imaginary = False
+
+    def whole(self) -> Formula:
+        value = self.sum()
+        if self.next:
+            raise Unreadable
+        return Formula(value, frozenset(self.symbols), self.rounded, self.imaginary)
+
+    @property
+    def next(self) -> str:
+        return self.tokens[self.at][0]
+
+    def take(self, *expected: str) -> str:
+        token = self.next
+        if not token or (expected and token not in expected):
+            raise Unreadable
+        self.at += 1
+        return token
+
+    def take_first(self, token: str) -> None:
+        """Split a digit or letter off the next token, as TeX does for an argument without braces."""
+        whole, spaced, start = self.tokens[self.at]
+        if token != whole:
+            self.tokens[self.at : self.at + 1] = [
+                (token, spaced, start),
+                (whole[len(token) :], False, start + len(token)),
+            ]
+
+    # Sums, products and powers
+
+    def sum(self) -> Function:
+        terms = [self.signed()]
+        while self.next in ("+", "-"):
+            terms.append(self.signed())
+        return terms[0] if len(terms) == 1 else lambda point: add(*(term(point) for term in terms))
+
+    def signed(self) -> Function:
+        negative = False
+        while self.next in ("+", "-"):
+            negative ^= self.take() == "-"
+        term = self.product()
+        return (lambda point: multiply(-1, term(point))) if negative else term
+
+    def product(self, argument: bool = False) -> Function:
+        value = self.factors(argument)
+        while self.next in _MULTIPLIED:
+            operator = self.take()
+            negative = self.next in ("+", "-") and self.take() == "-"
+            simple = self.at + 1
+            other = self.factors(argument, after_slash=operator == "/" and bool(re.fullmatch(r"\d+", self.next)))
+            value = self._combine(value, other, operator, negative)
+            if operator == "/" and self.at == simple and self._starts_factor(argument):
+                value = self._combine(value, self.factors(argument), "*", False)  # `1/2 x`
+        return value
+
+    @staticmethod
+    def _combine(first: Function, second: Function, operator: str, negative: bool) -> Function:
+        sign = -1 if negative else 1
+        if operator in ("/", "\\div"):
+            return lambda point: divide(multiply(sign, first(point)), second(point))
+        return lambda point: multiply(sign, first(point), second(point))
+
+    def _starts_factor(self, argument: bool) -> bool:
+        token = self.next
+        if token == "|":
+            return self.bars == 0
+        if argument and token[:1] == "\\" and token[1:] in FUNCTIONS:
+            return False
+        return bool(token) and (
+            token[0].isalnum()
+            or token in _OPENED
+            or (token[0] == "\\" and token[1:2].isalpha() and token not in (*_MULTIPLIED, *_OPENED.values()))
+        )
+
+    def factors(self, argument: bool = False, after_slash: bool = False) -> Function:
+        """Factors side by side; two numbers are not, and `1/2 x` ends before the x."""
+        number = self.next[:1].isdigit()
+        whole_number = self.next if re.fullmatch(r"\d+", self.next) else ""
+        values = [self.power()]
+        if after_slash and self.tokens[self.at][1]:
+            return values[0]
+        if whole_number and (mixed := self._mixed(whole_number, values[0])):
+            values = [mixed]
+        while self._starts_factor(argument):
+            if self.next[0].isdigit() and number:
+                raise Unreadable
+            number = self.next[0].isdigit()
+            values.append(self.power())
+        return values[0] if len(values) == 1 else lambda point: multiply(*(value(point) for value in values))
+
+    def _mixed(self, number: str, value: Function) -> Function | None:
+        """A mixed number, where the next tokens are a proper fraction of whole numbers."""
+        if self.tokens[self.at - 1][0] != number or self.next != "\\frac":
+            return None
+        match = re.match(
+            r"\\frac\s*\{\s*(\d{1,9})\s*\}\s*\{\s*(\d{1,9})\s*\}(?!\s*[\^!])", self.text[self.tokens[self.at][2] :]
+        )
+        if match is None or int(match[1]) >= int(match[2]):
+            return None
+        fraction = self.power()
+        return lambda point: add(value(point), fraction(point))
+
+    def power(self) -> Function:
+        value = self.atom()
+        while self.next == "!":
+            self.take()
+            marks = 2 if self.next == "!" and self.take() else 1
+            value = self._after(value, functools.partial(factorial, marks=marks))
+        if self.next != "^":
+            return value
+        self.take()
+        exponent = self.argument()
+        if self.next == "^":
+            self.take()
+            exponent = self._powers(exponent, self.argument())
+        value = self._powers(value, exponent)
+        if self.next == "!":
+            raise Unreadable
+        return value
+
+    @staticmethod
+    def _after(value: Function, change: Callable[[Any], Any]) -> Function:
+        return lambda point: change(value(point))
+
+    @staticmethod
+    def _powers(base: Function, exponent: Function) -> Function:
+        return lambda point: power(base(point), exponent(point))
+
+    def argument(self) -> Function:
+        """A group in braces, or one token: a digit, a letter, a command with its arguments."""
+        token = self.next
+        if token == "{":
+            return self.bracketed("{")
+        if token in ("+", "-"):
+            return self.signed_token()
+        if token[:1].isdigit() or token[:1].isalpha():
+            self.take_first(token[0])
+            return self.number() if token[0].isdigit() else self.symbol(self.take(), "")
+        if token[:1] == "\\" and token[1:2].isalpha():
+            return self.atom()
+        raise Unreadable
+
+    def signed_token(self) -> Function:
+        negative = self.take() == "-"
+        value = self.argument()
+        return (lambda point: multiply(-1, value(point))) if negative else value
+
+    def bracketed(self, opening: str) -> Function:
+        self.take(opening)
+        bars, self.bars = self.bars, 0
+        value = self.sum()
+        self.bars = bars
+        self.take(_OPENED[opening])
+        return value
+
+    # What a factor begins with
+
+    def atom(self) -> Function:
+        token = self.next
+        if token[:1].isdigit() or (token[:1] == "." and token[1:]):
+            return self.number()
+        if token in ("(", "[", "{"):
+            return self.bracketed(token)
+        if token == "|" or token == "\\lvert":
+            return self.absolute(token)
+        if token == "\\{" and self.at:  # not first: that is a set
+            inside = self.bracketed(token)
+            return lambda point: add(inside(point), multiply(-1, FUNCTIONS["floor"](inside(point))))
+        if token in ("\\lfloor", "\\lceil"):
+            name = "floor" if token == "\\lfloor" else "ceil"
+            return self._after(self.bracketed(token), FUNCTIONS[name])
+        if token[:1] == "\\" and token[1:2].isalpha():
+            return self.command()
+        if token[:1].isalpha():
+            return self.letters()
+        raise Unreadable
+
+    def number(self) -> Function:
+        token = self.take()
+        self.rounded |= "." in token
+        value = Fraction(token)
+        return lambda point: value
+
+    def absolute(self, opening: str) -> Function:
+        self.take()
+        bars, self.bars = self.bars, self.bars + 1 if opening == "|" else 0
+        value = self.sum()
+        self.bars = bars
+        self.take("|" if opening == "|" else "\\rvert")
+        return self._after(value, abs)
+
+    def command(self) -> Function:
+        name = self.next[1:]
+        if name in ("frac", "dfrac", "tfrac"):
+            return self.fraction()
+        if name == "sqrt":
+            return self.square_root()
+        if name == "binom":
+            self.take()
+            upper, lower = self.argument(), self.argument()
+            return lambda point: FUNCTIONS["binomial"](upper(point), lower(point))
+        if name in ("sum", "prod"):
+            return self.sum_with_bounds(add if name == "sum" else multiply)
+        if name in FUNCTIONS:
+            self.take()
+            return self.function(name)
+        if name in ("pi", *_GREEK) or name in _ACCENTS | _UPRIGHT:
+            return self.name()
+        raise Unreadable
+
+    def letters(self) -> Function:
+        run = self.next
+        if self.tokens[self.at + 1][0] == "(" and run in FUNCTIONS:
+            self.take()
+            return self.function(run)
+        if len(run) > 4:
+            raise Unreadable  # a word
+        self.take_first(run[0])
+        return self.name()
+
+    def fraction(self) -> Function:
+        self.take()
+        before, start = set(self.symbols), self.tokens[self.at][2]
+        above = self.argument()
+        middle = self.tokens[self.at][2]
+        below = self.argument()
+        end = self.tokens[self.at][2]
+        parts = [self.text[a:b].strip().removeprefix("{").lstrip() for a, b in ((start, middle), (middle, end))]
+        if all(map(_DIFFERENTIAL.match, parts)):
+            return self.derivative(before, *parts)
+        return lambda point: divide(above(point), below(point))
+
+    def derivative(self, before: set[str], above: str, below: str) -> Function:
+        r"""`\frac{dx}{dt}` is a symbol of its own, not a quotient of products; the operator alone is unreadable."""
+        above, below = (re.sub(r"\\mathrm\s*\{\s*d\s*\}", "d", part) for part in (above, below))
+        above, below = (re.sub(r"[{}\s]|\([a-z]\)$", "", part) for part in (above, below))
+        if not _DIFFERENTIAL.fullmatch(above) or not re.search(r"[a-zA-Z]", above.removeprefix("\\partial")[1:]):
+            raise Unreadable
+        self.symbols = before
+        return self.symbol(f"{above}/{below}", "")
+
+    def square_root(self) -> Function:
+        self.take()
+        degree: Function = lambda point: Fraction(2)  # noqa: E731
+        if self.next == "[":
+            degree = self.bracketed("[")
+        inside = self.argument()
+        return lambda point: root(inside(point), degree(point))
+
+    def sum_with_bounds(self, combine: Callable[..., Any]) -> Function:
+        r"""`\sum_{k=1}^{n}` of the product behind it, term by term."""
+        self.take()
+        self.take("_")
+        self.take("{")
+        variable = self.take()
+        self.take("=")
+        low = self.sum()
+        self.take("}")
+        self.take("^")
+        high = self.argument()
+        if not re.fullmatch("[a-zA-Z]", variable):
+            raise Unreadable
+        self.bound.append(variable)
+        body = self.product()
+        self.bound.pop()
+
+        def value(point: Point) -> Any:
+            first, last = low(point), high(point)
+            if not all(isinstance(end, Fraction) and end.denominator == 1 for end in (first, last)):
+                raise Undefined
+            CONTEXT.terms += last - first + 1
+            if CONTEXT.terms > _MOST_TERMS:
+                raise Undefined
+            unit = Fraction(0) if combine is add else Fraction(1)
+            return combine(unit, *(body({**point, variable: Fraction(k)}) for k in range(int(first), int(last) + 1)))
+
+        return value
+
+    def function(self, name: str) -> Function:
+        """A function's power, base and argument: `\\sin^2 x`, `\\log_2(x)`, `max(a, b)`."""
+        base = exponent = None
+        inverse = False
+        if self.next == "_" and name in ("log", "lg"):
+            self.take()
+            base = self.argument()
+        if self.next == "^":
+            self.take()
+            inverse = bool(re.match(r"\{\s*-\s*1\s*\}", self.text[self.tokens[self.at - 1][2] + 1 :].lstrip()))
+            exponent = self.argument()
+        arguments = self.arguments()
+        if base is not None:
+            arguments.append(base)
+        if inverse and f"arc{name}" in FUNCTIONS:
+            name, exponent = f"arc{name}", None
+        function = FUNCTIONS[name]
+
+        def value(point: Point) -> Any:
+            result = function(*(one(point) for one in arguments))
+            return result if exponent is None else power(result, exponent(point))
+
+        return value
+
+    def arguments(self) -> list[Function]:
+        """In brackets, separated by commas; without brackets the product that follows, up to the next function."""
+        if self.next == "{":
+            return [self.bracketed("{")]
+        if self.next != "(":
+            negative = self.next == "-" and bool(self.take())
+            value = self.product(argument=True)
+            return [self._combine(value, lambda point: Fraction(1), "*", negative)]
+        self.take("(")
+        bars, self.bars = self.bars, 0
+        values = [self.sum()]
+        while self.next == ",":
+            self.take()
+            values.append(self.sum())
+        self.bars = bars
+        self.take(")")
+        return values
+
+    # Names
+
+    def raw_group(self) -> str:
+        """The text of a group in braces, or of one token, without what only sets type."""
+        if self.next != "{":
+            token = self.take() if self.next[:1] == "\\" else self.next[:1]
+            if token[:1] != "\\":
+                self.take_first(token)
+                self.take()
+            if token[1:] in _UPRIGHT and self.next == "{":
+                return self.raw_group()
+            return token.lstrip("\\") if len(token) > 2 and token[1:] not in _GREEK else token
+        start, depth = self.tokens[self.at][2], 0
+        while self.next:
+            token = self.take()
+            depth += (token == "{") - (token == "}")
+            if depth == 0:
+                break
+        else:
+            raise Unreadable
+        inside = self.text[start + 1 : self.tokens[self.at - 1][2]]
+        return re.sub(r"\\(?:text|mathrm|mathit|rm|operatorname|mbox)(?![a-zA-Z])|[{}\s]|\\(?=max|min)", "", inside)
+
+    def name(self) -> Function:
+        token = self.take()
+        if token[1:] in _ACCENTS:
+            name = f"{token[1:].replace('overline', 'bar').replace('wide', '')}:{self.raw_group()}"
+        elif token[1:] in _UPRIGHT:
+            name = self.raw_group()
+            if name in FUNCTIONS:
+                return self.function(name)
+        else:
+            name = token
+        marks = ""
+        if (
+            re.fullmatch("[a-df-hj-zA-Z]", name)
+            and self.next[:1].isdigit()
+            and not self.tokens[self.at][1]
+            and "." not in self.next
+        ):
+            marks = f"_{self.take()}"  # `x1`
+        while self.next in ("_", "'", "′"):
+            marks += f"_{self.raw_group()}" if self.take() == "_" else "'"
+        if special := re.match(
+            r"\^\s*\{?\s*(\*|\\prime|\\dagger|\\ast|\\star|')", self.text[self.tokens[self.at][2] :]
+        ):
+            self.take("^")
+            self.raw_group()
+            marks += "'" if special[1] in ("\\prime", "'") else special[1]
+        if name.strip("\\") not in ("e", "i", "pi") and self.next == "(" and name not in self.functions:
+            at = re.match(r"\(\s*(\d+)\s*\)", self.text[self.tokens[self.at][2] :])
+            if at:  # `I(0)` is a value of I, not a product
+                self.at += 3
+                marks += f"({at[1]})"
+        return self.symbol(name, marks)
+
+    def symbol(self, name: str, marks: str) -> Function:
+        if not name or not re.search(r"[a-zA-Z]", name):
+            raise Unreadable
+        full = name + marks
+        if not marks and name == "\\pi":
+            return lambda point: +CONTEXT.pi
+        if not marks and name == "e" and name not in self.bound:
+            return lambda point: +CONTEXT.e
+        if not marks and name == "i" and name not in self.bound:
+            self.imaginary = True
+            return lambda point: CONTEXT.mpc(0, 1)
+        if name in self.functions and self.next == "(":
+            if full == "\\Gamma":
+                return self._after(self.arguments()[0], lambda one: factorial(add(one, -1)))
+            arguments, key = self.arguments(), zlib.crc32(full.encode())
+            return lambda point: unknown_function(key, *(one(point) for one in arguments))
+        if full not in self.bound:
+            self.symbols.add(full)
+        return lambda point: point[full]
