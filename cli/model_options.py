@@ -47,6 +47,9 @@ def model_options(function: Callable[..., None]) -> Callable[..., None]:
     )
     @click.option("--protocol", metavar="NAME", help="How to ask and decode (eval/protocols.yaml).")
     @click.option("--prompt", metavar="NAME", help="The prompt (tasks/prompts.yaml, or a task's own).")
+    @click.option(
+        "--max-tokens", type=click.IntRange(1), metavar="N", help="Of a completion, instead of the protocol's."
+    )
     @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N problems of each benchmark.")
     @click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N problems of each, at random.")
     @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of that choice (default: 0).")
@@ -54,11 +57,12 @@ def model_options(function: Callable[..., None]) -> Callable[..., None]:
     @wraps(function)
     def command(
         *, settings: dict[str, str], benchmarks: tuple[str, ...], protocol: str | None, prompt: str | None,
-        limit: int | None, sample: int | None, seed: int | None, device: str | None, **values: Any,
+        max_tokens: int | None, limit: int | None, sample: int | None, seed: int | None,
+        device: str | None, **values: Any,
     ) -> None:  # fmt: skip
         wishes = {
-            "benchmarks": benchmarks or None, "protocol": protocol, "prompt": prompt, "limit": limit, "sample": sample,
-            "sample_seed": seed, "device": device,
+            "benchmarks": benchmarks or None, "protocol": protocol, "prompt": prompt, "max_tokens": max_tokens,
+            "limit": limit, "sample": sample, "sample_seed": seed, "device": device,
         }  # fmt: skip
         function(settings=graph.configuration(wishes) | settings, **values)
 

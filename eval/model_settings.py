@@ -83,6 +83,7 @@ class Wishes:
     benchmarks: Sequence[str] = ()
     protocol: str | None = None
     prompt: str | None = None
+    max_tokens: int | None = None
     device: str = "cpu"
     subset: Subset | None = None
 
@@ -234,6 +235,8 @@ def decide(models: Sequence[Model], wishes: Wishes) -> ModelSettings:
     benchmark.check_names(wishes.benchmarks)
     benchmarks = _benchmarks(models, wishes)
     evaluation, source = _evaluation(models, benchmarks, wishes)
+    if wishes.max_tokens:
+        evaluation = evaluation | {"override": evaluation["override"] | {"max_tokens": wishes.max_tokens}}
     prompt = prompt_of(evaluation)
     if not wishes.prompt and (others := misfits(prompt, benchmarks)):
         own = {name: benchmark.default_settings(name)[1] for name in others}

@@ -226,7 +226,7 @@ def evaluation_targets(wildcards):
     if not config.get("checkpoint"):
         if named := [
             key
-            for key in ("benchmarks", "protocol", "prompt", "device")
+            for key in ("benchmarks", "protocol", "prompt", "max_tokens", "device")
             if config.get(key)
         ]:
             sentence = f"snakemake evaluate needs checkpoint=… beside {' and '.join(named)}: a model's folder or a hub id"

@@ -79,7 +79,8 @@ def wishes_of(config: Mapping[str, Any], scale: str) -> Wishes:
     """What the configuration says of how models are asked."""
     subset = subsets.choose(config.get("limit"), config.get("sample"), config.get("sample_seed"))
     device = config.get("device") or ("cuda" if scale == "full" else "cpu")
-    return Wishes(config.get("benchmarks") or (), config.get("protocol"), config.get("prompt"), device, subset)
+    named = {key: config.get(key) for key in ("protocol", "prompt", "max_tokens")}
+    return Wishes(config.get("benchmarks") or (), device=device, subset=subset, **named)
 
 
 def side_from_config(value: str, key: str, runs: Mapping[str, Run]) -> Side:
@@ -166,7 +167,7 @@ class ComparisonRequest:
         """Whether the samples that a stored checkpoint's run makes are those that are to be compared."""
         wishes, run = self.wishes, self.runs[seeds.run_of(self.sides[key].name)]
         evaluated = set(wishes.benchmarks) <= set(run.evaluation["benchmarks"])
-        return evaluated and not (wishes.protocol or wishes.prompt or wishes.subset)
+        return evaluated and not (wishes.protocol or wishes.prompt or wishes.max_tokens or wishes.subset)
 
     def _model(self, key: str) -> Model:
         side = self.sides[key]

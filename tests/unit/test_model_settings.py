@@ -118,6 +118,12 @@ def test_a_base_model_without_a_chat_template_is_not_asked_with_a_chat_prompt(tm
     )
 
 
+def test_the_length_of_completions_is_the_users() -> None:
+    assert decide([HUB], Wishes(["countdown"], max_tokens=320)).evaluation == {
+        "protocol": "greedy-boxed", "override": {"prompt": "tinyzero-instruct", "max_tokens": 320},
+    }  # fmt: skip
+
+
 def test_the_device_is_what_the_user_asks_for() -> None:
     assert decide([HUB], Wishes(["gsm8k"])).device == "cpu"
     assert decide([HUB], Wishes(["gsm8k"], device="cuda")).hardware["gpus"] == 1
