@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from analysis import reward_fidelity
 from analysis.pages import table_texts
 from analysis.pages.table_texts import Table
 from analysis.reference import FIDELITY as FILE
@@ -196,6 +197,12 @@ def main() -> None:
     )
     print(f"{len(fidelity_table.data)} values of {len(arguments.run)} runs: {counts}")
     print(arguments.output / f"{fidelity_table.name}.html")
+    rewards_table = reward_fidelity.table(arguments.run)
+    table_texts.write(rewards_table, arguments.output)
+    judged = rewards_table.data[["completions", "same"]].astype(int).sum()
+    if judged["completions"]:
+        print(f"rewards: {judged['same']} of {judged['completions']} completions are paid as by the published code")
+        print(arguments.output / f"{rewards_table.name}.html")
 
 
 if __name__ == "__main__":

@@ -74,10 +74,14 @@ rule watch:
 rule fidelity:
     input:
         registered="results/reference/fidelity.yaml",
+        rewards=expand(
+            "results/reference/published_rewards.{suffix}", suffix=["yaml", "jsonl"]
+        ),
         models="recipes/models.yaml",
         runs=[f"recipes/{name}.yaml" for name in run_names()],
     output:
         "results/fidelity/fidelity.html",
+        "results/fidelity/fidelity_rewards.html",
     log:
         "logs/fidelity.log",
     localrule: True

@@ -149,8 +149,9 @@ def _without_other_questions(
     for row, index in zip(rows, indices, strict=True):
         text = f"{row.get('question') or ''} {row.get('prompt') or ''}"
         if index is not None and text.strip():
-            words = set(WORD.findall(_question(problems[index]).casefold()))
-            if len(words) >= FEWEST_WORDS and len(words & set(WORD.findall(text.casefold()))) < SAME_WORDS * len(words):
+            wording = set(WORD.findall(_question(problems[index]).casefold()))
+            shared = wording & set(WORD.findall(text.casefold()))
+            if len(wording) >= FEWEST_WORDS and len(shared) < SAME_WORDS * len(wording):
                 index = None
         kept.append(index)
     return kept

@@ -18,7 +18,10 @@ accuracy = correct  # open-r1's too: 1 or 0 by math-verify, none where the gold 
 
 
 def tags(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
-    """1 if the whole completion is `<think>…</think><answer>…</answer>`, else 0."""
+    """1 if the completion begins with `<think>…</think><answer>…</answer>` and a line ends there, else 0.
+
+    As published, with MULTILINE: more lines may follow, and the tags may be repeated in what they hold.
+    """
     kept = [_has_tags(text) for text in completions]
     return [Reward(float(ok), format_error=not ok) for ok in kept]
 

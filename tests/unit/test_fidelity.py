@@ -6,9 +6,10 @@ import dataclasses
 
 import pytest
 
-from analysis import fidelity
+from analysis import fidelity, reward_fidelity
 from analysis.fidelity import Entry
 from recipes.runs import load_run, run_names
+from system.yaml_files import read_yaml
 from tests.user_errors import refused
 
 RUN = load_run("simplerl/qwen2.5-math-7b", "full")
@@ -53,3 +54,22 @@ def test_a_later_stage_has_rows_for_what_it_changes_alone() -> None:
     keys = {row.key for row in fidelity.rows(load_run("logicrl/qwen2.5-7b", "full"))}
     assert {"stage-2.optimizer.schedule", "stage-3.optimizer.learning_rate"} <= keys
     assert "stage-2.optimizer.learning_rate" not in keys
+
+
+@pytest.mark.parametrize("name", read_yaml(reward_fidelity.SOURCES))
+def test_rewards_pay_as_the_published_code_or_say_why_not(name: str) -> None:
+    table = reward_fidelity.rows(name, run_names())
+    assert {row.run for row in table} == set(read_yaml(reward_fidelity.SOURCES)[name]["runs"])
+    for run in {row.run for row in table}:
+        assert sum(row.completions for row in table if row.run == run) >= 200
+    assert set(read_yaml(reward_fidelity.SOURCES)[name]["why"]) == {
+        row.form for row in table if row.same < row.completions
+    }
+
+
+def test_a_reward_that_pays_otherwise_without_a_reason_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    stated = read_yaml(reward_fidelity.SOURCES)
+    stated["tinyzero"]["why"] = {}
+    monkeypatch.setattr(reward_fidelity, "read_yaml", lambda path: stated)
+    with refused("unexplained-deviation", run="tinyzero/grpo-3b", form="multiplication sign"):
+        reward_fidelity.rows("tinyzero", ["tinyzero/grpo-3b"])

@@ -149,10 +149,10 @@ def test_answer_line_passes_the_answer_not_the_sentence(completion, answer):
 
 
 def test_matching_by_order_compares_the_questions_that_a_file_has(tmp_path):
-    asked = ["What is 2 + 3?", "Find the area of the square.", "How many apples has Tom?"]
-    some = problems_of(*asked)
-    same = [{"idx": i, "question": f"Q: {text.upper()}", "gt": "x", "code": ["c"]} for i, text in enumerate(asked)]
-    others = [row | {"question": asked[i - 1]} for i, row in enumerate(same)]
+    questions = ["What is 2 + 3?", "Find the area of the square.", "How many apples has Tom?"]
+    some = problems_of(*questions)
+    same = [{"idx": i, "question": f"Q: {text.upper()}", "gt": "x", "code": ["c"]} for i, text in enumerate(questions)]
+    others = [row | {"question": questions[i - 1]} for i, row in enumerate(same)]
     without = [{**row, "question": None} for row in same]
     for rows in (same, without):
         path = lines(tmp_path / "a.jsonl", *rows)
