@@ -114,7 +114,7 @@ class Prompt:
         same = [one.name for one in suited if [form in (one.answer or "") for form in FORMS] == places]
         alike = same or [prompt.name for prompt in suited]
         return UserError(
-            f"the model's chat template {why}, the prompt '{self.name}': use one that it takes, such as "
+            f"prompt '{self.name}': the model's chat template {why}: use a prompt that it takes, such as "
             f"{', '.join(alike[:5]) or 'a raw one'}, or another model",
             code="prompt-refused-by-template",
             prompt=self.name,

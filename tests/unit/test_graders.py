@@ -7,13 +7,15 @@ import pyarrow as pa
 import pytest
 
 from contracts import tables
-from eval.grader_agreement import class_table, compare, markdown, read_rows
+from eval.grader_agreement import class_table, compare, markdown, read_rows, rule_of_samples
+from eval.importers.import_samples import import_samples
 from grading import Grade
 from grading.disagreements import CLASSES, Reference, classify, read_reference
 from studies.grader_validation import human_labels
 from tasks.math_answers import qwen_rules
 from tests import needs
 from tests.forked_command import run_module
+from tests.unit.generations import lines
 from tests.user_errors import refused
 
 ROOT = Path(__file__).parents[2]
@@ -225,3 +227,19 @@ def test_every_human_label_of_four_models_is_met():
     labelled = human_labels.agreement(MIRROR / "generations/gsm8k_four_models.jsonl")
     assert len(labelled) == 5276
     assert all((result.verdict == "correct") == label for _, _, label, _, result in labelled)
+
+
+def test_answers_in_words_are_not_a_silent_zero(tmp_path, capsys):
+    rows = [
+        {"idx": i, "gt": "5", "code": [text]}
+        for i, text in enumerate(["The answer is 5.", "So the answer is 5, which is odd."])
+    ]
+    table, _ = import_samples("qwen-math", [lines(tmp_path / "a.jsonl", *rows)], "gsm8k", "r")
+    tables.write(table, tables.SAMPLE, tmp_path / "gsm8k.parquet")
+    name, samples = read_rows(tmp_path / "gsm8k.parquet", None)
+    rule = rule_of_samples(tmp_path / "gsm8k.parquet", name, samples)
+    assert rule == "answer-is" and "in a box or by answer-is" in capsys.readouterr().err
+    assert compare(name, samples, extraction=rule).scores["strict"] == 100
+    blank = [row | {"completion": "I do not know."} for row in samples]
+    assert rule_of_samples(tmp_path / "gsm8k.parquet", name, blank) == "none"
+    assert "the score will say little" in capsys.readouterr().err
