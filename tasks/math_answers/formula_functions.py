@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -165,10 +166,21 @@ def _of_one(name: str) -> Callable[[Any], Any]:
     return value
 
 
+def _of_complex(name: str) -> Callable[[Any], Any]:
+    """Of a value with `i`; of a symbol, which has real values at points and may stand for any, an unknown function."""
+
+    def value(argument: Any) -> Any:
+        if isinstance(argument, CONTEXT.mpc) and argument.imag:
+            return getattr(CONTEXT, name)(argument)
+        return unknown_function(zlib.crc32(name.encode()), argument)
+
+    return value
+
+
 _WITH_INVERSE = ("sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "coth")
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    name: _of_one(name) for name in (*_WITH_INVERSE, "exp", "ln", "sign", "re", "im", "arg", "conj")
-} | {prefix + name: _of_one(f"a{name}") for prefix in ("arc", "a", "ar") for name in _WITH_INVERSE}
+FUNCTIONS: dict[str, Callable[..., Any]] = {name: _of_one(name) for name in (*_WITH_INVERSE, "exp", "ln", "sign")} | {
+    prefix + name: _of_one(f"a{name}") for prefix in ("arc", "a", "ar") for name in _WITH_INVERSE
+}
 FUNCTIONS |= {
     "cosec": FUNCTIONS["csc"], "arccosec": FUNCTIONS["acsc"], "tg": FUNCTIONS["tan"], "ctg": FUNCTIONS["cot"],
     "arctg": FUNCTIONS["atan"], "log": _logarithm, "lg": _logarithm, "abs": abs, "Abs": abs, "sgn": FUNCTIONS["sign"],
@@ -178,5 +190,5 @@ FUNCTIONS |= {
     "gcd": _of_whole_numbers(math.gcd), "lcm": _of_whole_numbers(math.lcm),
     "binomial": _binomial, "comb": _binomial, "binom": _binomial, "Rational": divide,
     "factorial": factorial, "cbrt": lambda value: root(value, Fraction(3)),
-    "Re": FUNCTIONS["re"], "Im": FUNCTIONS["im"],
+    "Re": _of_complex("re"), "Im": _of_complex("im"), "arg": _of_complex("arg"), "conj": _of_complex("conj"),
 }  # fmt: skip

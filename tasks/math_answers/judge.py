@@ -277,6 +277,9 @@ def _by_math_verify(gold: str, answer: str, meta: dict[str, Any]) -> str:
     seed(0)  # sympy draws numbers to compare expressions: the same ones whatever was judged before
     gold, answer = (normalise(text) if SCIENTIFIC.fullmatch(text.strip("$ ")) else text for text in (gold, answer))
     source, symbols = gold.replace("\\$", ""), has_symbols(gold)
+    gold, answer = (units.without_text(text) for text in (gold, answer))
+    if not symbols:
+        gold, answer = (units.without_letters(text) or text for text in (gold, answer))
     (expected, gold_text), (parsed, answer_text) = (
         _parse_whole(for_math_verify(text, symbols), limit)
         for text, limit in ((gold, math.inf), (answer, max(LONGEST_PARSED, 2 * len(gold))))
@@ -322,22 +325,26 @@ def _parse_whole(text: str, limit: float) -> tuple[Any, str]:
     from latex2sympy2_extended.latex2sympy2 import ConversionConfig, latex2sympy
     from latex2sympy2_extended.math_normalization import NormalizationConfig, normalize_latex
     from math_verify.grader import should_treat_as_complex
+    from sympy import Basic, Derivative
 
     nesting = max(formulas.nesting(text), text.count("|") // 2)
     if len(text) > limit or nesting > DEEPEST_PARSED or _TOO_LARGE.search(text):
         return None, text
     cleaned = normalize_latex(
-        text, NormalizationConfig(basic_latex=True, units=True, malformed_operators=True, nits=True, boxed="none")
+        text, NormalizationConfig(basic_latex=True, malformed_operators=True, nits=True, boxed="none")
     )
     try:
-        return latex2sympy(
+        parsed = latex2sympy(
             cleaned,
             is_real=not should_treat_as_complex(cleaned),
             normalization_config=None,
             conversion_config=ConversionConfig(lowercase_symbols=False),
-        ), cleaned
+        )
     except Exception:  # the parser raises many kinds of errors on text that is not mathematics
         return None, cleaned
+    derivatives = parsed.atoms(Derivative) if isinstance(parsed, Basic) else ()
+    # The derivative of a symbol is 0 to it, where a function is meant
+    return (parsed if all(one.expr.has(*one.variables) for one in derivatives) else None), cleaned
 
 
 def _differ_relatively(gold: Any, answer: Any, tolerance: float = 1e-4) -> bool:

@@ -53,7 +53,7 @@ _ROOT = re.compile(r"(?<![a-zA-Z\\])sqrt")
 _SHORT_ROOT = re.compile(r"\\sqrt\s*(\d++)")
 _POWER = re.compile(r"\^\s*(-?\d+\.\d+|-?\d\d+|-\d)")
 _FUNCTION = re.compile(r"(?<![a-zA-Z\\])(arcsin|arccos|arctan|sin|cos|tan|cot|sec|csc|ln|log|exp|pi)(?![a-zA-Z])")
-_PERCENT = re.compile(r"(?<=[\d\s}])\s*(?:\\(?:text|mathrm)\s*\{\s*percent\s*\}|per ?cent(?![a-zA-Z]))")
+_PERCENT = re.compile(r"(?<=[\d\s}])\s*(?:\\(?:text|mathrm)\s*\{\s*percent\s*\}|(?:per ?cent|pct)(?![a-zA-Z]))")
 _NATURAL = re.compile(r"\\log\s*_\s*(?:e|\{\s*e\s*\})")
 _ARGUMENT = r"\s*(?:\{([^{}]{1,20})\}|(\w))"
 _BINOMIALS = [

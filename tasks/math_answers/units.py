@@ -63,7 +63,8 @@ _BARE = {
 _OTHER = {
     "or", "and", "not", "no", "mod", "pmod", "bmod", "if", "when", "for", "where", "to", "plus", "minus", "times", "is",
     "wrong", "incorrect", "base", "than", "between", "choose", "factorial", "million", "billion", "thousand", "hundred",
-    "dozen", "trillion", "percent", "infinity", "at", "sqrt", "over",
+    "dozen", "trillion", "percent", "infinity", "at", "sqrt", "over", "otherwise",
+    "unless", "except",
 }  # fmt: skip
 _LEADING = re.compile(
     r"(?:\s|\\?(?:€|£|¥)|\\(?:text|mathrm)\s*\{\s*\}|\\approx|\b(?:USD|Rs|the|final|answer|is|about|approximately|"

@@ -21,7 +21,7 @@ ROUNDED = Fraction(1, 10**9)  # between decimal numbers, and values that come fr
 ENOUGH = 3  # points
 # Ranges in 97ths: inside and outside of |x| < 1, of one sign and of both
 _RANGES = ((20, 92), (102, 250), (-90, 90), (5, 60), (-300, 300), (-290, -105), (-95, -10), (190, 900), (-500, 400))
-_WHOLE_RANGES = ((1, 9), (2, 12), (1, 6), (3, 20))
+_WHOLE_RANGES = ((1, 9, 1), (2, 12, 1), (1, 6, 1), (3, 20, 1), (1, 9, 6), (2, 9, 10))  # the last with common factors
 
 
 def points(symbols: Sequence[str]) -> Iterator[dict[str, Fraction]]:
@@ -29,10 +29,12 @@ def points(symbols: Sequence[str]) -> Iterator[dict[str, Fraction]]:
     if not symbols:
         yield {}
         return
-    for seed, (low, high) in enumerate((*_RANGES, *_WHOLE_RANGES)):
-        rng, below = random.Random(seed), 97 if seed < len(_RANGES) else 1
+    ranges = [(low, high, Fraction(1, 97)) for low, high in _RANGES]
+    ranges += [(low, high, Fraction(factor)) for low, high, factor in _WHOLE_RANGES]
+    for seed, (low, high, unit) in enumerate(ranges):
         choices = [n for n in range(low, max(high, low + 2 * len(symbols))) if n and n % 97]
-        yield {name: Fraction(n, below) for name, n in zip(symbols, rng.sample(choices, len(symbols)), strict=True)}
+        chosen = random.Random(seed).sample(choices, len(symbols))
+        yield {name: n * unit for name, n in zip(symbols, chosen, strict=True)}
 
 
 def compare(gold: Formula, answer: Formula) -> bool | None:
