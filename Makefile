@@ -1,8 +1,7 @@
 # make            this list
 # make demo       build the environments and reproduce all recipes at demo scale: 20 minutes on 2 cores
 # make demo-all   every run, those of the other documents too: hours
-# make test       build the environments and run all checks and tests
-#                 ONLY=grading: those of one folder or file; TEST_SEED=7: in another order, with other random cases
+# make test       build the environments and run all checks and tests; ONLY=grading: those of a folder; TEST_SEED=7: another order
 # make test-quick the tests that take no second each, without the frameworks
 # make test-all   also what takes minutes to prove, and ten times the examples; without the hours of make test-faults
 # make test-setup install the Debian packages that tests need: Slurm, Chromium, bubblewrap, strace
@@ -62,8 +61,11 @@ test-all: lint
 DEBIAN = slurmctld slurmd slurm-client munge chromium bubblewrap strace e2fsprogs
 test-setup:
 	@command -v apt-get > /dev/null || { echo "this needs Debian or Ubuntu; elsewhere, install: $(DEBIAN)"; exit 1; }
-	@dpkg -s $(DEBIAN) > /dev/null 2>&1 || { sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); $$sudo apt-get update -qq \
-	    && $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DEBIAN) > /dev/null; }
+	@dpkg -s $(DEBIAN) > /dev/null 2>&1 || { sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); $$sudo apt-get update -qq; \
+	    for package in $(DEBIAN); do \
+	        $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$package > /dev/null 2>&1 \
+	            || echo "$$package could not be installed"; \
+	    done; }
 
 test-slurm: base
 	@$(PYTHON) envs/build.py --all
