@@ -281,7 +281,7 @@ def _by_math_verify(gold: str, answer: str, meta: dict[str, Any]) -> str:
     if not symbols:
         gold, answer = (units.without_letters(text) or text for text in (gold, answer))
     (expected, gold_text), (parsed, answer_text) = (
-        _parse_whole(for_math_verify(text, symbols), limit)
+        parse_whole(for_math_verify(text, symbols), limit)
         for text, limit in ((gold, math.inf), (answer, max(LONGEST_PARSED, 2 * len(gold))))
     )
     if expected is None:
@@ -320,7 +320,7 @@ def _has_decimals(*parsed: Any) -> bool:
     return any(one.has(Float) for one in parsed) and not any(one.free_symbols for one in parsed)
 
 
-def _parse_whole(text: str, limit: float) -> tuple[Any, str]:
+def parse_whole(text: str, limit: float) -> tuple[Any, str]:
     """What math-verify's parser makes of a text, None if it does not read all of it; and the text as it cleans it."""
     from latex2sympy2_extended.latex2sympy2 import ConversionConfig, latex2sympy
     from latex2sympy2_extended.math_normalization import NormalizationConfig, normalize_latex

@@ -27,7 +27,7 @@ _CHINESE_UNITS = {
     "克": "g", "毫升": "ml", "升": "l", "秒": "s", "分钟": "min", "小时": "h", "天": "day",
 }  # fmt: skip
 _CHINESE_UNIT = re.compile(rf"(?<=[\d}}])\s*(平方|立方)?({'|'.join(_CHINESE_UNITS)})$")
-_CHINESE_WORD = re.compile(r"(?<=[\d}])\s*[^\W\da-zA-Z或和与及万亿千百十分之不]{1,4}(?:/[^\W\da-zA-Z]{1,4})?$")
+_CHINESE_WORD = re.compile(r"(?<=[\d}])\s*[^\W\da-zA-Z或和与及万亿千百十分之不非错误]{1,4}(?:/[^\W\da-zA-Z]{1,4})?$")
 _CHINESE_BEFORE = re.compile(r"^(?:一?共有?|总共|约为?|大约|等于|是|为|有)\s*(?=\d)")
 _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
 _SUPERSCRIPT = re.compile(f"[{_SUPERSCRIPTS}]+")

@@ -122,7 +122,9 @@ def _is_harmless(written: str, unit_text: str) -> bool:
 def without_text(formula: str) -> str:
     """A formula without the words behind it, in `\\text` and the like."""
     match = _TEXT_BEHIND.search(formula)
-    return formula[: match.start()].strip() if match else formula
+    if match is None or _OTHER & set(re.findall(r"[a-z]+", match[0].lower())):
+        return formula
+    return formula[: match.start()].strip()
 
 
 def without_letters(formula: str) -> str:

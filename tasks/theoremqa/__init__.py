@@ -32,7 +32,7 @@ class TheoremQA(MathAnswers):
         **MathAnswers.graders,
         "math-verify": Grader("tasks.theoremqa.judge.judge", package="math-verify"),
     }
-    version = 1
+    version = 2
 
     def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "math-verify") -> str | None:
         """Compare truth values and options; numbers are left to the grader. See Task.verify."""

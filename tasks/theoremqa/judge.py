@@ -10,10 +10,11 @@ It may take long on a hostile answer: call it only where it can be killed (gradi
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
-from tasks.math_answers import answer_parts, closed_forms, equations, units
+from tasks.math_answers import answer_parts, closed_forms, equations, formulas, units, values_at_points
 from tasks.math_answers import judge as mathematics
 from tasks.math_answers.exact_comparison import normalise
 from tasks.math_answers.plain_notation import plain
@@ -76,16 +77,15 @@ def _parsed_value(text: str) -> float | None:
     exact = closed_forms.closed_form_values(normalise(text))
     if exact is not None and len(exact) == 1 and "," not in normalise(text):
         return float(exact[0])
-    from math_verify import LatexExtractionConfig, parse
-
-    for parsed in parse(f"\\boxed{{{text}}}", [LatexExtractionConfig()], parsing_timeout=None):
-        try:
-            value = float(parsed.evalf(15)) if not isinstance(parsed, str) else None
-        except Exception:  # sympy raises anything on what it cannot evaluate: no value
-            continue
-        if value is not None and value == value and abs(value) != float("inf"):
-            return value
-    return None
+    formula = formulas.read(text)
+    if formula and not formula.symbols:
+        return values_at_points.number_value(formula)
+    parsed, _ = mathematics.parse_whole(text, mathematics.LONGEST_PARSED)
+    try:
+        value = float(parsed.evalf(15))
+    except Exception:  # sympy raises anything on what it cannot evaluate: no value
+        return None
+    return value if math.isfinite(value) else None
 
 
 def warm_up() -> None:
