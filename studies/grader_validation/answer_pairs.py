@@ -185,7 +185,7 @@ def _wrongly_accepted(rng: random.Random) -> Iterator[tuple[str, str, bool]]:
     yield third, rf"2x = {third} \approx {value}.33", False
     for form in (
         "2x={}", "x^2+y^2={}", "not {}", r"\text{{not }}{}", "apples {}", r"x \equiv {} \pmod{{97}}", r"{} \pmod{{97}}",
-        "x > {}", "{} or 200", r"\frac{{{}", r"\sqrt{{{}", "a+b={}", "{}x", r"\text{{no solution}}, {}",
+        "x > {}", "{} or 200", r"\frac{{{}", r"\sqrt{{{}", "x+y={}", "{}x", r"\text{{no solution}}, {}",
     ):  # fmt: skip
         yield str(value), form.format(value), False
     for form in (
