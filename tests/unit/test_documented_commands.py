@@ -43,7 +43,7 @@ def test_every_input_and_every_replaced_word_is_used() -> None:
 def test_what_a_command_names_exists(command: Documented) -> None:
     """Commands of `crosszero`, studies, targets of Snakemake, modules of Python, and keys of the configuration."""
     text = command.text
-    for name in re.findall(r"(?:^|&& )crosszero ([\w-]+)", text):
+    for name in re.findall(r"(?:^|&& )crosszero (\w[\w-]*)", text):
         assert name in COMMANDS
     for name in re.findall(r"^crosszero study (\w+)", text):
         assert name in study_folders()
