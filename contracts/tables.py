@@ -187,15 +187,18 @@ def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) ->
             code="other-table",
             missing=missing,
         )
+    return _with_types(table, schema, path, artefact)
+
+
+def _with_types(table: pa.Table, schema: pa.Schema, path: Path, artefact: Path) -> pa.Table:
     try:
-        table = table.select(schema.names).cast(schema)
+        return table.select(schema.names).cast(schema)
     except pa.ArrowException as error:
         raise UserError(
             f"{path} has columns of another type ({' '.join(str(error).split())[:200]}): it is another table or from "
             f"another version; delete {artefact} to have it made again",
             code="other-table",
         ) from None
-    return table
 
 
 def size(path: Path, column: str) -> int:

@@ -147,13 +147,7 @@ def serve(
     beat()
     requests = build_requests(problems, model, missing)
     writers = {name: sample_journal.Writer(Path(job["folders"][name])) for name in missing}
-    facts = {
-        "context_tokens": model.max_length,
-        "chat_template_sha256": hashlib.sha256((model.hf_chat_template or "").encode()).hexdigest()
-        if model.protocol.needs_chat_template()
-        else None,
-        "vllm_engine": {k: v for k, v in model.model_args.items() if k not in ("model", "seed") and v is not None},
-    }
+    facts = engine_facts(model)
 
     def emit(samples: list[dict[str, Any]]) -> None:
         for sample in samples:
@@ -166,6 +160,16 @@ def serve(
     for writer in writers.values():
         writer.close()
     model.close()
+
+
+def engine_facts(model: CrossZeroVLLM) -> dict[str, Any]:
+    """What the record of the samples says of the engine: context, chat template, options."""
+    template = hashlib.sha256((model.hf_chat_template or "").encode()).hexdigest()
+    return {
+        "context_tokens": model.max_length,
+        "chat_template_sha256": template if model.protocol.needs_chat_template() else None,
+        "vllm_engine": {k: v for k, v in model.model_args.items() if k not in ("model", "seed") and v is not None},
+    }
 
 
 def main() -> None:
