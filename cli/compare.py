@@ -84,13 +84,13 @@ def command(
     \b
     question                                 command
     is my model better than the last one?    crosszero compare OLD_FOLDER NEW_FOLDER
-    did training help?                       crosszero compare openr1/grpo/seed-0/step-0 openr1/grpo/seed-0/step-24
+    did training help?                       crosszero compare RUN/seed-0/step-0 RUN/seed-0/step-24
     which file of completions is better?     crosszero compare old.jsonl new.jsonl
     am I above the published figure?         crosszero compare sober/Qwen2.5-Math-7B new.jsonl
-    is one recipe better than another?       crosszero compare openr1/grpo simplerl/ppo --seeds 0,1,2
+    is one recipe better than another?       crosszero compare RUN OTHER_RUN --seeds 0,1,2
     the same of trainings made elsewhere     crosszero compare A0 A1 A2 against B0 B1 B2
 
-    Exit status: 0 not worse, 1 worse, 2 not comparable, 3 an error.
+    RUN is such as openr1/qwen2.5-math-7b. Exit status: 0 not worse, 1 worse, 2 not comparable, 3 an error.
     """
     from analysis.compare_checkpoints.recognise_side import TRAININGS, check_sides, recognise_side
 

@@ -97,9 +97,19 @@ class Questions:
 
 
 def indices_by_question(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]]) -> list[int | None]:
-    """Per row, the problem that it was asked; see `Questions`."""
+    """Per row, the problem that it was asked (`Questions`); those with the same question are told by their order."""
     questions = Questions(problems)
-    return [questions.index_in(row) for row in rows]
+    indices = [questions.index_in(row) for row in rows]
+    twins: dict[str, list[int]] = {}
+    for index, problem in enumerate(problems):
+        twins.setdefault(_letters(_question(problem)), []).append(index)
+    for first, *others in twins.values():
+        if others:
+            ids = dict.fromkeys(row["problem_id"] for row, index in zip(rows, indices, strict=True) if index == first)
+            twin_of = dict(zip(ids, [first, *others], strict=False))
+            pairs = zip(rows, indices, strict=True)
+            indices = [twin_of.get(row["problem_id"], first) if index == first else index for row, index in pairs]
+    return indices
 
 
 def _by_order(

@@ -60,6 +60,14 @@ def test_a_prompt_that_holds_the_question_is_matched_to_the_longest(tmp_path):
     assert columns(table, "problem_id", "gold") == [("p1", "1")]
 
 
+def test_problems_with_the_same_question_are_told_by_their_order(tmp_path):
+    rows = [{"idx": i, "question": text, "gt": "", "code": ["c"]} for i, text in enumerate(("A?", "B?", "A ?", "A?"))]
+    table, _ = import_samples(
+        "qwen-math", [lines(tmp_path / "a.jsonl", *rows)], "b", "r", problems=problems_of("B?", "A?", "A?")
+    )
+    assert columns(table, "problem_id", "repeat") == [("p1", 0), ("p0", 0), ("p2", 0), ("p1", 1)]
+
+
 def test_golds_that_are_whole_solutions_give_their_answer(tmp_path, capsys):
     rows = [
         {"doc_id": 0, "target": "so $x=2$, \\boxed{2}. Not \\boxed{\\frac{1}{3}}", "resps": [["x"]]},
