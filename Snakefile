@@ -116,7 +116,9 @@ rule parse_runs:
 
 
 rule help:
+    log:
+        f"logs/{config['scale']}/help.log",
     params:
         text=HELP,
     shell:
-        "printf %s {params.text:q}"
+        "printf %s {params.text:q} | tee {log:q}"
