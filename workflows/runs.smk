@@ -81,7 +81,9 @@ Add -n for a dry run, and --config to override config/config.yaml:
 On a cluster: snakemake --profile slurm reproduce_all --config reproduce='[tinyzero/grpo-3b]'
 """
 if workflow.is_main_process:
-    show_warnings_alone(lambda: set(workflow.dag_settings.targets) == {"help"})
+    show_warnings_alone(
+        lambda: workflow.dag_settings and set(workflow.dag_settings.targets) == {"help"}
+    )
 
 
 class NamedRuns(dict):
