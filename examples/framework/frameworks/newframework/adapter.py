@@ -33,6 +33,10 @@ class NewFrameworkAdapter(Adapter):
         """See Adapter."""
         raise unwritten("adapter", "newest_checkpoint")
 
+    def removable_checkpoints(self, run: Run, stage: Stage, paths: Paths) -> dict[int, list[Path]]:
+        """See Adapter."""
+        raise unwritten("adapter", "removable_checkpoints")
+
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         """See Adapter."""
         raise unwritten("adapter", "prepare")
