@@ -88,6 +88,8 @@ class FailedJobs(logging.Filter):
         """One failed job: its rule, what it makes, what the executor says, and the end of its logs."""
         rule, logs = failed["rule_name"], [Path(log) for log in failed["log"]]
         self.rules.add(rule)
+        if rule in VERDICTS and (result := [line for log in logs for line in last_lines(log)]):
+            return visible(f"This verdict ends the command as a failure. The comparison: {result[-1]}")
         parts = [f"{rule} failed{', which makes ' + failed['output'][0] if failed['output'] else ''}"]
         parts += [failed["rule_msg"]] if failed["rule_msg"] else []
         if logs and self.on_terminal(rule, failed["shellcmd"] or ""):

@@ -4,9 +4,16 @@
 import os
 from pathlib import Path
 
+from cluster import interrupt
 from cluster.snakemake_release import check_version, refusal
 from system.errors import ROOT, UserError
 from system.yaml_files import read_yaml
+
+INTERRUPT = None
+if (
+    workflow.is_main_process
+):  # before the other modules are imported, which takes seconds
+    INTERRUPT = interrupt.Interrupt(lambda: workflow.scheduler is not None)
 
 
 def check_records(folder):

@@ -28,6 +28,7 @@ def printed_here(rule, command):
 
 
 def is_interrupted():
+    """Whether Ctrl-C was pressed (INTERRUPT of check_start.smk)."""
     return bool(INTERRUPT and INTERRUPT.times)
 
 
@@ -38,9 +39,8 @@ def target_jobs():
     return sorted(jobs, key=lambda job: (positions.index(job.rule.name), job.output))
 
 
-INTERRUPT = FAILED_JOBS = None
+FAILED_JOBS = None
 if workflow.is_main_process:
-    INTERRUPT = interrupt.Interrupt(lambda: workflow.scheduler is not None)
     FAILED_JOBS = failed_jobs.show(printed_here, is_interrupted)
     target_results.show(target_jobs)
     run_plan.show(

@@ -20,8 +20,8 @@ from tests.forked_command import run_snakemake
 from tests.waiting import LIMIT, wait_until
 
 SNAKEFILE = f"""
-from cluster import failed_jobs, interrupt, live_view, progress_lines, target_results
-live_view.show() or progress_lines.show()
+from cluster import interrupt
+INTERRUPT = interrupt.Interrupt(lambda: workflow.scheduler is not None)
 include: {str(ROOT / "workflows" / "progress_and_failures.smk")!r}
 rule all:
     input: "study.csv", "report/all/index.html"
