@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import random
+import signal
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis.core
@@ -58,9 +60,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _own_random_numbers(request: pytest.FixtureRequest) -> None:
-    """Python's random numbers follow from the test and TEST_SEED, whichever tests ran before."""
+def _own_state_of_python(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Random numbers follow from the test and TEST_SEED; a program that a test calls does not answer later signals."""
     random.seed(f"{SEED} {request.node.nodeid}")
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        if signal.getsignal(number) != handler:
+            signal.signal(number, handler)
 
 
 def pytest_collection_finish() -> None:

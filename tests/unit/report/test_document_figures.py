@@ -11,19 +11,18 @@ from analysis.claims import table as claims
 from analysis.claims.registry import load_registry
 from analysis.reference import DRAWINGS, FIGURES, read_csv
 from analysis.report.sections import document_figures, drawings
-from contracts.run_file import ROOT
 from tests import needs
-
-DOCUMENTS = ROOT.parent / "shared" / "seeds"
-needs_documents = needs.documents
 
 
 def lines(source: str) -> list[str]:
-    (file,) = DOCUMENTS.glob(f"{load_registry()['sources'][source]['document']}_*.txt")
-    return file.read_text(encoding="utf-8").split("\n")
+    """The document that has the words which the source's first claim quotes."""
+    quote = next(claim["quotes"][0] for claim in load_registry()["claims"] if claim["source"] == source)
+    texts = [file.read_text(encoding="utf-8") for file in needs.DOCUMENTS.glob("*.txt")]
+    (text,) = [text for text in texts if quote in text]
+    return text.split("\n")
 
 
-@needs_documents
+@needs.documents
 def test_every_figure_stands_in_its_line() -> None:
     for row in read_csv(FIGURES, text=True).to_dict("records"):
         (number,) = re.findall(r"\d[\d./e-]*", row["published"])
@@ -31,7 +30,7 @@ def test_every_figure_stands_in_its_line() -> None:
         assert re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", line), (number, line[:200])
 
 
-@needs_documents
+@needs.documents
 def test_the_drawings_are_those_of_the_document() -> None:
     printed = lines("rewards")
     table = read_csv(DRAWINGS, text=True).fillna("-")
