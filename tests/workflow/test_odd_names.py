@@ -111,14 +111,14 @@ def test_make_in_a_folder_with_an_odd_name(project: Path) -> None:
     make = ["make", "--no-print-directory", "--file", makefile, f"PYTHON={sys.executable}"]
     done = subprocess.run([*make, "help", "base"], cwd=project, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    # What `make demo` runs before and after Snakemake: the environment's Python is found, and the path is printed.
+    # What `make demo` runs before Snakemake: the environment's Python is found.
     commands = subprocess.run(
         [*make, "--dry-run", "demo"], cwd=project, capture_output=True, text=True, check=True
     ).stdout
-    script = re.sub("snakemake --quiet rules .*", "command -v python", commands)
+    script = re.sub("snakemake --quiet rules .*", "command -v python", commands, flags=re.DOTALL)
     assert script != commands
     printed = subprocess.run(["sh", "-c", script], cwd=project, capture_output=True, text=True, check=True).stdout
-    assert f"{project}/.envs/base-" in printed and f"report: {project}/results/demo" in printed
+    assert f"{project}/.envs/base-" in printed
     assert nothing_ran(project)
 
 

@@ -82,7 +82,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def planned(project: Path, *arguments: str) -> set[str]:
     """The jobs that a dry run would run, as `<rule> <run or name> <stage, step or nothing>`."""
-    status, output = miniature.snakemake(project, "-n", "reproduce_all", *arguments)
+    status, output = miniature.snakemake(project, "-n", "-p", "reproduce_all", *arguments)  # -p: all jobs
     assert status == 0, output
     jobs = set()
     for block in re.split(r"\n(?=(?:local)?rule \w+:)", output)[1:]:
@@ -147,7 +147,7 @@ CHANGES: dict[str, tuple[str, Callable[[str], str], set[str]]] = {
     "a protocol's extraction": (
         "eval/protocols.yaml",
         lambda text: text.partition(DEMO_PROTOCOL)[0] + DEMO_PROTOCOL
-        + text.partition(DEMO_PROTOCOL)[2].replace("extraction: none", "extraction: last-number"), graded(*RUNS)),
+        + text.partition(DEMO_PROTOCOL)[2].replace("extraction: none", "extraction: last-number"), graded(MATH)),
     "a benchmark's rows": (
         "eval/benchmarks/countdown_demo.yaml", swap("rows: 200", "rows: 150"),
         {"problems countdown_demo", "overlap all"} | sampled(COUNTDOWN)),
