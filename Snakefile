@@ -17,6 +17,7 @@ include: "workflows/check_start.smk"
 configfile: "config/config.yaml"
 
 
+include: "workflows/help.smk"
 include: "workflows/runs.smk"
 include: "workflows/rule_inputs.smk"
 include: "workflows/progress_and_failures.smk"
@@ -113,12 +114,3 @@ rule parse_runs:
     input:
         [f"{WORK}/parsed_runs/{framework}.txt" for framework in FRAMEWORKS],
         f"{WORK}/parsed_runs/evaluations.txt",
-
-
-rule help:
-    log:
-        f"logs/{config['scale']}/help.log",
-    params:
-        text=HELP,
-    shell:
-        "printf %s {params.text:q} | tee {log:q}"
