@@ -97,7 +97,10 @@ class Questions:
 
 
 def indices_by_question(rows: Sequence[dict[str, Any]], problems: Sequence[dict[str, Any]]) -> list[int | None]:
-    """Per row, the problem that it was asked (`Questions`); those with the same question are told by their order."""
+    """Per row, the index of the problem with its question (`Questions`).
+
+    Problems may share a question: the file's first id of that question is then the first of them, and so on.
+    """
     questions = Questions(problems)
     indices = [questions.index_in(row) for row in rows]
     twins: dict[str, list[int]] = {}

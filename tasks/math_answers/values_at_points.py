@@ -20,6 +20,7 @@ DIGITS, MORE_DIGITS = 40, (110, 180)
 ROUNDED = Fraction(1, 10**9)  # between decimal numbers, and values that come from them
 ENOUGH = 3  # points
 # Ranges in 97ths: inside and outside of |x| < 1, of one sign and of both
+NO_VALUE = (ArithmeticError, ValueError, TypeError, NotImplementedError)  # Python's and mpmath's, where none exists
 _RANGES = ((20, 92), (102, 250), (-90, 90), (5, 60), (-300, 300), (-290, -105), (-95, -10), (190, 900), (-500, 400))
 _WHOLE_RANGES = ((1, 9, 1), (2, 12, 1), (1, 6, 1), (3, 20, 1), (1, 9, 6), (2, 9, 10))  # the last with common factors
 
@@ -46,7 +47,7 @@ def compare(gold: Formula, answer: Formula) -> bool | None:
         try:
             if not _is_same_at(point, gold, answer):
                 return False
-        except (ArithmeticError, ValueError, TypeError, NotImplementedError):  # mpmath's, where a function has no value
+        except NO_VALUE:
             continue
         same += 1
     return True if same >= (ENOUGH if symbols else 1) else None
@@ -61,7 +62,7 @@ def is_constant_of_integration(name: str, formula: Formula) -> bool:
     for point in itertools.islice(points(sorted(formula.symbols)), 3):
         try:
             low, middle, high = (number(_values({**point, name: Fraction(n)}, formula)[0]) for n in range(3))
-        except (ArithmeticError, ValueError, TypeError, NotImplementedError):
+        except NO_VALUE:
             continue
         linear += bool(low and abs(low + high - 2 * middle) <= abs(middle) * CONTEXT.mpf(10) ** (5 - DIGITS))
     return linear > 1
@@ -73,7 +74,7 @@ def number_value(formula: Formula) -> float | None:
     try:
         value = number(_values({}, formula)[0])
         return float(value)
-    except (ArithmeticError, ValueError, TypeError, KeyError, NotImplementedError):
+    except (*NO_VALUE, KeyError):
         return None
 
 
@@ -130,7 +131,7 @@ def compare_relations(gold: Sequence[Formula], answer: Sequence[Formula], sign: 
         try:
             left, right, other_left, other_right = _values(point, *formulas)
             ratios.append(divide(add(left, multiply(-1, right)), add(other_left, multiply(-1, other_right))))
-        except (ArithmeticError, ValueError, TypeError, NotImplementedError):
+        except NO_VALUE:
             continue
     if len(ratios) >= ENOUGH and ratios[0] and all(_is_near(one, ratios[0]) for one in ratios):
         return sign in ("=", "!=") or bool(CONTEXT.re(number(ratios[0])) > 0)
@@ -157,7 +158,7 @@ def _solves(gold: Sequence[Formula], answer: Sequence[Formula], symbols: Sequenc
             there, near_by = (
                 abs(_difference(answer, {**point, symbol: value})) for value in (solution, solution * 1.1 + 0.01)
             )
-        except (ArithmeticError, ValueError, TypeError, NotImplementedError):
+        except NO_VALUE:
             continue
         if there > near * near_by:
             return False
