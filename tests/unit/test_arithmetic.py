@@ -56,6 +56,7 @@ def test_problems_are_distinct_in_range_and_trap_the_left_to_right_reader(kind: 
         assert 0 <= expression.answer <= arithmetic.LARGEST
 
 
+@pytest.mark.slow
 def test_no_expression_is_in_both_splits_whatever_the_wording_or_seed() -> None:
     texts = {
         split: {

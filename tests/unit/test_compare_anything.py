@@ -78,6 +78,7 @@ def test_what_means_nothing_is_refused(names: list[str], code: str, tmp_path: Pa
         check_sides([[recognise_side(n, ResultsFolder(tmp_path)) for n in part] for part in two_sides(names)])
 
 
+@pytest.mark.slow
 def test_two_files_of_generations(tmp_path: Path, results: ResultsFolder) -> None:  # noqa: F811
     (old,) = write(tmp_path / "old.jsonl", *(qwen_row(i, 7) for i in range(3)))
     (new,) = write(tmp_path / "new.jsonl", *(qwen_row(i, f"The answer is {i}.") for i in range(3)))

@@ -34,6 +34,7 @@ def test_unequal_repeats_are_thinned_to_the_smaller_number_by_a_recorded_draw(tm
     assert paired_comparison.compare(read(tmp_path, "shuffled", shuffled), pair[1]).lines == result.lines
 
 
+@pytest.mark.slow
 def test_unequal_repeats_give_no_false_verdicts_at_three_percent():
     random, thinned, whole = np.random.default_rng(5), [], []
     for _ in range(40):
@@ -164,6 +165,7 @@ def test_the_paired_interval_covers_sparse_gains(n):
     assert np.mean(hits) >= 0.93
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "k"), [(100, 1), (100, 4), (300, 2)])
 def test_the_detectable_difference_is_found_in_80_percent(n, k):
     """Stated from data without a difference; then data with just that difference are drawn and tested."""

@@ -44,6 +44,7 @@ def test_the_rest_counts_word_for_word_whatever_the_white_space(completion: str,
     assert contamination.completes(completion, " are left?") is completed
 
 
+@pytest.mark.slow
 def test_twins_are_as_long_as_the_questions_and_share_none_with_them() -> None:
     questions = [QUESTION, "x " * 200, "What is 1+1?"]
     twins = contamination.twin_questions(questions, seed=0)

@@ -118,6 +118,7 @@ def test_thorough_knights_and_knaves_traces_are_right_and_careless_ones_not_alwa
     assert values(replace(THOROUGH, format_kept=0.0)) == {-3.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", DEMOS)
 def test_the_mixture_begins_with_skills_and_holds_every_prompt_and_no_held_out_problem(task: str) -> None:
     demo = dict(DEMOS[task])

@@ -168,6 +168,7 @@ def test_unusable_positions_are_ungradable() -> None:
     assert TASK.verify("3", "3", {}) == "ungradable"
 
 
+@pytest.mark.slow
 def test_problems_are_won_but_not_by_every_move_and_splits_are_disjoint() -> None:
     sets = {split: problems.generate(40, split, 0) for split in ("train", "test")}
     assert not {p.question for p in sets["train"]} & {p.question for p in sets["test"]}

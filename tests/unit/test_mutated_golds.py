@@ -79,6 +79,7 @@ def drawn() -> list[tuple[str, str, str]]:
     return [(kind, gold, mutant) for gold in golds() for kind, mutant in mutants(gold)]
 
 
+@pytest.mark.slow
 def test_mutants_of_every_kind_are_wrong(drawn: list[tuple[str, str, str]]) -> None:
     own = [one for one in drawn if one[1] in OWN]
     rng, others = random.Random(os.environ.get("TEST_SEED", "")), [one for one in drawn if one[1] not in OWN]

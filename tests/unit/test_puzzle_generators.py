@@ -92,6 +92,7 @@ def test_what_the_countdown_solver_says_is_true(nums, target):
     assert reachable or expression is None
 
 
+@pytest.mark.slow
 def test_countdown_splits_are_disjoint_and_repeatable():
     arguments = {"sizes": [3], "largest_number": 20, "targets": [5, 50], "wording": "short"}
     train, test = (
@@ -195,6 +196,7 @@ def test_puzzle_splits_share_no_puzzle_and_are_repeatable():
     assert test == knights_knaves_problems.generate(400, "test", 0, **arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
@@ -219,6 +221,7 @@ def translated(statement: tuple) -> Statement:
     return Statement("not" if statement[0] == "not" else CONNECTIVES[statement[0]], claims)
 
 
+@pytest.mark.slow
 @needs_mirror
 @pytest.mark.parametrize("people", [3, 5])
 def test_every_published_puzzle_is_read_and_solved(people):

@@ -54,6 +54,7 @@ def published() -> ProblemTables:
     return ProblemTables(ResultsFolder(Path("none")), MIRROR)
 
 
+@pytest.mark.slow
 @needs_mirror
 @pytest.mark.parametrize("name", SIZES)
 def test_real_files_of_the_qwen_harness(name: str, published: ProblemTables) -> None:
@@ -72,6 +73,7 @@ def test_a_file_of_several_models_names_them(published: ProblemTables) -> None:
     assert recognise(rows, published)[0].benchmark == "gsm8k" and sum(row["right"] for row in rows) == 742
 
 
+@pytest.mark.slow
 @needs_mirror
 def test_a_folder_of_six_benchmarks(published: ProblemTables) -> None:
     read, metrics = read_all([str(QWEN)])

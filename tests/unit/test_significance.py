@@ -28,6 +28,7 @@ def test_with_one_sample_it_is_the_exact_mcnemar_test(gained, lost):
     assert significance.permutation(counts) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_permutation_agrees_with_scipy_on_repeats():
     random = np.random.default_rng(1)
     counts = random.integers(-4, 6, 60)

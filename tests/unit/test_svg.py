@@ -219,6 +219,7 @@ def test_the_documents_prompts_are_those_of_the_table() -> None:
         assert lines[line - 1].startswith(one.wording)
 
 
+@pytest.mark.slow
 def test_a_drawing_that_shows_nothing_is_wrong_by_every_rule() -> None:
     for one in document_prompts.JUDGED:
         for text in (

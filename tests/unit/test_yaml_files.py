@@ -19,6 +19,7 @@ def test_libyaml_reads_every_file_as_the_slower_loader_does() -> None:
         assert read_yaml(file) == yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader), file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -98,6 +98,7 @@ def test_every_page_has_a_strict_policy_and_keeps_it(pages: list[Path]) -> None:
         assert ("strict-dynamic" in page.policies[0]) == (file.parent.name in ("samples", "browser"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "added",
     [

@@ -101,6 +101,7 @@ def test_colours_stay_apart_in_grey_and_from_the_paper() -> None:
     assert min(b - a for a, b in itertools.pairwise(lightness)) > 5 and lightness[-1] < 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3, 8, 12])
 def test_the_legend_is_inside_the_figure_and_takes_nothing_from_the_panels(count: int) -> None:
     figure_style.set_style()
@@ -154,6 +155,7 @@ def test_points_drawn_are_the_logged_values() -> None:
     figure_style.plt.close(figure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf"), 0.0])
 def test_columns_without_numbers_are_drawn_as_not_reported(value: float | None, tmp_path: Path) -> None:
     columns = ["reward_mean", "reward_std", "response_length_mean", "response_length_max", "truncated_rate", "accuracy"]
@@ -163,6 +165,7 @@ def test_columns_without_numbers_are_drawn_as_not_reported(value: float | None, 
         assert ("not reported" in svg) == (value != 0.0)
 
 
+@pytest.mark.slow
 def test_a_run_with_only_its_base_model_and_strange_names_is_drawn(tmp_path: Path) -> None:
     run = make_run([row | {"benchmark": "$x_1$ & <b>"} for row in GRADED[:3]], [log_row(1)])
     lists = reasoning_patterns.load_lists()

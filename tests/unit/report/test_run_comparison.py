@@ -34,6 +34,7 @@ def coin_flips(checkpoints: int, problems: int, seed: int) -> RunResults:
     )
 
 
+@pytest.mark.slow
 def test_best_chosen_on_other_problems_has_no_bias() -> None:
     chosen, biased = [], []
     for seed in range(12):

@@ -15,6 +15,7 @@ from recipes.runs import load_run, run_names
 RUNS = run_names()
 
 
+@pytest.mark.slow
 def test_no_demo_run_has_the_name_of_a_published_model() -> None:
     titles = run_titles.titles([f"{run}/seed-{seed}" for run in RUNS for seed in (0, 1)], "demo")
     assert len(set(titles.values())) == len(titles) == 2 * len(RUNS)

@@ -92,6 +92,7 @@ def test_values_have_their_closed_form() -> None:
                 assert one.spread == pytest.approx(2 / shift, rel=0.02)  # log r has the standard deviation `shift`
 
 
+@pytest.mark.slow
 def test_the_page_has_both_studies_and_a_verdict_for_each_claim(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
