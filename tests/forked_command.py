@@ -20,26 +20,37 @@ from tests.source_folders import FOLDERS
 
 
 def run_module(
-    module: str, *arguments: object, cwd: Path = ROOT, environment: Mapping[str, str] | None = None
+    module: str,
+    *arguments: object,
+    cwd: Path = ROOT,
+    environment: Mapping[str, str] | None = None,
+    one_stream: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """As `python -m module arguments` run by itself: modules of the product are imported anew, its output are bytes."""
+    """As `python -m module arguments` run by itself: modules of the product are imported anew, its output are bytes.
+
+    With `one_stream` the standard output has the errors, too, in the order in which they were written.
+    """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         child = os.fork()
         if not child:
-            _become_command(module, [str(word) for word in arguments], cwd, environment, (output, errors))
+            streams = (output, output if one_stream else errors)
+            _become_command(module, [str(word) for word in arguments], cwd, environment, streams)
         _, status = os.waitpid(child, 0)
         texts = [file.seek(0) or file.read().decode("utf-8") for file in (output, errors)]
     return subprocess.CompletedProcess([module, *arguments], os.waitstatus_to_exitcode(status), *texts)
 
 
 def run_snakemake(
-    *arguments: object, cwd: Path = ROOT, environment: Mapping[str, str] | None = None
+    *arguments: object,
+    cwd: Path = ROOT,
+    environment: Mapping[str, str] | None = None,
+    one_stream: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """As `snakemake arguments`; what `environment` has is added to this process'."""
     importlib.import_module("snakemake.cli")  # once for all forks
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     whole = {**os.environ, "PATH": path, **(environment or {})}
-    return run_module("snakemake", *arguments, cwd=cwd, environment=whole)
+    return run_module("snakemake", *arguments, cwd=cwd, environment=whole, one_stream=one_stream)
 
 
 def _become_command(

@@ -24,6 +24,7 @@ from typing import Any
 import psutil
 import pyarrow.parquet as pq
 
+from tests.waiting import LIMIT
 from tests.workflow import miniature
 
 SEED = int(os.environ.get("FAULT_SEED", "0"))
@@ -126,7 +127,7 @@ def light_project(folder: Path) -> Path:
 def line_project(folder: Path) -> Path:
     """The project after `snakemake reproduce_all`."""
     project = miniature.copy(folder)
-    status, output = miniature.snakemake(project, "reproduce_all")
+    status, output = miniature.snakemake_process(project, "reproduce_all")
     assert status == 0, output
     return project
 
@@ -304,10 +305,10 @@ class Bed:
 
 @contextlib.contextmanager
 def cleared(project: Path) -> Iterator[None]:
-    """End what still runs in a project after a trial; that it runs a minute after it is a fault."""
+    """End what still runs in a project after a trial; that it runs minutes after it is a fault."""
     try:
         yield
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + LIMIT
         while (left := remaining(project)) and time.monotonic() < deadline:
             time.sleep(0.2)
         if left:

@@ -25,7 +25,7 @@ from tests.slurm import accounting
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scancel", "squeue", "sinfo", "scontrol")
 INSTALL = "apt-get install -y --no-install-recommends slurmctld slurmd slurm-client munge"
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 180.0
 # Debian installs daemons where only root's PATH looks.
 PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 
@@ -90,7 +90,9 @@ class Cluster:
 
     def run(self, *command: str, check: bool = True) -> str:
         """Standard output of one of Slurm's commands."""
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS
+        )
         assert not check or done.returncode == 0, (command, done.stdout, done.stderr, self.logs())
         return done.stdout
 

@@ -14,6 +14,7 @@ import yaml
 
 from contracts.run_file import ROOT
 from recipes.runs import run_names
+from tests.forked_command import run_snakemake
 
 RUN = "openr1/qwen2.5-math-7b"
 STEPS, CHECKPOINTS = 6, [3, 6]
@@ -102,6 +103,15 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
+    """Exit status and output of `snakemake` in the copy, in a fork of this process.
+
+    What starts trainings or vLLM is for `snakemake_process`: its jobs share imports by the Snakemake above them.
+    """
+    done = run_snakemake(*arguments, cwd=folder, one_stream=True)
+    return done.returncode, done.stdout
+
+
+def snakemake_process(folder: Path, *arguments: str) -> tuple[int, str]:
     """Exit status and output of `snakemake` with these words in the copy."""
     process = start(folder, *arguments)
     output, _ = process.communicate(timeout=1200)

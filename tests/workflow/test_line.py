@@ -79,7 +79,7 @@ def test_killed_in_training_and_in_generation_it_finishes_and_repeats_nothing(pr
     trained_at = (project / RUN_FOLDER / "stage-1/training_log.parquet").stat().st_mtime_ns
     model_at = (project / "results/demo/models/demo/model.safetensors").stat().st_mtime_ns
 
-    status, output = miniature.snakemake(project, "reproduce_all")
+    status, output = miniature.snakemake_process(project, "reproduce_all")
     assert status == 0, output
     started = {
         rule: miniature.jobs_started(output, rule) for rule in ("train", "base_model", "score_run", "report_page")
@@ -207,7 +207,7 @@ def test_snakemakes_own_report_is_one_file_with_figures_tables_and_captions(proj
 
 def check(project: Path, **sides: object) -> tuple[int, str, dict[str, Any]]:
     """Exit status and output of `snakemake compare_checkpoints`, and the comparison that it wrote last."""
-    status, output = miniature.snakemake(
+    status, output = miniature.snakemake_process(
         project, "compare_checkpoints", "--config", *(f"{k}={v}" for k, v in sides.items())
     )
     written = sorted(

@@ -39,7 +39,9 @@ def test_a_task_is_trained_evaluated_and_reported_with_the_files_of_the_example_
         assert not (project / file).exists()
         shutil.copy(EXAMPLE / file, project / file)
 
-    status, output = miniature.snakemake(project, "reproduce_largest_number", "--config", "reproduce=[largest_number]")
+    status, output = miniature.snakemake_process(
+        project, "reproduce_largest_number", "--config", "reproduce=[largest_number]"
+    )
 
     assert status == 0, output
     run = project / "results/demo/runs/largest_number/grpo/seed-0"
