@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from eval.statistics import Estimate
 from tasks import registry
 from tasks.problems import Problem, to_table
 from tests.contract.test_generate import PYTHON, ROOT, environment
+from tests.contract.tiny_model import copy_reader
 
 NAME, PROBLEMS = "arithmetic_words", 20
 pytestmark = [
@@ -45,10 +45,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     other = task.generate(rows=PROBLEMS // 2, split="train", seed=2, kinds=["words"])
     tables.write(to_table(generated), tables.PROBLEM, folder / "data" / f"{NAME}.parquet")
     for step, learned in ((0, generated[: PROBLEMS // 2]), (1, other)):
-        model, file = folder / f"model-{step}", folder / f"texts-{step}.json"
-        file.write_text(json.dumps(texts(learned)))
-        run(PYTHON, ROOT / "tests/contract/make_tiny_model.py", model, str(step))
-        assert float(run(PYTHON, ROOT / "tests/contract/make_reader_model.py", model, file).split()[0]) < 0.1
+        copy_reader(folder / f"model-{step}", texts(learned), seed=step)
     return folder
 
 
@@ -87,6 +84,7 @@ def test_a_model_that_learned_half_of_a_benchmark_is_told_from_one_that_did_not(
     assert read["right"] >= 0.4  # the answers that it learned follow, although the questions were not asked to the end
 
     graded = pq.read_table(project / f"graded/step-0/{NAME}.parquet").to_pandas()
+    assert not graded["prompt"].str.contains("<|im_start|>", regex=False).any(), "without the chat template"
     learned = set(pq.read_table(project / "data" / f"{NAME}.parquet")["problem_id"].to_pylist()[: PROBLEMS // 2])
     at_60 = graded[graded["problem_id"].str.endswith("@benchmark-60")]
     right = at_60[at_60["verdict"] == "correct"]["problem_id"].str.partition("@")[0]

@@ -14,6 +14,7 @@ from contracts import tables
 from envs.build import python
 from eval import vllm_settings
 from system import json_lines
+from tests.contract.tiny_model import copy_model
 
 ROOT = Path(__file__).parents[2]
 PYTHON = python("eval")
@@ -54,7 +55,7 @@ def run(*arguments, cwd=ROOT, interpreter=PYTHON, cache=""):
 
 
 def test_the_samples_that_lm_eval_logs(tmp_path):
-    run("tests/contract/make_tiny_model.py", tmp_path / "model")
+    copy_model(tmp_path / "model")
     data = tmp_path / "data.jsonl"
     data.write_text("".join(json.dumps({"question": q, "answer": a}) + "\n" for q, a in QUESTIONS.items()))
     (tmp_path / "tasks").mkdir()

@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -16,7 +15,9 @@ import pytest
 from contracts import seeds, tables
 from envs.build import python
 from eval import sample_journal
+from tests.contract.tiny_model import copy_model
 from tests.user_errors import printed_code
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 PYTHON = python("eval")
@@ -43,8 +44,7 @@ def problem(number, question):
 def project(tmp_path_factory):
     folder = tmp_path_factory.mktemp("generate")
     for seed in (0, 1):
-        command = [PYTHON, ROOT / "tests/contract/make_tiny_model.py", folder / f"model-{seed}", str(seed)]
-        subprocess.run(command, check=True, capture_output=True)
+        copy_model(folder / f"model-{seed}", seed)
     for name in BENCHMARKS:
         rows = [problem(n, f"What is {n}+{n * 7 % 13}?") for n in range(40)]
         if name == "arithmetic_words":
@@ -74,12 +74,12 @@ def children(pid):
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def wait_for(condition, process, seconds=120):
-    until = time.monotonic() + seconds
-    while not condition():
+def wait_for(condition, process):
+    def holds():
         assert process.poll() is None, process.stderr.read()
-        assert time.monotonic() < until, "nothing happened"
-        time.sleep(0.05)
+        return condition()
+
+    wait_until(holds)
 
 
 def test_two_checkpoints_and_two_benchmarks_in_one_process(project, tmp_path):
@@ -164,10 +164,11 @@ def made_so_far(work):
     return sample_journal.SampleCounter((work / "step-0").glob("*")).count()
 
 
-def test_killed_three_times_and_restarted_with_another_number_of_processes(project, tmp_path):
+def test_killed_twice_and_its_worker_once_and_restarted_with_another_number_of_processes(project, tmp_path):
+    """A worker that is killed alone is tried again with smaller batches."""
     work, output = tmp_path / "work", tmp_path / "out"
     total, kept_before = 40 * 3, {}
-    for processes, share in ((2, 0.1), (1, 0.4), (2, 0.7)):
+    for processes, share in ((2, 0.1), (1, 0.4)):
         arguments = command(
             project, work, output, "--data-parallel", str(processes), "--max-num-seqs", "4",
             "--set", "max_tokens=300", benchmarks=BENCHMARKS[:1],
@@ -187,22 +188,24 @@ def test_killed_three_times_and_restarted_with_another_number_of_processes(proje
         with max(folder.glob("*.jsonl")).open("a") as torn:
             torn.write('{"problem_id": "p1", "repe')
     process = start(command(
-        project, work, output, "--data-parallel", "1", "--set", "max_tokens=300", benchmarks=BENCHMARKS[:1],
+        project, work, output, "--data-parallel", "1", "--max-num-seqs", "16", "--set", "max_tokens=300",
+        benchmarks=BENCHMARKS[:1],
     ))  # fmt: skip
+    wait_for(lambda: made_so_far(work) > len(kept_before), process)
+    (worker,) = children(process.pid)
+    os.kill(worker, signal.SIGKILL)
     _, said = process.communicate()
     assert process.returncode == 0, said
+    assert "trying again with 8 sequences" in said
     path = output / "step-0" / "arithmetic_expressions.parquet"
     assert keys_of(path) == Counter((f"p{n}", r) for n in range(40) for r in range(3))
     final = {(row["problem_id"], row["repeat"]): row["completion"] for row in pq.read_table(path).to_pylist()}
     assert all(final[key] == sample["completion"] for key, sample in kept_before.items()), "no sample was made twice"
-    assert not list((work).glob("step-*")), "finished work is cleared away"
+    assert [path.name for path in work.iterdir()] == [".lock"], "finished work is cleared away"
 
 
 def wait_for_end(pids):
-    until = time.monotonic() + 20
-    while any(Path(f"/proc/{pid}").exists() and "\nState:\tZ" not in status(pid) for pid in pids):
-        assert time.monotonic() < until, "generating processes outlived the one that was killed"
-        time.sleep(0.05)
+    wait_until(lambda: all("\nState:\tZ" in status(pid) for pid in pids))
 
 
 def status(pid):
@@ -212,46 +215,22 @@ def status(pid):
         return "\nState:\tZ"
 
 
-def test_a_killed_worker_is_tried_again_with_smaller_batches(project, tmp_path):
-    arguments = command(
-        project, tmp_path / "work", tmp_path / "out", "--max-num-seqs", "16", "--protocol", "greedy-boxed",
-        "--set", "chat_template=false", "--set", "max_tokens=300", benchmarks=BENCHMARKS[:1],
-    )  # fmt: skip
-    process = start(arguments)
-    wait_for(lambda: made_so_far(tmp_path / "work") > 5, process)
-    (worker,) = children(process.pid)
-    os.kill(worker, signal.SIGKILL)
-    _, said = process.communicate()
-    assert process.returncode == 0, said
-    assert "trying again with 8 sequences" in said
-    rows = pq.read_table(tmp_path / "out/step-0/arithmetic_expressions.parquet").to_pylist()
-    assert len(rows) == 120
-    assert rows[0]["prompt"].endswith("within \\boxed{}.\n\nWhat is 0+0?"), "without the chat template"
-    assert len({row["completion"] for row in rows if row["problem_id"] == "p3"}) == 1, "greedy"
-    assert [path.name for path in (tmp_path / "work").iterdir()] == [".lock"], "finished work is cleared away"
-
-
 def test_an_engine_that_cannot_start_is_an_error_and_not_a_stall(project, tmp_path):
     shutil.copytree(project / "model-0", tmp_path / "model-0")
     shutil.copytree(project / "data", tmp_path / "data")
     config = json.loads((tmp_path / "model-0/config.json").read_text())
     (tmp_path / "model-0/config.json").write_text(json.dumps({**config, "hidden_size": 96}))
-    started = time.monotonic()
-    done = subprocess.run(
-        command(tmp_path, tmp_path / "work", tmp_path / "out"),
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
+    arguments = command(tmp_path, tmp_path / "work", tmp_path / "out")
+    done = subprocess.run(arguments, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=600)
     assert done.returncode == 1
     assert printed_code(done.stderr) == "generation-failed"
-    assert time.monotonic() - started < 100
 
 
 def test_mistakes_are_answered_before_vllm_is_imported(project, tmp_path):
     (project / "model-9").mkdir(exist_ok=True)
-    started = time.monotonic()
+    (tmp_path / "without/vllm").mkdir(parents=True)
+    (tmp_path / "without/vllm/__init__.py").write_text("raise SystemExit('vLLM is imported')")
+    without_vllm = environment() | {"PYTHONPATH": f"{tmp_path}/without:{ROOT}"}
     for arguments, code in (
         (command(project, tmp_path, tmp_path, checkpoints=(9,)), "incomplete-model"),
         (command(project, tmp_path, tmp_path, benchmarks=["arithmetics"]), "unknown-name"),
@@ -259,8 +238,7 @@ def test_mistakes_are_answered_before_vllm_is_imported(project, tmp_path):
         (command(project, tmp_path, tmp_path, benchmarks=["gsm8k"]), "missing-file"),
         (command(project, tmp_path, tmp_path, "--tensor-parallel", "2"), "needs-a-gpu"),
     ):
-        done = subprocess.run(arguments, cwd=ROOT, env=environment(), capture_output=True, text=True)
+        done = subprocess.run(arguments, cwd=ROOT, env=without_vllm, capture_output=True, text=True)
         assert done.returncode == 1
         assert printed_code(done.stderr) == code
         assert len(done.stderr.splitlines()) == 1, "one sentence and no traceback"
-    assert time.monotonic() - started < 60

@@ -18,6 +18,7 @@ from frameworks.openrlhf import reward_hook
 from frameworks.openrlhf.command import SAMPLING_TEMPERATURE, command_line, sampling_temperature, trainer_flags
 from recipes import rewards
 from recipes.runs import load_run
+from tests.contract.tiny_model import copy_model
 from tests.user_errors import refused
 
 PYTHON = python("openrlhf")
@@ -45,8 +46,7 @@ def arguments_of(name: str, without: tuple[str, ...] = (), samples: int = 8, **o
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    model = tmp_path_factory.mktemp("model")
-    subprocess.run([PYTHON, HERE / "make_tiny_model.py", model], check=True, capture_output=True)
+    model = copy_model(tmp_path_factory.mktemp("objective") / "model", environment="openrlhf")
     in_loss = {"kl_in": "loss", "kl_estimator": "k3", "kl_coefficient": 0.5, "reward_clip": None}
     loss = {"loss_aggregation": "token_mean", "logits_temperature": None}
     cases = {

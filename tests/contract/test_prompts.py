@@ -14,6 +14,7 @@ from contracts import tables
 from contracts.run_file import ROOT
 from envs.build import python
 from tasks import dataset_specs, load_problems, prompts
+from tests.contract.tiny_model import copy_model
 
 PYTHON = python("eval")
 MIRROR = ROOT.parent / "shared" / "data"
@@ -111,9 +112,7 @@ def run(script: str, *arguments: Path, lines: str = "") -> str:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("model")
-    subprocess.run([PYTHON, ROOT / "tests/contract/make_tiny_model.py", folder], check=True, capture_output=True)
-    return folder
+    return copy_model(tmp_path_factory.mktemp("prompts") / "model")
 
 
 def test_training_and_evaluation_ask_the_same_text(model: Path, tmp_path: Path) -> None:
@@ -141,14 +140,18 @@ def test_a_template_that_begins_to_think_leaves_the_tags_to_the_model_where_the_
 
 
 @pytest.mark.skipif(not MIRROR.is_dir(), reason="the published training files are not in ../shared/data")
-@pytest.mark.parametrize(("dataset", "prompt"), PUBLISHED.items())
-def test_prompts_are_the_published_ones(model: Path, dataset: str, prompt: str) -> None:
-    entry = dataset_specs.find(dataset)
-    published = pq.read_table(MIRROR / entry.spec["files"][0]["path"], columns=["prompt"])["prompt"].to_pylist()
-    problems, _ = load_problems.load(entry, MIRROR)
-    lines = "\n".join(json.dumps([prompt, problem.question]) for problem in problems)
+def test_prompts_are_the_published_ones(model: Path) -> None:
+    questions: list[tuple[str, str, str]] = []  # dataset, prompt, question
+    published: list[str] = []
+    for dataset, prompt in PUBLISHED.items():
+        entry = dataset_specs.find(dataset)
+        column = pq.read_table(MIRROR / entry.spec["files"][0]["path"], columns=["prompt"])["prompt"].to_pylist()
+        published += [messages[0]["content"] for messages in column]
+        questions += [(dataset, prompt, problem.question) for problem in load_problems.load(entry, MIRROR)[0]]
+    lines = "\n".join(json.dumps([prompt, question]) for _, prompt, question in questions)
     rendered = [json.loads(line) for line in run(RENDERED, model, lines=lines).splitlines()]
-    assert rendered == [messages[0]["content"] for messages in published]
+    pairs = zip(questions, rendered, published, strict=True)
+    assert [dataset for (dataset, *_), own, text in pairs if own != text] == []
 
 
 def test_every_prompt_names_its_source_and_asks_the_question_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -13,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from contracts import tables
-from tests.contract.test_generate import PYTHON, ROOT, environment, problem
+from tests.contract.test_generate import PYTHON, environment, problem
+from tests.contract.tiny_model import copy_model
 
 PROBLEMS = 12
 pytestmark = [
@@ -24,6 +26,7 @@ pytestmark = [
 
 
 def check(folder: Path) -> tuple[str, str]:
+    """Output and progress of the command, as a job of a workflow: the processes of all rounds import vLLM once."""
     command = [
         sys.executable, "-m", "analysis.compare_checkpoints", "sequential", "--python", PYTHON,
         "--checkpoint", folder / "model",
@@ -31,7 +34,9 @@ def check(folder: Path) -> tuple[str, str]:
         "--work", folder / "work", "--output", folder / "comparison", "--", "--protocol", "demo",
         "--set", "max_tokens=16", "--seed", "0", "--device", "cpu",
     ]  # fmt: skip
-    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+    (folder / "Snakefile").write_text(f"rule compare:\n    shell: {shlex.join(map(str, command))!r}\n")
+    workflow = [sys.executable, "-m", "snakemake", "--cores", "1", "--quiet", "all"]
+    done = subprocess.run(workflow, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 
@@ -39,8 +44,7 @@ def check(folder: Path) -> tuple[str, str]:
 def test_a_model_against_itself_is_sampled_to_the_end_and_each_round_adds_to_the_last(
     tmp_path: Path,
 ) -> None:
-    command = [PYTHON, ROOT / "tests/contract/make_tiny_model.py", tmp_path / "model", "0"]
-    subprocess.run(command, check=True, capture_output=True)
+    copy_model(tmp_path / "model")
     rows = [problem(n, f"What is {n}+{n}?") for n in range(PROBLEMS)]
     path = tmp_path / "data" / "arithmetic_words.parquet"
     tables.write(pa.Table.from_pylist(rows, tables.PROBLEM), tables.PROBLEM, path)

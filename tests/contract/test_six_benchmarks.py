@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,6 +10,8 @@ import pytest
 
 from contracts import tables
 from envs.build import python
+from tests.contract.tiny_model import copy_model
+from tests.forked_command import run_module
 
 ROOT = Path(__file__).parents[2]
 MIRROR = ROOT / "../shared/data"
@@ -25,10 +26,10 @@ pytestmark = [
 ]
 
 
-def run(interpreter, *arguments):
+def run(*arguments):
     paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     settings = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([interpreter, *map(str, arguments)], cwd=ROOT, env=settings, capture_output=True, text=True)
+    done = subprocess.run([PYTHON, *map(str, arguments)], cwd=ROOT, env=settings, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -37,15 +38,16 @@ def run(interpreter, *arguments):
 def project(tmp_path_factory):
     """The benchmarks' first problems, and samples of a model of random letters that sometimes ends with a number."""
     folder = tmp_path_factory.mktemp("six")
-    run(PYTHON, "tests/contract/make_tiny_model.py", folder / "model", 0, CONTEXT)
+    copy_model(folder / "model", context=CONTEXT)
     for name, rows in BENCHMARKS.items():
         file = folder / "data" / f"{name}.parquet"
-        run(sys.executable, "-m", "tasks.load_problems", name, "--output", file, "--mirror", MIRROR)
+        loading = run_module("tasks.load_problems", name, "--output", file, "--mirror", MIRROR)
+        assert loading.returncode == 0, loading.stderr
         table = tables.read(file, tables.PROBLEM)
         assert len(table) == rows
         tables.write(table.slice(0, FIRST), tables.PROBLEM, file)
     run(
-        PYTHON, "-m", "eval.generate", "--run", "test/tiny/seed-0", "--checkpoint", f"0={folder / 'model'}",
+        "-m", "eval.generate", "--run", "test/tiny/seed-0", "--checkpoint", f"0={folder / 'model'}",
         "--benchmark", *BENCHMARKS, "--protocol", "qwen-math", "--set", "temperature=1.0", "--set", "max_tokens=300",
         "--set", f"repeats={REPEATS}", "--data", folder / "data", "--work", folder / "work",
         "--output", folder / "samples", "--device", "cpu",
@@ -55,17 +57,8 @@ def project(tmp_path_factory):
 
 def test_generated_graded_scored_and_replayed(project):
     for output in ("graded", "again"):
-        run(
-            PYTHON,
-            "-m",
-            "eval.grade",
-            "--samples",
-            project / "samples",
-            "--data",
-            project / "data",
-            "--output",
-            project / output,
-        )
+        run("-m", "eval.grade", "--samples", project / "samples", "--data", project / "data", "--output",
+            project / output)  # fmt: skip
     verdicts = []
     for name in BENCHMARKS:
         graded = tables.read(project / "graded/step-0" / f"{name}.parquet", tables.GRADED)
@@ -81,14 +74,15 @@ def test_generated_graded_scored_and_replayed(project):
     assert len(verdicts) == len(BENCHMARKS) * FIRST * REPEATS
     assert {"wrong", "no_answer", "truncated"} <= set(verdicts)
 
-    run(sys.executable, "-m", "eval.score", "--graded", project / "graded", "--problems", project / "data",
-        "--output", project / "scores.parquet")  # fmt: skip
+    scoring = run_module("eval.score", "--graded", project / "graded", "--problems", project / "data", "--output",
+                         project / "scores.parquet")  # fmt: skip
+    assert scoring.returncode == 0, scoring.stderr
     scores = {row["benchmark"]: row for row in pq.read_table(project / "scores.parquet").to_pylist()}
     assert {name: (row["n_problems"], row["k_repeats"]) for name, row in scores.items()} == dict.fromkeys(
         BENCHMARKS, (FIRST, REPEATS)
     )
     run(
-        PYTHON, "-m", "eval.lm_eval", "run", "--model", "crosszero-stored-samples",
+        "-m", "eval.lm_eval", "run", "--model", "crosszero-stored-samples",
         "--tasks", ",".join(f"crosszero_{name}" for name in BENCHMARKS), "--model_args",
         f"samples={project}/samples/step-0,data={project}/data,protocol=qwen-math,repeats={REPEATS}",
         "--output_path", project / "results",

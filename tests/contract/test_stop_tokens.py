@@ -11,6 +11,7 @@ import pytest
 from contracts.run_file import ROOT
 from envs.build import folder as environment
 from envs.build import python
+from tests.contract.tiny_model import copy_model
 
 pytestmark = [
     pytest.mark.contract,
@@ -36,8 +37,7 @@ for given in json.loads(sys.argv[1]):
 
 
 def test_every_stop_is_declared_besides_the_models_own_end(tmp_path: Path) -> None:
-    make = [python("trl"), ROOT / "tests" / "contract" / "make_tiny_model.py", tmp_path / "model"]
-    subprocess.run(make, check=True, capture_output=True)
+    copy_model(tmp_path / "model", environment="trl")
     own = json.loads((tmp_path / "model" / "generation_config.json").read_text())
     stops = json.dumps([[], ["<|im_start|>", "a", 3], ["not a token"], [9999]])
     done = subprocess.run(

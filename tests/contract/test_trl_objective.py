@@ -16,6 +16,7 @@ from contracts.run_file import ROOT
 from envs.build import python
 from frameworks.trl.command import command_line, trainer_flags
 from recipes.runs import load_run
+from tests.contract.tiny_model import copy_model
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
@@ -42,8 +43,7 @@ def arguments_of(name: str, model: Path, without: Sequence[str] = (), **objectiv
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    model = tmp_path_factory.mktemp("model")
-    subprocess.run([python("trl"), HERE / "make_tiny_model.py", model], check=True, capture_output=True)
+    model = copy_model(tmp_path_factory.mktemp("objective") / "model", environment="trl")
     cases = {
         "kl": {"arguments": arguments_of(DISTILLED, model, ["dtype"]), "logits_temperature": 1.0},
         "kl_by_default": {"arguments": arguments_of(DISTILLED, model, ["dtype", KL]), "logits_temperature": 1.0},

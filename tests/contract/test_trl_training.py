@@ -46,7 +46,7 @@ def watch(project: Path) -> open_sockets.Watch:
 @pytest.fixture(scope="module")
 def ended(project: Path, watch: open_sockets.Watch) -> list[Path]:
     """Ends the training with SIGTERM after its second step; returns its checkpoints."""
-    waiting = tiny_project.wait_after(project, steps=2)
+    waiting = tiny_project.after_steps(project / tiny_project.WAIT_FILE, 2)
     training = train(project)
     log = project / tiny_project.WORK / "train.log"
     while (log.read_text() if log.is_file() else "").count("'reward':") < 2 or not watch.saw("trl.scripts.grpo"):
@@ -55,7 +55,7 @@ def ended(project: Path, watch: open_sockets.Watch) -> list[Path]:
         time.sleep(0.02)
     training.send_signal(signal.SIGTERM)
     waiting.unlink()
-    output, _ = training.communicate(timeout=60)
+    output, _ = training.communicate(timeout=300)
     assert training.returncode == 128 + signal.SIGTERM, output
     return sorted((project / tiny_project.WORK / "native").glob("checkpoint-*"))
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import time
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -15,7 +13,8 @@ from contracts import tables
 from envs.build import python
 from system import json_lines
 from tests.contract import foreign_logs, open_sockets, tiny_project
-from tests.contract.tiny_project import STEPS, WORK
+from tests.contract.tiny_project import FAIL_FILE, SAVED, STEPS, WAIT_FILE, WORK
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
@@ -32,8 +31,8 @@ def watch(project: Path) -> open_sockets.Watch:
 
 @pytest.fixture(scope="module")
 def killed(project: Path, watch: open_sockets.Watch) -> list[str]:
-    """Kills the training without warning after its third step; returns what it left running half a minute later."""
-    waiting = tiny_project.wait_after(project, steps=3)
+    """Kills the training without warning after its third step; returns what it leaves running."""
+    waiting = tiny_project.after_steps(project / WAIT_FILE, 3)
     training = tiny_project.train(project)
     log = project / WORK / "train.log"
     while " step:3 - " not in (log.read_text() if log.is_file() else ""):
@@ -43,10 +42,8 @@ def killed(project: Path, watch: open_sockets.Watch) -> list[str]:
     training.kill()
     training.communicate()
     waiting.unlink()
-    deadline = time.monotonic() + 30
-    while (left := tiny_project.processes(project)) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    return left
+    wait_until(lambda: not tiny_project.processes(project))
+    return tiny_project.processes(project)
 
 
 @pytest.fixture(scope="module")
@@ -159,27 +156,27 @@ print([name for name in first if not torch.equal(first[name].full_tensor(), seco
 """
 
 
-def test_the_same_seed_gives_the_same_weights_whatever_was_killed(
-    project: Path, output: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    undisturbed = tiny_project.make(tmp_path_factory.mktemp("again"))
-    shutil.rmtree(undisturbed / "model")
-    shutil.copytree(project / "model", undisturbed / "model")
-    printed, _ = tiny_project.train(undisturbed).communicate(timeout=600)
-    assert "resuming" not in printed
-    for role in ("actor", "critic"):
-        file = f"{WORK}/native/checkpoints/global_step_{STEPS}/{role}/model_world_size_1_rank_0.pt"
-        command = [python("verl"), "-c", SAME, project / file, undisturbed / file]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.stdout.split("\n")[-2:] == ["[]", ""], (role, done.stdout, done.stderr, printed)
-
-
-def test_a_reward_that_fails_ends_the_training(project: Path, output: str) -> None:
-    rows = pq.read_table(project / "problems.parquet").to_pylist()
-    broken = pa.Table.from_pylist([row | {"meta": '{"FAIL": 1}'} for row in rows], schema=tables.PROBLEM)
-    pq.write_table(broken, project / "broken.parquet")
-    training = tiny_project.train(project, "broken.parquet")
+@pytest.fixture(scope="module")
+def failed(project: Path, output: str) -> tuple[int, str]:
+    """Status and output of the same training in another work folder, whose reward fails in its fifth step."""
+    failing = tiny_project.after_steps(project / FAIL_FILE, SAVED[1])
+    training = tiny_project.train(project, work="again")
     printed, _ = training.communicate(timeout=600)
-    assert training.returncode == 1
+    failing.unlink()
+    return training.returncode, printed
+
+
+def test_a_reward_that_fails_ends_the_training(project: Path, failed: tuple[int, str]) -> None:
+    status, printed = failed
+    assert status == 1 and "resuming" not in printed
     assert "a reward function failed: RuntimeError: the reward is broken" in printed.splitlines()[-1]
     assert tiny_project.processes(project) == []
+
+
+def test_the_same_seed_gives_the_same_weights_whatever_was_killed(project: Path, failed: tuple[int, str]) -> None:
+    """Those of the step that the first training made after it was resumed, and the failed one before it failed."""
+    for role in ("actor", "critic"):
+        file = f"native/checkpoints/global_step_{SAVED[1]}/{role}/model_world_size_1_rank_0.pt"
+        command = [python("verl"), "-c", SAME, project / WORK / file, project / "again" / file]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.stdout.split("\n")[-2:] == ["[]", ""], (role, done.stdout, done.stderr, failed)

@@ -14,26 +14,33 @@ import yaml
 
 from contracts.run_file import ROOT, read_yaml
 from envs.build import python
+from tests.contract.tiny_model import copy_model
 
 PARTS = ("config", "contracts", "envs", "eval", "frameworks", "grading", "recipes", "system", "tasks")
-RUN, WORK, STEPS = "tiny/ppo", "work", 6
+RUN, WORK, STEPS, SAVED = "tiny/ppo", "work", 6, [2, 4, 6]
+FAIL_FILE, WAIT_FILE = "fail", "wait"  # in the copy: what the reward does once it has judged so many completions
 COMPLETIONS_OF_A_STEP = 16
 STOPS = list(string.digits)  # 10 of 259 tokens: most completions of 24 random tokens would have one
 REWARD = '''
-"""A reward that any model can raise: the share of printable characters. It waits where the test says so."""
+"""A reward that any model can raise: the share of printable characters. It waits or fails where the test says so."""
 import pathlib, time
 from recipes.rewards import Reward
 
-WAIT_FILE = pathlib.Path(__file__).parents[2] / "wait"
+FOLDER = pathlib.Path(__file__).parents[2]
 seen = 0
+
+
+def reached(name):
+    file = FOLDER / name
+    return file.exists() and seen > int(file.read_text())
 
 
 def printable(completions, problems):
     global seen
     seen += len(completions)
-    if any("FAIL" in problem.meta for problem in problems):
+    if reached("fail"):
         raise RuntimeError("the reward is broken")
-    while WAIT_FILE.exists() and seen > int(WAIT_FILE.read_text()):
+    while reached("wait"):
         time.sleep(0.05)
     return [Reward(sum(c.isascii() for c in text) / max(len(text), 1), "wrong") for text in completions]
 '''
@@ -41,7 +48,7 @@ DEMO: dict[str, Any] = {
     "model": "demo",
     "dataset": "arithmetic",
     "steps": STEPS,
-    "checkpoints": [2, STEPS],
+    "checkpoints": SAVED,
     "batch": {"prompts_per_step": 8, "prompts_per_update": 4, "samples_per_prompt": 2, "samples_per_device": 8},
     "rollout": {"temperature": 1.0, "max_prompt_tokens": 400, "max_response_tokens": 24, "stop": STOPS},
     "optimizer": {"learning_rate": 1e-3, "critic_learning_rate": 1e-3, "max_grad_norm": 1.0, "critic_warmup_steps": 1},
@@ -74,24 +81,25 @@ def make(folder: Path, framework: str = "verl", algorithm: str = "ppo", **change
     settings = read_yaml(arithmetic)
     settings["datasets"]["arithmetic"]["rows"] = 32
     arithmetic.write_text(yaml.safe_dump(settings))
-    make_model = ROOT / "tests" / "contract" / "make_tiny_model.py"
-    subprocess.run([python(framework), make_model, folder / "model"], check=True, capture_output=True)
+    copy_model(folder / "model", environment=framework)
     loading = [python("base"), "-m", "tasks.load_problems", "arithmetic", "--output", "problems.parquet"]
     subprocess.run(loading, cwd=folder, check=True, capture_output=True)
     return folder
 
 
-def command(folder: Path, verb: str, *arguments: str | Path, framework: str = "verl") -> list[str | Path]:
+def command(
+    folder: Path, verb: str, *arguments: str | Path, framework: str = "verl", work: str = WORK
+) -> list[str | Path]:
     """`frameworks` for the run, as the workflow gives it."""
-    common = ["--run", RUN, "--scale", "demo", "--seed", "0", "--model", "model", "--work", WORK]
+    common = ["--run", RUN, "--scale", "demo", "--seed", "0", "--model", "model", "--work", work]
     return [python(framework), "-m", "frameworks", verb, *common, *arguments]
 
 
-def train(folder: Path, problems: str = "problems.parquet", framework: str = "verl") -> subprocess.Popen[str]:
+def train(folder: Path, framework: str = "verl", work: str = WORK) -> subprocess.Popen[str]:
     """Start training; its output is to be read."""
-    arguments = ("--problems", problems, "--output", "log.parquet", "--rollouts", "rollouts.parquet")
+    arguments = ("--problems", "problems.parquet", "--output", "log.parquet", "--rollouts", "rollouts.parquet")
     return subprocess.Popen(
-        command(folder, "train", *arguments, framework=framework),
+        command(folder, "train", *arguments, framework=framework, work=work),
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -99,9 +107,8 @@ def train(folder: Path, problems: str = "problems.parquet", framework: str = "ve
     )
 
 
-def wait_after(folder: Path, steps: int) -> Path:
-    """Have the reward wait once it has seen the completions of so many steps, until the returned file is deleted."""
-    file = folder / "wait"
+def after_steps(file: Path, steps: int) -> Path:
+    """Have the reward wait or fail once it has seen the completions of so many steps, until the file is deleted."""
     file.write_text(str(steps * COMPLETIONS_OF_A_STEP))
     return file
 

@@ -15,6 +15,7 @@ import pytest
 from contracts import tables
 from envs.build import python
 from eval import vllm_settings
+from tests.contract.tiny_model import copy_model
 
 ROOT = Path(__file__).parents[2]
 MIRROR = ROOT / "../shared/data"
@@ -50,8 +51,7 @@ def environment():
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     folder = tmp_path_factory.mktemp("overhead")
-    command = [PYTHON, ROOT / "tests/contract/make_tiny_model.py", folder / "model", "0", str(CONTEXT)]
-    subprocess.run(command, check=True, capture_output=True)
+    copy_model(folder / "model", context=CONTEXT)
     for name in BENCHMARKS:
         output = folder / "data" / f"{name}.parquet"
         command = [sys.executable, "-m", "tasks.load_problems", name, "--output", output, "--mirror", MIRROR]
