@@ -5,14 +5,15 @@
 # make test-quick the tests that take no second each, without the frameworks
 # make test-all   also what takes minutes to prove, and ten times the examples; without the hours of make test-faults
 # make test-setup install the Debian packages that tests need: Slurm, Chromium, bubblewrap, strace
-# make test-slurm the tests with real Slurm daemons, the long ones included (docs/cluster.md): half an hour
-# make test-faults kills, full disks, damaged files and more, against the real workflow (docs/promises.md): two hours
+# make test-slurm the tests with real Slurm daemons, the long ones included (docs/how-to/slurm.md): half an hour
+# make test-faults kills, full disks, damaged files and more, against the real workflow (docs/explanation/promises.md): two hours
 # make test-docs  every command of README and docs that this machine can run: hours; PART=2/7 or DOCS="--cost seconds" for some
+# make docs       the documentation's site, in work/docs/site; without network, and a broken link is an error
 # make lint       formatting, types and Snakemake's lint; part of make test
 # make bench      performance tests
-# make rehearse what of the GPU environments can be tried without a GPU: 40 GB, flash-attn compiles for hours (docs/gpu.md)
+# make rehearse what of the GPU environments can be tried without a GPU: 40 GB, flash-attn compiles for hours (docs/how-to/first-gpu.md)
 # make test-smoke the rows of make gpu-smoke on the CPU: minutes
-# make gpu-smoke whether the full-scale path runs on this GPU: 15 minutes, after the same environments (docs/gpu.md)
+# make gpu-smoke whether the full-scale path runs on this GPU: 15 minutes, after the same environments (docs/how-to/first-gpu.md)
 # make locks      resolve envs/*/*.in into the pinned locks
 
 PYTHON ?= $(shell command -v python3.11 > /dev/null && echo python3.11 || echo python3)
@@ -24,7 +25,7 @@ RUN = PATH="$$PWD/$(dir $(BASE)):$$PATH"
 # Packages are compiled when they are first imported: vLLM's import takes three times as long where that is not kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help base demo demo-all test test-quick test-all test-setup test-slurm test-faults test-smoke test-docs lint bench rehearse gpu-smoke locks
+.PHONY: help base demo demo-all test test-quick test-all test-setup test-slurm test-faults test-smoke test-docs docs lint bench rehearse gpu-smoke locks
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -47,14 +48,14 @@ SIDE_BY_SIDE = -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 SOME = $(if $(ONLY),--only=$(ONLY)) $(PYTEST)
 
-test: $(if $(ONLY),base,lint)
+test: $(if $(ONLY),base,lint docs)
 	@$(PYTHON) envs/build.py --all
 	@$(RUN) python -m pytest $(SIDE_BY_SIDE) $(SOME)
 
 test-quick: base
 	@TEST_EXAMPLES=quick $(RUN) python -m pytest tests/unit $(SIDE_BY_SIDE) -m "not slow" $(SOME)
 
-test-all: lint
+test-all: lint docs
 	@$(PYTHON) envs/build.py --all
 	@TEST_EXAMPLES=all $(RUN) python -m pytest $(SIDE_BY_SIDE) -m "not faults_long" $(SOME)
 
@@ -78,6 +79,11 @@ test-faults: base
 
 test-docs: base
 	@$(RUN) python -m tests.documented $(if $(PART),--part $(PART)) $(DOCS)
+
+docs: base
+	@$(PYTHON) envs/build.py docs
+	@NO_MKDOCS_2_WARNING=1 $(dir $(shell $(PYTHON) envs/build.py docs --where))mkdocs build --strict --quiet
+	@echo "work/docs/site/index.html; with its search: python3 -m http.server --directory work/docs/site 8000"
 
 lint: base
 	@$(RUN) ruff format --check .

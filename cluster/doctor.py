@@ -24,7 +24,10 @@ DRIVERS = {"12": 525, "13": 580}  # the least one for a major version of CUDA: i
 GLIBC = (2, 28)  # envs/lock.py: PLATFORM
 DEMO_NEEDS = {"cores": 2, "memory": 12.0, "disk": 10.0}  # README.md
 GPU_MEMORY = 16.0  # GB: a small model with vLLM beside it
-GPU_DISK, ENVIRONMENT_DISK = 40.0, 10.0  # GB: four environments of 9 to 11 GB, and each of them (docs/gpu.md)
+GPU_DISK, ENVIRONMENT_DISK = (
+    40.0,
+    10.0,
+)  # GB: four environments of 9 to 11 GB, and each of them (docs/how-to/first-gpu.md)
 CAPABILITY = 8.0  # bfloat16 and flash-attn
 COMPILED_FOR = (8, 9)  # generations for which envs/build.py compiles flash-attn
 

@@ -116,6 +116,7 @@ def explain_status(status: int, error: str, folder: Path, python: Path) -> tuple
     if status == NOT_WARM:
         return False, (
             "a node starts a sandbox for each answer that is a program, but keeps none warm, which takes longer "
-            "(docs/sandbox.md): have user namespaces allowed inside bubblewrap's, too, if you want those answers fast"
+            "(docs/explanation/sandbox.md): have user namespaces allowed inside bubblewrap's, too, if you want "
+            "those answers fast"
         )
     return True, f"a short job failed: {slurm.failure_reason(status, error.strip())}"

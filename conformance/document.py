@@ -1,4 +1,4 @@
-"""The registry of differences as a part of docs/frameworks.md: `python -m conformance.document` writes it anew."""
+"""The registry of differences in docs/explanation/settings.md: `python -m conformance.document` writes it anew."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from system.markdown import table
 from system.text_safety import Markdown
 from system.yaml_files import read_yaml
 
-FILE = ROOT / "docs" / "frameworks.md"
+FILE = ROOT / "docs" / "explanation/settings.md"
 START, END = "<!-- made of conformance/differences.yaml by python -m conformance.document -->", "<!-- end -->"
 
 
@@ -36,7 +36,8 @@ def with_registry(text: str) -> str:
     """The document with its part made anew; raises UserError where the marks of the part are missing."""
     if text.count(START) != 1 or text.count(END) != 1:
         raise UserError(
-            f"docs/frameworks.md needs the lines {START} and {END}, once each; put them back", code="missing-marks"
+            f"docs/explanation/settings.md needs the lines {START} and {END}, once each; put them back",
+            code="missing-marks",
         )
     before, _, rest = text.partition(START)
     return f"{before}{START}\n\n{registry_tables()}\n{END}{rest.partition(END)[2]}"

@@ -3,9 +3,9 @@
 crosszero import-log --framework NAME --input FILE … --run imported/mine
     --output results/demo/runs/imported/mine/training_log.parquet [--max-response-tokens N] [--source TEXT]
 
-Reads what the framework's own loggers write (docs/report.md lists them), and CSV: an export of Weights & Biases or
-Trackio with the framework's names of metrics. A published curve as CSV with our columns, and TensorBoard events of this
-project, need no --framework.
+Reads what the framework's own loggers write (docs/how-to/report.md lists them), and CSV: an export of Weights & Biases
+or Trackio with the framework's names of metrics. A published curve as CSV with our columns, and TensorBoard events of
+this project, need no --framework.
 """
 
 from __future__ import annotations

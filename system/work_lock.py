@@ -1,7 +1,7 @@
 """Folders that one process at a time writes to: kernel locks, which end with their process, however it ends.
 
 `sole_user` is for a job and its work folder, `Folders` for a whole workflow with its work and results. The locks hold
-on one machine, and between machines where the file system has `flock` for all of them (docs/cluster.md).
+on one machine, and between machines where the file system has `flock` for all of them (docs/how-to/slurm.md).
 """
 
 from __future__ import annotations

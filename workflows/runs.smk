@@ -184,7 +184,7 @@ def read_library():
 MODELS, DATA = read_library()
 
 # Snakemake makes a result again when an input is newer, and when the input files or the recorded parameters are others.
-# `settings`, a parameter of most rules, is a hash of what a result depends on besides its inputs (docs/rerun.md).
+# `settings`, a parameter of most rules, is a hash of what a result depends on besides its inputs (docs/explanation/repeatability.md).
 if workflow.is_main_process:
     copied_results.restore_times(Path(RESULTS))
 
@@ -280,7 +280,7 @@ def reported_runs(which):
         if not (run.scores.is_file() or run.training_log.is_file()):
             sentence = (
                 f"config: imported names {run_id}, but {run.path} has neither scores nor a training log: import the log, or "
-                f"import, grade and score completions, at scale {config['scale']} (docs/report.md), or set another scale"
+                f"import, grade and score completions, at scale {config['scale']} (docs/how-to/report.md), or set another scale"
             )
             raise refusal(UserError(sentence, code="missing-results", first=run_id))
     return training_ids(which) + imported

@@ -51,7 +51,7 @@ def mean_over_problems(means: Floats, confidence: float = 0.95) -> Estimate:
     with Student's t at n-1 degrees of freedom (Korn and Graubard 1998; Franco et al. 2019, "Comparative study of
     confidence intervals for proportions in complex sample surveys"). Where few problems' worth of answers are right (or
     wrong), the observed variance says little, and is mixed with its bound p(1-p). With one problem the interval is
-    [0, 1]. Simulated coverage: docs/gate.md.
+    [0, 1]. Simulated coverage: docs/explanation/comparisons.md.
 
     Args:
         means: of shape (problems,).

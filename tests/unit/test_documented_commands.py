@@ -100,7 +100,7 @@ def test_every_stated_figure_is_there_and_has_a_command() -> None:
 
 
 def test_a_figure_that_differs_is_reported(tmp_path: Path) -> None:
-    (figure,) = [figure for figure in figures() if figure.page == "docs/gpu.md"]
+    (figure,) = [figure for figure in figures() if figure.page == "docs/how-to/first-gpu.md"]
     (number,) = figure.stated()[0]
     fitting = "| gsm8k/one | model | 1 | yes | 8 |\n"
     assert stale_figures(figure.command, fitting * int(number), tmp_path) == []

@@ -1,4 +1,4 @@
-"""docs/gpu.md names everything that differs between the scales: replacements of the releases' code, and settings."""
+"""docs/how-to/first-gpu.md names what differs between the scales: replacements of the releases' code, and settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from frameworks.trl import command as trl
 from frameworks.verl import command as verl
 from recipes.runs import load_run, run_names
 
-TABLE = (ROOT / "docs" / "gpu.md").read_text(encoding="utf-8").partition("\n## What the demo does not show\n")[2]
+TABLE = (
+    (ROOT / "docs" / "how-to/first-gpu.md")
+    .read_text(encoding="utf-8")
+    .partition("\n## What the demo does not show\n")[2]
+)
 NAMED = re.findall(r"`([^`]+)`", TABLE)
 HERE = Path("here")
 

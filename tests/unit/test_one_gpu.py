@@ -54,7 +54,7 @@ def test_a_server_of_its_own_becomes_a_sampler_that_sleeps() -> None:
 def test_what_does_not_fit_says_why() -> None:
     page, documented = (
         one_gpu.fits_page(list(RUNS.values()), 24),
-        " ".join((ROOT / "docs" / "gpu.md").read_text().split()),
+        " ".join((ROOT / "docs" / "how-to/first-gpu.md").read_text().split()),
     )
     assert page.startswith(f"# {len(FITS[24])} of {len(RUNS)} runs fit one GPU of 24 GB")
     assert f"{len(FITS[24])} of the {len(RUNS)} runs fit 24 GB" in documented

@@ -1,4 +1,4 @@
-"""Every promise of docs/promises.md names a test that exists."""
+"""Every promise of docs/explanation/promises.md names a test that exists."""
 
 import ast
 import re
@@ -7,7 +7,7 @@ import pytest
 
 from contracts.run_file import ROOT
 
-PAGE = (ROOT / "docs/promises.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/explanation/promises.md").read_text(encoding="utf-8")
 ROWS = [line for line in PAGE.split("\n") if re.match(r"\| (?!promise|fault)\S.*`tests/", line)]
 
 
@@ -25,4 +25,4 @@ def test_a_promise_names_a_test_that_exists(row: str) -> None:
 def test_every_row_is_read_and_the_page_is_linked() -> None:
     tables = [part.split("\n\n")[0] for part in PAGE.split("| promise | test | limits |\n|---|---|---|\n")[1:]]
     assert sum(len(table.strip().split("\n")) for table in tables) == len(ROWS) > 20
-    assert "docs/promises.md" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "docs/explanation/promises.md" in (ROOT / "README.md").read_text(encoding="utf-8")

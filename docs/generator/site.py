@@ -1,0 +1,83 @@
+"""What MkDocs does for this site besides its own: files of the project that a page links become part of the site.
+
+A page in docs/ links them as on disk (`../../recipes/models.yaml`), so that the link works in a checkout, too. Markdown
+becomes a page, any other file a text file, both below `project/`; a folder is its README, else only its name.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+LINK = re.compile(r"(?<!`)\[([^][]*(?:\[[^]]*\][^][]*)*)\]\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
+log = logging.getLogger("mkdocs.hooks.site")  # a warning ends a strict build
+
+
+def origin(page: str) -> Path:
+    """The file on disk that a page of the site is made of.
+
+    Args:
+        page: path below docs/, or `project/` and the path below the project's folder.
+    """
+    return ROOT / page.removeprefix("project/") if page.startswith("project/") else DOCS / page
+
+
+def target(page: str, link: str) -> Path | None:
+    """The file that a link names; None for a folder without README."""
+    path = Path(os.path.normpath(origin(page).parent / link))
+    if path.is_dir():
+        path = path / "README.md"
+        return path if path.is_file() else None
+    if not path.is_file() and DOCS not in path.parents:
+        log.warning("%s links %s, which does not exist", page, link)
+    return path
+
+
+def uri(path: Path) -> str:
+    """Where a file is in the site, as MkDocs names its sources."""
+    if DOCS in path.parents:
+        return path.relative_to(DOCS).as_posix()
+    return f"project/{path.relative_to(ROOT).as_posix()}" + ("" if path.suffix == ".md" else ".txt")
+
+
+def linked(page: str, text: str) -> Iterator[Path]:
+    """Files outside docs/ that a page links."""
+    for _, link, _ in LINK.findall(text):
+        path = target(page, link)
+        if path and path.is_file() and DOCS not in path.parents:
+            yield path
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add every linked file, and what those link in turn."""
+    waiting = [file.src_uri for file in files.documentation_pages()]
+    while waiting:
+        page = waiting.pop()
+        for path in linked(page, origin(page).read_text(encoding="utf-8")):
+            if files.get_file_from_path(uri(path)) is None:
+                content = path.read_bytes() if path.suffix != ".md" else path.read_text(encoding="utf-8")
+                files.append(File.generated(config, uri(path), content=content))
+                if path.suffix == ".md":
+                    waiting.append(uri(path))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Point the links of a page at the files of the site."""
+
+    def point(match: re.Match[str]) -> str:
+        path = target(page.file.src_uri, match[2])
+        if path is None:
+            return match[1]
+        return f"[{match[1]}]({posixpath.relpath(uri(path), posixpath.dirname(page.file.src_uri))}{match[3] or ''})"
+
+    return LINK.sub(point, markdown)

@@ -1,0 +1,41 @@
+"""The documentation's site: built without network, each link and anchor followed, nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from contracts.run_file import ROOT
+from envs.build import python
+
+MKDOCS = python("docs").with_name("mkdocs")
+KINDS = {"tutorials", "how-to", "reference", "explanation", "results"}
+
+
+def test_every_page_has_a_kind() -> None:
+    pages = {page.relative_to(ROOT / "docs").parts for page in (ROOT / "docs").rglob("*.md")}
+    assert {parts[0] for parts in pages} - KINDS <= {"index.md", "glossary.md"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not MKDOCS.exists(), reason="docs's environment is not built; make docs builds it")
+def test_the_site_is_built_without_warnings_and_asks_the_network_for_nothing(tmp_path: Path) -> None:
+    command = [MKDOCS, "build", "--strict", "--quiet", "--config-file", ROOT / "mkdocs.yml", "--site-dir", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = "".join(page.read_text(encoding="utf-8") for page in tmp_path.rglob("*.html"))
+    styles = "".join(style.read_text(encoding="utf-8") for style in tmp_path.rglob("*.css"))
+    assert re.findall(r'\ssrc="?https?:[^"\s>]+', text) == re.findall(r"url\(\"?https?:[^)]+", styles) == []
+    assert re.findall(r'<link[^>]*href="?https?:[^>]*', text) == []
+    assert "grader" in (tmp_path / "search" / "search_index.json").read_text(encoding="utf-8")
+
+
+def test_a_link_that_leads_nowhere_is_a_warning() -> None:
+    """A strict build ends with a warning; these are those that MkDocs leaves out by itself."""
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    kinds = ("omitted_files", "absolute_links", "unrecognized_links", "anchors")
+    assert all(f"{kind}: warn" in settings for kind in kinds)
