@@ -127,14 +127,15 @@ def measure_completion(graded: pd.DataFrame, rests: dict[str, str]) -> list[dict
     ]
     values = pd.DataFrame(
         {
-            "kind": id_parts["kind"], "share": id_parts["share"],
+            "kind": id_parts["kind"], "share": id_parts["share"], "problem_id": graded["problem_id"],
             "right": graded["verdict"].eq("correct").astype(float),
             "exact": [float(completes(text, rest)) for text, rest in completions_and_rests],
             "rouge_l": [rouge_l(text, rest) for text, rest in completions_and_rests],
         }
     )  # fmt: skip
+    by_problem = values.groupby(["kind", "share", "problem_id"])[list(MEASURES)].mean()  # over repeats
     rows = []
-    for (kind, share), group in values.groupby(["kind", "share"]):
+    for (kind, share), group in by_problem.groupby(["kind", "share"]):
         row: dict[str, Any] = {"kind": kind, "share": int(str(share)), "problems": len(group)}
         for name in MEASURES:
             estimate = statistics.mean_over_problems(np.asarray(group[name], dtype=float))
